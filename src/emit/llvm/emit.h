@@ -1,0 +1,28 @@
+// The border of the CPU back end: the only function of libheddle-llvm.so. Text in, object out, so
+// that no LLVM type leaves this folder and the library need only be opened to compile.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Compiles kernels to one relocatable ELF object. `kernels` holds `kernel_count` kernel texts
+// (kernel/text.h), `target` one target text (target/target.h). On success returns 0 and a block
+// from malloc in *object (the caller frees it); else returns 1 and a message from malloc in *error.
+// Symbols: <kernel name>_p<phase>, by the kernel ABI. Thread-safe. Deterministic: same texts, same
+// bytes. `abi` must be HEDDLE_EMIT_ABI.
+#define HEDDLE_EMIT_ABI 1
+typedef int (*heddle_emit_function)(int abi, const char* const* kernels, size_t kernel_count,
+                                    const char* target, uint8_t** object, size_t* object_bytes,
+                                    char** error);
+__attribute__((visibility("default"))) int heddle_emit(int abi, const char* const* kernels,
+                                                       size_t kernel_count, const char* target,
+                                                       uint8_t** object, size_t* object_bytes,
+                                                       char** error);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,34 @@
+// The kernel interpreter: runs a kernel on host memory, slowly and suspiciously. It proves what a
+// schedule claims: no access out of bounds, no read of memory or registers that nobody wrote, no
+// race between tasks of a phase, each output element stored; and counts what was done.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/kernel.h"
+
+namespace heddle::kernel {
+
+struct BufferCounts {
+  int64_t loads = 0, stores = 0;             // elements
+  int64_t max_loads_per_elem = 0, max_stores_per_elem = 0;
+  int64_t distinct_loaded = 0, distinct_stored = 0;
+};
+
+struct InterpReport {
+  std::vector<std::string> faults;           // empty: clean; at most 20, each with where
+  std::vector<BufferCounts> buffers;         // by BufferId
+  std::vector<int64_t> op_counts;            // by Op: evaluations per active lane
+  int64_t barriers = 0, prefetches = 0;
+};
+
+// `memory[i]` is global buffer i (row-major, whole bytes an element). `out` buffers are treated as
+// unwritten at the start. Functions are computed in double and rounded once. Tasks run in the order
+// of `seed` (0: ascending), so that a hidden dependence between tasks shows.
+InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
+                       const std::vector<int64_t>& dims = {}, uint64_t seed = 0);
+
+}  // namespace heddle::kernel

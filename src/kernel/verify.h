@@ -1,0 +1,11 @@
+// Every invariant of kernel.h, by number; all violations, one line each.
+#pragma once
+
+#include "base/error.h"
+#include "kernel/kernel.h"
+
+namespace heddle::kernel {
+
+Status verify(const Kernel& kernel);
+
+}  // namespace heddle::kernel

@@ -1,0 +1,24 @@
+// The file format of a program (.heddle): header readable without loading, sections with offsets,
+// version, checksum. Sections are 4 KiB-aligned so that constants are mapped, not read.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace heddle::program {
+
+struct FileHeader {
+  int version = 0;
+  std::string name, target_name, features, build_id;
+  int64_t constant_bytes = 0, object_bytes = 0, file_bytes = 0;
+};
+
+// Atomic (temporary file and rename). Errors: machine.
+Status save(const Program& program, const std::string& path);
+// Truncated, flipped, foreign or newer files are user errors with a reason.
+Result<Program> load(const std::string& path);
+Result<FileHeader> read_header(const std::string& path);
+
+}  // namespace heddle::program

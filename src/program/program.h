@@ -1,0 +1,127 @@
+// Program: the compiled artefact. Code, constants, buffers with offsets, and the list of commands
+// of one run. It needs no compiler to be loaded and run (DESIGN.md §3, program; §4, kernel ABI).
+//
+// Memory. A buffer is an array of bytes with a kind. Temporaries live in one arena per context, at
+// the offsets of the plan; constants in one read-only image; inputs and outputs are bound by the
+// caller at each run. A View is a piece of a buffer with a shape: what commands name. All alignments
+// are 64 bytes.
+//
+// The `once` section is a list of commands that is run a single time, after loading: it packs
+// weights and computes large constant sub-graphs. It writes `once` buffers, which commands of the
+// run read as constants.
+//
+// Commands run in order. Each is parallel inside (its kernel's phases are split over the workers).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "tensor/literal.h"
+#include "tensor/shape.h"
+
+namespace heddle::program {
+
+using BufferId = Id<struct BufferTag>;
+using KernelId = Id<struct KernelTag>;
+
+enum class BufferKind : uint8_t {
+  input,      // bound by the caller
+  output,     // bound by the caller; may alias an input (Buffer::alias)
+  constant,   // in the constant image
+  once,       // computed by the once section, kept
+  temporary,  // in the arena, at `offset_bytes`
+};
+
+struct Buffer {
+  std::string name;          // of the value it was planned for
+  BufferKind kind = BufferKind::temporary;
+  int64_t bytes = 0;
+  int64_t offset_bytes = 0;  // constant: in the image; once: in the once block; temporary: in the arena
+  int64_t number = -1;       // input, output: position in Program::inputs / outputs
+  BufferId alias;            // output that must be the same memory as this input buffer; or none
+  // Temporary: first and last command (inclusive) that touch it. For the checker and reports.
+  int64_t first_command = 0, last_command = -1;
+};
+
+// Bytes [offset, offset + shape.bytes()) of a buffer, row-major unless the shape has a layout.
+struct View {
+  BufferId buffer;
+  int64_t offset_bytes = 0;
+  tensor::Shape shape;
+};
+
+struct Phase {
+  std::string symbol;        // function in the object
+  int64_t tasks = 1;         // with the run-time dimensions at their bound
+  bool serial = false;       // too small to be worth waking the workers
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Phase> phases;
+  int64_t scratch_bytes = 0;
+  // Per launch: arithmetic, and least bytes that must move (each input and output once).
+  int64_t flops = 0, min_bytes = 0;
+  std::string schedule;      // text, for explain
+  std::string text;          // kernel text; may be dropped when saved
+};
+
+struct Launch {
+  KernelId kernel;
+  std::vector<View> arguments;     // in the ABI order of the kernel's global buffers
+  std::vector<int64_t> dims;       // run-time dimensions
+};
+struct Copy {                      // dense bytes; sizes equal
+  View from, to;
+};
+// An operator that has no kernel: done on the host by a function that `api` registers under
+// `function` ("interp": the HLO in `text`, a module whose entry has one parameter an argument).
+struct HostCall {
+  std::string function, text;
+  std::vector<View> arguments, results;
+};
+using Command = std::variant<Launch, Copy, HostCall>;
+
+struct CommandInfo {               // beside each command
+  std::string name;                // the HLO instruction it came from
+  std::string operators;           // "add, reduce, multiply": for profile and inspect
+};
+
+struct Port {                      // an input or an output
+  std::string name;
+  std::string alias_name;          // another accepted name; may be empty
+  tensor::Shape shape;
+  BufferId buffer;                 // output without a buffer of its own: see `source`
+  View source;                     // output that is an input or a constant: copied at the end of a run
+};
+
+struct MemoryNumbers {             // always reported as three (DESIGN.md §4, plan)
+  int64_t lower_bound_bytes = 0;   // most bytes live at one command
+  int64_t plan_bytes = 0;          // size of the arena
+  int64_t unshared_bytes = 0;      // sum of all temporaries
+};
+
+struct Program {
+  static constexpr int kVersion = 1;
+  std::string name;
+  std::string target;              // target text it was compiled for (JSON)
+  std::string options;             // level, fuse, memory, precision, numerics: as text
+  std::vector<std::string> notes;  // named rewrites used, defaults taken: printed in summaries
+  std::vector<uint8_t> object;     // relocatable ELF, one for all kernels
+  std::vector<Kernel> kernels;
+  std::vector<Buffer> buffers;
+  std::vector<Port> inputs, outputs;
+  std::vector<Command> once, commands;
+  std::vector<CommandInfo> once_info, command_info;
+  // Values of `constant` buffers, by BufferId::index(); others empty. Literals may be views of the
+  // mapped model file, so that weights are never copied.
+  std::vector<tensor::Literal> constants;
+  int64_t once_bytes = 0;          // size of the block of once buffers
+  MemoryNumbers memory;
+};
+
+}  // namespace heddle::program

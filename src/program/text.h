@@ -1,0 +1,12 @@
+// Program as text, for reading and tests (not parsed back; the file format is file.h).
+#pragma once
+
+#include <string>
+
+#include "program/program.h"
+
+namespace heddle::program {
+
+std::string to_string(const Program& program);
+
+}  // namespace heddle::program

@@ -1,0 +1,68 @@
+// Target: what a device is, as data. Every cost and code decision reads this, never the host.
+// Text form: JSON, one file a device in src/target/data/, compiled in; parse and print are inverse.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/type.h"
+
+namespace heddle::target {
+
+enum class DeviceKind { cpu, gpu };
+
+struct Cache {
+  int64_t bytes = 0;
+  int shared_by_cores = 1;
+  double bandwidth_bytes_per_ns = 0;  // of one core, read + written
+};
+
+struct Target {
+  std::string name;                   // "portable", "avx2", "icelake", "spr", "sm_80", "sm_90", "host"
+  DeviceKind kind = DeviceKind::cpu;
+  std::string llvm_triple, llvm_cpu;  // CPU; e.g. x86_64-unknown-linux-gnu, x86-64-v3
+  std::vector<std::string> features;  // LLVM names, sorted: "avx2", "avx512f", "fma", …
+  int simd_bits = 128;                // CPU: width of a vector register
+  int vector_registers = 16;
+  int cores = 1;                      // task splits follow this, never the machine that runs
+  double clock_ghz = 1;
+  int fma_per_cycle = 1;              // vector fma instructions a cycle and core
+  std::vector<Cache> caches;          // L1 data, L2, L3 (GPU: L1/shared, L2)
+  double memory_bandwidth_bytes_per_ns = 0;       // one core
+  double memory_bandwidth_all_bytes_per_ns = 0;   // all cores
+  double launch_ns = 0;               // CPU: fork and join of the workers
+  double serial_command_ns = 0;
+  // Relative rate of a multiply-accumulate against f32, by type name: {"bf16": 0.5, "u8": 4}.
+  std::map<std::string, double> mac_rate;
+  // Cycles an instruction of one class takes at full rate: {"exp": 7, "div": 8, …} (row F15).
+  std::map<std::string, double> cycles;
+  // GPU only.
+  int multiprocessors = 0, threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
+  int64_t shared_bytes_per_block = 0, shared_bytes_per_multiprocessor = 0;
+  int warp_size = 32;
+
+  bool has(std::string_view feature) const;
+  // Elements of `type` in one vector register, at least 1.
+  int lanes(tensor::Type type) const;
+  double peak_flops_per_ns(tensor::Type type) const;  // all cores, fma counts two
+  bool operator==(const Target&) const = default;
+};
+
+bool operator==(const Cache& a, const Cache& b);
+
+Result<Target> parse_target(std::string_view json);
+std::string to_string(const Target& target);
+std::vector<std::string> shipped_targets();
+// A shipped one by name; "host": read off this machine. Error: lists the names.
+Result<Target> find_target(const std::string& name);
+// This machine: ISA by cpuid, cores by affinity and cgroup quota, caches from sysfs; rates from
+// the nearest shipped target. `HEDDLE_ISA=portable|avx2|avx512` lowers it (never raises).
+Target host_target();
+// The widest of portable, avx2, avx512, avx512_vnni, … that a target has: for reports.
+std::string isa_name(const Target& target);
+
+}  // namespace heddle::target

@@ -1,0 +1,43 @@
+// Layout: how the elements of an array lie in memory, as a bijection (or an injection, where it
+// pads) from multi-index to linear element index. Rows X5-X8; hlo-and-xla §1.5.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace heddle::tensor {
+
+// Tile sizes, minor-most last; kCombine merges a dimension with the next one ("*" in the text).
+struct Tile {
+  static constexpr int64_t kCombine = INT64_MIN;
+  std::vector<int64_t> dims;
+  bool operator==(const Tile&) const = default;
+};
+
+struct Layout {
+  std::vector<int64_t> minor_to_major;  // dimension numbers, fastest varying first
+  std::vector<Tile> tiles;
+  int64_t element_size_bits = 0;        // 0: the type's own width; E(n) in the text
+  int64_t memory_space = 0;             // S(n)
+  std::vector<int64_t> padded_dimensions;  // empty: none (seed 004; row X6)
+  std::string rest;                     // other parts (L, #, *, SC, P, M, D), kept as written
+
+  static Layout row_major(int64_t rank);
+  bool is_row_major() const;            // no tiles, no padding, descending minor_to_major
+  bool operator==(const Layout&) const = default;
+};
+
+// "{1,0:T(8,128)S(1)}"; the braces are part of the text.
+std::string to_string(const Layout& layout);
+
+// Linear element index of `index` in an array of extents `dims`; and back. The number of elements
+// that the array takes with its padding. Preconditions: rank equal, index inside dims.
+int64_t linear_index(const Layout& layout, std::span<const int64_t> dims,
+                     std::span<const int64_t> index);
+std::vector<int64_t> multi_index(const Layout& layout, std::span<const int64_t> dims,
+                                 int64_t linear);
+int64_t padded_elems(const Layout& layout, std::span<const int64_t> dims);
+
+}  // namespace heddle::tensor

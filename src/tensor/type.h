@@ -1,0 +1,60 @@
+// Element types (the XLA set, hlo-and-xla §1.5), their properties and exact conversions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace heddle::tensor {
+
+enum class Type : uint8_t {
+  pred,
+  s1, s2, s4, s8, s16, s32, s64,
+  u1, u2, u4, u8, u16, u32, u64,
+  f16, bf16, f32, f64,
+  f8e5m2, f8e4m3, f8e4m3fn, f8e4m3b11fnuz, f8e3m4, f8e5m2fnuz, f8e4m3fnuz, f8e8m0fnu,
+  f6e3m2fn, f6e2m3fn, f4e2m1fn,
+  c64, c128,
+  opaque, token, tuple,  // not array types
+};
+
+// The name in HLO text: "f32", "bf16", "pred"; "opaque", "token", "(tuple)".
+std::string_view type_name(Type type);
+std::optional<Type> type_from_name(std::string_view name);
+
+bool is_array_type(Type type);     // everything but opaque, token, tuple
+bool is_float(Type type);          // f64 down to f4; not complex
+bool is_complex(Type type);
+bool is_signed_integer(Type type);
+bool is_unsigned_integer(Type type);
+inline bool is_integer(Type type) { return is_signed_integer(type) || is_unsigned_integer(type); }
+
+int type_bits(Type type);          // logical width: 1 for pred, 4 for s4, 64 for c64
+// Bytes of one element in a Literal and in npz: sub-byte types take a whole byte each.
+int64_t type_bytes(Type type);
+Type complex_component(Type type);  // c64 -> f32, c128 -> f64
+
+// Float formats: exponent and mantissa bits, bias, what the special encodings are.
+struct FloatFormat {
+  int exponent_bits, mantissa_bits, bias;
+  bool has_infinity, has_nan, has_negative_zero, has_sign, has_zero;
+  double max_finite;
+  double unit_roundoff;  // 2^-(mantissa_bits + 1)
+};
+const FloatFormat& float_format(Type type);  // is_float(type)
+
+// Exact reads; round-to-nearest-even writes. Bits are in the low end of the word. Overflow goes to
+// infinity where the format has one, else to NaN (the XLA conversion rules); f6 and f4, which have
+// neither, saturate and turn NaN into a zero (-0 of nan, +0 of -nan). What f8e8m0fnu lacks (zero,
+// negative numbers, less than 2^-128) is its NaN, and its ties go up. Payloads of NaNs survive
+// between f16, bf16, f32 and f64.
+double float_from_bits(Type type, uint64_t bits);
+uint64_t float_to_bits(Type type, double value);
+// f32 -> small float without double rounding through another format: the same as float_to_bits,
+// fast for the types that kernels move in bulk.
+uint16_t f32_to_bf16(float value);
+uint16_t f32_to_f16(float value);
+float bf16_to_f32(uint16_t bits);
+float f16_to_f32(uint16_t bits);
+
+}  // namespace heddle::tensor
