@@ -81,9 +81,7 @@ class Bytes {
   }
 
  private:
-  void raw(const void* data, size_t size) {
-    bytes_.append(static_cast<const char*>(data), size);
-  }
+  void raw(const void* data, size_t size) { bytes_.append(static_cast<const char*>(data), size); }
   std::string bytes_;
 };
 
@@ -142,8 +140,8 @@ struct Hasher {
     return b.hash_of(a.custom_call_target, a.has_side_effect, a.output_to_operand_aliasing, a.rest);
   }
   uint64_t operator()(const CollectiveAttrs& a) {
-    return b.hash_of(a.replica_groups, a.source_target_pairs, a.channel_id,
-                     a.use_global_device_ids, a.constrain_layout, a.dimensions, a.rest);
+    return b.hash_of(a.replica_groups, a.source_target_pairs, a.channel_id, a.use_global_device_ids,
+                     a.constrain_layout, a.dimensions, a.rest);
   }
   uint64_t operator()(const ChannelAttrs& a) {
     return b.hash_of(a.channel_id, a.is_host_transfer, a.rest);
@@ -156,7 +154,18 @@ struct Hasher {
   uint64_t operator()(const TextAttrs& a) { return b.hash_of(a.text); }
 };
 
+template <size_t... I>
+Attrs default_at(int index, std::index_sequence<I...>) {
+  Attrs attrs;
+  (((index == static_cast<int>(I)) ? static_cast<void>(attrs.emplace<I>()) : void()), ...);
+  return attrs;
+}
+
 }  // namespace
+
+Attrs default_attrs(int attrs_index) {
+  return default_at(attrs_index, std::make_index_sequence<std::variant_size_v<Attrs>>());
+}
 
 uint64_t hash(const Attrs& attrs) {
   const uint64_t fields = std::visit(Hasher{}, attrs);

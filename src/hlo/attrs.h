@@ -235,5 +235,7 @@ using Attrs =
                  RngBitGeneratorAttrs, RngStateAttrs, CopyStartAttrs, TextAttrs>;
 
 uint64_t hash(const Attrs& attrs);
+// The struct of an opcode's row (OpcodeInfo::attrs_index), with its defaults.
+Attrs default_attrs(int attrs_index);
 
 }  // namespace heddle::hlo

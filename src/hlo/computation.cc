@@ -80,11 +80,9 @@ Instr* Computation::store(std::unique_ptr<Instr> instr) {
 // parameters_ is sorted by number, so that it is indexed by number once all are there; a file may
 // give them in any order.
 void Computation::insert_parameter(Instr* instr) {
-  auto at =
-      std::upper_bound(parameters_.begin(), parameters_.end(), instr,
-                       [](const Instr* a, const Instr* b) {
-                         return a->parameter_number() < b->parameter_number();
-                       });
+  auto at = std::upper_bound(
+      parameters_.begin(), parameters_.end(), instr,
+      [](const Instr* a, const Instr* b) { return a->parameter_number() < b->parameter_number(); });
   parameters_.insert(at, instr);
 }
 
@@ -102,16 +100,15 @@ Instr* Computation::add(Opcode opcode, Shape shape, std::vector<Instr*> operands
   auto instr = std::make_unique<Instr>();
   instr->opcode_ = opcode;
   instr->shape_ = std::move(shape);
-  instr->name_ =
-      unique_name(by_name_, next_suffix_, name.empty() ? opcode_text(opcode) : name);
+  instr->name_ = unique_name(by_name_, next_suffix_, name.empty() ? opcode_text(opcode) : name);
   instr->id_ = module_->next_id_++;
   instr->operands_ = std::move(operands);
   instr->called_ = std::move(called);
   instr->attrs_ = std::move(attrs);
-  // A row's struct may be left at its defaults by the caller.
-  const int row = opcode_info(opcode).attrs_index;
-  HEDDLE_CHECK(static_cast<int>(instr->attrs_.index()) == row, "{} wants other attributes",
-               instr->name_);
+  const size_t row = opcode_info(opcode).attrs_index;
+  if (instr->attrs_.index() != row && instr->attrs_.index() == 0)
+    instr->attrs_ = default_attrs(static_cast<int>(row));
+  HEDDLE_CHECK(instr->attrs_.index() == row, "{} wants other attributes", instr->name_);
   return store(std::move(instr));
 }
 
@@ -125,9 +122,8 @@ void Computation::replace_all_uses(Instr* from, Instr* to) {
   HEDDLE_CHECK(from->parent_ == this && to->parent_ == this, "{} and {} are not both of {}",
                from->name_, to->name_, name_);
   if (from == to) return;
-  HEDDLE_CHECK(from->shape_.compatible(to->shape_), "{} of {} cannot stand for {} of {}",
-               to->name_, tensor::to_string(to->shape_), from->name_,
-               tensor::to_string(from->shape_));
+  HEDDLE_CHECK(from->shape_.compatible(to->shape_), "{} of {} cannot stand for {} of {}", to->name_,
+               tensor::to_string(to->shape_), from->name_, tensor::to_string(from->shape_));
   const bool keeps_own_use = from->has_user(to);
   std::vector<Instr*> users = std::move(from->users_);
   from->users_.clear();

@@ -18,9 +18,8 @@ bool computation_has_effect(const Computation& root) {
       const bool called_decides = instr->is(Opcode::custom_call) || !instr->called().empty();
       if (!called_decides && has_effect(*instr)) return true;
       if (!called_decides) continue;
-      if (instr->is(Opcode::custom_call)
-              ? instr->attrs_as<CustomCallAttrs>().has_side_effect
-              : !has_trait(instr->opcode(), Trait::pure))
+      if (instr->is(Opcode::custom_call) ? instr->attrs_as<CustomCallAttrs>().has_side_effect
+                                         : !has_trait(instr->opcode(), Trait::pure))
         return true;
       for (const Computation* called : instr->called())
         if (seen.insert(called).second) stack.push_back(called);
@@ -131,8 +130,7 @@ int64_t Computation::remove_dead() {
   // Backwards, users before operands; control successors stand later too.
   for (size_t i = all.size(); i-- > 0;) {
     const Instr* instr = all[i];
-    if (!live[i])
-      live[i] = instr == root_ || instr->is(Opcode::parameter) || has_effect(*instr);
+    if (!live[i]) live[i] = instr == root_ || instr->is(Opcode::parameter) || has_effect(*instr);
     if (!live[i]) continue;
     for (const auto* list : {&instr->operands_, &instr->control_predecessors_})
       for (const Instr* before : *list) live[before->place_] = true;

@@ -48,8 +48,7 @@ std::vector<Computation*> Module::post_order() const {
   if (entry_) append_post_order(entry_, done, reached);
   if (!reached.empty()) reached.pop_back();
   order = std::move(reached);
-  for (const auto& computation : computations_)
-    append_post_order(computation.get(), done, order);
+  for (const auto& computation : computations_) append_post_order(computation.get(), done, order);
   if (entry_) order.push_back(entry_);
   return order;
 }

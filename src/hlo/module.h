@@ -140,6 +140,7 @@ class Computation {
 
   // Appends an instruction. `name` is made unique ("add", "add.1"); empty: the opcode's text.
   // A parameter takes its number from `attrs`. No inference: that is Builder's work (builder.h).
+  // `attrs` is the struct of the opcode's row; left out, that struct with its defaults.
   Instr* add(Opcode opcode, Shape shape, std::vector<Instr*> operands, Attrs attrs = NoAttrs{},
              std::vector<Computation*> called = {}, std::string_view name = {});
   // Every use of `from` (operands, control edges, the root) becomes `to`; shapes must be

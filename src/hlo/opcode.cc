@@ -21,7 +21,8 @@ constexpr int index_in(const std::variant<Ts...>*) {
 template <typename T>
 constexpr int attrs_index() {
   constexpr int index = index_in<T>(static_cast<const Attrs*>(nullptr));
-  static_assert(index < static_cast<int>(std::variant_size_v<Attrs>), "not an alternative of Attrs");
+  static_assert(index < static_cast<int>(std::variant_size_v<Attrs>),
+                "not an alternative of Attrs");
   return index;
 }
 
