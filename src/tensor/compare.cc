@@ -133,7 +133,8 @@ Comparison compare(const Literal& got, const Literal& want, const Tolerance& tol
 std::string Comparison::describe() const {
   if (worst_index < 0) return "equal";
   return fmt::format(
-      "{}; worst at element {}: got {}, want {}, error {:.3g} (largest value {:.3g}), at most {:.0f} "
+      "{}; worst at element {}: got {}, want {}, error {:.3g} (largest value {:.3g}), at most "
+      "{:.0f} "
       "ulp",
       equal ? std::string("within tolerance") : fmt::format("{} elements differ", mismatches),
       worst_index, worst_got, worst_want, worst_error, max_want, worst_ulp);

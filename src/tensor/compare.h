@@ -28,12 +28,12 @@ Tolerance derived_tolerance(Type type, int64_t reduction_length, Type accumulato
 
 struct Comparison {
   bool equal = true;
-  int64_t mismatches = 0;   // elements beyond tolerance
+  int64_t mismatches = 0;  // elements beyond tolerance
   // The largest absolute error, among the mismatches if there are any (complex: magnitudes).
   int64_t worst_index = -1;  // row-major; -1 where nothing differs
   double worst_got = 0, worst_want = 0, worst_error = 0;
-  double worst_ulp = 0;  // the largest distance of all elements, in units of the last place
-  double max_want = 0;   // max |b|, finite elements
+  double worst_ulp = 0;          // the largest distance of all elements, in units of the last place
+  double max_want = 0;           // max |b|, finite elements
   std::string describe() const;  // one line
 };
 

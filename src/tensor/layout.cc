@@ -147,7 +147,8 @@ int64_t linear_index(const Layout& layout, std::span<const int64_t> dims,
   std::vector<TileStep> steps = make_steps(layout, dims);
   for (const TileStep& step : steps) position = apply(step, std::move(position));
   int64_t linear = 0;
-  for (size_t i = 0; i < position.size(); ++i) linear = linear * steps.back().after[i] + position[i];
+  for (size_t i = 0; i < position.size(); ++i)
+    linear = linear * steps.back().after[i] + position[i];
   return linear;
 }
 

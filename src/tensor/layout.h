@@ -19,13 +19,13 @@ struct Tile {
 struct Layout {
   std::vector<int64_t> minor_to_major;  // dimension numbers, fastest varying first
   std::vector<Tile> tiles;
-  int64_t element_size_bits = 0;        // 0: the type's own width; E(n) in the text
-  int64_t memory_space = 0;             // S(n)
+  int64_t element_size_bits = 0;           // 0: the type's own width; E(n) in the text
+  int64_t memory_space = 0;                // S(n)
   std::vector<int64_t> padded_dimensions;  // empty: none (seed 004; row X6)
-  std::string rest;                     // other parts (L, #, *, SC, P, M, D), kept as written
+  std::string rest;                        // other parts (L, #, *, SC, P, M, D), kept as written
 
   static Layout row_major(int64_t rank);
-  bool is_row_major() const;            // no tiles, no padding, descending minor_to_major
+  bool is_row_major() const;  // no tiles, no padding, descending minor_to_major
   bool operator==(const Layout&) const = default;
 };
 

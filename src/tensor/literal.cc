@@ -146,11 +146,16 @@ void* Literal::mutable_data() {
 uint64_t Literal::get_bits(int64_t i) const {
   HEDDLE_CHECK(i >= 0 && i < elems() && shape_.is_array());
   switch (type_bytes(type())) {
-    case 1: return load<uint8_t>(data(), i);
-    case 2: return load<uint16_t>(data(), i);
-    case 4: return load<uint32_t>(data(), i);
-    case 8: return load<uint64_t>(data(), i);
-    default: HEDDLE_UNREACHABLE("{} has no single word", type_name(type()));
+    case 1:
+      return load<uint8_t>(data(), i);
+    case 2:
+      return load<uint16_t>(data(), i);
+    case 4:
+      return load<uint32_t>(data(), i);
+    case 8:
+      return load<uint64_t>(data(), i);
+    default:
+      HEDDLE_UNREACHABLE("{} has no single word", type_name(type()));
   }
 }
 
@@ -158,11 +163,16 @@ void Literal::set_bits(int64_t i, uint64_t bits) {
   HEDDLE_CHECK(i >= 0 && i < elems() && shape_.is_array());
   void* data = mutable_data();
   switch (type_bytes(type())) {
-    case 1: return store(data, i, static_cast<uint8_t>(bits));
-    case 2: return store(data, i, static_cast<uint16_t>(bits));
-    case 4: return store(data, i, static_cast<uint32_t>(bits));
-    case 8: return store(data, i, bits);
-    default: HEDDLE_UNREACHABLE("{} has no single word", type_name(type()));
+    case 1:
+      return store(data, i, static_cast<uint8_t>(bits));
+    case 2:
+      return store(data, i, static_cast<uint16_t>(bits));
+    case 4:
+      return store(data, i, static_cast<uint32_t>(bits));
+    case 8:
+      return store(data, i, bits);
+    default:
+      HEDDLE_UNREACHABLE("{} has no single word", type_name(type()));
   }
 }
 

@@ -20,8 +20,8 @@ namespace heddle::tensor {
 
 class Literal {
  public:
-  Literal() = default;                       // the empty tuple
-  explicit Literal(const Shape& shape);      // zeros; static shapes only, layout dropped
+  Literal() = default;                   // the empty tuple
+  explicit Literal(const Shape& shape);  // zeros; static shapes only, layout dropped
   // The same for shapes that come from outside: what does not fit in memory is an error.
   static Result<Literal> make(const Shape& shape);
   static Literal tuple(std::vector<Literal> elements);
@@ -40,7 +40,7 @@ class Literal {
   int64_t elems() const { return shape_.elems(); }
   int64_t bytes() const { return shape_.is_array() ? elems() * type_bytes(type()) : 0; }
   const void* data() const { return data_.get(); }
-  void* mutable_data();                      // copies first where the memory is shared
+  void* mutable_data();  // copies first where the memory is shared
   template <typename T>
   std::span<const T> values() const {
     return {static_cast<const T*>(data()), static_cast<size_t>(elems())};
@@ -51,8 +51,8 @@ class Literal {
   }
 
   // One element by row-major linear index, exactly widened. Not for tuples.
-  double get_f64(int64_t i) const;           // floats, integers (rounded beyond 2^53), pred
-  int64_t get_s64(int64_t i) const;          // integers, pred; u64 bit for bit
+  double get_f64(int64_t i) const;   // floats, integers (rounded beyond 2^53), pred
+  int64_t get_s64(int64_t i) const;  // integers, pred; u64 bit for bit
   std::complex<double> get_complex(int64_t i) const;
   // Rounded to nearest even (floats), truncated modulo 2^n (integers).
   void set_f64(int64_t i, double value);

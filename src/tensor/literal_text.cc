@@ -31,8 +31,8 @@ void append_shortest(T value, std::string& text) {
 void append_narrow(Type type, uint64_t bits, double value, std::string& text) {
   char buffer[32];
   for (int digits = 1;; ++digits) {
-    auto end = std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general,
-                             digits);
+    auto end =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
     double back = 0;
     std::from_chars(buffer, end.ptr, back);
     if (float_to_bits(type, back) == bits || digits == 17) {

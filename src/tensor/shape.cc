@@ -74,9 +74,7 @@ int64_t Shape::bytes() const {
   return sum;
 }
 
-Layout Shape::layout_or_default() const {
-  return layout_ ? *layout_ : Layout::row_major(rank());
-}
+Layout Shape::layout_or_default() const { return layout_ ? *layout_ : Layout::row_major(rank()); }
 
 Shape Shape::without_layout() const {
   Shape result = *this;

@@ -26,8 +26,8 @@ struct Dim {
 
 class Shape {
  public:
-  Shape() = default;                                       // the empty tuple
-  Shape(Type type, std::vector<Dim> dims);                 // array, default layout
+  Shape() = default;                        // the empty tuple
+  Shape(Type type, std::vector<Dim> dims);  // array, default layout
   static Shape array(Type type, const std::vector<int64_t>& dims);
   static Shape scalar(Type type) { return Shape(type, {}); }
   static Shape make_tuple(std::vector<Shape> elements);
@@ -41,29 +41,31 @@ class Shape {
 
   // Arrays.
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
-  int64_t true_rank() const;                               // dimensions greater than 1 (row X4)
+  int64_t true_rank() const;  // dimensions greater than 1 (row X4)
   const std::vector<Dim>& dims() const { return dims_; }
-  int64_t dim(int64_t i) const { return dims_[i < 0 ? i + rank() : i].size; }  // negative: from the end
-  std::vector<int64_t> extents() const;                    // sizes (bounds where dynamic)
-  bool is_static() const;                                  // recursively
-  int64_t elems() const;                                   // product of the extents
-  int64_t bytes() const;                                   // dense; tuples: the sum
+  int64_t dim(int64_t i) const {
+    return dims_[i < 0 ? i + rank() : i].size;
+  }                                      // negative: from the end
+  std::vector<int64_t> extents() const;  // sizes (bounds where dynamic)
+  bool is_static() const;                // recursively
+  int64_t elems() const;                 // product of the extents
+  int64_t bytes() const;                 // dense; tuples: the sum
   void set_type(Type type) { type_ = type; }
   void set_dim(int64_t i, Dim d) { dims_[i] = std::move(d); }
   // Absent: row-major, and not printed.
   const std::optional<Layout>& layout() const { return layout_; }
   Layout layout_or_default() const;
   void set_layout(std::optional<Layout> layout) { layout_ = std::move(layout); }
-  Shape without_layout() const;                            // recursively
+  Shape without_layout() const;  // recursively
 
   // Tuples.
   const std::vector<Shape>& elements() const { return elements_; }
   std::vector<Shape>& mutable_elements() { return elements_; }
 
-  bool operator==(const Shape&) const = default;           // layout included
+  bool operator==(const Shape&) const = default;  // layout included
   // Same type and extents, recursively; layouts aside. Default and explicit row-major agree.
   bool compatible(const Shape& other) const;
-  bool same_extents(const Shape& other) const;             // element types may differ
+  bool same_extents(const Shape& other) const;  // element types may differ
 
  private:
   Type type_ = Type::tuple;

@@ -117,18 +117,18 @@ constexpr FormatRow e8m0fnu() {
 }
 
 constexpr std::array kFormats = {
-    ieee(5, 10),         // f16
-    ieee(8, 7),          // bf16
-    ieee(8, 23),         // f32
-    ieee(11, 52),        // f64
-    ieee(5, 2),          // f8e5m2
-    ieee(4, 3),          // f8e4m3
-    e4m3fn(),            // f8e4m3fn
-    fnuz(4, 3, 11),      // f8e4m3b11fnuz
-    ieee(3, 4),          // f8e3m4
-    fnuz(5, 2, 16),      // f8e5m2fnuz
-    fnuz(4, 3, 8),       // f8e4m3fnuz
-    e8m0fnu(),           // f8e8m0fnu
+    ieee(5, 10),           // f16
+    ieee(8, 7),            // bf16
+    ieee(8, 23),           // f32
+    ieee(11, 52),          // f64
+    ieee(5, 2),            // f8e5m2
+    ieee(4, 3),            // f8e4m3
+    e4m3fn(),              // f8e4m3fn
+    fnuz(4, 3, 11),        // f8e4m3b11fnuz
+    ieee(3, 4),            // f8e3m4
+    fnuz(5, 2, 16),        // f8e5m2fnuz
+    fnuz(4, 3, 8),         // f8e4m3fnuz
+    e8m0fnu(),             // f8e8m0fnu
     finite_only(3, 2, 3),  // f6e3m2fn
     finite_only(2, 3, 1),  // f6e2m3fn
     finite_only(2, 1, 1),  // f4e2m1fn

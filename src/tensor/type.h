@@ -9,27 +9,54 @@ namespace heddle::tensor {
 
 enum class Type : uint8_t {
   pred,
-  s1, s2, s4, s8, s16, s32, s64,
-  u1, u2, u4, u8, u16, u32, u64,
-  f16, bf16, f32, f64,
-  f8e5m2, f8e4m3, f8e4m3fn, f8e4m3b11fnuz, f8e3m4, f8e5m2fnuz, f8e4m3fnuz, f8e8m0fnu,
-  f6e3m2fn, f6e2m3fn, f4e2m1fn,
-  c64, c128,
-  opaque, token, tuple,  // not array types
+  s1,
+  s2,
+  s4,
+  s8,
+  s16,
+  s32,
+  s64,
+  u1,
+  u2,
+  u4,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  f8e5m2,
+  f8e4m3,
+  f8e4m3fn,
+  f8e4m3b11fnuz,
+  f8e3m4,
+  f8e5m2fnuz,
+  f8e4m3fnuz,
+  f8e8m0fnu,
+  f6e3m2fn,
+  f6e2m3fn,
+  f4e2m1fn,
+  c64,
+  c128,
+  opaque,
+  token,
+  tuple,  // not array types
 };
 
 // The name in HLO text: "f32", "bf16", "pred"; "opaque", "token", "(tuple)".
 std::string_view type_name(Type type);
 std::optional<Type> type_from_name(std::string_view name);
 
-bool is_array_type(Type type);     // everything but opaque, token, tuple
-bool is_float(Type type);          // f64 down to f4; not complex
+bool is_array_type(Type type);  // everything but opaque, token, tuple
+bool is_float(Type type);       // f64 down to f4; not complex
 bool is_complex(Type type);
 bool is_signed_integer(Type type);
 bool is_unsigned_integer(Type type);
 inline bool is_integer(Type type) { return is_signed_integer(type) || is_unsigned_integer(type); }
 
-int type_bits(Type type);          // logical width: 1 for pred, 4 for s4, 64 for c64
+int type_bits(Type type);  // logical width: 1 for pred, 4 for s4, 64 for c64
 // Bytes of one element in a Literal and in npz: sub-byte types take a whole byte each.
 int64_t type_bytes(Type type);
 Type complex_component(Type type);  // c64 -> f32, c128 -> f64
