@@ -256,7 +256,7 @@ uint64_t float_to_bits(Type type, double value) {
   int min_exponent = (format.has_zero ? 1 : 0) - format.bias;
   int scale = std::max(exponent, min_exponent);
   uint64_t quanta = round_shift(mantissa, scale - exponent + 52 - format.mantissa_bits);
-  if (quanta == 0 && !format.has_zero) return row.nan_bits;
+  if (quanta == 0 && !format.has_zero) quanta = 1;  // positive stays positive
   // A normal number's leading quantum is the implicit bit: it adds one to the exponent field.
   auto field = static_cast<uint64_t>(scale + format.bias - 1);
   uint64_t bits = (field << format.mantissa_bits) + quanta;

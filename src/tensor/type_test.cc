@@ -205,6 +205,7 @@ TEST(type, SpecialEncodings) {
   EXPECT_EQ(float_to_bits(Type::f6e2m3fn, kNaN), 0x20u);
   EXPECT_EQ(float_to_bits(Type::f8e8m0fnu, 0), 0xffu);
   EXPECT_EQ(float_to_bits(Type::f8e8m0fnu, -1), 0xffu);
+  EXPECT_EQ(float_to_bits(Type::f8e8m0fnu, 1e-300), 0u);
   EXPECT_EQ(float_to_bits(Type::f8e8m0fnu, 1), 0x7fu);
   EXPECT_EQ(float_to_bits(Type::f8e8m0fnu, 3), 0x81u);
   EXPECT_EQ(float_to_bits(Type::bf16, kNaN), 0x7fc0u);
