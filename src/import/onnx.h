@@ -1,0 +1,77 @@
+// import: model files become hlo::Module. Read this header first.
+//
+// ONNX: opsets 7 to 27 of the domain ai.onnx. Shapes are static after import: every dynamic
+// dimension is bound (Options), shape arithmetic is folded, function-like operators (Softmax,
+// LayerNormalization, Gelu, ...) become HLO primitives in their numerically safe form. Weights are
+// views of the mapped file wherever their encoding allows it.
+//
+// Errors are the user's: damaged files, unsupported operators (all of them at once, before any
+// work), wrong shapes. They name the node and the value. No input crashes, hangs or allocates
+// beyond Options' budgets. Thread safety: the functions share nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace heddle::hlo {
+class Module;
+}
+
+namespace heddle::import {
+
+struct Options {
+  // --dim NAME=N: binds every dimension of that name. What is left unbound becomes 1, with a note.
+  std::map<std::string, int64_t> dims;
+  // --shape NAME=1x3x224x224: all dimensions of a model input.
+  std::map<std::string, std::vector<int64_t>> shapes;
+  // --module NAME: which one of a text file of several; empty: there must be one only.
+  std::string module_name;
+  int64_t max_nodes = 2'000'000;                   // ONNX nodes, inlined bodies included
+  int64_t max_tensor_elems = int64_t{1} << 34;     // one value
+  int64_t max_constant_bytes = int64_t{64} << 30;  // all constants together
+  int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
+};
+
+struct Imported {
+  // ONNX: the parameters are the model's inputs in order (initialisers are constants), the root is
+  // a tuple of its outputs. HLO text: as written.
+  std::unique_ptr<hlo::Module> module;
+  // ONNX: value names. HLO: arg<n> and out<n> by CLI.md, one a leaf of the entry's parameters and
+  // of its root.
+  std::vector<std::string> input_names, output_names;
+  // A second accepted name of each input: the HLO parameter's own ("p", "p.0.1"); empty for ONNX.
+  std::vector<std::string> input_aliases;
+  std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
+};
+
+// External tensor data is looked for beside the model and nowhere else.
+Result<Imported> import_onnx(const std::string& path, const Options& options = {});
+// `directory`: where external data lies; empty: there must be none. `bytes` is copied.
+Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,
+                                   const Options& options = {});
+Result<Imported> import_hlo_text(std::string_view text, const Options& options = {});
+
+// A model's kind by its content (CLI.md: never by its name).
+enum class Format {
+  onnx,
+  hlo_text,
+  stablehlo_text,
+  stablehlo_bytecode,
+  hlo_proto,
+  program,
+  unknown
+};
+Format sniff(std::string_view first_bytes);  // the first 4 KiB are plenty
+std::string_view format_name(Format format);
+
+// Any model of a kind that can be imported, told by its content; the kinds that cannot (yet) are
+// errors that say so.
+Result<Imported> import_model(const std::string& path, const Options& options = {});
+
+}  // namespace heddle::import
