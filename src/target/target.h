@@ -22,19 +22,19 @@ struct Cache {
 };
 
 struct Target {
-  std::string name;                   // "portable", "avx2", "icelake", "spr", "sm_80", "sm_90", "host"
+  std::string name;  // "portable", "avx2", "icelake", "spr", "sm_80", "sm_90", "host"
   DeviceKind kind = DeviceKind::cpu;
   std::string llvm_triple, llvm_cpu;  // CPU; e.g. x86_64-unknown-linux-gnu, x86-64-v3
   std::vector<std::string> features;  // LLVM names, sorted: "avx2", "avx512f", "fma", …
   int simd_bits = 128;                // CPU: width of a vector register
   int vector_registers = 16;
-  int cores = 1;                      // task splits follow this, never the machine that runs
+  int cores = 1;  // task splits follow this, never the machine that runs
   double clock_ghz = 1;
-  int fma_per_cycle = 1;              // vector fma instructions a cycle and core
-  std::vector<Cache> caches;          // L1 data, L2, L3 (GPU: L1/shared, L2)
-  double memory_bandwidth_bytes_per_ns = 0;       // one core
-  double memory_bandwidth_all_bytes_per_ns = 0;   // all cores
-  double launch_ns = 0;               // CPU: fork and join of the workers
+  int fma_per_cycle = 1;                         // vector fma instructions a cycle and core
+  std::vector<Cache> caches;                     // L1 data, L2, L3 (GPU: L1/shared, L2)
+  double memory_bandwidth_bytes_per_ns = 0;      // one core
+  double memory_bandwidth_all_bytes_per_ns = 0;  // all cores
+  double launch_ns = 0;                          // CPU: fork and join of the workers
   double serial_command_ns = 0;
   // Relative rate of a multiply-accumulate against f32, by type name: {"bf16": 0.5, "u8": 4}.
   std::map<std::string, double> mac_rate;

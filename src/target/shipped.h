@@ -1,0 +1,14 @@
+// The device files of data/, compiled in, in order of name. (CMakeLists.txt makes the .cc.)
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace heddle::target {
+
+struct ShippedText {
+  std::string_view name, json;
+};
+std::vector<ShippedText> shipped_texts();
+
+}  // namespace heddle::target

@@ -1,0 +1,62 @@
+#include "target/target.h"
+
+#include <algorithm>
+
+#include "target/shipped.h"
+
+namespace heddle::target {
+
+using tensor::Type;
+
+bool operator==(const Cache& a, const Cache& b) {
+  return a.bytes == b.bytes && a.shared_by_cores == b.shared_by_cores &&
+         a.bandwidth_bytes_per_ns == b.bandwidth_bytes_per_ns;
+}
+
+bool Target::has(std::string_view feature) const {
+  return std::binary_search(features.begin(), features.end(), feature);
+}
+
+int Target::lanes(Type type) const {
+  return std::max<int>(1, simd_bits / static_cast<int>(8 * tensor::type_bytes(type)));
+}
+
+double Target::peak_flops_per_ns(Type type) const {
+  // Without a row of its own a type is computed as f32 is, 64-bit ones at half the rate.
+  auto row = mac_rate.find(std::string(tensor::type_name(type)));
+  double rate = row != mac_rate.end() ? row->second : tensor::type_bits(type) > 32 ? 0.5 : 1.0;
+  double lanes = kind == DeviceKind::gpu ? warp_size : simd_bits / 32.0;
+  int units = kind == DeviceKind::gpu ? multiprocessors : cores;
+  return 2.0 * units * clock_ghz * fma_per_cycle * lanes * rate;
+}
+
+std::vector<std::string> shipped_targets() {
+  std::vector<std::string> names;
+  for (const ShippedText& text : shipped_texts()) names.emplace_back(text.name);
+  return names;
+}
+
+std::string isa_name(const Target& target) {
+  if (target.kind == DeviceKind::gpu) return target.name;
+  struct Step {
+    const char* name;
+    std::vector<const char*> features;
+  };
+  static const Step steps[] = {
+      // widest first; a step has what it names and the ISA below it
+      {"avx512_fp16", {"avx512f", "avx512vnni", "avx512bf16", "avx512fp16"}},
+      {"avx512_bf16", {"avx512f", "avx512vnni", "avx512bf16"}},
+      {"avx512_vnni", {"avx512f", "avx512vnni"}},
+      {"avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}},
+      {"avx2_vnni", {"avx2", "fma", "avxvnni"}},
+      {"avx2", {"avx2", "fma"}},
+  };
+  for (const Step& step : steps) {
+    bool all = std::all_of(step.features.begin(), step.features.end(),
+                           [&](const char* feature) { return target.has(feature); });
+    if (all) return step.name;
+  }
+  return "portable";
+}
+
+}  // namespace heddle::target
