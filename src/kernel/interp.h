@@ -13,15 +13,15 @@
 namespace heddle::kernel {
 
 struct BufferCounts {
-  int64_t loads = 0, stores = 0;             // elements
+  int64_t loads = 0, stores = 0;  // elements
   int64_t max_loads_per_elem = 0, max_stores_per_elem = 0;
   int64_t distinct_loaded = 0, distinct_stored = 0;
 };
 
 struct InterpReport {
-  std::vector<std::string> faults;           // empty: clean; at most 20, each with where
-  std::vector<BufferCounts> buffers;         // by BufferId
-  std::vector<int64_t> op_counts;            // by Op: evaluations per active lane
+  std::vector<std::string> faults;    // empty: clean; at most 20, each with where
+  std::vector<BufferCounts> buffers;  // by BufferId
+  std::vector<int64_t> op_counts;     // by Op: evaluations per active lane
   int64_t barriers = 0, prefetches = 0;
 };
 

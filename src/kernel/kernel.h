@@ -14,37 +14,43 @@
 // - Values have an element type: pred, s8..s64, u8..u64, f32, f64 in arithmetic. f16, bf16 and the
 //   f8 types can be loaded, stored and converted, nothing else. Indices are s64.
 // - Integer arithmetic wraps; div by zero gives all ones, rem by zero the dividend; div and rem
-//   truncate, floor_div and floor_mod floor (divisor > 0). Shifts by the width or more give 0 (or the sign).
+//   truncate, floor_div and floor_mod floor (divisor > 0). Shifts by the width or more give 0 (or
+//   the sign).
 // - Floating point is IEEE, round to nearest even, subnormals kept. Nothing is contracted or
 //   reassociated: fma is written fma. max and min give NaN if either side is NaN, and +0 > -0 is
 //   not promised. Functions (exp, tanh, …) have the ulp bounds of docs/numerics.md; the _fast forms
 //   have the wider ones written there.
 // - A `vector` loop is run in lanes: iterations [k·W, (k+1)·W) for lane count W run in lockstep,
 //   statement by statement; in a last part iteration the lanes beyond the extent are inactive (they
-//   neither load nor store nor change registers). vector and thread loops do not nest in each other's kind.
+//   neither load nor store nor change registers). vector and thread loops do not nest in each
+//   other's kind.
 // - A `reg` buffer of lanes 0 is uniform: one copy a task. With lanes W it has one copy a lane:
 //   inside a vector loop (of W lanes) reading and storing mean the lane's own copy; outside it is
 //   read by lane() only. Its indices must be constants once the unrolled loops are unrolled.
 //   Registers live as long as the task's point of the enclosing `alloc` scope: here, the task.
 // - In a vector loop a value is uniform or varying; a uniform store in a vector loop is an error.
 //   lane(x, i) is the value of lane i for all; shuffle_xor(x, m) in lane l is x of lane l ^ m. Both
-//   evaluate x in all lanes, so they stand only where all lanes are active (extent a multiple of W).
+//   evaluate x in all lanes, so they stand only where all lanes are active (extent a multiple of
+//   W).
 // - Scratch is uninitialised at the start of a task. Lanes of one vector loop that read scratch or
 //   memory another lane wrote need that store to be an earlier statement.
 // - `let` names a value; each name is assigned once where it stands and is visible to the end of
-//   its block. Loads happen where the statement that holds them stands, in operand order, once per node.
+//   its block. Loads happen where the statement that holds them stands, in operand order, once per
+//   node.
 //
 // Invariants (verify.h): 1. operand types fit their op. 2. variables are in scope. 3. index counts
 // match buffer ranks. 4. reg indices are constants after unrolling. 5. lanes agree with the
 // enclosing vector loop. 6. `in` buffers are not stored, `out` buffers not read before written
-// (the interpreter checks). 7. scratch buffers lie inside scratch_bytes. 8. parallel and block loops only as a
-// group's grid. 9. unrolled extents are constants, at most 4096 copies in all. 10. names unique.
+// (the interpreter checks). 7. scratch buffers lie inside scratch_bytes. 8. parallel and block
+// loops only as a group's grid. 9. unrolled extents are constants, at most 4096 copies in all. 10.
+// names unique.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
@@ -66,13 +72,13 @@ enum class Op : uint8_t {
 
 struct Expr {
   Op op;
-  Type type;                      // of the value
-  std::vector<ExprId> operands;   // load: indices, then mask and other where guarded
-  int64_t imm = 0;                // const: the bits (floats too, in the type's own format);
-                                  // dim: which; lane, shuffle_xor: lane number or mask
-  VarId var;                      // var
-  BufferId buffer;                // load
-  bool guarded = false;           // load: reads only where mask is true, else gives `other`
+  Type type;                     // of the value
+  std::vector<ExprId> operands;  // load: indices, then mask and other where guarded
+  int64_t imm = 0;               // const: the bits (floats too, in the type's own format);
+                                 // dim: which; lane, shuffle_xor: lane number or mask
+  VarId var;                     // var
+  BufferId buffer;               // load
+  bool guarded = false;          // load: reads only where mask is true, else gives `other`
   bool operator==(const Expr&) const = default;
 };
 
@@ -85,10 +91,10 @@ struct Buffer {
   // Row-major extents. An extent is a constant, or -1-k for run-time dimension k.
   std::vector<int64_t> extents;
   Space space = Space::global;
-  Access access = Access::in;     // global
-  int lanes = 0;                  // reg: copies, 0 uniform
-  int64_t offset_bytes = 0;       // scratch: where it lies; live ranges may share bytes
-  int64_t aligned_bytes = 0;      // global: alignment that the caller promises; 0: the element's
+  Access access = Access::in;  // global
+  int lanes = 0;               // reg: copies, 0 uniform
+  int64_t offset_bytes = 0;    // scratch: where it lies; live ranges may share bytes
+  int64_t aligned_bytes = 0;   // global: alignment that the caller promises; 0: the element's
 };
 
 struct Var {
@@ -99,12 +105,12 @@ struct Var {
 enum class LoopKind : uint8_t { serial, unrolled, vector, thread, subgroup, block, parallel };
 
 enum class StmtKind : uint8_t {
-  loop,      // loop_kind var extent [lanes] [unroll] { body }
-  let,       // var = value
-  store,     // buffer[indices] = value [if mask] [streaming]
-  branch,    // if value { body } else { otherwise }: value uniform, or varying in a vector loop
-  barrier,   // of the block; a no-op where a task has one subgroup
-  prefetch,  // buffer[indices], level 1..3 (the cache that should hold it)
+  loop,        // loop_kind var extent [lanes] [unroll] { body }
+  let,         // var = value
+  store,       // buffer[indices] = value [if mask] [streaming]
+  branch,      // if value { body } else { otherwise }: value uniform, or varying in a vector loop
+  barrier,     // of the block; a no-op where a task has one subgroup
+  prefetch,    // buffer[indices], level 1..3 (the cache that should hold it)
   async_copy,  // buffer[indices] (scratch) <- source[source_indices], `count` elements
   async_wait,  // until at most `count` groups of async copies are pending
   mma,         // matrix instruction `name` (mma.def): fragments d, a, b, c in `fragments`
@@ -113,30 +119,30 @@ enum class StmtKind : uint8_t {
 struct Stmt {
   StmtKind kind;
   LoopKind loop = LoopKind::serial;
-  VarId var;                      // loop, let
-  ExprId extent;                  // loop: trips; variable runs 0..extent-1
-  int lanes = 0;                  // vector, thread: W
-  int unroll = 1;                 // serial: bodies an emitted iteration (a hint; same meaning)
+  VarId var;       // loop, let
+  ExprId extent;   // loop: trips; variable runs 0..extent-1
+  int lanes = 0;   // vector, thread: W
+  int unroll = 1;  // serial: bodies an emitted iteration (a hint; same meaning)
   std::vector<Stmt> body, otherwise;
   BufferId buffer, source;
   std::vector<ExprId> indices, source_indices;
-  ExprId value, mask;             // mask invalid: always
-  bool streaming = false;         // store past the caches
-  int level = 2;                  // prefetch
-  bool for_write = false;         // prefetch
-  int64_t count = 0;              // async
-  std::string name;               // mma
+  ExprId value, mask;      // mask invalid: always
+  bool streaming = false;  // store past the caches
+  int level = 2;           // prefetch
+  bool for_write = false;  // prefetch
+  int64_t count = 0;       // async
+  std::string name;        // mma
   std::vector<BufferId> fragments;
 };
 
 struct GridDim {
   VarId var;
-  ExprId extent;                  // constants and dims only
+  ExprId extent;  // constants and dims only
 };
 
 struct Group {
-  std::vector<GridDim> grid;      // parallel (CPU) or block (GPU) loops, outermost first
-  int block_threads = 1;          // GPU: threads a block
+  std::vector<GridDim> grid;  // parallel (CPU) or block (GPU) loops, outermost first
+  int block_threads = 1;      // GPU: threads a block
   std::vector<Stmt> body;
 };
 
@@ -164,12 +170,12 @@ class Kernel {
   // Hash-consed: an equal node gives the same id. Integer operations on constants fold, and
   // x + 0, x * 1, x * 0, x / 1, nested constant adds simplify; floating point is left alone.
   ExprId add(Expr expr);
-  BufferId add_buffer(Buffer buffer);
+  BufferId add_buffer(Buffer buffer);  // name made an identifier, and unique
   VarId add_var(std::string_view name, Type type = Type::s64);  // name made unique
 
   // Shorthands.
   ExprId constant(int64_t value) { return add({Op::constant, Type::s64, {}, value}); }
-  ExprId constant(Type type, double value);               // rounded to the type
+  ExprId constant(Type type, double value);  // rounded to the type
   ExprId ref(VarId var) { return add({Op::var, vars[var.index()].type, {}, 0, var}); }
   ExprId dim(int64_t which) { return add({Op::dim, Type::s64, {}, which}); }
   ExprId unary(Op op, ExprId x) { return add({op, expr(x).type, {x}}); }
@@ -177,13 +183,19 @@ class Kernel {
   ExprId compare(Op op, ExprId a, ExprId b) { return add({op, Type::pred, {a, b}}); }
   ExprId select(ExprId c, ExprId a, ExprId b) { return add({Op::select, expr(a).type, {c, a, b}}); }
   ExprId fma(ExprId a, ExprId b, ExprId c) { return add({Op::fma, expr(a).type, {a, b, c}}); }
-  ExprId convert(ExprId x, Type type);                    // x itself where the type is equal
+  ExprId convert(ExprId x, Type type);  // x itself where the type is equal
   ExprId load(BufferId buffer, std::vector<ExprId> indices);
   ExprId load_if(BufferId buffer, std::vector<ExprId> indices, ExprId mask, ExprId other);
 
  private:
-  std::vector<Expr> exprs_;
+  std::string unique_name(std::string_view wanted);
+
+  std::vector<Expr> exprs_;  // operands before their users
   std::unordered_map<uint64_t, std::vector<uint32_t>> interned_;
+  // Names taken so far; the counts say how much of dims, buffers and vars is in it.
+  std::unordered_set<std::string> names_;
+  size_t named_dims_ = 0, named_buffers_ = 0, named_vars_ = 0;
+  std::unordered_map<std::string, int64_t> suffixes_;
 };
 
 // Statements.
@@ -196,7 +208,10 @@ Stmt make_if(ExprId condition, std::vector<Stmt> then, std::vector<Stmt> otherwi
 // Tasks of a phase (the sum over its groups), with the run-time dimensions bound.
 int64_t task_count(const Kernel& kernel, const Phase& phase, const std::vector<int64_t>& dims);
 
-std::string_view op_text(Op op);
+// An expression of constants, dims and integer operations on them.
+int64_t evaluate_extent(const Kernel& kernel, ExprId extent, const std::vector<int64_t>& dims);
+
+std::string_view op_text(Op op);  // the name, without the underscore of not_, and_, or_, xor_
 int op_operands(Op op);
 
 }  // namespace heddle::kernel

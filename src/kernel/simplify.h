@@ -1,0 +1,15 @@
+// The simplifications that Kernel::add makes: integers only, and what the choice of a constant
+// condition decides. Floating point is left alone.
+#pragma once
+
+#include <optional>
+
+#include "kernel/kernel.h"
+
+namespace heddle::kernel {
+
+// A simpler node with the value of `expr`, if there is one. May reorder the operands of `expr`
+// (constants of commutative operations stand right).
+std::optional<ExprId> simplify(Kernel& kernel, Expr& expr);
+
+}  // namespace heddle::kernel
