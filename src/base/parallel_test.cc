@@ -1,0 +1,184 @@
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace heddle {
+namespace {
+
+struct Call {
+  int64_t begin, end;
+  int worker;
+  auto operator<=>(const Call&) const = default;
+};
+
+struct Recorder {
+  std::vector<std::vector<Call>> by_worker;
+  explicit Recorder(int threads) : by_worker(static_cast<size_t>(threads)) {}
+  static void record(void* context, int64_t begin, int64_t end, int worker) {
+    static_cast<Recorder*>(context)->by_worker[worker].push_back({begin, end, worker});
+  }
+  std::vector<Call> all() const {
+    std::vector<Call> calls;
+    for (const auto& list : by_worker) calls.insert(calls.end(), list.begin(), list.end());
+    std::sort(calls.begin(), calls.end());
+    return calls;
+  }
+};
+
+TEST(workers, SplitsAreContiguousBalancedAndTheSameEveryTime) {
+  for (int threads : {1, 2, 3, 5}) {
+    Workers workers(threads);
+    for (int64_t tasks : {0, 1, 2, 3, 7, 64, 1000}) {
+      Recorder first(threads), second(threads);
+      workers.parallel(tasks, &Recorder::record, &first);
+      workers.begin_run();
+      workers.parallel(tasks, &Recorder::record, &second);
+      workers.end_run();
+      const std::vector<Call> calls = first.all();
+      EXPECT_EQ(calls, second.all());
+      int64_t next = 0, least = tasks, most = 0;
+      for (const Call& call : calls) {
+        EXPECT_EQ(call.begin, next);
+        next = call.end;
+        least = std::min(least, call.end - call.begin);
+        most = std::max(most, call.end - call.begin);
+      }
+      EXPECT_EQ(next, tasks);
+      EXPECT_EQ(static_cast<int64_t>(calls.size()), std::min<int64_t>(tasks, threads));
+      EXPECT_TRUE(calls.empty() || most - least <= 1);
+    }
+  }
+}
+
+TEST(workers, HugeTaskCountsDoNotOverflow) {
+  Workers workers(3);
+  Recorder recorder(3);
+  workers.parallel(INT64_MAX, &Recorder::record, &recorder);
+  const std::vector<Call> calls = recorder.all();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls.back().end, INT64_MAX);
+}
+
+TEST(workers, JoinsBeforeItReturns) {
+  Workers workers(4);
+  workers.begin_run();
+  std::vector<int64_t> values(4096, 0);
+  for (int round = 0; round < 2000; ++round) {
+    workers.parallel(
+        static_cast<int64_t>(values.size()),
+        [](void* context, int64_t begin, int64_t end, int) {
+          auto& v = *static_cast<std::vector<int64_t>*>(context);
+          for (int64_t i = begin; i < end; ++i) ++v[i];
+        },
+        &values);
+    ASSERT_EQ(values.front(), round + 1);
+    ASSERT_EQ(values.back(), round + 1);
+  }
+  workers.end_run();
+  for (int64_t value : values) ASSERT_EQ(value, 2000);
+}
+
+TEST(workers, WakesSleepersOutsideARunAndBetweenRuns) {
+  Workers workers(3);
+  std::atomic<int64_t> sum{0};
+  auto add = [](void* context, int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i) *static_cast<std::atomic<int64_t>*>(context) += i;
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+    if (round % 2 == 1) workers.begin_run();
+    workers.parallel(100, add, &sum);
+    if (round % 2 == 1) workers.end_run();
+  }
+  EXPECT_EQ(sum.load(), 20 * 4950);
+}
+
+TEST(workers, ALongPauseInsideARunIsSurvived) {
+  Workers workers(2);
+  workers.begin_run();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // beyond the spinning time
+  Recorder recorder(2);
+  workers.parallel(10, &Recorder::record, &recorder);
+  EXPECT_EQ(recorder.all().size(), 2u);
+  workers.end_run();
+}
+
+TEST(workers, NestedAndConcurrentCallersDoTheirOwnParts) {
+  Workers workers(3);
+  struct Nest {
+    Workers* workers;
+    std::atomic<int64_t> count{0};
+  } nest{&workers};
+  static constexpr auto kInner = +[](void* context, int64_t begin, int64_t end, int) {
+    static_cast<Nest*>(context)->count += end - begin;
+  };
+  auto outer = [](void* context, int64_t begin, int64_t end, int) {
+    for (int64_t i = begin; i < end; ++i)
+      static_cast<Nest*>(context)->workers->parallel(10, kInner, context);
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 3; ++i)
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) workers.parallel(6, outer, &nest);
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(nest.count.load(), 3 * 50 * 6 * 10);
+}
+
+TEST(workers, BeginRunNestsByCount) {
+  Workers workers(2);
+  workers.begin_run();
+  workers.begin_run();
+  workers.end_run();
+  Recorder recorder(2);
+  workers.parallel(4, &Recorder::record, &recorder);
+  workers.end_run();
+  EXPECT_EQ(recorder.all().size(), 2u);
+}
+
+TEST(workers, PrintsForkJoinTime) {
+  Workers workers(2);
+  workers.begin_run();
+  auto nothing = [](void*, int64_t, int64_t, int) {};
+  for (int i = 0; i < 1000; ++i) workers.parallel(2, nothing, nullptr);
+  std::vector<double> times;
+  for (int round = 0; round < 50; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; ++i) workers.parallel(2, nothing, nullptr);
+    times.push_back(
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+        200);
+  }
+  workers.end_run();
+  std::sort(times.begin(), times.end());
+  std::printf("fork-join of 2 threads: median %.0f ns, min %.0f ns\n", times[25], times[0]);
+}
+
+TEST(available_cores, IsPositiveAndFollowsAffinity) {
+  const int all = available_cores();
+  EXPECT_GE(all, 1);
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) {
+      CPU_SET(cpu, &one);
+      break;
+    }
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  EXPECT_EQ(available_cores(), 1);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+  EXPECT_EQ(available_cores(), all);
+}
+
+}  // namespace
+}  // namespace heddle
