@@ -202,5 +202,46 @@ TEST(layout, Text) {
   EXPECT_EQ(to_string(tiled({}, {Tile{{128}}})), "{:T(128)}");
 }
 
+TEST(layout, TextReadsBack) {
+  for (const char* text :
+       {"{}", "{0}", "{1,0}", "{:T(128)}", "{1,0:T(8,128)(2,1)}", "{2,1,0:T(*,4,*,2)E(4)S(5)}",
+        "{0:D(C,S~)}", "{1,0:T(8,128)L(2)#(u32)*(u64)E(4)S(1)SC(0:2,4)P(f32[2]{0})M(3)}",
+        "{0,1:PD(3,5)}"}) {
+    auto layout = parse_layout(text);
+    ASSERT_TRUE(layout) << layout.error().message;
+    EXPECT_EQ(to_string(*layout), text);
+  }
+  EXPECT_EQ(*parse_layout(" { 1 , 0 : T ( 8,128 ) S(1) } "), *parse_layout("{1,0:T(8,128)S(1)}"));
+  EXPECT_EQ(parse_layout("{0,1:PD(3,5)}")->padded_dimensions, (Index{3, 5}));
+}
+
+TEST(layout, BadTextIsAnError) {
+  for (const char* text :
+       {"",           "{",        "}",     "{1,",     "{1,0",    "{1 0}",
+        "{-1}",       "{a}",      "{0:}x", "{0:T}",   "{0:T()}", "{0:T(2}",
+        "{0:S(1,2)}", "{0:S(x)}", "{0:Q}", "{0:(3)}", "{0:M(3}", "{99999999999999999999}",
+        "{0:T(2)(}",  "{0:PD()}"}) {
+    EXPECT_FALSE(parse_layout(text)) << text;
+  }
+}
+
+TEST(layout, CheckFindsWhatDoesNotFit) {
+  Index dims = {2, 3};
+  auto check = [&](const char* text) { return check_layout(*parse_layout(text), dims); };
+  for (const char* good : {"{1,0}", "{0,1}", "{0,1:PD(2,5)}", "{1,0:T(8,128)(2,1)}",
+                           "{1,0:T(*,4)E(4)}", "{1,0:T(2,2,2)}"}) {
+    EXPECT_TRUE(check(good)) << check(good).error().message;
+  }
+  for (const char* bad : {"{}", "{0}", "{0,0}", "{0,2}", "{2,1,0}", "{0,1:PD(1,5)}", "{0,1:PD(5)}",
+                          "{1,0:T(0)}", "{1,0:T(2,*)}", "{1,0:E(500)}",
+                          "{1,0:T(4000000000,4000000000)}", "{1,0:PD(4000000000,4000000000)}"}) {
+    EXPECT_FALSE(check(bad)) << bad;
+  }
+  Layout negative = tiled({1, 0}, {Tile{{-3}}});
+  EXPECT_FALSE(check_layout(negative, dims));
+  EXPECT_EQ(check("{0,2}").error().message,
+            "layout {0,2}: wanted every one of the 2 dimensions once, got 2");
+}
+
 }  // namespace
 }  // namespace heddle::tensor

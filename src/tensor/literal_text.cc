@@ -35,10 +35,8 @@ void append_narrow(Type type, uint64_t bits, double value, std::string& text) {
         std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, digits);
     double back = 0;
     std::from_chars(buffer, end.ptr, back);
-    if (float_to_bits(type, back) == bits || digits == 17) {
-      text.append(buffer, end.ptr);
-      return;
-    }
+    // Written anew: 450 is shorter than 4.5e+02.
+    if (float_to_bits(type, back) == bits || digits == 17) return append_shortest(back, text);
   }
 }
 

@@ -157,6 +157,14 @@ Result<Literal> read_entry(zip_t* archive, zip_uint64_t index, int64_t size) {
   return literal;
 }
 
+// libzip does not write an archive without entries: this is the end record of one.
+Status write_empty_archive(const std::string& path) {
+  constexpr char kEnd[22] = {'P', 'K', 5, 6};
+  File file(std::fopen(path.c_str(), "wb"));
+  if (file && std::fwrite(kEnd, 1, sizeof(kEnd), file.get()) == sizeof(kEnd)) return {};
+  return machine_error("cannot be written: {}", std::strerror(errno));
+}
+
 // A name beside `path` that no other process writes.
 std::string temporary_name(const std::string& path) {
   return fmt::format("{}.{}.tmp", path, ::getpid());
@@ -298,6 +306,12 @@ Status write_npz(const std::string& path, const NamedLiterals& literals) {
     headers.push_back(std::move(*header));
   }
   std::string temporary = temporary_name(path);
+  if (literals.empty()) {
+    if (auto status = write_empty_archive(temporary); !status) {
+      return error_in(path, status.error());
+    }
+    return publish(temporary, path);
+  }
   int code = 0;
   Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
   if (!archive) return machine_error("{}: cannot be written: {}", path, zip_message(code));

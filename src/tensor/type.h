@@ -72,9 +72,9 @@ const FloatFormat& float_format(Type type);  // is_float(type)
 
 // Exact reads; round-to-nearest-even writes. Bits are in the low end of the word. Overflow goes to
 // infinity where the format has one, else to NaN (the XLA conversion rules); f6 and f4, which have
-// neither, saturate and turn NaN into a zero (-0 of nan, +0 of -nan). In f8e8m0fnu zero
-// and negative numbers become NaN, smaller positive numbers the smallest one, and ties go up. Payloads of NaNs survive
-// between f16, bf16, f32 and f64.
+// neither, saturate and turn NaN into a zero (-0 of nan, +0 of -nan). In f8e8m0fnu
+// zero and negative numbers become NaN, smaller positive numbers the smallest one, ties go up.
+// Payloads of NaNs survive between f16, bf16, f32 and f64.
 double float_from_bits(Type type, uint64_t bits);
 uint64_t float_to_bits(Type type, double value);
 // f32 -> small float without double rounding through another format: the same as float_to_bits,
