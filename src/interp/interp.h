@@ -1,0 +1,58 @@
+// Reference evaluator of HLO: plain and slow, the oracle that every optimised result is compared
+// with. Read this header first.
+//
+// Numbers. Integers wrap at their width. Each operator's value is computed in f64 (complex: c128)
+// and rounded once to its type, so functions such as `exponential` are correctly rounded nearly
+// always. Sums of products (dot, convolution, ragged-dot) add in row-major order in f32 for types
+// up to f32, in f64 for f64, in 64 bits for integers, and round once at the end; reduce and
+// reduce-window by a plain add or multiply do the same. Every other body rounds at each of its
+// operators. Linear algebra, fft and batch-norm work in f64 and round at the end. operand_precision
+// and algorithm of a dot are hints for speed and are not imitated.
+//
+// Layouts have no meaning here: literals are row-major. A dynamic dimension is taken at its bound.
+// There is one participant: its replica and partition id are 0.
+//
+// Thread safety: evaluate() keeps its state to itself; any number may run at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "hlo/module.h"
+#include "tensor/literal.h"
+
+namespace heddle::interp {
+
+struct Options {
+  // Keep f16, bf16, f32 (and c64) values as f64 (c128) from the arguments to the result, where they
+  // are rounded to their type once. Against the plain run this gives the scale of rounding error.
+  // Conversions between those types are then identities; f8 and narrower still round.
+  bool widen = false;
+  // With `widen`: do not round at the end; f16, bf16, f32 leaves of the result are f64, c64 is c128.
+  bool keep_wide = false;
+  // Instructions that may run, counted again in each iteration of a loop; beyond it: an error.
+  int64_t max_steps = 200'000'000;
+};
+
+// The entry computation, or any other. The arguments must have the parameters' shapes (layouts
+// aside; with `widen` also their f64 forms). The result may be a tuple.
+// Errors: a wrong argument, what unsupported() names, max_steps, no memory.
+Result<tensor::Literal> evaluate(const hlo::Module& module,
+                                 std::span<const tensor::Literal> arguments,
+                                 const Options& options = {});
+Result<tensor::Literal> evaluate(const hlo::Computation& computation,
+                                 std::span<const tensor::Literal> arguments,
+                                 const Options& options = {});
+// One instruction, with what it calls, from the values of its operands. Not a parameter.
+Result<tensor::Literal> evaluate_instr(const hlo::Instr& instr,
+                                       std::span<const tensor::Literal> operands,
+                                       const Options& options = {});
+
+// "opcode (instr)" of each instruction that the entry reaches and evaluate() would refuse; for a
+// custom-call "custom-call TARGET (instr)".
+std::vector<std::string> unsupported(const hlo::Module& module);
+
+}  // namespace heddle::interp

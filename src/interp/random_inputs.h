@@ -1,0 +1,20 @@
+// Deterministic arguments for a module: small magnitudes, and values that fit their use.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hlo/module.h"
+#include "tensor/literal.h"
+
+namespace heddle::interp {
+
+// One literal a parameter of the entry, the same for the same module and seed. Floats lie in
+// [-1, 1] (so that exponentials and long products stay finite), integers are small. A parameter
+// that is used as the indices of a gather, scatter or dynamic slice stays in range (and is sorted
+// or unique where the operator claims it), one that starts a reduction is its neutral value, one
+// that is a random generator's state or a divisor of integers is not zero. Uses are followed
+// through reshapes, converts, tuples, loops and calls. Dynamic dimensions take their bound.
+std::vector<tensor::Literal> random_arguments(const hlo::Module& module, uint64_t seed);
+
+}  // namespace heddle::interp
