@@ -52,10 +52,11 @@ Result<double> parse_float(std::string_view word) {
   std::string_view digits = word;
   if (digits.starts_with('+')) digits.remove_prefix(1);
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (digits.empty() || digits.starts_with('+') || end != digits.data() + digits.size() ||
-      error != std::errc()) {
+  if (digits.starts_with('+') || end != digits.data() + digits.size() ||
+      error == std::errc::invalid_argument) {
     return user_error("'{}' is no number", word);
   }
+  if (error != std::errc()) return user_error("{} is beyond the range of f64", word);
   return value;
 }
 
