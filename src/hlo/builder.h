@@ -49,6 +49,7 @@ class Builder {
   Instr* broadcast_to(Instr* x, const std::vector<int64_t>& extents);  // numpy rule
   Instr* reshape(Instr* x, const std::vector<int64_t>& extents);
   Instr* transpose(Instr* x, const Ints& permutation);
+  // Empty strides are ones, an empty interior is zeros.
   Instr* slice(Instr* x, const Ints& starts, const Ints& limits, const Ints& strides);
   Instr* pad(Instr* x, Instr* value, const Ints& low, const Ints& high, const Ints& interior);
   Instr* concatenate(const std::vector<Instr*>& parts, int64_t dimension);
@@ -85,6 +86,11 @@ class Builder {
 
  private:
   Instr* poison();
+  Instr* fail(Error error);
+  // Repeats x, whose dimensions have the numpy relation to the last of `dims`.
+  Instr* stretch(Instr* x, const std::vector<tensor::Dim>& dims);
+  Instr* add_broadcast(Instr* x, std::vector<tensor::Dim> dims, const Ints& dimensions);
+  Instr* add_reshape(Instr* x, std::vector<tensor::Dim> dims);
   Computation* computation_;
   Status status_;
   std::string name_;
