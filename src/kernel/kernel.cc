@@ -159,6 +159,19 @@ Stmt make_if(ExprId condition, std::vector<Stmt> then, std::vector<Stmt> otherwi
   return stmt;
 }
 
+std::vector<ExprId> expressions(const Stmt& stmt) {
+  std::vector<ExprId> result;
+  auto add = [&](ExprId id) {
+    if (id.valid()) result.push_back(id);
+  };
+  add(stmt.extent);
+  for (ExprId id : stmt.indices) add(id);
+  for (ExprId id : stmt.source_indices) add(id);
+  add(stmt.value);
+  add(stmt.mask);
+  return result;
+}
+
 int64_t evaluate_extent(const Kernel& kernel, ExprId extent, const std::vector<int64_t>& dims) {
   // Operands have smaller ids than their node.
   std::unordered_map<uint32_t, uint64_t> values;

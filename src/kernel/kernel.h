@@ -205,6 +205,9 @@ Stmt make_let(VarId var, ExprId value);
 Stmt make_store(BufferId buffer, std::vector<ExprId> indices, ExprId value, ExprId mask = {});
 Stmt make_if(ExprId condition, std::vector<Stmt> then, std::vector<Stmt> otherwise = {});
 
+// The valid expressions that stand in the statement itself, not in its body.
+std::vector<ExprId> expressions(const Stmt& stmt);
+
 // Tasks of a phase (the sum over its groups), with the run-time dimensions bound.
 int64_t task_count(const Kernel& kernel, const Phase& phase, const std::vector<int64_t>& dims);
 
