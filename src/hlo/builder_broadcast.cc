@@ -94,16 +94,24 @@ Instr* Builder::reshape(Instr* x, const std::vector<int64_t>& extents) {
   const Shape& from = x->shape();
   if (!from.is_array()) return make(Opcode::reshape, {x});
   std::vector<Dim> dims(extents.begin(), extents.end());
-  // Dimensions before the first and behind the last changed one pass through with their symbols.
-  for (size_t i = 0; i < dims.size() && i < from.dims().size(); ++i) {
-    if (dims[i].size != from.dims()[i].size) break;
-    dims[i] = from.dims()[i];
-  }
-  for (size_t i = 1; i <= dims.size() && i <= from.dims().size(); ++i) {
-    Dim& to = dims[dims.size() - i];
-    const Dim& dim = from.dims()[from.dims().size() - i];
+  // Dimensions before the first changed one and behind the last pass through with their symbols.
+  const size_t common = std::min(dims.size(), from.dims().size());
+  size_t front = 0, back = 0;
+  for (; front < common && dims[front].size == from.dims()[front].size; ++front)
+    dims[front] = from.dims()[front];
+  for (; back < common - front; ++back) {
+    Dim& to = dims[dims.size() - 1 - back];
+    const Dim& dim = from.dims()[from.dims().size() - 1 - back];
     if (to.size != dim.size) break;
     to = dim;
+  }
+  // Between them what was dynamic makes the outermost result dynamic.
+  const bool dynamic = std::any_of(from.dims().begin() + front, from.dims().end() - back,
+                                   [](const Dim& d) { return d.dynamic; });
+  for (size_t i = front; dynamic && i < dims.size() - back; ++i) {
+    if (dims[i].size == 1) continue;
+    dims[i].dynamic = true;
+    break;
   }
   return add_reshape(x, std::move(dims));
 }
