@@ -1,0 +1,22 @@
+#include "import/failure.h"
+
+namespace heddle::import {
+
+std::string quoted(std::string_view name) {
+  constexpr size_t kLongest = 120;
+  std::string text = "'";
+  for (char c : name.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else if (c == '\'' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else {
+      text += c;
+    }
+  }
+  return text + (name.size() > kLongest ? "...'" : "'");
+}
+
+}  // namespace heddle::import

@@ -1,0 +1,135 @@
+// Operators of several values, element by element, with numpy broadcasting.
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+namespace {
+
+// Both inputs have one element type.
+void check_same_type(Op& op, size_t i, size_t j) {
+  if (op.type(i) != op.type(j))
+    op.fail("inputs {} and {} are {} and {}; they must have one element type", i, j,
+            to_string(op.shape(i)), to_string(op.shape(j)));
+}
+
+template <Opcode opcode>
+Outputs arithmetic(Op& op) {
+  op.ignore({"consumed_inputs"});
+  check_same_type(op, 0, 1);
+  return {binary(op, opcode, op.in(0), op.in(1))};
+}
+
+template <Opcode opcode>
+Outputs logical(Op& op) {
+  check_same_type(op, 0, 1);
+  if (op.type(0) != Type::pred) op.fail("input 0 is {}, wanted bool", to_string(op.shape(0)));
+  return {binary(op, opcode, op.in(0), op.in(1))};
+}
+
+template <Direction direction>
+Outputs comparison(Op& op) {
+  check_same_type(op, 0, 1);
+  return {compare(op, direction, op.in(0), op.in(1))};
+}
+
+template <Opcode opcode>
+Outputs variadic(Op& op) {
+  Instr* result = op.in(0);
+  for (size_t i = 1; i < op.inputs(); ++i) {
+    check_same_type(op, 0, i);
+    result = binary(op, opcode, result, op.in(i));
+  }
+  return {result};
+}
+
+Outputs mean_of_inputs(Op& op) {
+  op.check_float(0);
+  const auto count = static_cast<double>(op.inputs());
+  Instr* sum = variadic<Opcode::add>(op).front().instr;
+  return {count == 1 ? sum : binary(op, Opcode::divide, sum, count)};
+}
+
+// The base's type is the result's. Squares and cubes, which is what exporters write, are products.
+Outputs pow(Op& op) {
+  Instr* x = op.in(0);
+  const Type type = op.type(0);
+  if (const Literal* exponent = op.known(1);
+      exponent && exponent->elems() == 1 && op.rank(1) <= op.rank(0)) {
+    const double power = exponent->get_f64(0);
+    if (power == 1) return {x};
+    if (power == 2 || power == 3) {
+      Instr* square = op.b.binary(Opcode::multiply, x, x);
+      return {power == 2 ? square : op.b.binary(Opcode::multiply, square, x)};
+    }
+  }
+  if (tensor::is_float(type))
+    return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
+  if (tensor::is_integer(op.type(1)))
+    return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
+  Instr* result = binary(op, Opcode::power, op.b.convert(x, Type::f64),
+                         op.b.convert(op.in(1), Type::f64));
+  return {op.b.convert(result, type)};
+}
+
+// fmod: the dividend's sign, as HLO; else the divisor's, as Python.
+Outputs mod(Op& op) {
+  check_same_type(op, 0, 1);
+  const bool fmod = op.int_attr("fmod", 0) != 0;
+  if (!fmod && !tensor::is_integer(op.type(0)))
+    op.fail("inputs are {}; without fmod they must be integers", to_string(op.shape(0)));
+  Instr* y = op.in(1);
+  Instr* rest = binary(op, Opcode::remainder, op.in(0), y);
+  if (fmod || tensor::is_unsigned_integer(op.type(0))) return {rest};
+  y = broadcast_to(op, y, rest->shape().extents());
+  Instr* signs_differ =
+      op.b.compare(Direction::ne, compare(op, Direction::lt, rest, 0), compare(op, Direction::lt, y, 0));
+  Instr* fix = op.b.binary(Opcode::and_, signs_differ, compare(op, Direction::ne, rest, 0));
+  return {op.b.select(fix, op.b.binary(Opcode::add, rest, y), rest)};
+}
+
+Outputs bit_shift(Op& op) {
+  check_same_type(op, 0, 1);
+  const std::string direction = op.string_attr("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    op.fail("direction is {}, wanted LEFT or RIGHT", quoted(direction));
+  const Opcode opcode = direction == "LEFT" ? Opcode::shift_left : Opcode::shift_right_logical;
+  return {binary(op, opcode, op.in(0), op.in(1))};
+}
+
+Outputs where(Op& op) {
+  if (op.type(0) != Type::pred) op.fail("condition is {}, wanted bool", to_string(op.shape(0)));
+  check_same_type(op, 1, 2);
+  return {select(op, op.in(0), op.in(1), op.in(2))};
+}
+
+constexpr OpEntry kOps[] = {
+    {"Add", 2, 2, arithmetic<Opcode::add>},
+    {"And", 2, 2, logical<Opcode::and_>},
+    {"BitShift", 2, 2, bit_shift},
+    {"BitwiseAnd", 2, 2, arithmetic<Opcode::and_>},
+    {"BitwiseOr", 2, 2, arithmetic<Opcode::or_>},
+    {"BitwiseXor", 2, 2, arithmetic<Opcode::xor_>},
+    {"Div", 2, 2, arithmetic<Opcode::divide>},
+    {"Equal", 2, 2, comparison<Direction::eq>},
+    {"Greater", 2, 2, comparison<Direction::gt>},
+    {"GreaterOrEqual", 2, 2, comparison<Direction::ge>},
+    {"Less", 2, 2, comparison<Direction::lt>},
+    {"LessOrEqual", 2, 2, comparison<Direction::le>},
+    {"Max", 1, -1, variadic<Opcode::maximum>},
+    {"Mean", 1, -1, mean_of_inputs},
+    {"Min", 1, -1, variadic<Opcode::minimum>},
+    {"Mod", 2, 2, mod},
+    {"Mul", 2, 2, arithmetic<Opcode::multiply>},
+    {"Or", 2, 2, logical<Opcode::or_>},
+    {"Pow", 2, 2, pow},
+    {"Sub", 2, 2, arithmetic<Opcode::subtract>},
+    {"Sum", 1, -1, variadic<Opcode::add>},
+    {"Where", 3, 3, where},
+    {"Xor", 2, 2, logical<Opcode::xor_>},
+};
+
+}  // namespace
+
+std::span<const OpEntry> binary_ops() { return kOps; }
+
+}  // namespace heddle::import

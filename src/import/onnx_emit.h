@@ -1,0 +1,42 @@
+// Small pieces that handlers emit: numpy broadcasting, reshapes without detours, scalars, means.
+#pragma once
+
+#include "import/onnx_op.h"
+
+namespace heddle::import {
+
+// f16 and bf16 are computed in f32 inside function-like operators; others in their own type.
+Type compute_type(Type type);
+
+// reshape that looks through another reshape, returns its operand where nothing changes, and views
+// a constant in place.
+Instr* reshape(Op& op, Instr* x, const Ints& extents);
+// Numpy rule. A stretched dimension of 1 is dropped before the broadcast, so that what a reduction
+// with keepdims gave is broadcast from its reduced form.
+Instr* broadcast_to(Op& op, Instr* x, const Ints& extents);
+// x[C] along dimension `dim` of a value of these extents (a bias, a scale).
+Instr* broadcast_along(Op& op, Instr* x, const Ints& extents, int64_t dim);
+// A scalar to all elements.
+Instr* splat(Op& op, Instr* scalar, const Ints& extents);
+Ints common_extents(Op& op, const Ints& a, const Ints& b);
+Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y);  // numpy broadcasting
+Instr* binary(Op& op, Opcode opcode, Instr* x, double y);
+Instr* compare(Op& op, Direction direction, Instr* x, Instr* y);  // numpy broadcasting
+Instr* compare(Op& op, Direction direction, Instr* x, double y);
+Instr* select(Op& op, Instr* predicate, Instr* on_true, Instr* on_false);  // numpy broadcasting
+Instr* iota(Op& op, Type type, const Ints& extents, int64_t dim);
+// Sum over the dimensions divided by their number of elements; the dimensions are gone.
+Instr* mean(Op& op, Instr* x, const Ints& dims);
+// A reduced value back over the dimensions it lost.
+Instr* broadcast_back(Op& op, Instr* reduced, const Ints& extents, const Ints& dims);
+// Extents with `dims` removed, or made 1.
+Ints without(const Ints& extents, const Ints& dims);
+Ints keeping(const Ints& extents, const Ints& dims);
+// from, from + 1, ..., to - 1.
+Ints range(int64_t from, int64_t to);
+int64_t product(const Ints& extents, int64_t from = 0, int64_t to = -1);
+Literal ints_literal(const Ints& values);  // s64[n]
+// The constant that a value is, or null.
+const Literal* constant_of(const Instr* x);
+
+}  // namespace heddle::import

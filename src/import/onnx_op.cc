@@ -1,0 +1,209 @@
+#include "import/onnx_op.h"
+
+#include <algorithm>
+
+namespace heddle::import {
+
+using proto::Attribute;
+using proto::AttrType;
+
+std::string_view normal_domain(std::string_view domain) {
+  return domain == "ai.onnx" ? std::string_view() : domain;
+}
+
+std::string describe(const proto::Node& node) {
+  std::string op(normal_domain(node.domain));
+  if (!op.empty()) op += '.';
+  op += node.op_type;
+  op = quoted(op);
+  op = op.substr(1, op.size() - 2);
+  if (!node.name.empty()) return fmt::format("node {} ({})", quoted(node.name), op);
+  const std::string_view output = node.outputs.empty() ? std::string_view() : node.outputs[0];
+  return fmt::format("node #{} ({}, output {})", node.place, op, quoted(output));
+}
+
+Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
+       TensorSource& source, const Limits& limits, bool folding)
+    : b(builder),
+      node_(node),
+      opset_(opset),
+      inputs_(std::move(inputs)),
+      source_(source),
+      limits_(limits),
+      folding_(folding),
+      scratch_(inputs_.size(), nullptr) {}
+
+std::string Op::describe() const { return import::describe(node_); }
+
+const Shape& Op::shape(size_t i) const {
+  if (!has(i)) fail("input {} is missing", i);
+  return inputs_[i]->shape();
+}
+
+Instr* Op::in(size_t i) {
+  if (!has(i)) fail("input {} is missing", i);
+  Value& value = *inputs_[i];
+  if (folding_) {
+    if (scratch_[i] == nullptr) scratch_[i] = b.constant(*value.literal);
+    return scratch_[i];
+  }
+  if (value.instr == nullptr) {
+    b.set_name(value.name);
+    value.instr = b.constant(*value.literal);
+    b.set_name("");
+  }
+  return value.instr;
+}
+
+const Literal* Op::known(size_t i) const {
+  return has(i) && inputs_[i]->literal ? &*inputs_[i]->literal : nullptr;
+}
+
+const Literal& Op::known_or_fail(size_t i, const char* what) const {
+  if (!has(i)) fail("input {} ({}) is missing", i, what);
+  const Literal* literal = known(i);
+  if (literal == nullptr)
+    fail("input {} ({}, value {}) must be known at import, but it depends on the model's inputs; "
+         "bind it, or make it a constant",
+         i, what, quoted(inputs_[i]->name));
+  return *literal;
+}
+
+Ints Op::known_ints(size_t i, const char* what) const {
+  const Literal& literal = known_or_fail(i, what);
+  if (literal.shape().rank() > 1 ||
+      (!tensor::is_integer(literal.type()) && literal.type() != Type::pred))
+    fail("input {} ({}) is {}, wanted a list of integers", i, what, to_string(literal.shape()));
+  if (literal.elems() > limits_.fold_elems)
+    fail("input {} ({}) has {} elements, at most {} are supported", i, what, literal.elems(),
+         limits_.fold_elems);
+  Ints values(static_cast<size_t>(literal.elems()));
+  for (size_t k = 0; k < values.size(); ++k)
+    values[k] = literal.get_s64(static_cast<int64_t>(k));
+  return values;
+}
+
+int64_t Op::known_int(size_t i, const char* what) const {
+  const Ints values = known_ints(i, what);
+  if (values.size() != 1) fail("input {} ({}) has {} elements, wanted 1", i, what, values.size());
+  return values[0];
+}
+
+double Op::known_float(size_t i, const char* what) const {
+  const Literal& literal = known_or_fail(i, what);
+  if (literal.elems() != 1 || tensor::is_complex(literal.type()))
+    fail("input {} ({}) is {}, wanted one number", i, what, to_string(literal.shape()));
+  return literal.get_f64(0);
+}
+
+const Attribute* Op::find(std::string_view name) const {
+  for (const Attribute& attribute : node_.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+const Attribute* Op::find(std::string_view name, AttrType type, const char* wanted) const {
+  const Attribute* attribute = find(name);
+  if (attribute == nullptr) return nullptr;
+  read_.insert(attribute->name);
+  if (!attribute->ref_attr_name.empty())
+    fail("attribute {} refers to {}, which only a function's body may", quoted(name),
+         quoted(attribute->ref_attr_name));
+  if (attribute->type != type)
+    fail("attribute {} has type {}, wanted {}", quoted(name), static_cast<int64_t>(attribute->type),
+         wanted);
+  return attribute;
+}
+
+int64_t Op::int_attr(std::string_view name, int64_t otherwise) const {
+  const Attribute* attribute = find(name, AttrType::int_, "INT");
+  return attribute != nullptr ? attribute->i : otherwise;
+}
+
+double Op::float_attr(std::string_view name, double otherwise) const {
+  const Attribute* attribute = find(name, AttrType::float_, "FLOAT");
+  return attribute != nullptr ? static_cast<double>(attribute->f) : otherwise;
+}
+
+std::string Op::string_attr(std::string_view name, std::string_view otherwise) const {
+  const Attribute* attribute = find(name, AttrType::string, "STRING");
+  return std::string(attribute != nullptr ? attribute->s : otherwise);
+}
+
+Ints Op::ints_attr(std::string_view name, Ints otherwise) const {
+  const Attribute* attribute = find(name, AttrType::ints, "INTS");
+  return attribute != nullptr ? attribute->ints : std::move(otherwise);
+}
+
+std::vector<float> Op::floats_attr(std::string_view name) const {
+  const Attribute* attribute = find(name, AttrType::floats, "FLOATS");
+  return attribute != nullptr ? attribute->floats : std::vector<float>();
+}
+
+const proto::Tensor* Op::tensor_attr(std::string_view name) const {
+  const Attribute* attribute = find(name, AttrType::tensor, "TENSOR");
+  if (attribute == nullptr) return nullptr;
+  if (attribute->t == nullptr) fail("attribute {} has no tensor", quoted(name));
+  return attribute->t.get();
+}
+
+Literal Op::tensor_value(const proto::Tensor& tensor, std::string_view what) const {
+  return to_literal(tensor, source_, fmt::format("{}: {}", describe(), what));
+}
+
+void Op::ignore(std::initializer_list<std::string_view> names) const {
+  for (std::string_view name : names) {
+    if (const Attribute* attribute = find(name)) read_.insert(attribute->name);
+  }
+}
+
+void Op::check_all_read() const {
+  for (const Attribute& attribute : node_.attributes) {
+    if (!read_.contains(attribute.name))
+      fail("attribute {} is not one of this operator's in opset {}", quoted(attribute.name), opset_);
+  }
+}
+
+int64_t Op::axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank)
+    fail("axis {} is out of range for rank {}: wanted {} to {}", axis, rank, -rank, rank - 1);
+  return axis < 0 ? axis + rank : axis;
+}
+
+int64_t Op::axis_attr(int64_t otherwise, int64_t rank) const {
+  return axis(int_attr("axis", otherwise), rank);
+}
+
+Ints Op::axes(const Ints& axes, int64_t rank) const {
+  Ints result;
+  for (int64_t a : axes) result.push_back(axis(a, rank));
+  std::sort(result.begin(), result.end());
+  if (std::adjacent_find(result.begin(), result.end()) != result.end())
+    fail("axes [{}] name a dimension twice", fmt::join(axes, ","));
+  return result;
+}
+
+const Ints& Op::check_extents(const Ints& extents) const {
+  if (static_cast<int64_t>(extents.size()) > kMaxRank)
+    fail("a value of rank {}, at most {} is supported", extents.size(), kMaxRank);
+  const bool sensible = std::all_of(extents.begin(), extents.end(), [this](int64_t extent) {
+    return extent >= 0 && extent <= limits_.value_elems;
+  });
+  const std::optional<int64_t> elems = tensor::checked_product(extents);
+  if (!sensible || !elems || *elems > limits_.value_elems)
+    fail("a value of shape [{}]; dimensions must be 0 or more and their product at most {}",
+         fmt::join(extents, ","), limits_.value_elems);
+  return extents;
+}
+
+void Op::check_float(size_t i) const {
+  if (!tensor::is_float(type(i)))
+    fail("input {} is {}, wanted a floating point type", i, to_string(shape(i)));
+}
+
+void Op::check_builder() const {
+  if (!b.status()) fail("{}", b.status().error().message);
+}
+
+}  // namespace heddle::import

@@ -1,0 +1,134 @@
+// Op: what a handler sees of one node. A handler is a small function that reads inputs and
+// attributes and returns the node's outputs; the table {operator, handler} is onnx_ops.h.
+//
+// Handlers run in one of two ways, and cannot tell which: into the entry computation, or, when all
+// inputs are small and known, into a scratch computation that is evaluated at once and thrown away
+// (fold.h). Errors are thrown (failure.h), with the node's name in front.
+#pragma once
+
+#include <deque>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hlo/builder.h"
+#include "import/failure.h"
+#include "import/onnx_proto.h"
+#include "import/onnx_tensor.h"
+
+namespace heddle::import {
+
+using hlo::Direction;
+using hlo::Instr;
+using hlo::Ints;
+using hlo::Opcode;
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+
+// An ONNX value: an instruction, a known literal (initialisers, constants, shape arithmetic), or,
+// once a known one has been used, both.
+struct Value {
+  Instr* instr = nullptr;
+  std::optional<Literal> literal;
+  std::string_view name;
+  const Shape& shape() const { return literal ? literal->shape() : instr->shape(); }
+};
+
+// What a handler returns, one an output.
+struct Output {
+  Output(Instr* value) : instr(value) {}                // NOLINT: an instruction is an output
+  Output(Literal value) : literal(std::move(value)) {}  // NOLINT: so is a known value
+  Instr* instr = nullptr;
+  std::optional<Literal> literal;
+};
+using Outputs = std::vector<Output>;
+
+struct Limits {
+  int64_t value_elems = 0;  // of one computed value
+  int64_t fold_elems = 0;   // of one value that is computed at import
+};
+
+class Op {
+ public:
+  Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
+     TensorSource& source, const Limits& limits, bool folding);
+
+  hlo::Builder& b;
+  int64_t opset() const { return opset_; }
+  const Limits& limits() const { return limits_; }
+  const proto::Node& node() const { return node_; }
+
+  // Inputs. `has`: given and not empty. in() and shape() fail where the input is missing.
+  size_t inputs() const { return inputs_.size(); }  // trailing empty ones left out
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
+  Instr* in(size_t i);
+  const Shape& shape(size_t i) const;
+  int64_t rank(size_t i) const { return shape(i).rank(); }
+  Type type(size_t i) const { return shape(i).type(); }
+  // The value where it is known at import, else null.
+  const Literal* known(size_t i) const;
+  // The same as integers (a scalar is a list of one); fails where it is not known. `what` is the
+  // input's name in the ONNX specification.
+  Ints known_ints(size_t i, const char* what) const;
+  int64_t known_int(size_t i, const char* what) const;
+  double known_float(size_t i, const char* what) const;
+  const Literal& known_or_fail(size_t i, const char* what) const;
+  // Outputs that somebody may use.
+  size_t outputs() const { return node_.outputs.size(); }
+  bool wants(size_t i) const { return i < outputs() && !node_.outputs[i].empty(); }
+
+  // Attributes; fail on another type. Each read marks the attribute as understood.
+  bool has_attr(std::string_view name) const { return find(name) != nullptr; }
+  int64_t int_attr(std::string_view name, int64_t otherwise) const;
+  double float_attr(std::string_view name, double otherwise) const;
+  std::string string_attr(std::string_view name, std::string_view otherwise) const;
+  Ints ints_attr(std::string_view name, Ints otherwise = {}) const;
+  std::vector<float> floats_attr(std::string_view name) const;
+  const proto::Tensor* tensor_attr(std::string_view name) const;
+  Literal tensor_value(const proto::Tensor& tensor, std::string_view what) const;
+  void ignore(std::initializer_list<std::string_view> names) const;
+  // An attribute that no handler asked for would silently change nothing: that is an error.
+  void check_all_read() const;
+
+  // Axes: negative ones count from the end.
+  int64_t axis(int64_t axis, int64_t rank) const;
+  int64_t axis_attr(int64_t otherwise, int64_t rank) const;
+  Ints axes(const Ints& axes, int64_t rank) const;  // no duplicates; sorted
+
+  // Fails unless the extents are a sensible value's: not negative, within limits. Returns them.
+  const Ints& check_extents(const Ints& extents) const;
+  void check_float(size_t i) const;
+
+  template <typename... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    import::fail("{}: {}", describe(), fmt::format(format, std::forward<Args>(args)...));
+  }
+  std::string describe() const;  // "node 'name' (Softmax)"
+  // Fails if the builder has a deferred error.
+  void check_builder() const;
+
+ private:
+  const proto::Attribute* find(std::string_view name) const;
+  const proto::Attribute* find(std::string_view name, proto::AttrType type, const char* wanted) const;
+
+  const proto::Node& node_;
+  int64_t opset_;
+  std::vector<Value*> inputs_;
+  TensorSource& source_;
+  const Limits& limits_;
+  bool folding_;
+  mutable std::set<std::string_view> read_;
+  std::vector<Instr*> scratch_;  // constants of inputs while folding
+};
+
+// "node 'name' (Add)", or by place and first output where it has no name.
+std::string describe(const proto::Node& node);
+// Domains "" and "ai.onnx" are one.
+std::string_view normal_domain(std::string_view domain);
+
+}  // namespace heddle::import

@@ -1,0 +1,23 @@
+#include "import/onnx_ops.h"
+
+#include <unordered_map>
+
+namespace heddle::import {
+
+const OpEntry* find_op(std::string_view name) {
+  static const auto* const table = [] {
+    auto* entries = new std::unordered_map<std::string_view, const OpEntry*>();
+    for (auto family :
+         {unary_ops, activation_ops, binary_ops, shape_ops, slice_ops, gather_ops, generate_ops,
+          reduce_ops, order_ops, matmul_ops, einsum_ops, conv_ops, pool_ops, norm_ops,
+          resize_ops}) {
+      for (const OpEntry& entry : family())
+        HEDDLE_CHECK(entries->emplace(entry.name, &entry).second, "{} twice", entry.name);
+    }
+    return entries;
+  }();
+  const auto found = table->find(name);
+  return found != table->end() ? found->second : nullptr;
+}
+
+}  // namespace heddle::import

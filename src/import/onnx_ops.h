@@ -1,0 +1,38 @@
+// The operator table: one row a handler, one function a family (onnx_<family>.cc).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "import/onnx_op.h"
+
+namespace heddle::import {
+
+using Handler = Outputs (*)(Op& op);
+
+struct OpEntry {
+  std::string_view name;  // in the domain ai.onnx
+  int least_inputs, most_inputs;  // most: -1 is any number
+  Handler handler;
+};
+
+std::span<const OpEntry> unary_ops();
+std::span<const OpEntry> activation_ops();
+std::span<const OpEntry> binary_ops();
+std::span<const OpEntry> shape_ops();
+std::span<const OpEntry> slice_ops();
+std::span<const OpEntry> gather_ops();
+std::span<const OpEntry> generate_ops();
+std::span<const OpEntry> reduce_ops();
+std::span<const OpEntry> order_ops();
+std::span<const OpEntry> matmul_ops();
+std::span<const OpEntry> einsum_ops();
+std::span<const OpEntry> conv_ops();
+std::span<const OpEntry> pool_ops();
+std::span<const OpEntry> norm_ops();
+std::span<const OpEntry> resize_ops();
+
+const OpEntry* find_op(std::string_view name);  // or null
+
+}  // namespace heddle::import

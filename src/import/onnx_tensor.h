@@ -1,0 +1,36 @@
+// TensorProto to Literal. Data is viewed in place where its encoding is that of a Literal; it is
+// copied where it is not (typed fields, packed 4-bit values, odd booleans, misaligned bytes).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "import/mapped_file.h"
+#include "import/onnx_proto.h"
+#include "tensor/literal.h"
+
+namespace heddle::import {
+
+// Ranks beyond this are refused everywhere: no model has them, and they cost.
+constexpr int64_t kMaxRank = 32;
+
+// Element type of TensorProto.DataType; throws Failure for undefined, unknown and string.
+tensor::Type element_type(int64_t data_type, std::string_view what);
+
+// Where a model's tensors lie.
+struct TensorSource {
+  std::shared_ptr<const MappedFile> file;  // of the model itself; null: `owner` holds the bytes
+  std::shared_ptr<const void> owner;       // keeps the model's bytes alive
+  ExternalFiles* external = nullptr;
+  int64_t bytes_left = 0;  // budget of all constants together; counted down
+  int64_t max_elems = 0;   // of one tensor
+};
+
+// Throws Failure; the message begins with `what`.
+tensor::Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::string_view what);
+
+// A known value seen with another shape of as many elements; no copy.
+tensor::Literal reshaped(const tensor::Literal& literal, const std::vector<int64_t>& extents);
+
+}  // namespace heddle::import

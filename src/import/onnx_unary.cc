@@ -1,0 +1,133 @@
+// Operators of one value, element by element; casts.
+#include <cmath>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+namespace {
+
+template <Opcode opcode>
+Outputs unary(Op& op) {
+  return {op.b.unary(opcode, op.in(0))};
+}
+
+Outputs identity(Op& op) {
+  if (const Literal* literal = op.known(0)) return {*literal};
+  return {op.in(0)};
+}
+
+Outputs reciprocal(Op& op) {
+  op.check_float(0);
+  Instr* one = op.b.scalar(op.type(0), 1);
+  return {binary(op, Opcode::divide, one, op.in(0))};
+}
+
+Outputs not_(Op& op) {
+  if (op.type(0) != Type::pred) op.fail("input is {}, wanted bool", to_string(op.shape(0)));
+  return {op.b.unary(Opcode::not_, op.in(0))};
+}
+
+Outputs atan(Op& op) {
+  op.check_float(0);
+  Instr* x = op.in(0);
+  return {binary(op, Opcode::atan2, x, 1)};
+}
+
+Outputs is_nan(Op& op) {
+  op.check_float(0);
+  Instr* x = op.in(0);
+  return {op.b.compare(Direction::ne, x, x)};
+}
+
+Outputs is_inf(Op& op) {
+  op.check_float(0);
+  const bool negative = op.int_attr("detect_negative", 1) != 0;
+  const bool positive = op.int_attr("detect_positive", 1) != 0;
+  Instr* x = op.in(0);
+  if (!negative && !positive) return {op.b.full(Shape::array(Type::pred, op.shape(0).extents()), 0)};
+  if (negative && positive) x = op.b.unary(Opcode::abs, x);
+  return {compare(op, Direction::eq, x, positive ? INFINITY : -INFINITY)};
+}
+
+// Conversion to f8 saturates unless told not to: clamped in the source type first.
+Instr* saturate(Op& op, Instr* x, Type to) {
+  const tensor::FloatFormat& format = tensor::float_format(to);
+  const tensor::FloatFormat& source = tensor::float_format(x->shape().type());
+  if (format.max_finite >= source.max_finite) return x;
+  x = binary(op, Opcode::maximum, x, -format.max_finite);
+  return binary(op, Opcode::minimum, x, format.max_finite);
+}
+
+Instr* cast_to(Op& op, Instr* x, Type to) {
+  const Type from = x->shape().type();
+  const bool saturates = op.int_attr("saturate", 1) != 0;
+  op.ignore({"round_mode"});
+  if (from == to) return x;
+  if (to == Type::pred) return compare(op, Direction::ne, x, 0);
+  if (tensor::is_float(from) && tensor::is_float(to) && tensor::type_bits(to) == 8 && saturates)
+    x = saturate(op, x, to);
+  return op.b.convert(x, to);
+}
+
+Outputs cast(Op& op) {
+  if (!op.has_attr("to")) op.fail("attribute 'to' is missing");
+  const Type to = element_type(op.int_attr("to", 0), op.describe());
+  if (const Literal* literal = op.known(0); literal && literal->type() == to) return {*literal};
+  return {cast_to(op, op.in(0), to)};
+}
+
+Outputs cast_like(Op& op) { return {cast_to(op, op.in(0), op.type(1))}; }
+
+// Inference only: the value itself. The mask says that everything was kept.
+Outputs dropout(Op& op) {
+  op.ignore({"ratio", "seed", "is_test"});
+  if (op.has(2) && op.known_int(2, "training_mode") != 0)
+    op.fail("training_mode is true; only inference is supported");
+  Outputs outputs = identity(op);
+  if (op.wants(1)) {
+    const Type mask = op.opset() < 10 ? op.type(0) : Type::pred;
+    outputs.push_back(op.b.full(Shape::array(mask, op.shape(0).extents()), 1));
+  }
+  return outputs;
+}
+
+constexpr OpEntry kOps[] = {
+    {"Abs", 1, 1, unary<Opcode::abs>},
+    {"Acos", 1, 1, unary<Opcode::acos>},
+    {"Acosh", 1, 1, unary<Opcode::acosh>},
+    {"Asin", 1, 1, unary<Opcode::asin>},
+    {"Asinh", 1, 1, unary<Opcode::asinh>},
+    {"Atan", 1, 1, atan},
+    {"Atanh", 1, 1, unary<Opcode::atanh>},
+    {"BitwiseNot", 1, 1, unary<Opcode::not_>},
+    {"Cast", 1, 1, cast},
+    {"CastLike", 2, 2, cast_like},
+    {"Ceil", 1, 1, unary<Opcode::ceil>},
+    {"Cos", 1, 1, unary<Opcode::cosine>},
+    {"Cosh", 1, 1, unary<Opcode::cosh>},
+    {"Dropout", 1, 3, dropout},
+    {"Erf", 1, 1, unary<Opcode::erf>},
+    {"Exp", 1, 1, unary<Opcode::exponential>},
+    {"Floor", 1, 1, unary<Opcode::floor>},
+    {"Identity", 1, 1, identity},
+    {"IsInf", 1, 1, is_inf},
+    {"IsNaN", 1, 1, is_nan},
+    {"Log", 1, 1, unary<Opcode::log>},
+    {"Neg", 1, 1, unary<Opcode::negate>},
+    {"Not", 1, 1, not_},
+    {"Reciprocal", 1, 1, reciprocal},
+    {"Round", 1, 1, unary<Opcode::round_nearest_even>},
+    {"Sign", 1, 1, unary<Opcode::sign>},
+    {"Sin", 1, 1, unary<Opcode::sine>},
+    {"Sinh", 1, 1, unary<Opcode::sinh>},
+    {"Sqrt", 1, 1, unary<Opcode::sqrt>},
+    {"Tan", 1, 1, unary<Opcode::tan>},
+    {"Tanh", 1, 1, unary<Opcode::tanh>},
+};
+
+}  // namespace
+
+std::span<const OpEntry> unary_ops() { return kOps; }
+
+}  // namespace heddle::import
