@@ -225,6 +225,42 @@ TEST(layout, BadTextIsAnError) {
   }
 }
 
+// Random text either is an error or prints as something that reads back as the same layout, and
+// what check_layout lets through can be computed with.
+TEST(layout, RandomTextIsSafe) {
+  std::mt19937 random(2);
+  const char* pieces[] = {"{",   "}",   "0", "1",          ",",      ":",  "T",  "(",
+                          ")",   "*",   "2", "S(1)",       "E(4)",   "PD", "L(", " ",
+                          "1,0", "0,1", "-", "9999999999", "T(2,4)", "(3)"};
+  Index dims = {3, 2};
+  int parsed = 0, checked = 0;
+  for (int round = 0; round < 50000; ++round) {
+    std::string text = "{1,0";
+    if (random() % 2) text += ':';
+    for (size_t n = random() % 6; n-- > 0;) text += pieces[random() % std::size(pieces)];
+    if (random() % 8) text += '}';
+    auto layout = parse_layout(text);
+    if (!layout) continue;
+    ++parsed;
+    auto again = parse_layout(to_string(*layout));
+    ASSERT_TRUE(again) << text << " printed as " << to_string(*layout);
+    // The order of the other parts is the printer's.
+    again->rest.clear();
+    layout->rest.clear();
+    ASSERT_TRUE(*again == *layout) << text;
+    if (!check_layout(*layout, dims)) continue;
+    ++checked;
+    int64_t places = padded_elems(*layout, dims);
+    for (const Index& index : indices(dims)) {
+      int64_t at = linear_index(*layout, dims, index);
+      ASSERT_TRUE(at >= 0 && at < places) << text;
+      ASSERT_EQ(multi_index(*layout, dims, at), index) << text;
+    }
+  }
+  EXPECT_GT(parsed, 1000);
+  EXPECT_GT(checked, 500);
+}
+
 TEST(layout, CheckFindsWhatDoesNotFit) {
   Index dims = {2, 3};
   auto check = [&](const char* text) { return check_layout(*parse_layout(text), dims); };

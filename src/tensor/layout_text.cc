@@ -155,10 +155,14 @@ class Parser {
   Layout layout_;
 };
 
+// Of one layout, and sizes of one tile: every tile adds dimensions to go through.
+constexpr size_t kMaxTiles = 16;
+
 Status check_tile(const Tile& tile) {
   if (tile.dims.empty() || tile.dims.back() == Tile::kCombine) {
     return user_error("a tile must end in a size");
   }
+  if (tile.dims.size() > kMaxTiles) return user_error("tile of more than {} sizes", kMaxTiles);
   for (int64_t size : tile.dims) {
     if (size <= 0 && size != Tile::kCombine)
       return user_error("tile size {}: wanted 1 or more", size);
@@ -215,6 +219,9 @@ Status check_layout(const Layout& layout, std::span<const int64_t> dims) {
                           layout.padded_dimensions[i]);
       }
     }
+  }
+  if (layout.tiles.size() > kMaxTiles) {
+    return user_error("layout {}: more than {} tiles", text, kMaxTiles);
   }
   for (const Tile& tile : layout.tiles) {
     if (auto status = check_tile(tile); !status) return error_in("layout " + text, status.error());

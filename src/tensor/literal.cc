@@ -61,6 +61,13 @@ double to_odd(int64_t value) {
   return result;
 }
 
+// The processor's rounding; NaNs as float_to_bits has them.
+float to_f32(double value) {
+  return std::isnan(value)
+             ? std::bit_cast<float>(static_cast<uint32_t>(float_to_bits(Type::f32, value)))
+             : static_cast<float>(value);
+}
+
 // Truncated towards zero and then modulo 2^64; NaN is 0, what no integer holds saturates.
 int64_t f64_to_s64(double value) {
   if (std::isnan(value)) return 0;
@@ -144,7 +151,6 @@ void* Literal::mutable_data() {
 }
 
 uint64_t Literal::get_bits(int64_t i) const {
-  HEDDLE_CHECK(i >= 0 && i < elems() && shape_.is_array());
   switch (type_bytes(type())) {
     case 1:
       return load<uint8_t>(data(), i);
@@ -160,7 +166,6 @@ uint64_t Literal::get_bits(int64_t i) const {
 }
 
 void Literal::set_bits(int64_t i, uint64_t bits) {
-  HEDDLE_CHECK(i >= 0 && i < elems() && shape_.is_array());
   void* data = mutable_data();
   switch (type_bytes(type())) {
     case 1:
@@ -178,17 +183,52 @@ void Literal::set_bits(int64_t i, uint64_t bits) {
 
 double Literal::get_f64(int64_t i) const {
   Type t = type();
-  if (t == Type::f32) return static_cast<double>(load<float>(data(), i));
-  if (is_float(t)) return float_from_bits(t, get_bits(i));
-  if (t == Type::u64) return static_cast<double>(get_bits(i));
+  switch (t) {  // the common types without the detour over bits
+    case Type::f32:
+      return static_cast<double>(load<float>(data(), i));
+    case Type::f64:
+      return load<double>(data(), i);
+    case Type::f16:
+      return static_cast<double>(f16_to_f32(load<uint16_t>(data(), i)));
+    case Type::bf16:
+      return static_cast<double>(bf16_to_f32(load<uint16_t>(data(), i)));
+    case Type::s32:
+      return load<int32_t>(data(), i);
+    case Type::u64:
+      return static_cast<double>(load<uint64_t>(data(), i));
+    default:
+      break;
+  }
+  if (is_float(t)) return float_from_bits(t, load<uint8_t>(data(), i));
   return static_cast<double>(get_s64(i));
 }
 
 int64_t Literal::get_s64(int64_t i) const {
   Type t = type();
-  HEDDLE_CHECK(is_integer(t) || t == Type::pred, "integer of a {}", type_name(t));
-  uint64_t bits = get_bits(i);
-  if (t == Type::pred) return bits != 0;
+  switch (t) {
+    case Type::pred:
+      return load<uint8_t>(data(), i) != 0;
+    case Type::s8:
+      return load<int8_t>(data(), i);
+    case Type::s16:
+      return load<int16_t>(data(), i);
+    case Type::s32:
+      return load<int32_t>(data(), i);
+    case Type::s64:
+      return load<int64_t>(data(), i);
+    case Type::u8:
+      return load<uint8_t>(data(), i);
+    case Type::u16:
+      return load<uint16_t>(data(), i);
+    case Type::u32:
+      return load<uint32_t>(data(), i);
+    case Type::u64:
+      return static_cast<int64_t>(load<uint64_t>(data(), i));
+    default:
+      break;
+  }
+  HEDDLE_CHECK(is_integer(t), "integer of a {}", type_name(t));
+  uint64_t bits = load<uint8_t>(data(), i);
   int unused = 64 - type_bits(t);
   if (is_signed_integer(t)) return static_cast<int64_t>(bits << unused) >> unused;
   return static_cast<int64_t>(bits << unused >> unused);
@@ -202,7 +242,11 @@ std::complex<double> Literal::get_complex(int64_t i) const {
 
 void Literal::set_f64(int64_t i, double value) {
   Type t = type();
-  if (is_float(t)) {
+  if (t == Type::f32) {
+    store(mutable_data(), i, to_f32(value));
+  } else if (t == Type::f64) {
+    store(mutable_data(), i, value);
+  } else if (is_float(t)) {
     set_bits(i, float_to_bits(t, value));
   } else if (is_complex(t)) {
     set_complex(i, value);
@@ -228,13 +272,9 @@ void Literal::set_s64(int64_t i, int64_t value) {
 }
 
 void Literal::set_complex(int64_t i, std::complex<double> value) {
-  HEDDLE_CHECK(i >= 0 && i < elems());
   if (type() == Type::c128) return store(mutable_data(), i, value);
   HEDDLE_CHECK(type() == Type::c64, "complex into {}", type_name(type()));
-  auto narrow = [](double v) {
-    return std::bit_cast<float>(static_cast<uint32_t>(float_to_bits(Type::f32, v)));
-  };
-  store(mutable_data(), i, std::complex<float>(narrow(value.real()), narrow(value.imag())));
+  store(mutable_data(), i, std::complex<float>(to_f32(value.real()), to_f32(value.imag())));
 }
 
 bool Literal::operator==(const Literal& other) const {

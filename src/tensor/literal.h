@@ -50,7 +50,8 @@ class Literal {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(elems())};
   }
 
-  // One element by row-major linear index, exactly widened. Not for tuples.
+  // One element by row-major linear index, exactly widened. Not for tuples; the index is not
+  // checked.
   double get_f64(int64_t i) const;   // floats, integers (rounded beyond 2^53), pred
   int64_t get_s64(int64_t i) const;  // integers, pred; u64 bit for bit
   std::complex<double> get_complex(int64_t i) const;

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <random>
 #include <sstream>
 
 #include "tensor/npy_header.h"
@@ -278,6 +279,34 @@ TEST_F(npz, MoreElementsThanTheFileHolds) {
   EXPECT_NE(big.error().message.find("wants 4000000000000 bytes of elements, got 0"),
             std::string::npos)
       << big.error().message;
+}
+
+// Random changes of text: an error or a value, nothing else.
+TEST_F(npz, RandomTextIsSafe) {
+  std::mt19937 random(4);
+  auto change = [&random](std::string text) {
+    const std::string alphabet = "{}()[]'\",:xL-+.e019 fnNTF";
+    for (size_t n = 1 + random() % 3; n-- > 0;) {
+      size_t at = random() % (text.size() + 1);
+      if (random() % 2 && at < text.size()) {
+        text.erase(at, 1 + random() % 3);
+      } else {
+        text.insert(at, 1, alphabet[random() % alphabet.size()]);
+      }
+    }
+    return text;
+  };
+  int headers = 0, specs = 0;
+  for (int round = 0; round < 20000; ++round) {
+    auto parsed = parse_npy_header(
+        header(change("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }")));
+    headers += parsed.has_value();
+    ASSERT_TRUE(!parsed || parsed->data_bytes >= 0);
+    auto literal = parse_literal_spec(change("2x2xf32=1 -2.5 inf 4e2"));
+    specs += literal.has_value();
+  }
+  EXPECT_GT(headers, 100);
+  EXPECT_GT(specs, 100);
 }
 
 TEST_F(npz, HeaderVariants) {

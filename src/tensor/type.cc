@@ -10,50 +10,47 @@
 namespace heddle::tensor {
 namespace {
 
-enum class Class : uint8_t { pred, signed_int, unsigned_int, floating, complex, other };
-
 struct TypeRow {
   std::string_view name;
-  Class kind;
   int bits;
 };
 
 constexpr std::array kTypes = {
-    TypeRow{"pred", Class::pred, 1},
-    TypeRow{"s1", Class::signed_int, 1},
-    TypeRow{"s2", Class::signed_int, 2},
-    TypeRow{"s4", Class::signed_int, 4},
-    TypeRow{"s8", Class::signed_int, 8},
-    TypeRow{"s16", Class::signed_int, 16},
-    TypeRow{"s32", Class::signed_int, 32},
-    TypeRow{"s64", Class::signed_int, 64},
-    TypeRow{"u1", Class::unsigned_int, 1},
-    TypeRow{"u2", Class::unsigned_int, 2},
-    TypeRow{"u4", Class::unsigned_int, 4},
-    TypeRow{"u8", Class::unsigned_int, 8},
-    TypeRow{"u16", Class::unsigned_int, 16},
-    TypeRow{"u32", Class::unsigned_int, 32},
-    TypeRow{"u64", Class::unsigned_int, 64},
-    TypeRow{"f16", Class::floating, 16},
-    TypeRow{"bf16", Class::floating, 16},
-    TypeRow{"f32", Class::floating, 32},
-    TypeRow{"f64", Class::floating, 64},
-    TypeRow{"f8e5m2", Class::floating, 8},
-    TypeRow{"f8e4m3", Class::floating, 8},
-    TypeRow{"f8e4m3fn", Class::floating, 8},
-    TypeRow{"f8e4m3b11fnuz", Class::floating, 8},
-    TypeRow{"f8e3m4", Class::floating, 8},
-    TypeRow{"f8e5m2fnuz", Class::floating, 8},
-    TypeRow{"f8e4m3fnuz", Class::floating, 8},
-    TypeRow{"f8e8m0fnu", Class::floating, 8},
-    TypeRow{"f6e3m2fn", Class::floating, 6},
-    TypeRow{"f6e2m3fn", Class::floating, 6},
-    TypeRow{"f4e2m1fn", Class::floating, 4},
-    TypeRow{"c64", Class::complex, 64},
-    TypeRow{"c128", Class::complex, 128},
-    TypeRow{"opaque", Class::other, 0},
-    TypeRow{"token", Class::other, 0},
-    TypeRow{"(tuple)", Class::other, 0},
+    TypeRow{"pred", 1},
+    TypeRow{"s1", 1},
+    TypeRow{"s2", 2},
+    TypeRow{"s4", 4},
+    TypeRow{"s8", 8},
+    TypeRow{"s16", 16},
+    TypeRow{"s32", 32},
+    TypeRow{"s64", 64},
+    TypeRow{"u1", 1},
+    TypeRow{"u2", 2},
+    TypeRow{"u4", 4},
+    TypeRow{"u8", 8},
+    TypeRow{"u16", 16},
+    TypeRow{"u32", 32},
+    TypeRow{"u64", 64},
+    TypeRow{"f16", 16},
+    TypeRow{"bf16", 16},
+    TypeRow{"f32", 32},
+    TypeRow{"f64", 64},
+    TypeRow{"f8e5m2", 8},
+    TypeRow{"f8e4m3", 8},
+    TypeRow{"f8e4m3fn", 8},
+    TypeRow{"f8e4m3b11fnuz", 8},
+    TypeRow{"f8e3m4", 8},
+    TypeRow{"f8e5m2fnuz", 8},
+    TypeRow{"f8e4m3fnuz", 8},
+    TypeRow{"f8e8m0fnu", 8},
+    TypeRow{"f6e3m2fn", 6},
+    TypeRow{"f6e2m3fn", 6},
+    TypeRow{"f4e2m1fn", 4},
+    TypeRow{"c64", 64},
+    TypeRow{"c128", 128},
+    TypeRow{"opaque", 0},
+    TypeRow{"token", 0},
+    TypeRow{"(tuple)", 0},
 };
 static_assert(kTypes.size() == static_cast<size_t>(Type::tuple) + 1);
 
@@ -186,12 +183,6 @@ std::optional<Type> type_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_array_type(Type type) { return row(type).kind != Class::other; }
-bool is_float(Type type) { return row(type).kind == Class::floating; }
-bool is_complex(Type type) { return row(type).kind == Class::complex; }
-bool is_signed_integer(Type type) { return row(type).kind == Class::signed_int; }
-bool is_unsigned_integer(Type type) { return row(type).kind == Class::unsigned_int; }
-
 int type_bits(Type type) { return row(type).bits; }
 int64_t type_bytes(Type type) { return (row(type).bits + 7) / 8; }
 
@@ -225,16 +216,15 @@ double float_from_bits(Type type, uint64_t bits) {
   if (format.has_infinity && magnitude == row.inf_bits) {
     return std::bit_cast<double>(f64_sign | uint64_t{0x7ff} << 52);
   }
-  int field = static_cast<int>(magnitude >> format.mantissa_bits);
-  auto mantissa = static_cast<double>(magnitude & ((uint64_t{1} << format.mantissa_bits) - 1));
-  mantissa = std::ldexp(mantissa, -format.mantissa_bits);
-  double value;
+  uint64_t field = magnitude >> format.mantissa_bits;
+  uint64_t mantissa = magnitude & ((uint64_t{1} << format.mantissa_bits) - 1);
   if (field == 0 && format.has_zero) {
-    value = std::ldexp(mantissa, 1 - format.bias);
-  } else {
-    value = std::ldexp(1 + mantissa, field - format.bias);
+    double quantum = pow2(1 - format.bias - format.mantissa_bits);
+    double value = static_cast<double>(mantissa) * quantum;
+    return negative ? -value : value;
   }
-  return negative ? -value : value;
+  uint64_t exponent = field + static_cast<uint64_t>(1023 - format.bias);
+  return std::bit_cast<double>(f64_sign | exponent << 52 | mantissa << (52 - format.mantissa_bits));
 }
 
 uint64_t float_to_bits(Type type, double value) {

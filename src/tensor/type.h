@@ -49,12 +49,16 @@ enum class Type : uint8_t {
 std::string_view type_name(Type type);
 std::optional<Type> type_from_name(std::string_view name);
 
-bool is_array_type(Type type);  // everything but opaque, token, tuple
-bool is_float(Type type);       // f64 down to f4; not complex
-bool is_complex(Type type);
-bool is_signed_integer(Type type);
-bool is_unsigned_integer(Type type);
-inline bool is_integer(Type type) { return is_signed_integer(type) || is_unsigned_integer(type); }
+// Everything but opaque, token, tuple.
+constexpr bool is_array_type(Type type) { return type <= Type::c128; }
+// f64 down to f4; not complex.
+constexpr bool is_float(Type type) { return type >= Type::f16 && type <= Type::f4e2m1fn; }
+constexpr bool is_complex(Type type) { return type == Type::c64 || type == Type::c128; }
+constexpr bool is_signed_integer(Type type) { return type >= Type::s1 && type <= Type::s64; }
+constexpr bool is_unsigned_integer(Type type) { return type >= Type::u1 && type <= Type::u64; }
+constexpr bool is_integer(Type type) {
+  return is_signed_integer(type) || is_unsigned_integer(type);
+}
 
 int type_bits(Type type);  // logical width: 1 for pred, 4 for s4, 64 for c64
 // Bytes of one element in a Literal and in npz: sub-byte types take a whole byte each.

@@ -62,6 +62,12 @@ TEST(type, ClassesPartitionTheArrayTypes) {
     int classes = (type == Type::pred) + is_signed_integer(type) + is_unsigned_integer(type) +
                   is_float(type) + is_complex(type);
     EXPECT_EQ(classes, is_array_type(type) ? 1 : 0) << name(type);
+    char first = name(type)[0];
+    bool number = name(type).find_first_of("0123456789") != std::string::npos;
+    EXPECT_EQ(is_signed_integer(type), first == 's') << name(type);
+    EXPECT_EQ(is_unsigned_integer(type), first == 'u') << name(type);
+    EXPECT_EQ(is_complex(type), first == 'c') << name(type);
+    EXPECT_EQ(is_float(type), number && (first == 'f' || first == 'b')) << name(type);
   }
   EXPECT_EQ(types_where(is_float).size(), 15u);
 }
