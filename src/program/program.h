@@ -3,14 +3,18 @@
 //
 // Memory. A buffer is an array of bytes with a kind. Temporaries live in one arena per context, at
 // the offsets of the plan; constants in one read-only image; inputs and outputs are bound by the
-// caller at each run. A View is a piece of a buffer with a shape: what commands name. All alignments
-// are 64 bytes.
+// caller at each run. A View is a piece of a buffer with a shape: what commands name. All
+// alignments are 64 bytes.
 //
 // The `once` section is a list of commands that is run a single time, after loading: it packs
 // weights and computes large constant sub-graphs. It writes `once` buffers, which commands of the
 // run read as constants.
 //
 // Commands run in order. Each is parallel inside (its kernel's phases are split over the workers).
+//
+// Commands are numbered through: those of the once section first, then those of the run. A
+// temporary belongs to one of the two sections; each section has an arena of its own (the once
+// section's is given back when it has run), and MemoryNumbers speak of the run's.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +29,8 @@
 
 namespace heddle::program {
 
+inline constexpr int64_t kAlignmentBytes = 64;
+
 using BufferId = Id<struct BufferTag>;
 using KernelId = Id<struct KernelTag>;
 
@@ -37,12 +43,13 @@ enum class BufferKind : uint8_t {
 };
 
 struct Buffer {
-  std::string name;          // of the value it was planned for
+  std::string name;  // of the value it was planned for
   BufferKind kind = BufferKind::temporary;
   int64_t bytes = 0;
-  int64_t offset_bytes = 0;  // constant: in the image; once: in the once block; temporary: in the arena
-  int64_t number = -1;       // input, output: position in Program::inputs / outputs
-  BufferId alias;            // output that must be the same memory as this input buffer; or none
+  int64_t offset_bytes =
+      0;                // constant: in the image; once: in the once block; temporary: in the arena
+  int64_t number = -1;  // input, output: position in Program::inputs / outputs
+  BufferId alias;       // output that must be the same memory as this input buffer; or none
   // Temporary: first and last command (inclusive) that touch it. For the checker and reports.
   int64_t first_command = 0, last_command = -1;
 };
@@ -55,9 +62,9 @@ struct View {
 };
 
 struct Phase {
-  std::string symbol;        // function in the object
-  int64_t tasks = 1;         // with the run-time dimensions at their bound
-  bool serial = false;       // too small to be worth waking the workers
+  std::string symbol;   // function in the object
+  int64_t tasks = 1;    // with the run-time dimensions at their bound
+  bool serial = false;  // too small to be worth waking the workers
 };
 
 struct Kernel {
@@ -66,16 +73,19 @@ struct Kernel {
   int64_t scratch_bytes = 0;
   // Per launch: arithmetic, and least bytes that must move (each input and output once).
   int64_t flops = 0, min_bytes = 0;
-  std::string schedule;      // text, for explain
-  std::string text;          // kernel text; may be dropped when saved
+  std::string schedule;  // text, for explain
+  std::string text;      // kernel text; may be dropped when saved
 };
 
+// The kernel reads the first `inputs` arguments and writes the next `outputs`; the others are its
+// workspace. An output may be the same view as an input (in place), or must not overlap it.
 struct Launch {
   KernelId kernel;
-  std::vector<View> arguments;     // in the ABI order of the kernel's global buffers
-  std::vector<int64_t> dims;       // run-time dimensions
+  std::vector<View> arguments;  // in the ABI order of the kernel's global buffers
+  std::vector<int64_t> dims;    // run-time dimensions
+  int64_t inputs = 0, outputs = 0;
 };
-struct Copy {                      // dense bytes; sizes equal
+struct Copy {  // dense bytes; sizes equal
   View from, to;
 };
 // An operator that has no kernel: done on the host by a function that `api` registers under
@@ -86,29 +96,30 @@ struct HostCall {
 };
 using Command = std::variant<Launch, Copy, HostCall>;
 
-struct CommandInfo {               // beside each command
-  std::string name;                // the HLO instruction it came from
-  std::string operators;           // "add, reduce, multiply": for profile and inspect
+struct CommandInfo {      // beside each command
+  std::string name;       // the HLO instruction it came from
+  std::string operators;  // "add, reduce, multiply": for profile and inspect
 };
 
-struct Port {                      // an input or an output
+struct Port {  // an input or an output
   std::string name;
-  std::string alias_name;          // another accepted name; may be empty
+  std::string alias_name;  // another accepted name; may be empty
   tensor::Shape shape;
-  BufferId buffer;                 // output without a buffer of its own: see `source`
-  View source;                     // output that is an input or a constant: copied at the end of a run
+  BufferId buffer;  // output without a buffer of its own: see `source`
+  View source;      // output that is an input or a constant: copied at the end of a run
 };
 
-struct MemoryNumbers {             // always reported as three (DESIGN.md §4, plan)
-  int64_t lower_bound_bytes = 0;   // most bytes live at one command
-  int64_t plan_bytes = 0;          // size of the arena
-  int64_t unshared_bytes = 0;      // sum of all temporaries
+struct MemoryNumbers {            // always reported as three (DESIGN.md §4, plan)
+  int64_t lower_bound_bytes = 0;  // most bytes live at one command
+  int64_t plan_bytes = 0;         // size of the arena
+  int64_t unshared_bytes = 0;     // sum of all temporaries
 };
 
 struct Program {
   static constexpr int kVersion = 1;
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
+  std::string build_id;            // of the compiler that made it
   std::string options;             // level, fuse, memory, precision, numerics: as text
   std::vector<std::string> notes;  // named rewrites used, defaults taken: printed in summaries
   std::vector<uint8_t> object;     // relocatable ELF, one for all kernels
@@ -120,8 +131,17 @@ struct Program {
   // Values of `constant` buffers, by BufferId::index(); others empty. Literals may be views of the
   // mapped model file, so that weights are never copied.
   std::vector<tensor::Literal> constants;
-  int64_t once_bytes = 0;          // size of the block of once buffers
+  int64_t once_bytes = 0;  // size of the block of once buffers
   MemoryNumbers memory;
 };
+
+// Bytes that an array takes in a buffer: dense, or with the padding of its layout; dynamic
+// dimensions at their bound. Tokens take none. INT64_MAX where that overflows or has no bound.
+int64_t stored_bytes(const tensor::Shape& shape);
+
+// Once-section results as constants: `values` holds the bytes of every once buffer, by
+// BufferId::index() (others are ignored). The result has no once section, and none of the buffers
+// and constants that only the once section used.
+Program fold_once(const Program& program, const std::vector<tensor::Literal>& values);
 
 }  // namespace heddle::program

@@ -1,0 +1,23 @@
+// The `meta` section of a program file: everything but the object and the bytes of the constants.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace heddle::program {
+
+std::vector<uint8_t> encode(const Program& program);
+
+struct Decoded {
+  Program program;                             // no object, constants empty
+  std::vector<tensor::Shape> constant_shapes;  // by buffer; only of `constant` buffers
+};
+// Any bytes: what does not decode is a user error, and memory stays in proportion to the input.
+Result<Decoded> decode(std::span<const uint8_t> bytes);
+
+}  // namespace heddle::program

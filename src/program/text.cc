@@ -1,0 +1,121 @@
+#include "program/text.h"
+
+#include <fmt/format.h>
+
+#include "program/views.h"
+
+namespace heddle::program {
+namespace {
+
+std::string_view kind_name(BufferKind kind) {
+  switch (kind) {
+    case BufferKind::input:
+      return "input";
+    case BufferKind::output:
+      return "output";
+    case BufferKind::constant:
+      return "constant";
+    case BufferKind::once:
+      return "once";
+    case BufferKind::temporary:
+      return "temporary";
+  }
+  return "?";
+}
+
+std::string view_text(const View& view) {
+  if (!view.buffer.valid()) return "none";
+  std::string text = fmt::format("b{}", view.buffer.value);
+  if (view.offset_bytes != 0) text += fmt::format("+{}", view.offset_bytes);
+  return text + ":" + tensor::to_string(view.shape);
+}
+
+std::string views_text(const std::vector<View>& views, size_t begin, size_t end) {
+  std::string text;
+  for (size_t i = begin; i < end && i < views.size(); ++i)
+    text += (text.empty() ? "" : ", ") + view_text(views[i]);
+  return text;
+}
+
+std::string command_text(const Program& program, const Command& command) {
+  if (const auto* launch = std::get_if<Launch>(&command)) {
+    const bool known = launch->kernel.index() < program.kernels.size();
+    const auto inputs = static_cast<size_t>(launch->inputs);
+    const auto outputs = inputs + static_cast<size_t>(launch->outputs);
+    const size_t all = launch->arguments.size();
+    std::string text = fmt::format(
+        "launch {}({}) -> ({})", known ? program.kernels[launch->kernel.index()].name : "?",
+        views_text(launch->arguments, 0, inputs), views_text(launch->arguments, inputs, outputs));
+    if (all > outputs)
+      text += fmt::format(" workspace ({})", views_text(launch->arguments, outputs, all));
+    if (!launch->dims.empty()) text += fmt::format(" dims [{}]", fmt::join(launch->dims, ", "));
+    return text;
+  }
+  if (const auto* copy = std::get_if<Copy>(&command))
+    return fmt::format("copy {} -> {}", view_text(copy->from), view_text(copy->to));
+  const auto& call = std::get<HostCall>(command);
+  return fmt::format("host {}({}) -> ({})", call.function,
+                     views_text(call.arguments, 0, call.arguments.size()),
+                     views_text(call.results, 0, call.results.size()));
+}
+
+void append_commands(std::string& out, const Program& program, std::string_view title,
+                     const std::vector<Command>& commands, const std::vector<CommandInfo>& info) {
+  if (commands.empty()) return;
+  out += fmt::format("{}:\n", title);
+  for (size_t i = 0; i < commands.size(); ++i) {
+    out += fmt::format("  {} {}", i, command_text(program, commands[i]));
+    if (i < info.size()) out += fmt::format("  // {}: {}", info[i].name, info[i].operators);
+    out += '\n';
+  }
+}
+
+void append_port(std::string& out, std::string_view kind, const Port& port) {
+  out += fmt::format("{} {}", kind, port.name);
+  if (!port.alias_name.empty()) out += fmt::format(" ({})", port.alias_name);
+  out += ": " + tensor::to_string(port.shape);
+  if (port.buffer.valid()) out += fmt::format(" = b{}", port.buffer.value);
+  if (port.source.buffer.valid()) out += " from " + view_text(port.source);
+  out += '\n';
+}
+
+void append_buffer(std::string& out, size_t i, const Buffer& b) {
+  out += fmt::format("  b{} {} {} {} bytes", i, kind_name(b.kind), b.name, b.bytes);
+  if (b.kind == BufferKind::input || b.kind == BufferKind::output)
+    out += fmt::format(" number {}", b.number);
+  else
+    out += fmt::format(" at {}", b.offset_bytes);
+  if (b.alias.valid()) out += fmt::format(" alias b{}", b.alias.value);
+  if (b.kind == BufferKind::temporary)
+    out += fmt::format(" live [{}, {}]", b.first_command, b.last_command);
+  out += '\n';
+}
+
+}  // namespace
+
+std::string to_string(const Program& program) {
+  std::string out = fmt::format("program {}\n", program.name);
+  if (!program.options.empty()) out += fmt::format("options {}\n", program.options);
+  for (const std::string& note : program.notes) out += fmt::format("note {}\n", note);
+  const MemoryNumbers& m = program.memory;
+  out += fmt::format("memory: lower bound {} bytes, plan {}, unshared {}; once {}; object {}\n",
+                     m.lower_bound_bytes, m.plan_bytes, m.unshared_bytes, program.once_bytes,
+                     program.object.size());
+  for (const Port& port : program.inputs) append_port(out, "input", port);
+  for (const Port& port : program.outputs) append_port(out, "output", port);
+  if (!program.kernels.empty()) out += "kernels:\n";
+  for (const Kernel& kernel : program.kernels) {
+    out += fmt::format("  {}: scratch {} bytes, {} flops, {} bytes;", kernel.name,
+                       kernel.scratch_bytes, kernel.flops, kernel.min_bytes);
+    for (const Phase& phase : kernel.phases)
+      out += fmt::format(" {}[{}]{}", phase.symbol, phase.tasks, phase.serial ? " serial" : "");
+    out += '\n';
+  }
+  if (!program.buffers.empty()) out += "buffers:\n";
+  for (size_t i = 0; i < program.buffers.size(); ++i) append_buffer(out, i, program.buffers[i]);
+  append_commands(out, program, "once", program.once, program.once_info);
+  append_commands(out, program, "run", program.commands, program.command_info);
+  return out;
+}
+
+}  // namespace heddle::program
