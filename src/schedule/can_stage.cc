@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "schedule/stage_graph.h"
+
+namespace heddle::schedule {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+namespace {
+
+bool kernel_type(Type type) {
+  switch (type) {
+    case Type::pred: case Type::s8: case Type::s16: case Type::s32: case Type::s64:
+    case Type::u8: case Type::u16: case Type::u32: case Type::u64:
+    case Type::f16: case Type::bf16: case Type::f32: case Type::f64:
+      return true;
+    default: return false;
+  }
+}
+
+bool all_array(const tensor::Shape& shape) {
+  if (!shape.is_tuple()) return shape.is_array() && shape.is_static() && kernel_type(shape.type());
+  return std::all_of(shape.elements().begin(), shape.elements().end(), all_array);
+}
+
+// Operators of a combine or of a body that the kernel IR can express.
+bool kernel_opcode(const Instr& instr) {
+  switch (instr.opcode()) {
+    case Opcode::imag: case Opcode::real: case Opcode::complex: case Opcode::stochastic_convert:
+    case Opcode::map:
+      return false;
+    case Opcode::bitcast_convert:
+      return tensor::type_bytes(instr.shape().type()) ==
+             tensor::type_bytes(instr.operand(0)->shape().type());
+    case Opcode::compare:
+      return instr.attrs_as<hlo::CompareAttrs>().type != hlo::CompareType::total_order;
+    default: return has_trait(instr.opcode(), hlo::elementwise);
+  }
+}
+
+bool scalar_body(const hlo::Computation& computation) {
+  return std::all_of(computation.instrs().begin(), computation.instrs().end(), [](Instr* instr) {
+    if (instr->is(Opcode::tuple)) return instr == instr->parent()->root();
+    if (!instr->shape().is_scalar() || !kernel_type(instr->shape().type())) return false;
+    return instr->is(Opcode::parameter) || instr->is(Opcode::constant) || kernel_opcode(*instr);
+  });
+}
+
+Decision combine_ok(const Instr& instr) {
+  const hlo::Computation& combine = *instr.called().at(0);
+  if (!scalar_body(combine))
+    return Decision::no("opaque-combine", "{}: {} is more than scalar arithmetic", instr.name(),
+                        combine.name());
+  return Decision::yes();
+}
+
+}  // namespace
+
+Decision can_stage(const Instr& instr) {
+  if (!all_array(instr.shape()))
+    return Decision::no("type", "{}: no kernels for {}", instr.name(), to_string(instr.shape()));
+  for (const Instr* operand : instr.operands()) {
+    if (!all_array(operand->shape()))
+      return Decision::no("type", "{}: no kernels for {}", instr.name(),
+                          to_string(operand->shape()));
+  }
+  switch (instr.opcode()) {
+    case Opcode::broadcast: case Opcode::reshape: case Opcode::transpose: case Opcode::slice:
+    case Opcode::concatenate: case Opcode::pad: case Opcode::iota: case Opcode::reverse:
+    case Opcode::copy: case Opcode::gather: case Opcode::dynamic_slice:
+    case Opcode::dynamic_update_slice:
+      return Decision::yes();
+    case Opcode::bitcast:
+      if (instr.shape().type() == instr.operand(0)->shape().type() &&
+          instr.shape().elems() == instr.operand(0)->shape().elems())
+        return Decision::yes();
+      return Decision::no("bitcast", "{} changes the element type", instr.name());
+    case Opcode::reduce: return combine_ok(instr);
+    case Opcode::reduce_window:
+      if (instr.operands().size() != 2)
+        return Decision::no("variadic-window", "{} has several operands", instr.name());
+      return combine_ok(instr);
+    case Opcode::convolution:
+      if (instr.attrs_as<hlo::ConvolutionAttrs>().batch_group_count != 1)
+        return Decision::no("batch-groups", "{} has batch groups", instr.name());
+      return Decision::yes();
+    case Opcode::dot:
+      if (instr.operands().size() != 2)
+        return Decision::no("sparse-dot", "{} has more than two operands", instr.name());
+      return Decision::yes();
+    case Opcode::constant:
+      if (instr.shape().is_scalar()) return Decision::yes();
+      return Decision::no("constant", "{} is an array: an operand of the fusion", instr.name());
+    default:
+      if (kernel_opcode(instr)) return Decision::yes();
+      return Decision::no("no-kernel", "{}: {} has no stage form", instr.name(),
+                          hlo::opcode_text(instr.opcode()));
+  }
+}
+
+}  // namespace heddle::schedule

@@ -1,0 +1,36 @@
+#include "schedule/correspond.h"
+
+namespace heddle::schedule {
+
+std::vector<int> corresponding_digits(const StageGraph& graph, size_t anchor, int digit) {
+  std::vector<int> result(graph.stages.size(), -1);
+  result[anchor] = digit;
+  bool changed = true;
+  auto set = [&](size_t stage, int d) {
+    if (result[stage] >= 0) return;
+    result[stage] = d;
+    changed = true;
+  };
+  while (changed) {
+    changed = false;
+    for (size_t reader = 0; reader < graph.stages.size(); ++reader) {
+      const Stage& to = graph.stages[reader];
+      for (const Load& load : to.loads) {
+        if (load.source.input >= 0) continue;
+        size_t from = load.source.stage.index();
+        for (size_t j = 0; j < load.coordinates.size(); ++j) {
+          int d = 0;
+          if (!load.coordinates[j].is_digit(&d) || d >= static_cast<int>(to.out.size())) continue;
+          if (result[reader] == d) set(from, static_cast<int>(j));
+          if (result[from] == static_cast<int>(j)) set(reader, d);
+        }
+      }
+    }
+  }
+  // Outputs that nothing joins but that have the anchor's very box.
+  for (size_t i = 0; i < graph.stages.size(); ++i)
+    if (result[i] < 0 && graph.stages[i].out == graph.stages[anchor].out) result[i] = digit;
+  return result;
+}
+
+}  // namespace heddle::schedule

@@ -1,0 +1,278 @@
+#include "schedule/footprint.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+using index::Interval;
+using index::Region;
+
+namespace {
+
+class Inference {
+ public:
+  Inference(const StageGraph& graph, const Schedule& schedule, const target::Target& target)
+      : graph_(graph), schedule_(schedule), target_(target) {
+    placement_.stages.resize(graph.stages.size());
+    placement_.extents.assign(schedule.nodes.size(), 1);
+  }
+
+  Placement run() {
+    for (size_t phase = 0; phase < schedule_.phases.size(); ++phase)
+      for (const Group& group : schedule_.phases[phase])
+        for (int node : group.body) visit(node, static_cast<int>(phase), {});
+    // Readers stand behind what they read: the last stage first.
+    for (size_t i = graph_.stages.size(); i-- > 0 && placement_.decision;) infer(i);
+    if (placement_.decision) choose_spaces();
+    return std::move(placement_);
+  }
+
+ private:
+  void visit(int number, int phase, std::vector<int> path) {
+    const ScheduleNode& node = schedule_.nodes.at(number);
+    if (const Loop* loop = std::get_if<Loop>(&node)) {
+      placement_.extents[number] = loop->trips;
+      path.push_back(number);
+      for (int child : loop->body) visit(child, phase, path);
+      return;
+    }
+    for (StageId stage : std::get<Row>(node).joined) {
+      Placed& placed = placement_.stages[stage.index()];
+      placed.phase = phase;
+      placed.path = path;
+      placed.row = number;
+    }
+  }
+
+  bool stored(size_t stage) const {
+    return std::any_of(graph_.stages[stage].values.begin(), graph_.stages[stage].values.end(),
+                       [](const Value& value) { return value.output >= 0; });
+  }
+
+  // The part of a digit that the loops around the stage drive.
+  bool driven(size_t stage, int digit, int64_t extent, Interval* interval) const {
+    bool any = false;
+    *interval = {Expr(0), extent};
+    for (int number : placement_.stages[stage].path) {
+      for (const Drive& drive : std::get<Loop>(schedule_.nodes[number]).drives) {
+        if (drive.stage.index() != stage || drive.digit != digit) continue;
+        interval->offset = interval->offset + Expr::digit(number) * drive.by;
+        interval->extent = std::min(drive.by, interval->extent);
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  // What the stage iterates over, out digits then red ones.
+  Region iterated(size_t number) const {
+    const Stage& stage = graph_.stages[number];
+    Region region = placement_.stages[number].need;
+    for (size_t r = 0; r < stage.red.size(); ++r) {
+      Interval interval;
+      driven(number, static_cast<int>(stage.out.size() + r), stage.red[r].extent, &interval);
+      region.push_back(interval);
+    }
+    return region;
+  }
+
+  void infer(size_t number) {
+    const Stage& stage = graph_.stages[number];
+    Placed& placed = placement_.stages[number];
+    if (placed.row < 0) {
+      placement_.decision = Decision::no("missing", "{} has no place", stage.name);
+      return;
+    }
+    bool found = false;
+    Region need;
+    std::vector<int64_t> box = stage.out_extents();
+    bool any_driven = false;
+    Region part(stage.out.size());
+    for (size_t d = 0; d < stage.out.size(); ++d)
+      any_driven |= driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);
+    if (stored(number) || any_driven) {
+      need = part;
+      found = true;
+    }
+    for (size_t reader = number + 1; reader < graph_.stages.size(); ++reader) {
+      for (const Load& load : graph_.stages[reader].loads) {
+        if (load.source.input >= 0 || load.source.stage.index() != number) continue;
+        Region read = read_region(number, reader, load);
+        if (!placement_.decision) return;
+        need = found ? index::hull(need, read, placement_.extents, box, &placed.widened) : read;
+        found = true;
+      }
+    }
+    if (!found) {
+      placement_.decision = Decision::no("missing", "{} is read by nobody", stage.name);
+      return;
+    }
+    placed.need = need;
+    double times = 1;
+    for (int loop : placed.path) times *= static_cast<double>(placement_.extents[loop]);
+    double red = 1, red_here = 1;
+    Region all = iterated(number);
+    for (size_t r = 0; r < stage.red.size(); ++r) {
+      red *= static_cast<double>(stage.red[r].extent);
+      red_here *= static_cast<double>(all[stage.out.size() + r].extent);
+    }
+    placed.recompute = times * static_cast<double>(volume(need)) * red_here /
+                       std::max(1.0, static_cast<double>(stage.out_elems()) * red);
+    placed.bytes = 0;
+    for (const Value& value : stage.values)
+      placed.bytes += (volume(need) * tensor::type_bytes(value.type) + 63) / 64 * 64;
+  }
+
+  // The region of stage `number` that `reader` reads through `load`, seen from the stage's place.
+  Region read_region(size_t number, size_t reader, const Load& load) {
+    const Stage& stage = graph_.stages[number];
+    Placed& placed = placement_.stages[number];
+    const Placed& other = placement_.stages[reader];
+    for (const Expr& coordinate : load.coordinates) {
+      if (!coordinate.uses_runtime()) continue;
+      placement_.decision = Decision::no("runtime-index", "{} reads {} at a run-time offset",
+                                         graph_.stages[reader].name, stage.name);
+      return {};
+    }
+    index::Map map{graph_.stages[reader].extents(), load.coordinates};
+    Region region = index::image(map, iterated(reader), placement_.extents, stage.out_extents(),
+                                 &placed.widened);
+    if (other.phase != placed.phase) {  // through memory: all of it is there
+      Region whole;
+      for (const Digit& digit : stage.out) whole.push_back({Expr(0), digit.extent});
+      Region part(stage.out.size());
+      for (size_t d = 0; d < stage.out.size(); ++d)
+        driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);
+      return part;
+    }
+    size_t common = 0;
+    while (common < placed.path.size() && common < other.path.size() &&
+           placed.path[common] == other.path[common])
+      ++common;
+    for (size_t i = common; i < other.path.size(); ++i)
+      region = index::sweep(region, other.path[i], placement_.extents[other.path[i]],
+                            stage.out_extents());
+    if (common < placed.path.size()) {
+      placement_.decision = Decision::no("other-block", "{} is computed inside a loop that {} is not in",
+                                         stage.name, graph_.stages[reader].name);
+    }
+    return region;
+  }
+
+  void choose_spaces() {
+    for (size_t i = 0; i < graph_.stages.size(); ++i) {
+      const Stage& stage = graph_.stages[i];
+      Placed& placed = placement_.stages[i];
+      placed.space = Space::reg;
+      for (size_t reader = i + 1; reader < graph_.stages.size(); ++reader) {
+        bool reads = std::any_of(graph_.stages[reader].loads.begin(),
+                                 graph_.stages[reader].loads.end(), [&](const Load& load) {
+                                   return load.source.input < 0 && load.source.stage.index() == i;
+                                 });
+        if (!reads) continue;
+        placed.space = std::max(placed.space, space_for(i, reader));
+      }
+      if (!placement_.decision) return;
+      if (placed.space == Space::scratch) placement_.scratch_bytes += placed.bytes;
+      if (placed.space == Space::reg) placed.bytes = 0;
+      // A stored value that a task reads back must have been stored by that task alone.
+      Region part(stage.out.size());
+      for (size_t d = 0; d < stage.out.size(); ++d)
+        driven(i, static_cast<int>(d), stage.out[d].extent, &part[d]);
+      if (stored(i)) {
+        Decision inside = index::contains(part, placed.need, placement_.extents);
+        if (!inside) {
+          placement_.decision = Decision::no("other-block", "{}: a task reads what others store ({})",
+                                             stage.name, inside.reason());
+          return;
+        }
+      }
+    }
+    int64_t limit = target_.caches.size() > 1 ? target_.caches[1].bytes / 2 : 512 << 10;
+    if (placement_.scratch_bytes > limit)
+      placement_.decision = Decision::no("space-full", "scratch wants {} bytes, {} fit",
+                                         placement_.scratch_bytes, limit);
+  }
+
+  Space space_for(size_t number, size_t reader) {
+    const Placed& placed = placement_.stages[number];
+    const Placed& other = placement_.stages[reader];
+    if (other.phase != placed.phase) return Space::global;
+    if (other.row == placed.row) {
+      const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
+      auto position = [&](size_t stage) {
+        return static_cast<size_t>(
+            std::find(row.joined.begin(), row.joined.end(), StageId(stage)) - row.joined.begin());
+      };
+      if (!row.gemm && !reads_current_point(graph_, row, position(reader), position(number)))
+        placement_.decision =
+            Decision::no("not-joined", "{} reads {} away from the current point",
+                         graph_.stages[reader].name, graph_.stages[number].name);
+      return Space::reg;
+    }
+    return volume(placed.need) == 1 ? Space::reg : Space::scratch;
+  }
+
+  const StageGraph& graph_;
+  const Schedule& schedule_;
+  const target::Target& target_;
+  Placement placement_;
+};
+
+}  // namespace
+
+Placement place_values(const StageGraph& graph, const Schedule& schedule,
+                       const target::Target& target) {
+  return Inference(graph, schedule, target).run();
+}
+
+bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader, size_t stage) {
+  const Stage& from = graph.stage(row.joined[stage]);
+  const Stage& to = graph.stage(row.joined[reader]);
+  std::vector<std::pair<int, int>> same;  // digit of `to`, digit of `from`
+  for (const Own& own : row.own) {
+    if (own.digits[stage] >= static_cast<int>(from.out.size())) return false;
+    same.emplace_back(own.digits[reader], own.digits[stage]);
+  }
+  for (const Load& load : to.loads) {
+    if (load.source.input >= 0 || !(load.source.stage == row.joined[stage])) continue;
+    for (const auto& [to_digit, from_digit] : same) {
+      const Expr& x = load.coordinates[from_digit];
+      if (x.factor_of(to_digit) != 1) return false;
+      for (const auto& [other, unused] : same)
+        if (other != to_digit && x.uses(other)) return false;
+    }
+    // Digits of `from` without an own loop must not depend on own loops of `to`.
+    for (size_t d = 0; d < load.coordinates.size(); ++d) {
+      bool owned = std::any_of(same.begin(), same.end(),
+                               [&](auto& pair) { return pair.second == static_cast<int>(d); });
+      if (owned) continue;
+      for (const auto& [to_digit, unused] : same)
+        if (load.coordinates[d].uses(to_digit)) return false;
+    }
+  }
+  return true;
+}
+
+std::string describe(const StageGraph& graph, const Schedule& schedule,
+                     const Placement& placement) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < schedule.nodes.size(); ++i) {
+    const Loop* loop = std::get_if<Loop>(&schedule.nodes[i]);
+    names.push_back(loop ? loop->var : "");
+  }
+  std::string text;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const Placed& placed = placement.stages[i];
+    text += fmt::format("{}: phase {}, {}, need {}, recompute {:.3g}, {} bytes\n",
+                        graph.stages[i].name, placed.phase, space_name(placed.space),
+                        index::to_string(placed.need, names), placed.recompute, placed.bytes);
+    for (const std::string& reason : placed.widened) text += "  " + reason + "\n";
+  }
+  return text;
+}
+
+}  // namespace heddle::schedule

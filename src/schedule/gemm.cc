@@ -1,0 +1,176 @@
+#include "schedule/gemm.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+struct Sides {
+  int a = -1, b = -1;  // loads
+};
+
+// multiply(load, load) with nothing else in the body.
+bool find_sides(const Stage& stage, Sides* sides) {
+  if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
+  const Node& product = stage.nodes[stage.values[0].result];
+  if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
+  const Node& left = stage.nodes[product.operands[0]];
+  const Node& right = stage.nodes[product.operands[1]];
+  if (left.kind != Node::Kind::load || right.kind != Node::Kind::load) return false;
+  sides->a = left.load;
+  sides->b = right.load;
+  return true;
+}
+
+bool affine_in(const Expr& x, int digit) {
+  Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
+  return !rest.uses(digit);
+}
+
+// S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel.
+bool match_panel(const Expr& x, int n, int k, GemmShape* shape) {
+  int64_t width = 0, stride = 0;
+  bool remainder = false;
+  for (const index::Term& term : x.terms()) {
+    if (!term.atom.inner) continue;
+    int digit = -1;
+    if (!term.atom.inner->is_digit(&digit) || digit != n) return false;
+    if (term.atom.kind == index::Atom::Kind::quotient) {
+      width = term.atom.by;
+      stride = term.factor;
+    } else {
+      if (term.factor != 1) return false;
+      remainder = true;
+    }
+  }
+  if (!width || !remainder || x.factor_of(n) != 0) return false;
+  if (k >= 0 && x.factor_of(k) != width) return false;
+  shape->b_panel = width;
+  shape->b_panel_stride = stride;
+  shape->b_n = 1;
+  return true;
+}
+
+}  // namespace
+
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
+  const Stage& stage = graph.stage(dot);
+  GemmShapeOrNot result;
+  auto refuse = [&](const char* why) {
+    result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
+    return result;
+  };
+  Sides sides;
+  if (stage.values[0].type != Type::f32) return refuse("only f32 has a family here");
+  if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
+  if (stage.red.size() != 1) return refuse("not exactly one contracted digit");
+  const Load& a = stage.loads[sides.a];
+  const Load& b = stage.loads[sides.b];
+  if (a.source.input < 0 || b.source.input < 0 || !a.guards.empty() || !b.guards.empty())
+    return refuse("an operand is not an input");
+  GemmShape& shape = result.shape;
+  shape.a_load = sides.a;
+  shape.b_load = sides.b;
+  shape.k = static_cast<int>(stage.out.size());
+  shape.k_extent = stage.red[0].extent;
+  const Expr& xa = a.coordinates[0];
+  const Expr& xb = b.coordinates[0];
+  for (int d = static_cast<int>(stage.out.size()) - 1; d >= 0; --d) {
+    bool in_a = xa.uses(d), in_b = xb.uses(d);
+    if (in_b && !in_a && shape.n < 0) {
+      shape.n = d;
+      shape.n_extent = stage.out[d].extent;
+    } else if (in_a && !in_b && shape.m < 0) {
+      shape.m = d;
+      shape.m_extent = stage.out[d].extent;
+    } else {
+      shape.batch.insert(shape.batch.begin(), d);
+    }
+  }
+  if (shape.n < 0) return refuse("no columns: a matrix times a vector");
+  if (shape.m >= 0 && !affine_in(xa, shape.m)) return refuse("rows of A are not evenly spaced");
+  if (!affine_in(xa, shape.k)) return refuse("k of A is not evenly spaced");
+  if (!affine_in(xb, shape.k)) return refuse("k of B is not evenly spaced");
+  shape.a_m = shape.m >= 0 ? xa.factor_of(shape.m) : 0;
+  shape.a_k = xa.factor_of(shape.k);
+  shape.b_k = xb.factor_of(shape.k);
+  shape.b_n = xb.factor_of(shape.n);
+  if (!affine_in(xb, shape.n) && !match_panel(xb, shape.n, shape.k, &shape))
+    return refuse("columns of B are neither evenly spaced nor packed");
+  return result;
+}
+
+double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
+                   const target::Target& target) {
+  auto tile = [&](double rows, double vectors) {
+    double fma = rows * vectors / std::max(1, target.fma_per_cycle);
+    double cycles = std::max({fma, 4.0, (rows + vectors) / 2});
+    double blocks = gemm.kc > 0 ? static_cast<double>((k + gemm.kc - 1) / gemm.kc) : 1;
+    return static_cast<double>(k) * cycles + blocks * (20 + 1.5 * rows * vectors);
+  };
+  int64_t width = int64_t{gemm.nv} * gemm.lanes;
+  int64_t tiles = (m + gemm.mr - 1) / gemm.mr;
+  int64_t low = m / tiles, high_count = m - low * tiles;
+  auto column = [&](double vectors) {
+    return static_cast<double>(high_count) * tile(static_cast<double>(low + 1), vectors) +
+           static_cast<double>(tiles - high_count) * tile(static_cast<double>(low), vectors);
+  };
+  int64_t full = n / width, rest = n % width;
+  double total = static_cast<double>(full) * column(gemm.nv);
+  if (rest) total += column(static_cast<double>((rest + gemm.lanes - 1) / gemm.lanes));
+  return total;
+}
+
+Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
+                 const target::Target& target) {
+  struct Tile {
+    int mr, nv;
+  };
+  static constexpr Tile kWide[] = {{8, 3}, {14, 2}, {12, 2}, {6, 4}, {9, 3}, {10, 2}, {7, 3}};
+  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
+  Gemm best;
+  best.lanes = target.lanes(Type::f32);
+  bool wide = target.vector_registers >= 32;
+  best.ku = 4;
+  if (m == 1) {
+    best.mr = 1;
+    best.nv = static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, wide ? 8 : 6));
+  } else {
+    double least = std::numeric_limits<double>::max();
+    Gemm candidate = best;
+    auto consider = [&](Tile tile) {
+      candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
+      candidate.nv = tile.nv;
+      double cycles = gemm_cycles(candidate, m, n, k, target);
+      if (cycles >= least) return;
+      least = cycles;
+      best.mr = candidate.mr;
+      best.nv = candidate.nv;
+    };
+    if (wide) {
+      for (Tile tile : kWide) consider(tile);
+    } else {
+      for (Tile tile : kNarrow) consider(tile);
+    }
+  }
+  best.kc = k;
+  best.split_m = m >= 512 && batch * m >= n;
+  best.m_block = best.split_m ? 256 / best.mr * best.mr : m;
+  int64_t tiles = (std::min(m, best.m_block) + best.mr - 1) / best.mr;
+  // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
+  if (b_constant && k * n * 4 >= (512 << 10))
+    best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
+  return best;
+}
+
+std::string to_string(const Gemm& gemm) {
+  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {}{}{}", gemm.mr, gemm.nv,
+                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.split_m ? " split_m" : "",
+                     gemm.copy_b ? " copy_b" : "");
+}
+
+}  // namespace heddle::schedule

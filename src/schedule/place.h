@@ -1,0 +1,23 @@
+// place: a fusion becomes a stage graph with a legal schedule, or is refused with a reason. The
+// explorer (fuse) and the code generator (stitch) ask this one function (DESIGN.md §4, fuse).
+#pragma once
+
+#include "schedule/footprint.h"
+#include "schedule/schedule.h"
+#include "target/target.h"
+
+namespace heddle::schedule {
+
+struct PlacedFusion {
+  StageGraph graph;        // after digits were merged and reductions split
+  Schedule schedule;
+  Placement placement;
+  Decision decision = Decision::yes();
+};
+
+// Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
+// without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
+// `one-task` (all work would fall to one task).
+PlacedFusion place(const hlo::Computation& fusion, const target::Target& target);
+
+}  // namespace heddle::schedule

@@ -1,0 +1,75 @@
+// Schedule: where every stage of a graph is computed and kept (stages.md §2). Read with
+// stage_graph.h; footprint.h derives what follows from it, place.h makes one.
+//
+//   schedule = phases of groups; a group = loops around rows; a row = joined stage instances.
+//
+// An outer loop drives digits of stages: `{stage, digit, by}` means that iteration i handles
+// elements [i·by, (i+1)·by) of that digit (the last one may be shorter). Stages that are not driven
+// follow by need. Inside its loops a row has loops of its own over what is left of its region.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "schedule/stage_graph.h"
+#include "schedule/gemm.h"
+
+namespace heddle::schedule {
+
+// serial: in order. unrolled: written out, so that register names are static. vector: SIMD lanes.
+// parallel: tasks of the workers (CPU). thread, subgroup, block: the GPU's.
+enum class LoopKind : uint8_t { serial, unrolled, vector, thread, subgroup, block, parallel };
+// reg: registers; fragment: registers of a matrix instruction; scratch: the task's own tile;
+// global: memory. Derived, narrowest first.
+enum class Space : uint8_t { reg, fragment, scratch, global };
+
+struct Drive {
+  StageId stage;
+  int digit = 0;       // out digits, then red ones
+  int64_t by = 1;
+};
+
+// A loop of a row: over digit digits[i] of joined instance i, in steps of `by`.
+struct Own {
+  LoopKind kind = LoopKind::serial;
+  std::vector<int> digits;
+  int64_t by = 1;
+};
+
+struct Row {
+  std::vector<StageId> joined;
+  std::vector<Own> own;            // outermost first
+  std::optional<Gemm> gemm;        // a dot by its template family (gemm.h); joined maps follow it
+};
+
+struct Loop {
+  std::string var;
+  LoopKind kind = LoopKind::serial;
+  int64_t trips = 1;
+  std::vector<Drive> drives;
+  std::vector<int> body;           // numbers of nodes
+};
+
+using ScheduleNode = std::variant<Loop, Row>;
+
+struct Group {
+  std::vector<int> body;
+  int lanes = 1;                   // of vector loops
+};
+
+struct Schedule {
+  std::string name, target;
+  std::vector<ScheduleNode> nodes;
+  std::vector<std::vector<Group>> phases;
+};
+
+std::string_view loop_kind_name(LoopKind kind);
+std::string_view space_name(Space space);
+// The grammar of stages.md §6; spaces are not part of it here (they are derived).
+std::string to_string(const Schedule& schedule, const StageGraph& graph);
+
+}  // namespace heddle::schedule

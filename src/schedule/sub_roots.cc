@@ -1,0 +1,102 @@
+#include <algorithm>
+#include <set>
+
+#include "schedule/stage_builder.h"
+
+namespace heddle::schedule {
+
+bool is_expensive(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::acos: case Opcode::acosh: case Opcode::asin: case Opcode::asinh:
+    case Opcode::atan2: case Opcode::atanh: case Opcode::cbrt: case Opcode::cosine:
+    case Opcode::cosh: case Opcode::divide: case Opcode::erf: case Opcode::exponential:
+    case Opcode::exponential_minus_one: case Opcode::log: case Opcode::log_plus_one:
+    case Opcode::logistic: case Opcode::power: case Opcode::remainder: case Opcode::rsqrt:
+    case Opcode::sine: case Opcode::sinh: case Opcode::sqrt: case Opcode::tan: case Opcode::tanh:
+      return true;
+    default: return false;
+  }
+}
+
+namespace {
+
+bool is_reduction(const Instr* instr) {
+  hlo::StageKind kind = opcode_info(instr->opcode()).stage;
+  return kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
+         kind == hlo::StageKind::conv;
+}
+
+// Moves data only: never worth a stage of its own between two readers.
+bool moves_data(const Instr* instr) {
+  switch (instr->opcode()) {
+    case Opcode::parameter: case Opcode::constant: case Opcode::get_tuple_element:
+    case Opcode::tuple: case Opcode::broadcast: case Opcode::reshape: case Opcode::transpose:
+    case Opcode::slice: case Opcode::reverse: case Opcode::iota: case Opcode::copy:
+    case Opcode::bitcast:
+      return true;
+    default: return false;
+  }
+}
+
+// What an element costs, roughly, when it is computed again: operators below it.
+int inline_cost(const Instr* instr) {
+  if (is_expensive(instr->opcode())) return 16;
+  if (instr->is(Opcode::convert)) return 1;
+  return has_trait(instr->opcode(), hlo::elementwise) ? 2 : 1;
+}
+
+const Instr* producer(const Instr* instr) {
+  return instr->is(Opcode::get_tuple_element) ? instr->operand(0) : instr;
+}
+
+}  // namespace
+
+std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion) {
+  std::unordered_set<const Instr*> roots;
+  auto add_output = [&](const Instr* instr) {
+    if (!instr->is(Opcode::parameter)) roots.insert(producer(instr));
+  };
+  if (fusion.root()->is(Opcode::tuple)) {
+    for (const Instr* leaf : fusion.root()->operands()) add_output(leaf);
+  } else {
+    add_output(fusion.root());
+  }
+  for (const Instr* instr : fusion.instrs())
+    if (is_reduction(instr)) roots.insert(instr);
+
+  // Readers first: the set of stages into which an instruction would be inlined, and whether a
+  // broadcast on the way makes each evaluation count many times.
+  struct Reach {
+    std::set<const Instr*> stages;
+    bool broadcast = false;
+  };
+  std::unordered_map<const Instr*, Reach> reach;
+  for (auto it = fusion.instrs().rbegin(); it != fusion.instrs().rend(); ++it) {
+    const Instr* instr = *it;
+    Reach& mine = reach[instr];
+    for (const Instr* user : instr->users()) {
+      if (user->is(Opcode::tuple) && user == fusion.root()) continue;
+      if (roots.count(user)) {
+        mine.stages.insert(user);
+      } else {
+        mine.stages.insert(reach[user].stages.begin(), reach[user].stages.end());
+        mine.broadcast |= reach[user].broadcast;
+      }
+      mine.broadcast |= user->is(Opcode::broadcast) &&
+                        user->shape().elems() > user->operand(0)->shape().elems();
+    }
+    if (roots.count(instr) || moves_data(instr)) continue;
+    bool shared = mine.stages.size() > 1;
+    // A value that is broadcast is computed once where that saves enough: always when it is
+    // expensive or hangs on a reduction (one value a row), else it is cheaper to repeat.
+    bool hangs_on_reduction =
+        std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
+          return is_reduction(producer(operand)) || roots.count(producer(operand));
+        });
+    bool repeated = mine.broadcast && (is_expensive(instr->opcode()) || hangs_on_reduction);
+    if ((shared && inline_cost(instr) > 1) || repeated) roots.insert(instr);
+  }
+  return roots;
+}
+
+}  // namespace heddle::schedule
