@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -165,9 +165,10 @@ Status write_empty_archive(const std::string& path) {
   return machine_error("cannot be written: {}", std::strerror(errno));
 }
 
-// A name beside `path` that no other process writes.
+// A name beside `path` that no other process or thread writes.
 std::string temporary_name(const std::string& path) {
-  return fmt::format("{}.{}.tmp", path, ::getpid());
+  static std::atomic<int> count = 0;
+  return fmt::format("{}.{}.{}.tmp", path, ::getpid(), count++);
 }
 
 // Makes the finished file `from` the file `to`, all or nothing, also across a power cut.
