@@ -43,13 +43,14 @@ class Shape {
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
   int64_t true_rank() const;  // dimensions greater than 1 (row X4)
   const std::vector<Dim>& dims() const { return dims_; }
-  int64_t dim(int64_t i) const {
-    return dims_[i < 0 ? i + rank() : i].size;
-  }                                      // negative: from the end
+  // The extent; a negative number counts from the end.
+  int64_t dim(int64_t i) const { return dims_[i < 0 ? i + rank() : i].size; }
   std::vector<int64_t> extents() const;  // sizes (bounds where dynamic)
   bool is_static() const;                // recursively
-  int64_t elems() const;                 // product of the extents
-  int64_t bytes() const;                 // dense; tuples: the sum
+  // Product of the extents, and its dense bytes (tuples: the sum). INT64_MAX where that overflows
+  // or an extent is unbounded: what comes from outside is checked with checked_product.
+  int64_t elems() const;
+  int64_t bytes() const;
   void set_type(Type type) { type_ = type; }
   void set_dim(int64_t i, Dim d) { dims_[i] = std::move(d); }
   // Absent: row-major, and not printed.
