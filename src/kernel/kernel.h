@@ -38,12 +38,24 @@
 //   its block. Loads happen where the statement that holds them stands, in operand order, once per
 //   node.
 //
-// Invariants (verify.h): 1. operand types fit their op. 2. variables are in scope. 3. index counts
-// match buffer ranks. 4. reg indices are constants after unrolling. 5. lanes agree with the
-// enclosing vector loop. 6. `in` buffers are not stored, `out` buffers not read before written
-// (the interpreter checks). 7. scratch buffers lie inside scratch_bytes. 8. parallel and block
-// loops only as a group's grid. 9. unrolled extents are constants, at most 4096 copies in all. 10.
-// names unique.
+// - A statement evaluates all its operands in all active lanes, whatever its own mask says: a load
+//   that must not happen is guarded itself (load_if) or stands in a branch.
+// - Two lanes may not store one element in one statement.
+// - async_copy copies `count` elements along the last index and is a pending write: until an
+//   async_wait has completed it, the destination may be neither read nor written and the source not
+//   written. async_wait n closes the group of copies begun since the wait before it, and waits
+//   until at most n closed groups are pending. All are waited for before the task ends.
+// - Fragments are registers; mma.h says how matrix instructions use them.
+//
+// Invariants (verify.h): 1. operand types fit their op, values their buffers and variables.
+// 2. variables are in scope. 3. index counts match buffer ranks. 4. reg and fragment indices are
+// constants after unrolling, inside the extents. 5. lanes agree with the enclosing vector loop.
+// 6. `in` buffers are not stored, `out` buffers not read before written (the interpreter checks).
+// 7. scratch buffers lie inside scratch_bytes, aligned. 8. parallel and block loops only as a
+// group's grid, its extents of constants and dims. 9. unrolled extents are constants, at most 4096
+// copies in all. 10. names are identifiers and unique, and a variable is bound once. 11. globals
+// come first and only they have run-time extents. 12. statements are complete, levels and counts in
+// range. 13. async copies go from global to scratch, of one type. 14. mma as mma.def says.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,48 @@
+// Matrix instructions: what mma.def says, as data. The interpreter executes from it; emitters and
+// targets are checked against it.
+//
+// An mma statement acts on the registers of all lanes at once and stands outside vector and thread
+// loops. Its fragments d, a, b, c are reg or fragment buffers with the instruction's lanes; the
+// last extent of each is its registers a lane, and Stmt::indices holds the indices before that one
+// (constants once unrolled), those of d first. c may be d.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace heddle::kernel {
+
+enum class MmaNumerics : uint8_t { wraps, once, tf32 };  // mma.def says what they mean
+
+struct MmaPlace {
+  int batch = 0, row = 0, column = 0;
+};
+
+// A bijection from (lane, register) to the elements of one operand.
+struct MmaMap {
+  std::vector<MmaPlace> register_bits, lane_bits;  // added where the bit is set
+  int registers() const { return 1 << register_bits.size(); }
+  MmaPlace at(int lane, int reg) const;
+};
+
+struct MmaDescriptor {
+  std::string_view name, feature;
+  int lanes, batch, m, n, k;
+  Type d, a, b;  // c has the type of d
+  MmaMap map_d, map_a, map_b;
+  MmaNumerics numerics;
+};
+
+std::span<const MmaDescriptor> mma_table();
+const MmaDescriptor* find_mma(std::string_view name);  // null where there is none
+
+// One execution on values as scalar.h has them, [lane][register] each. d may be c.
+void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const uint64_t* b,
+                 const uint64_t* c);
+
+}  // namespace heddle::kernel
