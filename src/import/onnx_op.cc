@@ -48,9 +48,8 @@ Instr* Op::in(size_t i) {
     return scratch_[i];
   }
   if (value.instr == nullptr) {
-    b.set_name(value.name);
     value.instr = b.constant(*value.literal);
-    b.set_name("");
+    if (!value.name.empty()) b.computation()->rename(value.instr, value.name);
   }
   return value.instr;
 }

@@ -1,0 +1,227 @@
+// Operators that read or write at positions which are values themselves.
+//
+// ONNX counts negative positions from the end; HLO does not, so they are wrapped first. Positions
+// that are known are checked here; others are clamped (gather) or skipped (scatter) as HLO does.
+#include <algorithm>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+namespace {
+
+void check_indices(Op& op, size_t input) {
+  if (op.type(input) != Type::s64 && op.type(input) != Type::s32)
+    op.fail("input {} (indices) is {}, wanted int32 or int64", input, to_string(op.shape(input)));
+}
+
+// Known positions are in range, or the model is wrong.
+void check_range(Op& op, size_t input, int64_t extent) {
+  const Literal* known = op.known(input);
+  if (known == nullptr || known->elems() > op.limits().fold_elems) return;
+  for (int64_t i = 0; i < known->elems(); ++i) {
+    const int64_t at = known->get_s64(i);
+    if (at < -extent || at >= extent)
+      op.fail("index {} is out of range for a dimension of {}", at, extent);
+  }
+}
+
+// Whether a known input has no negative entry, so that nothing has to be wrapped.
+bool known_not_negative(Op& op, size_t input) {
+  const Literal* known = op.known(input);
+  if (known == nullptr || known->elems() > op.limits().fold_elems) return false;
+  for (int64_t i = 0; i < known->elems(); ++i) {
+    if (known->get_s64(i) < 0) return false;
+  }
+  return true;
+}
+
+Instr* wrap(Op& op, size_t input, int64_t extent) {
+  Instr* indices = op.in(input);
+  if (known_not_negative(op, input)) return indices;
+  Instr* moved = binary(op, Opcode::add, indices, static_cast<double>(extent));
+  return op.b.select(compare(op, Direction::lt, indices, 0), moved, indices);
+}
+
+// Known positions first, first + step, ...: a slice. Returns null where they are not.
+Instr* take_slice(Op& op, int64_t axis) {
+  const Literal* known = op.known(1);
+  const int64_t extent = op.shape(0).dim(axis);
+  if (known == nullptr || known->shape().rank() > 1 || known->elems() == 0 ||
+      known->elems() > op.limits().fold_elems)
+    return nullptr;
+  const auto at = [&](int64_t i) {
+    const int64_t index = known->get_s64(i);
+    return index < 0 ? index + extent : index;
+  };
+  const int64_t count = known->elems();
+  const int64_t step = count > 1 ? at(1) - at(0) : 1;
+  if (step < 1) return nullptr;
+  for (int64_t i = 0; i < count; ++i) {
+    if (at(i) != at(0) + i * step) return nullptr;
+  }
+  Ints starts(static_cast<size_t>(op.rank(0)), 0), limits = op.shape(0).extents(),
+      steps(starts.size(), 1);
+  const auto a = static_cast<size_t>(axis);
+  starts[a] = at(0);
+  limits[a] = at(count - 1) + 1;
+  steps[a] = step;
+  Instr* x = op.in(0);
+  if (count != extent) x = op.b.slice(x, starts, limits, steps);
+  if (known->shape().rank() == 1) return x;
+  return reshape(op, x, without(x->shape().extents(), {axis}));
+}
+
+Outputs gather(Op& op) {
+  if (op.rank(0) == 0) op.fail("data is a scalar");
+  const int64_t axis = op.axis_attr(0, op.rank(0));
+  check_indices(op, 1);
+  const int64_t extent = op.shape(0).dim(axis);
+  check_range(op, 1, extent);
+  if (op.rank(0) + op.rank(1) > kMaxRank) op.fail("result of rank {}", op.rank(0) + op.rank(1) - 1);
+  if (Instr* x = take_slice(op, axis)) return {x};
+  if (extent == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty dimension");
+  return {op.b.take(op.in(0), wrap(op, 1, extent), axis)};
+}
+
+// positions[..., rank]: the full index of every element of `indices` along `axis`.
+Instr* element_positions(Op& op, Instr* indices, int64_t axis) {
+  const Ints extents = indices->shape().extents();
+  Ints column = extents;
+  column.push_back(1);
+  std::vector<Instr*> parts;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(extents.size()); ++dim) {
+    Instr* part = dim == axis ? indices : iota(op, indices->shape().type(), extents, dim);
+    parts.push_back(reshape(op, part, column));
+  }
+  return op.b.concatenate(parts, static_cast<int64_t>(extents.size()));
+}
+
+// indices has data's rank and is nowhere larger, `axis` aside.
+void check_elements(Op& op, int64_t axis) {
+  check_indices(op, 1);
+  bool ok = op.rank(1) == op.rank(0);
+  for (int64_t dim = 0; ok && dim < op.rank(0); ++dim)
+    ok = dim == axis || op.shape(1).dim(dim) <= op.shape(0).dim(dim);
+  if (!ok)
+    op.fail("data is {}, indices {}: wanted the same rank and no larger dimensions",
+            to_string(op.shape(0)), to_string(op.shape(1)));
+  check_range(op, 1, op.shape(0).dim(axis));
+}
+
+Outputs gather_elements(Op& op) {
+  const int64_t rank = op.rank(0);
+  const int64_t axis = op.axis_attr(0, rank);
+  check_elements(op, axis);
+  if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
+  hlo::GatherAttrs attrs;
+  attrs.collapsed_slice_dims = attrs.start_index_map = range(0, rank);
+  attrs.slice_sizes = Ints(static_cast<size_t>(rank), 1);
+  attrs.index_vector_dim = rank;
+  Instr* positions = element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis);
+  return {op.b.gather(op.in(0), positions, std::move(attrs))};
+}
+
+// Index vectors of `depth` entries: each is wrapped by the dimension that it indexes.
+Instr* wrap_vectors(Op& op, size_t input, int64_t first_dim, int64_t depth) {
+  Instr* indices = op.in(input);
+  if (known_not_negative(op, input)) return indices;
+  Literal extents(Shape::array(op.type(input), {depth}));
+  for (int64_t i = 0; i < depth; ++i) extents.set_s64(i, op.shape(0).dim(first_dim + i));
+  Instr* moved = binary(op, Opcode::add, indices, op.b.constant(extents));
+  return op.b.select(compare(op, Direction::lt, indices, 0), moved, indices);
+}
+
+int64_t vector_depth(Op& op, int64_t batch) {
+  check_indices(op, 1);
+  const int64_t rank = op.rank(1);
+  const int64_t depth = rank > 0 ? op.shape(1).dim(rank - 1) : 0;
+  if (rank < 1 || batch < 0 || batch >= rank || depth < 1 || batch + depth > op.rank(0))
+    op.fail("data is {}, indices {}, batch_dims {}: the last dimension of indices must be 1 to {}",
+            to_string(op.shape(0)), to_string(op.shape(1)), batch, op.rank(0) - batch);
+  for (int64_t dim = 0; dim < batch; ++dim) {
+    if (op.shape(0).dim(dim) != op.shape(1).dim(dim))
+      op.fail("batch dimension {} is {} and {}", dim, op.shape(0).dim(dim), op.shape(1).dim(dim));
+  }
+  return depth;
+}
+
+Outputs gather_nd(Op& op) {
+  const int64_t batch = op.int_attr("batch_dims", 0);
+  const int64_t depth = vector_depth(op, batch), rank = op.rank(0), index_rank = op.rank(1);
+  if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
+  hlo::GatherAttrs attrs;
+  attrs.operand_batching_dims = attrs.start_indices_batching_dims = range(0, batch);
+  attrs.collapsed_slice_dims = attrs.start_index_map = range(batch, batch + depth);
+  attrs.offset_dims = range(index_rank - 1, index_rank - 1 + rank - batch - depth);
+  attrs.index_vector_dim = index_rank - 1;
+  attrs.slice_sizes = op.shape(0).extents();
+  std::fill_n(attrs.slice_sizes.begin(), batch + depth, 1);
+  return {op.b.gather(op.in(0), wrap_vectors(op, 1, batch, depth), std::move(attrs))};
+}
+
+// (old, new) -> new, or what the reduction says.
+hlo::Computation* combine(Op& op, Type type) {
+  const std::string reduction = op.string_attr("reduction", "none");
+  if (reduction == "add") return op.b.scalar_computation(Opcode::add, type);
+  if (reduction == "mul") return op.b.scalar_computation(Opcode::multiply, type);
+  if (reduction == "max") return op.b.scalar_computation(Opcode::maximum, type);
+  if (reduction == "min") return op.b.scalar_computation(Opcode::minimum, type);
+  if (reduction != "none")
+    op.fail("reduction is {}, wanted none, add, mul, max or min", quoted(reduction));
+  hlo::Computation* replace = op.b.module()->add_computation("replace");
+  hlo::Builder inner(replace);
+  inner.parameter(0, Shape::scalar(type), "old");
+  replace->set_root(inner.parameter(1, Shape::scalar(type), "new"));
+  return replace;
+}
+
+Instr* scatter(Op& op, Instr* indices, hlo::ScatterAttrs attrs) {
+  hlo::Computation* to_apply = combine(op, op.type(0));
+  return op.b.make(Opcode::scatter, {op.in(0), indices, op.in(2)}, std::move(attrs), {to_apply});
+}
+
+Outputs scatter_nd(Op& op) {
+  const int64_t depth = vector_depth(op, 0), rank = op.rank(0), index_rank = op.rank(1);
+  Ints wanted = op.shape(1).extents();
+  wanted.pop_back();
+  const Ints data = op.shape(0).extents();
+  wanted.insert(wanted.end(), data.begin() + depth, data.end());
+  if (op.shape(2).extents() != wanted || op.type(2) != op.type(0))
+    op.fail("updates is {}, wanted [{}] of the data's type", to_string(op.shape(2)),
+            fmt::join(wanted, ","));
+  hlo::ScatterAttrs attrs;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, depth);
+  attrs.update_window_dims = range(index_rank - 1, index_rank - 1 + rank - depth);
+  attrs.index_vector_dim = index_rank - 1;
+  return {scatter(op, wrap_vectors(op, 1, 0, depth), std::move(attrs))};
+}
+
+Outputs scatter_elements(Op& op) {
+  const int64_t rank = op.rank(0);
+  const int64_t axis = op.axis_attr(0, rank);
+  check_elements(op, axis);
+  if (op.shape(2).extents() != op.shape(1).extents() || op.type(2) != op.type(0))
+    op.fail("updates is {}, wanted the shape of indices and the data's type",
+            to_string(op.shape(2)));
+  hlo::ScatterAttrs attrs;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, rank);
+  attrs.index_vector_dim = rank;
+  Instr* positions = element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis);
+  return {scatter(op, positions, std::move(attrs))};
+}
+
+constexpr OpEntry kOps[] = {
+    {"Gather", 2, 2, gather},
+    {"GatherElements", 2, 2, gather_elements},
+    {"GatherND", 2, 2, gather_nd},
+    {"Scatter", 3, 3, scatter_elements},
+    {"ScatterElements", 3, 3, scatter_elements},
+    {"ScatterND", 3, 3, scatter_nd},
+};
+
+}  // namespace
+
+std::span<const OpEntry> gather_ops() { return kOps; }
+
+}  // namespace heddle::import

@@ -1,0 +1,173 @@
+// Reductions over axes.
+#include <algorithm>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+namespace {
+
+struct Reduction {
+  Ints dims;  // sorted; empty: nothing to reduce
+  bool keep = true;
+};
+
+// Axes: an attribute, or from `input_since` on an input. None given: all dimensions, unless
+// noop_with_empty_axes.
+Reduction read_reduction(Op& op, int64_t input_since) {
+  Reduction result;
+  result.keep = op.int_attr("keepdims", 1) != 0;
+  const bool noop = op.int_attr("noop_with_empty_axes", 0) != 0;
+  Ints axes;
+  if (op.opset() >= input_since) {
+    if (op.has(1)) axes = op.known_ints(1, "axes");
+  } else {
+    axes = op.ints_attr("axes");
+  }
+  const int64_t rank = op.rank(0);
+  if (axes.empty() && noop) return result;
+  result.dims = axes.empty() ? range(0, rank) : op.axes(axes, rank);
+  return result;
+}
+
+Instr* finish(Op& op, Instr* reduced, const Reduction& reduction) {
+  if (!reduction.keep) return reduced;
+  return reshape(op, reduced, keeping(op.shape(0).extents(), reduction.dims));
+}
+
+// ReduceSum took its axes as an input from opset 13 on, the others from 18 on.
+constexpr int64_t kSumSince = 13, kOthersSince = 18;
+
+Instr* reduce(Op& op, Opcode opcode, Instr* x, const Ints& dims) {
+  return dims.empty() ? x : op.b.reduce(opcode, x, dims);
+}
+
+// before(x), reduced by addition, after(sum). Half precision is summed in f32.
+template <typename Before, typename After>
+Outputs sum_like(Op& op, int64_t since, Before before, After after) {
+  const Reduction reduction = read_reduction(op, since);
+  const Type type = op.type(0);
+  Instr* x = before(op.b.convert(op.in(0), compute_type(type)));
+  x = after(finish(op, reduce(op, Opcode::add, x, reduction.dims), reduction));
+  return {op.b.convert(x, type)};
+}
+
+Instr* same(Instr* x) { return x; }
+
+Outputs reduce_sum(Op& op) { return sum_like(op, kSumSince, same, same); }
+
+Outputs reduce_sum_square(Op& op) {
+  const auto square = [&](Instr* x) { return op.b.binary(Opcode::multiply, x, x); };
+  return sum_like(op, kOthersSince, square, same);
+}
+
+Outputs reduce_l1(Op& op) {
+  const auto abs = [&](Instr* x) { return op.b.unary(Opcode::abs, x); };
+  return sum_like(op, kOthersSince, abs, same);
+}
+
+Outputs reduce_l2(Op& op) {
+  const Type type = op.type(0);
+  const auto square = [&](Instr* x) { return op.b.binary(Opcode::multiply, x, x); };
+  const auto root = [&](Instr* x) {
+    if (tensor::is_float(type)) return op.b.unary(Opcode::sqrt, x);
+    return op.b.convert(op.b.unary(Opcode::sqrt, op.b.convert(x, Type::f64)), type);
+  };
+  return sum_like(op, kOthersSince, square, root);
+}
+
+Outputs reduce_log_sum(Op& op) {
+  op.check_float(0);
+  const auto log = [&](Instr* x) { return op.b.unary(Opcode::log, x); };
+  return sum_like(op, kOthersSince, same, log);
+}
+
+Outputs reduce_mean(Op& op) {
+  const Reduction reduction = read_reduction(op, kOthersSince);
+  const Type type = op.type(0);
+  Instr* x = op.b.convert(op.in(0), compute_type(type));
+  if (!reduction.dims.empty()) x = mean(op, x, reduction.dims);
+  return {op.b.convert(finish(op, x, reduction), type)};
+}
+
+// m + log sum e^(x - m), m the maximum (0 where that is infinite, so that nothing becomes NaN).
+Outputs reduce_log_sum_exp(Op& op) {
+  op.check_float(0);
+  const Reduction reduction = read_reduction(op, kOthersSince);
+  const Type type = op.type(0);
+  const Ints extents = op.shape(0).extents();
+  Instr* x = op.b.convert(op.in(0), compute_type(type));
+  Instr* largest = reduce(op, Opcode::maximum, x, reduction.dims);
+  largest = select(op, op.b.unary(Opcode::is_finite, largest), largest,
+                   op.b.scalar(largest->shape().type(), 0));
+  Instr* centred =
+      op.b.binary(Opcode::subtract, x, broadcast_back(op, largest, extents, reduction.dims));
+  Instr* total = reduce(op, Opcode::add, op.b.unary(Opcode::exponential, centred), reduction.dims);
+  Instr* result = op.b.binary(Opcode::add, op.b.unary(Opcode::log, total), largest);
+  return {op.b.convert(finish(op, result, reduction), type)};
+}
+
+template <Opcode opcode, Opcode boolean>
+Outputs plain(Op& op) {
+  const Reduction reduction = read_reduction(op, kOthersSince);
+  const Opcode used = op.type(0) == Type::pred ? boolean : opcode;
+  return {finish(op, reduce(op, used, op.in(0), reduction.dims), reduction)};
+}
+
+// {(value, position), (value, position)} -> the larger (smaller) value with its position; the
+// first (last) one of equals. A NaN wins, as in numpy.
+hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
+  hlo::Computation* pick = op.b.module()->add_computation(largest ? "arg_max" : "arg_min");
+  hlo::Builder b(pick);
+  Instr* x = b.parameter(0, Shape::scalar(type), "x");
+  Instr* i = b.parameter(1, Shape::scalar(Type::s64), "i");
+  Instr* y = b.parameter(2, Shape::scalar(type), "y");
+  Instr* j = b.parameter(3, Shape::scalar(Type::s64), "j");
+  Instr* wins = b.compare(largest ? Direction::gt : Direction::lt, x, y);
+  if (tensor::is_float(type))
+    wins = b.binary(Opcode::or_, wins, b.compare(Direction::ne, x, x));
+  Instr* equal = b.compare(Direction::eq, x, y);
+  Instr* before = b.compare(last ? Direction::gt : Direction::lt, i, j);
+  Instr* position = b.select(b.binary(Opcode::or_, wins, b.binary(Opcode::and_, equal, before)), i, j);
+  pick->set_root(b.tuple({b.select(wins, x, y), position}));
+  return pick;
+}
+
+template <bool largest>
+Outputs arg(Op& op) {
+  const int64_t axis = op.axis_attr(0, op.rank(0));
+  const bool keep = op.int_attr("keepdims", 1) != 0;
+  const bool last = op.int_attr("select_last_index", 0) != 0;
+  const Type type = op.type(0);
+  if (op.shape(0).dim(axis) == 0) op.fail("input is {}: no largest of nothing", to_string(op.shape(0)));
+  Instr* positions = iota(op, Type::s64, op.shape(0).extents(), axis);
+  Literal nowhere(Shape::scalar(Type::s64));
+  nowhere.set_s64(0, last ? -1 : INT64_MAX);
+  Instr* start =
+      op.b.constant(hlo::neutral_value(largest ? Opcode::maximum : Opcode::minimum, type));
+  Instr* both = op.b.reduce({op.in(0), positions}, {start, op.b.constant(nowhere)}, {axis},
+                            arg_computation(op, type, largest, last));
+  Instr* result = op.b.get_tuple_element(both, 1);
+  return {keep ? reshape(op, result, keeping(op.shape(0).extents(), {axis})) : result};
+}
+
+constexpr OpEntry kOps[] = {
+    {"ArgMax", 1, 1, arg<true>},
+    {"ArgMin", 1, 1, arg<false>},
+    {"ReduceL1", 1, 2, reduce_l1},
+    {"ReduceL2", 1, 2, reduce_l2},
+    {"ReduceLogSum", 1, 2, reduce_log_sum},
+    {"ReduceLogSumExp", 1, 2, reduce_log_sum_exp},
+    {"ReduceMax", 1, 2, plain<Opcode::maximum, Opcode::or_>},
+    {"ReduceMean", 1, 2, reduce_mean},
+    {"ReduceMin", 1, 2, plain<Opcode::minimum, Opcode::and_>},
+    {"ReduceProd", 1, 2, plain<Opcode::multiply, Opcode::and_>},
+    {"ReduceSum", 1, 2, reduce_sum},
+    {"ReduceSumSquare", 1, 2, reduce_sum_square},
+};
+
+}  // namespace
+
+std::span<const OpEntry> reduce_ops() { return kOps; }
+
+}  // namespace heddle::import
