@@ -92,6 +92,8 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
     }
   }
   if (shape.n < 0) return refuse("no columns: a matrix times a vector");
+  if (shape.m_extent < 8 && xb.factor_of(shape.n) != 1 && affine_in(xb, shape.n))
+    return refuse("few rows, and columns of B that are not contiguous");
   if (shape.m >= 0 && !affine_in(xa, shape.m)) return refuse("rows of A are not evenly spaced");
   if (!affine_in(xa, shape.k)) return refuse("k of A is not evenly spaced");
   if (!affine_in(xb, shape.k)) return refuse("k of B is not evenly spaced");
@@ -102,6 +104,66 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   if (!affine_in(xb, shape.n) && !match_panel(xb, shape.n, shape.k, &shape))
     return refuse("columns of B are neither evenly spaced nor packed");
   return result;
+}
+
+namespace {
+
+// x = Σ factor·t over the reader's digits, a mixed-radix number that fills [0, extent): then each
+// t is a quotient and remainder of x.
+bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& value,
+            const std::vector<int64_t>& box, std::vector<Expr>* digits, std::vector<bool>* known) {
+  if (!x.is_affine() || x.constant() != 0) return false;
+  std::vector<std::pair<int64_t, int>> radix;
+  for (const index::Term& term : x.terms()) {
+    if (term.factor <= 0 || term.atom.kind != index::Atom::Kind::digit) return false;
+    radix.emplace_back(term.factor, term.atom.id);
+  }
+  std::sort(radix.begin(), radix.end());
+  int64_t next = 1;
+  for (const auto& [factor, digit] : radix) {
+    if (factor != next || digit >= static_cast<int>(reader.out.size())) return false;
+    int64_t n = reader.out[digit].extent;
+    (*digits)[digit] = mod(floor_div(value, factor, box), n, box);
+    (*known)[digit] = true;
+    next *= n;
+  }
+  return next == extent;
+}
+
+}  // namespace
+
+Decision invert_epilogue(const StageGraph& graph, StageId dot,
+                         std::vector<std::vector<Expr>>* digits) {
+  const Stage& from = graph.stage(dot);
+  const std::vector<int64_t> box = from.out_extents();
+  digits->assign(graph.stages.size(), {});
+  (*digits)[dot.index()] = index::identity(box).results;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    if (i == dot.index()) continue;
+    const Stage& stage = graph.stages[i];
+    std::vector<Expr> mine(stage.out.size());
+    std::vector<bool> known(stage.out.size(), false);
+    bool reads = false;
+    for (const Load& load : stage.loads) {
+      if (load.source.input >= 0) continue;
+      size_t source = load.source.stage.index();
+      const Stage& other = graph.stages[source];
+      if (!load.guards.empty())
+        return Decision::no("gemm-epilogue", "{} reads {} in part", stage.name, other.name);
+      for (size_t d = 0; d < load.coordinates.size(); ++d) {
+        if (!invert(load.coordinates[d], stage, other.out[d].extent, (*digits)[source][d], box,
+                    &mine, &known))
+          return Decision::no("gemm-epilogue", "{} reads {} at {}", stage.name, other.name,
+                              index::to_string(load.coordinates[d]));
+      }
+      reads = true;
+    }
+    if (!reads || std::find(known.begin(), known.end(), false) != known.end())
+      return Decision::no("gemm-epilogue", "{} is not element for element with {}", stage.name,
+                          from.name);
+    (*digits)[i] = std::move(mine);
+  }
+  return Decision::yes();
 }
 
 double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,

@@ -45,6 +45,11 @@ struct GemmShapeOrNot {
 };
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
 
+// The digits of every map that hangs on the dot, as expressions over the dot's out digits, by
+// StageId. No: a map's elements are not the dot's, one for one.
+Decision invert_epilogue(const StageGraph& graph, StageId dot,
+                         std::vector<std::vector<index::Expr>>* digits);
+
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles.
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
                  const target::Target& target);

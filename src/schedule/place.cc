@@ -365,6 +365,9 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
     }
     row.joined.push_back(StageId(i));
   }
+  std::vector<std::vector<Expr>> digits;
+  result.decision = invert_epilogue(graph, StageId(dot), &digits);
+  if (!result.decision) return result;
   bool constant_b = shape.b_panel > 0;
   int64_t batch = 1;
   for (int d : shape.batch) batch *= graph.stages[dot].out[d].extent;

@@ -1,0 +1,189 @@
+#include "hlo/builder.h"
+#include "stitch/stitcher.h"
+
+namespace heddle::stitch {
+
+using hlo::Opcode;
+
+namespace {
+
+bool small_float(Type type) { return type == Type::f16 || type == Type::bf16; }
+
+std::optional<Op> unary_op(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::abs: return Op::abs;
+    case Opcode::acos: return Op::acos;
+    case Opcode::acosh: return Op::acosh;
+    case Opcode::asin: return Op::asin;
+    case Opcode::asinh: return Op::asinh;
+    case Opcode::atanh: return Op::atanh;
+    case Opcode::cbrt: return Op::cbrt;
+    case Opcode::ceil: return Op::ceil;
+    case Opcode::cosine: return Op::cos;
+    case Opcode::cosh: return Op::cosh;
+    case Opcode::count_leading_zeros: return Op::clz;
+    case Opcode::erf: return Op::erf;
+    case Opcode::exponential: return Op::exp;
+    case Opcode::exponential_minus_one: return Op::expm1;
+    case Opcode::floor: return Op::floor;
+    case Opcode::log: return Op::log;
+    case Opcode::log_plus_one: return Op::log1p;
+    case Opcode::logistic: return Op::logistic;
+    case Opcode::negate: return Op::neg;
+    case Opcode::not_: return Op::not_;
+    case Opcode::popcnt: return Op::popcnt;
+    case Opcode::round_nearest_afz: return Op::round_away;
+    case Opcode::round_nearest_even: return Op::round_even;
+    case Opcode::rsqrt: return Op::rsqrt;
+    case Opcode::sign: return Op::sign;
+    case Opcode::sine: return Op::sin;
+    case Opcode::sinh: return Op::sinh;
+    case Opcode::sqrt: return Op::sqrt;
+    case Opcode::tan: return Op::tan;
+    case Opcode::tanh: return Op::tanh;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<Op> binary_op(Opcode opcode, bool pred) {
+  switch (opcode) {
+    case Opcode::add: return pred ? Op::or_ : Op::add;
+    case Opcode::atan2: return Op::atan2;
+    case Opcode::divide: return Op::div;
+    case Opcode::maximum: return pred ? Op::or_ : Op::max;
+    case Opcode::minimum: return pred ? Op::and_ : Op::min;
+    case Opcode::multiply: return pred ? Op::and_ : Op::mul;
+    case Opcode::mulhi: return Op::mulhi;
+    case Opcode::power: return Op::pow;
+    case Opcode::remainder: return Op::rem;
+    case Opcode::shift_left: return Op::shl;
+    case Opcode::shift_right_arithmetic: return Op::shr_arithmetic;
+    case Opcode::shift_right_logical: return Op::shr_logical;
+    case Opcode::subtract: return Op::sub;
+    case Opcode::and_: return Op::and_;
+    case Opcode::or_: return Op::or_;
+    case Opcode::xor_: return Op::xor_;
+    default: return std::nullopt;
+  }
+}
+
+ExprId compare(kernel::Kernel* k, const hlo::Instr* instr, ExprId a, ExprId b) {
+  switch (instr->attrs_as<hlo::CompareAttrs>().direction) {
+    case hlo::Direction::eq: return k->compare(Op::eq, a, b);
+    case hlo::Direction::ne: return k->compare(Op::ne, a, b);
+    case hlo::Direction::ge: return k->compare(Op::ge, a, b);
+    case hlo::Direction::gt: return k->compare(Op::gt, a, b);
+    case hlo::Direction::le: return k->compare(Op::le, a, b);
+    case hlo::Direction::lt: return k->compare(Op::lt, a, b);
+  }
+  HEDDLE_UNREACHABLE();
+}
+
+ExprId convert(kernel::Kernel* k, ExprId x, Type type) {
+  if (k->expr(x).type == type) return x;
+  if (type == Type::pred) return k->compare(Op::ne, x, emit_constant(k, k->expr(x).type, 0));
+  // Between small floats by way of f32, where every value of both is exact.
+  if (small_float(k->expr(x).type) && small_float(type)) x = k->convert(x, Type::f32);
+  return k->convert(x, type);
+}
+
+ExprId reduce_precision(kernel::Kernel* k, const hlo::Instr* instr, ExprId x) {
+  const auto& attrs = instr->attrs_as<hlo::ReducePrecisionAttrs>();
+  Type type = k->expr(x).type;
+  if (attrs.exponent_bits == 8 && attrs.mantissa_bits == 7)
+    return convert(k, convert(k, x, Type::bf16), type);
+  if (attrs.exponent_bits == 5 && attrs.mantissa_bits == 10)
+    return convert(k, convert(k, x, Type::f16), type);
+  return x;  // can_stage lets nothing else through
+}
+
+}  // namespace
+
+Type accumulation_type(Type type) { return small_float(type) ? Type::f32 : type; }
+
+ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits) {
+  kernel::Expr expr{kernel::Op::constant, type, {}, static_cast<int64_t>(bits), {}, {}, false};
+  if (tensor::is_signed_integer(type)) {  // sign-extended, as the kernel's folding keeps them
+    int shift = 64 - tensor::type_bits(type);
+    expr.imm = static_cast<int64_t>(bits << shift) >> shift;
+  }
+  return kernel->add(expr);
+}
+
+ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* instr,
+               const std::vector<ExprId>& given) {
+  std::vector<ExprId> x = given;
+  if (opcode == Opcode::convert) return convert(k, x[0], type);
+  if (opcode == Opcode::bitcast_convert)
+    return k->add({Op::bitcast, type, {x[0]}, 0, {}, {}, false});
+  if (opcode == Opcode::select) return k->select(x[0], x[1], x[2]);
+  // Small floats are widened for arithmetic and rounded after it.
+  for (ExprId& operand : x)
+    if (small_float(k->expr(operand).type)) operand = k->convert(operand, Type::f32);
+  ExprId result;
+  bool pred = k->expr(x[0]).type == Type::pred;
+  if (opcode == Opcode::compare) return compare(k, instr, x[0], x[1]);
+  if (opcode == Opcode::is_finite) return k->add({Op::is_finite, Type::pred, {x[0]}, 0, {}, {}, false});
+  if (opcode == Opcode::clamp) {
+    result = k->binary(Op::min, k->binary(Op::max, x[0], x[1]), x[2]);
+  } else if (opcode == Opcode::reduce_precision) {
+    result = reduce_precision(k, instr, x[0]);
+  } else if (auto unary = unary_op(opcode)) {
+    result = k->unary(*unary, x[0]);
+  } else {
+    auto binary = binary_op(opcode, pred);
+    HEDDLE_CHECK(binary, "no kernel form of {}", opcode_text(opcode));
+    result = k->binary(*binary, x[0], x[1]);
+  }
+  return small_float(type) ? k->convert(result, type) : result;
+}
+
+std::vector<ExprId> emit_combine(kernel::Kernel* k, const hlo::Computation& combine,
+                                 const std::vector<ExprId>& arguments) {
+  std::unordered_map<const hlo::Instr*, ExprId> values;
+  for (const hlo::Instr* instr : combine.instrs()) {
+    if (instr->is(Opcode::tuple)) continue;
+    if (instr->is(Opcode::parameter)) {
+      values[instr] = arguments.at(instr->parameter_number());
+      continue;
+    }
+    // Accumulation types all the way: small floats do not round between operators.
+    Type type = accumulation_type(instr->shape().type());
+    if (instr->is(Opcode::constant)) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, instr->literal().data(), tensor::type_bytes(instr->literal().type()));
+      values[instr] = k->convert(emit_constant(k, instr->shape().type(), bits), type);
+      continue;
+    }
+    std::vector<ExprId> operands;
+    for (const hlo::Instr* operand : instr->operands()) operands.push_back(values.at(operand));
+    values[instr] = emit_op(k, instr->opcode(), type, instr, operands);
+  }
+  std::vector<ExprId> results;
+  if (combine.root()->is(Opcode::tuple)) {
+    for (const hlo::Instr* leaf : combine.root()->operands()) results.push_back(values.at(leaf));
+  } else {
+    results.push_back(values.at(combine.root()));
+  }
+  return results;
+}
+
+std::optional<ExprId> neutral_start(kernel::Kernel* k, const hlo::Computation& combine,
+                                    Type type) {
+  const hlo::Instr* root = combine.root();
+  if (root->operands().size() != 2 || !root->operand(0)->is(Opcode::parameter) ||
+      !root->operand(1)->is(Opcode::parameter) || root->operand(0) == root->operand(1))
+    return std::nullopt;
+  switch (root->opcode()) {
+    case Opcode::add: case Opcode::multiply: case Opcode::maximum: case Opcode::minimum:
+    case Opcode::and_: case Opcode::or_: {
+      tensor::Literal neutral = hlo::neutral_value(root->opcode(), type);
+      uint64_t bits = 0;
+      std::memcpy(&bits, neutral.data(), tensor::type_bytes(type));
+      return emit_constant(k, type, bits);
+    }
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace heddle::stitch

@@ -1,0 +1,28 @@
+// stitch: a placed schedule becomes a kernel (DESIGN.md §4; stages.md). It may not refuse: what
+// place() accepted has a kernel.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "schedule/place.h"
+#include "target/target.h"
+
+namespace heddle::stitch {
+
+// The kernel's global buffers are flat: the fusion's inputs, its outputs, then workspaces for
+// values that cross a phase.
+struct Stitched {
+  kernel::Kernel kernel;
+  std::vector<int64_t> workspace_bytes;
+  // Output i may overwrite input in_place[i] (each element is read before it is written, by the
+  // task that writes it); -1: no such input.
+  std::vector<int> in_place;
+  int64_t flops = 0, min_bytes = 0;  // of one launch
+};
+
+Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
+                const target::Target& target);
+
+}  // namespace heddle::stitch

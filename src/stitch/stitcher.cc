@@ -1,0 +1,319 @@
+#include "stitch/stitcher.h"
+
+#include <algorithm>
+#include <set>
+
+namespace heddle::stitch {
+
+Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
+                   const target::Target& target)
+    : placed_(placed), target_(target), kernel_(result_.kernel) {
+  kernel_.name = name;
+  kernel_.target = target.name;
+  homes_.resize(placed.graph.stages.size());
+  for (size_t i = 0; i < homes_.size(); ++i) homes_[i].resize(placed.graph.stages[i].values.size());
+  loop_scope_.assign(placed.schedule.nodes.size(), -1);
+}
+
+namespace {
+
+kernel::Buffer flat(std::string name, Type type, int64_t elems, kernel::Access access) {
+  kernel::Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.type = type;
+  buffer.extents = {elems};
+  buffer.access = access;
+  buffer.aligned_bytes = 64;
+  return buffer;
+}
+
+}  // namespace
+
+void Stitcher::add_buffers() {
+  const schedule::StageGraph& graph = placed_.graph;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    kernel::Buffer buffer = flat(fmt::format("in{}", i), graph.inputs[i].shape.type(),
+                                 graph.inputs[i].shape.elems(), kernel::Access::in);
+    buffer.aligned_bytes = 0;  // the caller's own memory
+    inputs_.push_back(kernel_.add_buffer(buffer));
+  }
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    kernel::Buffer buffer = flat(fmt::format("out{}", i), graph.outputs[i].shape.type(),
+                                 graph.outputs[i].shape.elems(), kernel::Access::out);
+    buffer.aligned_bytes = 0;
+    outputs_.push_back(kernel_.add_buffer(buffer));
+  }
+  // Workspaces are global too, so they come before scratch.
+  for (int pass = 0; pass < 2; ++pass) {
+    for (size_t s = 0; s < graph.stages.size(); ++s) {
+      const Stage& stage = graph.stages[s];
+      const schedule::Placed& placed = placed_.placement.stages[s];
+      bool crosses = placed.space == schedule::Space::global;
+      if (crosses != (pass == 0)) continue;
+      for (size_t v = 0; v < stage.values.size(); ++v) {
+        Home& home = homes_[s][v];
+        Type type = stage.values[v].type;
+        std::string name = fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
+        if (stage.values[v].output >= 0 &&
+            (crosses || placed.space == schedule::Space::scratch)) {
+          home = {Home::Kind::buffer, {}, outputs_[stage.values[v].output], true, true};
+        } else if (crosses) {
+          kernel::Buffer buffer = flat(name, type, stage.out_elems(), kernel::Access::out);
+          home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), true, false};
+          result_.workspace_bytes.push_back(stage.out_elems() * tensor::type_bytes(type));
+        } else if (placed.space == schedule::Space::scratch) {
+          kernel::Buffer buffer = flat(name, type, volume(placed.need), kernel::Access::out);
+          buffer.space = kernel::Space::scratch;
+          buffer.offset_bytes = kernel_.scratch_bytes;
+          kernel_.scratch_bytes +=
+              (volume(placed.need) * tensor::type_bytes(type) + 63) / 64 * 64;
+          home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), false, false};
+        }
+      }
+    }
+  }
+}
+
+int Stitcher::add_scope(VarId var, int64_t extent) {
+  scope_.push_back(var);
+  scope_extents_.push_back(extent);
+  return static_cast<int>(scope_.size() - 1);
+}
+
+ExprId Stitcher::index_expr(const Expr& x, const std::function<ExprId(int)>& runtime) {
+  ExprId sum = kernel_.constant(x.constant());
+  for (const index::Term& term : x.terms()) {
+    ExprId value;
+    switch (term.atom.kind) {
+      case index::Atom::Kind::digit: value = kernel_.ref(scope_.at(term.atom.id)); break;
+      case index::Atom::Kind::quotient:
+        value = kernel_.binary(Op::floor_div, index_expr(*term.atom.inner, runtime),
+                               kernel_.constant(term.atom.by));
+        break;
+      case index::Atom::Kind::remainder:
+        value = kernel_.binary(Op::floor_mod, index_expr(*term.atom.inner, runtime),
+                               kernel_.constant(term.atom.by));
+        break;
+      case index::Atom::Kind::runtime: value = runtime(term.atom.id); break;
+    }
+    sum = kernel_.binary(Op::add, sum,
+                         kernel_.binary(Op::mul, value, kernel_.constant(term.factor)));
+  }
+  return sum;
+}
+
+Expr Stitcher::in_scope(const Context& context, const Expr& x) const {
+  return substitute(x, context.digits, scope_extents_);
+}
+
+ExprId Stitcher::index_in(Context* context, const Expr& x) {
+  return index_expr(in_scope(*context, x), [&](int id) { return node(context, id); });
+}
+
+ExprId Stitcher::guards(Context* context, const std::vector<index::Guard>& list) {
+  ExprId all;
+  auto also = [&](ExprId condition) {
+    all = all.valid() ? kernel_.binary(Op::and_, all, condition) : condition;
+  };
+  for (const index::Guard& guard : list) {
+    Expr value = in_scope(*context, guard.value);
+    index::Range range = bounds(value, scope_extents_);
+    ExprId x = index_in(context, guard.value);
+    if (range.low < guard.low)
+      also(kernel_.compare(Op::ge, x, kernel_.constant(guard.low)));
+    if (range.high >= guard.high)
+      also(kernel_.compare(Op::lt, x, kernel_.constant(guard.high)));
+  }
+  return all.valid() ? all : emit_constant(&kernel_, Type::pred, 1);
+}
+
+Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Expr>& digits) const {
+  const Stage& from = placed_.graph.stages[stage];
+  if (home.output) return substitute(from.position, digits, scope_extents_);
+  const index::Region& need = placed_.placement.stages[stage].need;
+  Expr linear;
+  for (size_t d = 0; d < from.out.size(); ++d) {
+    if (home.whole) {
+      linear = linear * from.out[d].extent + digits[d];
+      continue;
+    }
+    // Offsets are over schedule loops: put their scope variables in.
+    std::vector<Expr> loops;
+    for (int scope : loop_scope_) loops.push_back(scope >= 0 ? Expr::digit(scope) : Expr(0));
+    Expr offset = substitute(need[d].offset, loops, scope_extents_);
+    linear = linear * need[d].extent + (digits[d] - offset);
+  }
+  return linear;
+}
+
+ExprId Stitcher::load(Context* context, const schedule::Load& load, Type type) {
+  auto runtime = [&](int id) { return node(context, id); };
+  BufferId buffer;
+  Expr at;
+  if (load.source.input >= 0) {
+    buffer = inputs_[load.source.input];
+    at = in_scope(*context, load.coordinates[0]);
+  } else {
+    int stage = static_cast<int>(load.source.stage.index());
+    const Home& home = homes_[stage][load.source.value];
+    HEDDLE_CHECK(home.kind != Home::Kind::none, "{} is read before it has a value",
+                 placed_.graph.stages[stage].name);
+    if (home.kind != Home::Kind::buffer) return home.value;
+    std::vector<Expr> digits;
+    for (const Expr& x : load.coordinates) digits.push_back(in_scope(*context, x));
+    buffer = home.buffer;
+    at = place_in_buffer(stage, home, digits);
+  }
+  ExprId index = index_expr(at, runtime);
+  if (load.guards.empty()) return kernel_.load(buffer, {index});
+  ExprId other = emit_constant(&kernel_, type, 0);
+  ExprId mask = guards(context, load.guards);
+  const kernel::Expr& condition = kernel_.expr(mask);
+  if (condition.op == Op::constant && condition.imm) return kernel_.load(buffer, {index});
+  return kernel_.load_if(buffer, {index}, mask, other);
+}
+
+ExprId Stitcher::node(Context* context, int number) {
+  auto known = context->memo.find(number);
+  if (known != context->memo.end()) return known->second;
+  const Stage& stage = placed_.graph.stages[context->stage];
+  const Node& node = stage.nodes[number];
+  ExprId result;
+  switch (node.kind) {
+    case Node::Kind::constant: result = emit_constant(&kernel_, node.type, node.bits); break;
+    case Node::Kind::index:
+      result = emit_op(&kernel_, hlo::Opcode::convert, node.type, nullptr,
+                       {index_in(context, node.index)});
+      break;
+    case Node::Kind::guard: result = guards(context, node.guards); break;
+    case Node::Kind::load: result = load(context, stage.loads[node.load], node.type); break;
+    case Node::Kind::op: {
+      std::vector<ExprId> operands;
+      for (int operand : node.operands) operands.push_back(this->node(context, operand));
+      result = emit_op(&kernel_, node.opcode, node.type, node.instr, operands);
+      break;
+    }
+  }
+  context->memo.emplace(number, result);
+  return result;
+}
+
+bool Stitcher::read_later(int stage, int row) const {
+  for (size_t reader = 0; reader < placed_.graph.stages.size(); ++reader) {
+    if (placed_.placement.stages[reader].row == row) continue;
+    for (const schedule::Load& load : placed_.graph.stages[reader].loads)
+      if (load.source.input < 0 && load.source.stage.index() == static_cast<size_t>(stage))
+        return true;
+  }
+  return false;
+}
+
+// Writes a value to wherever it is kept: its output, and scratch or a workspace.
+void Stitcher::store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x,
+                           Block* block) {
+  const Stage& from = placed_.graph.stages[stage];
+  const Home& home = homes_[stage][value];
+  x = emit_op(&kernel_, hlo::Opcode::convert, from.values[value].type, nullptr, {x});
+  if (from.values[value].output >= 0) {
+    Expr at = substitute(from.position, digits, scope_extents_);
+    block->push_back(make_store(outputs_[from.values[value].output], {index_expr(at)}, x));
+  }
+  if (home.kind == Home::Kind::buffer && !home.output)
+    block->push_back(
+        make_store(home.buffer, {index_expr(place_in_buffer(stage, home, digits))}, x));
+}
+
+void Stitcher::emit_node(int number, Block* block) {
+  const schedule::ScheduleNode& node = placed_.schedule.nodes[number];
+  if (const schedule::Loop* loop = std::get_if<schedule::Loop>(&node)) {
+    VarId var = kernel_.add_var(loop->var);
+    loop_scope_[number] = add_scope(var, loop->trips);
+    Block body;
+    for (int child : loop->body) emit_node(child, &body);
+    block->push_back(make_loop(static_cast<LoopKind>(loop->kind), var,
+                               kernel_.constant(loop->trips), std::move(body)));
+    return;
+  }
+  emit_row(this, number, placed_.schedule.phases[0][0].lanes, block);
+}
+
+namespace {
+
+int64_t stage_flops(const Stage& stage) {
+  int64_t operators = stage.is_reduction() ? static_cast<int64_t>(stage.values.size()) : 0;
+  for (const Node& node : stage.nodes) operators += node.kind == Node::Kind::op;
+  return operators * stage.out_elems() * stage.red_elems();
+}
+
+// Every access to `input` is at the store's own element, digit for digit.
+bool same_points(const schedule::StageGraph& graph, int input, const Stage& writer) {
+  bool read = false;
+  for (const Stage& stage : graph.stages) {
+    for (const schedule::Load& load : stage.loads) {
+      if (load.source.input != input) continue;
+      read = true;
+      if (stage.extents() != writer.out_extents() || !load.guards.empty() ||
+          !(load.coordinates[0] == writer.position))
+        return false;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+Stitched Stitcher::run() {
+  const schedule::StageGraph& graph = placed_.graph;
+  add_buffers();
+  for (const auto& phase : placed_.schedule.phases) {
+    kernel::Phase made;
+    for (const schedule::Group& group : phase) {
+      const Row* row = std::get_if<Row>(&placed_.schedule.nodes[group.body.at(0)]);
+      if (row && row->gemm) {
+        made.groups = emit_gemm(this, group.body[0]);
+        continue;
+      }
+      Block body;
+      for (int number : group.body) emit_node(number, &body);
+      kernel::Group out;
+      while (body.size() == 1 && body[0].kind == kernel::StmtKind::loop &&
+             body[0].loop == LoopKind::parallel) {
+        out.grid.push_back({body[0].var, body[0].extent});
+        Block inner = std::move(body[0].body);
+        body = std::move(inner);
+      }
+      out.body = std::move(body);
+      made.groups.push_back(std::move(out));
+    }
+    kernel_.phases.push_back(std::move(made));
+  }
+  for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
+  for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
+  for (const schedule::Output& output : graph.outputs) {
+    result_.min_bytes += output.shape.bytes();
+    int input = -1;
+    bool one_phase = placed_.schedule.phases.size() == 1;
+    const Row* row = std::get_if<Row>(&placed_.schedule.nodes[0]);
+    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !(row && row->gemm); ++i) {
+      if (graph.inputs[i].shape.bytes() == output.shape.bytes() &&
+          tensor::type_bytes(graph.inputs[i].shape.type()) ==
+              tensor::type_bytes(output.shape.type()) &&
+          same_points(graph, static_cast<int>(i), graph.stage(output.stage)) &&
+          std::find(result_.in_place.begin(), result_.in_place.end(), static_cast<int>(i)) ==
+              result_.in_place.end())
+        input = static_cast<int>(i);
+    }
+    result_.in_place.push_back(input);
+  }
+  kernel_.schedule = schedule::to_string(placed_.schedule, graph);
+  return std::move(result_);
+}
+
+Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
+                const target::Target& target) {
+  HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
+               placed.decision.reason());
+  return Stitcher(placed, name, target).run();
+}
+
+}  // namespace heddle::stitch

@@ -1,0 +1,105 @@
+// Private to stitch: the state of one kernel under construction.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "schedule/place.h"
+#include "stitch/stitch.h"
+
+namespace heddle::stitch {
+
+using index::Expr;
+using kernel::BufferId;
+using kernel::ExprId;
+using kernel::LoopKind;
+using kernel::Op;
+using kernel::Stmt;
+using kernel::VarId;
+using schedule::Node;
+using schedule::Row;
+using schedule::Stage;
+using schedule::StageId;
+using tensor::Type;
+using Block = std::vector<Stmt>;
+
+// Scalar arithmetic of HLO in kernel expressions (arithmetic.cc). f16 and bf16 are computed in f32
+// and rounded after each operator, unless `type` says f32 itself.
+ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo::Instr* instr,
+               const std::vector<ExprId>& operands);
+ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
+// The type that a value of `type` accumulates in: f32 for f16 and bf16.
+Type accumulation_type(Type type);
+// A combine of a reduction applied to (accumulators, elements), both in accumulation types.
+std::vector<ExprId> emit_combine(kernel::Kernel* kernel, const hlo::Computation& combine,
+                                 const std::vector<ExprId>& arguments);
+// The neutral start of a combine of one operator; none: the initial value must do.
+std::optional<ExprId> neutral_start(kernel::Kernel* kernel, const hlo::Computation& combine,
+                                    Type type);
+
+// Where a stage's value is found by its readers.
+struct Home {
+  enum class Kind { none, current, uniform, buffer } kind = Kind::none;
+  ExprId value;                    // current (this row's iteration), uniform
+  BufferId buffer;                 // scratch, workspace or output
+  bool whole = false;              // buffer: holds the whole value (else the need at its place)
+  bool output = false;             // buffer: addressed by the stage's position
+};
+
+class Stitcher {
+ public:
+  Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
+           const target::Target& target);
+  Stitched run();
+
+ private:
+  friend class RowEmitter;
+  friend class GemmEmitter;
+
+  void add_buffers();
+  void emit_node(int number, Block* block);
+
+  // Variables: index::Expr digit i of scope expressions is kernel variable scope_[i].
+  int add_scope(VarId var, int64_t extent);
+  ExprId index_expr(const Expr& x, const std::function<ExprId(int)>& runtime = {});
+
+  // A stage's digits as scope expressions (out, then red), valid while its body is emitted.
+  struct Context {
+    int stage = 0;
+    std::vector<Expr> digits;
+    std::unordered_map<int, ExprId> memo;
+  };
+  Context context(int stage, std::vector<Expr> digits) { return {stage, std::move(digits), {}}; }
+  ExprId node(Context* context, int number);
+  ExprId load(Context* context, const schedule::Load& load, Type type);
+  ExprId guards(Context* context, const std::vector<index::Guard>& guards);
+  ExprId index_in(Context* context, const Expr& x);  // x over the stage's digits
+  Expr in_scope(const Context& context, const Expr& x) const;
+  // Linear place of a stage's element in the buffer that holds it.
+  Expr place_in_buffer(int stage, const Home& home, const std::vector<Expr>& digits) const;
+  void store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x, Block* block);
+  bool needs_store(int stage, int value) const;
+  bool read_later(int stage, int row) const;
+
+  const schedule::PlacedFusion& placed_;
+  const target::Target& target_;
+  Stitched result_;
+  kernel::Kernel& kernel_;
+  std::vector<BufferId> inputs_, outputs_;
+  std::vector<std::vector<Home>> homes_;       // by stage and value
+  std::vector<VarId> scope_;
+  std::vector<int64_t> scope_extents_;
+  std::vector<int> loop_scope_;                // scope number of each schedule loop
+};
+
+// Rows of joined stages (rows.cc).
+void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
+// A dot by its family; makes groups of its own (gemm.cc).
+std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
+
+}  // namespace heddle::stitch
