@@ -1,0 +1,292 @@
+#include <algorithm>
+
+#include "base/trace.h"
+#include "runtime/executor.h"
+
+namespace heddle::runtime {
+namespace {
+
+using program::Buffer;
+using program::BufferId;
+using program::BufferKind;
+using program::Port;
+using program::Program;
+
+bool is_aligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % program::kAlignmentBytes == 0;
+}
+
+struct Move {
+  char* to;
+  const char* from;
+  int64_t bytes;
+};
+
+// A bound port. `staging` stands in for memory that is not aligned.
+struct Binding {
+  char* memory = nullptr;
+  bool bound = false;
+  int64_t bytes = 0;
+  Block staging;
+};
+
+}  // namespace
+
+struct Context::State {
+  State(std::shared_ptr<Executable> owner, Block arena_block, Block scratch_block)
+      : executable(std::move(owner)),
+        list(executable->device_, executable->program_, executable->functions_,
+             executable->run_section_),
+        arena(std::move(arena_block)),
+        scratch(std::move(scratch_block)),
+        times(executable->program_.commands.size()) {}
+
+  const Program& program() const { return executable->program_; }
+  void set_fixed_bases();
+  Status prepare();
+  Status prepare_input(size_t i);
+  Status prepare_outputs();
+  Status check_bound() const;
+  Status check_overlaps() const;
+  Result<char*> usable(Binding& binding);
+  Status copy_all(const std::vector<Move>& moves);
+  Status run_commands();
+
+  std::shared_ptr<Executable> executable;
+  CommandList list;
+  Block arena, scratch;
+  std::vector<Binding> inputs, outputs;
+  std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
+  std::vector<char*> bases;             // of input and output buffers, by buffer
+  std::vector<Move> before, after;      // copies around the commands
+  bool dirty = true;                    // bindings changed since prepare()
+  bool profile = false;
+  std::vector<CommandTime> times;
+};
+
+Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Context::~Context() = default;
+
+Result<std::unique_ptr<Context>> Executable::make_context() {
+  const heddle_hal& hal = device_.hal();
+  auto arena = Block::allocate(device_, program_.memory.plan_bytes);
+  if (!arena) return error_in("program " + program_.name + ": arena", arena.error());
+  auto scratch = Block::allocate(device_, scratch_stride_bytes_ * hal.worker_count(hal.device));
+  if (!scratch) return error_in("program " + program_.name + ": scratch", scratch.error());
+  auto state =
+      std::make_unique<Context::State>(shared_from_this(), std::move(*arena), std::move(*scratch));
+  state->set_fixed_bases();
+  return std::unique_ptr<Context>(new Context(std::move(state)));
+}
+
+void Context::State::set_fixed_bases() {
+  const Program& p = program();
+  list.set_scratch(scratch.data(), executable->scratch_stride_bytes_);
+  bases.resize(p.buffers.size());
+  inputs.resize(p.inputs.size());
+  outputs.resize(p.outputs.size());
+  alias_of_input.assign(p.inputs.size(), -1);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    inputs[i].bytes = program::stored_bytes(p.inputs[i].shape);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputs[i].bytes = program::stored_bytes(p.outputs[i].shape);
+  for (size_t i = 0; i < p.buffers.size(); ++i) {
+    const Buffer& buffer = p.buffers[i];
+    const BufferId id(i);
+    if (buffer.kind == BufferKind::output && buffer.alias.valid())
+      alias_of_input[p.buffers[buffer.alias.index()].number] = buffer.number;
+    if (buffer.kind == BufferKind::temporary) {
+      // Those of the once section may lie beyond this arena; nothing here refers to them.
+      const bool inside = buffer.offset_bytes + buffer.bytes <= arena.bytes();
+      list.set_base(id, inside && arena.data() ? arena.data() + buffer.offset_bytes : nullptr);
+    } else if (buffer.kind == BufferKind::once ||
+               (buffer.kind == BufferKind::constant && executable->used_by_run_[i])) {
+      bases[i] = executable->fixed_base(id);
+      list.set_base(id, bases[i]);
+    }
+  }
+}
+
+Status Context::bind_input(int64_t number, const void* data) {
+  if (number < 0 || number >= static_cast<int64_t>(state_->inputs.size()))
+    return user_error("program {}: no input {}, it has {}", state_->program().name, number,
+                      state_->inputs.size());
+  Binding& binding = state_->inputs[number];
+  char* memory = const_cast<char*>(static_cast<const char*>(data));
+  if (binding.bound && binding.memory == memory) return {};
+  binding.memory = memory;
+  binding.bound = true;
+  state_->dirty = true;
+  return {};
+}
+
+Status Context::bind_output(int64_t number, void* data) {
+  if (number < 0 || number >= static_cast<int64_t>(state_->outputs.size()))
+    return user_error("program {}: no output {}, it has {}", state_->program().name, number,
+                      state_->outputs.size());
+  Binding& binding = state_->outputs[number];
+  if (binding.bound && binding.memory == data) return {};
+  binding.memory = static_cast<char*>(data);
+  binding.bound = true;
+  state_->dirty = true;
+  return {};
+}
+
+Status Context::State::check_bound() const {
+  for (const bool input : {true, false}) {
+    const auto& bindings = input ? inputs : outputs;
+    const auto& ports = input ? program().inputs : program().outputs;
+    for (size_t i = 0; i < bindings.size(); ++i)
+      if (!bindings[i].bound || (bindings[i].memory == nullptr && bindings[i].bytes > 0))
+        return user_error("program {}: {} {} is not bound to memory", program().name,
+                          input ? "input" : "output", ports[i].name);
+  }
+  return {};
+}
+
+// No output may lie on another output or on an input, but for the one it aliases.
+Status Context::State::check_overlaps() const {
+  struct Range {
+    const char *begin, *end;
+    bool output;
+    size_t number;
+  };
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].bytes > 0)
+      ranges.push_back({inputs[i].memory, inputs[i].memory + inputs[i].bytes, false, i});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].bytes > 0)
+      ranges.push_back({outputs[i].memory, outputs[i].memory + outputs[i].bytes, true, i});
+  // At equal begins outputs come first, and find their input behind them.
+  std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.output > b.output;
+  });
+  auto name = [&](const Range& r) {
+    return r.output ? "output " + program().outputs[r.number].name
+                    : "input " + program().inputs[r.number].name;
+  };
+  auto one_memory = [&](const Range& out, const Range& in) {
+    return out.begin == in.begin && out.end == in.end &&
+           alias_of_input[in.number] == static_cast<int64_t>(out.number);
+  };
+  const Range* last_output = nullptr;  // the one that ends last; and of inputs
+  const Range* last_input = nullptr;
+  for (const Range& range : ranges) {
+    const bool on_output = last_output && range.begin < last_output->end &&
+                           (range.output || !one_memory(*last_output, range));
+    const bool on_input = range.output && last_input && range.begin < last_input->end;
+    if (on_output || on_input)
+      return user_error("program {}: {} overlaps {}; bind it to memory of its own", program().name,
+                        name(range), name(on_output ? *last_output : *last_input));
+    const Range*& last = range.output ? last_output : last_input;
+    if (last == nullptr || range.end > last->end) last = &range;
+  }
+  return {};
+}
+
+// The memory itself, or its stand-in.
+Result<char*> Context::State::usable(Binding& binding) {
+  if (binding.bytes == 0) return nullptr;
+  if (is_aligned(binding.memory)) return binding.memory;
+  if (binding.staging.bytes() == 0) {
+    HEDDLE_ASSIGN_OR_RETURN(binding.staging, Block::allocate(executable->device_, binding.bytes));
+  }
+  return binding.staging.data();
+}
+
+Status Context::State::prepare() {
+  HEDDLE_RETURN_IF_ERROR(check_bound());
+  HEDDLE_RETURN_IF_ERROR(check_overlaps());
+  before.clear();
+  after.clear();
+  HEDDLE_RETURN_IF_ERROR(prepare_outputs());
+  for (size_t i = 0; i < inputs.size(); ++i) HEDDLE_RETURN_IF_ERROR(prepare_input(i));
+  // Outputs that are inputs, constants or other outputs are copied when all is done.
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const program::View& source = program().outputs[i].source;
+    if (program().outputs[i].buffer.valid() || outputs[i].bytes == 0) continue;
+    after.push_back(
+        {outputs[i].memory, bases[source.buffer.index()] + source.offset_bytes, outputs[i].bytes});
+  }
+  dirty = false;
+  return {};
+}
+
+Status Context::State::prepare_outputs() {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const BufferId id = program().outputs[i].buffer;
+    if (!id.valid()) continue;
+    HEDDLE_ASSIGN_OR_RETURN(char* base, usable(outputs[i]));
+    if (base != outputs[i].memory && outputs[i].bytes > 0)
+      after.push_back({outputs[i].memory, base, outputs[i].bytes});
+    bases[id.index()] = base;
+    list.set_base(id, base);
+  }
+  return {};
+}
+
+Status Context::State::prepare_input(size_t i) {
+  Binding& input = inputs[i];
+  const BufferId id = program().inputs[i].buffer;
+  char* base = nullptr;
+  if (alias_of_input[i] >= 0) {
+    // One memory: the output's. What the caller keeps elsewhere is copied in.
+    base = bases[program().outputs[alias_of_input[i]].buffer.index()];
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(base, usable(input));
+  }
+  if (base != input.memory && input.bytes > 0) before.push_back({base, input.memory, input.bytes});
+  bases[id.index()] = base;
+  list.set_base(id, base);
+  return {};
+}
+
+Status Context::State::copy_all(const std::vector<Move>& moves) {
+  const heddle_hal& hal = executable->device_.hal();
+  for (const Move& move : moves)
+    if (hal.copy(hal.device, move.to, move.from, move.bytes) != 0)
+      return executable->device_.last_error("cannot copy");
+  return {};
+}
+
+Status Context::State::run_commands() {
+  HEDDLE_RETURN_IF_ERROR(copy_all(before));
+  HEDDLE_RETURN_IF_ERROR(profile || trace::recording() ? list.run_timed(times) : list.run());
+  HEDDLE_RETURN_IF_ERROR(copy_all(after));
+  const heddle_hal& hal = executable->device_.hal();
+  if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
+  return {};
+}
+
+Status Context::run() {
+  trace::Span span("run");
+  State& state = *state_;
+  HEDDLE_RETURN_IF_ERROR(state.executable->run_once());
+  if (state.dirty) HEDDLE_RETURN_IF_ERROR(state.prepare());
+  const heddle_hal& hal = state.executable->device_.hal();
+  const bool spin =
+      state.list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
+  if (spin) hal.begin_run(hal.device);
+  Status status = state.run_commands();
+  if (spin) hal.end_run(hal.device);
+  return status;
+}
+
+void Context::set_profile(bool on) { state_->profile = on; }
+
+std::vector<CommandProfile> Context::profile() const {
+  std::vector<CommandProfile> result;
+  const Program& program = state_->program();
+  for (size_t i = 0; i < state_->times.size(); ++i)
+    result.push_back({&program.command_info[i], state_->times[i]});
+  return result;
+}
+
+void Context::reset_profile() {
+  std::fill(state_->times.begin(), state_->times.end(), CommandTime());
+}
+
+int64_t Context::arena_bytes() const { return state_->arena.bytes(); }
+
+}  // namespace heddle::runtime

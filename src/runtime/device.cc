@@ -1,0 +1,85 @@
+#include "runtime/device.h"
+
+#include <utility>
+
+namespace heddle::runtime {
+
+Result<Device> Device::make(const heddle_hal* hal) {
+  if (hal->struct_bytes < offsetof(heddle_hal, last_error) || hal->version != HEDDLE_HAL_VERSION)
+    return machine_error("device: HAL version {}, this heddle has {}",
+                         hal->struct_bytes < offsetof(heddle_hal, name) ? 0 : hal->version,
+                         HEDDLE_HAL_VERSION);
+  const bool complete = heddle_hal_has(hal, last_error) && heddle_hal_has(hal, allocate) &&
+                        heddle_hal_has(hal, release) && heddle_hal_has(hal, copy) &&
+                        heddle_hal_has(hal, load) && heddle_hal_has(hal, unload) &&
+                        heddle_hal_has(hal, find) && heddle_hal_has(hal, launch) &&
+                        heddle_hal_has(hal, wait) && heddle_hal_has(hal, worker_count);
+  if (!complete) return machine_error("device {}: a required HAL function is missing", hal->name);
+  return Device(hal);
+}
+
+tl::unexpected<Error> Device::last_error(const char* what) const {
+  const char* message = hal_->last_error(hal_->device);
+  return machine_error("device {}: {}: {}", hal_->name, what,
+                       message == nullptr ? "no reason given" : message);
+}
+
+Result<Block> Block::allocate(const Device& device, int64_t bytes) {
+  Block block;
+  if (bytes == 0) return block;
+  const heddle_hal& hal = device.hal();
+  if (hal.allocate(hal.device, bytes, &block.memory_) != 0)
+    return device.last_error("cannot allocate");
+  block.hal_ = &hal;
+  block.bytes_ = bytes;
+  return block;
+}
+
+Block::~Block() {
+  if (memory_ != nullptr) hal_->release(hal_->device, memory_, bytes_);
+}
+
+Block::Block(Block&& other) noexcept
+    : hal_(other.hal_),
+      memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+Block& Block::operator=(Block&& other) noexcept {
+  std::swap(hal_, other.hal_);
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<Code> Code::load(const Device& device, std::span<const uint8_t> object) {
+  Code code;
+  const heddle_hal& hal = device.hal();
+  if (hal.load(hal.device, object.data(), object.size(), &code.program_) != 0) {
+    // What is wrong with an object is wrong with the file it came from.
+    return user_error("{}", hal.last_error(hal.device));
+  }
+  code.hal_ = &hal;
+  return code;
+}
+
+Code::~Code() {
+  if (program_ != nullptr) hal_->unload(hal_->device, program_);
+}
+
+Code::Code(Code&& other) noexcept
+    : hal_(other.hal_), program_(std::exchange(other.program_, nullptr)) {}
+
+Code& Code::operator=(Code&& other) noexcept {
+  std::swap(hal_, other.hal_);
+  std::swap(program_, other.program_);
+  return *this;
+}
+
+Result<const void*> Code::find(const char* symbol) const {
+  const void* function = nullptr;
+  if (program_ == nullptr || hal_->find(hal_->device, program_, symbol, &function) != 0)
+    return user_error("the program's code has no function '{}'; compile the model again", symbol);
+  return function;
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,60 @@
+// Device: a checked HAL with Status instead of codes, and blocks of memory that free themselves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/error.h"
+#include "runtime/hal.h"
+
+namespace heddle::runtime {
+
+class Device {
+ public:
+  // Error: a required member is missing, or the version is not ours. `hal` must outlive the device
+  // and all that was made with it.
+  static Result<Device> make(const heddle_hal* hal);
+
+  const heddle_hal& hal() const { return *hal_; }
+  // The last error of the calling thread, as an Error of the machine's kind.
+  tl::unexpected<Error> last_error(const char* what) const;
+
+ private:
+  explicit Device(const heddle_hal* hal) : hal_(hal) {}
+  const heddle_hal* hal_;
+};
+
+// Memory of a device. Zero bytes take none and have a null address.
+class Block {
+ public:
+  Block() = default;
+  static Result<Block> allocate(const Device& device, int64_t bytes);
+  ~Block();
+  Block(Block&& other) noexcept;
+  Block& operator=(Block&& other) noexcept;
+  char* data() const { return static_cast<char*>(memory_); }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const heddle_hal* hal_ = nullptr;
+  void* memory_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Code loaded by a device.
+class Code {
+ public:
+  static Result<Code> load(const Device& device, std::span<const uint8_t> object);
+  ~Code();
+  Code(Code&& other) noexcept;
+  Code& operator=(Code&& other) noexcept;
+  Code() = default;
+  Result<const void*> find(const char* symbol) const;
+
+ private:
+  const heddle_hal* hal_ = nullptr;
+  heddle_hal_program* program_ = nullptr;
+};
+
+}  // namespace heddle::runtime

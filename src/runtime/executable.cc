@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <cstring>
+
+#include "base/trace.h"
+#include "program/verify.h"
+#include "program/views.h"
+#include "runtime/executor.h"
+#include "target/target.h"
+
+namespace heddle::runtime {
+namespace {
+
+using program::Buffer;
+using program::BufferId;
+using program::BufferKind;
+using program::Command;
+using program::Program;
+using program::Use;
+using program::View;
+using tensor::Literal;
+
+constexpr int64_t kScratchAlignment = 128;  // two lines: neighbours' prefetches stay apart
+
+bool is_aligned(const void* data) {
+  return reinterpret_cast<uintptr_t>(data) % program::kAlignmentBytes == 0;
+}
+
+Literal aligned_copy(const Literal& value) {
+  Literal copy(value.shape());
+  std::memcpy(copy.mutable_data(), value.data(), static_cast<size_t>(value.bytes()));
+  return copy;
+}
+
+// Code for another processor would end in an illegal instruction, so the exact list is compared.
+Status check_target(const Program& program) {
+  if (program.target.empty()) return {};
+  auto target = target::parse_target(program.target);
+  if (!target) return error_in("program " + program.name, target.error());
+  if (target->kind != target::DeviceKind::cpu) return {};
+  const target::Target host = target::host_target();
+  std::string missing;
+  for (const std::string& feature : target->features)
+    if (!host.has(feature)) missing += (missing.empty() ? "" : ", ") + feature;
+  if (missing.empty()) return {};
+  return machine_error(
+      "program {}: compiled for {}, this machine lacks {}; compile the model again here",
+      program.name, target->name, missing);
+}
+
+// What the once section needs while it runs: aligned copies of constants, until their last use.
+class OnceConstants {
+ public:
+  OnceConstants(Program& program, const std::vector<bool>& used_by_run, CommandList& list)
+      : program_(program),
+        used_by_run_(used_by_run),
+        list_(list),
+        last_use_(program.buffers.size(), -1),
+        copies_(program.buffers.size()) {
+    for (size_t i = 0; i < program.once.size(); ++i)
+      for_each_constant(i, [&](size_t buffer) { last_use_[buffer] = static_cast<int64_t>(i); });
+    // What nothing uses goes at once.
+    for (size_t b = 0; b < last_use_.size(); ++b)
+      if (last_use_[b] < 0 && !used_by_run_[b]) program_.constants[b] = Literal();
+  }
+
+  void before(size_t command) {
+    for_each_constant(command, [&](size_t b) {
+      const Literal& value = program_.constants[b];
+      if (value.bytes() > 0 && !is_aligned(value.data()) && copies_[b].bytes() == 0)
+        copies_[b] = aligned_copy(value);
+      const Literal& used = copies_[b].bytes() > 0 ? copies_[b] : value;
+      list_.set_base(BufferId(b), const_cast<char*>(static_cast<const char*>(used.data())));
+    });
+  }
+
+  void after(size_t command) {
+    for_each_constant(command, [&](size_t b) {
+      if (last_use_[b] != static_cast<int64_t>(command)) return;
+      copies_[b] = Literal();
+      if (!used_by_run_[b]) program_.constants[b] = Literal();
+    });
+  }
+
+ private:
+  template <typename Function>
+  void for_each_constant(size_t command, Function&& function) {
+    program::for_each_view(program_.once[command], [&](const View& view, Use) {
+      if (program_.buffers[view.buffer.index()].kind == BufferKind::constant)
+        function(view.buffer.index());
+    });
+  }
+
+  Program& program_;
+  const std::vector<bool>& used_by_run_;
+  CommandList& list_;
+  std::vector<int64_t> last_use_;
+  std::vector<Literal> copies_;
+};
+
+}  // namespace
+
+Executable::Executable(Program program, const Device& device)
+    : program_(std::move(program)), device_(device) {}
+
+Result<std::shared_ptr<Executable>> Executable::load(Program program, const Device& device,
+                                                     const HostFunctions& host_functions) {
+  trace::Span span("load");
+  HEDDLE_RETURN_IF_ERROR(program::verify(program));
+  HEDDLE_RETURN_IF_ERROR(check_target(program));
+  std::shared_ptr<Executable> executable(new Executable(std::move(program), device));
+  HEDDLE_RETURN_IF_ERROR(executable->link(host_functions));
+  return executable;
+}
+
+Status Executable::link(const HostFunctions& host_functions) {
+  if (!program_.kernels.empty()) {
+    auto code = Code::load(device_, program_.object);
+    if (!code) return error_in("program " + program_.name, code.error());
+    code_ = std::move(*code);
+  }
+  for (const program::Kernel& kernel : program_.kernels) {
+    std::vector<const void*>& phases = functions_.emplace_back();
+    for (const program::Phase& phase : kernel.phases) {
+      auto function = code_.find(phase.symbol.c_str());
+      if (!function) return error_in("program " + program_.name, function.error());
+      phases.push_back(*function);
+    }
+    const int64_t stride =
+        (kernel.scratch_bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+    scratch_stride_bytes_ = std::max(scratch_stride_bytes_, stride);
+  }
+  HEDDLE_RETURN_IF_ERROR(
+      link_section(once_section_, program_.once, program_.once_info, host_functions));
+  HEDDLE_RETURN_IF_ERROR(
+      link_section(run_section_, program_.commands, program_.command_info, host_functions));
+  used_by_run_.assign(program_.buffers.size(), false);
+  for (const Command& command : program_.commands)
+    program::for_each_view(
+        command, [&](const View& view, Use) { used_by_run_[view.buffer.index()] = true; });
+  for (const program::Port& port : program_.outputs)
+    if (port.source.buffer.valid()) used_by_run_[port.source.buffer.index()] = true;
+  align_run_constants();
+  auto block = Block::allocate(device_, program_.once_bytes);
+  if (!block) return error_in("program " + program_.name, block.error());
+  once_block_ = std::make_shared<Block>(std::move(*block));
+  if (program_.once.empty()) once_done_ = true;
+  return {};
+}
+
+Status Executable::link_section(LinkedSection& section, const std::vector<Command>& commands,
+                                const std::vector<program::CommandInfo>& info,
+                                const HostFunctions& host_functions) const {
+  section.commands = &commands;
+  section.info = &info;
+  section.host.resize(commands.size());
+  for (size_t i = 0; i < commands.size(); ++i) {
+    const auto* call = std::get_if<program::HostCall>(&commands[i]);
+    if (call == nullptr) continue;
+    auto found = host_functions.find(call->function);
+    if (found == host_functions.end())
+      return user_error("program {}: {}: no host function '{}' is registered", program_.name,
+                        info[i].name, call->function);
+    auto callable = found->second(call->text);
+    if (!callable) return error_in(info[i].name, callable.error());
+    section.host[i] = std::move(*callable);
+  }
+  return {};
+}
+
+// Constants may be views of a model file, where only their elements are aligned.
+void Executable::align_run_constants() {
+  for (size_t i = 0; i < program_.constants.size(); ++i) {
+    Literal& value = program_.constants[i];
+    if (used_by_run_[i] && value.bytes() > 0 && !is_aligned(value.data()))
+      value = aligned_copy(value);
+  }
+}
+
+char* Executable::fixed_base(BufferId id) const {
+  const Buffer& buffer = program_.buffers[id.index()];
+  if (buffer.kind == BufferKind::once)
+    return buffer.bytes == 0 ? nullptr : once_block_->data() + buffer.offset_bytes;
+  return const_cast<char*>(static_cast<const char*>(program_.constants[id.index()].data()));
+}
+
+Status Executable::run_once() {
+  if (once_done_.load(std::memory_order_acquire)) return once_status_;
+  std::lock_guard lock(once_mutex_);
+  if (!once_done_.load(std::memory_order_relaxed)) {
+    // A failure is final: constants may be gone.
+    once_status_ = do_once();
+    once_done_.store(true, std::memory_order_release);
+  }
+  return once_status_;
+}
+
+Status Executable::do_once() {
+  trace::Span span("once");
+  CommandList list(device_, program_, functions_, once_section_);
+  int64_t arena_bytes = 0;
+  for (const Command& command : program_.once) {
+    program::for_each_view(command, [&](const View& view, Use) {
+      const Buffer& buffer = program_.buffers[view.buffer.index()];
+      if (buffer.kind == BufferKind::temporary)
+        arena_bytes = std::max(arena_bytes, buffer.offset_bytes + buffer.bytes);
+    });
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const Block arena, Block::allocate(device_, arena_bytes));
+  const heddle_hal& hal = device_.hal();
+  HEDDLE_ASSIGN_OR_RETURN(
+      const Block scratch,
+      Block::allocate(device_, scratch_stride_bytes_ * hal.worker_count(hal.device)));
+  list.set_scratch(scratch.data(), scratch_stride_bytes_);
+  for (size_t i = 0; i < program_.buffers.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    if (buffer.kind == BufferKind::once) list.set_base(BufferId(i), fixed_base(BufferId(i)));
+    // Temporaries of the run lie elsewhere; their addresses are not used here.
+    if (buffer.kind == BufferKind::temporary && arena.data() != nullptr &&
+        buffer.offset_bytes + buffer.bytes <= arena_bytes)
+      list.set_base(BufferId(i), arena.data() + buffer.offset_bytes);
+  }
+  OnceConstants constants(program_, used_by_run_, list);
+  const bool spin =
+      list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
+  if (spin) hal.begin_run(hal.device);
+  Status status;
+  for (size_t i = 0; i < program_.once.size() && status; ++i) {
+    constants.before(i);
+    status = list.run_command(i);
+    if (status && hal.wait(hal.device) != 0) status = device_.last_error("cannot wait");
+    constants.after(i);
+  }
+  if (spin) hal.end_run(hal.device);
+  return status;
+}
+
+Result<Program> Executable::take_once() {
+  HEDDLE_RETURN_IF_ERROR(run_once());
+  std::vector<Literal> values(program_.buffers.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Buffer& buffer = program_.buffers[i];
+    if (buffer.kind != BufferKind::once) continue;
+    const tensor::Shape bytes = tensor::Shape::array(tensor::Type::u8, {buffer.bytes});
+    values[i] = buffer.bytes == 0
+                    ? Literal(bytes)
+                    : Literal::view(bytes, once_block_->data() + buffer.offset_bytes, once_block_);
+  }
+  return program::fold_once(program_, values);
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,106 @@
+// The executor: a loaded program (Executable) and the memory of one run of it (Context).
+//
+//   auto executable = Executable::load(std::move(program), device, host_functions);
+//   auto context = (*executable)->make_context();
+//   context->bind_input(0, x); context->bind_output(0, y); context->run();
+//
+// An Executable is immutable once its once section has run, and thread-safe; a Context is used by
+// one thread at a time; contexts of one executable run side by side. A steady run allocates nothing
+// and takes no lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "program/program.h"
+#include "runtime/command_list.h"
+#include "runtime/device.h"
+#include "runtime/host.h"
+
+namespace heddle::runtime {
+
+class Context;
+
+class Executable : public std::enable_shared_from_this<Executable> {
+ public:
+  // Verifies the program, loads its code, resolves its kernels and prepares its host calls. The
+  // device's HAL must outlive it. Errors: a program or an object that is damaged, a host function
+  // that is not registered (user); no memory, an instruction set this machine lacks (machine).
+  static Result<std::shared_ptr<Executable>> load(program::Program program, const Device& device,
+                                                  const HostFunctions& host_functions = {});
+
+  // After the once section has run, constants that only it needed are gone from here.
+  const program::Program& program() const { return program_; }
+
+  // Runs the once section if it has not run; the first run of a context does it too.
+  Status run_once();
+  // The program with the results of the once section as constants: to be saved. They share memory
+  // with this executable and keep it alive.
+  Result<program::Program> take_once();
+
+  Result<std::unique_ptr<Context>> make_context();
+
+ private:
+  friend class Context;
+  Executable(program::Program program, const Device& device);
+  Status link(const HostFunctions& host_functions);
+  Status link_section(LinkedSection& section, const std::vector<program::Command>& commands,
+                      const std::vector<program::CommandInfo>& info,
+                      const HostFunctions& host_functions) const;
+  void align_run_constants();
+  Status do_once();
+  char* fixed_base(program::BufferId id) const;  // constants and once buffers
+
+  program::Program program_;
+  Device device_;
+  Code code_;
+  Functions functions_;
+  LinkedSection once_section_, run_section_;
+  int64_t scratch_stride_bytes_ = 0;
+  std::vector<bool> used_by_run_;  // by buffer
+  std::shared_ptr<Block> once_block_;
+  std::mutex once_mutex_;
+  std::atomic<bool> once_done_{false};
+  Status once_status_;  // valid once done
+};
+
+// Wall time of one command over the profiled runs.
+struct CommandProfile {
+  const program::CommandInfo* info = nullptr;  // of the executable's program
+  CommandTime time;
+};
+
+class Context {
+ public:
+  ~Context();
+
+  // Memory of at least the port's bytes (program::stored_bytes), which must stay valid until it is
+  // bound anew; null only for ports of no bytes. Memory that is not 64-byte aligned works, at the
+  // price of a copy a run. An output may be bound to the memory of the input that it aliases; bound
+  // elsewhere the input is copied there first, so the caller's input stays as it is. Other overlaps
+  // are errors of the next run. Error: no such port.
+  Status bind_input(int64_t number, const void* data);
+  Status bind_output(int64_t number, void* data);
+
+  // Errors: a port that is not bound, overlapping memory, host functions.
+  Status run();
+
+  // Times every command of the following runs (two clock readings each more).
+  void set_profile(bool on);
+  std::vector<CommandProfile> profile() const;  // by command
+  void reset_profile();
+
+  int64_t arena_bytes() const;
+
+ private:
+  friend class Executable;
+  struct State;
+  explicit Context(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,65 @@
+// The HAL: what a device must do for us, as one versioned struct of C functions. `cpu` is in
+// cpu_device.h; other devices fill the same struct.
+//
+// Contract. The device writes `struct_bytes` and `version`; a reader looks only at members that lie
+// inside struct_bytes (heddle_hal_has), so members may be added at the end without a new version.
+// Functions that return int give 0, or nonzero after which last_error() tells what was wrong (one
+// line, of the calling thread, valid until its next call). Every function may be called from any
+// thread, except that one stream of work (allocate … launch … wait) belongs to one thread at a
+// time. All memory is 64-byte aligned.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HEDDLE_HAL_VERSION 1
+
+typedef struct heddle_hal_program heddle_hal_program;  // loaded code
+
+// One launch of one phase. The executor fills it once and launches it every run.
+typedef struct heddle_hal_launch {
+  const void* function;  // from find()
+  void* const* buffers;  // device addresses, in the order of the kernel ABI
+  const int64_t* dims;   // run-time dimensions
+  int64_t tasks;         // [0, tasks) are run
+  int32_t serial;        // nonzero: not worth splitting
+  char* scratch;         // worker w has scratch + w * scratch_stride_bytes
+  int64_t scratch_stride_bytes;
+} heddle_hal_launch;
+
+typedef struct heddle_hal {
+  size_t struct_bytes;  // sizeof(heddle_hal) of the device's header
+  int32_t version;      // HEDDLE_HAL_VERSION
+  const char* name;     // "cpu", "cuda:0"
+  void* device;         // first argument of every function
+
+  // Required.
+  const char* (*last_error)(void* device);
+  int (*allocate)(void* device, int64_t bytes, void** memory);           // contents unspecified
+  void (*release)(void* device, void* memory, int64_t bytes);            // bytes: as allocated
+  int (*copy)(void* device, void* to, const void* from, int64_t bytes);  // in the order of launches
+  int (*load)(void* device, const uint8_t* object, size_t object_bytes,
+              heddle_hal_program** program);
+  void (*unload)(void* device, heddle_hal_program* program);
+  int (*find)(void* device, heddle_hal_program* program, const char* symbol, const void** function);
+  int (*launch)(void* device, const heddle_hal_launch* launch);  // may return before it has run
+  int (*wait)(void* device);                                     // for all launches and copies
+  int64_t (*worker_count)(void* device);                         // copies of scratch
+
+  // Optional: null where the device has nothing to do.
+  void (*begin_run)(void* device);  // launches follow closely, until
+  void (*end_run)(void* device);
+} heddle_hal;
+
+// Whether a device has a member: it lies inside its struct and is not null.
+#define heddle_hal_has(hal, member)                                               \
+  ((hal)->struct_bytes >= offsetof(heddle_hal, member) + sizeof((hal)->member) && \
+   (hal)->member != 0)
+
+#ifdef __cplusplus
+}
+#endif
