@@ -112,8 +112,8 @@ struct GatherAttrs {
   bool operator==(const GatherAttrs&) const = default;
 };
 struct ScatterAttrs {
-  Ints update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims,
-      input_batching_dims, scatter_indices_batching_dims;
+  Ints update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, input_batching_dims,
+      scatter_indices_batching_dims;
   int64_t index_vector_dim = 0;
   bool indices_are_sorted = false, unique_indices = false;
   bool operator==(const ScatterAttrs&) const = default;

@@ -32,17 +32,17 @@ class Builder {
 
   Instr* parameter(int64_t number, const Shape& shape, std::string_view name = {});
   Instr* constant(Literal value);
-  Instr* scalar(Type type, double value);                      // rank 0
-  Instr* full(const Shape& shape, double value);               // broadcast of a scalar
+  Instr* scalar(Type type, double value);         // rank 0
+  Instr* full(const Shape& shape, double value);  // broadcast of a scalar
   Instr* unary(Opcode opcode, Instr* x);
-  Instr* binary(Opcode opcode, Instr* a, Instr* b);            // equal extents
+  Instr* binary(Opcode opcode, Instr* a, Instr* b);  // equal extents
   // Numpy broadcasting of both sides first (right-aligned; extents 1 stretch).
   Instr* binary_broadcast(Opcode opcode, Instr* a, Instr* b);
   Instr* compare(Direction direction, Instr* a, Instr* b);
   Instr* compare_broadcast(Direction direction, Instr* a, Instr* b);
   Instr* select(Instr* predicate, Instr* on_true, Instr* on_false);
   Instr* clamp(Instr* low, Instr* x, Instr* high);
-  Instr* convert(Instr* x, Type type);                         // x itself where the type is equal
+  Instr* convert(Instr* x, Type type);  // x itself where the type is equal
   Instr* bitcast_convert(Instr* x, const Shape& shape);
 
   Instr* broadcast(Instr* x, const std::vector<int64_t>& extents, const Ints& dimensions);

@@ -225,8 +225,8 @@ class Module {
   Computation* add_computation(std::string_view name);  // made unique
   // Deep copy of a computation (of this or another module) and of what it calls, into this module.
   Computation* clone_computation(const Computation& from, std::string_view name = {});
-  void remove_computation(Computation* computation);    // nobody calls it
-  int64_t remove_dead_computations();                   // what the entry does not reach
+  void remove_computation(Computation* computation);  // nobody calls it
+  int64_t remove_dead_computations();                 // what the entry does not reach
 
   bool is_scheduled = false;
   std::vector<Alias> input_output_alias;

@@ -33,7 +33,8 @@ std::string set_text(int set) {
   }
   if (set & kFloat) words.push_back("float");
   if (set & kComplex) words.push_back("complex");
-  return fmt::format("a {} type", fmt::join(words, " or "));
+  const bool vowel = !words.empty() && (words[0][0] == 'i' || words[0][0] == 'u');
+  return fmt::format("{} {} type", vowel ? "an" : "a", fmt::join(words, " or "));
 }
 
 Status want_array(const ShapeQuery& q, size_t i) {

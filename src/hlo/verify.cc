@@ -177,18 +177,20 @@ class Verifier {
       if (!numbers.insert(attrs->number).second)
         violation(6, "{}: parameter {} is there twice", where(*instr, c), attrs->number);
     }
-    if (!numbers.empty() &&
-        (*numbers.begin() != 0 || *numbers.rbegin() != static_cast<int64_t>(numbers.size()) - 1))
-      violation(6, "%{}: {} parameters are numbered {} to {}", c.name(), numbers.size(),
-                *numbers.begin(), *numbers.rbegin());
+    if (numbers.size() != count) return;
+    if (count > 0 &&
+        (*numbers.begin() != 0 || *numbers.rbegin() != static_cast<int64_t>(count) - 1)) {
+      violation(6, "%{}: {} parameters are numbered {} to {}", c.name(), count, *numbers.begin(),
+                *numbers.rbegin());
+      return;
+    }
     bool listed = count == c.parameters().size();
     for (size_t i = 0; listed && i < count; ++i) {
       const Instr* p = c.parameters()[i];
       listed = places_.contains(p) && p->is(Opcode::parameter) &&
                p->parameter_number() == static_cast<int64_t>(i);
     }
-    if (!listed && numbers.size() == count)
-      violation(6, "%{}: parameters() does not list its parameters by number", c.name());
+    if (!listed) violation(6, "%{}: parameters() does not list its parameters by number", c.name());
   }
 
   void check_call_graph() {
