@@ -76,6 +76,7 @@ class Parser {
   Status single_instruction(Module& module);
   Status computation(Module& module);
   Result<Computation*> body(Computation* computation);
+  Status check_parameters(const Computation& computation, size_t at);
   Status signature(std::optional<Shape>& result);
   Status check_entry_layout(const Module& module);
   Result<Computation*> callee(std::string_view owner, std::string_view key);

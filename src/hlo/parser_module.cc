@@ -197,7 +197,9 @@ Status Parser::single_instruction(Module& module) {
   Scope scope;
   scope.makes_parameters = true;
   scope.computation = module.add_computation("entry");
+  const size_t at = lexer_.offset();
   HEDDLE_RETURN_IF_ERROR(instruction(scope));
+  HEDDLE_RETURN_IF_ERROR(check_parameters(*scope.computation, at));
   scope.computation->set_root(scope.root);
   module.set_entry(scope.computation);
   module.set_name(scope.root->name());
@@ -248,6 +250,21 @@ Status Parser::signature(std::optional<Shape>& result) {
   return {};
 }
 
+// Numbers 0 to n-1, in whatever order.
+Status Parser::check_parameters(const Computation& computation, size_t at) {
+  const std::vector<Instr*>& parameters = computation.parameters();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const int64_t number = parameters[i]->parameter_number();
+    if (number == static_cast<int64_t>(i)) continue;
+    if (number < static_cast<int64_t>(i))
+      return lexer_.error_at(at, "parameter {} of {} is defined twice", number,
+                             computation.name());
+    return lexer_.error_at(at, "{} has a parameter {} but no parameter {}", computation.name(),
+                           number, i);
+  }
+  return {};
+}
+
 Result<Computation*> Parser::body(Computation* computation) {
   Nesting nesting(*this, kComputationDepth);
   HEDDLE_RETURN_IF_ERROR(nesting.check());
@@ -263,16 +280,7 @@ Result<Computation*> Parser::body(Computation* computation) {
   if (instrs.empty())
     return lexer_.error_at(at, "computation {} has no instruction", computation->name());
   computation->set_root(scope.root ? scope.root : instrs.back());
-  const std::vector<Instr*>& parameters = computation->parameters();
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    const int64_t number = parameters[i]->parameter_number();
-    if (number == static_cast<int64_t>(i)) continue;
-    if (number < static_cast<int64_t>(i))
-      return lexer_.error_at(at, "parameter {} of {} is defined twice", number,
-                             computation->name());
-    return lexer_.error_at(at, "{} has a parameter {} but no parameter {}", computation->name(),
-                           number, i);
-  }
+  HEDDLE_RETURN_IF_ERROR(check_parameters(*computation, at));
   return computation;
 }
 
