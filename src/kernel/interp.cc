@@ -1,0 +1,110 @@
+#include "kernel/interp.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "kernel/interp_exec.h"
+#include "kernel/verify.h"
+#include "tensor/shape.h"
+
+namespace heddle::kernel {
+namespace {
+
+constexpr size_t kMaxFaults = 20;
+constexpr int64_t kMaxTasks = int64_t{1} << 30;
+constexpr int64_t kMaxElems = int64_t{1} << 31;
+
+bool has_subgroup_loop(const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [](const Stmt& stmt) {
+    return (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::subgroup) ||
+           has_subgroup_loop(stmt.body) || has_subgroup_loop(stmt.otherwise);
+  });
+}
+
+// What keeps the kernel from being run at all.
+std::string refuse(const Kernel& kernel, const std::vector<void*>& memory,
+                   const std::vector<int64_t>& dims) {
+  if (Status status = verify(kernel); !status) {
+    const std::string& message = status.error().message;
+    return "the kernel is not valid: " + message.substr(0, message.find('\n'));
+  }
+  if (dims.size() != kernel.dims.size()) {
+    return fmt::format("{} run-time dimensions are given, {} wanted", dims.size(),
+                       kernel.dims.size());
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] < 0) return fmt::format("dimension {} is {}", kernel.dims[i], dims[i]);
+  }
+  if (static_cast<int64_t>(memory.size()) != kernel.global_count()) {
+    return fmt::format("{} buffers are given, {} wanted", memory.size(), kernel.global_count());
+  }
+  if (kernel.scratch_bytes > kMaxElems) return "too much scratch to interpret";
+  for (const Buffer& buffer : kernel.buffers) {
+    std::vector<int64_t> extents = buffer.extents;
+    for (int64_t& extent : extents) {
+      if (extent < 0) extent = dims[static_cast<size_t>(-1 - extent)];
+    }
+    extents.push_back(std::max(1, buffer.lanes));
+    auto elems = tensor::checked_product(extents);
+    if (!elems || *elems > kMaxElems)
+      return fmt::format("buffer {} is too big to interpret", buffer.name);
+  }
+  for (const Phase& phase : kernel.phases) {
+    double tasks = 0;
+    for (const Group& group : phase.groups) {
+      double product = 1;
+      for (const GridDim& dim : group.grid) {
+        product *=
+            static_cast<double>(std::max<int64_t>(0, evaluate_extent(kernel, dim.extent, dims)));
+      }
+      tasks += product;
+      if (has_subgroup_loop(group.body)) return "subgroup loops cannot be interpreted yet";
+    }
+    if (tasks > static_cast<double>(kMaxTasks)) return "a phase has too many tasks to interpret";
+  }
+  return "";
+}
+
+std::vector<int64_t> task_order(int64_t tasks, std::mt19937_64* random) {
+  std::vector<int64_t> order(static_cast<size_t>(tasks));
+  std::iota(order.begin(), order.end(), 0);
+  if (random == nullptr) return order;
+  for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[(*random)() % i]);
+  return order;
+}
+
+}  // namespace
+
+InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
+                       const std::vector<int64_t>& dims, uint64_t seed) {
+  InterpReport report;
+  report.buffers.resize(kernel.buffers.size());
+  if (std::string reason = refuse(kernel, memory, dims); !reason.empty()) {
+    report.faults.push_back(reason);
+    report.op_counts.resize(kOpCount);
+    return report;
+  }
+  std::vector<std::string> problems;
+  InterpMemory shadow(kernel, memory, dims, problems);
+  InterpProgram program = make_program(kernel, dims);
+  InterpExec exec(kernel, std::move(program), shadow, kMaxFaults);
+  for (const std::string& problem : problems) exec.add_fault(problem);
+  std::mt19937_64 random(seed);
+  for (size_t p = 0; p < kernel.phases.size() && problems.empty(); ++p) {
+    int64_t tasks = task_count(kernel, kernel.phases[p], dims);
+    shadow.begin_phase(tasks);
+    for (int64_t task : task_order(tasks, seed == 0 ? nullptr : &random)) {
+      exec.run_task(p, task);
+      if (exec.stopped()) break;
+    }
+  }
+  if (problems.empty() && !exec.stopped()) {
+    for (const std::string& missing : shadow.never_stored()) exec.add_fault(missing);
+  }
+  report = exec.take_report();
+  report.buffers = shadow.counts();
+  return report;
+}
+
+}  // namespace heddle::kernel

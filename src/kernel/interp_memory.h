@@ -1,0 +1,82 @@
+// The interpreter's memory: the kernel's buffers, and beside every element what is known of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/interp.h"
+#include "kernel/kernel.h"
+
+namespace heddle::kernel {
+
+enum class Hazard : uint8_t { none, unwritten, overwritten, pending, race };
+
+class InterpMemory {
+ public:
+  // Precondition: kernel verified, `memory` and `dims` of the right length, extents not negative.
+  // `problems`: what is wrong with the memory itself; empty where nothing is.
+  InterpMemory(const Kernel& kernel, const std::vector<void*>& memory,
+               const std::vector<int64_t>& dims, std::vector<std::string>& problems);
+
+  struct View {
+    Space space = Space::global;
+    Access access = Access::in;
+    Type type = Type::f32;
+    int size = 4;  // bytes an element
+    int lanes = 0;
+    std::vector<int64_t> extents, strides;
+    int64_t elems = 0;
+    char* data = nullptr;        // global, scratch
+    uint32_t owner = 0;          // what stands in `Shadow::owner` and scratch stamps after a store
+    size_t region = 0;           // global
+    int64_t first_byte = 0;      // scratch
+    uint64_t* cells = nullptr;   // registers: [element][lane]
+    uint32_t* stamps = nullptr;  // registers
+  };
+  const View& view(BufferId id) const { return views_[id.index()]; }
+
+  void begin_phase(int64_t tasks);  // tasks are numbered from 0 in it
+  void begin_task(int64_t task);
+
+  // One element; `at` is inside. Counts it; a hazard does not keep the value from being moved.
+  Hazard load(const View& view, BufferId id, int64_t at, int lane, uint64_t& value);
+  Hazard store(const View& view, BufferId id, int64_t at, int lane, uint64_t value);
+  Hazard mark_pending(const View& view, int64_t at);  // scratch: until the next complete()
+  void complete(const View& view, BufferId id, int64_t at, uint64_t value);
+  uint64_t peek(const View& view, int64_t at) const;  // global: the value, not counted
+
+  // By BufferId; and the elements of `out` buffers that nobody stored.
+  std::vector<BufferCounts> counts() const;
+  std::vector<std::string> never_stored() const;
+
+ private:
+  struct Shadow {
+    uint32_t writer = 0, reader = 0;  // tasks, by tag
+    uint32_t owner = 0;               // the buffer through which it was stored last; 0: none
+  };
+  struct Count {
+    uint32_t loads = 0, stores = 0;
+  };
+
+  void lay_out(const Buffer& buffer, View& view, const std::vector<int64_t>& dims);
+  void place_global(size_t index, const std::vector<void*>& memory,
+                    std::vector<std::string>& problems);
+
+  const Kernel& kernel_;
+  std::vector<View> views_;
+  std::vector<std::vector<Shadow>> regions_;
+  std::vector<std::vector<Count>> counts_;  // by BufferId
+  std::vector<char> scratch_;
+  std::vector<uint32_t> scratch_stamps_;  // a byte
+  std::vector<std::vector<uint64_t>> cells_;
+  std::vector<std::vector<uint32_t>> stamps_;
+  uint32_t phase_tag_ = 1, phase_end_ = 1;  // tags of the phase: phase_tag_ + 1 + task
+  uint32_t task_tag_ = 0;
+  uint32_t scratch_base_ = 0, task_stamp_ = 0;
+};
+
+// "[3, 17]" of a row-major offset.
+std::string element_text(const InterpMemory::View& view, int64_t at);
+
+}  // namespace heddle::kernel
