@@ -1,0 +1,92 @@
+#include "compiler/code_generator.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#include "cache/object_cache.h"
+
+namespace heddle::compiler {
+
+namespace {
+
+// The one function of libheddle-llvm (emit/llvm/emit.h), by its C signature.
+constexpr int kEmitAbi = 1;
+using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_count,
+                             const char* target, uint8_t** object, size_t* object_bytes,
+                             char** error);
+
+// Beside this binary, or in ../lib/heddle of it.
+std::vector<std::filesystem::path> candidates() {
+  std::vector<std::filesystem::path> result;
+  Dl_info info;
+  static const int anchor = 0;
+  if (dladdr(&anchor, &info) && info.dli_fname) {
+    std::error_code error;
+    std::filesystem::path here = std::filesystem::canonical(info.dli_fname, error);
+    if (error) here = std::filesystem::read_symlink("/proc/self/exe", error);
+    std::filesystem::path directory = here.parent_path();
+    result.push_back(directory / "libheddle-llvm.so");
+    result.push_back(directory.parent_path() / "libheddle-llvm.so");
+    result.push_back(directory.parent_path() / "lib" / "heddle" / "libheddle-llvm.so");
+  }
+  return result;
+}
+
+Result<EmitFunction> open_library() {
+  static std::mutex mutex;
+  static EmitFunction function = nullptr;
+  std::lock_guard lock(mutex);
+  if (function) return function;
+  std::string tried;
+  for (const std::filesystem::path& path : candidates()) {
+    void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+      tried += std::string(tried.empty() ? "" : "; ") + dlerror();
+      continue;
+    }
+    function = reinterpret_cast<EmitFunction>(dlsym(library, "heddle_emit"));
+    if (function) return function;
+    tried += path.string() + " has no heddle_emit";
+  }
+  return machine_error("code generator: libheddle-llvm.so cannot be opened ({}); is it installed "
+                       "beside the heddle command?", tried);
+}
+
+}  // namespace
+
+Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
+                                             const target::Target& target,
+                                             const std::string& cache_directory) {
+  const std::string target_text = target::to_string(target);
+  std::string key_text = target_text;
+  for (const std::string& kernel : kernels) key_text += kernel;
+  std::optional<cache::ObjectCache> cache;
+  cache::Key key = cache::make_key({key_text});
+  if (!cache_directory.empty()) {
+    auto opened = cache::ObjectCache::open(cache_directory);
+    if (opened) cache.emplace(std::move(*opened));
+    if (cache) {
+      if (auto object = cache->find(key)) return std::move(*object);
+    }
+  }
+  HEDDLE_ASSIGN_OR_RETURN(EmitFunction emit, open_library());
+  std::vector<const char*> texts;
+  for (const std::string& kernel : kernels) texts.push_back(kernel.c_str());
+  uint8_t* object = nullptr;
+  size_t bytes = 0;
+  char* message = nullptr;
+  if (emit(kEmitAbi, texts.data(), texts.size(), target_text.c_str(), &object, &bytes, &message)) {
+    std::string text = message ? message : "unknown failure";
+    std::free(message);
+    return machine_error("code generator: {}", text);
+  }
+  std::vector<uint8_t> result(object, object + bytes);
+  std::free(object);
+  if (cache) cache->store(key, result);
+  return result;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,19 @@
+// The CPU code generator as the compiler sees it: kernel texts in, an object out. The LLVM library
+// is opened on the first miss of the object cache, never before (DESIGN.md §3, emit).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "target/target.h"
+
+namespace heddle::compiler {
+
+// `cache_directory` empty: no cache. Error kinds: machine (the library is missing or refuses).
+Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
+                                             const target::Target& target,
+                                             const std::string& cache_directory);
+
+}  // namespace heddle::compiler

@@ -1,0 +1,200 @@
+#include "compiler/compiler.h"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <unordered_map>
+
+#include "base/hash.h"
+#include "compiler/code_generator.h"
+#include "fuse/fuse.h"
+#include "hlo/text.h"
+#include "hlo/verify.h"
+#include "kernel/text.h"
+#include "kernel/verify.h"
+#include "opt/pipeline.h"
+#include "schedule/place.h"
+#include "stitch/stitch.h"
+
+namespace heddle::compiler {
+
+namespace {
+
+// Below this much work a phase is not worth waking the workers (cpu-codegen §6: about 3 us).
+constexpr int64_t kSerialFlops = 8192, kSerialBytes = 32 << 10;
+
+class Compilation {
+ public:
+  Compilation(std::unique_ptr<hlo::Module> module, const target::Target& target,
+              const Options& options, Report* report)
+      : module_(std::move(module)), target_(target), options_(options), report_(report) {}
+
+  Result<program::Program> run(const plan::Names& names) {
+    HEDDLE_RETURN_IF_ERROR(check_options());
+    HEDDLE_RETURN_IF_ERROR(dump("0-imported.hlo", [&] { return hlo::to_string(*module_); }));
+    HEDDLE_RETURN_IF_ERROR(timed("optimize", [&] { return optimize(); }));
+    HEDDLE_RETURN_IF_ERROR(dump("1-optimized.hlo", [&] { return hlo::to_string(*module_); }));
+    HEDDLE_RETURN_IF_ERROR(timed("fuse", [&] { return fuse_module(); }));
+    HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return hlo::to_string(*module_); }));
+    if (report_) report_->fused_module = hlo::to_string(*module_, {.max_constant_elems = 16});
+    HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
+    std::vector<uint8_t> object;
+    HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
+      if (texts_.empty()) return {};
+      HEDDLE_ASSIGN_OR_RETURN(
+          object, generate_object(texts_, target_, options_.object_cache_directory));
+      return {};
+    }));
+    plan::Options plan_options;
+    plan_options.order = options_.level == Level::O2 ? plan::Order::list : plan::Order::as_is;
+    plan_options.static_memory = options_.static_memory;
+    plan_options.memory_limit_bytes = options_.memory_limit_bytes;
+    Result<program::Program> program = user_error("not planned");
+    HEDDLE_RETURN_IF_ERROR(timed("plan", [&]() -> Status {
+      program = plan::plan(*module_, kernels_, names, target_, plan_options);
+      return program ? Status() : Status(tl::unexpect, program.error());
+    }));
+    program->object = std::move(object);
+    program->options = options_text();
+    return program;
+  }
+
+ private:
+  Status check_options() const {
+    if (options_.precision != "f32")
+      return user_error("--precision={}: only f32 is built; leave it out", options_.precision);
+    if (options_.fuse == Fuse::xla)
+      return user_error("--fuse=xla is not built; use off, greedy or stitch");
+    return {};
+  }
+
+  template <typename Function>
+  Status timed(const char* what, Function&& function) {
+    auto start = std::chrono::steady_clock::now();
+    Status status = function();
+    if (report_)
+      report_->times_ms.emplace_back(
+          what, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+                    .count());
+    return status;
+  }
+
+  template <typename Text>
+  Status dump(const std::string& name, Text&& text) const {
+    if (options_.dump_directory.empty()) return {};
+    std::error_code error;
+    std::filesystem::create_directories(options_.dump_directory, error);
+    std::ofstream file(std::filesystem::path(options_.dump_directory) / name);
+    file << text();
+    if (!file.good()) return machine_error("--dump: cannot write {}/{}", options_.dump_directory, name);
+    return {};
+  }
+
+  Status optimize() {
+    opt::RunOptions run;
+    run.disabled = options_.disabled_passes;
+    run.bisect_limit = options_.bisect_limit;
+    opt::Level level = options_.level == Level::O0   ? opt::Level::O0
+                       : options_.level == Level::O1 ? opt::Level::O1
+                                                     : opt::Level::O2;
+    return opt::optimize(module_.get(), target_, level, run);
+  }
+
+  Status fuse_module() {
+    bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
+    if (options_.level != Level::O0) {
+      HEDDLE_ASSIGN_OR_RETURN(bool packed, fuse::pack_weights(module_.get(), target_));
+      (void)packed;
+    }
+    std::vector<fuse::Refusal> refusals;
+    HEDDLE_ASSIGN_OR_RETURN(
+        bool changed, fuse::fuse(module_.get(), target_,
+                                 fused ? fuse::Mode::greedy : fuse::Mode::off, &refusals));
+    (void)changed;
+    if (Status verified = hlo::verify(*module_); !verified)
+      HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
+    if (report_)
+      for (fuse::Refusal& refusal : refusals)
+        report_->refusals.push_back(
+            {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
+    return {};
+  }
+
+  Status stitch_all() {
+    for (const hlo::Instr* instr : module_->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      HEDDLE_RETURN_IF_ERROR(stitch_one(instr));
+    }
+    return {};
+  }
+
+  Status stitch_one(const hlo::Instr* fusion) {
+    schedule::PlacedFusion placed = schedule::place(*fusion->called().at(0), target_);
+    HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
+                 fusion->name(), placed.decision.reason());
+    stitch::Stitched stitched = stitch::stitch(placed, "kernel", target_);
+    if (Status verified = kernel::verify(stitched.kernel); !verified)
+      HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", fusion->name(), verified.error().message,
+                         kernel::to_string(stitched.kernel));
+    // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
+    std::string schedule = std::move(stitched.kernel.schedule);
+    stitched.kernel.schedule.clear();
+    std::string anonymous = kernel::to_string(stitched.kernel);
+    std::string name = "k" + hash128(anonymous).hex().substr(0, 16);
+    stitched.kernel.name = name;
+    plan::KernelUse use;
+    use.kernel.name = name;
+    use.kernel.scratch_bytes = stitched.kernel.scratch_bytes;
+    use.kernel.flops = stitched.flops;
+    use.kernel.min_bytes = stitched.min_bytes;
+    use.kernel.schedule = schedule;
+    use.kernel.text = kernel::to_string(stitched.kernel);
+    for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
+      program::Phase phase;
+      phase.symbol = fmt::format("{}_p{}", name, p);
+      phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], {});
+      phase.serial = phase.tasks == 1 ||
+                     (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
+      use.kernel.phases.push_back(phase);
+    }
+    use.workspace_bytes = stitched.workspace_bytes;
+    use.in_place = stitched.in_place;
+    if (known_.insert(name).second) {
+      HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] {
+        return schedule + "\n" + schedule::describe(placed.graph, placed.schedule, placed.placement) +
+               "\n" + schedule::to_string(placed.graph);
+      }));
+      HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
+      texts_.push_back(use.kernel.text);
+    }
+    kernels_.emplace(fusion, std::move(use));
+    return {};
+  }
+
+  std::string options_text() const {
+    static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
+    static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};
+    return fmt::format("level={} fuse={} memory={} precision={}",
+                       kLevels[static_cast<int>(options_.level)],
+                       kFuse[static_cast<int>(options_.fuse)],
+                       options_.static_memory ? "static" : "dynamic", options_.precision);
+  }
+
+  std::unique_ptr<hlo::Module> module_;
+  const target::Target& target_;
+  const Options& options_;
+  Report* report_;
+  plan::Kernels kernels_;
+  std::unordered_set<std::string> known_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace
+
+Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
+                                 const target::Target& target, const Options& options,
+                                 Report* report) {
+  return Compilation(std::move(module), target, options, report).run(names);
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,259 @@
+// The greedy explorer: readers first; each producer joins the groups of its readers where place()
+// finds a schedule and no cycle arises.
+#include "fuse/fuse.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fuse/groups.h"
+#include "schedule/place.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr size_t kMostMembers = 96;
+
+class Greedy {
+ public:
+  Greedy(hlo::Module* module, const target::Target& target, Mode mode,
+         std::vector<Refusal>* refusals)
+      : module_(module), entry_(module->entry()), target_(target), mode_(mode),
+        refusals_(refusals), once_(find_once(*entry_)) {}
+
+  bool run() {
+    const std::vector<Instr*> order = entry_->instrs();
+    for (size_t i = 0; i < order.size(); ++i) index_[order[i]] = i;
+    for (size_t i = order.size(); i-- > 0;) visit(order[i]);
+    return build();
+  }
+
+ private:
+  bool stageable(const Instr* instr) const {
+    if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
+        instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
+      return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
+    return static_cast<bool>(schedule::can_stage(*instr));
+  }
+
+  void visit(Instr* instr) {
+    if (!stageable(instr)) return;
+    if (instr->users().empty() && instr != entry_->root()) return;
+    if (mode_ == Mode::greedy) {
+      if (is_duplicable(instr) && instr != entry_->root()) {
+        if (join_all(instr)) return;
+      } else if (join_one(instr)) {
+        return;
+      }
+    }
+    auto group = std::make_unique<Group>();
+    group->members = {instr};
+    group->once = once_.count(instr) > 0;
+    group->has_dot = group->has_gemm = instr->is(Opcode::dot);
+    group_of_[instr].push_back(group.get());
+    groups_.push_back(std::move(group));
+  }
+
+  // The groups that read `instr`; `others`: somebody without a group reads it too.
+  std::vector<Group*> reader_groups(const Instr* instr, bool* others) const {
+    std::vector<Group*> result;
+    *others = instr == entry_->root();
+    for (const Instr* user : instr->users()) {
+      auto found = group_of_.find(user);
+      if (found == group_of_.end()) {
+        *others = true;
+        continue;
+      }
+      for (Group* group : found->second)
+        if (std::find(result.begin(), result.end(), group) == result.end())
+          result.push_back(group);
+    }
+    return result;
+  }
+
+  // Into every reader, a copy each; what is left over reads it from a group of its own.
+  bool join_all(Instr* instr) {
+    bool others = false;
+    std::vector<Group*> groups = reader_groups(instr, &others);
+    bool all = !others && !groups.empty();
+    for (Group* group : groups) {
+      if (try_join(instr, group, /*copy=*/true)) {
+        add(instr, group);
+        group->copies.insert(instr);
+      } else {
+        all = false;
+      }
+    }
+    if (all) copies_.insert(instr);
+    return all;
+  }
+
+  // Into one group; if others read it too it becomes one of the group's outputs.
+  bool join_one(Instr* instr) {
+    bool others = false;
+    std::vector<Group*> groups = reader_groups(instr, &others);
+    for (Group* group : groups) {
+      bool leaves = others || groups.size() > 1;
+      if (leaves && group->has_dot) {
+        refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
+        continue;
+      }
+      if (!try_join(instr, group, /*copy=*/false)) continue;
+      add(instr, group);
+      return true;
+    }
+    return false;
+  }
+
+  void add(Instr* instr, Group* group) {
+    group->members.insert(group->members.begin(), instr);
+    group->has_dot |= instr->is(Opcode::dot);
+    group->has_gemm |= instr->is(Opcode::dot);
+    group_of_[instr].push_back(group);
+  }
+
+  void refuse(const Instr* instr, const Group* group, const Decision& decision) {
+    if (refusals_)
+      refusals_->push_back({instr->name(), group->members.back()->name(), decision.code(),
+                            decision.reason()});
+  }
+
+  bool try_join(Instr* instr, Group* group, bool copy) {
+    Decision decision = may_join(instr, group, copy);
+    if (!decision) refuse(instr, group, decision);
+    return static_cast<bool>(decision);
+  }
+
+  Decision may_join(Instr* instr, Group* group, bool copy) {
+    if (group->members.size() >= kMostMembers)
+      return Decision::no("too-large", "the group has {} members", group->members.size());
+    if ((once_.count(instr) > 0) != group->once)
+      return Decision::no("once", "one side depends on constants alone, and is done once");
+    bool heavy = instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+    if (heavy && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
+    if (group->has_dot && !instr->is(Opcode::dot) && feeds_dot(instr, group) &&
+        !is_duplicable(instr))
+      return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
+    if (!copy && makes_cycle(instr, group))
+      return Decision::no("cycle", "a value would go out of the kernel and come back");
+    std::vector<Instr*> members{instr};
+    members.insert(members.end(), group->members.begin(), group->members.end());
+    return place_ok(members, group->has_gemm || instr->is(Opcode::dot));
+  }
+
+  bool feeds_dot(const Instr* instr, const Group* group) const {
+    // Does a path inside the group lead from instr to the dot?
+    std::unordered_set<const Instr*> reached{instr};
+    for (const Instr* member : group->members) {
+      bool reads = std::any_of(member->operands().begin(), member->operands().end(),
+                               [&](const Instr* operand) { return reached.count(operand) > 0; });
+      if (!reads) continue;
+      if (member->is(Opcode::dot)) return true;
+      reached.insert(member);
+    }
+    return false;
+  }
+
+  // From what reads the merged group outside it, can the group be reached again?
+  bool makes_cycle(const Instr* instr, const Group* group) const {
+    std::unordered_set<const Instr*> inside(group->members.begin(), group->members.end());
+    inside.insert(instr);
+    size_t last = 0;
+    for (const Instr* member : inside) last = std::max(last, index_.at(member));
+    std::unordered_set<const Instr*> seen;
+    std::vector<const Instr*> work;
+    auto push = [&](const Instr* from) {
+      for (const Instr* user : from->users()) {
+        if (inside.count(user)) continue;
+        if (seen.insert(user).second) work.push_back(user);
+      }
+    };
+    for (const Instr* member : inside) push(member);
+    while (!work.empty()) {
+      const Instr* at = work.back();
+      work.pop_back();
+      // A kernel runs as a whole: its other members are reached with it.
+      std::vector<const Instr*> with{at};
+      if (auto found = group_of_.find(at); found != group_of_.end())
+        for (Group* other : found->second)
+          for (const Instr* member : other->members)
+            if (!inside.count(member) && seen.insert(member).second) with.push_back(member);
+      for (const Instr* member : with) {
+        for (const Instr* user : member->users()) {
+          if (inside.count(user)) return true;
+          if (index_.at(user) <= last || group_of_.count(user))
+            if (seen.insert(user).second) work.push_back(user);
+        }
+      }
+    }
+    return false;
+  }
+
+  Decision place_ok(const std::vector<Instr*>& members, bool wants_gemm) {
+    std::vector<Instr*> sorted = members;
+    std::sort(sorted.begin(), sorted.end(),
+              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    Extracted extracted = extract(sorted, "candidate");
+    schedule::PlacedFusion placed = schedule::place(*extracted.module->entry(), target_);
+    if (!placed.decision) return placed.decision;
+    const auto* row = std::get_if<schedule::Row>(&placed.schedule.nodes[0]);
+    if (wants_gemm && !(row && row->gemm) && sorted.size() > 1)
+      return Decision::no("gemm-family", "the dot would lose its template");
+    int64_t tasks = 1, elems = 0;
+    for (const schedule::ScheduleNode& node : placed.schedule.nodes)
+      if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;
+    for (const schedule::Stage& stage : placed.graph.stages)
+      elems = std::max(elems, stage.out_elems() * stage.red_elems());
+    bool reduces = std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(),
+                               [](const schedule::Stage& s) { return s.is_reduction(); });
+    if (reduces && !(row && row->gemm) && placed.graph.stages.size() > 1 &&
+        tasks < 2 * target_.cores && elems > 32768)
+      return Decision::no("one-task", "{} tasks for {} elements", tasks, elems);
+    return Decision::yes();
+  }
+
+  // A reshape between dense arrays is no work at all: it stays a view unless it joined something.
+  static bool is_view(const Group& group) {
+    return group.members.size() == 1 &&
+           (group.members[0]->is(Opcode::reshape) || group.members[0]->is(Opcode::bitcast) ||
+            group.members[0]->is(Opcode::copy)) &&
+           group.members[0]->shape().type() == group.members[0]->operand(0)->shape().type();
+  }
+
+  bool build() {
+    std::vector<Group*> kept;
+    for (const auto& group : groups_) {
+      if (is_view(*group)) {
+        group_of_.erase(group->members[0]);
+        continue;
+      }
+      std::sort(group->members.begin(), group->members.end(),
+                [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+      kept.push_back(group.get());
+    }
+    if (kept.empty()) return false;
+    rebuild_entry(module_, kept, copies_);
+    return true;
+  }
+
+  hlo::Module* module_;
+  Computation* entry_;
+  const target::Target& target_;
+  Mode mode_;
+  std::vector<Refusal>* refusals_;
+  std::unordered_set<const Instr*> once_;
+  std::unordered_map<const Instr*, size_t> index_;
+  std::unordered_map<const Instr*, std::vector<Group*>> group_of_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own
+};
+
+}  // namespace
+
+Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
+                  std::vector<Refusal>* refusals) {
+  return Greedy(module, target, mode, refusals).run();
+}
+
+}  // namespace heddle::fuse

@@ -1,0 +1,92 @@
+#include "fuse/groups.h"
+
+#include <algorithm>
+
+namespace heddle::fuse {
+
+bool is_unpack(const Instr* instr) {
+  return std::any_of(instr->annotations().begin(), instr->annotations().end(),
+                     [](const auto& annotation) { return annotation.first == kUnpack; });
+}
+
+bool is_duplicable(const Instr* instr) {
+  if (is_unpack(instr)) return true;
+  switch (instr->opcode()) {
+    case Opcode::broadcast: case Opcode::iota: case Opcode::reshape: case Opcode::bitcast:
+    case Opcode::slice: case Opcode::transpose: case Opcode::copy: return true;
+    case Opcode::constant: return instr->shape().is_scalar();
+    default: return instr->shape().is_scalar() && has_trait(instr->opcode(), hlo::elementwise);
+  }
+}
+
+std::unordered_set<const Instr*> find_once(const Computation& computation) {
+  std::unordered_set<const Instr*> constant, once;
+  for (const Instr* instr : computation.instrs()) {
+    if (instr->is(Opcode::constant)) {
+      constant.insert(instr);
+      continue;
+    }
+    if (instr->operands().empty() || !has_trait(instr->opcode(), hlo::pure) ||
+        instr->shape().is_tuple())
+      continue;
+    if (!std::all_of(instr->operands().begin(), instr->operands().end(),
+                     [&](const Instr* operand) { return constant.count(operand) > 0; }))
+      continue;
+    constant.insert(instr);
+    bool from_scalars = std::all_of(
+        instr->operands().begin(), instr->operands().end(),
+        [&](const Instr* operand) { return operand->shape().is_scalar() && !once.count(operand); });
+    if (!from_scalars && !is_unpack(instr)) once.insert(instr);
+  }
+  return once;
+}
+
+Extracted extract(const std::vector<Instr*>& members, const std::string& name) {
+  Extracted result;
+  result.module = std::make_unique<hlo::Module>(name);
+  Computation* computation = result.module->add_computation(name);
+  result.module->set_entry(computation);
+  std::unordered_map<const Instr*, Instr*> copies;
+  std::unordered_set<const Instr*> inside(members.begin(), members.end());
+  auto value_of = [&](Instr* operand) {
+    auto known = copies.find(operand);
+    if (known != copies.end()) return known->second;
+    Instr* copy = nullptr;
+    if (operand->is(Opcode::constant) && operand->shape().is_scalar()) {
+      copy = computation->add(Opcode::constant, operand->shape(), {}, operand->attrs());
+    } else {
+      hlo::ParameterAttrs attrs{static_cast<int64_t>(result.operands.size())};
+      copy = computation->add(Opcode::parameter, operand->shape().without_layout(), {}, attrs, {},
+                              fmt::format("p{}", attrs.number));
+      result.operands.push_back(operand);
+    }
+    copies.emplace(operand, copy);
+    return copy;
+  };
+  for (Instr* member : members) {
+    std::vector<Instr*> operands;
+    for (Instr* operand : member->operands()) operands.push_back(value_of(operand));
+    std::vector<Computation*> called;
+    for (const Computation* callee : member->called())
+      called.push_back(result.module->clone_computation(*callee));
+    copies[member] = computation->add(member->opcode(), member->shape().without_layout(), operands,
+                                      member->attrs(), called, member->name());
+    bool leaves = member == member->parent()->root() ||
+                  std::any_of(member->users().begin(), member->users().end(),
+                              [&](const Instr* user) { return !inside.count(user); });
+    if (leaves) result.outputs.push_back(member);
+  }
+  std::vector<Instr*> leaves;
+  std::vector<tensor::Shape> shapes;
+  for (Instr* output : result.outputs) {
+    leaves.push_back(copies.at(output));
+    shapes.push_back(leaves.back()->shape());
+  }
+  computation->set_root(leaves.size() == 1
+                            ? leaves[0]
+                            : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes),
+                                               leaves));
+  return result;
+}
+
+}  // namespace heddle::fuse
