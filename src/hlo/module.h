@@ -5,6 +5,7 @@
 // instruction has one value (possibly a tuple). Values are immutable. Floating point is IEEE,
 // round to nearest even, no flushing of subnormals; integer arithmetic wraps; division of integers
 // by zero gives -1 (all ones), remainder gives the dividend; out-of-range slice starts are clamped.
+// On pred, add is or, multiply is and, maximum is or, minimum is and.
 //
 // Invariants (verify.h names them by number):
 //  1. An instruction's operands, control predecessors and users belong to its computation.

@@ -37,8 +37,23 @@ Status want_signature(const ShapeQuery& q, size_t i, const std::vector<Shape>& p
 std::vector<Shape> scalars_of(const ShapeQuery& q, size_t first, size_t count) {
   std::vector<Shape> scalars;
   for (size_t i = first; i < first + count && i < q.count(); ++i)
-    scalars.push_back(q.operand(i).is_array() ? Shape::scalar(q.operand(i).type()) : Shape());
+    scalars.push_back(Shape::scalar(q.operand(i).type()));
   return scalars;
+}
+
+// Operators that apply a function of scalars to the elements of arrays.
+bool on_scalars(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::map:
+    case Opcode::reduce:
+    case Opcode::reduce_window:
+    case Opcode::scatter:
+    case Opcode::select_and_scatter:
+    case Opcode::sort:
+      return true;
+    default:
+      return false;
+  }
 }
 
 std::vector<Shape> twice(const std::vector<Shape>& list) {
@@ -143,6 +158,7 @@ Status check_called(const ShapeQuery& q) {
   for (const Computation* c : q.called)
     if (!c->root()) return shape_error(q, "{} has no root", c->name());
   const std::vector<Shape> pred{Shape::scalar(Type::pred)};
+  if (on_scalars(q.opcode)) HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   switch (q.opcode) {
     case Opcode::map: {
       const std::vector<Shape> scalars = scalars_of(q, 0, q.count());

@@ -20,14 +20,14 @@ int accepted_types(Opcode opcode) {
     case Opcode::sign:
       return kSigned | kFloat | kComplex;
     case Opcode::negate:
-    case Opcode::add:
     case Opcode::subtract:
-    case Opcode::multiply:
     case Opcode::divide:
     case Opcode::power:
       return kNumber;
     case Opcode::remainder:
       return kInteger | kFloat;
+    case Opcode::add:       // of pred: or
+    case Opcode::multiply:  // of pred: and
     case Opcode::maximum:
     case Opcode::minimum:
       return kAnyType;

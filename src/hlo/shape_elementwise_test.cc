@@ -45,6 +45,7 @@ TEST(ShapeElementwise, ReducePrecision) {
 TEST(ShapeElementwise, Binary) {
   EXPECT_EQ(infer(Opcode::add, {"f32[2,3]", "f32[2,3]"}), "f32[2,3]");
   EXPECT_EQ(infer(Opcode::maximum, {"pred[2]", "pred[2]"}), "pred[2]");
+  EXPECT_EQ(infer(Opcode::add, {"pred[2]", "pred[2]"}), "pred[2]");
   EXPECT_EQ(infer(Opcode::complex, {"f64[2]", "f64[2]"}), "c128[2]");
   EXPECT_EQ(infer(Opcode::shift_left, {"u4[2]", "u4[2]"}), "u4[2]");
 }
@@ -56,8 +57,8 @@ TEST(ShapeElementwise, BinaryRefuses) {
             "error: add: ranks of f32[2,3] and f32[3] differ (operands 0 and 1); broadcast first");
   EXPECT_EQ(infer(Opcode::add, {"f32[2]", "bf16[2]"}),
             "error: add: types f32 and bf16 differ (operands 0 and 1)");
-  EXPECT_EQ(infer(Opcode::add, {"pred[2]", "pred[2]"}),
-            "error: add: operand 0 is pred[2], an integer or float or complex type is wanted");
+  EXPECT_EQ(infer(Opcode::subtract, {"pred[2]", "pred[2]"}),
+            "error: subtract: operand 0 is pred[2], an integer or float or complex type is wanted");
   EXPECT_EQ(infer(Opcode::complex, {"bf16[2]", "bf16[2]"}),
             "error: complex: operand 0 is bf16[2], f32 or f64 is wanted");
   EXPECT_EQ(infer(Opcode::add, {"f32[2]"}), "error: add: 1 operands, 2 wanted");
