@@ -72,7 +72,7 @@ Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y) {
   return op.b.binary(opcode, broadcast_to(op, x, extents), broadcast_to(op, y, extents));
 }
 
-Instr* binary(Op& op, Opcode opcode, Instr* x, double y) {
+Instr* binary_number(Op& op, Opcode opcode, Instr* x, double y) {
   return binary(op, opcode, x, op.b.scalar(x->shape().type(), y));
 }
 
@@ -81,7 +81,7 @@ Instr* compare(Op& op, Direction direction, Instr* x, Instr* y) {
   return op.b.compare(direction, broadcast_to(op, x, extents), broadcast_to(op, y, extents));
 }
 
-Instr* compare(Op& op, Direction direction, Instr* x, double y) {
+Instr* compare_number(Op& op, Direction direction, Instr* x, double y) {
   return compare(op, direction, x, op.b.scalar(x->shape().type(), y));
 }
 

@@ -1,6 +1,8 @@
 // Small pieces that handlers emit: numpy broadcasting, reshapes without detours, scalars, means.
 #pragma once
 
+#include <type_traits>
+
 #include "import/onnx_op.h"
 
 namespace heddle::import {
@@ -20,9 +22,20 @@ Instr* broadcast_along(Op& op, Instr* x, const Ints& extents, int64_t dim);
 Instr* splat(Op& op, Instr* scalar, const Ints& extents);
 Ints common_extents(Op& op, const Ints& a, const Ints& b);
 Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y);  // numpy broadcasting
-Instr* binary(Op& op, Opcode opcode, Instr* x, double y);
 Instr* compare(Op& op, Direction direction, Instr* x, Instr* y);  // numpy broadcasting
-Instr* compare(Op& op, Direction direction, Instr* x, double y);
+// With a number for all elements. (Templates, so that a literal 0 is no null pointer.)
+Instr* binary_number(Op& op, Opcode opcode, Instr* x, double y);
+Instr* compare_number(Op& op, Direction direction, Instr* x, double y);
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+Instr* binary(Op& op, Opcode opcode, Instr* x, Number y) {
+  return binary_number(op, opcode, x, static_cast<double>(y));
+}
+template <typename Number>
+  requires std::is_arithmetic_v<Number>
+Instr* compare(Op& op, Direction direction, Instr* x, Number y) {
+  return compare_number(op, direction, x, static_cast<double>(y));
+}
 Instr* select(Op& op, Instr* predicate, Instr* on_true, Instr* on_false);  // numpy broadcasting
 Instr* iota(Op& op, Type type, const Ints& extents, int64_t dim);
 // Sum over the dimensions divided by their number of elements; the dimensions are gone.

@@ -1,0 +1,61 @@
+#include "import/onnx.h"
+
+#include <cstring>
+#include <filesystem>
+
+#include "hlo/module.h"
+#include "import/onnx_model.h"
+
+namespace heddle::import {
+namespace {
+
+Imported import_decoded(std::string_view bytes, const Options& options, TensorSource& source) {
+  const proto::Model model = proto::decode_model(bytes, options.max_nodes);
+  const ModelFacts facts = read_facts(model);
+  preflight(facts);
+  Imported result;
+  const std::vector<Input> inputs = bind_inputs(model.graph, options, result.notes);
+  import_graph(facts, inputs, options, source, result);
+  return result;
+}
+
+// The folder's border: from here on errors are values.
+Result<Imported> guarded(std::string_view bytes, const Options& options, TensorSource source,
+                         const std::string& directory) {
+  ExternalFiles external(directory);
+  source.external = &external;
+  source.bytes_left = options.max_constant_bytes;
+  source.max_elems = options.max_tensor_elems;
+  try {
+    return import_decoded(bytes, options, source);
+  } catch (const Failure& failure) {
+    return tl::unexpected<Error>(failure.error);
+  } catch (const std::bad_alloc&) {
+    return machine_error("out of memory while importing the model");
+  }
+}
+
+}  // namespace
+
+Result<Imported> import_onnx(const std::string& path, const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  TensorSource source;
+  source.file = file;
+  source.owner = file;
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  if (directory.empty()) directory = ".";
+  Result<Imported> result = guarded(file->bytes(), options, std::move(source), directory);
+  if (!result) return error_in(path, result.error());
+  return result;
+}
+
+Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,
+                                   const Options& options) {
+  // 64-byte alignment would be in vain: tensors begin anywhere in the message.
+  const auto copy = std::make_shared<std::string>(bytes);
+  TensorSource source;
+  source.owner = copy;
+  return guarded(*copy, options, std::move(source), directory);
+}
+
+}  // namespace heddle::import

@@ -1,0 +1,281 @@
+// Binding of dynamic dimensions: every input gets a static shape.
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_model.h"
+
+namespace heddle::import {
+namespace {
+
+using proto::DimInfo;
+using proto::ValueInfo;
+
+using Bindings = std::map<std::string, int64_t, std::less<>>;
+
+// "past_length + 1", "2*heads": exporters write such dimensions. Sums, products and parentheses of
+// numbers and known symbols; nothing else has a value.
+class DimExpression {
+ public:
+  DimExpression(std::string_view text, const Bindings& bindings) : text_(text), bindings_(bindings) {}
+
+  std::optional<int64_t> value() {
+    constexpr size_t kLongest = 200;
+    if (text_.size() > kLongest) return std::nullopt;
+    const std::optional<int64_t> result = sum();
+    skip_spaces();
+    return at_ == text_.size() ? result : std::nullopt;
+  }
+
+ private:
+  void skip_spaces() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(char c) {
+    skip_spaces();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  std::optional<int64_t> sum() {
+    std::optional<int64_t> left = product();
+    while (left) {
+      const bool plus = take('+');
+      if (!plus && !take('-')) break;
+      const std::optional<int64_t> right = product();
+      int64_t result = 0;
+      if (!right || (plus ? __builtin_add_overflow(*left, *right, &result)
+                          : __builtin_sub_overflow(*left, *right, &result)))
+        return std::nullopt;
+      left = result;
+    }
+    return left;
+  }
+
+  std::optional<int64_t> product() {
+    std::optional<int64_t> left = atom();
+    while (left && take('*')) {
+      const std::optional<int64_t> right = atom();
+      int64_t result = 0;
+      if (!right || __builtin_mul_overflow(*left, *right, &result)) return std::nullopt;
+      left = result;
+    }
+    return left;
+  }
+
+  std::optional<int64_t> atom() {
+    if (take('(')) {
+      const std::optional<int64_t> inner = sum();
+      return take(')') ? inner : std::nullopt;
+    }
+    const size_t begin = at_;
+    const auto is_part = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.';
+    };
+    while (at_ < text_.size() && is_part(text_[at_])) ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    if (word.empty()) return std::nullopt;
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc{} && end == word.data() + word.size()) return number;
+    const auto found = bindings_.find(word);
+    return found != bindings_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+  std::string_view text_;
+  const Bindings& bindings_;
+  size_t at_ = 0;
+};
+
+const char* kind_name(ValueInfo::Kind kind) {
+  switch (kind) {
+    case ValueInfo::Kind::none:
+      return "a value without a type";
+    case ValueInfo::Kind::tensor:
+      return "a tensor";
+    case ValueInfo::Kind::sequence:
+      return "a sequence";
+    case ValueInfo::Kind::map:
+      return "a map";
+    case ValueInfo::Kind::optional:
+      return "an optional";
+    case ValueInfo::Kind::sparse:
+      return "a sparse tensor";
+    case ValueInfo::Kind::opaque:
+      return "an opaque value";
+  }
+  return "?";
+}
+
+class Binder {
+ public:
+  Binder(const Options& options, std::vector<std::string>& notes)
+      : options_(options), notes_(notes) {}
+
+  std::vector<Input> run(const std::vector<const ValueInfo*>& inputs);
+
+ private:
+  void check_options(const std::vector<const ValueInfo*>& inputs) const;
+  void bind_from_shape(const ValueInfo& input);
+  void bind(std::string_view symbol, int64_t value, std::string_view where);
+  void bind_rest(const std::vector<const ValueInfo*>& inputs);
+  Shape shape_of(const ValueInfo& input);
+  const std::vector<int64_t>* given_shape(const ValueInfo& input) const {
+    const auto found = options_.shapes.find(std::string(input.name));
+    return found != options_.shapes.end() ? &found->second : nullptr;
+  }
+
+  const Options& options_;
+  std::vector<std::string>& notes_;
+  Bindings bindings_;
+};
+
+void Binder::bind(std::string_view symbol, int64_t value, std::string_view where) {
+  const auto [at, fresh] = bindings_.emplace(symbol, value);
+  if (!fresh && at->second != value)
+    fail("dimension {} is {} and, by {}, {}", quoted(symbol), at->second, where, value);
+}
+
+// Names that nothing has are mistakes, not wishes.
+void Binder::check_options(const std::vector<const ValueInfo*>& inputs) const {
+  std::set<std::string> names, symbols;
+  for (const ValueInfo* input : inputs) {
+    names.emplace(input->name);
+    for (const DimInfo& dim : input->dims) {
+      if (dim.kind == DimInfo::Kind::symbol) symbols.emplace(dim.symbol);
+    }
+  }
+  for (const auto& [name, shape] : options_.shapes) {
+    if (!names.contains(name))
+      fail("--shape {}: the model has no such input; it has {}", name, fmt::join(names, ", "));
+  }
+  const auto mentioned = [&](const std::string& name) {
+    return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
+      return symbol.find(name) != std::string::npos;
+    });
+  };
+  for (const auto& [name, value] : options_.dims) {
+    if (!mentioned(name))
+      fail("--dim {}: the model has no such dimension; it has {}", name,
+           symbols.empty() ? "none by name" : fmt::format("{}", fmt::join(symbols, ", ")));
+  }
+}
+
+void Binder::bind_from_shape(const ValueInfo& input) {
+  const std::vector<int64_t>* given = given_shape(input);
+  if (given == nullptr || !input.has_shape) return;
+  if (given->size() != input.dims.size())
+    fail("--shape {}: {} dimensions, the input has {}", quoted(input.name), given->size(),
+         input.dims.size());
+  for (size_t i = 0; i < input.dims.size(); ++i) {
+    const DimInfo& dim = input.dims[i];
+    if (dim.kind == DimInfo::Kind::symbol)
+      bind(dim.symbol, (*given)[i], fmt::format("--shape {}", quoted(input.name)));
+    if (dim.kind == DimInfo::Kind::value && dim.value != (*given)[i])
+      fail("--shape {}: dimension {} is {}, the model fixes it at {}", quoted(input.name), i,
+           (*given)[i], dim.value);
+  }
+}
+
+bool is_expression(std::string_view symbol) {
+  return symbol.find_first_of("+*-(") != std::string_view::npos;
+}
+
+void Binder::bind_rest(const std::vector<const ValueInfo*>& inputs) {
+  const auto default_to_one = [&](std::string_view symbol) {
+    bindings_.emplace(symbol, 1);
+    notes_.push_back(fmt::format("dimension {} is dynamic: bound to 1 (--dim NAME=N binds it)",
+                                 quoted(symbol)));
+  };
+  std::vector<std::string_view> expressions;
+  for (const ValueInfo* input : inputs) {
+    for (const DimInfo& dim : input->dims) {
+      if (dim.kind != DimInfo::Kind::symbol || bindings_.contains(dim.symbol)) continue;
+      if (is_expression(dim.symbol)) {
+        expressions.push_back(dim.symbol);
+      } else {
+        default_to_one(dim.symbol);
+      }
+    }
+  }
+  for (std::string_view expression : expressions) {
+    if (bindings_.contains(expression)) continue;
+    if (const std::optional<int64_t> value = DimExpression(expression, bindings_).value()) {
+      bindings_.emplace(expression, *value);
+    } else {
+      default_to_one(expression);
+    }
+  }
+}
+
+Shape Binder::shape_of(const ValueInfo& input) {
+  const std::string what = fmt::format("input {}", quoted(input.name));
+  if (input.kind != ValueInfo::Kind::tensor)
+    fail("{} is {}; only tensors are supported", what, kind_name(input.kind));
+  const Type type = element_type(input.elem_type, what);
+  const std::vector<int64_t>* given = given_shape(input);
+  if (!input.has_shape && given == nullptr)
+    fail("{} has no shape; give it one (--shape {}=...)", what, input.name);
+  Ints extents;
+  if (given != nullptr) {
+    extents = *given;
+  } else {
+    for (size_t i = 0; i < input.dims.size(); ++i) {
+      const DimInfo& dim = input.dims[i];
+      switch (dim.kind) {
+        case DimInfo::Kind::value:
+          extents.push_back(dim.value);
+          break;
+        case DimInfo::Kind::symbol:
+          extents.push_back(bindings_.find(dim.symbol)->second);
+          break;
+        case DimInfo::Kind::unknown:
+          extents.push_back(1);
+          notes_.push_back(fmt::format(
+              "dimension {} of {} is dynamic: bound to 1 (--shape binds it)", i, what));
+      }
+    }
+  }
+  if (static_cast<int64_t>(extents.size()) > kMaxRank)
+    fail("{} has rank {}, at most {} is supported", what, extents.size(), kMaxRank);
+  const bool sensible = std::all_of(extents.begin(), extents.end(), [&](int64_t extent) {
+    return extent >= 0 && extent <= options_.max_tensor_elems;
+  });
+  const std::optional<int64_t> elems = tensor::checked_product(extents);
+  if (!sensible || !elems || *elems > options_.max_tensor_elems)
+    fail("{} has shape [{}]; dimensions must be 0 or more and their product at most {}", what,
+         fmt::join(extents, ","), options_.max_tensor_elems);
+  return Shape::array(type, extents);
+}
+
+std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
+  check_options(inputs);
+  for (const auto& [name, value] : options_.dims) bind(name, value, "--dim");
+  for (const ValueInfo* input : inputs) bind_from_shape(*input);
+  bind_rest(inputs);
+  std::vector<Input> result;
+  for (const ValueInfo* input : inputs) result.push_back({input->name, shape_of(*input)});
+  return result;
+}
+
+}  // namespace
+
+std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
+                               std::vector<std::string>& notes) {
+  // Before IR version 4 initialisers had to be listed as inputs too; they are constants here.
+  std::set<std::string_view> constants, seen;
+  for (const proto::Tensor& tensor : graph.initializers) constants.insert(tensor.name);
+  std::vector<const ValueInfo*> inputs;
+  for (const ValueInfo& input : graph.inputs) {
+    if (input.name.empty()) fail("a graph input has no name");
+    if (!seen.insert(input.name).second) fail("input {} is there twice", quoted(input.name));
+    if (!constants.contains(input.name)) inputs.push_back(&input);
+  }
+  return Binder(options, notes).run(inputs);
+}
+
+}  // namespace heddle::import

@@ -1,0 +1,53 @@
+// The parts of importing one ONNX model, in the order in which they run: what the file declares
+// (ModelFacts), whether all of it is supported (preflight), the inputs' shapes (bind_inputs), the
+// graph (import_graph). Everything throws Failure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "import/onnx.h"
+#include "import/onnx_op.h"
+#include "import/onnx_proto.h"
+#include "import/onnx_tensor.h"
+
+namespace heddle::import {
+
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 27;
+
+using Opsets = std::map<std::string_view, int64_t>;  // by domain ("" is ai.onnx)
+// Domain, name, overload.
+using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+
+struct ModelFacts {
+  const proto::Model* model = nullptr;
+  Opsets opsets;
+  std::map<FunctionKey, const proto::Function*> functions;
+  std::map<const proto::Function*, Opsets> function_opsets;
+  const proto::Function* find_function(const proto::Node& node) const;
+};
+
+// Checks the opsets: there is one of ai.onnx, between the oldest and the newest supported.
+ModelFacts read_facts(const proto::Model& model);
+
+// One error that lists every operator that cannot be imported. Functions that call themselves are
+// an error too.
+void preflight(const ModelFacts& facts);
+
+struct Input {
+  std::string_view name;
+  Shape shape;
+};
+
+// The graph's inputs that are no initialisers, every dimension a number.
+std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
+                               std::vector<std::string>& notes);
+
+// Fills `result`.
+void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,
+                  TensorSource& source, Imported& result);
+
+}  // namespace heddle::import

@@ -1,0 +1,278 @@
+// Resize and Upsample, one dimension after the other. Nearest takes positions; linear and cubic
+// are a product with a matrix of weights [out, in] that is made here.
+#include <algorithm>
+#include <cmath>
+
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+namespace {
+
+struct Settings {
+  std::string mode = "nearest", coordinates = "half_pixel", nearest = "round_prefer_floor";
+  double cubic_a = -0.75, extrapolation = 0;
+  bool exclude_outside = false, antialias = false;
+};
+
+struct Axis {
+  int64_t dim = 0, in = 0, out = 0;
+  double scale = 1, roi_start = 0, roi_end = 1;
+};
+
+// Where output position x lies among the input positions.
+double source_position(const Settings& settings, const Axis& axis, double x) {
+  const auto in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
+  const std::string& mode = settings.coordinates;
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "align_corners") return axis.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode == "pytorch_half_pixel") return axis.out > 1 ? (x + 0.5) / axis.scale - 0.5 : 0;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
+  if (mode == "half_pixel_symmetric") {
+    const double centre = in / 2 * (1 - out / (axis.scale * in));
+    return centre + (x + 0.5) / axis.scale - 0.5;
+  }
+  if (mode == "tf_crop_and_resize") {
+    if (axis.out == 1) return 0.5 * (axis.roi_start + axis.roi_end) * (in - 1);
+    return axis.roi_start * (in - 1) + x * (axis.roi_end - axis.roi_start) * (in - 1) / (out - 1);
+  }
+  return (x + 0.5) / axis.scale - 0.5;  // half_pixel
+}
+
+int64_t nearest_position(const Settings& settings, double at, int64_t in) {
+  const std::string& mode = settings.nearest;
+  double rounded = std::ceil(at - 0.5);  // round_prefer_floor
+  if (mode == "round_prefer_ceil") rounded = std::floor(at + 0.5);
+  if (mode == "floor") rounded = std::floor(at);
+  if (mode == "ceil") rounded = std::ceil(at);
+  return static_cast<int64_t>(std::clamp(rounded, 0.0, static_cast<double>(in - 1)));
+}
+
+// Weight of an input at this distance.
+double kernel(const Settings& settings, double distance) {
+  const double d = std::abs(distance), a = settings.cubic_a;
+  if (settings.mode == "linear") return std::max(0.0, 1 - d);
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+// [out, in]; every row sums to 1.
+Literal weights(Op& op, const Settings& settings, const Axis& axis, Type type) {
+  constexpr int64_t kMostWeights = int64_t{1} << 24;
+  if (axis.out > kMostWeights / axis.in)
+    op.fail("resizes a dimension of {} to {}; too large to interpolate", axis.in, axis.out);
+  Literal matrix = value_or_throw(Literal::make(Shape::array(type, {axis.out, axis.in})));
+  const double shrink = settings.antialias ? std::min(1.0, axis.scale) : 1.0;
+  const double reach = (settings.mode == "linear" ? 1.0 : 2.0) / shrink;
+  std::vector<double> row(static_cast<size_t>(axis.in));
+  for (int64_t o = 0; o < axis.out; ++o) {
+    std::fill(row.begin(), row.end(), 0);
+    const double limit = static_cast<double>(axis.in) + 2 * reach;
+    const double at =
+        std::clamp(source_position(settings, axis, static_cast<double>(o)), -limit, limit);
+    double total = 0;
+    for (double k = std::ceil(at - reach); k <= at + reach; ++k) {
+      const bool outside = k < 0 || k > static_cast<double>(axis.in - 1);
+      if (outside && settings.exclude_outside) continue;
+      const double weight = kernel(settings, (k - at) * shrink);
+      row[static_cast<size_t>(std::clamp(k, 0.0, static_cast<double>(axis.in - 1)))] += weight;
+      total += weight;
+    }
+    for (int64_t i = 0; i < axis.in; ++i) {
+      if (row[static_cast<size_t>(i)] != 0)
+        matrix.set_f64(o * axis.in + i, row[static_cast<size_t>(i)] / total);
+    }
+  }
+  return matrix;
+}
+
+// Every position n times in turn.
+Instr* repeat(Op& op, Instr* x, int64_t dim, int64_t times) {
+  Ints extents = x->shape().extents(), apart = extents, dims = range(0, x->shape().rank());
+  apart.insert(apart.begin() + dim + 1, times);
+  for (int64_t& d : dims) d += d > dim ? 1 : 0;
+  extents[static_cast<size_t>(dim)] *= times;
+  return reshape(op, op.b.broadcast(x, apart, dims), extents);
+}
+
+Instr* resize_nearest(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+  Literal positions(Shape::array(Type::s64, op.check_extents({axis.out})));
+  const int64_t times = axis.out / axis.in;
+  bool repeats = axis.out % axis.in == 0;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    const int64_t at = nearest_position(
+        settings, source_position(settings, axis, static_cast<double>(o)), axis.in);
+    positions.set_s64(o, at);
+    repeats = repeats && at == o / times;
+  }
+  if (repeats) return times == 1 ? x : repeat(op, x, axis.dim, times);
+  return op.b.take(x, op.b.constant(positions), axis.dim);
+}
+
+Instr* resize_weighted(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+  hlo::DotAttrs attrs;
+  attrs.lhs_contracting_dims = {axis.dim};
+  attrs.rhs_contracting_dims = {1};
+  Instr* matrix = op.b.constant(weights(op, settings, axis, x->shape().type()));
+  const int64_t rank = x->shape().rank();
+  x = op.b.dot(x, matrix, std::move(attrs));
+  Ints permutation = range(0, rank - 1);  // the new dimension is the last one
+  permutation.insert(permutation.begin() + axis.dim, rank - 1);
+  return axis.dim == rank - 1 ? x : op.b.transpose(x, permutation);
+}
+
+// tf_crop_and_resize: what lies outside the input is a constant.
+Instr* extrapolate(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+  Literal inside(Shape::array(Type::pred, {axis.out}));
+  bool all = true;
+  for (int64_t o = 0; o < axis.out; ++o) {
+    const double at = source_position(settings, axis, static_cast<double>(o));
+    const bool ok = at >= 0 && at <= static_cast<double>(axis.in - 1);
+    inside.set_s64(o, ok ? 1 : 0);
+    all = all && ok;
+  }
+  if (all) return x;
+  Instr* mask = broadcast_along(op, op.b.constant(inside), x->shape().extents(), axis.dim);
+  return select(op, mask, x, op.b.scalar(x->shape().type(), settings.extrapolation));
+}
+
+Settings read_settings(Op& op) {
+  Settings s;
+  s.mode = op.string_attr("mode", "nearest");
+  if (op.opset() < 11) {
+    s.coordinates = "asymmetric";
+    s.nearest = "floor";
+  } else {
+    s.coordinates = op.string_attr("coordinate_transformation_mode", "half_pixel");
+    s.nearest = op.string_attr("nearest_mode", "round_prefer_floor");
+    s.cubic_a = op.float_attr("cubic_coeff_a", -0.75);
+    s.exclude_outside = op.int_attr("exclude_outside", 0) != 0;
+    s.extrapolation = op.float_attr("extrapolation_value", 0);
+    s.antialias = op.int_attr("antialias", 0) != 0;
+    // Smoothing looks at the input only.
+    if (s.antialias) s.exclude_outside = true;
+  }
+  if (s.mode == "bilinear") s.mode = "linear";
+  if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic")
+    op.fail("mode is {}, wanted nearest, linear or cubic", quoted(s.mode));
+  static constexpr std::string_view kModes[] = {
+      "half_pixel",           "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+      "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+  if (std::find(std::begin(kModes), std::end(kModes), s.coordinates) == std::end(kModes))
+    op.fail("coordinate_transformation_mode is {}, which is not known", quoted(s.coordinates));
+  return s;
+}
+
+std::vector<double> floats_of(Op& op, size_t i, const char* what) {
+  const Literal& literal = op.known_or_fail(i, what);
+  if (literal.shape().rank() != 1 || !tensor::is_float(literal.type()) || literal.elems() > 2 * kMaxRank)
+    op.fail("{} is {}, wanted a list of floats", what, to_string(literal.shape()));
+  std::vector<double> values;
+  for (int64_t k = 0; k < literal.elems(); ++k) values.push_back(literal.get_f64(k));
+  return values;
+}
+
+std::vector<double> read_scales(Op& op) {
+  if (op.node().op_type == "Upsample" && op.opset() < 9) {
+    const std::vector<float> scales = op.floats_attr("scales");
+    return {scales.begin(), scales.end()};
+  }
+  const size_t input = op.opset() < 11 ? 1 : 2;
+  if (!op.has(input) || op.shape(input).elems() == 0) return {};
+  return floats_of(op, input, "scales");
+}
+
+void scale_axes(Op& op, std::vector<Axis>& axes, const std::vector<double>& scales) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const double out = std::floor(static_cast<double>(axes[i].in) * scales[i]);
+    if (!(scales[i] > 0) || !(out <= static_cast<double>(op.limits().value_elems)))
+      op.fail("scale {} of a dimension of {}", scales[i], axes[i].in);
+    axes[i].scale = scales[i];
+    axes[i].out = static_cast<int64_t>(out);
+  }
+}
+
+void size_axes(Op& op, std::vector<Axis>& axes, const Ints& sizes) {
+  const std::string policy = op.string_attr("keep_aspect_ratio_policy", "stretch");
+  if (policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+    op.fail("keep_aspect_ratio_policy is {}", quoted(policy));
+  double common = policy == "not_larger" ? INFINITY : 0;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (sizes[i] < 1 || sizes[i] > op.limits().value_elems) op.fail("size {}", sizes[i]);
+    axes[i].out = sizes[i];
+    axes[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i].in);
+    common = policy == "not_larger" ? std::min(common, axes[i].scale) : std::max(common, axes[i].scale);
+  }
+  if (policy == "stretch") return;
+  for (Axis& axis : axes) {
+    axis.scale = common;
+    axis.out = std::llround(common * static_cast<double>(axis.in));
+  }
+}
+
+std::vector<Axis> read_axes(Op& op, const Settings& settings) {
+  const int64_t rank = op.rank(0);
+  const Ints dims = op.ints_attr("axes", range(0, rank));
+  op.axes(dims, rank);  // no axis twice
+  std::vector<Axis> axes;
+  for (int64_t dim : dims) {
+    const int64_t d = op.axis(dim, rank);
+    if (op.shape(0).dim(d) == 0) op.fail("input is {}", to_string(op.shape(0)));
+    axes.push_back({d, op.shape(0).dim(d), op.shape(0).dim(d)});
+  }
+  const std::vector<double> scales = read_scales(op);
+  const Ints sizes = op.opset() >= 11 && op.has(3) ? op.known_ints(3, "sizes") : Ints();
+  if (scales.empty() == sizes.empty() || std::max(scales.size(), sizes.size()) != axes.size())
+    op.fail("{} scales and {} sizes for {} dimensions; wanted one of the two", scales.size(),
+            sizes.size(), axes.size());
+  if (sizes.empty()) {
+    scale_axes(op, axes, scales);
+  } else {
+    size_axes(op, axes, sizes);
+  }
+  if (settings.coordinates == "tf_crop_and_resize") {
+    const std::vector<double> roi = floats_of(op, 1, "roi");
+    if (roi.size() != 2 * axes.size()) op.fail("roi has {} entries", roi.size());
+    for (size_t i = 0; i < axes.size(); ++i) {
+      axes[i].roi_start = roi[i];
+      axes[i].roi_end = roi[i + axes.size()];
+      if (!(std::abs(roi[i]) < 1e6 && std::abs(axes[i].roi_end) < 1e6)) op.fail("roi {}", roi[i]);
+    }
+  }
+  return axes;
+}
+
+Outputs resize(Op& op) {
+  const Settings settings = read_settings(op);
+  op.ignore({"keep_aspect_ratio_policy"});
+  std::vector<Axis> axes = read_axes(op, settings);
+  // What shrinks first leaves less to do.
+  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return a.out * b.in < b.out * a.in;
+  });
+  const Type type = op.type(0);
+  const bool nearest = settings.mode == "nearest";
+  Instr* x = op.in(0);
+  if (!nearest) x = op.b.convert(x, tensor::is_float(type) ? compute_type(type) : Type::f32);
+  Ints extents = op.shape(0).extents();
+  for (const Axis& axis : axes) {
+    extents[static_cast<size_t>(axis.dim)] = axis.out;
+    op.check_extents(extents);
+    if (axis.out == axis.in && axis.scale == 1 && settings.coordinates != "tf_crop_and_resize") continue;
+    x = nearest ? resize_nearest(op, x, settings, axis) : resize_weighted(op, x, settings, axis);
+    if (settings.coordinates == "tf_crop_and_resize") x = extrapolate(op, x, settings, axis);
+    op.check_builder();
+  }
+  return {op.b.convert(x, type)};
+}
+
+constexpr OpEntry kOps[] = {
+    {"Resize", 1, 4, resize},
+    {"Upsample", 1, 2, resize},
+};
+
+}  // namespace
+
+std::span<const OpEntry> resize_ops() { return kOps; }
+
+}  // namespace heddle::import

@@ -1,0 +1,132 @@
+// A model's kind by its first bytes.
+#include <array>
+#include <filesystem>
+
+#include "hlo/module.h"
+#include "import/mapped_file.h"
+#include "import/onnx.h"
+
+namespace heddle::import {
+namespace {
+
+constexpr std::string_view kBytecodeMagic = "ML\xefR";
+constexpr std::string_view kProgramMagic = "HEDDLE";
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '-';
+}
+
+// Without white space and comments of either text format at its front.
+std::string_view skip_comments(std::string_view text) {
+  while (!text.empty()) {
+    if (is_space(text[0])) {
+      text.remove_prefix(1);
+    } else if (text.starts_with("//")) {
+      text.remove_prefix(std::min(text.size(), text.find('\n')));
+    } else if (text.starts_with("/*")) {
+      const size_t end = text.find("*/");
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+    } else {
+      break;
+    }
+  }
+  return text;
+}
+
+std::string_view first_word(std::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && is_word(text[length])) ++length;
+  return text.substr(0, length);
+}
+
+Format sniff_text(std::string_view text) {
+  text = skip_comments(text);
+  if (text.empty()) return Format::unknown;
+  // Attribute and location aliases, and the generic form of an operation.
+  if (text[0] == '#' || text[0] == '!' || text[0] == '"') return Format::stablehlo_text;
+  const bool percent = text[0] == '%';
+  if (percent) text.remove_prefix(1);
+  const std::string_view word = first_word(text);
+  if (word == "module" || word == "builtin.module" || word == "func.func")
+    return Format::stablehlo_text;
+  if (word == "HloModule" || word == "ENTRY") return Format::hlo_text;
+  // A computation without a header, `name {` or `name (parameters) -> ... {`; one instruction,
+  // `name = shape ...`.
+  const std::string_view rest = skip_comments(text.substr(word.size()));
+  if (!word.empty() && !rest.empty() && (rest[0] == '{' || rest[0] == '(' || rest[0] == '='))
+    return Format::hlo_text;
+  return Format::unknown;
+}
+
+// ModelProto begins with ir_version (field 1, a number) in what every exporter writes; else with
+// one of its other fields. HloProto and HloModuleProto begin with field 1 as a message or string.
+Format sniff_proto(std::string_view bytes) {
+  const auto tag = static_cast<unsigned char>(bytes[0]);
+  constexpr unsigned char kVarint = 0, kBytes = 2;
+  const unsigned field = tag >> 3, wire = tag & 7;
+  if (field == 1 && wire == kVarint) return Format::onnx;
+  if (field == 1 && wire == kBytes) return Format::hlo_proto;
+  if ((field >= 2 && field <= 8 && field != 5 && wire == kBytes) || (field == 5 && wire == kVarint))
+    return Format::onnx;
+  return Format::unknown;
+}
+
+}  // namespace
+
+Format sniff(std::string_view first_bytes) {
+  if (first_bytes.empty()) return Format::unknown;
+  if (first_bytes.starts_with(kBytecodeMagic)) return Format::stablehlo_bytecode;
+  if (first_bytes.starts_with(kProgramMagic)) return Format::program;
+  if (first_bytes.starts_with("\xef\xbb\xbf")) first_bytes.remove_prefix(3);  // UTF-8 mark
+  // Text has no control characters but white space; a message's first bytes soon have some.
+  bool text = true;
+  for (char c : first_bytes.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 && !is_space(c)) text = false;
+  }
+  const Format format = text ? sniff_text(first_bytes) : Format::unknown;
+  return format != Format::unknown ? format : sniff_proto(first_bytes);
+}
+
+std::string_view format_name(Format format) {
+  switch (format) {
+    case Format::onnx:
+      return "ONNX";
+    case Format::hlo_text:
+      return "HLO text";
+    case Format::stablehlo_text:
+      return "StableHLO text";
+    case Format::stablehlo_bytecode:
+      return "StableHLO bytecode";
+    case Format::hlo_proto:
+      return "HLO proto";
+    case Format::program:
+      return "compiled program";
+    case Format::unknown:
+      break;
+  }
+  return "unknown";
+}
+
+Result<Imported> import_model(const std::string& path, const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  constexpr size_t kFirst = 4096;
+  const Format format = sniff(file->bytes().substr(0, kFirst));
+  if (format == Format::onnx) return import_onnx(path, options);
+  if (format == Format::hlo_text) {
+    if (!options.dims.empty() || !options.shapes.empty())
+      return user_error("{}: --dim and --shape are for ONNX models; HLO text has fixed shapes", path);
+    Result<Imported> result = import_hlo_text(file->bytes(), options);
+    if (!result) return error_in(path, result.error());
+    return result;
+  }
+  if (format == Format::unknown)
+    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", path);
+  return user_error("{}: {} cannot be imported yet; ONNX and HLO text can", path,
+                    format_name(format));
+}
+
+}  // namespace heddle::import
