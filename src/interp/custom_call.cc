@@ -1,0 +1,200 @@
+// Custom calls that have a meaning of their own, and what is refused by name.
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "interp/evaluator.h"
+
+namespace heddle::interp {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+namespace {
+
+// Annotations of where and how a value lies: on one device they give their operand back.
+constexpr std::array<std::string_view, 11> kIdentities = {"Sharding",
+                                                          "SPMDFullToShardShape",
+                                                          "SPMDShardToFullShape",
+                                                          "annotate_device_placement",
+                                                          "MoveToDevice",
+                                                          "MoveToHost",
+                                                          "LayoutConstraint",
+                                                          "AssumeGatherIndicesInBound",
+                                                          "CustomSPMDPartitioning",
+                                                          "InspectSharding",
+                                                          "Pin"};
+
+const std::string& target_of(const Instr& instr) {
+  return instr.attrs_as<hlo::CustomCallAttrs>().custom_call_target;
+}
+
+bool is_identity_target(std::string_view target) {
+  return target.starts_with("xla.sdy.") ||
+         std::find(kIdentities.begin(), kIdentities.end(), target) != kIdentities.end();
+}
+
+bool gives_operands_back(const Instr& instr) {
+  const auto& operands = instr.operands();
+  if (operands.size() == 1 && instr.shape().same_extents(operands[0]->shape()) &&
+      instr.shape().type() == operands[0]->shape().type())
+    return true;
+  if (!instr.shape().is_tuple() || instr.shape().elements().size() != operands.size()) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!instr.shape().elements()[i].compatible(operands[i]->shape())) return false;
+  }
+  return true;
+}
+
+// A wrapper of a computation that takes its operands and gives its result.
+bool wraps_computation(const Instr& instr) {
+  if (instr.called().size() != 1) return false;
+  const hlo::Computation& called = *instr.called()[0];
+  if (called.parameters().size() != instr.operands().size()) return false;
+  for (size_t i = 0; i < instr.operands().size(); ++i) {
+    if (!called.parameters()[i]->shape().compatible(instr.operand(i)->shape())) return false;
+  }
+  return called.root()->shape().compatible(instr.shape());
+}
+
+bool is_top_k(const Instr& instr) {
+  const std::string& target = target_of(instr);
+  if (target != "TopK" && target != "mhlo.topk") return false;
+  if (instr.operands().size() != 1 || !instr.shape().is_tuple()) return false;
+  const auto& results = instr.shape().elements();
+  const Shape& x = instr.operand(0)->shape();
+  return results.size() == 2 && x.rank() >= 1 && results[0].rank() == x.rank() &&
+         results[1].type() == Type::s32 && results[0].dim(-1) <= x.dim(-1) &&
+         !tensor::is_complex(x.type());
+}
+
+}  // namespace
+
+std::string describe(const Instr& instr) {
+  if (instr.is(Opcode::custom_call))
+    return fmt::format("custom-call {} ({})", target_of(instr), instr.name());
+  return fmt::format("{} ({})", hlo::opcode_text(instr.opcode()), instr.name());
+}
+
+Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& operands) {
+  if (is_top_k(instr)) return top_k(e, operands[0], instr.shape().elements()[0].dim(-1), true);
+  if (wraps_computation(instr)) return e.run(*instr.called()[0], std::move(operands));
+  if (operands.size() != 1 || (instr.shape().is_tuple() && !operands[0].shape().is_tuple()))
+    return Literal::tuple(std::move(operands));
+  return std::move(operands[0]);
+}
+
+namespace {
+
+std::optional<std::string> refuse_custom_call(const Instr& instr) {
+  if (is_top_k(instr)) return std::nullopt;
+  const std::string& target = target_of(instr);
+  if (!is_identity_target(target) && !target.starts_with("xla_builder."))
+    return "the target is not known here";
+  if (wraps_computation(instr)) return std::nullopt;
+  if (is_identity_target(target) && gives_operands_back(instr)) return std::nullopt;
+  return "its result has another shape than its operand";
+}
+
+// The size of the largest replica group: "{{0,1},{2,3}}" or "[groups,size]<=…". 0: not to be read.
+int64_t group_size(std::string_view text) {
+  if (text.starts_with("[")) {
+    const size_t comma = text.find(',');
+    int64_t size = 0;
+    if (comma == std::string_view::npos) return 0;
+    std::from_chars(text.data() + comma + 1, text.data() + text.size(), size);
+    return size;
+  }
+  int64_t largest = 0, members = 0;
+  bool in_number = false;
+  for (char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && !in_number) ++members;
+    if (!digit && c != '{' && c != '}' && c != ',' && c != ' ') return 0;
+    in_number = digit;
+    if (c == '}') {
+      largest = std::max(largest, members);
+      members = 0;
+    }
+  }
+  return largest;
+}
+
+std::optional<std::string> refuse_collective(const Instr& instr) {
+  switch (instr.opcode()) {
+    case Opcode::partition_id:
+    case Opcode::replica_id:
+    case Opcode::all_gather_done:
+    case Opcode::all_reduce_done:
+    case Opcode::collective_permute_done:
+      return std::nullopt;
+    case Opcode::ragged_all_to_all:
+      return "this operator is not evaluated";
+    default:
+      break;
+  }
+  const auto& attrs = instr.attrs_as<hlo::CollectiveAttrs>();
+  for (auto [source, target] : attrs.source_target_pairs) {
+    if (source != 0 || target != 0)
+      return fmt::format("it sends from {} to {}; there is one participant", source, target);
+  }
+  std::string_view groups = attrs.replica_groups;
+  bool all = groups.empty() || groups == "{}" || groups == "{{}}";
+  bool permute = instr.is(Opcode::collective_permute) || instr.is(Opcode::collective_permute_start);
+  const hlo::Module& module = *instr.parent()->module();
+  const int64_t size = permute ? 1
+                       : all   ? module.replica_count * module.num_partitions
+                               : group_size(groups);
+  if (size != 1)
+    return fmt::format("its group has {} participants; one is evaluated",
+                       size == 0 ? "unknown" : std::to_string(size));
+  return std::nullopt;
+}
+
+bool has_unbounded(const Shape& shape) {
+  for (const Shape& element : shape.elements()) {
+    if (has_unbounded(element)) return true;
+  }
+  return std::any_of(shape.dims().begin(), shape.dims().end(),
+                     [](const tensor::Dim& dim) { return dim.size < 0; });
+}
+
+}  // namespace
+
+std::optional<std::string> refusal(const Instr& instr) {
+  if (has_unbounded(instr.shape())) return "a dimension without a bound; give it a size";
+  const Opcode opcode = instr.opcode();
+  switch (opcode) {
+    case Opcode::send:
+    case Opcode::send_done:
+    case Opcode::recv:
+    case Opcode::recv_done:
+    case Opcode::infeed:
+    case Opcode::outfeed:
+      return "it talks to something outside of the module";
+    case Opcode::custom_call:
+      return refuse_custom_call(instr);
+    case Opcode::bitcast_convert:
+      if (tensor::is_complex(instr.shape().type()) ||
+          tensor::is_complex(instr.operand(0)->shape().type()))
+        return "complex numbers have no single word of bits";
+      return std::nullopt;
+    case Opcode::sort:
+    case Opcode::map:
+      return std::nullopt;
+    case Opcode::topk:
+      if (tensor::is_complex(instr.operand(0)->shape().type())) return "complex has no order";
+      return std::nullopt;
+    default:
+      break;
+  }
+  if (hlo::has_trait(opcode, hlo::collective)) return refuse_collective(instr);
+  Step step;
+  if (hlo::has_trait(opcode, hlo::elementwise) && !make_step(instr, false, step)) {
+    return fmt::format("it is not defined on {}",
+                       tensor::type_name(instr.operand(0)->shape().type()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace heddle::interp
