@@ -16,12 +16,21 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
 }
 
 constexpr std::string_view kAnnotationKeys[] = {
-    "sharding",   "frontend_attributes", "statistics", "parameter_replication",
-    "origin",     "original_value",      "metadata",   "backend_config",
+    "sharding",       "frontend_attributes", "statistics", "parameter_replication",
+    "origin",         "original_value",      "metadata",   "backend_config",
     "result_accuracy"};
-constexpr std::string_view kCalleeKeys[] = {
-    "to_apply",           "condition", "body",    "true_computation", "false_computation",
-    "branch_computations", "select",   "scatter", "calls",            "called_computations"};
+constexpr std::string_view kSourceTables[] = {"FileNames", "FunctionNames", "FileLocations",
+                                              "StackFrames"};
+constexpr std::string_view kCalleeKeys[] = {"to_apply",
+                                            "condition",
+                                            "body",
+                                            "true_computation",
+                                            "false_computation",
+                                            "branch_computations",
+                                            "select",
+                                            "scatter",
+                                            "calls",
+                                            "called_computations"};
 
 // "3x-1x2": numbers with `x` between them.
 Result<Ints> sizes(Lexer& lexer) {
@@ -101,8 +110,8 @@ Status set_window_field(Lexer& lexer, std::string_view field, Window& window) {
 std::string read_labels(std::string_view part, char first, char second, int64_t& first_place,
                         int64_t& second_place, Ints& spatial) {
   first_place = second_place = -1;
-  const auto digits = std::count_if(part.begin(), part.end(),
-                                    [](char c) { return c >= '0' && c <= '9'; });
+  const auto digits =
+      std::count_if(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
   spatial.assign(digits, -1);
   for (size_t i = 0; i < part.size(); ++i) {
     const char c = part[i];
@@ -123,6 +132,7 @@ std::string read_labels(std::string_view part, char first, char second, int64_t&
 
 bool is_annotation_key(std::string_view key) { return is_one_of(key, kAnnotationKeys); }
 bool is_callee_key(std::string_view key) { return is_one_of(key, kCalleeKeys); }
+bool is_source_table(std::string_view key) { return is_one_of(key, kSourceTables); }
 
 Result<Ints> read_index(Lexer& lexer) {
   HEDDLE_RETURN_IF_ERROR(lexer.expect('{', "before the numbers"));

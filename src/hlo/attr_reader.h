@@ -32,6 +32,8 @@ struct AttrList {
 bool is_annotation_key(std::string_view key);
 // to_apply, body, calls, …: the value is a computation or a list of them.
 bool is_callee_key(std::string_view key);
+// FileNames, FunctionNames, FileLocations, StackFrames: kept in Module::header, not as attributes.
+bool is_source_table(std::string_view key);
 
 // Reads values by key and marks them used. The first error sticks; after it everything reads as
 // absent. Functions return whether the key was there.
@@ -80,8 +82,7 @@ class AttrReader {
 
 // The attribute struct of `opcode`, and its called computations in the order that Instr::called()
 // has. Errors: missing, malformed and unknown keys.
-Result<Attrs> read_attrs(Opcode opcode, AttrReader& reader,
-                         const std::vector<Instr*>& operands);
+Result<Attrs> read_attrs(Opcode opcode, AttrReader& reader, const std::vector<Instr*>& operands);
 Result<std::vector<Computation*>> read_called(Opcode opcode, AttrReader& reader);
 
 // `{1,2}`; `{ {0}: (1, {2}, …), … }` row by row.

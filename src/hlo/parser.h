@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,6 +27,8 @@ inline constexpr int kMaxTextDepth = 1000;
 inline constexpr int kComputationDepth = 10;
 // Values written as {...} have more elements than text: what one file may have of them, in bytes.
 inline constexpr int64_t kMaxTextlessBytes = int64_t{1} << 30;
+// Shapes (elements of tuples counted) that are inferred or copied in one file.
+inline constexpr int64_t kMaxInferredParts = int64_t{1} << 20;
 // One array; far above any memory, far below an overflow of sums.
 inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 46;
 
@@ -91,7 +94,12 @@ class Parser {
   Result<Instr*> element(Scope& scope, Instr* tuple, int64_t index, size_t at);
   Result<Instr*> missing_operand(Scope& scope, std::string_view name, const Shape* shape,
                                  size_t at);
-  Status attr_list(Scope& scope, Draft& draft);
+  Status attr_list(const Scope& scope, Draft& draft);
+  Status attr_value(const Scope& scope, Draft& draft, AttrEntry& entry);
+  Status predecessors(const Scope& scope, AttrList& list);
+  Status callees(const Draft& draft, AttrEntry& entry);
+  Instr* append(Scope& scope, Draft& draft, Opcode opcode, Attrs attrs,
+                std::vector<Computation*> called);
   Result<Instr*> finish(Scope& scope, Draft& draft);
   Result<Instr*> finish_async(Scope& scope, Draft& draft);
   Status check_arity(const Draft& draft);
@@ -101,6 +109,11 @@ class Parser {
   Result<tensor::Layout> layout();
   Status layout_part(tensor::Layout& layout, std::vector<std::pair<int, std::string>>& rest);
   bool shape_is_next();
+  Status count_inferred(std::span<const Shape* const> shapes, size_t at);
+  Status count_inferred(const Shape& shape, size_t at) {
+    const Shape* one = &shape;
+    return count_inferred(std::span(&one, 1), at);
+  }
 
   // parser_literal.cc
   Result<Literal> literal_value(const Shape& shape);
@@ -119,7 +132,7 @@ class Parser {
   std::unordered_map<std::string_view, Computation*> computations_;
   std::string_view last_name_;  // of the computation parsed last
   int depth_ = 0;
-  int64_t textless_bytes_ = 0;
+  int64_t textless_bytes_ = 0, inferred_parts_ = 0;
   bool elided_ = false;
 };
 

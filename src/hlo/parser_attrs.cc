@@ -349,8 +349,8 @@ Result<Attrs> read_attrs(Opcode opcode, AttrReader& r, const Operands& operands)
     Attrs operator()(const CopyStartAttrs&) { return copy_start(r); }
     Attrs operator()(const TextAttrs&) { return text(r); }
   };
-  Attrs attrs = std::visit(Dispatch{opcode, r, operands},
-                           default_attrs(opcode_info(opcode).attrs_index));
+  Attrs attrs =
+      std::visit(Dispatch{opcode, r, operands}, default_attrs(opcode_info(opcode).attrs_index));
   HEDDLE_RETURN_IF_ERROR(r.status());
   return attrs;
 }

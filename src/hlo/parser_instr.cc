@@ -23,8 +23,7 @@ bool can_be_wrapped(Opcode opcode) {
 }  // namespace
 
 std::string Parser::Draft::what() const {
-  return fmt::format("%{} ({})", name.empty() ? std::string_view("?") : name,
-                     opcode_text(opcode));
+  return fmt::format("%{} ({})", name.empty() ? std::string_view("?") : name, opcode_text(opcode));
 }
 
 // [ROOT] [%]name = [shape] opcode(…), key=value, …
@@ -147,8 +146,8 @@ Result<Instr*> Parser::operand(Scope& scope) {
   auto found = scope.names.find(name);
   Instr* result = found == scope.names.end() || name.empty() ? nullptr : found->second;
   if (!result) {
-    HEDDLE_ASSIGN_OR_RETURN(
-        result, missing_operand(scope, name, declared ? &*declared : nullptr, at));
+    HEDDLE_ASSIGN_OR_RETURN(result,
+                            missing_operand(scope, name, declared ? &*declared : nullptr, at));
   }
   while (lexer_.accept('#')) {
     const size_t index_at = lexer_.offset();
@@ -193,68 +192,85 @@ Result<Instr*> Parser::element(Scope& scope, Instr* tuple, int64_t index, size_t
     return lexer_.error_at(at, "%{} is {}, which has no element {}", tuple->name(),
                            tensor::to_string(shape, false), index);
   auto [found, is_new] = scope.elements.try_emplace({tuple, index}, nullptr);
-  if (is_new)
+  if (is_new) {
+    HEDDLE_RETURN_IF_ERROR(count_inferred(shape.elements()[index], at));
     found->second = scope.computation->add(Opcode::get_tuple_element, shape.elements()[index],
                                            {tuple}, TupleIndexAttrs{index}, {},
                                            fmt::format("{}.gte{}", tuple->name(), index));
+  }
   return found->second;
 }
 
-Status Parser::attr_list(Scope& scope, Draft& draft) {
-  AttrList& list = draft.attrs;
+// {a, b}
+Status Parser::predecessors(const Scope& scope, AttrList& list) {
+  HEDDLE_RETURN_IF_ERROR(lexer_.expect('{', "before the predecessors"));
+  while (!lexer_.accept('}')) {
+    const size_t at = lexer_.offset();
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view name, lexer_.name("an instruction"));
+    auto found = scope.names.find(name);
+    if (found == scope.names.end())
+      return lexer_.error_at(at, "%{} is not defined before it is a predecessor", name);
+    list.control_predecessors.push_back(found->second);
+    if (!lexer_.accept(',') && lexer_.peek() != '}')
+      return lexer_.unexpected_here("',' or '}' after a predecessor");
+  }
+  return {};
+}
+
+// A computation, or for some keys a list of them.
+Status Parser::callees(const Draft& draft, AttrEntry& entry) {
+  const std::string_view owner = draft.name.empty() ? std::string_view("inline") : draft.name;
+  if (entry.key != "branch_computations" && entry.key != "called_computations") {
+    HEDDLE_ASSIGN_OR_RETURN(Computation* const called, callee(owner, entry.key));
+    entry.called.push_back(called);
+    return {};
+  }
+  HEDDLE_RETURN_IF_ERROR(lexer_.expect('{', "before the computations"));
+  while (!lexer_.accept('}')) {
+    HEDDLE_ASSIGN_OR_RETURN(Computation* const called, callee(owner, entry.key));
+    entry.called.push_back(called);
+    if (!lexer_.accept(',') && lexer_.peek() != '}')
+      return lexer_.unexpected_here("',' or '}' after a computation");
+  }
+  return {};
+}
+
+// The value of one attribute: parsed, kept as an annotation, or as text for the reader.
+Status Parser::attr_value(const Scope& scope, Draft& draft, AttrEntry& entry) {
+  if (entry.key == "control-predecessors") {
+    entry.used = true;
+    return predecessors(scope, draft.attrs);
+  }
+  if (is_callee_key(entry.key)) return callees(draft, entry);
+  const bool json = entry.key == "backend_config";
+  HEDDLE_ASSIGN_OR_RETURN(entry.raw, lexer_.value(json));
+  if (is_annotation_key(entry.key)) {
+    draft.attrs.annotations.emplace_back(entry.key, fold_raw(entry.raw, json));
+    entry.used = true;
+  } else if (entry.key == "literal") {  // literal=s32[] 1: a shape and a value
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view value, lexer_.value(false));
+    entry.raw = lexer_.slice(lexer_.offset_of(entry.raw), lexer_.offset_of(value) + value.size());
+  }
+  return {};
+}
+
+Status Parser::attr_list(const Scope& scope, Draft& draft) {
+  std::vector<AttrEntry>& entries = draft.attrs.entries;
   while (lexer_.accept(',')) {
     AttrEntry entry;
     entry.offset = lexer_.offset();
     entry.key = lexer_.ident();
     if (entry.key.empty()) return lexer_.unexpected_here("an attribute");
     HEDDLE_RETURN_IF_ERROR(lexer_.expect('=', "after the attribute"));
-    if (list.entries.size() >= kMaxAttrs)
+    if (entries.size() >= kMaxAttrs)
       return lexer_.error_at(entry.offset, "{} has more than {} attributes", draft.what(),
                              kMaxAttrs);
-    auto is_same = [&](const auto& other) { return other.key == entry.key; };
-    if (std::any_of(list.entries.begin(), list.entries.end(), is_same))
+    auto is_same = [&](const AttrEntry& other) { return other.key == entry.key; };
+    if (std::any_of(entries.begin(), entries.end(), is_same))
       return lexer_.error_at(entry.offset, "attribute '{}' of {} is given twice", entry.key,
                              draft.what());
-    if (entry.key == "control-predecessors") {
-      HEDDLE_RETURN_IF_ERROR(lexer_.expect('{', "before the predecessors"));
-      while (!lexer_.accept('}')) {
-        const size_t at = lexer_.offset();
-        HEDDLE_ASSIGN_OR_RETURN(const std::string_view name, lexer_.name("an instruction"));
-        auto found = scope.names.find(name);
-        if (found == scope.names.end())
-          return lexer_.error_at(at, "%{} is not defined before it is a predecessor", name);
-        list.control_predecessors.push_back(found->second);
-        if (!lexer_.accept(',') && lexer_.peek() != '}')
-          return lexer_.unexpected_here("',' or '}' after a predecessor");
-      }
-      entry.used = true;
-    } else if (is_annotation_key(entry.key)) {
-      const bool json = entry.key == "backend_config";
-      HEDDLE_ASSIGN_OR_RETURN(entry.raw, lexer_.value(json));
-      list.annotations.emplace_back(entry.key, fold_raw(entry.raw, json));
-      entry.used = true;
-    } else if (is_callee_key(entry.key)) {
-      const bool is_list =
-          entry.key == "branch_computations" || entry.key == "called_computations";
-      if (is_list) HEDDLE_RETURN_IF_ERROR(lexer_.expect('{', "before the computations"));
-      while (!is_list || !lexer_.accept('}')) {
-        HEDDLE_ASSIGN_OR_RETURN(
-            Computation* const called,
-            callee(draft.name.empty() ? std::string_view("inline") : draft.name, entry.key));
-        entry.called.push_back(called);
-        if (!is_list) break;
-        if (!lexer_.accept(',') && lexer_.peek() != '}')
-          return lexer_.unexpected_here("',' or '}' after a computation");
-      }
-    } else {
-      HEDDLE_ASSIGN_OR_RETURN(entry.raw, lexer_.value(false));
-      if (entry.key == "literal") {  // literal=s32[] 1: a shape and a value
-        HEDDLE_ASSIGN_OR_RETURN(const std::string_view value, lexer_.value(false));
-        entry.raw = lexer_.slice(lexer_.offset_of(entry.raw),
-                                 lexer_.offset_of(value) + value.size());
-      }
-    }
-    list.entries.push_back(std::move(entry));
+    HEDDLE_RETURN_IF_ERROR(attr_value(scope, draft, entry));
+    entries.push_back(std::move(entry));
   }
   return {};
 }
@@ -278,14 +294,22 @@ Result<Instr*> Parser::finish(Scope& scope, Draft& draft) {
       return lexer_.error_at(draft.offset, "{} needs its shape written", draft.what());
     std::vector<const Shape*> shapes;
     for (const Instr* operand : draft.operands) shapes.push_back(&operand->shape());
+    if (draft.opcode == Opcode::tuple)  // before the memory is taken
+      HEDDLE_RETURN_IF_ERROR(count_inferred(shapes, draft.offset));
     Result<Shape> inferred = infer_shape(draft.opcode, shapes, attrs, called);
     if (!inferred)
       return lexer_.error_at(draft.offset, "{}: {}", draft.what(), inferred.error().message);
+    if (draft.opcode != Opcode::tuple)
+      HEDDLE_RETURN_IF_ERROR(count_inferred(*inferred, draft.offset));
     draft.shape = std::move(*inferred);
   }
-  Instr* instr =
-      scope.computation->add(draft.opcode, std::move(*draft.shape), std::move(draft.operands),
-                             std::move(attrs), std::move(called), draft.name);
+  return append(scope, draft, draft.opcode, std::move(attrs), std::move(called));
+}
+
+Instr* Parser::append(Scope& scope, Draft& draft, Opcode opcode, Attrs attrs,
+                      std::vector<Computation*> called) {
+  Instr* instr = scope.computation->add(opcode, std::move(*draft.shape), std::move(draft.operands),
+                                        std::move(attrs), std::move(called), draft.name);
   for (Instr* before : draft.attrs.control_predecessors)
     scope.computation->add_control_edge(before, instr);
   instr->annotations() = std::move(draft.attrs.annotations);
@@ -311,12 +335,14 @@ Result<Instr*> Parser::finish_async(Scope& scope, Draft& draft) {
         fmt::format("{}.wrapped", draft.name.empty() ? opcode_text(draft.opcode) : draft.name));
     wrapper->execution_thread = async.async_execution_thread;
     std::vector<Instr*> parameters;
-    for (size_t i = 0; i < draft.operands.size(); ++i)
+    for (size_t i = 0; i < draft.operands.size(); ++i) {
+      HEDDLE_RETURN_IF_ERROR(count_inferred(draft.operands[i]->shape(), draft.offset));
       parameters.push_back(wrapper->add(Opcode::parameter, draft.operands[i]->shape(), {},
                                         ParameterAttrs{static_cast<int64_t>(i)}, {},
                                         fmt::format("param_{}", i)));
-    wrapper->set_root(wrapper->add(draft.opcode, draft.shape->elements()[1],
-                                   std::move(parameters), std::move(attrs), std::move(inner)));
+    }
+    wrapper->set_root(wrapper->add(draft.opcode, draft.shape->elements()[1], std::move(parameters),
+                                   std::move(attrs), std::move(inner)));
     called.push_back(wrapper);
   } else {
     const std::vector<Computation*>& started = draft.operands[0]->called();
@@ -330,12 +356,7 @@ Result<Instr*> Parser::finish_async(Scope& scope, Draft& draft) {
   const Opcode opcode = draft.sugar == Draft::Sugar::start    ? Opcode::async_start
                         : draft.sugar == Draft::Sugar::update ? Opcode::async_update
                                                               : Opcode::async_done;
-  Instr* instr = scope.computation->add(opcode, std::move(*draft.shape), std::move(draft.operands),
-                                        std::move(async), std::move(called), draft.name);
-  for (Instr* before : draft.attrs.control_predecessors)
-    scope.computation->add_control_edge(before, instr);
-  instr->annotations() = std::move(draft.attrs.annotations);
-  return instr;
+  return append(scope, draft, opcode, std::move(async), std::move(called));
 }
 
 }  // namespace heddle::hlo

@@ -187,8 +187,8 @@ Status Parser::braced_elements(Literal& out) {
       const auto d = static_cast<int64_t>(counts.size()) - 1;
       if (counts.back() != shape.dim(d))
         return lexer_.error_at(lexer_.offset(),
-                               "the literal has {} items in dimension {}, wanted {}",
-                               counts.back(), d, shape.dim(d));
+                               "the literal has {} items in dimension {}, wanted {}", counts.back(),
+                               d, shape.dim(d));
       lexer_.accept('}');
       counts.pop_back();
     } else if (counts.size() == rank) {
@@ -302,8 +302,7 @@ Result<uint64_t> Parser::nan_bits(Type type, bool negative) {
     const auto end = std::from_chars(token.data() + 2, last, payload, 16);
     const uint64_t mask = (uint64_t{1} << format.mantissa_bits) - 1;
     if (end.ec != std::errc() || end.ptr != last || payload == 0 || payload > mask)
-      return lexer_.error_at(at, "{} is no payload of a NaN of {}", token,
-                             tensor::type_name(type));
+      return lexer_.error_at(at, "{} is no payload of a NaN of {}", token, tensor::type_name(type));
     lexer_.advance(token.size());
     HEDDLE_RETURN_IF_ERROR(lexer_.expect(')', "after the payload"));
     // Formats without an infinity have one NaN only.
@@ -312,8 +311,7 @@ Result<uint64_t> Parser::nan_bits(Type type, bool negative) {
       bits = exponent << format.mantissa_bits | payload;
     }
   }
-  if (!format.has_nan)
-    return lexer_.error_at(at, "{} has no NaN", tensor::type_name(type));
+  if (!format.has_nan) return lexer_.error_at(at, "{} has no NaN", tensor::type_name(type));
   const uint64_t sign = uint64_t{1} << (format.exponent_bits + format.mantissa_bits);
   if (format.has_sign && format.has_negative_zero) bits = negative ? bits | sign : bits & ~sign;
   return bits;

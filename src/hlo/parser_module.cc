@@ -5,15 +5,6 @@
 namespace heddle::hlo {
 namespace {
 
-constexpr std::string_view kSourceTables[] = {"FileNames", "FunctionNames", "FileLocations",
-                                              "StackFrames"};
-
-bool is_source_table(std::string_view word) {
-  for (std::string_view table : kSourceTables)
-    if (word == table) return true;
-  return false;
-}
-
 // Header attributes that are kept as text.
 bool is_kept_header_key(std::string_view key) {
   static constexpr std::string_view kKeys[] = {"buffer_donor",
@@ -257,8 +248,7 @@ Status Parser::check_parameters(const Computation& computation, size_t at) {
     const int64_t number = parameters[i]->parameter_number();
     if (number == static_cast<int64_t>(i)) continue;
     if (number < static_cast<int64_t>(i))
-      return lexer_.error_at(at, "parameter {} of {} is defined twice", number,
-                             computation.name());
+      return lexer_.error_at(at, "parameter {} of {} is defined twice", number, computation.name());
     return lexer_.error_at(at, "{} has a parameter {} but no parameter {}", computation.name(),
                            number, i);
   }
@@ -286,8 +276,7 @@ Result<Computation*> Parser::body(Computation* computation) {
 
 // The computation that an attribute names or holds.
 Result<Computation*> Parser::callee(std::string_view owner, std::string_view key) {
-  if (lexer_.peek() == '{')
-    return body(module_->add_computation(fmt::format("{}.{}", owner, key)));
+  if (lexer_.peek() == '{') return body(module_->add_computation(fmt::format("{}.{}", owner, key)));
   const size_t at = lexer_.offset();
   HEDDLE_ASSIGN_OR_RETURN(const std::string_view name, lexer_.name("a computation"));
   auto found = computations_.find(name);

@@ -45,6 +45,20 @@ bool padding_fits(const Layout& layout, const Shape& shape) {
   return product && *product <= int64_t{1} << 56;
 }
 
+// Counts the shapes in a shape against a limit and checks what the parser checks of written ones.
+struct Extent {
+  int64_t parts = 0;
+  bool is_too_deep = false, is_too_large = false;
+
+  void add(const Shape& shape, int depth) {
+    ++parts;
+    is_too_deep = is_too_deep || depth > kMaxTextDepth;
+    if (is_too_deep) return;
+    if (shape.is_array() && !array_bytes(shape.type(), shape.dims())) is_too_large = true;
+    for (const Shape& element : shape.elements()) add(element, depth + 1);
+  }
+};
+
 // Parts of a layout that are kept as text, and their places in it.
 int kept_part(std::string_view name) {
   static constexpr std::string_view kParts[] = {"D", "L", "#", "*", "SC", "P", "M"};
@@ -53,6 +67,21 @@ int kept_part(std::string_view name) {
 }
 
 }  // namespace
+
+// A tuple of a tuple of … doubles with every line: the parts that come from no text are counted.
+Status Parser::count_inferred(std::span<const Shape* const> shapes, size_t at) {
+  Extent extent;
+  for (const Shape* shape : shapes) extent.add(*shape, 2);
+  inferred_parts_ += extent.parts;
+  if (extent.is_too_deep)
+    return lexer_.error_at(at, "the shape is nested too deeply (more than {} levels)",
+                           kMaxTextDepth);
+  if (extent.is_too_large) return lexer_.error_at(at, "the shape has more than 2^46 bytes");
+  if (inferred_parts_ > kMaxInferredParts)
+    return lexer_.error_at(at, "shapes that are not written have more than {} parts in all",
+                           kMaxInferredParts);
+  return {};
+}
 
 // Whether the next token starts a shape and not an operand's name or an opcode.
 bool Parser::shape_is_next() {
@@ -115,8 +144,7 @@ Result<Shape> Parser::array_shape(Type type) {
     if (!lexer_.accept(',') && lexer_.peek() != ']')
       return lexer_.unexpected_here("',' or ']' after a dimension");
   }
-  if (!array_bytes(type, dims))
-    return lexer_.error_at(at, "the shape has more than 2^46 bytes");
+  if (!array_bytes(type, dims)) return lexer_.error_at(at, "the shape has more than 2^46 bytes");
   Shape result(type, std::move(dims));
   // `{` opens a layout only before a number or `:`; else it is a body or a literal.
   Lexer ahead = lexer_;

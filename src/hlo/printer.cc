@@ -1,6 +1,7 @@
 // Modules, computations and instructions as text, in XLA's short style with `%`.
 #include <fmt/ranges.h>
 
+#include "hlo/attr_reader.h"
 #include "hlo/lexer.h"
 #include "hlo/names.h"
 #include "hlo/text.h"
@@ -8,9 +9,9 @@
 namespace heddle::hlo {
 namespace {
 
-bool is_source_table(std::string_view key) {
-  return key == "FileNames" || key == "FunctionNames" || key == "FileLocations" ||
-         key == "StackFrames";
+// Kept as text, but what they say is no mere annotation.
+bool has_meaning(std::string_view key) {
+  return key == "buffer_donor" || key == "alias_passthrough_params";
 }
 
 class Printer {
@@ -186,15 +187,13 @@ class Printer {
       std::vector<std::string> parameters;
       for (const Shape& shape : module.entry_layout->first)
         parameters.push_back(tensor::to_string(shape));
-      attr("entry_computation_layout",
-           fmt::format("{{({})->{}}}", fmt::join(parameters, ", "),
-                       tensor::to_string(module.entry_layout->second)));
+      attr("entry_computation_layout", fmt::format("{{({})->{}}}", fmt::join(parameters, ", "),
+                                                   tensor::to_string(module.entry_layout->second)));
     }
     if (module.replica_count != 1) attr("replica_count", fmt::to_string(module.replica_count));
     if (module.num_partitions != 1) attr("num_partitions", fmt::to_string(module.num_partitions));
-    if (!options_.annotations) return;
     for (const auto& [key, value] : module.header)
-      if (!is_source_table(key)) attr(key, value);
+      if (!is_source_table(key) && (options_.annotations || has_meaning(key))) attr(key, value);
   }
 
   void source_tables(const Module& module) {

@@ -14,11 +14,17 @@ namespace heddle::hlo {
 namespace {
 
 // Bytes and words that mean something to the parser.
-constexpr std::string_view kPieces[] = {
-    "{",  "}",  "(",    ")",  "[",     "]",     ",",     "=",     "#0",       "%",   "\"", "'",
-    "/*", "*/", "//",   "->", "<=",    "-",     "0",     "9999999999999999999", "-1", "?",  "\n",
-    "x",  "f32[", "s4", "nan", "inf",  "{...}", "ROOT ", "ENTRY ", "HloModule", "constant(", "T(",
-    "to_apply={", "get-tuple-element", "\0", "\xff", "<=4", "dimensions={", "index=7", "window={"};
+constexpr std::string_view kPieces[] = {"{",         "}",       "(",          ")",
+                                        "[",         "]",       ",",          "=",
+                                        "#0",        "%",       "\"",         "'",
+                                        "/*",        "*/",      "//",         "->",
+                                        "<=",        "-",       "0",          "9999999999999999999",
+                                        "-1",        "?",       "\n",         "x",
+                                        "f32[",      "s4",      "nan",        "inf",
+                                        "{...}",     "ROOT ",   "ENTRY ",     "HloModule",
+                                        "constant(", "T(",      "to_apply={", "get-tuple-element",
+                                        "\0",        "\xff",    "<=4",        "dimensions={",
+                                        "index=7",   "window={"};
 
 class Damage {
  public:
@@ -38,11 +44,21 @@ class Damage {
     const size_t at = below(out.size());
     const size_t length = 1 + below(std::min<size_t>(40, out.size() - at));
     switch (below(6)) {
-      case 0: out[at] = static_cast<char>(below(256)); break;
-      case 1: out.resize(at); break;
-      case 2: out.erase(at, length); break;
-      case 3: out.insert(at, kPieces[below(std::size(kPieces))]); break;
-      case 4: out.insert(below(out.size()), out.substr(at, length)); break;
+      case 0:
+        out[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        out.resize(at);
+        break;
+      case 2:
+        out.erase(at, length);
+        break;
+      case 3:
+        out.insert(at, kPieces[below(std::size(kPieces))]);
+        break;
+      case 4:
+        out.insert(below(out.size()), out.substr(at, length));
+        break;
       default: {  // one number for another
         const size_t digit = out.find_first_of("0123456789", at);
         if (digit != std::string::npos) out[digit] = static_cast<char>('0' + below(10));
@@ -56,8 +72,8 @@ class Damage {
 
 std::vector<std::string> seeds() {
   std::vector<std::string> parts;
-  for (const char* name : {"ops_elementwise.hlo", "ops_data.hlo", "ops_control.hlo", "syntax.hlo",
-                           "literals.hlo"}) {
+  for (const char* name :
+       {"ops_elementwise.hlo", "ops_data.hlo", "ops_control.hlo", "syntax.hlo", "literals.hlo"}) {
     const std::string file = testdata(name);
     for (size_t at = 0; at < file.size();) {
       const size_t end = std::min(file.find("// -----", at + 1), file.size());

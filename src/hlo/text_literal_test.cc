@@ -138,24 +138,23 @@ TEST(LiteralText, Errors) {
   struct Case {
     const char *text, *shape, *message;
   };
-  for (const Case& c : {Case{"{1, 2}", "f32[2,2]", "wanted '{' of dimension 1"},
-                        Case{"{ {1, 2} }", "f32[2,2]", "has 1 items in dimension 0, wanted 2"},
-                        Case{"{ {{1}} }", "f32[1,1]", "wanted a number"},
-                        Case{"1 2", "f32[]", "wanted the end of the literal"},
-                        Case{"", "f32[]", "wanted a number"},
-                        Case{"1abc", "f32[]", "wanted a number"},
-                        Case{"infinity", "f32[]", "wanted a number"},
-                        Case{"-1", "u32[]", "-1 is out of the range of u32"},
-                        Case{"2", "pred[]", "2 is out of the range of pred"},
-                        Case{"65520", "f16[]", "out of the range of f16"},
-                        Case{"1e400", "f64[]", "out of the range of f64"},
-                        Case{"9", "f4e2m1fn[]", "out of the range of f4e2m1fn"},
-                        Case{"inf", "f6e3m2fn[]", "f6e3m2fn has no infinity"},
-                        Case{"nan", "f4e2m1fn[]", "f4e2m1fn has no NaN"},
-                        Case{"-1", "f8e8m0fnu[]", "out of the range of f8e8m0fnu"},
-                        Case{"(1, 2", "c64[]", "wanted ')' after the complex number"},
-                        Case{"(1)", "(f32[], f32[])", "wanted a number"},
-                        Case{"{1}", "f32[0]", "wanted the braces of an array without elements"}}) {
+  for (const Case& c :
+       {Case{"{1, 2}", "f32[2,2]", "wanted '{' of dimension 1"},
+        Case{"{ {1, 2} }", "f32[2,2]", "has 1 items in dimension 0, wanted 2"},
+        Case{"{ {{1}} }", "f32[1,1]", "wanted a number"},
+        Case{"1 2", "f32[]", "wanted the end of the literal"}, Case{"", "f32[]", "wanted a number"},
+        Case{"1abc", "f32[]", "wanted a number"}, Case{"infinity", "f32[]", "wanted a number"},
+        Case{"-1", "u32[]", "-1 is out of the range of u32"},
+        Case{"2", "pred[]", "2 is out of the range of pred"},
+        Case{"65520", "f16[]", "out of the range of f16"},
+        Case{"1e400", "f64[]", "out of the range of f64"},
+        Case{"9", "f4e2m1fn[]", "out of the range of f4e2m1fn"},
+        Case{"inf", "f6e3m2fn[]", "f6e3m2fn has no infinity"},
+        Case{"nan", "f4e2m1fn[]", "f4e2m1fn has no NaN"},
+        Case{"-1", "f8e8m0fnu[]", "out of the range of f8e8m0fnu"},
+        Case{"(1, 2", "c64[]", "wanted ')' after the complex number"},
+        Case{"(1)", "(f32[], f32[])", "wanted a number"},
+        Case{"{1}", "f32[0]", "wanted the braces of an array without elements"}}) {
     Result<Literal> literal = parse_literal(c.text, *parse_shape(c.shape));
     ASSERT_FALSE(literal) << c.text;
     EXPECT_THAT(literal.error().message, HasSubstr(c.message)) << c.text;

@@ -91,9 +91,10 @@ TEST(Text, SplitsFiles) {
   EXPECT_EQ((*modules)[2]->name(), "main");  // of its entry
   EXPECT_EQ((*modules)[4]->name(), "dot");   // of its instruction
 
-  auto two = parse_modules("HloModule a\nENTRY e {\n  x = f32[] parameter(0)\n}\n"
-                           "HloModule b\nENTRY e {\n  x = f32[] parameter(0)\n}\n"
-                           "// -----\n// nothing here\n");
+  auto two = parse_modules(
+      "HloModule a\nENTRY e {\n  x = f32[] parameter(0)\n}\n"
+      "HloModule b\nENTRY e {\n  x = f32[] parameter(0)\n}\n"
+      "// -----\n// nothing here\n");
   ASSERT_TRUE(two) << two.error().message;
   EXPECT_EQ(two->size(), 2u);
   auto none = parse_modules("// only HloModule in a comment\n");
@@ -123,8 +124,9 @@ TEST(Text, Header) {
 }
 
 TEST(Text, TupleElementsInShort) {
-  auto module = parsed(in_entry("t = (f32[2,3], (f32[2,3])) tuple(x, (f32[2,3]) tuple(y))\n"
-                                "a = add(%t#0, t#1#0)\n  ROOT b = subtract(a, t#1#0)"));
+  auto module =
+      parsed(in_entry("t = (f32[2,3], (f32[2,3])) tuple(x, (f32[2,3]) tuple(y))\n"
+                      "a = add(%t#0, t#1#0)\n  ROOT b = subtract(a, t#1#0)"));
   ASSERT_TRUE(module);
   int gtes = 0;
   for (const Instr* instr : module->entry()->instrs()) gtes += instr->is(Opcode::get_tuple_element);
@@ -167,12 +169,15 @@ TEST(Text, AnnotationsAreKeptAsWritten) {
 
 TEST(Text, NamesDoNotMatterWithIds) {
   const PrintOptions ids{.annotations = false, .ids_instead_of_names = true};
-  auto a = parsed("HloModule a\nf { p = f32[] parameter(0) n = negate(p) }\n"
-                  "ENTRY e { x = f32[] parameter(0) ROOT y = call(x), to_apply=f }\n");
-  auto b = parsed("HloModule b\ng { q = f32[] parameter(0) m = negate(q), metadata={op_name=\"\"} }\n"
-                  "ENTRY h { z = f32[] parameter(0) ROOT w = call(z), to_apply=g }\n");
-  auto c = parsed("HloModule c\ng { q = f32[] parameter(0) m = abs(q) }\n"
-                  "ENTRY h { z = f32[] parameter(0) ROOT w = call(z), to_apply=g }\n");
+  auto a = parsed(
+      "HloModule a\nf { p = f32[] parameter(0) n = negate(p) }\n"
+      "ENTRY e { x = f32[] parameter(0) ROOT y = call(x), to_apply=f }\n");
+  auto b = parsed(
+      "HloModule b\ng { q = f32[] parameter(0) m = negate(q), metadata={op_name=\"\"} }\n"
+      "ENTRY h { z = f32[] parameter(0) ROOT w = call(z), to_apply=g }\n");
+  auto c = parsed(
+      "HloModule c\ng { q = f32[] parameter(0) m = abs(q) }\n"
+      "ENTRY h { z = f32[] parameter(0) ROOT w = call(z), to_apply=g }\n");
   ASSERT_TRUE(a && b && c);
   EXPECT_EQ(to_string(*a, ids), to_string(*b, ids));
   EXPECT_NE(to_string(*a, ids), to_string(*c, ids));
@@ -180,9 +185,10 @@ TEST(Text, NamesDoNotMatterWithIds) {
 }
 
 TEST(Text, PrintsParts) {
-  auto module = parsed(in_entry("c = f32[4] constant({1, 2, 3, 4})\n"
-                                "ROOT r = reduce(x, f32[] constant(0)), dimensions={1}, to_apply={"
-                                " a = f32[] parameter(0) b = f32[] parameter(1) s = add(a, b) }"));
+  auto module =
+      parsed(in_entry("c = f32[4] constant({1, 2, 3, 4})\n"
+                      "ROOT r = reduce(x, f32[] constant(0)), dimensions={1}, to_apply={"
+                      " a = f32[] parameter(0) b = f32[] parameter(1) s = add(a, b) }"));
   ASSERT_TRUE(module);
   const Instr& root = *module->entry()->root();
   EXPECT_EQ(to_string(root),
@@ -194,8 +200,9 @@ TEST(Text, PrintsParts) {
 }
 
 TEST(Text, SingleInstructionMakesItsParameters) {
-  auto module = parsed("r = f32[3] reduce(f32[3,4] x, f32[] y), dimensions={1}, to_apply={"
-                       " a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = maximum(a, b) }");
+  auto module = parsed(
+      "r = f32[3] reduce(f32[3,4] x, f32[] y), dimensions={1}, to_apply={"
+      " a = f32[] parameter(0) b = f32[] parameter(1) ROOT m = maximum(a, b) }");
   ASSERT_TRUE(module);
   EXPECT_EQ(module->entry()->parameters().size(), 2u);
   EXPECT_EQ(error_of("r = add(x, f32[] y)"), "1:9: operand %x needs its shape written");
@@ -207,8 +214,7 @@ TEST(Text, DeepNestingIsAnErrorNotACrash) {
   EXPECT_THAT(error_of(in_entry("t = " + shapes)), HasSubstr("nested too deeply"));
   for (int i = 0; i < n; ++i) operands += "negate(";
   EXPECT_THAT(error_of(in_entry("t = " + operands)), HasSubstr("nested too deeply"));
-  for (int i = 0; i < n / 10; ++i)
-    bodies += "r = f32[] call(), to_apply={\n";
+  for (int i = 0; i < n / 10; ++i) bodies += "r = f32[] call(), to_apply={\n";
   EXPECT_THAT(error_of("HloModule m\nENTRY e {\n" + bodies), HasSubstr("nested too deeply"));
   EXPECT_THAT(error_of(in_entry("t = add(x, y), sharding=" + std::string(n, '{'))),
               HasSubstr("is not closed"));
@@ -216,6 +222,18 @@ TEST(Text, DeepNestingIsAnErrorNotACrash) {
   std::string some;
   for (int i = 0; i < 400; ++i) some += "negate(";
   EXPECT_EQ(error_of(in_entry("t = f32[2,3] " + some + "x" + std::string(400, ')'))), "no error");
+}
+
+// Shapes that nobody wrote are bounded too.
+TEST(Text, GrowingTuplesAreAnError) {
+  std::string doubling = "t0 = tuple(x, x)\n", deep = doubling;
+  for (int i = 0; i < 60; ++i) doubling += fmt::format("  t{} = tuple(t{}, t{})\n", i + 1, i, i);
+  EXPECT_THAT(error_of(in_entry(doubling)), HasSubstr("more than 1048576 parts"));
+  for (int i = 0; i < 2000; ++i) deep += fmt::format("  t{} = tuple(t{})\n", i + 1, i);
+  EXPECT_THAT(error_of(in_entry(deep)), HasSubstr("nested too deeply"));
+  EXPECT_THAT(error_of("HloModule m\nENTRY e {\n  a = f32[8388608] parameter(0)\n"
+                       "  b = dot(a, a)\n}\n"),
+              HasSubstr("more than 2^46 bytes"));
 }
 
 struct ErrorCase {
@@ -235,8 +253,7 @@ TEST_P(TextErrors, NamesThePlaceAndTheFault) {
 INSTANTIATE_TEST_SUITE_P(
     All, TextErrors,
     testing::Values(
-        ErrorCase{"a = f32[2,3] add(x, y), foo=3",
-                  "5:27: unknown attribute 'foo' of %a (add)"},
+        ErrorCase{"a = f32[2,3] add(x, y), foo=3", "5:27: unknown attribute 'foo' of %a (add)"},
         ErrorCase{"a = f32[2,3] add(x, y), dimensions={1}", "unknown attribute 'dimensions'"},
         ErrorCase{"a = f32[2,3] add(x, y), sharding={}, sharding={}",
                   "attribute 'sharding' of %a (add) is given twice"},
