@@ -1,0 +1,291 @@
+// Addresses. The index of an access becomes a sum: terms of variables, and a constant. Terms are
+// added to the buffer's pointer from the outermost scope inwards, each partial sum once, and the
+// constant comes last, where the access stands: so accesses that differ by constants only, as the
+// rows of a register tile do, share one pointer register and take the rest as a displacement.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "emit/llvm/kernel_emitter.h"
+
+namespace heddle::emit {
+
+using kernel::Space;
+using llvm::Value;
+
+namespace {
+
+constexpr int kMaxLookThrough = 64;
+
+int64_t wrapped_product(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+int64_t wrapped_sum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+}  // namespace
+
+void KernelEmitter::add_term(Linear& sum, std::vector<int64_t> key, const Val& atom,
+                             int64_t coefficient, const std::vector<int64_t>& dims) {
+  sum.level = std::max(sum.level, atom.level);
+  auto* number = atom.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(atom.v) : nullptr;
+  if (number && dims.empty()) {
+    sum.constant = wrapped_sum(sum.constant, wrapped_product(coefficient, number->getSExtValue()));
+    return;
+  }
+  for (Term& term : sum.terms) {
+    if (term.key == key && term.dims == dims) {
+      term.coefficient = wrapped_sum(term.coefficient, coefficient);
+      return;
+    }
+  }
+  sum.terms.push_back({std::move(key), atom, coefficient, dims});
+}
+
+void KernelEmitter::linearize(ExprId id, int64_t scale, const std::vector<int64_t>& dims,
+                              Linear& sum, int depth) {
+  const Expr& expr = kernel_.expr(id);
+  auto go = [&](ExprId operand, int64_t factor) {
+    linearize(operand, wrapped_product(scale, factor), dims, sum, depth + 1);
+  };
+  if (depth < kMaxLookThrough && expr.type == Type::s64) {
+    switch (expr.op) {
+      case Op::add:
+      case Op::sub:
+        go(expr.operands[0], 1);
+        go(expr.operands[1], expr.op == Op::add ? 1 : -1);
+        return;
+      case Op::neg:
+        go(expr.operands[0], -1);
+        return;
+      case Op::mul:
+        for (size_t i = 0; i < 2; ++i) {
+          const Expr& factor = kernel_.expr(expr.operands[i]);
+          ExprId other = expr.operands[1 - i];
+          if (factor.op == Op::constant) return go(other, factor.imm);
+          if (factor.op == Op::dim) {
+            std::vector<int64_t> more = dims;
+            more.insert(std::upper_bound(more.begin(), more.end(), factor.imm), factor.imm);
+            return linearize(other, scale, more, sum, depth + 1);
+          }
+        }
+        break;
+      case Op::var: {
+        const Binding& binding = bindings_[expr.var.index()];
+        if (binding.kind == Binding::Kind::expression) return go(binding.expression, 1);
+        if (binding.kind != Binding::Kind::loop) break;
+        sum.level = std::max(sum.level, binding.level);
+        add_term(sum, {0, expr.var.value}, binding.base, scale, dims);
+        Val offset = constant(Type::s64, binding.offset);
+        if (binding.offset != 0) add_term(sum, {2, binding.offset}, offset, scale, dims);
+        return;
+      }
+      default:
+        break;
+    }
+  }
+  add_term(sum, {1, id.value}, eval(id), scale, dims);
+}
+
+Value* KernelEmitter::base_pointer(kernel::BufferId id) {
+  Value*& pointer = scopes_[0].pointers[{static_cast<int64_t>(id.index())}];
+  if (pointer) return pointer;
+  const kernel::Buffer& buffer = kernel_.buffer(id);
+  At at(*this, 0);
+  if (buffer.space == Space::scratch) {
+    return pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), function_->getArg(4),
+                                           static_cast<uint64_t>(buffer.offset_bytes));
+  }
+  uint64_t position = 0;  // among the global buffers
+  for (size_t i = 0; i < id.index(); ++i) position += kernel_.buffers[i].space == Space::global;
+  Value* slot = b_.CreateConstGEP1_64(b_.getPtrTy(), function_->getArg(0), position);
+  return pointer = b_.CreateLoad(b_.getPtrTy(), slot);
+}
+
+// coefficient * atom * dims, of a scalar or of lanes.
+Value* KernelEmitter::product(const Term& term, bool narrow) {
+  Value* v = term.atom.v;
+  bool lanes = !term.atom.uniform();
+  if (lanes) v = vector(term.atom, narrow ? b_.getInt32Ty() : b_.getInt64Ty());
+  v = b_.CreateMul(v, int_constant(v->getType(), static_cast<uint64_t>(term.coefficient)));
+  for (int64_t which : term.dims) {
+    Val extent = dimension(which);
+    v = b_.CreateMul(v, lanes ? vector(extent, b_.getInt64Ty()) : extent.v);
+  }
+  return v;
+}
+
+void KernelEmitter::append_key(const Term& term, std::vector<int64_t>& key) {
+  key.insert(key.end(), term.key.begin(), term.key.end());
+  key.push_back(term.coefficient);
+  key.insert(key.end(), term.dims.begin(), term.dims.end());
+  key.push_back(INT64_MIN);  // a separator
+}
+
+Value* KernelEmitter::uniform_pointer(kernel::BufferId id, const std::vector<Term>& terms) {
+  Value* pointer = base_pointer(id);
+  std::vector<int64_t> key = {static_cast<int64_t>(id.index())};
+  for (size_t i = 0; i < terms.size();) {
+    int level = std::max(terms[i].atom.level, branch_level());
+    bool pinned = terms[i].atom.pinned;
+    if (pinned) level = top();
+    size_t end = i;
+    for (; end < terms.size() && terms[end].atom.level == terms[i].atom.level &&
+           terms[end].atom.pinned == pinned;
+         ++end) {
+      append_key(terms[end], key);
+    }
+    Value** known = pinned ? nullptr : &scopes_[static_cast<size_t>(level)].pointers[key];
+    if (!known || !*known) {
+      At at(*this, level);
+      Value* offset = nullptr;
+      for (size_t j = i; j < end; ++j) {
+        Value* part = product(terms[j], false);
+        offset = offset ? b_.CreateAdd(offset, part) : part;
+      }
+      pointer = b_.CreateGEP(b_.getInt8Ty(), pointer, offset);
+      if (known) *known = pointer;
+    } else {
+      pointer = *known;
+    }
+    i = end;
+  }
+  return pointer;
+}
+
+void KernelEmitter::lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes,
+                                 Address& address) {
+  // In elements where all divides: the hardware scales. In 32 bits where all fits.
+  bool in_elements = true;
+  for (const Term& term : varying) in_elements &= term.coefficient % elem_bytes == 0;
+  address.offsets_in_bytes = !in_elements;
+  Bounds sum = Bounds::exactly(0);
+  bool narrow = true;
+  std::vector<Term> terms = varying;
+  for (Term& term : terms) {
+    if (in_elements) term.coefficient /= elem_bytes;
+    Bounds part = term.atom.bounds * Bounds::exactly(term.coefficient);
+    sum = sum + part;
+    narrow &= term.dims.empty() && term.atom.bounds.fits_s32() && part.fits_s32() && sum.fits_s32();
+  }
+  At at(*this, address.level);
+  Value* offsets = nullptr;
+  for (const Term& term : terms) {
+    Value* part = product(term, narrow);
+    offsets = offsets ? b_.CreateAdd(offsets, part) : part;
+  }
+  address.offsets = offsets;
+}
+
+// What the address is surely a multiple of.
+int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Linear& sum) const {
+  int64_t bytes = tensor::type_bytes(buffer.type);
+  int64_t base = buffer.space == Space::scratch ? std::gcd<int64_t>(64, buffer.offset_bytes)
+                                                : std::max(buffer.aligned_bytes, bytes);
+  base = std::gcd(base, sum.constant == INT64_MIN ? 0 : sum.constant);
+  for (const Term& term : sum.terms) {
+    __extension__ __int128 multiple =
+        static_cast<__int128>(term.coefficient) * (term.atom.varying ? 1 : term.atom.multiple);
+    base = std::gcd(base, static_cast<int64_t>(multiple & INT64_MAX));
+  }
+  int64_t power = 1;
+  while (power < 64 && base % (power * 2) == 0) power *= 2;
+  return std::max<int64_t>(power, 1);
+}
+
+KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId* indices) {
+  const kernel::Buffer& buffer = kernel_.buffer(id);
+  int64_t elem_bytes = tensor::type_bytes(buffer.type);
+  Linear sum;
+  int64_t stride = elem_bytes;
+  std::vector<int64_t> dims;  // run-time factors of the stride
+  for (size_t i = buffer.extents.size(); i-- > 0;) {
+    linearize(indices[i], stride, dims, sum);
+    if (buffer.extents[i] >= 0) {
+      stride = wrapped_product(stride, buffer.extents[i]);
+    } else {
+      int64_t which = -1 - buffer.extents[i];
+      dims.insert(std::upper_bound(dims.begin(), dims.end(), which), which);
+    }
+  }
+  std::erase_if(sum.terms, [](const Term& term) { return term.coefficient == 0; });
+  std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) {
+    return std::tie(a.atom.pinned, a.atom.level) < std::tie(b.atom.pinned, b.atom.level);
+  });
+
+  Address result;
+  result.level = std::max(branch_level(), sum.level);
+  result.place_level = branch_level();
+  result.place = {static_cast<int64_t>(id.index()), lanes_};
+  result.alignment = known_alignment(buffer, sum);
+  std::vector<Term> uniform, varying;
+  for (const Term& term : sum.terms) {
+    result.place_level = std::max(result.place_level, term.atom.level);
+    result.pinned |= term.atom.pinned;
+    append_key(term, result.place);
+    bool steps = !term.atom.varying && term.dims.empty();  // lanes at a constant distance
+    if (!steps && !term.atom.uniform()) {
+      varying.push_back(term);
+      continue;
+    }
+    uniform.push_back(term);
+    if (steps && term.atom.stride != 0) {
+      result.lane_bytes =
+          wrapped_sum(result.lane_bytes, wrapped_product(term.coefficient, term.atom.stride));
+      uniform.back().atom.stride = 0;  // from here on lane 0
+    }
+  }
+  if (result.pinned) result.level = top();
+  if (!varying.empty()) {
+    // Then the linear part must be in the offsets too.
+    if (result.lane_bytes != 0) {
+      for (const Term& term : sum.terms) {
+        if (term.atom.stride == 0 || !term.dims.empty()) continue;
+        varying.push_back(term);
+        std::erase_if(uniform,
+                      [&](const Term& u) { return u.key == term.key && u.dims == term.dims; });
+      }
+      result.lane_bytes = 0;
+    }
+    lane_offsets(varying, elem_bytes, result);
+  }
+  std::erase_if(uniform, [&](const Term& term) {  // lane 0 of a loop without iterations
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(term.atom.v);
+    if (!number || !term.dims.empty()) return false;
+    int64_t part = wrapped_product(term.coefficient, number->getSExtValue());
+    sum.constant = wrapped_sum(sum.constant, part);
+    return true;
+  });
+  Value* pointer = uniform_pointer(id, uniform);
+  if (sum.constant != 0) {
+    pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, static_cast<uint64_t>(sum.constant));
+  }
+  result.place.push_back(sum.constant);
+  result.pointer = pointer;
+  return result;
+}
+
+// One pointer a lane.
+Value* KernelEmitter::lane_pointers(const Address& address, Type type) {
+  if (address.offsets) {
+    llvm::Type* unit =
+        address.offsets_in_bytes ? b_.getInt8Ty() : memory_type(b_.getContext(), type);
+    return b_.CreateGEP(unit, address.pointer, address.offsets);
+  }
+  int64_t bytes = tensor::type_bytes(type);
+  bool in_elements = address.lane_bytes % bytes == 0;
+  int64_t step = in_elements ? address.lane_bytes / bytes : address.lane_bytes;
+  std::vector<llvm::Constant*> offsets;
+  bool narrow = std::abs(step) < (int64_t{1} << 31) / std::max(lanes_, 1);
+  llvm::Type* index = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
+  for (int i = 0; i < lanes_; ++i) {
+    offsets.push_back(int_constant(index, static_cast<uint64_t>(wrapped_product(step, i))));
+  }
+  llvm::Type* unit = in_elements ? memory_type(b_.getContext(), type) : b_.getInt8Ty();
+  return b_.CreateGEP(unit, address.pointer, llvm::ConstantVector::get(offsets));
+}
+
+}  // namespace heddle::emit

@@ -1,0 +1,21 @@
+// What the emitter asks of a target, as flags; and the text that LLVM wants.
+#pragma once
+
+#include <string>
+
+#include "target/target.h"
+
+namespace heddle::emit {
+
+struct Isa {
+  bool fma = false, f16c = false, avx = false, avx2 = false;
+  bool avx512 = false;  // f, bw, dq and vl
+  bool avx512_bf16 = false;
+  int simd_bits = 128;
+  std::string features;  // "+avx,+avx2,…": exactly the target's list
+  std::string tune_cpu;
+
+  static Isa of(const target::Target& target);
+};
+
+}  // namespace heddle::emit

@@ -1,0 +1,354 @@
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+#include "emit/llvm/kernel_emitter.h"
+
+namespace heddle::emit {
+
+using kernel::Space;
+using llvm::Value;
+
+namespace {
+
+constexpr int64_t kMaxRegisters = 1 << 16;
+
+int64_t elements(const kernel::Buffer& buffer) {
+  int64_t count = 1;
+  for (int64_t extent : buffer.extents) {
+    if (extent < 0 || extent > kMaxRegisters) return -1;
+    count *= extent;
+    if (count > kMaxRegisters) return -1;
+  }
+  return count;
+}
+
+std::vector<int> reversed(int lanes) {
+  std::vector<int> order;
+  for (int i = lanes - 1; i >= 0; --i) order.push_back(i);
+  return order;
+}
+
+bool all_true(Value* mask) {
+  auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
+  return !mask || (constant && constant->isAllOnesValue());
+}
+
+}  // namespace
+
+Value* KernelEmitter::to_memory(Type type, Value* value) {
+  return type == Type::pred ? b_.CreateZExt(value, like(b_.getInt8Ty(), value)) : value;
+}
+
+Value* KernelEmitter::from_memory(Type type, Value* value) {
+  return type == Type::pred ? b_.CreateICmpNE(value, int_constant(value->getType(), 0)) : value;
+}
+
+Value* KernelEmitter::all_lanes(Value* mask) {
+  if (mask) return mask;
+  auto* type = llvm::FixedVectorType::get(b_.getInt1Ty(), static_cast<unsigned>(lanes_));
+  return llvm::Constant::getAllOnesValue(type);
+}
+
+// The variable that stands for one element of a register buffer (in all lanes).
+llvm::AllocaInst* KernelEmitter::register_slot(kernel::BufferId id, const ExprId* indices) {
+  const kernel::Buffer& buffer = kernel_.buffer(id);
+  int64_t count = elements(buffer), element = 0;
+  if (count < 0) {
+    fail("register buffer {} is too large or of run-time extent", buffer.name);
+    return nullptr;
+  }
+  for (size_t i = 0; i < buffer.extents.size(); ++i) {
+    Val index = eval(indices[i]);
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(index.v);
+    int64_t at = number && index.uniform() ? number->getSExtValue() : -1;
+    if (at < 0 || at >= buffer.extents[i]) {
+      fail("index {} of register buffer {}: wanted a constant below {}", i, buffer.name,
+           buffer.extents[i]);
+      return nullptr;
+    }
+    element = element * buffer.extents[i] + at;
+  }
+  auto& slots = registers_[id.index()];
+  slots.resize(static_cast<size_t>(count));
+  llvm::AllocaInst*& slot = slots[static_cast<size_t>(element)];
+  if (!slot) {
+    llvm::Type* type = value_type(b_.getContext(), buffer.type);
+    if (buffer.lanes > 0) {
+      type = llvm::FixedVectorType::get(type, static_cast<unsigned>(buffer.lanes));
+    }
+    llvm::BasicBlock& entry = function_->getEntryBlock();
+    llvm::IRBuilder<> front(&entry, entry.begin());
+    slot = front.CreateAlloca(type);
+  }
+  return slot;
+}
+
+Val KernelEmitter::load_register(const Expr& expr) {
+  const kernel::Buffer& buffer = kernel_.buffer(expr.buffer);
+  Val result;
+  result.level = top();
+  result.pinned = true;
+  result.bounds = Bounds::of(expr.type);
+  llvm::AllocaInst* slot = register_slot(expr.buffer, expr.operands.data());
+  if (buffer.lanes != 0 && buffer.lanes != lanes_) {
+    fail("register buffer {} has {} lanes, read where there are {}", buffer.name, buffer.lanes,
+         lanes_);
+    slot = nullptr;
+  }
+  if (!slot) return poison(expr.type);
+  result.varying = buffer.lanes > 0;
+  result.v = b_.CreateLoad(slot->getAllocatedType(), slot);
+  if (!expr.guarded) return result;
+  size_t rank = buffer.extents.size();
+  Val mask = eval(expr.operands[rank]), other = eval(expr.operands[rank + 1]);
+  bool lanes = result.varying || !mask.uniform() || !other.uniform();
+  Value* loaded = operand(result, expr.type, lanes);
+  Value* condition = mask.uniform() ? mask.v : vector(mask, b_.getInt1Ty());
+  result.v = b_.CreateSelect(condition, loaded, operand(other, expr.type, lanes));
+  result.varying = lanes;
+  return result;
+}
+
+// One element for all lanes. Behind a mask it is read where any lane wants it.
+Val KernelEmitter::load_uniform(const Expr& expr, const Address& address, const Val* mask,
+                                const Val* other) {
+  Val result;
+  llvm::Type* type = memory_type(b_.getContext(), expr.type);
+  llvm::Align align(static_cast<uint64_t>(address.alignment));
+  auto read = [&] {
+    return from_memory(expr.type, b_.CreateAlignedLoad(type, address.pointer, align));
+  };
+  if (!mask) {
+    result.v = read();
+    return result;
+  }
+  Value* lanes = mask->uniform() ? nullptr : vector(*mask, b_.getInt1Ty());
+  if (lanes && mask_) lanes = b_.CreateAnd(lanes, mask_);
+  Value* wanted = mask->v;
+  if (lanes) wanted = b_.CreateOrReduce(lanes);
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* then = llvm::BasicBlock::Create(b_.getContext(), "", function_);
+  auto* after = llvm::BasicBlock::Create(b_.getContext(), "", function_);
+  b_.CreateCondBr(wanted, then, after);
+  b_.SetInsertPoint(then);
+  Value* loaded = read();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* phi = b_.CreatePHI(loaded->getType(), 2);
+  phi->addIncoming(loaded, then);
+  if (!lanes && other->uniform()) {
+    phi->addIncoming(other->v, before);
+    result.v = phi;
+    return result;
+  }
+  phi->addIncoming(llvm::Constant::getNullValue(loaded->getType()), before);
+  Val scalar;
+  scalar.v = phi;
+  scalar.level = top();
+  result.varying = true;
+  result.v = b_.CreateSelect(lanes ? lanes : mask->v, operand(scalar, expr.type, true),
+                             operand(*other, expr.type, true));
+  return result;
+}
+
+// A vector of lanes from consecutive, reversed or scattered elements.
+Value* KernelEmitter::load_lanes(Type type, const Address& address, Value* mask, Value* other) {
+  llvm::Type* element = memory_type(b_.getContext(), type);
+  auto* lanes_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
+  int64_t bytes = tensor::type_bytes(type);
+  llvm::Align align(static_cast<uint64_t>(
+      address.offsets || address.lane_bytes % bytes != 0 ? 1 : address.alignment));
+  if (type == Type::pred && other) other = to_memory(type, other);
+  if (!other) other = llvm::Constant::getNullValue(lanes_type);
+  bool reverse = !address.offsets && address.lane_bytes == -bytes;
+  if (!address.offsets && (address.lane_bytes == bytes || reverse)) {
+    Value* pointer = address.pointer;
+    if (reverse) {
+      pointer = b_.CreateConstGEP1_64(element, pointer, static_cast<uint64_t>(1 - lanes_));
+      if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
+      if (!all_true(mask)) other = b_.CreateShuffleVector(other, reversed(lanes_));
+      align = llvm::Align(static_cast<uint64_t>(bytes));
+    }
+    Value* loaded = all_true(mask)
+                        ? static_cast<Value*>(b_.CreateAlignedLoad(lanes_type, pointer, align))
+                        : b_.CreateMaskedLoad(lanes_type, pointer, align, mask, other);
+    if (reverse) loaded = b_.CreateShuffleVector(loaded, reversed(lanes_));
+    return from_memory(type, loaded);
+  }
+  Value* pointers = lane_pointers(address, type);
+  llvm::Align one(static_cast<uint64_t>(address.lane_bytes % bytes == 0 ? bytes : 1));
+  return from_memory(type,
+                     b_.CreateMaskedGather(lanes_type, pointers, one, all_lanes(mask), other));
+}
+
+Val KernelEmitter::load(const Expr& expr) {
+  const kernel::Buffer& buffer = kernel_.buffer(expr.buffer);
+  if (buffer.space == Space::reg) return load_register(expr);
+  if (buffer.space == Space::fragment) {
+    fail("buffer {}: fragments are for GPUs", buffer.name);
+    return poison(expr.type);
+  }
+  size_t rank = buffer.extents.size();
+  Val mask, other;
+  bool guarded = expr.guarded;
+  if (guarded) {
+    mask = eval(expr.operands[rank]);
+    other = eval(expr.operands[rank + 1]);
+    if (auto* known = llvm::dyn_cast<llvm::Constant>(mask.v)) {
+      if (known->isZeroValue()) return other;
+      if (known->isAllOnesValue()) guarded = false;
+    }
+  }
+  Address from = address(expr.buffer, expr.operands.data());
+  // `in` buffers never change under a kernel's eyes: such a value may be kept in its scope.
+  bool fixed = buffer.space == Space::global && buffer.access == kernel::Access::in;
+  bool lanes = from.offsets || from.lane_bytes != 0;
+  Val result;
+  Value** known = nullptr;  // the same place was read before, by whatever expression
+  if (fixed && !guarded && !from.pinned && (!mask_ || !lanes)) {
+    int level = std::max(from.place_level, block_level());
+    known = &scopes_[static_cast<size_t>(level)].loads[from.place];
+  }
+  if (known && *known) {
+    result.v = *known;
+    result.varying = lanes;
+  } else if (!lanes) {
+    result = load_uniform(expr, from, guarded ? &mask : nullptr, guarded ? &other : nullptr);
+  } else {
+    Value* active = mask_;
+    Value* fill = nullptr;
+    if (guarded) {
+      Value* wanted = vector(mask, b_.getInt1Ty());
+      active = active ? b_.CreateAnd(active, wanted) : wanted;
+      fill = operand(other, expr.type, true);
+    }
+    result.varying = true;
+    result.v = load_lanes(expr.type, from, active, fill);
+  }
+  if (known) *known = result.v;
+  result.bounds = Bounds::of(expr.type);
+  result.pinned = !fixed || from.pinned || mask.pinned || other.pinned;
+  result.level = std::max({from.level, block_level(), mask.level, other.level});
+  if (result.pinned) result.level = top();
+  return result;
+}
+
+void KernelEmitter::store_register(const Stmt& stmt) {
+  const kernel::Buffer& buffer = kernel_.buffer(stmt.buffer);
+  llvm::AllocaInst* slot = register_slot(stmt.buffer, stmt.indices.data());
+  Val value = eval(stmt.value), mask;
+  if (stmt.mask.valid()) mask = eval(stmt.mask);
+  if (!slot) return;
+  if (buffer.lanes != lanes_) {
+    fail("register buffer {} has {} lanes, stored where there are {}", buffer.name, buffer.lanes,
+         lanes_);
+    return;
+  }
+  Value* v = operand(value, buffer.type, lanes_ > 0);
+  Value* active = lanes_ > 0 ? mask_ : nullptr;
+  if (mask.v) {
+    Value* wanted = lanes_ > 0 ? vector(mask, b_.getInt1Ty()) : mask.v;
+    active = active ? b_.CreateAnd(active, wanted) : wanted;
+  }
+  if (active && !all_true(active)) {
+    v = b_.CreateSelect(active, v, b_.CreateLoad(slot->getAllocatedType(), slot));
+  }
+  b_.CreateStore(v, slot);
+}
+
+void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& address, Value* value,
+                                Value* mask) {
+  int64_t bytes = tensor::type_bytes(type);
+  value = to_memory(type, value);
+  llvm::Align align(static_cast<uint64_t>(address.alignment));
+  bool reverse = !address.offsets && address.lane_bytes == -bytes;
+  if (!address.offsets && (address.lane_bytes == bytes || reverse)) {
+    Value* pointer = address.pointer;
+    if (reverse) {
+      pointer = b_.CreateConstGEP1_64(value->getType()->getScalarType(), pointer,
+                                      static_cast<uint64_t>(1 - lanes_));
+      value = b_.CreateShuffleVector(value, reversed(lanes_));
+      if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
+      align = llvm::Align(static_cast<uint64_t>(bytes));
+    }
+    if (!all_true(mask)) {
+      b_.CreateMaskedStore(value, pointer, align, mask);
+      return;
+    }
+    llvm::StoreInst* plain = b_.CreateAlignedStore(value, pointer, align);
+    // Past the caches only whole aligned registers can go.
+    int64_t vector_bytes = std::min<int64_t>(bytes * lanes_, isa_.simd_bits / 8);
+    if (stmt.streaming && vector_bytes >= 16 && address.alignment >= vector_bytes && !reverse) {
+      llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+      plain->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                         llvm::MDNode::get(b_.getContext(), one));
+      streams_ = true;
+    }
+    return;
+  }
+  llvm::Align one(static_cast<uint64_t>(address.lane_bytes % bytes == 0 ? bytes : 1));
+  b_.CreateMaskedScatter(value, lane_pointers(address, type), one, all_lanes(mask));
+}
+
+void KernelEmitter::store(const Stmt& stmt) {
+  const kernel::Buffer& buffer = kernel_.buffer(stmt.buffer);
+  if (buffer.space == Space::reg) return store_register(stmt);
+  if (buffer.space == Space::fragment)
+    return fail("buffer {}: fragments are for GPUs", buffer.name);
+  Val value = eval(stmt.value), mask;
+  if (stmt.mask.valid()) {
+    mask = eval(stmt.mask);
+    if (auto* known = llvm::dyn_cast<llvm::Constant>(mask.v)) {
+      if (known->isZeroValue()) return;
+      if (known->isAllOnesValue()) mask = Val();
+    }
+  }
+  Address to = address(stmt.buffer, stmt.indices.data());
+  if (lanes_ == 0) {
+    auto write = [&] {
+      Value* v = to_memory(buffer.type, value.v);
+      b_.CreateAlignedStore(v, to.pointer, llvm::Align(static_cast<uint64_t>(to.alignment)));
+    };
+    if (mask.v) {
+      guarded(mask.v, write);
+    } else {
+      write();
+    }
+    return;
+  }
+  Value* active = mask_;
+  if (mask.v) {
+    Value* wanted = vector(mask, b_.getInt1Ty());
+    active = active ? b_.CreateAnd(active, wanted) : wanted;
+  }
+  store_lanes(stmt, buffer.type, to, operand(value, buffer.type, true), active);
+}
+
+void KernelEmitter::prefetch(const Stmt& stmt) {
+  Address where = address(stmt.buffer, stmt.indices.data());
+  auto one = [&](Value* pointer) {
+    // Locality 3 is every cache, 1 the last one.
+    int locality = 4 - std::clamp(stmt.level, 1, 3);
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                       {pointer, b_.getInt32(stmt.for_write),
+                        b_.getInt32(static_cast<uint32_t>(locality)), b_.getInt32(1)});
+  };
+  if (!where.offsets) return one(where.pointer);
+  Value* pointers = lane_pointers(where, kernel_.buffer(stmt.buffer).type);
+  for (int i = 0; i < lanes_; ++i) one(b_.CreateExtractElement(pointers, static_cast<uint64_t>(i)));
+}
+
+// Where nothing is asynchronous a copy is made when it is asked for.
+void KernelEmitter::copy(const Stmt& stmt) {
+  Address to = address(stmt.buffer, stmt.indices.data());
+  Address from = address(stmt.source, stmt.source_indices.data());
+  if (to.offsets || from.offsets) return fail("async_copy with an index that varies over lanes");
+  int64_t bytes = stmt.count * tensor::type_bytes(kernel_.buffer(stmt.buffer).type);
+  b_.CreateMemCpy(to.pointer, llvm::Align(static_cast<uint64_t>(to.alignment)), from.pointer,
+                  llvm::Align(static_cast<uint64_t>(from.alignment)), static_cast<uint64_t>(bytes));
+}
+
+}  // namespace heddle::emit

@@ -1,0 +1,132 @@
+// One function a phase: the groups' tasks numbered one after the other, each group a loop over the
+// part of [begin, end) that is its own.
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+
+#include <algorithm>
+
+#include "emit/llvm/kernel_emitter.h"
+
+namespace heddle::emit {
+
+using llvm::Value;
+
+KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm::Module& module)
+    : kernel_(kernel),
+      isa_(isa),
+      module_(module),
+      b_(module.getContext()),
+      math_{b_, isa_},
+      bindings_(kernel.vars.size()) {}
+
+Status KernelEmitter::run() {
+  for (size_t i = 0; i < kernel_.phases.size(); ++i) {
+    phase(i);
+    if (!error_.empty()) return user_error("kernel {}, phase {}: {}", kernel_.name, i, error_);
+    std::string message;
+    llvm::raw_string_ostream stream(message);
+    HEDDLE_CHECK(!llvm::verifyFunction(*function_, &stream), "kernel {}, phase {}: {}",
+                 kernel_.name, i, message);
+  }
+  return {};
+}
+
+void KernelEmitter::phase(size_t index) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(
+      b_.getVoidTy(), {pointer, pointer, b_.getInt64Ty(), b_.getInt64Ty(), pointer}, false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                     fmt::format("{}_p{}", kernel_.name, index), module_);
+  llvm::AttrBuilder attributes(context);
+  attributes.addAttribute(llvm::Attribute::NoUnwind);
+  // The features are the target's list over the plain architecture; the processor's name tunes
+  // only.
+  attributes.addAttribute("target-cpu", "x86-64");
+  attributes.addAttribute("tune-cpu", isa_.tune_cpu);
+  attributes.addAttribute("target-features", isa_.features);
+  attributes.addAttribute("prefer-vector-width", std::to_string(isa_.simd_bits));
+  attributes.addAttribute("min-legal-vector-width", std::to_string(isa_.simd_bits));
+  function_->addFnAttrs(attributes);
+  for (unsigned i : {0u, 1u, 4u}) function_->addParamAttr(i, llvm::Attribute::NoUndef);
+
+  b_.SetInsertPoint(llvm::BasicBlock::Create(context, "", function_));
+  registers_.assign(kernel_.buffers.size(), {});
+  dims_.assign(kernel_.dims.size(), {});
+  streams_ = false;
+  {
+    Inside inside(*this, ScopeKind::function);
+    Value* first = b_.getInt64(0);
+    for (const kernel::Group& g : kernel_.phases[index].groups) {
+      Value* count = b_.getInt64(1);
+      for (const kernel::GridDim& dim : g.grid) {
+        Value* extent = eval(dim.extent).v;
+        count = b_.CreateMul(count, larger(b_, extent, b_.getInt64(0)));
+      }
+      Value* last = b_.CreateAdd(first, count);
+      group(g, first, last);
+      first = last;
+    }
+  }
+  if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  b_.CreateRetVoid();
+  if (error_.empty()) promote_registers();
+}
+
+// Tasks [first, last) of the phase are this group's.
+void KernelEmitter::group(const kernel::Group& group, Value* first, Value* last) {
+  if (!error_.empty()) return;
+  std::vector<Val> extents;
+  for (const kernel::GridDim& dim : group.grid) extents.push_back(eval(dim.extent));
+  auto clamp = [&](Value* x) { return smaller(b_, larger(b_, x, first), last); };
+  // Task numbers inside the group, from 0.
+  Value* begin = b_.CreateSub(clamp(function_->getArg(2)), first);
+  Value* end = b_.CreateSub(clamp(function_->getArg(3)), first);
+  Bounds bounds = Bounds::exactly(1);
+  for (const Val& extent : extents) {
+    bounds = bounds * Bounds{0, std::max<int64_t>(extent.bounds.high, 0)};
+  }
+  bounds = {0, std::max<int64_t>(bounds.high, 1) - 1};
+  emit_loop({begin, end, 1, bounds, true},
+            [&](const Val& number) { task(group, number, extents); });
+}
+
+// The point of the grid: the digits of the task's number, the last dimension running fastest.
+void KernelEmitter::task(const kernel::Group& group, const Val& number,
+                         const std::vector<Val>& extents) {
+  Val rest = number;
+  for (size_t i = group.grid.size(); i-- > 0;) {
+    Binding binding{Binding::Kind::value, 0, rest, {}, top()};
+    binding.base.bounds = {0, std::max<int64_t>(extents[i].bounds.high, 1) - 1};
+    auto* known = llvm::dyn_cast<llvm::ConstantInt>(extents[i].v);
+    if (known && known->getSExtValue() <= 1) {
+      binding.kind = Binding::Kind::constant;
+    } else if (i > 0) {
+      // An extent that is not positive leaves no task; the code must still not divide by it.
+      Value* divisor = larger(b_, extents[i].v, b_.getInt64(1));
+      binding.base.v = b_.CreateURem(rest.v, divisor);
+      rest.v = b_.CreateUDiv(rest.v, divisor);
+    }
+    bindings_[group.grid[i].var.index()] = binding;
+  }
+  block(group.body);
+}
+
+// Register buffers are variables on the stack until here; each becomes values.
+void KernelEmitter::promote_registers() {
+  std::vector<llvm::AllocaInst*> slots;
+  for (const auto& buffer : registers_) {
+    for (llvm::AllocaInst* slot : buffer) {
+      if (slot) slots.push_back(slot);
+    }
+  }
+  if (slots.empty()) return;
+  llvm::DominatorTree tree(*function_);
+  llvm::PromoteMemToReg(slots, tree);
+}
+
+}  // namespace heddle::emit
