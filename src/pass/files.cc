@@ -1,0 +1,72 @@
+#include "pass/files.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/hash.h"
+#include "hlo/text.h"
+#include "pass/run.h"
+
+namespace heddle::pass {
+namespace {
+
+constexpr std::string_view kMark = "// reproducer of a failing pass; run it with this pipeline:";
+// Larger constants (weights) are left out: passes seldom look at them, and they are gigabytes.
+constexpr int64_t kMaxConstantElems = 65'536;
+
+// A message of several lines as comments.
+std::string commented(std::string_view text) {
+  std::string out = "// ";
+  for (char c : text) {
+    out += c;
+    if (c == '\n') out += "// ";
+  }
+  return out;
+}
+
+}  // namespace
+
+Status write_text(const std::string& directory, const std::string& file, std::string_view text) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  const std::string path = directory + "/" + file;
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  stream.close();
+  if (!stream) return machine_error("{}: cannot be written", path);
+  return {};
+}
+
+Status Dump::write(const hlo::Module& module, std::string_view what) {
+  if (directory_.empty()) return {};
+  hlo::PrintOptions options;
+  options.max_constant_elems = kMaxConstantElems;
+  return write_text(directory_, fmt::format("{}_{:03}_{}.hlo", name_, number_++, what),
+                    hlo::to_string(module, options));
+}
+
+Result<std::string> write_reproducer(const std::string& directory, const hlo::Module& before,
+                                     std::string_view pass, std::string_view error) {
+  std::string where = directory;
+  if (where.empty()) {
+    std::error_code ignored;
+    where = std::filesystem::temp_directory_path(ignored).string();
+  }
+  hlo::PrintOptions options;
+  options.max_constant_elems = kMaxConstantElems;
+  const std::string module = hlo::to_string(before, options);
+  const std::string file =
+      fmt::format("heddle_reproducer_{}_{:016x}.hlo", pass, hash64(module, hash64(pass)));
+  HEDDLE_RETURN_IF_ERROR(write_text(
+      where, file, fmt::format("{}\n// {}\n{}\n{}", kMark, pass, commented(error), module)));
+  return where + "/" + file;
+}
+
+std::string reproducer_pipeline(std::string_view text) {
+  if (!text.starts_with(kMark)) return {};
+  text.remove_prefix(std::min(text.size(), kMark.size() + 1));
+  if (!text.starts_with("// ")) return {};
+  return std::string(text.substr(3, text.find('\n') - 3));
+}
+
+}  // namespace heddle::pass
