@@ -278,7 +278,9 @@ Result<Stmt> Parser::store() {
   HEDDLE_RETURN_IF_ERROR(expect("="));
   HEDDLE_ASSIGN_OR_RETURN(ExprId value, expression());
   Stmt stmt = make_store(target.buffer, std::move(target.indices), value);
-  if (take("if")) {
+  // An `if` on the next line is a statement of its own.
+  if (at("if") && peek().line == tokens_[at_ - 1].line) {
+    ++at_;
     HEDDLE_ASSIGN_OR_RETURN(stmt.mask, expression());
   }
   stmt.streaming = take("streaming");

@@ -126,6 +126,11 @@ TEST(Text, ExpressionsKeepTheirTree) {
   }
 }
 
+TEST(Text, AnIfOnTheNextLineIsAStatement) {
+  std::string both = "x[0] = 1:f32 if n == 1\n      if n == 2 {\n        x[1] = 1:f32\n      }";
+  EXPECT_EQ(reprinted(both), both);
+}
+
 TEST(Text, IntegersFold) {
   EXPECT_EQ(reprinted("x[2*3 + 1] = x[(n + 1) + 2]"), "x[7] = x[n + 3]");
   EXPECT_EQ(reprinted("x[0*n + 1] = x[1*n + 0]"), "x[1] = x[n]");
