@@ -99,8 +99,11 @@ Status check_conditional(const ShapeQuery& q) {
 // slices of the outputs and the carries.
 Status check_scan(const ShapeQuery& q) {
   const auto& a = q.attrs_as<ScanAttrs>();
-  std::vector<Shape> parameters;
   const int64_t count = static_cast<int64_t>(q.count());
+  if (a.num_carries < 0 || a.num_carries >= count)
+    return shape_error(q, "num_carries {} of {} operands leaves no array to scan", a.num_carries,
+                       count);
+  std::vector<Shape> parameters;
   for (int64_t i = 0; i < count; ++i) {
     Shape shape = q.operand(i);
     if (i < count - a.num_carries && shape.is_array() && a.dimension >= 0 &&
@@ -114,11 +117,11 @@ Status check_scan(const ShapeQuery& q) {
   const Shape& root = q.called[0]->root()->shape();
   std::vector<Shape> results = root.is_tuple() ? root.elements() : std::vector<Shape>{root};
   const int64_t carries_at = static_cast<int64_t>(results.size()) - a.num_carries;
-  for (int64_t i = 0; i < a.num_carries && carries_at >= 0 && a.num_carries <= count; ++i)
-    results[carries_at + i] = parameters[count - a.num_carries + i];
-  if (a.num_carries < 0 || carries_at < 0)
+  if (carries_at < 0)
     return shape_error(q, "{} is {}, {} carries are wanted in its result", q.called[0]->name(),
                        signature(*q.called[0]), a.num_carries);
+  for (int64_t i = 0; i < a.num_carries; ++i)
+    results[carries_at + i] = parameters[count - a.num_carries + i];
   return want_signature(q, 0, parameters, results, root.is_tuple());
 }
 

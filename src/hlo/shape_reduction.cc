@@ -91,9 +91,6 @@ Result<Shape> scan_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   const auto& a = q.attrs_as<ScanAttrs>();
   const int64_t arrays = static_cast<int64_t>(q.count()) - a.num_carries;
-  if (a.num_carries < 0 || arrays < 1)
-    return shape_error(q, "num_carries {} of {} operands leaves no array to scan", a.num_carries,
-                       q.count());
   HEDDLE_RETURN_IF_ERROR(want_dim(q, a.dimension, q.operand(0).rank(), "dimensions"));
   Dim scanned = q.operand(0).dims()[a.dimension];
   for (int64_t i = 1; i < arrays; ++i) {
@@ -115,7 +112,7 @@ Result<Shape> scan_shape(const ShapeQuery& q) {
       continue;
     }
     std::vector<Dim> dims = slices[i].dims();
-    if (a.dimension > static_cast<int64_t>(dims.size()))
+    if (!slices[i].is_array() || a.dimension > static_cast<int64_t>(dims.size()))
       return shape_error(q, "output {} of to_apply is {}, it has no place for dimension {}", i,
                          text(slices[i]), a.dimension);
     dims.insert(dims.begin() + a.dimension, scanned);

@@ -90,8 +90,12 @@ TEST(ShapeReduction, Scan) {
             "error: scan: f is (f32[2], f32[2]) -> (f32[2], f32[2]), (f32[9], f32[2]) -> (f32[2], "
             "f32[2]) is wanted");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]"}, attrs, {step}),
-            "error: scan: f is (f32[2], f32[2]) -> (f32[2], f32[2]), (f32[2,9]) -> (f32[2], "
-            "f32[2,9]) is wanted");
+            "error: scan: num_carries 1 of 1 operands leaves no array to scan");
+  EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]", "f32[2]"}, attrs, {f({"f32[2]", "f32[2]"}, "()")}),
+            "error: scan: f.1 is (f32[2], f32[2]) -> (), 1 carries are wanted in its result");
+  EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]", "f32[2]"}, attrs,
+                  {f({"f32[2]", "f32[2]"}, "(token[], f32[2])")}),
+            "error: scan: output 0 of to_apply is token[], it has no place for dimension 1");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2]", "f32[2]"}, attrs,
                   {f({"f32[2]", "f32[2]"}, "(f32[], f32[2])")}),
             "error: scan: dimensions names dimension 1 of a rank 1 array");
