@@ -188,7 +188,7 @@ double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
 }
 
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
-                 const target::Target& target) {
+                 const target::Target& target, int nv) {
   struct Tile {
     int mr, nv;
   };
@@ -200,11 +200,12 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant
   best.ku = 4;
   if (m == 1) {
     best.mr = 1;
-    best.nv = static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, wide ? 8 : 6));
+    best.nv = nv ? nv : static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, wide ? 8 : 6));
   } else {
     double least = std::numeric_limits<double>::max();
     Gemm candidate = best;
     auto consider = [&](Tile tile) {
+      if (nv && tile.nv != nv) return;
       candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
       candidate.nv = tile.nv;
       double cycles = gemm_cycles(candidate, m, n, k, target);
@@ -217,6 +218,10 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant
       for (Tile tile : kWide) consider(tile);
     } else {
       for (Tile tile : kNarrow) consider(tile);
+    }
+    if (least == std::numeric_limits<double>::max()) {  // panels of an unusual width
+      int registers = target.vector_registers;
+      consider({std::max(1, (registers - 1 - nv) / std::max(nv, 1)), nv});
     }
   }
   best.kc = k;

@@ -50,9 +50,10 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
 Decision invert_epilogue(const StageGraph& graph, StageId dot,
                          std::vector<std::vector<index::Expr>>* digits);
 
-// The static rule of cpu-codegen §2.5: the record with the least predicted cycles.
+// The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
+// already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
-                 const target::Target& target);
+                 const target::Target& target, int nv = 0);
 double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k, const target::Target& target);
 std::string to_string(const Gemm& gemm);
 

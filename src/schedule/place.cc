@@ -371,13 +371,10 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   bool constant_b = shape.b_panel > 0;
   int64_t batch = 1;
   for (int d : shape.batch) batch *= graph.stages[dot].out[d].extent;
-  row.gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, batch, constant_b, target);
-  if (constant_b) {
-    row.gemm->nv = static_cast<int>(shape.b_panel / row.gemm->lanes);
-    row.gemm->copy_b = false;
-  } else {
-    row.gemm->copy_b = shape.b_n != 1;
-  }
+  int nv = static_cast<int>(shape.b_panel / target.lanes(Type::f32));
+  row.gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, batch, constant_b, target,
+                         nv);
+  row.gemm->copy_b = !constant_b && shape.b_n != 1;
   result.schedule.name = graph.name;
   result.schedule.target = target.name;
   int lanes = row.gemm->lanes;

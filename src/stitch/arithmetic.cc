@@ -116,7 +116,6 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
   if (opcode == Opcode::convert) return convert(k, x[0], type);
   if (opcode == Opcode::bitcast_convert)
     return k->add({Op::bitcast, type, {x[0]}, 0, {}, {}, false});
-  if (opcode == Opcode::select) return k->select(x[0], x[1], x[2]);
   // Small floats are widened for arithmetic and rounded after it.
   for (ExprId& operand : x)
     if (small_float(k->expr(operand).type)) operand = k->convert(operand, Type::f32);
@@ -124,7 +123,9 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
   bool pred = k->expr(x[0]).type == Type::pred;
   if (opcode == Opcode::compare) return compare(k, instr, x[0], x[1]);
   if (opcode == Opcode::is_finite) return k->add({Op::is_finite, Type::pred, {x[0]}, 0, {}, {}, false});
-  if (opcode == Opcode::clamp) {
+  if (opcode == Opcode::select) {
+    result = k->select(x[0], x[1], x[2]);
+  } else if (opcode == Opcode::clamp) {
     result = k->binary(Op::min, k->binary(Op::max, x[0], x[1]), x[2]);
   } else if (opcode == Opcode::reduce_precision) {
     result = reduce_precision(k, instr, x[0]);

@@ -1,0 +1,372 @@
+// Every fusion here goes the whole way to a kernel, which the kernel interpreter runs and checks
+// (bounds, unwritten reads, races); results are compared with the reference interpreter.
+#include "stitch/stitch.h"
+
+#include <gtest/gtest.h>
+
+#include "hlo/text.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "kernel/interp.h"
+#include "kernel/text.h"
+#include "kernel/verify.h"
+#include "tensor/compare.h"
+
+namespace heddle::stitch {
+namespace {
+
+using tensor::Literal;
+
+struct Ran {
+  kernel::Kernel kernel;
+  kernel::InterpReport report;
+  std::vector<Literal> outputs;
+  schedule::PlacedFusion placed;
+};
+
+target::Target test_target(const char* name = "icelake") {
+  auto target = target::find_target(name);
+  EXPECT_TRUE(target.has_value());
+  return *target;
+}
+
+// Places, stitches, verifies and interprets the entry of a module; compares with `interp`.
+Ran run_fusion(const std::string& text, const char* target_name = "icelake",
+               int64_t reduction_length = 4096) {
+  Ran ran;
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+  if (!module) return ran;
+  target::Target target = test_target(target_name);
+  ran.placed = schedule::place(*(*module)->entry(), target);
+  EXPECT_TRUE(static_cast<bool>(ran.placed.decision)) << ran.placed.decision.reason();
+  if (!ran.placed.decision) return ran;
+  Stitched stitched = stitch(ran.placed, "test", target);
+  std::string kernel_text = kernel::to_string(stitched.kernel);
+  if (getenv("SHOW_KERNEL")) puts((schedule::to_string(ran.placed.schedule, ran.placed.graph) + kernel_text).c_str());
+  auto verified = kernel::verify(stitched.kernel);
+  EXPECT_TRUE(verified.has_value()) << verified.error().message << "\n" << kernel_text;
+  if (!verified) return ran;
+  std::vector<Literal> arguments = interp::random_arguments(**module, 7);
+  auto want = interp::evaluate(**module, arguments);
+  EXPECT_TRUE(want.has_value()) << (want ? "" : want.error().message);
+  if (!want) return ran;
+  std::vector<Literal> wanted{*want};
+  if (want->shape().is_tuple()) wanted = want->elements();
+  std::vector<void*> memory;
+  for (Literal& argument : arguments) memory.push_back(argument.mutable_data());
+  for (const Literal& one : wanted) ran.outputs.emplace_back(one.shape());
+  for (Literal& output : ran.outputs) memory.push_back(output.mutable_data());
+  std::vector<std::vector<char>> workspaces;
+  for (int64_t bytes : stitched.workspace_bytes) workspaces.emplace_back(bytes);
+  for (auto& workspace : workspaces) memory.push_back(workspace.data());
+  ran.report = kernel::interpret(stitched.kernel, memory, {}, 3);
+  for (const std::string& fault : ran.report.faults) ADD_FAILURE() << fault << "\n" << kernel_text;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    auto comparison = tensor::compare(
+        ran.outputs[i], wanted[i],
+        tensor::derived_tolerance(wanted[i].type(), reduction_length));
+    EXPECT_TRUE(comparison.equal) << comparison.describe() << "\n" << kernel_text;
+  }
+  ran.kernel = std::move(stitched.kernel);
+  return ran;
+}
+
+TEST(StitchTest, ElementwiseChainIsFlat) {
+  Ran ran = run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[7,36] parameter(0)
+  b = f32[36] parameter(1)
+  c = f32[7,36] parameter(2)
+  bb = f32[7,36] broadcast(b), dimensions={1}
+  s = f32[7,36] add(a, bb)
+  t = f32[7,36] tanh(s)
+  ROOT r = f32[7,36] multiply(t, c)
+})");
+  Ran flat = run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[7,5,36] parameter(0)
+  c = f32[7,5,36] parameter(1)
+  ROOT r = f32[7,5,36] multiply(a, c)
+})");
+  EXPECT_EQ(flat.placed.graph.stages[0].out.size(), 1u);
+}
+
+constexpr const char* kLayerNorm = R"(HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e {
+  a = f32[12,100] parameter(0)
+  b = f32[12,100] parameter(1)
+  gamma = f32[100] parameter(2)
+  beta = f32[100] parameter(3)
+  x = f32[12,100] add(a, b)
+  zero = f32[] constant(0)
+  n = f32[] constant(0.01)
+  nb = f32[12] broadcast(n), dimensions={}
+  sum = f32[12] reduce(x, zero), dimensions={1}, to_apply=add
+  mean = f32[12] multiply(sum, nb)
+  meanb = f32[12,100] broadcast(mean), dimensions={0}
+  d = f32[12,100] subtract(x, meanb)
+  sq = f32[12,100] multiply(d, d)
+  vsum = f32[12] reduce(sq, zero), dimensions={1}, to_apply=add
+  var = f32[12] multiply(vsum, nb)
+  eps = f32[] constant(1e-5)
+  epsb = f32[12] broadcast(eps), dimensions={}
+  ve = f32[12] add(var, epsb)
+  q = f32[12] rsqrt(ve)
+  qb = f32[12,100] broadcast(q), dimensions={0}
+  y = f32[12,100] multiply(d, qb)
+  gb = f32[12,100] broadcast(gamma), dimensions={1}
+  bb = f32[12,100] broadcast(beta), dimensions={1}
+  yg = f32[12,100] multiply(y, gb)
+  ROOT r = f32[12,100] add(yg, bb)
+})";
+
+TEST(StitchTest, ResidualLayerNormIsOneKernelAndComputesNothingTwice) {
+  Ran ran = run_fusion(kLayerNorm);
+  ASSERT_EQ(ran.kernel.phases.size(), 1u);
+  for (const schedule::Placed& placed : ran.placed.placement.stages)
+    EXPECT_EQ(placed.recompute, 1.0);
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::rsqrt)], 12);
+  // Both inputs are read once.
+  EXPECT_EQ(ran.report.buffers[0].max_loads_per_elem, 1);
+  EXPECT_EQ(ran.report.buffers[1].max_loads_per_elem, 1);
+}
+
+TEST(StitchTest, LayerNormOnOtherTargets) {
+  run_fusion(kLayerNorm, "avx2");
+  run_fusion(kLayerNorm, "portable");
+}
+
+constexpr const char* kSoftmax = R"(HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+max { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] maximum(x, y) }
+ENTRY e {
+  x = f32[2,3,4,40] parameter(0)
+  mask = f32[2,40] parameter(1)
+  scale = f32[] constant(0.125)
+  sb = f32[2,3,4,40] broadcast(scale), dimensions={}
+  xs = f32[2,3,4,40] multiply(x, sb)
+  mb = f32[2,3,4,40] broadcast(mask), dimensions={0,3}
+  t = f32[2,3,4,40] add(xs, mb)
+  ninf = f32[] constant(-inf)
+  m = f32[2,3,4] reduce(t, ninf), dimensions={3}, to_apply=max
+  mbb = f32[2,3,4,40] broadcast(m), dimensions={0,1,2}
+  d = f32[2,3,4,40] subtract(t, mbb)
+  e = f32[2,3,4,40] exponential(d)
+  zero = f32[] constant(0)
+  z = f32[2,3,4] reduce(e, zero), dimensions={3}, to_apply=add
+  zb = f32[2,3,4,40] broadcast(z), dimensions={0,1,2}
+  ROOT r = f32[2,3,4,40] divide(e, zb)
+})";
+
+TEST(StitchTest, SoftmaxWithScaleAndMask) {
+  Ran ran = run_fusion(kSoftmax);
+  ASSERT_EQ(ran.kernel.phases.size(), 1u);
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::exp)] +
+                ran.report.op_counts[static_cast<size_t>(kernel::Op::exp_fast)],
+            2 * 3 * 4 * 40);
+  EXPECT_EQ(ran.report.buffers[0].max_loads_per_elem, 1);
+}
+
+TEST(StitchTest, ColumnReduction) {
+  run_fusion(R"(HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e {
+  a = f32[50,300] parameter(0)
+  c = f32[] constant(2)
+  ROOT s = f32[300] reduce(a, c), dimensions={0}, to_apply=add
+})");
+}
+
+TEST(StitchTest, FullReductionIsSplitIntoPhases) {
+  Ran ran = run_fusion(R"(HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e {
+  a = f32[512,300] parameter(0)
+  p = f32[512,300] abs(a)
+  c = f32[] constant(0)
+  ROOT s = f32[] reduce(p, c), dimensions={0,1}, to_apply=add
+})", "icelake", 1 << 18);
+  EXPECT_EQ(ran.kernel.phases.size(), 2u);
+}
+
+TEST(StitchTest, VariadicReductionArgmax) {
+  run_fusion(R"(HloModule m
+argmax {
+  v0 = f32[] parameter(0)
+  i0 = s32[] parameter(1)
+  v1 = f32[] parameter(2)
+  i1 = s32[] parameter(3)
+  gt = pred[] compare(v0, v1), direction=GT
+  eq = pred[] compare(v0, v1), direction=EQ
+  lt = pred[] compare(i0, i1), direction=LT
+  tie = pred[] and(eq, lt)
+  first = pred[] or(gt, tie)
+  v = f32[] select(first, v0, v1)
+  i = s32[] select(first, i0, i1)
+  ROOT t = (f32[], s32[]) tuple(v, i)
+}
+ENTRY e {
+  a = f32[5,70] parameter(0)
+  i = s32[5,70] iota(), iota_dimension=1
+  ninf = f32[] constant(-inf)
+  big = s32[] constant(2147483647)
+  ROOT r = (f32[5], s32[5]) reduce(a, i, ninf, big), dimensions={1}, to_apply=argmax
+})");
+}
+
+TEST(StitchTest, MovesData) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[4,6,10] parameter(0)
+  b = f32[4,6,3] parameter(1)
+  z = f32[] constant(1.5)
+  t = f32[10,4,6] transpose(a), dimensions={2,0,1}
+  u = f32[10,24] reshape(t)
+  p = f32[12,26] pad(u, z), padding=1_1x0_2
+  q = f32[12,26] reverse(p), dimensions={1}
+  c = f32[4,6,13] concatenate(a, b), dimensions={2}
+  d = f32[312] reshape(c)
+  d2 = f32[12,26] reshape(d)
+  ROOT s = f32[12,26] add(q, d2)
+})");
+}
+
+TEST(StitchTest, GathersAndSlicesAtRunTime) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  table = f32[30,16] parameter(0)
+  ids = s32[5,4] parameter(1)
+  at = s32[] parameter(2)
+  zero = s32[] constant(0)
+  g = f32[5,4,16] gather(table, ids), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,16}
+  ROOT s = f32[2,4,16] dynamic-slice(g, at, zero, zero), dynamic_slice_sizes={2,4,16}
+})");
+}
+
+TEST(StitchTest, DynamicUpdateSlice) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[8,20] parameter(0)
+  u = f32[3,20] parameter(1)
+  at = s32[] parameter(2)
+  zero = s32[] constant(0)
+  ROOT s = f32[8,20] dynamic-update-slice(x, u, at, zero)
+})");
+}
+
+TEST(StitchTest, SmallTypes) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  a = bf16[9,33] parameter(0)
+  b = bf16[9,33] parameter(1)
+  s = bf16[9,33] add(a, b)
+  f = f32[9,33] convert(s)
+  i = s32[9,33] convert(f)
+  k = s32[] constant(3)
+  kb = s32[9,33] broadcast(k), dimensions={}
+  c = pred[9,33] compare(i, kb), direction=LT
+  h = f16[9,33] convert(s)
+  z = f16[] constant(7)
+  zb = f16[9,33] broadcast(z), dimensions={}
+  ROOT r = f16[9,33] select(c, h, zb)
+})");
+}
+
+TEST(StitchTest, ConvolutionAndWindowAsReductions) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[2,6,9,9] parameter(0)
+  w = f32[8,3,3,3] parameter(1)
+  ROOT c = f32[2,8,5,5] convolution(x, w), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, feature_group_count=2
+})");
+  run_fusion(R"(HloModule m
+max { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] maximum(x, y) }
+ENTRY e {
+  x = f32[2,3,9,9] parameter(0)
+  ninf = f32[] constant(-inf)
+  ROOT c = f32[2,3,5,5] reduce-window(x, ninf), window={size=1x1x3x3 stride=1x1x2x2 pad=0_0x0_0x1_1x1_1}, to_apply=max
+})");
+}
+
+TEST(StitchTest, PlainGemmWithEpilogue) {
+  Ran ran = run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[37,21] parameter(0)
+  b = f32[21,70] parameter(1)
+  bias = f32[70] parameter(2)
+  res = f32[37,70] parameter(3)
+  d = f32[37,70] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  bb = f32[37,70] broadcast(bias), dimensions={1}
+  s = f32[37,70] add(d, bb)
+  t = f32[37,70] tanh(s)
+  ROOT r = f32[37,70] add(t, res)
+})");
+  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm.has_value());
+}
+
+TEST(StitchTest, PackedGemmWithHeadTranspose) {
+  Ran ran = run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[20,64] parameter(0)
+  packed = f32[3,64,32] parameter(1)
+  bias = f32[96] parameter(2)
+  t = f32[64,3,32] transpose(packed), dimensions={1,0,2}
+  b = f32[64,96] reshape(t)
+  d = f32[20,96] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  bb = f32[20,96] broadcast(bias), dimensions={1}
+  s = f32[20,96] add(d, bb)
+  h = f32[2,10,6,16] reshape(s)
+  ROOT r = f32[2,6,10,16] transpose(h), dimensions={0,2,1,3}
+})");
+  const auto& gemm = std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm;
+  ASSERT_TRUE(gemm.has_value());
+  EXPECT_EQ(gemm->nv * gemm->lanes, 32);
+}
+
+TEST(StitchTest, BatchedGemmWithTransposedRightSide) {
+  Ran ran = run_fusion(R"(HloModule m
+ENTRY e {
+  q = f32[6,20,16] parameter(0)
+  k = f32[6,33,16] parameter(1)
+  ROOT d = f32[6,20,33] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+})");
+  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm->copy_b);
+}
+
+TEST(StitchTest, MatrixVectorAndOddDots) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[37,50] parameter(0)
+  x = f32[50] parameter(1)
+  ROOT d = f32[37] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  run_fusion(R"(HloModule m
+ENTRY e {
+  a = s32[7,5] parameter(0)
+  x = s32[5,6] parameter(1)
+  ROOT d = s32[7,6] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[1,50] parameter(0)
+  x = f32[50,333] parameter(1)
+  ROOT d = f32[1,333] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+}
+
+}  // namespace
+}  // namespace heddle::stitch
