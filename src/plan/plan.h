@@ -20,7 +20,7 @@ namespace heddle::plan {
 // operands (by parameter number), its output leaves, then `workspace_bytes` temporaries that live
 // for this launch only.
 struct KernelUse {
-  program::Kernel kernel;               // equal names are one kernel
+  program::Kernel kernel;  // equal names are one kernel
   std::vector<int64_t> workspace_bytes;
   // Output leaf i may overwrite operand in_place[i] where that dies here; -1: not.
   std::vector<int> in_place;
@@ -30,9 +30,9 @@ using Kernels = std::unordered_map<const hlo::Instr*, KernelUse>;
 enum class Order { as_is, bfs, dfs, list };
 
 struct Options {
-  Order order = Order::list;            // as_is: the module's own order (O0, O1)
-  bool static_memory = true;            // false: every temporary its own bytes, no sharing
-  int64_t memory_limit_bytes = -1;      // an error before the run where the plan is above it
+  Order order = Order::list;        // as_is: the module's own order (O0, O1)
+  bool static_memory = true;        // false: every temporary its own bytes, no sharing
+  int64_t memory_limit_bytes = -1;  // an error before the run where the plan is above it
 };
 
 // `input_names`, `output_names`: one a leaf of the entry's parameters and of its root; where
@@ -41,8 +41,7 @@ struct Options {
 struct Names {
   std::vector<std::string> inputs, input_aliases, outputs;
 };
-Result<program::Program> plan(const hlo::Module& module, const Kernels& kernels,
-                              const Names& names, const target::Target& target,
-                              const Options& options);
+Result<program::Program> plan(const hlo::Module& module, const Kernels& kernels, const Names& names,
+                              const target::Target& target, const Options& options);
 
 }  // namespace heddle::plan

@@ -353,7 +353,8 @@ class Checker {
                     stored_bytes(port.shape));
       }
       HEDDLE_RETURN_IF_ERROR(readable(view));
-      if (!port.buffer.valid() && buffer(view.buffer).kind == BufferKind::temporary)
+      if (!port.buffer.valid() && buffer(view.buffer).kind == BufferKind::temporary &&
+          buffer(view.buffer).bytes > 0)
         return fail("{}: its source is a temporary", where_);
     }
     return {};

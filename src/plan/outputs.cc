@@ -1,0 +1,199 @@
+// Correct first: an aliased output is made in memory of its own and copied over the input at the
+// end, when every reader of the input has run. Where its producer may write it directly (no reader
+// of the input comes later by the dependencies), that copy is not made.
+#include "plan/outputs.h"
+
+#include <algorithm>
+
+namespace heddle::plan {
+namespace {
+
+class OutputPlacer {
+ public:
+  OutputPlacer(const hlo::Module& module, Flow& flow)
+      : module_(module), flow_(flow), outputs_(flow.outputs.size()) {}
+
+  Result<std::vector<Output>> place() {
+    HEDDLE_RETURN_IF_ERROR(read_aliases());
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].alias >= 0) save_from_overwriting(i);
+    find_readers();
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].alias >= 0) place_aliased(i);
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].alias < 0) place_free(i);
+    return std::move(outputs_);
+  }
+
+ private:
+  Status read_aliases() {
+    overwritten_.assign(flow_.inputs.size(), false);
+    const auto& parameters = module_.entry()->parameters();
+    for (const hlo::Alias& alias : module_.input_output_alias) {
+      const int64_t output = leaf_number(module_.entry()->root()->shape(), alias.output_index);
+      int64_t input = 0;
+      for (int64_t p = 0; p < alias.parameter; ++p) input += leaf_count(parameters[p]->shape());
+      input += leaf_number(parameters[alias.parameter]->shape(), alias.parameter_index);
+      const bool fits = program::stored_bytes(flow_.inputs[input].shape) ==
+                        program::stored_bytes(flow_.outputs[output].shape);
+      if (overwritten_[input] || !fits) {
+        if (!alias.must) continue;
+        return user_error("input_output_alias: output {} must be the memory of input {}, which {}",
+                          output, input, fits ? "another output takes" : "has another size");
+      }
+      overwritten_[input] = true;
+      outputs_[output].alias = input;
+    }
+    return {};
+  }
+
+  // An input that is about to be overwritten: whoever hands it on must read it before.
+  bool is_overwritten(const Leaf& leaf) const {
+    const Storage& storage = flow_.storage(leaf.storage);
+    return storage.kind == StorageKind::input && overwritten_[storage.number];
+  }
+
+  bool is_input(const Leaf& leaf, int64_t input) const {
+    const Storage& storage = flow_.storage(leaf.storage);
+    return storage.kind == StorageKind::input && storage.number == input;
+  }
+
+  Leaf add_copy(const Leaf& from, const std::string& name) {
+    Node node;
+    const StorageId to =
+        flow_.add_storage({name, StorageKind::work, program::stored_bytes(from.shape)});
+    node.operands = {from};
+    node.results = {{to, from.shape}};
+    flow_.add_node(std::move(node));
+    return {to, from.shape};
+  }
+
+  // An output that is another overwritten input (a swap, for one) goes through a temporary.
+  void save_from_overwriting(size_t i) {
+    Leaf& leaf = flow_.outputs[i];
+    if (is_overwritten(leaf) && !is_input(leaf, outputs_[i].alias))
+      leaf = add_copy(leaf, flow_.storage(leaf.storage).name + ".saved");
+  }
+
+  void find_readers() {
+    readers_.assign(flow_.storages.size(), {});
+    for (size_t n = 0; n < flow_.nodes.size(); ++n) add_reader(NodeId(n));
+  }
+
+  void add_reader(NodeId id) {
+    readers_.resize(flow_.storages.size());
+    for (const Leaf& leaf : flow_.node(id).operands) {
+      std::vector<NodeId>& list = readers_[leaf.storage.index()];
+      if (list.empty() || list.back() != id) list.push_back(id);
+    }
+  }
+
+  // A run's result that no other output has taken: it can be the output's memory.
+  bool can_be_output(const Leaf& leaf) const {
+    const Storage& storage = flow_.storage(leaf.storage);
+    return storage.kind == StorageKind::work && storage.output < 0 && storage.producer.valid() &&
+           !flow_.node(storage.producer).once && program::stored_bytes(leaf.shape) == storage.bytes;
+  }
+
+  void take(size_t i, StorageId storage) {
+    flow_.storage(storage).output = static_cast<int64_t>(i);
+    flow_.storage(storage).overwrites_input = outputs_[i].alias >= 0;
+    outputs_[i].storage = storage;
+  }
+
+  void place_aliased(size_t i) {
+    Leaf leaf = flow_.outputs[i];
+    const int64_t input = outputs_[i].alias;
+    if (is_input(leaf, input)) {  // it is there already
+      take(i, flow_.add_storage({flow_.storage(leaf.storage).name + ".out", StorageKind::work,
+                                 flow_.storage(leaf.storage).bytes}));
+      return;
+    }
+    const StorageId overwritten = flow_.inputs[input].storage;
+    if (!can_be_output(leaf) || !may_write(leaf.storage, overwritten)) {
+      leaf = add_copy(leaf, flow_.storage(leaf.storage).name + ".out");
+      readers_.resize(flow_.storages.size());
+      add_reader(flow_.storage(leaf.storage).producer);
+    }
+    take(i, leaf.storage);
+    const NodeId writer = flow_.storage(leaf.storage).producer;
+    std::vector<NodeId>& after = flow_.node(writer).after;
+    for (NodeId reader : readers_[overwritten.index()])
+      if (reader != writer && std::find(after.begin(), after.end(), reader) == after.end())
+        after.push_back(reader);
+  }
+
+  // Whether the producer of `result` may write it over the input: it reads the input only where it
+  // may overwrite it, and no reader depends on the producer.
+  bool may_write(StorageId result, StorageId input) const {
+    const NodeId writer = flow_.storage(result).producer;
+    const Node& node = flow_.node(writer);
+    int64_t reads = 0, in_place = 0;
+    for (const Leaf& leaf : node.operands) reads += leaf.storage == input;
+    if (reads > 0) {
+      if (node.use == nullptr || reads > 1) return false;
+      for (size_t r = 0; r < node.results.size() && r < node.use->in_place.size(); ++r) {
+        const int operand = node.use->in_place[r];
+        if (node.results[r].storage != result || operand < 0) continue;
+        in_place += node.operands[static_cast<size_t>(operand)].storage == input;
+      }
+      if (in_place != 1) return false;
+    }
+    const std::vector<bool> later = reached_from(writer);
+    return std::none_of(readers_[input.index()].begin(), readers_[input.index()].end(),
+                        [&](NodeId id) { return id != writer && later[id.index()]; });
+  }
+
+  // Nodes that must run after `start`, by all edges so far.
+  std::vector<bool> reached_from(NodeId start) const {
+    std::vector<std::vector<NodeId>> next(flow_.nodes.size());
+    for (size_t n = 0; n < flow_.nodes.size(); ++n)
+      for (NodeId before : flow_.nodes[n].after) next[before.index()].push_back(NodeId(n));
+    std::vector<bool> reached(flow_.nodes.size());
+    std::vector<NodeId> stack{start};
+    while (!stack.empty()) {
+      const NodeId id = stack.back();
+      stack.pop_back();
+      for (NodeId n : next[id.index()]) {
+        if (reached[n.index()]) continue;
+        reached[n.index()] = true;
+        stack.push_back(n);
+      }
+    }
+    return reached;
+  }
+
+  void place_free(size_t i) {
+    const Leaf& leaf = flow_.outputs[i];
+    const StorageKind kind = flow_.storage(leaf.storage).kind;
+    if (can_be_output(leaf)) return take(i, leaf.storage);
+    if (kind == StorageKind::work || !is_overwritten(leaf)) {
+      // Another output's memory, a once result, a constant, or an input that stays.
+      outputs_[i].source = leaf;
+      return;
+    }
+    const Leaf copy = add_copy(leaf, flow_.storage(leaf.storage).name + ".out");
+    take(i, copy.storage);
+    // Whoever overwrites the input waits for this copy.
+    const int64_t input = flow_.storage(leaf.storage).number;
+    for (const Output& output : outputs_) {
+      if (output.alias != input) continue;
+      if (NodeId writer = flow_.storage(output.storage).producer; writer.valid())
+        flow_.node(writer).after.push_back(flow_.storage(copy.storage).producer);
+    }
+  }
+
+  const hlo::Module& module_;
+  Flow& flow_;
+  std::vector<Output> outputs_;
+  std::vector<bool> overwritten_;             // by input leaf
+  std::vector<std::vector<NodeId>> readers_;  // by storage
+};
+
+}  // namespace
+
+Result<std::vector<Output>> place_outputs(const hlo::Module& module, Flow& flow) {
+  return OutputPlacer(module, flow).place();
+}
+
+}  // namespace heddle::plan

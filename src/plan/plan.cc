@@ -1,0 +1,375 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/trace.h"
+#include "plan/flow.h"
+#include "plan/host_call.h"
+#include "plan/lifetimes.h"
+#include "plan/offsets.h"
+#include "plan/order.h"
+#include "plan/outputs.h"
+#include "program/verify.h"
+
+namespace heddle::plan {
+namespace {
+
+using program::Buffer;
+using program::BufferId;
+using program::BufferKind;
+using program::Port;
+using program::Program;
+using program::View;
+
+int64_t align_up(int64_t bytes) {
+  return (bytes + program::kAlignmentBytes - 1) / program::kAlignmentBytes *
+         program::kAlignmentBytes;
+}
+
+// The once section, or the run, in its order.
+struct Section {
+  std::vector<NodeId> order;
+  Lifetimes lifetimes;
+  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
+  std::vector<Block> blocks;
+  Offsets offsets;
+};
+
+// "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
+std::string operators_of(const Node& node) {
+  if (node.instr == nullptr) return "copy";
+  if (!node.instr->is(hlo::Opcode::fusion))
+    return std::string(hlo::opcode_text(node.instr->opcode()));
+  std::string text;
+  std::set<hlo::Opcode> seen;
+  for (const hlo::Instr* instr : node.instr->called()[0]->instrs()) {
+    const hlo::Opcode opcode = instr->opcode();
+    if (opcode == hlo::Opcode::parameter || opcode == hlo::Opcode::constant ||
+        opcode == hlo::Opcode::tuple || !seen.insert(opcode).second)
+      continue;
+    text += (text.empty() ? "" : ", ") + std::string(hlo::opcode_text(opcode));
+  }
+  return text;
+}
+
+class Planner {
+ public:
+  Planner(const hlo::Module& module, const Names& names, const Options& options, Flow flow,
+          std::vector<Output> outputs)
+      : module_(module),
+        names_(names),
+        options_(options),
+        flow_(std::move(flow)),
+        outputs_(std::move(outputs)) {}
+
+  Result<Program> plan() {
+    find_kinds();
+    once_ = order_section(true);
+    run_ = order_section(false);
+    place(once_);
+    place(run_);
+    program_.name = module_.name();
+    const program::MemoryNumbers& memory = program_.memory = memory_numbers();
+    if (options_.memory_limit_bytes >= 0 && memory.plan_bytes > options_.memory_limit_bytes)
+      return machine_error(
+          "{}: temporaries need {} bytes (at least {} in this order), the limit is {}; raise "
+          "--memory-limit or make the batch smaller",
+          module_.name(), memory.plan_bytes, memory.lower_bound_bytes, options_.memory_limit_bytes);
+    add_inputs();
+    add_outputs();
+    add_commands(once_, 0, program_.once, program_.once_info);
+    add_commands(run_, static_cast<int64_t>(program_.once.size()), program_.commands,
+                 program_.command_info);
+    finish_outputs();
+    return std::move(program_);
+  }
+
+ private:
+  void find_kinds() {
+    std::vector<bool> used_by_run(flow_.storages.size());
+    for (const Node& node : flow_.nodes)
+      if (!node.once)
+        for (const Leaf& leaf : node.operands) used_by_run[leaf.storage.index()] = true;
+    for (const Output& output : outputs_)
+      if (output.source.storage.valid()) used_by_run[output.source.storage.index()] = true;
+    for (size_t i = 0; i < flow_.storages.size(); ++i) {
+      const Storage& storage = flow_.storages[i];
+      BufferKind kind = BufferKind::temporary;
+      if (storage.kind == StorageKind::input) kind = BufferKind::input;
+      if (storage.kind == StorageKind::constant) kind = BufferKind::constant;
+      if (storage.output >= 0) kind = BufferKind::output;
+      if (storage.output < 0 && storage.producer.valid() && flow_.node(storage.producer).once &&
+          used_by_run[i])
+        kind = BufferKind::once;
+      kinds_.push_back(kind);
+    }
+  }
+
+  TaskGraph task_graph(const std::vector<NodeId>& nodes) const {
+    TaskGraph graph;
+    std::vector<int> task_of(flow_.nodes.size(), -1);
+    for (size_t t = 0; t < nodes.size(); ++t) task_of[nodes[t].index()] = static_cast<int>(t);
+    for (size_t i = 0; i < flow_.storages.size(); ++i)
+      graph.values.push_back({kinds_[i] == BufferKind::temporary ? flow_.storages[i].bytes : 0,
+                              kinds_[i] != BufferKind::temporary});
+    for (NodeId id : nodes) {
+      const Node& node = flow_.node(id);
+      TaskGraph::Task& task = graph.tasks.emplace_back();
+      for (NodeId before : node.after)
+        if (task_of[before.index()] >= 0) task.after.push_back(task_of[before.index()]);
+      for (const Leaf& leaf : node.results)
+        task.makes.push_back(static_cast<int>(leaf.storage.index()));
+      for (const Leaf& leaf : node.operands)
+        task.reads.push_back(static_cast<int>(leaf.storage.index()));
+      std::sort(task.reads.begin(), task.reads.end());
+      task.reads.erase(std::unique(task.reads.begin(), task.reads.end()), task.reads.end());
+      for (StorageId workspace : node.workspaces)
+        task.workspace_bytes += align_up(flow_.storage(workspace).bytes);
+    }
+    return graph;
+  }
+
+  // Candidate orders, by the peak they really give (in place and all); of equals the first.
+  Section order_section(bool once) const {
+    std::vector<NodeId> nodes;
+    for (size_t n = 0; n < flow_.nodes.size(); ++n)
+      if (flow_.nodes[n].once == once) nodes.push_back(NodeId(n));
+    const TaskGraph graph = task_graph(nodes);
+    std::vector<std::vector<int>> candidates;
+    switch (options_.order) {
+      case Order::as_is:
+        candidates = {as_is_order(graph)};
+        break;
+      case Order::bfs:
+        candidates = {bfs_order(graph)};
+        break;
+      case Order::dfs:
+        candidates = {dfs_order(graph)};
+        break;
+      case Order::list:
+        candidates = {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
+        break;
+    }
+    Section best;
+    int64_t best_bytes = -1;
+    for (const std::vector<int>& candidate : candidates) {
+      Section section;
+      for (int task : candidate) section.order.push_back(nodes[static_cast<size_t>(task)]);
+      find_blocks(section, options_.static_memory);
+      const int64_t bytes = lower_bound_bytes(section.blocks);
+      if (best_bytes >= 0 && bytes >= best_bytes) continue;
+      best_bytes = bytes;
+      best = std::move(section);
+    }
+    return best;
+  }
+
+  void find_blocks(Section& section, bool in_place) const {
+    section.lifetimes = find_lifetimes(flow_, kinds_, section.order, in_place);
+    const Lifetimes& lifetimes = section.lifetimes;
+    for (size_t i = 0; i < flow_.storages.size(); ++i) {
+      if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
+          lifetimes.first[i] < 0)
+        continue;
+      section.temporaries.push_back(StorageId(i));
+      section.blocks.push_back(
+          {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
+    }
+  }
+
+  void place(Section& section) const {
+    if (options_.static_memory) {
+      section.offsets = assign_offsets(section.blocks);
+      return;
+    }
+    for (const Block& block : section.blocks) {
+      section.offsets.offsets.push_back(section.offsets.height_bytes);
+      section.offsets.height_bytes += block.bytes;
+    }
+  }
+
+  program::MemoryNumbers memory_numbers() const {
+    program::MemoryNumbers memory;
+    memory.lower_bound_bytes = lower_bound_bytes(run_.blocks);
+    memory.plan_bytes = run_.offsets.height_bytes;
+    Section apart;
+    apart.order = run_.order;
+    find_blocks(apart, false);
+    for (const Block& block : apart.blocks) memory.unshared_bytes += block.bytes;
+    return memory;
+  }
+
+  BufferId add_buffer(Buffer buffer, tensor::Literal value = {}) {
+    program_.buffers.push_back(std::move(buffer));
+    program_.constants.push_back(std::move(value));
+    return BufferId(program_.buffers.size() - 1);
+  }
+
+  static std::string name_or(const std::vector<std::string>& names, size_t i,
+                             const std::string& otherwise) {
+    return i < names.size() && !names[i].empty() ? names[i] : otherwise;
+  }
+
+  void add_inputs() {
+    buffer_of_.resize(flow_.storages.size());
+    const auto& parameters = module_.entry()->parameters();
+    size_t number = 0;
+    for (size_t p = 0; p < parameters.size(); ++p) {
+      for (const std::string& suffix : leaf_suffixes(parameters[p]->shape())) {
+        const Leaf& leaf = flow_.inputs[number];
+        Port port;
+        port.name = name_or(names_.inputs, number, "arg" + std::to_string(p) + suffix);
+        const bool named = number < names_.inputs.size() && !names_.inputs[number].empty();
+        port.alias_name =
+            name_or(names_.input_aliases, number, named ? "" : parameters[p]->name() + suffix);
+        if (port.alias_name == port.name) port.alias_name.clear();
+        port.shape = leaf.shape;
+        Buffer buffer{port.name, BufferKind::input, flow_.storage(leaf.storage).bytes};
+        buffer.number = static_cast<int64_t>(number++);
+        port.buffer = add_buffer(std::move(buffer));
+        buffer_of_[leaf.storage.index()] = port.buffer;
+        program_.inputs.push_back(std::move(port));
+      }
+    }
+  }
+
+  void add_outputs() {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Output& output = outputs_[i];
+      Port port;
+      port.name = name_or(names_.outputs, i, "out" + std::to_string(i));
+      port.shape = flow_.outputs[i].shape;
+      if (output.storage.valid()) {
+        Buffer buffer{port.name, BufferKind::output, flow_.storage(output.storage).bytes};
+        buffer.number = static_cast<int64_t>(i);
+        if (output.alias >= 0) buffer.alias = program_.inputs[output.alias].buffer;
+        port.buffer = add_buffer(std::move(buffer));
+        buffer_of_[output.storage.index()] = port.buffer;
+      }
+      program_.outputs.push_back(std::move(port));
+    }
+  }
+
+  // Sources may be constants or once results that no command reads.
+  void finish_outputs() {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i].source.storage.valid())
+        program_.outputs[i].source =
+            view(run_, outputs_[i].source.storage, outputs_[i].source.shape);
+  }
+
+  void add_commands(const Section& section, int64_t first_command,
+                    std::vector<program::Command>& commands,
+                    std::vector<program::CommandInfo>& info) {
+    for (size_t t = 0; t < section.temporaries.size(); ++t) {
+      const StorageId id = section.temporaries[t];
+      Buffer buffer{flow_.storage(id).name, BufferKind::temporary, flow_.storage(id).bytes};
+      buffer.offset_bytes = section.offsets.offsets[t];
+      buffer.first_command = first_command + section.blocks[t].first;
+      buffer.last_command = first_command + section.blocks[t].last;
+      buffer_of_[id.index()] = add_buffer(std::move(buffer));
+    }
+    for (NodeId id : section.order) {
+      const Node& node = flow_.node(id);
+      commands.push_back(command(section, node));
+      std::string name =
+          node.instr != nullptr ? node.instr->name() : flow_.storage(node.results[0].storage).name;
+      info.push_back({std::move(name), operators_of(node)});
+    }
+  }
+
+  program::Command command(const Section& section, const Node& node) {
+    std::vector<View> operands, results;
+    for (const Leaf& leaf : node.operands)
+      operands.push_back(view(section, leaf.storage, leaf.shape));
+    for (const Leaf& leaf : node.results)
+      results.push_back(view(section, leaf.storage, leaf.shape));
+    if (node.instr == nullptr) return program::Copy{operands[0], results[0]};
+    if (node.use == nullptr)
+      return program::HostCall{"interp", host_module_text(*node.instr), std::move(operands),
+                               std::move(results)};
+    program::Launch launch;
+    launch.kernel = kernel(node.use->kernel);
+    launch.inputs = static_cast<int64_t>(operands.size());
+    launch.outputs = static_cast<int64_t>(results.size());
+    launch.arguments = std::move(operands);
+    launch.arguments.insert(launch.arguments.end(), results.begin(), results.end());
+    for (StorageId workspace : node.workspaces)
+      launch.arguments.push_back(
+          view(section, workspace,
+               tensor::Shape::array(tensor::Type::u8, {flow_.storage(workspace).bytes})));
+    return launch;
+  }
+
+  program::KernelId kernel(const program::Kernel& kernel) {
+    auto [found, added] =
+        kernels_.try_emplace(kernel.name, program::KernelId(program_.kernels.size()));
+    if (added) {
+      program_.kernels.push_back(kernel);
+      return found->second;
+    }
+    const program::Kernel& first = program_.kernels[found->second.index()];
+    bool same =
+        first.phases.size() == kernel.phases.size() && first.scratch_bytes == kernel.scratch_bytes;
+    for (size_t p = 0; same && p < kernel.phases.size(); ++p)
+      same = first.phases[p].symbol == kernel.phases[p].symbol &&
+             first.phases[p].tasks == kernel.phases[p].tasks;
+    HEDDLE_CHECK(same, "two kernels are named {}", kernel.name);
+    return found->second;
+  }
+
+  View view(const Section& section, StorageId storage, const tensor::Shape& shape) {
+    const StorageId home = section.lifetimes.home[storage.index()];
+    BufferId& buffer = buffer_of_[home.index()];
+    if (!buffer.valid()) buffer = add_fixed(home);
+    return {buffer, 0, shape};
+  }
+
+  // Constants and once results take their place when they are first used, tokens none.
+  BufferId add_fixed(StorageId id) {
+    const Storage& storage = flow_.storage(id);
+    const BufferKind kind = kinds_[id.index()];
+    Buffer buffer{storage.name, kind, storage.bytes};
+    if (kind == BufferKind::temporary) {
+      HEDDLE_CHECK(storage.bytes == 0, "{} has no place", storage.name);
+      return add_buffer(std::move(buffer));
+    }
+    HEDDLE_CHECK(kind == BufferKind::constant || kind == BufferKind::once, "{} has no place",
+                 storage.name);
+    int64_t& end = kind == BufferKind::once ? program_.once_bytes : constant_end_bytes_;
+    buffer.offset_bytes = end;
+    end += align_up(storage.bytes);
+    return add_buffer(std::move(buffer), storage.value);
+  }
+
+  const hlo::Module& module_;
+  const Names& names_;
+  const Options& options_;
+  Flow flow_;
+  std::vector<Output> outputs_;
+  std::vector<BufferKind> kinds_;  // by storage
+  Section once_, run_;
+  Program program_;
+  std::vector<BufferId> buffer_of_;  // by storage that is a home
+  std::map<std::string, program::KernelId> kernels_;
+  int64_t constant_end_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<Program> plan(const hlo::Module& module, const Kernels& kernels, const Names& names,
+                     const target::Target& target, const Options& options) {
+  trace::Span span("plan");
+  HEDDLE_ASSIGN_OR_RETURN(Flow flow, make_flow(module, kernels));
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Output> outputs, place_outputs(module, flow));
+  HEDDLE_ASSIGN_OR_RETURN(
+      Program program, Planner(module, names, options, std::move(flow), std::move(outputs)).plan());
+  program.target = target::to_string(target);
+  const Status status = program::verify(program);
+  HEDDLE_CHECK(status, "{}", status.error().message);
+  return program;
+}
+
+}  // namespace heddle::plan

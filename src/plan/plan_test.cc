@@ -1,0 +1,342 @@
+#include "plan/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/fake_run.h"
+#include "plan/host_call.h"
+#include "program/text.h"
+
+namespace heddle::plan {
+namespace {
+
+using program::BufferKind;
+using program::Program;
+
+// A module from text in which every fusion has a fake kernel (in place of operand 0 where its name
+// has "_e").
+struct Planned {
+  explicit Planned(const std::string& text, const Options& options = {}, const Names& names = {}) {
+    auto parsed = hlo::parse_module(text);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    module = std::move(*parsed);
+    for (const hlo::Instr* instr : module->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      const bool elementwise = instr->name().find("_e") != std::string::npos;
+      kernels.emplace(instr,
+                      fake_kernel(*instr, elementwise ? std::vector<int>{0} : std::vector<int>{}));
+    }
+    auto planned = plan(*module, kernels, names, target::Target(), options);
+    if (planned) {
+      program = std::move(*planned);
+    } else {
+      error = planned.error();
+    }
+  }
+  std::unique_ptr<hlo::Module> module;
+  Kernels kernels;
+  Program program;
+  Error error;
+
+  void expect_correct() const {
+    std::vector<Bytes> inputs;
+    for (const program::Port& port : program.inputs) {
+      Bytes bytes(static_cast<size_t>(program::stored_bytes(port.shape)));
+      for (size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<uint8_t>(i * 7 + 31 * inputs.size() + 1);
+      inputs.push_back(std::move(bytes));
+    }
+    EXPECT_EQ(fake_run(program, inputs), Reference(*module, kernels, inputs).outputs)
+        << program::to_string(program);
+  }
+};
+
+const std::string kFused = R"(
+f1 { p = f32[16] parameter(0)  ROOT n = f32[16] negate(p) }
+f2 { p = f32[16] parameter(0)  q = f32[16] parameter(1)  m = f32[16] multiply(p, q)  ROOT n = f32[16] add(m, q) }
+)";
+
+TEST(plan, IncrementInPlaceOfADonatedInput) {
+  const Planned p("HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n" + kFused + R"(
+ENTRY e { x = f32[16] parameter(0)  ROOT inc_e = f32[16] fusion(x), kind=kLoop, calls=f1 })");
+  EXPECT_EQ(p.program.memory.plan_bytes, 0);
+  ASSERT_EQ(p.program.commands.size(), 1u);
+  ASSERT_EQ(p.program.buffers.size(), 2u);
+  EXPECT_EQ(p.program.buffers[1].alias, p.program.inputs[0].buffer);
+  p.expect_correct();
+}
+
+TEST(plan, KernelThatMayNotRunInPlaceGetsACopy) {
+  const Planned p("HloModule m, input_output_alias={ {}: (0, {}, must-alias) }\n" + kFused + R"(
+ENTRY e { x = f32[16] parameter(0)  ROOT inc_d = f32[16] fusion(x), kind=kLoop, calls=f1 })");
+  ASSERT_EQ(p.program.commands.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<program::Copy>(p.program.commands[1]));
+  EXPECT_EQ(p.program.memory.plan_bytes, 64);
+  p.expect_correct();
+}
+
+TEST(plan, ReadersRunBeforeTheirInputIsOverwritten) {
+  // `late` reads x and comes after `inc_e`, which overwrites x: it is moved before.
+  const Planned p("HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  inc_e = f32[16] fusion(x), kind=kLoop, calls=f1
+  late_d = f32[16] fusion(x), kind=kLoop, calls=f1
+  ROOT t = (f32[16], f32[16]) tuple(inc_e, late_d)
+})");
+  ASSERT_EQ(p.program.commands.size(), 2u);
+  EXPECT_EQ(p.program.command_info[0].name, "late_d");
+  p.expect_correct();
+}
+
+TEST(plan, ReaderThatDependsOnTheOverwriterForcesACopy) {
+  const Planned p("HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  inc_e = f32[16] fusion(x), kind=kLoop, calls=f1
+  late_d = f32[16] fusion(x, inc_e), kind=kLoop, calls=f2
+  ROOT t = (f32[16], f32[16]) tuple(inc_e, late_d)
+})");
+  ASSERT_EQ(p.program.commands.size(), 3u);
+  p.expect_correct();
+}
+
+TEST(plan, SwapOfTwoDonatedInputs) {
+  const Planned p(
+      "HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (1, {}, may-alias) }" +
+      kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  y = f32[16] parameter(1)
+  ROOT t = (f32[16], f32[16]) tuple(y, x)
+})");
+  EXPECT_LE(p.program.commands.size(), 4u);
+  p.expect_correct();
+}
+
+TEST(plan, DonatedInputHandedOnNeedsNothing) {
+  const Planned p("HloModule m, input_output_alias={ {}: (0, {}, may-alias) }\n" + kFused + R"(
+ENTRY e { ROOT x = f32[16] parameter(0) })");
+  EXPECT_TRUE(p.program.commands.empty());
+  p.expect_correct();
+}
+
+TEST(plan, TwoOutputsOfOneDonatedInput) {
+  const std::string entry = R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  a_e = f32[16] fusion(x), kind=kLoop, calls=f1
+  b_e = f32[16] fusion(a_e), kind=kLoop, calls=f1
+  ROOT t = (f32[16], f32[16]) tuple(a_e, b_e)
+})";
+  const Planned may(
+      "HloModule m, input_output_alias={ {0}: (0, {}, may-alias), {1}: (0, {}, may-alias) }" +
+      kFused + entry);
+  may.expect_correct();
+  const Planned must(
+      "HloModule m, input_output_alias={ {0}: (0, {}, must-alias), {1}: (0, {}, must-alias) }" +
+      kFused + entry);
+  EXPECT_NE(must.error.message.find("output 1 must be the memory of input 0"), std::string::npos);
+}
+
+TEST(plan, OutputsThatAreInputsConstantsAndDuplicates) {
+  const Planned p("HloModule m\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  c = f32[2] constant({1, 2})
+  a = f32[16] fusion(x), kind=kLoop, calls=f1
+  ROOT t = (f32[16], f32[2], f32[16], f32[16]) tuple(x, c, a, a)
+})");
+  ASSERT_EQ(p.program.outputs.size(), 4u);
+  EXPECT_FALSE(p.program.outputs[0].buffer.valid());
+  EXPECT_FALSE(p.program.outputs[1].buffer.valid());
+  EXPECT_TRUE(p.program.outputs[2].buffer.valid());
+  EXPECT_EQ(p.program.outputs[3].source.buffer, p.program.outputs[2].buffer);
+  EXPECT_EQ(p.program.commands.size(), 1u);
+  p.expect_correct();
+}
+
+TEST(plan, ChainRunsInPlaceThroughToTheOutput) {
+  const Planned p("HloModule m\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  a_d = f32[16] fusion(x), kind=kLoop, calls=f1
+  r = f32[4,4] reshape(a_d)
+  b = f32[16] bitcast(r)
+  b_e = f32[16] fusion(b), kind=kLoop, calls=f1
+  ROOT c_e = f32[16] fusion(b_e, x), kind=kLoop, calls=f2
+})");
+  EXPECT_EQ(p.program.memory.plan_bytes, 0);  // all of it in the output's memory
+  EXPECT_EQ(p.program.memory.unshared_bytes, 128);
+  EXPECT_EQ(p.program.commands.size(), 3u);
+  p.expect_correct();
+}
+
+TEST(plan, OnceSectionTakesWhatDependsOnConstantsOnly) {
+  const Planned p("HloModule m\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  w = f32[16] constant({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+  w1_d = f32[16] fusion(w), kind=kLoop, calls=f1
+  w2_d = f32[16] fusion(w1_d), kind=kLoop, calls=f1
+  i = s32[16] iota(), iota_dimension=0
+  w3 = f32[16] convert(i)
+  a_d = f32[16] fusion(x, w2_d), kind=kLoop, calls=f2
+  ROOT b_d = f32[16] fusion(a_d, w3), kind=kLoop, calls=f2
+})");
+  EXPECT_EQ(p.program.once.size(), 4u);
+  EXPECT_EQ(p.program.commands.size(), 2u);
+  EXPECT_EQ(p.program.once_bytes, 128);  // w2 and w3; the others are temporaries
+  EXPECT_EQ(p.program.memory.plan_bytes, 64);
+  p.expect_correct();
+}
+
+TEST(plan, HostCallsCarryALittleModule) {
+  const Planned p(R"(HloModule m
+lt { a = f32[] parameter(0)  b = f32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)  ROOT r = pred[] compare(a, b), direction=LT }
+cond { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(3)  ROOT r = pred[] compare(i, n), direction=LT }
+body { s = (s32[], f32[8]) parameter(0)  i = s32[] get-tuple-element(s), index=0  v = f32[8] get-tuple-element(s), index=1  one = s32[] constant(1)  j = s32[] add(i, one)  w = f32[8] add(v, v)  ROOT r = (s32[], f32[8]) tuple(j, w) }
+ENTRY e {
+  x = f32[8] parameter(0)
+  k = s32[8] parameter(1)
+  s = (f32[8], s32[8]) sort(x, k), dimensions={0}, to_apply=lt
+  v = f32[8] get-tuple-element(s), index=0
+  zero = s32[] constant(0)
+  t = (s32[], f32[8]) tuple(zero, v)
+  ROOT w = (s32[], f32[8]) while(t), condition=cond, body=body
+})");
+  ASSERT_EQ(p.program.commands.size(), 2u);
+  const auto& sort = std::get<program::HostCall>(p.program.commands[0]);
+  EXPECT_EQ(sort.function, "interp");
+  EXPECT_EQ(sort.arguments.size(), 2u);
+  EXPECT_EQ(sort.results.size(), 2u);
+  const auto& loop = std::get<program::HostCall>(p.program.commands[1]);
+  EXPECT_EQ(loop.arguments.size(), 2u);  // the leaves of the tuple
+  auto module = hlo::parse_module(loop.text);
+  ASSERT_TRUE(module) << module.error().message << "\n" << loop.text;
+  EXPECT_EQ((*module)->entry()->parameters().size(), 2u);
+  EXPECT_TRUE((*module)->entry()->root()->is(hlo::Opcode::while_));
+  p.expect_correct();
+}
+
+TEST(plan, ControlEdgesAreHonoured) {
+  for (const Order order : {Order::as_is, Order::bfs, Order::dfs, Order::list}) {
+    Options options;
+    options.order = order;
+    // a after b: by the edge, and through a reshape that is no command.
+    const Planned p("HloModule m\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  b = f32[16] fusion(x), kind=kLoop, calls=f1
+  r = f32[16] reshape(x), control-predecessors={b}
+  a = f32[16] fusion(r), kind=kLoop, calls=f1
+  q = f32[16] reshape(a)
+  c = f32[16] fusion(x), kind=kLoop, calls=f1, control-predecessors={q}
+  ROOT t = (f32[16], f32[16], f32[16]) tuple(c, a, b)
+})",
+                    options);
+    ASSERT_EQ(p.program.command_info.size(), 3u);
+    EXPECT_EQ(p.program.command_info[0].name, "b");
+    EXPECT_EQ(p.program.command_info[1].name, "a");
+    EXPECT_EQ(p.program.command_info[2].name, "c");
+    p.expect_correct();
+  }
+}
+
+TEST(plan, EffectsStayAndKeepTheirOrder) {
+  const Planned p(R"(HloModule m
+ENTRY e {
+  lo = f32[] constant(0)
+  hi = f32[] constant(1)
+  unused = f32[8] rng(lo, hi), distribution=rng_uniform
+  dead = f32[] add(lo, hi)
+  ROOT used = f32[8] rng(lo, hi), distribution=rng_uniform
+})");
+  ASSERT_EQ(p.program.command_info.size(), 2u);
+  EXPECT_EQ(p.program.command_info[0].name, "unused");
+  EXPECT_EQ(p.program.command_info[1].name, "used");
+  EXPECT_TRUE(p.program.once.empty());
+}
+
+TEST(plan, TokensAndDependencies) {
+  const Planned p(R"(HloModule m
+ENTRY e {
+  x = f32[8] parameter(0)
+  t = token[] after-all()
+  y = f32[8] add-dependency(x, t)
+  n = f32[8] negate(y)
+  b = f32[8] opt-barrier(n)
+  ROOT r = (f32[8], token[]) tuple(b, t)
+})");
+  EXPECT_EQ(p.program.commands.size(), 1u);
+  EXPECT_EQ(p.program.outputs.size(), 2u);
+}
+
+TEST(plan, NamesOfPorts) {
+  const std::string text = R"(HloModule m
+ENTRY e {
+  w = (f32[4], (s32[], f32[2])) parameter(0)
+  x = f32[4] parameter(1)
+  a = f32[4] get-tuple-element(w), index=0
+  ROOT t = (f32[4], f32[4]) tuple(a, x)
+})";
+  const Planned p(text);
+  std::vector<std::string> names;
+  for (const program::Port& port : p.program.inputs)
+    names.push_back(port.name + "|" + port.alias_name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"arg0.0|w.0", "arg0.1.0|w.1.0", "arg0.1.1|w.1.1", "arg1|x"}));
+  EXPECT_EQ(p.program.outputs[1].name, "out1");
+  const Planned named(text, {}, {{"one", "two"}, {"uno"}, {"first"}});
+  EXPECT_EQ(named.program.inputs[0].name, "one");
+  EXPECT_EQ(named.program.inputs[0].alias_name, "uno");
+  EXPECT_EQ(named.program.inputs[1].alias_name, "");
+  EXPECT_EQ(named.program.inputs[3].name, "arg1");
+  EXPECT_EQ(named.program.outputs[0].name, "first");
+  EXPECT_EQ(named.program.outputs[1].name, "out1");
+}
+
+TEST(plan, ErrorsOfTheUser) {
+  Options options;
+  options.memory_limit_bytes = 100;
+  const std::string entry = R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  a_d = f32[16] fusion(x), kind=kLoop, calls=f1
+  b_d = f32[16] fusion(a_d), kind=kLoop, calls=f1
+  c_d = f32[16] fusion(a_d, b_d), kind=kLoop, calls=f2
+  ROOT d_d = f32[16] fusion(c_d), kind=kLoop, calls=f1
+})";
+  const Planned limited("HloModule m\n" + kFused + entry, options);
+  EXPECT_EQ(limited.error.kind, ErrorKind::machine);
+  EXPECT_NE(limited.error.message.find("need 192 bytes"), std::string::npos)
+      << limited.error.message;
+  options.memory_limit_bytes = 192;
+  EXPECT_EQ(Planned("HloModule m\n" + kFused + entry, options).error.message, "");
+  const Planned unbounded(
+      "HloModule m\nENTRY e { x = f32[?] parameter(0)  ROOT n = f32[?] negate(x) }");
+  EXPECT_NE(unbounded.error.message.find("--dim"), std::string::npos);
+}
+
+TEST(plan, CommandInfoNamesOperators) {
+  const Planned p("HloModule m\n" + kFused + R"(
+ENTRY e { x = f32[16] parameter(0)  ROOT a = f32[16] fusion(x, x), kind=kLoop, calls=f2 })");
+  EXPECT_EQ(p.program.command_info[0].operators, "multiply, add");
+  EXPECT_EQ(p.program.kernels.size(), 1u);
+  EXPECT_EQ(p.program.name, "m");
+}
+
+TEST(plan, ConstantsWithALayoutLieSo) {
+  const Planned p(R"(HloModule m
+ENTRY e {
+  x = f32[] parameter(0)
+  c = f32[2,3]{0,1} constant({{1, 2, 3}, {4, 5, 6}})
+  ROOT t = (f32[], f32[2,3]{0,1}) tuple(x, c)
+})");
+  const auto& value = p.program.constants[p.program.outputs[1].source.buffer.index()];
+  std::vector<float> got(6);
+  std::memcpy(got.data(), value.data(), 24);
+  EXPECT_EQ(got, (std::vector<float>{1, 4, 2, 5, 3, 6}));
+}
+
+}  // namespace
+}  // namespace heddle::plan
