@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/literal.h"
 
 namespace heddle::hlo {
 class Module;
@@ -30,10 +31,13 @@ struct Options {
   std::map<std::string, int64_t> dims;
   // --shape NAME=1x3x224x224: all dimensions of a model input.
   std::map<std::string, std::vector<int64_t>> shapes;
+  // Model inputs whose values are fixed: they become constants and are no parameters. For inputs
+  // that give shapes, axes and the like, which must be known at import.
+  std::map<std::string, tensor::Literal> values;
   // --module NAME: which one of a text file of several; empty: there must be one only.
   std::string module_name;
   int64_t max_nodes = 2'000'000;                   // ONNX nodes, inlined bodies included
-  int64_t max_tensor_elems = int64_t{1} << 34;     // one value
+  int64_t max_tensor_elems = int64_t{1} << 29;     // one value, weights included
   int64_t max_constant_bytes = int64_t{64} << 30;  // all constants together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
 };

@@ -96,7 +96,8 @@ Transposed read_transposed(Op& op) {
       const int64_t wanted = shape.empty() ? extents[i] * t.strides[i] : shape[i];
       if (wanted < 0 || wanted > most) op.fail("output_shape has {}", wanted);
       const int64_t total = full - wanted;
-      low = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+      const int64_t half = total >> 1;  // rounded down, also where the output is to grow
+      low = auto_pad == "SAME_UPPER" ? half : total - half;
       high = total - low;
     }
     if (low < -most || high < -most || low > most || high > most || full - low - high < 0)

@@ -345,13 +345,19 @@ void Importer::run(const std::vector<Input>& inputs) {
   hlo::Builder builder(entry_);
   Scope scope;
   scope.opsets = &facts_.opsets;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (const Input& input : inputs) {
     Value value;
-    value.instr = builder.parameter(static_cast<int64_t>(i), inputs[i].shape, inputs[i].name);
-    value.name = inputs[i].name;
-    define(inputs[i].name, add_value(std::move(value)), scope, "graph input");
-    result_.input_names.emplace_back(inputs[i].name);
-    result_.input_aliases.emplace_back();
+    value.name = input.name;
+    const auto fixed = options_.values.find(std::string(input.name));
+    if (fixed != options_.values.end()) {
+      value.literal = fixed->second;
+    } else {
+      const auto number = static_cast<int64_t>(result_.input_names.size());
+      value.instr = builder.parameter(number, input.shape, input.name);
+      result_.input_names.emplace_back(input.name);
+      result_.input_aliases.emplace_back();
+    }
+    define(input.name, add_value(std::move(value)), scope, "graph input");
   }
   run_graph(graph, scope);
   std::vector<Instr*> outputs;

@@ -124,9 +124,12 @@ class Binder {
   void bind(std::string_view symbol, int64_t value, std::string_view where);
   void bind_rest(const std::vector<const ValueInfo*>& inputs);
   Shape shape_of(const ValueInfo& input);
-  const std::vector<int64_t>* given_shape(const ValueInfo& input) const {
-    const auto found = options_.shapes.find(std::string(input.name));
-    return found != options_.shapes.end() ? &found->second : nullptr;
+  std::optional<Ints> given_shape(const ValueInfo& input) const {
+    const std::string name(input.name);
+    if (const auto found = options_.values.find(name); found != options_.values.end())
+      return found->second.shape().extents();
+    const auto found = options_.shapes.find(name);
+    return found != options_.shapes.end() ? std::optional(found->second) : std::nullopt;
   }
 
   const Options& options_;
@@ -149,10 +152,12 @@ void Binder::check_options(const std::vector<const ValueInfo*>& inputs) const {
       if (dim.kind == DimInfo::Kind::symbol) symbols.emplace(dim.symbol);
     }
   }
-  for (const auto& [name, shape] : options_.shapes) {
+  const auto check_input = [&](const std::string& name) {
     if (!names.contains(name))
       fail("--shape {}: the model has no such input; it has {}", name, fmt::join(names, ", "));
-  }
+  };
+  for (const auto& [name, shape] : options_.shapes) check_input(name);
+  for (const auto& [name, value] : options_.values) check_input(name);
   const auto mentioned = [&](const std::string& name) {
     return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& symbol) {
       return symbol.find(name) != std::string::npos;
@@ -166,8 +171,8 @@ void Binder::check_options(const std::vector<const ValueInfo*>& inputs) const {
 }
 
 void Binder::bind_from_shape(const ValueInfo& input) {
-  const std::vector<int64_t>* given = given_shape(input);
-  if (given == nullptr || !input.has_shape) return;
+  const std::optional<Ints> given = given_shape(input);
+  if (!given || !input.has_shape) return;
   if (given->size() != input.dims.size())
     fail("--shape {}: {} dimensions, the input has {}", quoted(input.name), given->size(),
          input.dims.size());
@@ -217,11 +222,11 @@ Shape Binder::shape_of(const ValueInfo& input) {
   if (input.kind != ValueInfo::Kind::tensor)
     fail("{} is {}; only tensors are supported", what, kind_name(input.kind));
   const Type type = element_type(input.elem_type, what);
-  const std::vector<int64_t>* given = given_shape(input);
-  if (!input.has_shape && given == nullptr)
+  const std::optional<Ints> given = given_shape(input);
+  if (!input.has_shape && !given)
     fail("{} has no shape; give it one (--shape {}=...)", what, input.name);
   Ints extents;
-  if (given != nullptr) {
+  if (given) {
     extents = *given;
   } else {
     for (size_t i = 0; i < input.dims.size(); ++i) {
@@ -258,7 +263,13 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
   for (const ValueInfo* input : inputs) bind_from_shape(*input);
   bind_rest(inputs);
   std::vector<Input> result;
-  for (const ValueInfo* input : inputs) result.push_back({input->name, shape_of(*input)});
+  for (const ValueInfo* input : inputs) {
+    result.push_back({input->name, shape_of(*input)});
+    const auto fixed = options_.values.find(std::string(input->name));
+    if (fixed != options_.values.end() && fixed->second.type() != result.back().shape.type())
+      fail("input {} is {}, its value is {}", quoted(input->name),
+           to_string(result.back().shape), to_string(fixed->second.shape()));
+  }
   return result;
 }
 

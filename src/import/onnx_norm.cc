@@ -225,6 +225,7 @@ Outputs lp_normalization(Op& op) {
   Instr* size = p == 1 ? op.b.unary(Opcode::abs, x) : op.b.binary(Opcode::multiply, x, x);
   size = op.b.reduce(Opcode::add, size, dims);
   if (p == 2) size = op.b.unary(Opcode::sqrt, size);
+  size = select(op, compare(op, Direction::eq, size, 0), op.b.scalar(op.type(0), 1), size);
   return {op.b.binary(Opcode::divide, x, broadcast_back(op, size, op.shape(0).extents(), dims))};
 }
 

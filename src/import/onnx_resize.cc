@@ -149,8 +149,6 @@ Settings read_settings(Op& op) {
     s.exclude_outside = op.int_attr("exclude_outside", 0) != 0;
     s.extrapolation = op.float_attr("extrapolation_value", 0);
     s.antialias = op.int_attr("antialias", 0) != 0;
-    // Smoothing looks at the input only.
-    if (s.antialias) s.exclude_outside = true;
   }
   if (s.mode == "bilinear") s.mode = "linear";
   if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic")

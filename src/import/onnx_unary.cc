@@ -67,6 +67,9 @@ Instr* cast_to(Op& op, Instr* x, Type to) {
   if (to == Type::pred) return compare(op, Direction::ne, x, 0);
   if (tensor::is_float(from) && tensor::is_float(to) && tensor::type_bits(to) == 8 && saturates)
     x = saturate(op, x, to);
+  // HLO saturates; ONNX keeps the low bits of 4-bit and 2-bit integers.
+  if (tensor::is_float(from) && tensor::is_integer(to) && tensor::type_bits(to) < 8)
+    x = op.b.convert(x, Type::s32);
   return op.b.convert(x, to);
 }
 
