@@ -198,7 +198,10 @@ Val KernelEmitter::load(const Expr& expr) {
     mask = eval(expr.operands[rank]);
     other = eval(expr.operands[rank + 1]);
     if (auto* known = llvm::dyn_cast<llvm::Constant>(mask.v)) {
-      if (known->isZeroValue()) return other;
+      if (known->isZeroValue()) {
+        other.level = std::max(other.level, mask.level);  // another copy may have another mask
+        return other;
+      }
       if (known->isAllOnesValue()) guarded = false;
     }
   }
