@@ -12,7 +12,9 @@
 #include "hlo/verify.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
+#include "opt/passes.h"
 #include "opt/pipeline.h"
+#include "pass/run.h"
 #include "schedule/place.h"
 #include "stitch/stitch.h"
 
@@ -56,6 +58,7 @@ class Compilation {
     }));
     program->object = std::move(object);
     program->options = options_text();
+    program->notes.insert(program->notes.end(), notes_.begin(), notes_.end());
     return program;
   }
 
@@ -91,13 +94,21 @@ class Compilation {
   }
 
   Status optimize() {
-    opt::RunOptions run;
-    run.disabled = options_.disabled_passes;
-    run.bisect_limit = options_.bisect_limit;
     opt::Level level = options_.level == Level::O0   ? opt::Level::O0
                        : options_.level == Level::O1 ? opt::Level::O1
                                                      : opt::Level::O2;
-    return opt::optimize(module_.get(), target_, level, run);
+    HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
+                            pass::parse_pipeline(opt::pipeline_for(level)));
+    pass::RunOptions run;
+    run.disabled = options_.disabled_passes;
+    run.bisect_limit = options_.bisect_limit;
+    run.stop_after = options_.stop_after;
+    run.dump_directory = options_.dump_directory;
+    pass::PassTable table(opt::passes());
+    HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done, pass::run(*module_, pipeline, table, run));
+    notes_ = done.notes;
+    if (report_) report_->notes = done.notes;
+    return {};
   }
 
   Status fuse_module() {
@@ -187,6 +198,7 @@ class Compilation {
   plan::Kernels kernels_;
   std::unordered_set<std::string> known_;
   std::vector<std::string> texts_;
+  std::vector<std::string> notes_;
 };
 
 }  // namespace

@@ -33,6 +33,14 @@ bool kernel_opcode(const Instr& instr) {
     case Opcode::bitcast_convert:
       return tensor::type_bytes(instr.shape().type()) ==
              tensor::type_bytes(instr.operand(0)->shape().type());
+    case Opcode::power:
+      return tensor::is_float(instr.shape().type());
+    case Opcode::reduce_precision: {
+      const auto& attrs = instr.attrs_as<hlo::ReducePrecisionAttrs>();
+      bool bf16 = attrs.exponent_bits == 8 && attrs.mantissa_bits == 7;
+      bool f16 = attrs.exponent_bits == 5 && attrs.mantissa_bits == 10;
+      return instr.shape().type() == Type::f32 && (bf16 || f16);
+    }
     case Opcode::compare:
       return instr.attrs_as<hlo::CompareAttrs>().type != hlo::CompareType::total_order;
     default: return has_trait(instr.opcode(), hlo::elementwise);
@@ -58,6 +66,10 @@ Decision combine_ok(const Instr& instr) {
 }  // namespace
 
 Decision can_stage(const Instr& instr) {
+  auto empty = [](const tensor::Shape& shape) { return shape.is_array() && shape.elems() == 0; };
+  if (empty(instr.shape()) || std::any_of(instr.operands().begin(), instr.operands().end(),
+                                          [&](const Instr* o) { return empty(o->shape()); }))
+    return Decision::no("empty", "{} has no elements", instr.name());
   if (!all_array(instr.shape()))
     return Decision::no("type", "{}: no kernels for {}", instr.name(), to_string(instr.shape()));
   for (const Instr* operand : instr.operands()) {
