@@ -1,0 +1,76 @@
+#include "cache/build_id.h"
+
+#include <fmt/format.h>
+#include <link.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "base/hash.h"
+
+namespace heddle::cache {
+namespace {
+
+struct Search {
+  uintptr_t address;
+  bool found = false;
+  std::string id, path;
+};
+
+std::string hex(const uint8_t* bytes, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+// The GNU build-id note of a loaded segment; empty where there is none.
+std::string note_id(const uint8_t* notes, size_t bytes) {
+  size_t at = 0;
+  while (at + sizeof(ElfW(Nhdr)) <= bytes) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, notes + at, sizeof(note));
+    const size_t name = at + sizeof(note), text = name + (note.n_namesz + 3) / 4 * 4;
+    if (text + note.n_descsz > bytes) return {};
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        std::memcmp(notes + name, "GNU", 4) == 0)
+      return hex(notes + text, note.n_descsz);
+    at = text + (note.n_descsz + 3) / 4 * 4;
+  }
+  return {};
+}
+
+int visit(dl_phdr_info* info, size_t, void* context) {
+  auto& search = *static_cast<Search*>(context);
+  bool holds = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    const uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    if (header.p_type == PT_LOAD && search.address >= begin &&
+        search.address < begin + header.p_memsz)
+      holds = true;
+  }
+  if (!holds) return 0;
+  search.found = true;
+  search.path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+  for (int i = 0; i < info->dlpi_phnum && search.id.empty(); ++i) {
+    const ElfW(Phdr)& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_NOTE)
+      search.id = note_id(reinterpret_cast<const uint8_t*>(info->dlpi_addr + header.p_vaddr),
+                          header.p_memsz);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string build_id(const void* address) {
+  Search search{reinterpret_cast<uintptr_t>(address)};
+  dl_iterate_phdr(&visit, &search);
+  if (!search.found || !search.id.empty()) return search.id;
+  std::ifstream file(search.path.empty() ? "/proc/self/exe" : search.path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  return bytes.empty() ? "" : hash128(bytes).hex();
+}
+
+}  // namespace heddle::cache

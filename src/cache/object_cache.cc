@@ -1,0 +1,312 @@
+#include "cache/object_cache.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+namespace heddle::cache {
+namespace {
+
+// In front of the object. A new layout gets a new magic.
+struct EntryHeader {
+  char magic[8];
+  uint64_t key_high, key_low;
+  uint64_t bytes;
+  uint64_t check_high, check_low;  // hash128 of the object
+};
+constexpr char kMagic[8] = {'h', 'e', 'd', 'o', 'b', 'j', '0', '1'};
+constexpr int64_t kMaxObjectBytes = int64_t{1} << 31;
+// A younger temporary file is still being written by someone.
+constexpr time_t kWritingSeconds = 3600;
+// Eviction goes below the bound by this much, so that it is not done at every store.
+constexpr double kKeepAfterEviction = 0.8;
+
+struct File {
+  std::string path;
+  int64_t bytes = 0;
+  timespec used{};
+};
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+bool is_ours(const struct stat& info) {
+  return info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+// Makes a directory and those above it.
+bool make_directories(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1))
+    mkdir(path.substr(0, slash).c_str(), 0700);
+  return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
+}
+
+template <typename Function>
+void for_each_name(const std::string& directory, Function&& function) {
+  DIR* stream = opendir(directory.c_str());
+  if (stream == nullptr) return;
+  while (const dirent* entry = readdir(stream))
+    if (entry->d_name[0] != '.') function(std::string(entry->d_name));
+  closedir(stream);
+}
+
+bool is_hex(const std::string& text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// Entries, and temporary files that a killed process left behind.
+std::vector<File> list_files(const std::string& directory) {
+  std::vector<File> files;
+  for_each_name(directory, [&](const std::string& sub) {
+    if (sub.size() != 2 || !is_hex(sub)) return;
+    for_each_name(directory + "/" + sub, [&](const std::string& name) {
+      File file{directory + "/" + sub + "/" + name};
+      struct stat info;
+      if (lstat(file.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+      file.bytes = info.st_size;
+      file.used = info.st_mtim;
+      files.push_back(std::move(file));
+    });
+  });
+  return files;
+}
+
+bool write_all(int fd, const void* data, size_t bytes) {
+  const char* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = write(fd, at, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    bytes -= static_cast<size_t>(written);
+  }
+  return true;
+}
+
+bool read_all(int fd, void* data, size_t bytes) {
+  char* at = static_cast<char*>(data);
+  while (bytes > 0) {
+    const ssize_t got = read(fd, at, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+std::string_view as_text(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+struct ObjectCache::State {
+  std::string directory;
+  int64_t max_bytes;
+  mutable std::mutex mutex;  // of what follows
+  ObjectCacheStats counts;
+  int64_t bytes_on_disk = -1;  // as far as this process knows; -1: not looked yet
+
+  std::string path_of(const Hash128& key) const {
+    const std::string name = key.hex();
+    return directory + "/" + name.substr(0, 2) + "/" + name + ".o";
+  }
+  void note_stored(int64_t bytes);
+  void evict();
+};
+
+// After every store the sum is brought up to date; the disk is listed once, and when the bound is
+// passed.
+void ObjectCache::State::note_stored(int64_t bytes) {
+  std::lock_guard lock(mutex);
+  ++counts.stores;
+  if (bytes_on_disk < 0) {
+    bytes_on_disk = 0;
+    for (const File& file : list_files(directory)) bytes_on_disk += file.bytes;
+  } else {
+    bytes_on_disk += bytes;
+  }
+  if (bytes_on_disk > max_bytes) evict();
+}
+
+void ObjectCache::State::evict() {
+  std::vector<File> files = list_files(directory);
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
+    if (a.used.tv_sec != b.used.tv_sec) return a.used.tv_sec < b.used.tv_sec;
+    if (a.used.tv_nsec != b.used.tv_nsec) return a.used.tv_nsec < b.used.tv_nsec;
+    return a.path < b.path;
+  });
+  bytes_on_disk = 0;
+  for (const File& file : files) bytes_on_disk += file.bytes;
+  if (bytes_on_disk <= max_bytes) return;
+  const auto keep = static_cast<int64_t>(static_cast<double>(max_bytes) * kKeepAfterEviction);
+  for (const File& file : files) {
+    if (bytes_on_disk <= keep) break;
+    if (file.path.ends_with(".tmp") && file.used.tv_sec > time(nullptr) - kWritingSeconds) continue;
+    if (unlink(file.path.c_str()) == 0) ++counts.evictions;
+    bytes_on_disk -= file.bytes;
+  }
+}
+
+ObjectCache::ObjectCache(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ObjectCache::~ObjectCache() = default;
+ObjectCache::ObjectCache(ObjectCache&&) noexcept = default;
+ObjectCache& ObjectCache::operator=(ObjectCache&&) noexcept = default;
+
+Hash128 object_key(std::span<const std::string_view> texts, std::string_view target,
+                   std::string_view build_id) {
+  std::string all = "object\n";
+  auto append = [&](std::string_view part) {
+    all += fmt::format("{}:", part.size());
+    all += part;
+  };
+  append(build_id);
+  append(target);
+  for (std::string_view text : texts) append(text);
+  return hash128(all);
+}
+
+std::string default_directory() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return std::string(cache) + "/heddle";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.cache/heddle";
+  return {};
+}
+
+Result<ObjectCache> ObjectCache::open(const std::string& directory, int64_t max_bytes) {
+  auto state = std::make_unique<State>();
+  state->directory = directory.empty() ? default_directory() : directory;
+  state->max_bytes = max_bytes;
+  if (state->directory.empty())
+    return machine_error(
+        "no cache folder: neither XDG_CACHE_HOME nor HOME is set; use --cache DIR");
+  if (!make_directories(state->directory))
+    return machine_error("{}: cannot make the cache folder: {}; use --cache DIR or --cache off",
+                         state->directory, strerror(errno));
+  struct stat info;
+  if (stat(state->directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || !is_ours(info))
+    return machine_error(
+        "{}: the cache folder is not a folder of this user's that only they can write; use --cache "
+        "DIR or --cache off",
+        state->directory);
+  return ObjectCache(std::move(state));
+}
+
+const std::string& ObjectCache::directory() const { return state_->directory; }
+
+namespace {
+
+enum class Found { hit, absent, damaged };
+
+Found read_entry(const std::string& path, const Hash128& key, std::vector<uint8_t>& object) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat info;
+  if (file.get() < 0 || fstat(file.get(), &info) != 0) return Found::absent;
+  EntryHeader header;
+  const int64_t object_bytes = info.st_size - static_cast<int64_t>(sizeof(header));
+  if (!S_ISREG(info.st_mode) || !is_ours(info) || object_bytes < 0 ||
+      object_bytes > kMaxObjectBytes || !read_all(file.get(), &header, sizeof(header)))
+    return Found::damaged;
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key_high != key.high ||
+      header.key_low != key.low || header.bytes != static_cast<uint64_t>(object_bytes))
+    return Found::damaged;
+  object.resize(static_cast<size_t>(object_bytes));
+  if (!read_all(file.get(), object.data(), object.size()) ||
+      hash128(as_text(object)) != Hash128{header.check_high, header.check_low})
+    return Found::damaged;
+  futimens(file.get(), nullptr);  // used now; where that fails it only ages sooner
+  return Found::hit;
+}
+
+}  // namespace
+
+std::optional<std::vector<uint8_t>> ObjectCache::find(const Hash128& key) {
+  const std::string path = state_->path_of(key);
+  std::vector<uint8_t> object;
+  const Found found = read_entry(path, key, object);
+  if (found == Found::damaged) unlink(path.c_str());
+  std::lock_guard lock(state_->mutex);
+  state_->counts.hits += found == Found::hit;
+  state_->counts.misses += found != Found::hit;
+  state_->counts.damaged += found == Found::damaged;
+  if (found != Found::hit) return std::nullopt;
+  return object;
+}
+
+Status ObjectCache::store(const Hash128& key, std::span<const uint8_t> object) {
+  const std::string path = state_->path_of(key);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  static std::atomic<int> counter{0};
+  const std::string temporary = fmt::format("{}/{}.{}.tmp", folder, getpid(), ++counter);
+  auto failed = [&] {
+    const int error = errno;
+    unlink(temporary.c_str());
+    return machine_error("{}: cannot write to the cache: {}", path, strerror(error));
+  };
+  const Hash128 check = hash128(as_text(object));
+  EntryHeader header{{}, key.high, key.low, object.size(), check.high, check.low};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  int fd = ::open(temporary.c_str(), flags, 0600);
+  if (fd < 0 && errno == ENOENT) {  // the first entry of its folder, or someone cleared the cache
+    if (!make_directories(folder)) return failed();
+    fd = ::open(temporary.c_str(), flags, 0600);
+  }
+  Descriptor file(fd);
+  // No fsync: after a crash of the machine the entry may be torn, and is then a miss.
+  if (file.get() < 0 || !write_all(file.get(), &header, sizeof(header)) ||
+      !write_all(file.get(), object.data(), object.size()) || !file.close() ||
+      rename(temporary.c_str(), path.c_str()) != 0)
+    return failed();
+  state_->note_stored(static_cast<int64_t>(sizeof(header) + object.size()));
+  return {};
+}
+
+ObjectCacheStats ObjectCache::stats() const {
+  ObjectCacheStats stats;
+  {
+    std::lock_guard lock(state_->mutex);
+    stats = state_->counts;
+  }
+  for (const File& file : list_files(state_->directory)) {
+    ++stats.entries;
+    stats.bytes += file.bytes;
+  }
+  stats.max_bytes = state_->max_bytes;
+  return stats;
+}
+
+Status ObjectCache::clear() {
+  std::lock_guard lock(state_->mutex);
+  for (const File& file : list_files(state_->directory))
+    if (unlink(file.path.c_str()) != 0 && errno != ENOENT)
+      return machine_error("{}: cannot remove: {}", file.path, strerror(errno));
+  state_->bytes_on_disk = 0;
+  return {};
+}
+
+}  // namespace heddle::cache

@@ -1,0 +1,63 @@
+// The object cache: compiled code by content. An entry is one file; a damaged, foreign or missing
+// entry is a miss, never an error. Several processes may share a directory.
+//
+// Layout: <directory>/<first 2 digits>/<32 digits>.o, written to a temporary file and renamed.
+// Directories are 0700; what is not ours (owner, or writable by others) is not read, for it would
+// be run as code. When the files exceed the size bound the ones used longest ago go.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace heddle::cache {
+
+// Key of what `texts` (kernels, in order) compile to on a target with a build of the compiler.
+// Lengths are part of it, so that no two lists share a key by running together.
+Hash128 object_key(std::span<const std::string_view> texts, std::string_view target,
+                   std::string_view build_id);
+
+struct ObjectCacheStats {
+  int64_t hits = 0, misses = 0, damaged = 0, stores = 0, evictions = 0;  // of this object
+  int64_t entries = 0, bytes = 0, max_bytes = 0;                         // on disk, now
+};
+
+// Thread-safe.
+class ObjectCache {
+ public:
+  static constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
+
+  // Empty: default_directory(). Makes the directory. Error: machine (cannot be made, or belongs to
+  // someone else).
+  static Result<ObjectCache> open(const std::string& directory = {},
+                                  int64_t max_bytes = kDefaultMaxBytes);
+  ~ObjectCache();
+  ObjectCache(ObjectCache&&) noexcept;
+  ObjectCache& operator=(ObjectCache&&) noexcept;
+
+  const std::string& directory() const;
+  // A hit counts as a use. A damaged entry is removed.
+  std::optional<std::vector<uint8_t>> find(const Hash128& key);
+  // Error: machine. The caller may go on without: the entry is then simply not there.
+  Status store(const Hash128& key, std::span<const uint8_t> object);
+  ObjectCacheStats stats() const;
+  // Removes every entry.
+  Status clear();
+
+ private:
+  struct State;
+  explicit ObjectCache(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// $XDG_CACHE_HOME/heddle, else ~/.cache/heddle; empty where neither is known.
+std::string default_directory();
+
+}  // namespace heddle::cache

@@ -1,0 +1,221 @@
+#include "cache/object_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "cache/build_id.h"
+
+namespace heddle::cache {
+namespace {
+
+namespace fs = std::filesystem;
+
+Hash128 key_of(std::string_view text) {
+  const std::string_view texts[] = {text};
+  return object_key(texts, "target", "build");
+}
+
+std::vector<uint8_t> object_of(int n, size_t bytes = 100) {
+  std::vector<uint8_t> object(bytes);
+  for (size_t i = 0; i < bytes; ++i)
+    object[i] = static_cast<uint8_t>(i * 31 + static_cast<size_t>(n));
+  return object;
+}
+
+class CacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = testing::TempDir() + "/heddle_cache_" + std::to_string(getpid()) + "_" +
+                 testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  ObjectCache open(int64_t max_bytes = ObjectCache::kDefaultMaxBytes) {
+    auto cache = ObjectCache::open(directory_, max_bytes);
+    EXPECT_TRUE(cache) << cache.error().message;
+    return std::move(*cache);
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> result;
+    for (const auto& entry : fs::recursive_directory_iterator(directory_))
+      if (entry.is_regular_file()) result.push_back(entry.path());
+    return result;
+  }
+  std::string directory_;
+};
+
+TEST(object_key, EveryPartCounts) {
+  auto key = [](std::vector<std::string_view> texts, std::string_view target,
+                std::string_view build) { return object_key(texts, target, build); };
+  const Hash128 base = key({"ab", "c"}, "t", "b");
+  EXPECT_EQ(base, key({"ab", "c"}, "t", "b"));
+  EXPECT_NE(base, key({"a", "bc"}, "t", "b"));
+  EXPECT_NE(base, key({"abc"}, "t", "b"));
+  EXPECT_NE(base, key({"c", "ab"}, "t", "b"));
+  EXPECT_NE(base, key({"ab", "c"}, "tb", ""));
+  EXPECT_NE(base, key({"ab", "c"}, "t", "b2"));
+}
+
+TEST_F(CacheTest, FindsWhatWasStored) {
+  ObjectCache cache = open();
+  EXPECT_FALSE(cache.find(key_of("a")));
+  ASSERT_TRUE(cache.store(key_of("a"), object_of(1)));
+  ASSERT_TRUE(cache.store(key_of("empty"), {}));
+  EXPECT_EQ(cache.find(key_of("a")), object_of(1));
+  EXPECT_EQ(cache.find(key_of("empty")), std::vector<uint8_t>());
+  EXPECT_FALSE(cache.find(key_of("b")));
+  ASSERT_TRUE(cache.store(key_of("a"), object_of(2)));  // replaced
+  EXPECT_EQ(open().find(key_of("a")), object_of(2));    // by another process, too
+  const ObjectCacheStats stats = cache.stats();
+  EXPECT_EQ(stats.hits, 2);
+  EXPECT_EQ(stats.misses, 2);
+  EXPECT_EQ(stats.stores, 3);
+  EXPECT_EQ(stats.entries, 2);
+  EXPECT_GT(stats.bytes, 100);
+}
+
+TEST_F(CacheTest, DirectoriesArePrivate) {
+  ObjectCache cache = open();
+  ASSERT_TRUE(cache.store(key_of("a"), object_of(1)));
+  for (const fs::path& path : {fs::path(directory_), files()[0].parent_path()})
+    EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all) << path;
+  EXPECT_EQ(fs::status(files()[0]).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(CacheTest, DamageIsAMissAndIsRemoved) {
+  ObjectCache cache = open();
+  ASSERT_TRUE(cache.store(key_of("a"), object_of(1)));
+  const fs::path path = files()[0];
+  std::ifstream file(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), {});
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 300; ++round) {
+    std::string bad = good;
+    if (round % 3 == 0) {
+      bad.resize(random() % good.size());
+    } else {
+      bad[random() % good.size()] ^= static_cast<char>(1 + random() % 255);
+    }
+    std::ofstream(path, std::ios::binary) << bad;
+    ASSERT_FALSE(cache.find(key_of("a"))) << "round " << round;
+    ASSERT_FALSE(fs::exists(path));
+  }
+  std::ofstream(path, std::ios::binary) << good << "x";
+  EXPECT_FALSE(cache.find(key_of("a")));
+  EXPECT_EQ(cache.stats().damaged, 301);
+  // Under another key's name an entry is foreign.
+  std::ofstream(path, std::ios::binary) << good;
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_TRUE(cache.find(key_of("a")));
+  ASSERT_TRUE(cache.store(key_of("b"), object_of(2)));
+  for (const fs::path& other : files())
+    if (other != path) fs::copy_file(path, other, fs::copy_options::overwrite_existing);
+  EXPECT_FALSE(cache.find(key_of("b")));
+}
+
+TEST_F(CacheTest, WhatOthersCanWriteIsNotRead) {
+  ObjectCache cache = open();
+  ASSERT_TRUE(cache.store(key_of("a"), object_of(1)));
+  fs::permissions(files()[0], fs::perms::others_write, fs::perm_options::add);
+  EXPECT_FALSE(cache.find(key_of("a")));
+  fs::permissions(directory_, fs::perms::group_write, fs::perm_options::add);
+  auto refused = ObjectCache::open(directory_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::machine);
+  EXPECT_NE(refused.error().message.find("--cache"), std::string::npos);
+  EXPECT_FALSE(ObjectCache::open("/proc/nothing/here"));
+}
+
+TEST_F(CacheTest, EvictsWhatWasUsedLongestAgo) {
+  ObjectCache cache = open(10'000);
+  for (int i = 0; i < 9; ++i) {
+    ASSERT_TRUE(cache.store(key_of(std::to_string(i)), object_of(i, 1000)));
+    // Clocks of file systems are coarse.
+    for (const fs::path& path : files())
+      if (path.string().find(key_of(std::to_string(i)).hex()) != std::string::npos)
+        fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(20 - i));
+  }
+  EXPECT_EQ(cache.stats().entries, 9);
+  EXPECT_TRUE(cache.find(key_of("0")));  // the oldest is used again
+  ASSERT_TRUE(cache.store(key_of("big"), object_of(7, 1000)));
+  const ObjectCacheStats stats = cache.stats();
+  EXPECT_LE(stats.bytes, 10'000);
+  EXPECT_GT(stats.evictions, 0);
+  EXPECT_TRUE(cache.find(key_of("0")));
+  EXPECT_TRUE(cache.find(key_of("big")));
+  EXPECT_TRUE(cache.find(key_of("8")));
+  EXPECT_FALSE(cache.find(key_of("1")));
+}
+
+TEST_F(CacheTest, Clear) {
+  ObjectCache cache = open();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(cache.store(key_of(std::to_string(i)), object_of(i)));
+  ASSERT_TRUE(cache.clear());
+  EXPECT_EQ(cache.stats().entries, 0);
+  EXPECT_FALSE(cache.find(key_of("1")));
+  fs::remove_all(directory_);
+  ASSERT_TRUE(cache.store(key_of("1"), object_of(1)));  // the folders are made again
+  EXPECT_TRUE(cache.find(key_of("1")));
+}
+
+TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
+  ObjectCache cache = open(50'000);
+  auto work = [&](ObjectCache& mine, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (int i = 0; i < 200; ++i) {
+      const int n = static_cast<int>(random() % 40);
+      const std::string name = std::to_string(n);
+      if (auto found = mine.find(key_of(name))) {
+        if (*found != object_of(n, 2000)) return false;
+      } else if (!mine.store(key_of(name), object_of(n, 2000))) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    auto mine = ObjectCache::open(directory_, 50'000);
+    _exit(mine && work(*mine, 1) ? 0 : 1);
+  }
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 3; ++t) threads.emplace_back([&, t] { failed += !work(cache, 10 + t); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed.load(), 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_LE(cache.stats().bytes, 60'000);
+}
+
+TEST(default_directory, FollowsTheEnvironment) {
+  const char* old = std::getenv("XDG_CACHE_HOME");
+  const std::string saved = old == nullptr ? "" : old;
+  setenv("XDG_CACHE_HOME", "/some/where", 1);
+  EXPECT_EQ(default_directory(), "/some/where/heddle");
+  unsetenv("XDG_CACHE_HOME");
+  if (std::getenv("HOME") != nullptr) {
+    EXPECT_EQ(default_directory(), std::string(std::getenv("HOME")) + "/.cache/heddle");
+  }
+  if (old != nullptr) setenv("XDG_CACHE_HOME", saved.c_str(), 1);
+}
+
+TEST(build_id, OfThisBinaryAndOfALibrary) {
+  const std::string own = build_id(reinterpret_cast<const void*>(&object_of));
+  EXPECT_GE(own.size(), 16u);
+  EXPECT_EQ(own.find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(own, build_id(reinterpret_cast<const void*>(&key_of)));
+  EXPECT_EQ(build_id(nullptr), "");
+}
+
+}  // namespace
+}  // namespace heddle::cache
