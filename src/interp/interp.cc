@@ -1,5 +1,6 @@
 #include "interp/interp.h"
 
+#include <new>
 #include <unordered_set>
 
 #include "interp/evaluator.h"
@@ -26,6 +27,17 @@ std::vector<const Instr*> live_instrs(const Computation& computation) {
 
 namespace {
 
+Result<Literal> hold_one(Evaluator& e, const std::string& where, size_t i, const Literal& value,
+                         const Shape& declared) {
+  HEDDLE_ASSIGN_OR_RETURN(Shape want, static_shape(declared));
+  const Shape& got = value.shape();
+  if (!got.compatible(want) && !(e.widen() && got.compatible(wide_shape(want)))) {
+    return user_error("{}: argument {} is {}, wanted {}", where, i, tensor::to_string(got),
+                      tensor::to_string(want));
+  }
+  return e.hold(value);
+}
+
 Result<std::vector<Literal>> hold_arguments(Evaluator& e, const Computation& computation,
                                             std::span<const Literal> arguments) {
   const auto& parameters = computation.parameters();
@@ -35,16 +47,22 @@ Result<std::vector<Literal>> hold_arguments(Evaluator& e, const Computation& com
   }
   std::vector<Literal> result;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(Shape want, static_shape(parameters[i]->shape()));
-    const Shape& got = arguments[i].shape();
-    if (!got.compatible(want) && !(e.widen() && got.compatible(wide_shape(want)))) {
-      return user_error("{}: argument {} ({}) is {}, wanted {}", computation.name(), i,
-                        parameters[i]->name(), tensor::to_string(got), tensor::to_string(want));
-    }
-    HEDDLE_ASSIGN_OR_RETURN(Literal held, e.hold(arguments[i]));
+    HEDDLE_ASSIGN_OR_RETURN(Literal held, hold_one(e, computation.name(), i, arguments[i],
+                                                   parameters[i]->shape()));
     result.push_back(std::move(held));
   }
   return result;
+}
+
+// Temporaries are a few times as large as the values; where those fit and these do not, it shows
+// here.
+template <typename Fn>
+Result<Literal> within_memory(const std::string& name, Fn fn) {
+  try {
+    return fn();
+  } catch (const std::bad_alloc&) {
+    return machine_error("{}: no memory to evaluate it; use smaller shapes", name);
+  }
 }
 
 Result<Literal> finish(const Options& options, Result<Literal> result, const Shape& declared) {
@@ -57,9 +75,11 @@ Result<Literal> finish(const Options& options, Result<Literal> result, const Sha
 
 Result<Literal> evaluate(const Computation& computation, std::span<const Literal> arguments,
                          const Options& options) {
-  Evaluator e(options);
-  HEDDLE_ASSIGN_OR_RETURN(auto held, hold_arguments(e, computation, arguments));
-  return finish(options, e.run(computation, std::move(held)), computation.root()->shape());
+  return within_memory(computation.name(), [&]() -> Result<Literal> {
+    Evaluator e(options);
+    HEDDLE_ASSIGN_OR_RETURN(auto held, hold_arguments(e, computation, arguments));
+    return finish(options, e.run(computation, std::move(held)), computation.root()->shape());
+  });
 }
 
 Result<Literal> evaluate(const hlo::Module& module, std::span<const Literal> arguments,
@@ -76,19 +96,16 @@ Result<Literal> evaluate_instr(const Instr& instr, std::span<const Literal> oper
     return user_error("{}: {} operands, wanted {}", describe(instr), operands.size(),
                       instr.operands().size());
   }
-  Evaluator e(options);
-  std::vector<Literal> held;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(Shape want, static_shape(instr.operand(i)->shape()));
-    const Shape& got = operands[i].shape();
-    if (!got.compatible(want) && !(e.widen() && got.compatible(wide_shape(want)))) {
-      return user_error("{}: operand {} is {}, wanted {}", describe(instr), i,
-                        tensor::to_string(got), tensor::to_string(want));
+  return within_memory(instr.name(), [&]() -> Result<Literal> {
+    Evaluator e(options);
+    std::vector<Literal> held;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(Literal value, hold_one(e, describe(instr), i, operands[i],
+                                                      instr.operand(i)->shape()));
+      held.push_back(std::move(value));
     }
-    HEDDLE_ASSIGN_OR_RETURN(Literal value, e.hold(operands[i]));
-    held.push_back(std::move(value));
-  }
-  return finish(options, e.run_instr(instr, std::move(held)), instr.shape());
+    return finish(options, e.run_instr(instr, std::move(held)), instr.shape());
+  });
 }
 
 std::vector<std::string> unsupported(const hlo::Module& module) {
