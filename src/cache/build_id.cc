@@ -6,11 +6,14 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "base/hash.h"
 
 namespace heddle::cache {
 namespace {
+
+constexpr uint64_t kMaxNoteBytes = 1 << 20;
 
 struct Search {
   uintptr_t address;
@@ -68,7 +71,30 @@ std::string build_id(const void* address) {
   Search search{reinterpret_cast<uintptr_t>(address)};
   dl_iterate_phdr(&visit, &search);
   if (!search.found || !search.id.empty()) return search.id;
-  std::ifstream file(search.path.empty() ? "/proc/self/exe" : search.path, std::ios::binary);
+  return file_build_id(search.path.empty() ? "/proc/self/exe" : search.path);
+}
+
+std::string file_build_id(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  ElfW(Ehdr) header;
+  if (file.read(reinterpret_cast<char*>(&header), sizeof(header)) &&
+      std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+      header.e_phentsize == sizeof(ElfW(Phdr))) {
+    for (int i = 0; i < header.e_phnum; ++i) {
+      ElfW(Phdr) segment;
+      file.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof(segment)));
+      if (!file.read(reinterpret_cast<char*>(&segment), sizeof(segment))) break;
+      if (segment.p_type != PT_NOTE || segment.p_filesz > kMaxNoteBytes) continue;
+      std::vector<uint8_t> notes(segment.p_filesz);
+      file.seekg(static_cast<std::streamoff>(segment.p_offset));
+      if (!file.read(reinterpret_cast<char*>(notes.data()),
+                     static_cast<std::streamsize>(notes.size())))
+        break;
+      if (std::string id = note_id(notes.data(), notes.size()); !id.empty()) return id;
+    }
+  }
+  file.clear();
+  file.seekg(0);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   return bytes.empty() ? "" : hash128(bytes).hex();
 }

@@ -130,7 +130,7 @@ struct ObjectCache::State {
   ObjectCacheStats counts;
   int64_t bytes_on_disk = -1;  // as far as this process knows; -1: not looked yet
 
-  std::string path_of(const Hash128& key) const {
+  std::string path_of(const Key& key) const {
     const std::string name = key.hex();
     return directory + "/" + name.substr(0, 2) + "/" + name + ".o";
   }
@@ -176,17 +176,24 @@ ObjectCache::~ObjectCache() = default;
 ObjectCache::ObjectCache(ObjectCache&&) noexcept = default;
 ObjectCache& ObjectCache::operator=(ObjectCache&&) noexcept = default;
 
-Hash128 object_key(std::span<const std::string_view> texts, std::string_view target,
-                   std::string_view build_id) {
+Key make_key(std::span<const std::string_view> parts) {
   std::string all = "object\n";
-  auto append = [&](std::string_view part) {
+  for (std::string_view part : parts) {
     all += fmt::format("{}:", part.size());
     all += part;
-  };
-  append(build_id);
-  append(target);
-  for (std::string_view text : texts) append(text);
+  }
   return hash128(all);
+}
+
+Key make_key(std::initializer_list<std::string_view> parts) {
+  return make_key(std::span(parts.begin(), parts.size()));
+}
+
+Key object_key(std::span<const std::string_view> texts, std::string_view target,
+               std::string_view build_id) {
+  std::vector<std::string_view> parts{build_id, target};
+  parts.insert(parts.end(), texts.begin(), texts.end());
+  return make_key(parts);
 }
 
 std::string default_directory() {
@@ -222,7 +229,7 @@ namespace {
 
 enum class Found { hit, absent, damaged };
 
-Found read_entry(const std::string& path, const Hash128& key, std::vector<uint8_t>& object) {
+Found read_entry(const std::string& path, const Key& key, std::vector<uint8_t>& object) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   struct stat info;
   if (file.get() < 0 || fstat(file.get(), &info) != 0) return Found::absent;
@@ -244,7 +251,7 @@ Found read_entry(const std::string& path, const Hash128& key, std::vector<uint8_
 
 }  // namespace
 
-std::optional<std::vector<uint8_t>> ObjectCache::find(const Hash128& key) {
+std::optional<std::vector<uint8_t>> ObjectCache::find(const Key& key) {
   const std::string path = state_->path_of(key);
   std::vector<uint8_t> object;
   const Found found = read_entry(path, key, object);
@@ -257,7 +264,7 @@ std::optional<std::vector<uint8_t>> ObjectCache::find(const Hash128& key) {
   return object;
 }
 
-Status ObjectCache::store(const Hash128& key, std::span<const uint8_t> object) {
+Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
   const std::string path = state_->path_of(key);
   const std::string folder = path.substr(0, path.rfind('/'));
   static std::atomic<int> counter{0};

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,8 +22,13 @@ namespace heddle::cache {
 
 // Key of what `texts` (kernels, in order) compile to on a target with a build of the compiler.
 // Lengths are part of it, so that no two lists share a key by running together.
-Hash128 object_key(std::span<const std::string_view> texts, std::string_view target,
-                   std::string_view build_id);
+using Key = Hash128;
+Key object_key(std::span<const std::string_view> texts, std::string_view target,
+               std::string_view build_id);
+// The same of any parts; everything that can change the object must be among them, the build id of
+// the code generator too (build_id.h).
+Key make_key(std::span<const std::string_view> parts);
+Key make_key(std::initializer_list<std::string_view> parts);
 
 struct ObjectCacheStats {
   int64_t hits = 0, misses = 0, damaged = 0, stores = 0, evictions = 0;  // of this object
@@ -44,9 +50,9 @@ class ObjectCache {
 
   const std::string& directory() const;
   // A hit counts as a use. A damaged entry is removed.
-  std::optional<std::vector<uint8_t>> find(const Hash128& key);
+  std::optional<std::vector<uint8_t>> find(const Key& key);
   // Error: machine. The caller may go on without: the entry is then simply not there.
-  Status store(const Hash128& key, std::span<const uint8_t> object);
+  Status store(const Key& key, std::span<const uint8_t> object);
   ObjectCacheStats stats() const;
   // Removes every entry.
   Status clear();

@@ -62,6 +62,7 @@ TEST(object_key, EveryPartCounts) {
   EXPECT_NE(base, key({"c", "ab"}, "t", "b"));
   EXPECT_NE(base, key({"ab", "c"}, "tb", ""));
   EXPECT_NE(base, key({"ab", "c"}, "t", "b2"));
+  EXPECT_EQ(base, make_key({"b", "t", "ab", "c"}));
 }
 
 TEST_F(CacheTest, FindsWhatWasStored) {
@@ -215,6 +216,16 @@ TEST(build_id, OfThisBinaryAndOfALibrary) {
   EXPECT_EQ(own.find_first_not_of("0123456789abcdef"), std::string::npos);
   EXPECT_EQ(own, build_id(reinterpret_cast<const void*>(&key_of)));
   EXPECT_EQ(build_id(nullptr), "");
+  EXPECT_EQ(file_build_id("/proc/self/exe"), own);
+  EXPECT_EQ(file_build_id("/no/such/file"), "");
+  // Without a note: a hash of the file.
+  const std::string path = testing::TempDir() + "/heddle_build_id_" + std::to_string(getpid());
+  std::ofstream(path) << "one";
+  const std::string one = file_build_id(path);
+  std::ofstream(path) << "two";
+  EXPECT_EQ(one.size(), 32u);
+  EXPECT_NE(one, file_build_id(path));
+  fs::remove(path);
 }
 
 }  // namespace
