@@ -149,8 +149,9 @@ void RandomBuilder::work_stmt(std::vector<Stmt>& to, Scope& scope, const Loop& e
   if (depth > 0 && chance(25)) {
     Scope inner = scope;
     bool unrolled = scope.copies < 16 && chance(50);
+    int64_t few = between(1, 4);
     Loop loop = new_loop(unrolled ? LoopKind::unrolled : LoopKind::serial,
-                         unrolled ? Extent{between(1, 4), 0} : draw_extent(1, 5), inner, 40);
+                         unrolled ? Extent{few, few} : draw_extent(1, 5), inner, 40);
     loop.stmt.body = work_body(inner, element, depth - 1);
     to.push_back(std::move(loop.stmt));
     return;

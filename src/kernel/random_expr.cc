@@ -129,8 +129,12 @@ ExprId RandomBuilder::leaf(Type type, const Scope& scope) {
     if (k_.var(var.id).type == type) vars.push_back(k_.ref(var.id));
   }
   std::vector<Source*> sources = readable(type, scope);
-  if (!sources.empty() && chance(65)) return load(*pick(sources), scope);
+  if (!sources.empty() && chance(75)) return load(*pick(sources), scope);
   if (!vars.empty() && chance(80)) return pick(vars);
+  bool has_inputs = type == Type::f32 || type == Type::s32;
+  if (sources.empty() && !has_inputs && !is_storage_type(type) && chance(70)) {
+    return k_.convert(leaf(chance(50) ? Type::f32 : Type::s32, scope), type);
+  }
   return literal(type);
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-constexpr uint64_t kSeeds = 250;
+constexpr uint64_t kSeeds = 200;
 
 std::vector<HostBuffer> results(const Kernel& kernel, const RandomKernel& random, uint64_t order,
                                 InterpReport* report = nullptr) {
