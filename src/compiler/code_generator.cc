@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <mutex>
 
+#include "cache/build_id.h"
 #include "cache/object_cache.h"
 
 namespace heddle::compiler {
@@ -55,17 +56,33 @@ Result<EmitFunction> open_library() {
                        "beside the heddle command?", tried);
 }
 
+// Of the library that would compile, found without opening it, and of this binary, which writes the
+// kernels: the file's size and time stand for its content.
+std::string code_generator_build_id() {
+  static const int anchor = 0;
+  std::string id = cache::build_id(&anchor);
+  for (const std::filesystem::path& path : candidates()) {
+    std::error_code error;
+    auto bytes = std::filesystem::file_size(path, error);
+    if (error) continue;
+    auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
+    id += fmt::format("/{}/{}", bytes, time);
+    break;
+  }
+  return id;
+}
+
 }  // namespace
 
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
                                              const target::Target& target,
                                              const std::string& cache_directory) {
   const std::string target_text = target::to_string(target);
-  std::string key_text = target_text;
-  for (const std::string& kernel : kernels) key_text += kernel;
   std::optional<cache::ObjectCache> cache;
-  cache::Key key = cache::make_key({key_text});
+  Hash128 key;
   if (!cache_directory.empty()) {
+    std::vector<std::string_view> views(kernels.begin(), kernels.end());
+    key = cache::object_key(views, target_text, code_generator_build_id());
     auto opened = cache::ObjectCache::open(cache_directory);
     if (opened) cache.emplace(std::move(*opened));
     if (cache) {
@@ -85,7 +102,8 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
   }
   std::vector<uint8_t> result(object, object + bytes);
   std::free(object);
-  if (cache) cache->store(key, result);
+  // A cache that cannot be written only costs time.
+  if (cache) (void)cache->store(key, result);
   return result;
 }
 

@@ -1,0 +1,74 @@
+#include "compiler/fusion_check.h"
+
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "kernel/text.h"
+#include "kernel/verify.h"
+#include "stitch/stitch.h"
+#include "tensor/compare.h"
+
+namespace heddle::compiler {
+
+using tensor::Literal;
+
+namespace {
+
+std::vector<Literal> leaves(const Literal& literal) {
+  if (!literal.shape().is_tuple()) return {literal};
+  std::vector<Literal> result;
+  for (const Literal& element : literal.elements())
+    for (Literal& leaf : leaves(element)) result.push_back(std::move(leaf));
+  return result;
+}
+
+// Where results are sums of many signs, the largest one sets the scale; arguments are of order one,
+// so that what cancels may leave that much rounding behind.
+bool close(const Literal& got, const Literal& want, int64_t reduction_length,
+           std::string* failure) {
+  tensor::Tolerance tolerance = tensor::derived_tolerance(want.type(), reduction_length);
+  tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
+  tensor::Comparison comparison = tensor::compare(got, want, tolerance);
+  if (!comparison.equal) *failure = comparison.describe();
+  return comparison.equal;
+}
+
+}  // namespace
+
+FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
+                         int64_t reduction_length) {
+  FusionCheck check;
+  check.placed = schedule::place(*module.entry(), target);
+  if (!check.placed.decision) {
+    check.failure = "refused: " + check.placed.decision.reason();
+    return check;
+  }
+  stitch::Stitched stitched = stitch::stitch(check.placed, "test", target);
+  check.text = schedule::to_string(check.placed.schedule, check.placed.graph) +
+               kernel::to_string(stitched.kernel);
+  if (Status verified = kernel::verify(stitched.kernel); !verified) {
+    check.failure = verified.error().message;
+    return check;
+  }
+  std::vector<Literal> arguments = interp::random_arguments(module, seed);
+  Result<Literal> want = interp::evaluate(module, arguments);
+  if (!want) {
+    check.failure = want.error().message;
+    return check;
+  }
+  std::vector<Literal> wanted = leaves(*want), got;
+  std::vector<void*> memory;
+  for (Literal& argument : arguments) memory.push_back(argument.mutable_data());
+  for (const Literal& one : wanted) got.emplace_back(one.shape());
+  for (Literal& one : got) memory.push_back(one.mutable_data());
+  std::vector<std::vector<char>> workspaces;
+  for (int64_t bytes : stitched.workspace_bytes) workspaces.emplace_back(bytes);
+  for (auto& workspace : workspaces) memory.push_back(workspace.data());
+  check.report = kernel::interpret(stitched.kernel, memory, {}, seed);
+  if (!check.report.faults.empty()) check.failure = check.report.faults[0];
+  for (size_t i = 0; i < wanted.size() && check.failure.empty(); ++i)
+    close(got[i], wanted[i], reduction_length, &check.failure);
+  check.kernel = std::move(stitched.kernel);
+  return check;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,29 @@
+// For tests: a fusion goes the whole way to a kernel, which the kernel interpreter runs and checks
+// (bounds, unwritten reads, races); results are compared with the reference interpreter.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hlo/module.h"
+#include "kernel/interp.h"
+#include "kernel/kernel.h"
+#include "schedule/place.h"
+#include "target/target.h"
+#include "tensor/literal.h"
+
+namespace heddle::compiler {
+
+struct FusionCheck {
+  schedule::PlacedFusion placed;
+  kernel::Kernel kernel;
+  kernel::InterpReport report;
+  std::string text;      // schedule and kernel
+  std::string failure;   // empty: equal and clean
+};
+
+// The entry of `module` as one fusion. `reduction_length` as in tensor::derived_tolerance.
+FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
+                         int64_t reduction_length);
+
+}  // namespace heddle::compiler
