@@ -29,7 +29,7 @@ void pack(Instr* dot, const target::Target& target) {
   bool transposed = attrs.rhs_contracting_dims[0] == 1;
   int64_t k = w->shape().dim(transposed ? 1 : 0), n = w->shape().dim(transposed ? 0 : 1);
   int64_t m = dot->operand(0)->shape().elems() / std::max<int64_t>(k, 1);
-  schedule::Gemm gemm = schedule::choose_gemm(m, n, k, 1, true, target);
+  schedule::Gemm gemm = schedule::choose_gemm(m, n, k, true, target);
   int64_t width = int64_t{gemm.nv} * gemm.lanes;
   int64_t panels = (n + width - 1) / width, padded = panels * width;
   if (transposed) w = b.transpose(w, {1, 0});

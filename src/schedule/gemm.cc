@@ -187,7 +187,7 @@ double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
   return total;
 }
 
-Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
+Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant,
                  const target::Target& target, int nv) {
   struct Tile {
     int mr, nv;
@@ -225,9 +225,10 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant
     }
   }
   best.kc = k;
-  best.split_m = m >= 512 && batch * m >= n;
-  best.m_block = best.split_m ? 256 / best.mr * best.mr : m;
-  int64_t tiles = (std::min(m, best.m_block) + best.mr - 1) / best.mr;
+  // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache.
+  int64_t blocks = m <= 512 ? 1 : (m + 255) / 256;
+  best.m_block = (m + blocks - 1) / blocks;
+  int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
   if (b_constant && k * n * 4 >= (512 << 10))
     best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
@@ -235,8 +236,8 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant
 }
 
 std::string to_string(const Gemm& gemm) {
-  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {}{}{}", gemm.mr, gemm.nv,
-                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.split_m ? " split_m" : "",
+  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}", gemm.mr, gemm.nv,
+                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block,
                      gemm.copy_b ? " copy_b" : "");
 }
 

@@ -17,9 +17,7 @@ struct Gemm {
   int64_t kc = 0;                  // whole K where it is not smaller
   int ku = 4;                      // unrolling of k
   int prefetch = 0;                // cache lines of the next panel fetched each ku steps of k
-  bool split_m = false;            // tasks over rows, else over panels of columns
-  int64_t m_block = 0;             // rows of a task
-  int64_t n_block = 0;             // panels of a task
+  int64_t m_block = 0;             // rows of a task, against one panel
   // Copies of operands into scratch before the loops: B into panels (a gather where its columns are
   // not contiguous), A into rows.
   bool copy_b = false;
@@ -52,7 +50,7 @@ Decision invert_epilogue(const StageGraph& graph, StageId dot,
 
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
 // already packed, among those of `nv` vectors (0: any).
-Gemm choose_gemm(int64_t m, int64_t n, int64_t k, int64_t batch, bool b_constant,
+Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant,
                  const target::Target& target, int nv = 0);
 double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k, const target::Target& target);
 std::string to_string(const Gemm& gemm);

@@ -369,11 +369,8 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   result.decision = invert_epilogue(graph, StageId(dot), &digits);
   if (!result.decision) return result;
   bool constant_b = shape.b_panel > 0;
-  int64_t batch = 1;
-  for (int d : shape.batch) batch *= graph.stages[dot].out[d].extent;
   int nv = static_cast<int>(shape.b_panel / target.lanes(Type::f32));
-  row.gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, batch, constant_b, target,
-                         nv);
+  row.gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, constant_b, target, nv);
   row.gemm->copy_b = !constant_b && shape.b_n != 1;
   result.schedule.name = graph.name;
   result.schedule.target = target.name;

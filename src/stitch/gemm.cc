@@ -1,6 +1,7 @@
 // The GEMM family's code (cpu-codegen.md §2): register tiles of mr rows by nv vectors, B read in
 // panels, A in place, the next panel fetched ahead, whatever hangs on the dot done on the tile.
 #include <algorithm>
+#include <tuple>
 
 #include "stitch/stitcher.h"
 
@@ -38,48 +39,31 @@ class GemmEmitter {
       panel_ = k_.add_buffer(panel);
     }
     std::vector<kernel::Group> groups;
-    if (gemm_.split_m) {
-      int64_t blocks = shape_.m_extent / gemm_.m_block, last = shape_.m_extent % gemm_.m_block;
-      if (blocks) groups.push_back(rows_group(blocks, Expr(0), gemm_.m_block, full, rest));
-      if (last)
-        groups.push_back(rows_group(1, Expr(blocks * gemm_.m_block), last, full, rest));
-      return groups;
+    const int64_t blocks = shape_.m_extent / gemm_.m_block, last = shape_.m_extent % gemm_.m_block;
+    for (auto [count, first_row, rows] :
+         {std::tuple{blocks, int64_t{0}, gemm_.m_block}, {last ? 1 : 0, blocks * gemm_.m_block, last}}) {
+      if (count && full) groups.push_back(group(count, first_row, rows, full, 0, width_));
+      if (count && rest) groups.push_back(group(count, first_row, rows, 1, full, rest));
     }
-    if (full) groups.push_back(columns_group(full, Expr(0), width_));
-    if (rest) groups.push_back(columns_group(1, Expr(full), rest));
     return groups;
   }
 
  private:
-  // Tasks over (batch, panel): all rows against one panel.
-  kernel::Group columns_group(int64_t panels, const Expr& first, int64_t width) {
+  // Tasks over (batch, block of rows, panel): neighbours in one block share its rows of A.
+  kernel::Group group(int64_t blocks, int64_t first_row, int64_t rows, int64_t panels,
+                      int64_t first_panel, int64_t width) {
     kernel::Group group;
     begin_batch(&group);
-    VarId var = k_.add_var("panel_of");
-    int scope = s_.add_scope(var, panels);
-    group.grid.push_back({var, k_.constant(panels)});
-    emit_panel(first + Expr::digit(scope), width, Expr(0), shape_.m_extent, &group.body);
-    return group;
-  }
-
-  // Tasks over (batch, block of rows): all panels, one after the other.
-  kernel::Group rows_group(int64_t blocks, const Expr& first, int64_t rows, int64_t full,
-                           int64_t rest) {
-    kernel::Group group;
-    begin_batch(&group);
-    VarId var = k_.add_var("rows_of");
-    int scope = s_.add_scope(var, blocks);
-    group.grid.push_back({var, k_.constant(blocks)});
-    Expr m0 = first + Expr::digit(scope) * rows;
-    if (full) {
-      VarId panel = k_.add_var("panel_of");
-      int panel_scope = s_.add_scope(panel, full);
-      Block body;
-      emit_panel(Expr::digit(panel_scope), width_, m0, rows, &body);
-      group.body.push_back(
-          make_loop(LoopKind::serial, panel, k_.constant(full), std::move(body)));
+    Expr m0(first_row);
+    if (blocks > 1) {
+      VarId var = k_.add_var("rows_of");
+      m0 = m0 + Expr::digit(s_.add_scope(var, blocks)) * rows;
+      group.grid.push_back({var, k_.constant(blocks)});
     }
-    if (rest) emit_panel(Expr(full), rest, m0, rows, &group.body);
+    VarId var = k_.add_var("panel_of");
+    Expr panel = Expr(first_panel) + Expr::digit(s_.add_scope(var, panels));
+    group.grid.push_back({var, k_.constant(panels)});
+    emit_panel(panel, width, m0, rows, &group.body);
     return group;
   }
 
