@@ -92,7 +92,9 @@ Outputs bit_shift(Op& op) {
   const std::string direction = op.string_attr("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     op.fail("direction is {}, wanted LEFT or RIGHT", quoted(direction));
-  const Opcode opcode = direction == "LEFT" ? Opcode::shift_left : Opcode::shift_right_logical;
+  const Opcode right = tensor::is_signed_integer(op.type(0)) ? Opcode::shift_right_arithmetic
+                                                             : Opcode::shift_right_logical;
+  const Opcode opcode = direction == "LEFT" ? Opcode::shift_left : right;
   return {binary(op, opcode, op.in(0), op.in(1))};
 }
 

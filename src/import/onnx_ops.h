@@ -32,6 +32,7 @@ std::span<const OpEntry> conv_ops();
 std::span<const OpEntry> pool_ops();
 std::span<const OpEntry> norm_ops();
 std::span<const OpEntry> resize_ops();
+std::span<const OpEntry> attention_ops();
 
 const OpEntry* find_op(std::string_view name);  // or null
 
