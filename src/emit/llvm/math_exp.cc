@@ -1,0 +1,98 @@
+// exp and what follows from it. With n = round(x / ln 2) and r = x - n ln 2, |r| <= ln 2 / 2:
+// exp(x) = 2^n (1 + r + r^2 E(r)). ln 2 is taken off in two parts, the first with so few bits that
+// n times it is exact.
+#include <limits>
+
+#include "emit/llvm/math_parts.h"
+#include "emit/llvm/math_tables.h"
+
+namespace heddle::emit {
+namespace {
+
+using llvm::Value;
+
+constexpr double kLog2E = 1.4426950408889634;
+// ln 2 = high + low; the high parts have 10 and 32 bits.
+constexpr double kLn2HighF32 = 0.693359375, kLn2LowF32 = -2.1219444005469057e-04;
+constexpr double kLn2HighF64 = 0x1.62e42feep-1, kLn2LowF64 = 0x1.a39ef35793c76p-33;
+
+struct Reduced {
+  Value* r;  // |r| <= ln 2 / 2, about
+  Value* n;  // an integer
+};
+
+Reduced reduce(const MathKit& k, Value* x) {
+  auto [real, n] = k.nearest(k.mul(x, kLog2E));
+  bool wide = k.is_double();
+  Value* r = k.mad(real, wide ? -kLn2HighF64 : -kLn2HighF32, x);
+  r = k.mad(real, wide ? -kLn2LowF64 : -kLn2LowF32, r);
+  return {r, n};
+}
+
+// (exp(r) - 1 - r) / r^2
+Value* tail(const MathKit& k, Value* r) {
+  return k.is_double() ? k.poly(r, kExpF64) : k.poly(r, kExpF32);
+}
+
+}  // namespace
+
+Value* math_exp(const MathKit& k, Value* x) { return math_exp(k, x, nullptr); }
+
+Value* math_exp(const MathKit& k, Value* x, Value* low) {
+  // Beyond the limits the result is 0 or infinity all the same, and n stays small.
+  x = k.at_least(k.at_most(x, k.is_double() ? 720 : 100), k.is_double() ? -760 : -110);
+  auto [r, n] = reduce(k, x);
+  if (!low && k.context().isa.fma) {  // the last rounding is the only large one
+    return k.scale(k.mad(r, k.mad(r, tail(k, r), k.number(1)), k.number(1)), n);
+  }
+  Value* square = k.mul(r, r);
+  Value* rest = k.mad(square, tail(k, r), r);
+  if (low) rest = k.add(rest, k.mad(low, rest, low));
+  return k.scale(k.add(rest, 1), n);
+}
+
+Value* math_expm1(const MathKit& k, Value* x) {
+  Value* bounded = k.at_least(k.at_most(x, k.is_double() ? 720 : 100), k.is_double() ? -45 : -25);
+  auto [r, n] = reduce(k, bounded);
+  Value* part = k.mad(k.mul(r, r), tail(k, r), r);  // exp(r) - 1
+  // 2^n part + (2^n - 1), by halves: 2^n itself may not be representable where the result is.
+  Value* half = k.power_of_two(k.builder().CreateSub(n, k.integer(1)));
+  Value* result = k.mul(k.mad(half, part, k.add(half, -0.5)), 2);
+  Value* infinity = k.number(std::numeric_limits<double>::infinity());
+  result = k.select(k.greater(x, k.is_double() ? 709.79 : 88.73), infinity, result);
+  return k.select(k.equal(x, 0), x, result);  // the sign of zero
+}
+
+Value* math_tanh(const MathKit& k, Value* x) {
+  // (exp(2a) - 1) / (exp(2a) + 1), a = |x|; beyond 22 it is 1.
+  Value* magnitude = k.at_most(k.abs(x), 22);
+  Value* t = math_expm1(k, k.mul(magnitude, 2));
+  return k.copysign(k.div(t, k.add(t, 2)), x);
+}
+
+Value* math_logistic(const MathKit& k, Value* x) {
+  // z = exp(-|x|) never overflows: 1 / (1 + z) or z / (1 + z).
+  Value* z = math_exp(k, k.neg(k.abs(x)));
+  Value* top = k.select(k.less(x, 0), z, k.number(1));
+  return k.div(top, k.add(z, 1));
+}
+
+// 2^t with one multiplication: t is bounded to where 2^n is a normal number, zero or infinity.
+Value* math_exp_fast(const MathKit& k, Value* x) {
+  Value* t = k.at_least(k.at_most(k.mul(x, kLog2E), 128), -127);
+  auto [real, n] = k.nearest(t);
+  Value* p = k.poly(k.sub(t, real), kExp2Fast);
+  return k.mul(p, k.power_of_two(n));
+}
+
+Value* math_logistic_fast(const MathKit& k, Value* x) {
+  return k.div(k.number(1), k.add(math_exp_fast(k, k.neg(x)), 1));
+}
+
+Value* math_tanh_fast(const MathKit& k, Value* x) {
+  // 1 - 2 / (1 + exp(2x)): absolute error of an ulp of 1.
+  Value* e = math_exp_fast(k, k.mul(x, 2));
+  return k.sub(k.number(1), k.div(k.number(2), k.add(e, 1)));
+}
+
+}  // namespace heddle::emit
