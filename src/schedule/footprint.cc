@@ -1,6 +1,7 @@
 #include "schedule/footprint.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/check.h"
 
@@ -45,6 +46,7 @@ class Inference {
       placed.path = path;
       placed.row = number;
     }
+    order_.emplace(number, order_.size());
   }
 
   bool stored(size_t stage) const {
@@ -148,6 +150,11 @@ class Inference {
         driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);
       return part;
     }
+    if (order_.at(other.row) < order_.at(placed.row)) {
+      placement_.decision = Decision::no("order", "{} reads {} before it is computed",
+                                         graph_.stages[reader].name, stage.name);
+      return region;
+    }
     size_t common = 0;
     while (common < placed.path.size() && common < other.path.size() &&
            placed.path[common] == other.path[common])
@@ -220,6 +227,7 @@ class Inference {
   const Schedule& schedule_;
   const target::Target& target_;
   Placement placement_;
+  std::unordered_map<int, size_t> order_;  // of rows, as they run
 };
 
 }  // namespace

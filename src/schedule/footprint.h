@@ -34,7 +34,7 @@ struct Placement {
 };
 
 // Codes: `other-block` (a reader in another task of the same phase), `runtime-index`, `space-full`,
-// `not-joined`, `missing` (a stage that is read has no place).
+// `not-joined`, `order` (a reader stands before what it reads), `missing` (a stage that is read has no place).
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target);
 

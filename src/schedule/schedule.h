@@ -71,5 +71,7 @@ std::string_view loop_kind_name(LoopKind kind);
 std::string_view space_name(Space space);
 // The grammar of stages.md §6; spaces are not part of it here (they are derived).
 std::string to_string(const Schedule& schedule, const StageGraph& graph);
+// Stages and digits by their names in `graph`. Errors: "schedule, line N: got, wanted".
+Result<Schedule> parse_schedule(std::string_view text, const StageGraph& graph);
 
 }  // namespace heddle::schedule
