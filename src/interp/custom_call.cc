@@ -148,6 +148,10 @@ std::optional<std::string> refuse_collective(const Instr& instr) {
   if (size != 1)
     return fmt::format("its group has {} participants; one is evaluated",
                        size == 0 ? "unknown" : std::to_string(size));
+  bool scales = instr.is(Opcode::all_gather) || instr.is(Opcode::reduce_scatter);
+  if (scales && instr.operands().size() == 1 &&
+      !instr.shape().same_extents(instr.operand(0)->shape()))
+    return "its result is as large as that of several participants";
   return std::nullopt;
 }
 

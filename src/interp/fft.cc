@@ -12,9 +12,12 @@ using hlo::Instr;
 
 namespace {
 
-// exp(-2 pi i k / n): the forward kernel.
+// exp(-2 pi i k / n): the forward kernel. Quarter turns are exact.
 Complex root_of_unity(int64_t k, int64_t n) {
-  const double angle = -2 * std::numbers::pi * static_cast<double>(k % n) / static_cast<double>(n);
+  constexpr Complex kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
+  k %= n;
+  if (k * 4 % n == 0) return kQuarters[k * 4 / n];
+  const double angle = -2 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n);
   return {std::cos(angle), std::sin(angle)};
 }
 
@@ -51,9 +54,10 @@ class Transform {
   }
   // With the factor 1/n.
   void inverse(Complex* x) const {
-    for (int64_t i = 0; i < n_; ++i) x[i] = std::conj(x[i]);
+    for (int64_t i = 0; i < n_; ++i) x[i] = {x[i].real(), 0 - x[i].imag()};
     forward(x);
-    for (int64_t i = 0; i < n_; ++i) x[i] = std::conj(x[i]) / static_cast<double>(n_);
+    const auto n = static_cast<double>(n_);
+    for (int64_t i = 0; i < n_; ++i) x[i] = {x[i].real() / n, (0 - x[i].imag()) / n};
   }
 
  private:

@@ -60,13 +60,16 @@ void factor(const Matrix& a) {
   if (failed) std::fill_n(a.data, n * n, Complex(NAN, NAN));
 }
 
+// Of a real number's zero part it makes no -0.
+Complex conjugate(Complex z) { return {z.real(), 0 - z.imag()}; }
+
 void conjugate_transpose(const Matrix& a) {
   for (int64_t i = 0; i < a.rows; ++i) {
-    a.at(i, i) = std::conj(a.at(i, i));
+    a.at(i, i) = conjugate(a.at(i, i));
     for (int64_t j = 0; j < i; ++j) {
       const Complex below = a.at(i, j);
-      a.at(i, j) = std::conj(a.at(j, i));
-      a.at(j, i) = std::conj(below);
+      a.at(i, j) = conjugate(a.at(j, i));
+      a.at(j, i) = conjugate(below);
     }
   }
 }
