@@ -122,7 +122,7 @@ TEST(ScheduleTest, RecomputeIsCounted) {
   PlacedFusion placed = place_text(kLayerNorm);
   auto parsed = parse_schedule(R"(schedule worse on icelake phase { group lanes 16 {
     for r parallel y.d0 { for c parallel y.d1/96 {
-      sum : vector r1/64; mean; vsum : vector r1/64; d : vector d1/16; q; y : vector d1/16; } } } })",
+      sum : vector r1/64; mean; d : vector d1/16; vsum : vector r1/64; q; y : vector d1/16; } } } })",
                                placed.graph);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   Placement placement = place_values(placed.graph, *parsed, target("icelake"));
