@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "emit/llvm/fmod.h"
+#include "emit/llvm/soft_fma.h"
 #include "kernel/scalar.h"
 
 namespace heddle::emit {
@@ -252,28 +253,6 @@ Value* int_unary(MathContext& context, Op op, bool is_signed, Value* x) {
   }
 }
 
-// fma of float without the instruction. The product is exact in double; the sum is made exact but
-// for its last bit, which is forced odd where anything was lost, so that rounding to float is the
-// only rounding.
-Value* soft_fma_f32(llvm::IRBuilder<>& b, Value* x, Value* y, Value* z) {
-  llvm::Type* f64 = like(b.getDoubleTy(), x);
-  Value* p = b.CreateFMul(b.CreateFPExt(x, f64), b.CreateFPExt(y, f64));
-  Value* c = b.CreateFPExt(z, f64);
-  Value* sum = b.CreateFAdd(p, c);
-  Value* c_part = b.CreateFSub(sum, p);
-  Value* p_part = b.CreateFSub(sum, c_part);
-  Value* error = b.CreateFAdd(b.CreateFSub(p, p_part), b.CreateFSub(c, c_part));
-  Value* bits = to_bits(b, sum);
-  auto number = [&](uint64_t n) { return int_constant(bits->getType(), n); };
-  Value* even = b.CreateICmpEQ(b.CreateAnd(bits, number(1)), number(0));
-  Value* lost = b.CreateFCmpONE(error, float_constant(f64, 0));
-  Value* opposite =
-      b.CreateICmpSLT(b.CreateXor(to_bits(b, error), bits), number(0));  // the sum is too large
-  Value* odd = b.CreateAdd(bits, b.CreateSelect(opposite, number(~uint64_t{0}), number(1)));
-  Value* exact = b.CreateSelect(b.CreateAnd(even, lost), odd, bits);
-  return b.CreateFPTrunc(from_bits(b, exact, f64), x->getType());
-}
-
 }  // namespace
 
 Value* emit_unary(MathContext& context, Op op, Type type, Value* x) {
@@ -287,10 +266,7 @@ Value* emit_binary(MathContext& context, Op op, Type type, Value* x, Value* y, F
 }
 
 Value* emit_fma(MathContext& context, Value* x, Value* y, Value* z) {
-  if (!context.isa.fma && x->getType()->getScalarType()->isFloatTy()) {
-    return soft_fma_f32(context.builder, x, y, z);
-  }
-  // Of double without the instruction this becomes a call of fma, lane by lane.
+  if (!context.isa.fma) return emit_soft_fma(context, x, y, z);
   return intrinsic(context.builder, intrin::fma, {x, y, z});
 }
 

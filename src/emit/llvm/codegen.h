@@ -23,6 +23,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::T
 Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& machine);
 
 // All that an object may ask of the program that loads it.
-inline constexpr const char* kOutsideSymbols[] = {"memcpy", "memset", "fma"};
+inline constexpr const char* kOutsideSymbols[] = {"memcpy", "memset"};
 
 }  // namespace heddle::emit

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "emit/llvm/math.h"
+
+namespace heddle::emit {
+
+// x * y + z rounded once, without the instruction. Float by exact arithmetic in double; double by
+// integers, as a call a lane.
+llvm::Value* emit_soft_fma(MathContext& context, llvm::Value* x, llvm::Value* y, llvm::Value* z);
+
+}  // namespace heddle::emit
