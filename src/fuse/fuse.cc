@@ -36,6 +36,10 @@ class Greedy {
     return static_cast<bool>(schedule::can_stage(*instr));
   }
 
+  static bool is_heavy(const Instr* instr) {
+    return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+  }
+
   void visit(Instr* instr) {
     if (!stageable(instr)) return;
     if (instr->users().empty() && instr != entry_->root()) return;
@@ -49,7 +53,8 @@ class Greedy {
     auto group = std::make_unique<Group>();
     group->members = {instr};
     group->once = once_.count(instr) > 0;
-    group->has_dot = group->has_gemm = instr->is(Opcode::dot);
+    group->has_gemm = instr->is(Opcode::dot);
+    group->has_dot = is_heavy(instr);
     group_of_[instr].push_back(group.get());
     groups_.push_back(std::move(group));
   }
@@ -107,7 +112,7 @@ class Greedy {
 
   void add(Instr* instr, Group* group) {
     group->members.insert(group->members.begin(), instr);
-    group->has_dot |= instr->is(Opcode::dot);
+    group->has_dot |= is_heavy(instr);
     group->has_gemm |= instr->is(Opcode::dot);
     group_of_[instr].push_back(group);
   }
@@ -129,16 +134,15 @@ class Greedy {
       return Decision::no("too-large", "the group has {} members", group->members.size());
     if ((once_.count(instr) > 0) != group->once)
       return Decision::no("once", "one side depends on constants alone, and is done once");
-    bool heavy = instr->is(Opcode::dot) || instr->is(Opcode::convolution);
-    if (heavy && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
-    if (group->has_dot && !instr->is(Opcode::dot) && feeds_dot(instr, group) &&
+    if (is_heavy(instr) && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
+    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) &&
         !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
     if (!copy && makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
     std::vector<Instr*> members{instr};
     members.insert(members.end(), group->members.begin(), group->members.end());
-    return place_ok(members, group->has_gemm || instr->is(Opcode::dot));
+    return place_ok(members, instr, copy, group);
   }
 
   bool feeds_dot(const Instr* instr, const Group* group) const {
@@ -148,7 +152,7 @@ class Greedy {
       bool reads = std::any_of(member->operands().begin(), member->operands().end(),
                                [&](const Instr* operand) { return reached.count(operand) > 0; });
       if (!reads) continue;
-      if (member->is(Opcode::dot)) return true;
+      if (is_heavy(member)) return true;
       reached.insert(member);
     }
     return false;
@@ -189,13 +193,31 @@ class Greedy {
     return false;
   }
 
-  Decision place_ok(const std::vector<Instr*>& members, bool wants_gemm) {
+  // Would the member be an output? As rebuild_entry() will decide: copies never are.
+  bool leaves(const Instr* member, const Group* group, const Instr* newcomer) const {
+    if (group->copies.count(member)) return false;
+    if (member == entry_->root()) return true;
+    for (const Instr* user : member->users()) {
+      if (user == newcomer) continue;
+      auto found = group_of_.find(user);
+      if (found == group_of_.end()) return true;
+      for (const Group* other : found->second)
+        if (other != group) return true;
+    }
+    return false;
+  }
+
+  Decision place_ok(const std::vector<Instr*>& members, const Instr* newcomer, bool copy,
+                    const Group* group) {
+    const bool wants_gemm = group->has_gemm || newcomer->is(Opcode::dot);
     std::vector<Instr*> sorted = members;
     std::sort(sorted.begin(), sorted.end(),
               [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    Extracted extracted = extract(sorted, "candidate");
-    schedule::PlacedFusion placed = schedule::place(*extracted.module->entry(), target_);
+    std::unique_ptr<hlo::Module> candidate = extract(sorted, [&](const Instr* member) {
+      return !(copy && member == newcomer) && leaves(member, group, newcomer);
+    });
+    schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     if (!placed.decision) return placed.decision;
     const auto* row = std::get_if<schedule::Row>(&placed.schedule.nodes[0]);
     if (wants_gemm && !(row && row->gemm) && sorted.size() > 1)

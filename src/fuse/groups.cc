@@ -41,13 +41,13 @@ std::unordered_set<const Instr*> find_once(const Computation& computation) {
   return once;
 }
 
-Extracted extract(const std::vector<Instr*>& members, const std::string& name) {
-  Extracted result;
-  result.module = std::make_unique<hlo::Module>(name);
-  Computation* computation = result.module->add_computation(name);
-  result.module->set_entry(computation);
+std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
+                                     const std::function<bool(const Instr*)>& leaves) {
+  auto module = std::make_unique<hlo::Module>("candidate");
+  Computation* computation = module->add_computation("candidate");
+  module->set_entry(computation);
   std::unordered_map<const Instr*, Instr*> copies;
-  std::unordered_set<const Instr*> inside(members.begin(), members.end());
+  int64_t parameters = 0;
   auto value_of = [&](Instr* operand) {
     auto known = copies.find(operand);
     if (known != copies.end()) return known->second;
@@ -55,38 +55,30 @@ Extracted extract(const std::vector<Instr*>& members, const std::string& name) {
     if (operand->is(Opcode::constant) && operand->shape().is_scalar()) {
       copy = computation->add(Opcode::constant, operand->shape(), {}, operand->attrs());
     } else {
-      hlo::ParameterAttrs attrs{static_cast<int64_t>(result.operands.size())};
-      copy = computation->add(Opcode::parameter, operand->shape().without_layout(), {}, attrs, {},
-                              fmt::format("p{}", attrs.number));
-      result.operands.push_back(operand);
+      copy = computation->add(Opcode::parameter, operand->shape().without_layout(), {},
+                              hlo::ParameterAttrs{parameters++});
     }
     copies.emplace(operand, copy);
     return copy;
   };
+  std::vector<Instr*> outputs;
   for (Instr* member : members) {
     std::vector<Instr*> operands;
     for (Instr* operand : member->operands()) operands.push_back(value_of(operand));
     std::vector<Computation*> called;
     for (const Computation* callee : member->called())
-      called.push_back(result.module->clone_computation(*callee));
+      called.push_back(module->clone_computation(*callee));
     copies[member] = computation->add(member->opcode(), member->shape().without_layout(), operands,
                                       member->attrs(), called, member->name());
-    bool leaves = member == member->parent()->root() ||
-                  std::any_of(member->users().begin(), member->users().end(),
-                              [&](const Instr* user) { return !inside.count(user); });
-    if (leaves) result.outputs.push_back(member);
+    if (leaves(member)) outputs.push_back(copies[member]);
   }
-  std::vector<Instr*> leaves;
   std::vector<tensor::Shape> shapes;
-  for (Instr* output : result.outputs) {
-    leaves.push_back(copies.at(output));
-    shapes.push_back(leaves.back()->shape());
-  }
-  computation->set_root(leaves.size() == 1
-                            ? leaves[0]
+  for (Instr* output : outputs) shapes.push_back(output->shape());
+  computation->set_root(outputs.size() == 1
+                            ? outputs[0]
                             : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes),
-                                               leaves));
-  return result;
+                                               outputs));
+  return module;
 }
 
 }  // namespace heddle::fuse

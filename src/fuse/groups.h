@@ -1,6 +1,7 @@
 // Private to fuse: groups of instructions under construction.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -18,18 +19,17 @@ using hlo::Opcode;
 
 struct Group {
   std::vector<Instr*> members;  // in the computation's order
-  bool has_dot = false, has_gemm = false;
+  bool has_dot = false;         // or a convolution
+  bool has_gemm = false;        // its dot has a template
+
   bool once = false;            // depends on constants alone
   std::unordered_set<const Instr*> copies;  // members that are computed again here
 };
 
-// A scratch module with one computation: the members with their outside operands as parameters.
-// `outputs`: members that somebody outside reads, or the root; in members' order.
-struct Extracted {
-  std::unique_ptr<hlo::Module> module;
-  std::vector<Instr*> operands, outputs;
-};
-Extracted extract(const std::vector<Instr*>& members, const std::string& name);
+// A module of one computation: the members with their outside operands as parameters, and those
+// that `leaves` says are read outside as outputs.
+std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
+                                     const std::function<bool(const Instr*)>& leaves);
 
 // Replaces the entry by one in which every group is a fusion instruction. A member that is no copy
 // and that is read outside is an output.
