@@ -3,6 +3,7 @@
 // needed.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <unordered_map>
@@ -19,13 +20,15 @@ namespace heddle::plan {
 using Bytes = std::vector<uint8_t>;
 
 // What fake work does: byte i of each result from byte i of each operand (elementwise: may run in
-// place), or from a digest of everything.
+// place), or from a digest of everything. An elementwise one reads its other operands away from i,
+// so that only those that it says it may overwrite may be overwritten.
 struct FakeWork {
   uint64_t seed = 0;
   bool elementwise = false;
+  std::vector<int> in_place;
 
-  static FakeWork of(const std::string& name) {
-    return {hash64(name), name.find("_e") != std::string::npos};
+  static FakeWork of(const std::string& name, std::vector<int> in_place = {}) {
+    return {hash64(name), name.find("_e") != std::string::npos, std::move(in_place)};
   }
 
   struct Piece {
@@ -35,14 +38,14 @@ struct FakeWork {
   // Memory of results that are not in place is spoilt before anything is read, workspace too.
   void run(const std::vector<Piece>& operands, const std::vector<Piece>& results,
            const std::vector<Piece>& workspaces) const {
-    for (const auto* pieces : {&results, &workspaces}) {
-      for (const Piece& piece : *pieces) {
-        bool in_place = false;
-        for (const Piece& operand : operands)
-          in_place |= elementwise && operand.data == piece.data && pieces == &results;
-        if (!in_place) std::memset(piece.data, 0xcd, static_cast<size_t>(piece.bytes));
-      }
-    }
+    auto spoil = [](const Piece& piece) {
+      if (piece.bytes > 0) std::memset(piece.data, 0xcd, static_cast<size_t>(piece.bytes));
+    };
+    for (const Piece& piece : workspaces) spoil(piece);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (r >= in_place.size() || in_place[r] < 0 ||
+          operands[static_cast<size_t>(in_place[r])].data != results[r].data)
+        spoil(results[r]);
     uint64_t digest = seed;
     for (const Piece& operand : operands)
       if (!elementwise)
@@ -52,8 +55,11 @@ struct FakeWork {
     for (const Piece& result : results) most = std::max(most, result.bytes);
     for (int64_t i = 0; i < most; ++i) {
       uint64_t mixed = digest;
-      for (const Piece& operand : operands)
-        if (elementwise && i < operand.bytes) mixed = mixed * 31 + operand.data[i];
+      for (size_t o = 0; elementwise && o < operands.size(); ++o) {
+        const bool here = std::count(in_place.begin(), in_place.end(), static_cast<int>(o)) > 0;
+        if (operands[o].bytes > 0 && (!here || i < operands[o].bytes))
+          mixed = mixed * 31 + operands[o].data[here ? i : (i * 3 + 5) % operands[o].bytes];
+      }
       for (size_t r = 0; r < results.size(); ++r)
         if (i < results[r].bytes)
           results[r].data[i] =
@@ -123,10 +129,11 @@ class Reference {
     std::vector<FakeWork::Piece> from, to;
     for (Bytes& bytes : operands) from.push_back({bytes.data(), std::ssize(bytes)});
     for (Bytes& bytes : results) to.push_back({bytes.data(), std::ssize(bytes)});
-    const std::string name = kernels.contains(&instr)
-                                 ? kernels.at(&instr).kernel.name
-                                 : std::string(hlo::opcode_text(instr.opcode()));
-    FakeWork::of(name).run(from, to, {});
+    if (auto kernel = kernels.find(&instr); kernel != kernels.end()) {
+      FakeWork::of(kernel->second.kernel.name, kernel->second.in_place).run(from, to, {});
+    } else {
+      FakeWork::of(std::string(hlo::opcode_text(instr.opcode()))).run(from, to, {});
+    }
   }
   std::unordered_map<const hlo::Instr*, std::vector<Bytes>> values_;
 };
@@ -179,7 +186,9 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
             .push_back(piece(view));
       });
       if (const auto* launch = std::get_if<program::Launch>(&command)) {
-        FakeWork::of(p.kernels[launch->kernel.index()].name).run(reads, writes, workspaces);
+        FakeWork::of(p.kernels[launch->kernel.index()].name,
+                     {launch->in_place.begin(), launch->in_place.end()})
+            .run(reads, writes, workspaces);
       } else if (std::holds_alternative<program::Copy>(command)) {
         std::memcpy(writes[0].data, reads[0].data, static_cast<size_t>(reads[0].bytes));
       } else {

@@ -25,6 +25,8 @@ class LifetimeFinder {
       for (const Leaf& leaf : node.results) touch(leaf.storage, static_cast<int64_t>(step));
       for (StorageId workspace : node.workspaces) touch(workspace, static_cast<int64_t>(step));
     }
+    result_.own_first = result_.first;
+    result_.own_last = result_.last;
     if (in_place)
       for (size_t step = 0; step < order_.size(); ++step)
         share(flow_.node(order_[step]), static_cast<int64_t>(step));
@@ -74,6 +76,8 @@ class LifetimeFinder {
                  StorageId to) const {
     const Storage &source = flow_.storage(from), &target = flow_.storage(to);
     if (kinds_[from.index()] != BufferKind::temporary || home(to) != to) return false;
+    // Once results lie side by side for good: nothing else moves in.
+    if (kinds_[to.index()] == BufferKind::once) return false;
     if (source.bytes != target.bytes || source.bytes == 0) return false;
     if (program::stored_bytes(node.operands[operand].shape) != source.bytes) return false;
     // An output that is an input's memory is written when that input's readers have run, not

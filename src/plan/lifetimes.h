@@ -14,8 +14,10 @@ struct Lifetimes {
   // operand that an output overwrites in place is at home in the output's.
   std::vector<StorageId> home;
   // By storage, for homes that a node of the section touches; steps of the order, inclusive. -1:
-  // not touched.
+  // not touched, or at home elsewhere.
   std::vector<int64_t> first, last;
+  // The same of every storage on its own.
+  std::vector<int64_t> own_first, own_last;
 };
 
 // `kinds` by storage; `order`: the nodes of one section. Without `in_place` every storage is its

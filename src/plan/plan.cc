@@ -256,36 +256,47 @@ class Planner {
   void finish_outputs() {
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i].source.storage.valid())
-        program_.outputs[i].source =
-            view(run_, outputs_[i].source.storage, outputs_[i].source.shape);
+        program_.outputs[i].source = view(outputs_[i].source.storage, outputs_[i].source.shape);
   }
 
   void add_commands(const Section& section, int64_t first_command,
                     std::vector<program::Command>& commands,
                     std::vector<program::CommandInfo>& info) {
-    for (size_t t = 0; t < section.temporaries.size(); ++t) {
-      const StorageId id = section.temporaries[t];
-      Buffer buffer{flow_.storage(id).name, BufferKind::temporary, flow_.storage(id).bytes};
-      buffer.offset_bytes = section.offsets.offsets[t];
-      buffer.first_command = first_command + section.blocks[t].first;
-      buffer.last_command = first_command + section.blocks[t].last;
-      buffer_of_[id.index()] = add_buffer(std::move(buffer));
-    }
+    add_temporaries(section, first_command);
     for (NodeId id : section.order) {
       const Node& node = flow_.node(id);
-      commands.push_back(command(section, node));
+      commands.push_back(command(node));
       std::string name =
           node.instr != nullptr ? node.instr->name() : flow_.storage(node.results[0].storage).name;
       info.push_back({std::move(name), operators_of(node)});
     }
   }
 
-  program::Command command(const Section& section, const Node& node) {
+  // Each value has a buffer; those that share memory lie on their home's bytes.
+  void add_temporaries(const Section& section, int64_t first_command) {
+    const Lifetimes& lifetimes = section.lifetimes;
+    std::vector<int64_t> offset_of(flow_.storages.size(), -1);
+    for (size_t t = 0; t < section.temporaries.size(); ++t)
+      offset_of[section.temporaries[t].index()] = section.offsets.offsets[t];
+    for (size_t i = 0; i < flow_.storages.size(); ++i) {
+      if (kinds_[i] != BufferKind::temporary || lifetimes.own_first[i] < 0) continue;
+      const StorageId home = lifetimes.home[i];
+      Buffer buffer{flow_.storages[i].name, kinds_[home.index()], flow_.storages[i].bytes};
+      if (buffer.kind == BufferKind::output) {
+        buffer.number = flow_.storage(home).output;
+      } else {
+        buffer.offset_bytes = offset_of[home.index()];
+        buffer.first_command = first_command + lifetimes.own_first[i];
+        buffer.last_command = first_command + lifetimes.own_last[i];
+      }
+      buffer_of_[i] = add_buffer(std::move(buffer));
+    }
+  }
+
+  program::Command command(const Node& node) {
     std::vector<View> operands, results;
-    for (const Leaf& leaf : node.operands)
-      operands.push_back(view(section, leaf.storage, leaf.shape));
-    for (const Leaf& leaf : node.results)
-      results.push_back(view(section, leaf.storage, leaf.shape));
+    for (const Leaf& leaf : node.operands) operands.push_back(view(leaf.storage, leaf.shape));
+    for (const Leaf& leaf : node.results) results.push_back(view(leaf.storage, leaf.shape));
     if (node.instr == nullptr) return program::Copy{operands[0], results[0]};
     if (node.use == nullptr)
       return program::HostCall{"interp", host_module_text(*node.instr), std::move(operands),
@@ -294,12 +305,12 @@ class Planner {
     launch.kernel = kernel(node.use->kernel);
     launch.inputs = static_cast<int64_t>(operands.size());
     launch.outputs = static_cast<int64_t>(results.size());
+    launch.in_place.assign(node.use->in_place.begin(), node.use->in_place.end());
     launch.arguments = std::move(operands);
     launch.arguments.insert(launch.arguments.end(), results.begin(), results.end());
     for (StorageId workspace : node.workspaces)
-      launch.arguments.push_back(
-          view(section, workspace,
-               tensor::Shape::array(tensor::Type::u8, {flow_.storage(workspace).bytes})));
+      launch.arguments.push_back(view(
+          workspace, tensor::Shape::array(tensor::Type::u8, {flow_.storage(workspace).bytes})));
     return launch;
   }
 
@@ -320,10 +331,9 @@ class Planner {
     return found->second;
   }
 
-  View view(const Section& section, StorageId storage, const tensor::Shape& shape) {
-    const StorageId home = section.lifetimes.home[storage.index()];
-    BufferId& buffer = buffer_of_[home.index()];
-    if (!buffer.valid()) buffer = add_fixed(home);
+  View view(StorageId storage, const tensor::Shape& shape) {
+    BufferId& buffer = buffer_of_[storage.index()];
+    if (!buffer.valid()) buffer = add_fixed(storage);
     return {buffer, 0, shape};
   }
 
@@ -352,7 +362,7 @@ class Planner {
   std::vector<BufferKind> kinds_;  // by storage
   Section once_, run_;
   Program program_;
-  std::vector<BufferId> buffer_of_;  // by storage that is a home
+  std::vector<BufferId> buffer_of_;  // by storage
   std::map<std::string, program::KernelId> kernels_;
   int64_t constant_end_bytes_ = 0;
 };

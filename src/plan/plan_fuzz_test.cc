@@ -161,7 +161,8 @@ class RandomModule {
 };
 
 struct Totals {
-  int64_t plan_bytes = 0, lower_bound_bytes = 0, in_place = 0, aliased_direct = 0, once = 0;
+  int64_t plan_bytes = 0, lower_bound_bytes = 0, in_place = 0, into_output = 0, aliased_direct = 0,
+          once = 0;
 };
 
 void check(RandomModule& m, const Options& options, Totals& totals) {
@@ -183,9 +184,14 @@ void check(RandomModule& m, const Options& options, Totals& totals) {
     if (launch == nullptr) continue;
     for (int64_t i = 0; i < launch->inputs; ++i)
       for (int64_t o = launch->inputs; o < launch->inputs + launch->outputs; ++o) {
-        const auto a = launch->arguments[i].buffer, b = launch->arguments[o].buffer;
-        totals.in_place += a == b;
-        totals.aliased_direct += program->buffers[b.index()].alias == a;
+        const program::Buffer& from = program->buffers[launch->arguments[i].buffer.index()];
+        const program::BufferId input = launch->arguments[i].buffer;
+        const program::Buffer& to = program->buffers[launch->arguments[o].buffer.index()];
+        totals.in_place += from.kind == to.kind && from.kind == program::BufferKind::temporary &&
+                           from.offset_bytes == to.offset_bytes;
+        totals.into_output += from.kind == to.kind && from.number == to.number &&
+                              from.kind == program::BufferKind::output;
+        totals.aliased_direct += to.alias == input;
       }
   }
 }
@@ -208,6 +214,7 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
   const Totals& list = by_order[static_cast<int>(Order::list)];
   // The tests reach what they are about.
   EXPECT_GT(list.in_place, 100);
+  EXPECT_GT(list.into_output, 50);
   EXPECT_GT(list.aliased_direct, 5);
   EXPECT_GT(list.once, 100);
   EXPECT_EQ(dynamic.in_place, 0);

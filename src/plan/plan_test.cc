@@ -257,6 +257,27 @@ ENTRY e {
   EXPECT_TRUE(p.program.once.empty());
 }
 
+// The cheaper second effect would be taken first, were it free to; and `n`, which frees `v`, before
+// the effect whose token it waits for.
+TEST(plan, EffectsAndTokensHoldBackWhatWouldSaveMemory) {
+  const Planned p(R"(HloModule m
+ENTRY e {
+  lo = f32[] parameter(0)
+  hi = f32[] parameter(1)
+  first = f32[1000] rng(lo, hi), distribution=rng_uniform
+  v = f32[500] rng(lo, hi), distribution=rng_uniform
+  t = token[] after-all()
+  out = token[] outfeed(lo, t), outfeed_shape=f32[]
+  u = token[] after-all(out)
+  w = f32[500] add-dependency(v, u)
+  n = f32[500] negate(w)
+  ROOT r = (f32[500], f32[1000]) tuple(n, first)
+})");
+  std::vector<std::string> names;
+  for (const program::CommandInfo& info : p.program.command_info) names.push_back(info.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"first", "v", "out", "n"}));
+}
+
 TEST(plan, TokensAndDependencies) {
   const Planned p(R"(HloModule m
 ENTRY e {

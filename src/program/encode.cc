@@ -37,7 +37,8 @@ void visit(A& archive, Kernel& k) {
 }
 template <typename A>
 void visit(A& archive, Launch& launch) {
-  archive(launch.kernel, launch.arguments, launch.dims, launch.inputs, launch.outputs);
+  archive(launch.kernel, launch.arguments, launch.dims, launch.inputs, launch.outputs,
+          launch.in_place);
 }
 template <typename A>
 void visit(A& archive, Copy& copy) {

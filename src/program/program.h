@@ -34,6 +34,9 @@ inline constexpr int64_t kAlignmentBytes = 64;
 using BufferId = Id<struct BufferTag>;
 using KernelId = Id<struct KernelTag>;
 
+// A buffer holds one value. Where a value is made in place of another one both have a buffer, and
+// these lie on the same bytes; several buffers may be of one output, the port's own with the last
+// value.
 enum class BufferKind : uint8_t {
   input,      // bound by the caller
   output,     // bound by the caller; may alias an input (Buffer::alias)
@@ -78,12 +81,14 @@ struct Kernel {
 };
 
 // The kernel reads the first `inputs` arguments and writes the next `outputs`; the others are its
-// workspace. An output may be the same view as an input (in place), or must not overlap it.
+// workspace. Output i may lie on input in_place[i], on all its bytes; otherwise what is written
+// overlaps nothing.
 struct Launch {
   KernelId kernel;
   std::vector<View> arguments;  // in the ABI order of the kernel's global buffers
   std::vector<int64_t> dims;    // run-time dimensions
   int64_t inputs = 0, outputs = 0;
+  std::vector<int64_t> in_place;  // by output; -1 or missing: not
 };
 struct Copy {  // dense bytes; sizes equal
   View from, to;

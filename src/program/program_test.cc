@@ -166,11 +166,36 @@ TEST(verify, NamesEveryFault) {
   }
 }
 
-TEST(verify, InPlaceIsTheSameViewOfTheSameBuffer) {
+TEST(verify, InPlaceIsAllowedWhereItIsDeclared) {
   Example e;
-  e.p.commands[1] = e.launch(2, {e.t0, e.t0}, 1);
-  e.p.commands[2] = e.launch(1, {e.t0, e.bias, e.y}, 2);
-  e.p.buffers[e.t0.index()].last_command = 3;
+  e.p.buffers[e.t1.index()].offset_bytes = 0;  // t1 on t0
+  EXPECT_FALSE(verify(e.p));
+  e.command(1).in_place = {0};
+  Status status = verify(e.p);
+  EXPECT_TRUE(status) << status.error().message;
+  e.p.commands[2] = e.launch(1, {e.t0, e.bias, e.y}, 2);  // the value that is no more
+  status = verify(e.p);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("reads t0 where it was not written or is overwritten"),
+            std::string::npos);
+  // Only on the operand that was declared.
+  Example twice;
+  twice.p.kernels.push_back({"twice", {{"twice_p0", 1, true}}});
+  twice.p.commands[1] = twice.launch(3, {twice.t0, twice.t0, twice.t1}, 2);
+  twice.command(1).in_place = {0};
+  EXPECT_TRUE(verify(twice.p));
+  twice.p.buffers[twice.t1.index()].offset_bytes = 0;
+  EXPECT_FALSE(verify(twice.p));
+}
+
+TEST(verify, AnOutputsMemoryMayHoldEarlierValues) {
+  Example e;
+  Buffer& t1 = e.p.buffers[e.t1.index()];
+  t1.kind = BufferKind::output;
+  t1.number = 0;
+  t1.offset_bytes = 0;
+  EXPECT_FALSE(verify(e.p));  // add overwrites its operand
+  e.command(2).in_place = {0};
   Status status = verify(e.p);
   EXPECT_TRUE(status) << status.error().message;
 }

@@ -175,7 +175,7 @@ class Checker {
       if (!input && b.kind != BufferKind::output) continue;
       const std::vector<Port>& list = input ? program_.inputs : program_.outputs;
       if (b.number < 0 || b.number >= static_cast<int64_t>(input ? inputs : outputs) ||
-          &buffer_or_first(list[b.number].buffer) != &b)
+          !is_of_port(b, list[b.number], input))
         return fail("buffer {} is not of port {}", b.name, b.number);
     }
     external_.resize(inputs + outputs);
@@ -186,8 +186,12 @@ class Checker {
     return {};
   }
 
-  const Buffer& buffer_or_first(BufferId id) const {
-    return program_.buffers[in_range(id) ? id.index() : 0];
+  // An input has one buffer; an output may have others, with the values that its memory held
+  // before.
+  bool is_of_port(const Buffer& b, const Port& port, bool input) const {
+    if (!in_range(port.buffer)) return false;
+    const Buffer& own = buffer(port.buffer);
+    return &own == &b || (!input && !b.alias.valid() && !own.alias.valid() && own.bytes == b.bytes);
   }
 
   Status memory_numbers() const {
@@ -262,19 +266,27 @@ class Checker {
   }
 
   // The reads, then that the writes overlap neither each other nor the reads, then the writes.
-  Status touch(const Command& command, bool in_place) {
+  Status touch(const Command& command) {
     struct Touched {
       const View* view;
       Use use;
       Owners* owners;
       Range range;
+      int64_t in_place = -1;  // the read that it may lie on
     };
+    const auto* launch = std::get_if<Launch>(&command);
     std::vector<Touched> touched;
+    int64_t outputs = 0;
     Status status;
     for_each_view(command, [&](const View& view, Use use) {
       if (!status) return;
       status = use == Use::read ? readable(view) : writable(view);
-      if (status) touched.push_back({&view, use, space(view.buffer).first, range(view)});
+      if (!status) return;
+      touched.push_back({&view, use, space(view.buffer).first, range(view)});
+      if (launch == nullptr || use != Use::write) return;
+      if (outputs < static_cast<int64_t>(launch->in_place.size()))
+        touched.back().in_place = launch->in_place[outputs];
+      ++outputs;
     });
     HEDDLE_RETURN_IF_ERROR(status);
     for (size_t i = 0; i < touched.size(); ++i) {
@@ -284,9 +296,7 @@ class Checker {
         const Touched& b = touched[j];
         if (i == j || a.owners != b.owners || !a.range.overlaps(b.range)) continue;
         const bool same = a.range.begin == b.range.begin && a.range.end == b.range.end;
-        const bool one_buffer =
-            a.view->buffer == b.view->buffer || buffer(a.view->buffer).alias == b.view->buffer;
-        if (in_place && a.use == Use::write && b.use == Use::read && same && one_buffer) continue;
+        if (b.use == Use::read && same && a.in_place == static_cast<int64_t>(j)) continue;
         return fail("{}: {} and {} overlap", where_, buffer(a.view->buffer).name,
                     buffer(b.view->buffer).name);
       }
@@ -336,7 +346,7 @@ class Checker {
       } else if (std::get<HostCall>(command).function.empty()) {
         return fail("{}: a host call of no function", where_);
       }
-      HEDDLE_RETURN_IF_ERROR(touch(command, std::holds_alternative<Launch>(command)));
+      HEDDLE_RETURN_IF_ERROR(touch(command));
     }
     return {};
   }

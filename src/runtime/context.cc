@@ -57,9 +57,10 @@ struct Context::State {
   Block arena, scratch;
   std::vector<Binding> inputs, outputs;
   std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
-  std::vector<char*> bases;             // of input and output buffers, by buffer
-  std::vector<Move> before, after;      // copies around the commands
-  bool dirty = true;                    // bindings changed since prepare()
+  std::vector<std::vector<BufferId>> buffers_of_output;  // its own, and of values made there before
+  std::vector<char*> bases;                              // of input and output buffers, by buffer
+  std::vector<Move> before, after;                       // copies around the commands
+  bool dirty = true;                                     // bindings changed since prepare()
   bool profile = false;
   std::vector<CommandTime> times;
 };
@@ -85,6 +86,7 @@ void Context::State::set_fixed_bases() {
   bases.resize(p.buffers.size());
   inputs.resize(p.inputs.size());
   outputs.resize(p.outputs.size());
+  buffers_of_output.resize(p.outputs.size());
   alias_of_input.assign(p.inputs.size(), -1);
   for (size_t i = 0; i < inputs.size(); ++i)
     inputs[i].bytes = program::stored_bytes(p.inputs[i].shape);
@@ -93,6 +95,7 @@ void Context::State::set_fixed_bases() {
   for (size_t i = 0; i < p.buffers.size(); ++i) {
     const Buffer& buffer = p.buffers[i];
     const BufferId id(i);
+    if (buffer.kind == BufferKind::output) buffers_of_output[buffer.number].push_back(id);
     if (buffer.kind == BufferKind::output && buffer.alias.valid())
       alias_of_input[p.buffers[buffer.alias.index()].number] = buffer.number;
     if (buffer.kind == BufferKind::temporary) {
@@ -220,8 +223,10 @@ Status Context::State::prepare_outputs() {
     HEDDLE_ASSIGN_OR_RETURN(char* base, usable(outputs[i]));
     if (base != outputs[i].memory && outputs[i].bytes > 0)
       after.push_back({outputs[i].memory, base, outputs[i].bytes});
-    bases[id.index()] = base;
-    list.set_base(id, base);
+    for (BufferId buffer : buffers_of_output[i]) {
+      bases[buffer.index()] = base;
+      list.set_base(buffer, base);
+    }
   }
   return {};
 }
