@@ -1,0 +1,269 @@
+"""Heddle against ONNX Runtime in interleaved rounds; prints Markdown, writes JSON.
+
+    compare.py models [NAME ...]   whole models, through `heddle bench --vs onnxruntime`
+    compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round
+    compare.py cold [NAME ...]     from file to first result with nothing cached, and peak memory
+
+Both sides: the same threads, intra-op = N, inter-op = 1, sequential, buffers bound once. A figure is
+the median over the rounds; a ratio is taken round by round, and is the peer's time over heddle's.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+import contestants
+import machine
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+# fusion.md, 4.1: the best peer there at one and two threads, times the copy.
+BEST_PEER = {"b1": (3.7, 3.9), "b2": (5.1, 5.6), "b3e": (2.3, 2.6), "b3t": (2.3, 3.4)}
+SPEED_CASES = ["minilm_1x128", "bert_base_1x128", "bert_base_8x200", "vit_b16", "gpt2_1x128"]
+
+
+def spread(values):
+    return {"median": float(np.median(values)), "min": float(min(values)),
+            "max": float(max(values)), "rounds": len(values)}
+
+
+def chosen(listed, key, names, otherwise):
+    wanted = names or otherwise
+    unknown = set(wanted) - {row[key] for row in listed}
+    if unknown:
+        sys.exit(f"compare: nothing named {', '.join(sorted(unknown))}; make it first")
+    return [row for name in wanted for row in listed if row[key] == name]
+
+
+def listing(folder, file):
+    path = os.path.join(folder, file)
+    if not os.path.exists(path):
+        sys.exit(f"compare: {path} is missing; make it with bench/models or bench/rows first")
+    with open(path) as opened:
+        return json.load(opened)
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+# ---- whole models ----
+
+def bench_command(options, case, threads):
+    """What `heddle bench` says of one case, as JSON."""
+    command = [options.heddle, "bench", os.path.join(options.models, case["model"]), "--inputs",
+               os.path.join(options.models, case["inputs"]), "--threads", str(threads), "--level",
+               options.level, "--vs", "onnxruntime", "--json", "-"] + options.bench_option
+    environment = {**os.environ, "HEDDLE_PEER_PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        return {"failed": f"status {done.returncode}: {done.stderr.strip()[-400:]}"}
+    return json.loads(done.stdout)
+
+
+def peer_alone(options, case, threads):
+    inputs = contestants.load_npz(os.path.join(options.models, case["inputs"]))
+    peer = contestants.OnnxRuntime(os.path.join(options.models, case["model"]), inputs, threads)
+    count = contestants.run_count(peer, options.round_seconds)
+    rounds = contestants.interleave([peer], options.rounds, count)[peer.name]
+    peer.close()
+    return {"name": peer.name,
+            "latency_ms": spread([np.median(r["wall_ns"]) / 1e6 for r in rounds]),
+            "cpu_ms": spread([np.median(r["cpu_ns"]) / 1e6 for r in rounds])}
+
+
+def measure_model(options, case, threads):
+    if options.peer_only:
+        return {"versus": [peer_alone(options, case, threads)]}
+    return bench_command(options, case, threads)
+
+
+def model_row(case, threads, result):
+    if "failed" in result:
+        return [case["case"], str(threads), result["failed"].split("\n")[-1], "", "", ""]
+    peer = result["versus"][0]
+    ours = result.get("latency_ms")
+    ratio = peer.get("ratio")
+    return [case["case"], str(threads), f"{ours['median']:.2f}" if ours else "",
+            f"{peer['latency_ms']['median']:.2f}", f"**{ratio['median']:.2f}**" if ratio else "",
+            f"{ratio['min']:.2f}-{ratio['max']:.2f}" if ratio else ""]
+
+
+def compare_models(options):
+    cases = chosen(listing(options.models, "cases.json"), "case", options.names, SPEED_CASES)
+    results, rows = [], []
+    for case in cases:
+        for threads in options.threads:
+            result = measure_model(options, case, threads)
+            results.append({"case": case["case"], "threads": threads, "result": result,
+                            "load": os.getloadavg()[0]})
+            rows.append(model_row(case, threads, result))
+            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+    head = ["model", "threads", "heddle ms", "ONNX Runtime ms", "ratio", "of rounds"]
+    return results, table(head, rows)
+
+
+# ---- memory-bound rows ----
+
+def fastest_form(options, row, threads, inputs):
+    """ONNX Runtime on the form of the row that it runs fastest."""
+    peers = []
+    for form in row["forms"]:
+        peer = contestants.OnnxRuntime(
+            os.path.join(options.rows, f"{row['row']}.{form}.onnx"), inputs, threads)
+        peers.append((min(peer.round(5)["cpu_ns" if threads == 1 else "wall_ns"]), form, peer))
+    best = min(peers, key=lambda p: p[0])
+    return best[1], best[2]
+
+
+def measure_row(options, row, threads):
+    clock = "cpu_ns" if threads == 1 and options.clock == "cpu" else "wall_ns"
+    inputs = contestants.load_npz(os.path.join(options.rows, f"{row['row']}.inputs.npz"))
+    form, peer = fastest_form(options, row, threads, inputs)
+    expected = contestants.load_npz(os.path.join(options.rows, f"{row['row']}.expected.npz"))["out0"]
+    error = np.abs(peer.outputs["out0"].reshape(expected.shape) - expected).max()
+    copy = contestants.Copy(os.path.join(options.probes, "copy_probe"), row["bytes"], threads)
+    taking_part = [copy, peer]
+    if not options.peer_only:
+        taking_part.append(contestants.Heddle(
+            os.path.join(options.probes, "heddle_probe"),
+            os.path.join(ROOT, "bench", "rows", f"{row['row']}.hlo"), threads, options.level))
+    count = contestants.run_count(peer, options.round_seconds)
+    rounds = contestants.interleave(taking_part, options.rounds, count)
+    for contestant in taking_part:
+        contestant.close()
+    fastest = [contestants.Copy.fastest(r, clock) for r in rounds.pop("copy")]
+    copies = np.array([ns for _, ns in fastest])
+    result = {"row": row["row"], "threads": threads, "clock": clock, "runs_per_round": count,
+              "bytes": row["bytes"], "copy_ms": spread(copies / 1e6), "peer_form": form,
+              "copy_ways": {way: sum(w == way for w, _ in fastest) for way, _ in fastest},
+              "peer_max_error_to_f64": float(error), "load": os.getloadavg()[0]}
+    for name, measured in rounds.items():
+        times = np.array([np.median(r[clock]) for r in measured])
+        result[name] = {"ms": spread(times / 1e6), "factor": spread(times / copies)}
+    return result
+
+
+def compare_rows(options):
+    wanted = chosen(listing(options.rows, "rows.json"), "row", options.names, list(BEST_PEER))
+    results, rows = [], []
+    for row in wanted:
+        for threads in options.threads:
+            try:
+                result = measure_row(options, row, threads)
+            except contestants.Failed as failed:
+                result = {"row": row["row"], "threads": threads, "failed": str(failed)}
+            results.append(result)
+            rows.append(row_line(row, result))
+            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+    head = ["row", "what", "threads", "copy ms", "heddle, times copy", "of rounds",
+            "ONNX Runtime, times copy", "best peer of fusion.md"]
+    return results, table(head, rows)
+
+
+def row_line(row, result):
+    start = [row["row"], row["what"], str(result["threads"])]
+    if "failed" in result:
+        return [*start, result["failed"].split("\n")[-1], "", "", "", ""]
+    peer = next(v for k, v in result.items() if k.startswith("onnxruntime"))["factor"]
+    ours = result.get("heddle", {}).get("factor")
+    known = BEST_PEER[row["row"]][min(result["threads"], 2) - 1]
+    return [*start, f"{result['copy_ms']['median']:.2f}",
+            f"**{ours['median']:.2f}**" if ours else "",
+            f"{ours['min']:.2f}-{ours['max']:.2f}" if ours else "", f"{peer['median']:.2f}",
+            str(known)]
+
+
+# ---- from file to first result ----
+
+def weight_bytes(folder):
+    return sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder)
+               if f.startswith("model.onnx"))
+
+
+def cold_run(options, case, threads, cache):
+    """Seconds and peak memory of one `heddle run` in a process of its own."""
+    command = [options.heddle, "run", os.path.join(options.models, case["model"]), "--inputs",
+               os.path.join(options.models, case["inputs"]), "--threads", str(threads), "--level",
+               options.level, "--cache", cache]
+    begin = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - begin
+    if process.returncode != 0:
+        return {"failed": f"status {process.returncode}: {errors.strip()[-400:]}"}
+    return {"s": seconds, "cpu_s": usage.ru_utime + usage.ru_stime,
+            "peak_bytes": usage.ru_maxrss * 1024}
+
+
+def compare_cold(options):
+    cases = chosen(listing(options.models, "cases.json"), "case", options.names, SPEED_CASES)
+    results, rows = [], []
+    for case in cases:
+        weights = weight_bytes(os.path.dirname(os.path.join(options.models, case["model"])))
+        for threads in options.threads:
+            cache = tempfile.mkdtemp()
+            first = cold_run(options, case, threads, cache)
+            second = cold_run(options, case, threads, cache)
+            shutil.rmtree(cache)
+            results.append({"case": case["case"], "threads": threads, "first": first,
+                            "second": second, "weight_bytes": weights})
+            rows.append(cold_line(case, threads, first, second, weights))
+            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
+    head = ["model", "threads", "first s", "its CPU s", "again s", "peak / weights, first", "again"]
+    return results, table(head, rows)
+
+
+def cold_line(case, threads, first, second, weights):
+    start = [case["case"], str(threads)]
+    for result in [first, second]:
+        if "failed" in result:
+            return [*start, result["failed"].split("\n")[-1], "", "", "", ""]
+    return [*start, f"{first['s']:.2f}", f"{first['cpu_s']:.2f}", f"{second['s']:.2f}",
+            f"{first['peak_bytes'] / weights:.2f}", f"{second['peak_bytes'] / weights:.2f}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["models", "rows", "cold"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--heddle", default=os.path.join(ROOT, "build", "release", "heddle"))
+    parser.add_argument("--probes", default=os.path.join(ROOT, "build", "release"),
+                        help="folder of copy_probe and heddle_probe (-DHEDDLE_BENCH=ON)")
+    parser.add_argument("--models", default=os.path.join(ROOT, "build", "bench-models"))
+    parser.add_argument("--rows", default=os.path.join(ROOT, "build", "bench-rows"))
+    parser.add_argument("--threads", default="1,2", type=lambda s: [int(n) for n in s.split(",")])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--round-seconds", type=float, default=0.1, help="of one contestant")
+    parser.add_argument("--level", default="O2")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
+                        help="cpu: the thread's own clock where one thread runs, for a busy machine")
+    parser.add_argument("--peer-only", action="store_true")
+    parser.add_argument("--bench-option", action="append", default=[], help="for heddle bench")
+    parser.add_argument("--out", help="writes OUT.json and OUT.md")
+    options = parser.parse_args()
+    header = machine.about(ROOT)
+    measure = {"models": compare_models, "rows": compare_rows, "cold": compare_cold}[options.what]
+    results, markdown = measure(options)
+    markdown = machine.as_markdown(header) + "\n" + markdown
+    print(markdown)
+    if options.out:
+        os.makedirs(os.path.dirname(options.out) or ".", exist_ok=True)
+        with open(options.out + ".md", "w") as file:
+            file.write(markdown)
+        with open(options.out + ".json", "w") as file:
+            json.dump({**header, "rounds": options.rounds, "results": results}, file, indent=1)
+            file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
