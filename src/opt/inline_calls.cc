@@ -1,0 +1,107 @@
+// inline_calls: a call, a fusion, an asynchronous pair and a custom-call that wraps a computation
+// are replaced by a copy of the computation: fusions are ours to choose, and on one device nothing
+// is gained by waiting. Callees first, so that one copy of each is flat already.
+#include <unordered_map>
+
+#include "interp/evaluator.h"
+#include "opt/match.h"
+#include "opt/passes.h"
+#include "opt/rewriter.h"
+
+namespace heddle::opt {
+namespace {
+
+// A chain of computations that call each other twice grows as 2^n: that is refused, not tried.
+constexpr int64_t kMaxInlined = 4'000'000;
+
+// The instruction whose computation gives `instr` its value, or null.
+Instr* caller_of(Instr* instr) {
+  switch (instr->opcode()) {
+    case Opcode::call:
+    case Opcode::fusion:
+      return instr;
+    case Opcode::custom_call:  // a name for a computation, if it is a known one
+      return instr->called().size() == 1 && !interp::refusal(*instr) ? instr : nullptr;
+    case Opcode::async_done: {
+      Instr* start = instr->operand(0);
+      while (start->is(Opcode::async_update)) start = start->operand(0);
+      return start->is(Opcode::async_start) ? start : nullptr;
+    }
+    default:
+      return nullptr;
+  }
+}
+
+bool fits(const Instr* instr, const Instr* caller, const Computation& callee) {
+  if (callee.parameters().size() != caller->operands().size()) return false;
+  for (size_t i = 0; i < callee.parameters().size(); ++i)
+    if (!callee.parameters()[i]->shape().compatible(caller->operand(i)->shape())) return false;
+  return callee.root()->shape().compatible(instr->shape());
+}
+
+class Inliner {
+ public:
+  Result<bool> run(hlo::Module& module) {
+    bool changed = false;
+    for (Computation* computation : module.post_order()) {
+      const std::vector<Instr*> all = computation->instrs();
+      gone_.clear();
+      for (Instr* instr : all) {
+        if (gone_.contains(instr)) continue;
+        Instr* caller = caller_of(instr);
+        if (!caller || !fits(instr, caller, *caller->called()[0])) continue;
+        HEDDLE_RETURN_IF_ERROR(inline_one(computation, instr, caller));
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+ private:
+  Status inline_one(Computation* computation, Instr* instr, Instr* caller) {
+    const Computation& callee = *caller->called()[0];
+    added_ += static_cast<int64_t>(callee.instrs().size());
+    if (added_ > kMaxInlined)
+      return user_error("inlining call %{} of %{}: the module would grow by more than {} "
+                        "instructions; its computations call each other too often",
+                        instr->name(), callee.name(), kMaxInlined);
+    std::vector<Instr*> copies;
+    Instr* root = inline_computation(computation, callee, caller->operands(), &copies);
+    // What had to happen before or after the call does so for everything in it.
+    const auto before = caller->control_predecessors();
+    const auto after = instr->control_successors();
+    for (Instr* copy : copies) {
+      for (Instr* predecessor : before) computation->add_control_edge(predecessor, copy);
+      for (Instr* successor : after)
+        if (hlo::has_effect(*copy)) computation->add_control_edge(copy, successor);
+    }
+    computation->replace_all_uses(instr, root);
+    remove_chain(computation, instr, caller);
+    return {};
+  }
+
+  // done, updates, start: each while nothing else reads it.
+  void remove_chain(Computation* computation, Instr* instr, Instr* caller) {
+    for (;;) {
+      if (!instr->users().empty() || !instr->control_successors().empty() ||
+          instr == computation->root())
+        return;
+      Instr* next = instr == caller ? nullptr : instr->operand(0);
+      gone_.emplace(instr, true);
+      computation->remove(instr);
+      if (!next) return;
+      instr = next;
+    }
+  }
+
+  int64_t added_ = 0;
+  std::unordered_map<const Instr*, bool> gone_;
+};
+
+}  // namespace
+
+Result<bool> inline_calls(hlo::Module& module, const PassContext&) {
+  return Inliner().run(module);
+}
+
+}  // namespace heddle::opt

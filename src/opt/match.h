@@ -1,0 +1,71 @@
+// Small questions that rules ask of instructions. They change nothing.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "hlo/module.h"
+
+namespace heddle::opt {
+
+using hlo::Computation;
+using hlo::Instr;
+using hlo::Ints;
+using hlo::Opcode;
+using hlo::Shape;
+using tensor::Literal;
+using tensor::Type;
+
+inline bool is_float(const Instr* x) { return tensor::is_float(x->shape().type()); }
+inline bool is_integer(const Instr* x) { return tensor::is_integer(x->shape().type()); }
+inline bool is_pred(const Instr* x) { return x->shape().type() == Type::pred; }
+inline bool is_elementwise(const Instr* x) {
+  return hlo::has_trait(x->opcode(), hlo::Trait::elementwise);
+}
+// An array whose extents are all numbers: rules that compute with extents want it.
+inline bool is_static_array(const Instr* x) { return x->shape().is_array() && x->shape().is_static(); }
+bool are_static_arrays(const Instr* x);  // it and its operands
+
+// The value of a constant array; null for others.
+const Literal* constant_of(const Instr* x);
+// Where all elements are one known constant (a constant of one element, or a broadcast of one):
+// a literal of one element.
+const Literal* splat_of(const Instr* x);
+// A splat of exactly this number. Of floats: 0 and -0 differ, see is_negative_zero.
+bool is_splat(const Instr* x, double number);
+bool is_negative_zero(const Instr* x);  // floats
+// Integers and pred: all bits set; no bit set.
+bool is_all_ones(const Instr* x);
+bool is_zero_bits(const Instr* x);
+// A constant or a broadcast of one: what the canonical order of operands puts last.
+bool is_constant_like(const Instr* x);
+
+// A float that is never -0, so that adding +0 leaves it alone.
+bool is_never_negative_zero(const Instr* x);
+
+// Every value of `from` is a value of `to`, and converts to it and back unchanged.
+bool converts_exactly(Type from, Type to);
+
+// 0, 1, …, n-1.
+Ints counting(int64_t n);
+bool is_counting(const Ints& list);
+bool is_ascending(const Ints& list);
+bool contains(const Ints& list, int64_t value);
+// result[i] = list[order[i]].
+Ints permuted(const Ints& list, const Ints& order);
+Ints inverted(const Ints& permutation);
+
+// A reshape from `from` to `to` extents taken apart into the finest pieces that keep their order:
+// dimensions [from_begin, from_end) hold the same elements as [to_begin, to_end). Dimensions of
+// extent 1 stand alone, with the other side empty. Precondition: equal products, not zero.
+struct ReshapePiece {
+  int64_t from_begin, from_end, to_begin, to_end;
+};
+std::vector<ReshapePiece> reshape_pieces(const Ints& from, const Ints& to);
+// Extents other than 1, in order.
+Ints without_ones(const Ints& extents);
+
+// The opcode of a computation {opcode(p0, p1)} or {opcode(p1, p0)} with a commutative opcode.
+std::optional<Opcode> combiner_of(const Computation& computation);
+
+}  // namespace heddle::opt

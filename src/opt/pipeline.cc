@@ -1,0 +1,38 @@
+// The default pipelines, in order, with the reason for each place that matters.
+#include "opt/pipeline.h"
+
+namespace heddle::opt {
+namespace {
+
+// What every later step counts on: primitives of logical arrays, in as few computations as can be.
+//  drop_layouts first: other passes compare shapes, and only it knows what a bitcast means.
+//  inline_calls before expand_map: a map's body may call.
+//  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
+//  its elements.
+constexpr char kToPrimitives[] =
+    "drop_layouts,inline_calls,expand_map,expand_batch_norm,{remove_identities,fold_tuples}*";
+
+// Each makes work for the others. dce comes last in a round: it takes away the readers that rules
+// for single readers trip over. fold_constants before algebraic: rules know constants by sight.
+// Bounded: what has not converged after these rounds is a waste of compile time, not an error.
+constexpr char kSimplify[] =
+    "{fold_tuples,simplify_control,fold_constants,algebraic,sink_movement,cse,dce}*";
+
+}  // namespace
+
+std::string pipeline_for(Level level) {
+  const std::string primitives = kToPrimitives, simplify = kSimplify;
+  if (level == Level::O0) return primitives + ",dce";
+  // Simplified first: unused branches and constant operands decide what a convolution or dot is.
+  // Then simplified with it: merging a dot's dimensions makes reshapes, which sink and meet, which
+  // lets a transpose reach the next dot.
+  std::string text = primitives + "," + simplify +
+                     ",convolution_to_dot,{fold_tuples,simplify_control,fold_constants,algebraic,"
+                     "sink_movement,canonicalize_dot,cse,dce}*";
+  if (level == Level::O1) return text;
+  // Scales behind a contraction are recognised where simplification has left them: per channel, next
+  // to it, with reshapes out of the way. What it makes of the weights folds in another round.
+  return text + ",fold_scale_into_weights," + simplify;
+}
+
+}  // namespace heddle::opt

@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include "opt/test_util.h"
+
+namespace heddle::opt {
+
+#define X8 "x = f32[8] parameter(0)\n"
+#define X23 "x = f32[2,3] parameter(0)\n"
+#define Z "z = f32[] constant(0)\n"
+#define START(number) "i = s32[] constant(" number ")\n"
+
+const std::vector<RuleCase>& slice_cases() {
+  static const std::vector<RuleCase> kCases = {
+      {"slice_all", X8 "ROOT r = f32[8] slice(x), slice={[0:8]}", "p0"},
+      {"slice_all", X8 "ROOT r = f32[4] slice(x), slice={[0:8:2]}", ""},
+
+      {"slice_slice",
+       X8 "a = f32[4] slice(x), slice={[1:8:2]} ROOT r = f32[2] slice(a), slice={[1:4:2]}",
+       "slice[2]{3:8:4}(p0)"},
+      {"slice_slice", X8 "a = negate(x) ROOT r = f32[2] slice(a), slice={[1:3]}", ""},
+
+      {"slice_broadcast",
+       X8 "a = f32[4,8] broadcast(x), dimensions={1} ROOT r = f32[2,3] slice(a), "
+          "slice={[1:3], [2:5]}",
+       "broadcast[2,3]{1}(slice[3]{2:5}(p0))"},
+      {"slice_broadcast", X23 "ROOT r = f32[1,3] slice(x), slice={[0:1], [0:3]}", ""},
+
+      {"slice_transpose",
+       X23 "a = transpose(x), dimensions={1,0} ROOT r = f32[2,2] slice(a), slice={[1:3], [0:2]}",
+       "transpose[2,2]{1,0}(slice[2,2]{0:2,1:3}(p0))"},
+      {"slice_transpose",
+       X23 "a = transpose(x), dimensions={1,0} b = f32[2,2] slice(a), slice={[1:3], [0:2]}\n"
+           "ROOT r = tuple(a, b)",
+       ""},
+
+      {"slice_concatenate",
+       X8 "y = f32[8] parameter(1) c = concatenate(x, y), dimensions={0}\n"
+          "ROOT r = f32[2] slice(c), slice={[9:11]}",
+       "slice[2]{1:3}(p1)"},
+      {"slice_concatenate",
+       X8 "y = f32[8] parameter(1) c = concatenate(x, y, x), dimensions={0}\n"
+          "ROOT r = f32[8] slice(c), slice={[4:12]}",
+       "slice[8]{4:12}(concatenate[16]{0}(p0, p1))"},
+      {"slice_concatenate",
+       X8 "y = f32[8] parameter(1) c = concatenate(x, y), dimensions={0}\n"
+          "ROOT r = f32[2] slice(c), slice={[7:9]}",
+       ""},
+
+      {"slice_pad",
+       X8 Z "a = f32[12] pad(x, z), padding=2_2 ROOT r = f32[6] slice(a), slice={[3:9]}",
+       "slice[6]{1:7}(p0)"},
+      {"slice_pad",
+       X8 Z "a = f32[12] pad(x, z), padding=2_2 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
+      {"slice_pad",
+       X8 Z "a = f32[15] pad(x, z), padding=0_0_1 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
+
+      {"dynamic_slice_known", X8 START("7") "ROOT r = f32[3] dynamic-slice(x, i), "
+                                            "dynamic_slice_sizes={3}",
+       "slice[3]{5:8}(p0)"},
+      {"dynamic_slice_known", X8 "i = s32[] parameter(1) ROOT r = f32[8] dynamic-slice(x, i), "
+                                 "dynamic_slice_sizes={8}",
+       "p0"},
+      {"dynamic_slice_known",
+       X23 START("-3") "j = s32[] parameter(1) ROOT r = f32[1,3] dynamic-slice(x, i, j), "
+                       "dynamic_slice_sizes={1,3}",
+       "slice[1,3]{0:1,0:3}(p0)"},
+      {"dynamic_slice_known", X8 "i = s32[] parameter(1) ROOT r = f32[3] dynamic-slice(x, i), "
+                                 "dynamic_slice_sizes={3}",
+       ""},
+
+      {"dynamic_update_slice_all",
+       X8 "y = f32[8] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, y, i)",
+       "p1"},
+      {"dynamic_update_slice_all",
+       X8 "y = f32[7] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, y, i)",
+       ""},
+
+      {"gather_known",
+       X23 START("5") "ROOT r = f32[3] gather(x, i), offset_dims={0}, collapsed_slice_dims={0}, "
+                      "start_index_map={0}, index_vector_dim=0, slice_sizes={1,3}",
+       "reshape[3](slice[1,3]{1:2,0:3}(p0))"},
+      {"gather_known",
+       X23 "i = s32[1,2] constant({{1, 1}}) ROOT r = f32[1,1,2] gather(x, i), offset_dims={1,2}, "
+           "collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,2}",
+       "reshape[1,1,2](slice[1,2]{1:2,1:3}(p0))"},
+      {"gather_known",
+       X23 "i = s32[2] constant({1, 0}) ROOT r = f32[2,3] gather(x, i), offset_dims={1}, "
+           "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}",
+       ""},
+
+      {"concatenate_one", X8 "ROOT r = concatenate(x), dimensions={0}", "p0"},
+      {"concatenate_one",
+       X8 "e = f32[0] constant({}) ROOT r = concatenate(x, e, x), dimensions={0}",
+       "concatenate[16]{0}(p0, p0)"},
+      {"concatenate_one", X8 "ROOT r = concatenate(x, x), dimensions={0}", ""},
+
+      {"concatenate_nested",
+       X8 "a = concatenate(x, x), dimensions={0} ROOT r = concatenate(a, x), dimensions={0}",
+       "concatenate[24]{0}(p0, p0, p0)"},
+      {"concatenate_nested",
+       X23 "a = concatenate(x, x), dimensions={0} b = f32[4,3] parameter(1)\n"
+           "ROOT r = concatenate(a, b), dimensions={1}",
+       ""},
+
+      {"concatenate_slices",
+       X8 "a = f32[3] slice(x), slice={[0:3]} b = f32[2] slice(x), slice={[3:5]}\n"
+          "ROOT r = concatenate(a, b, x), dimensions={0}",
+       "concatenate[13]{0}(slice[5]{0:5}(p0), p0)"},
+      {"concatenate_slices",
+       X8 "a = f32[3] slice(x), slice={[0:3]} b = f32[2] slice(x), slice={[4:6]}\n"
+          "ROOT r = concatenate(a, b), dimensions={0}",
+       ""},
+
+      {"pad_nothing", X8 Z "ROOT r = f32[8] pad(x, z), padding=0_0", "p0"},
+      {"pad_nothing",
+       Z "a = f32[8] broadcast(z), dimensions={} ROOT r = f32[10] pad(a, z), padding=1_1",
+       "broadcast[10]{}(0)"},
+      {"pad_nothing",
+       "n = f32[] constant(-0)" Z
+       "a = f32[8] broadcast(n), dimensions={} ROOT r = f32[10] pad(a, z), padding=1_1",
+       ""},
+      {"pad_nothing", X8 Z "ROOT r = f32[8] pad(x, z), padding=1_-1", ""},
+
+      {"pad_negative", X8 Z "ROOT r = f32[5] pad(x, z), padding=-1_-2", "slice[5]{1:6}(p0)"},
+      {"pad_negative", X8 Z "ROOT r = f32[8] pad(x, z), padding=1_-1", ""},
+
+      {"pad_pad", X8 Z "a = f32[9] pad(x, z), padding=1_0 ROOT r = f32[12] pad(a, z), padding=1_2",
+       "pad[12]{2_2_0}(p0, 0)"},
+      {"pad_pad",
+       X8 Z "o = f32[] constant(1) a = f32[9] pad(x, z), padding=1_0\n"
+            "ROOT r = f32[12] pad(a, o), padding=1_2",
+       ""},
+      {"pad_pad", X8 Z "a = f32[9] pad(x, z), padding=1_0 ROOT r = f32[8] pad(a, z), padding=-1_0",
+       ""},
+
+      {"empty_result", "x = f32[0,3] parameter(0) ROOT r = negate(x)", "constant[0,3]"},
+      {"empty_result", X8 "ROOT r = f32[0] slice(x), slice={[3:3]}", "constant[0]"},
+      {"empty_result", X8 "ROOT r = negate(x)", ""},
+  };
+  return kCases;
+}
+
+TEST(Rules, Slice) { check_rule_cases(slice_cases()); }
+
+}  // namespace heddle::opt

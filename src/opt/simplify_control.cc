@@ -1,0 +1,110 @@
+// simplify_control: a branch whose condition is a constant is taken; a loop whose condition is false
+// whatever its state never runs; what a loop carries round unchanged from a constant is that constant
+// inside (which is how a loop's trip count and its tables get to be known there).
+#include <algorithm>
+#include <unordered_map>
+
+#include "opt/match.h"
+#include "opt/passes.h"
+#include "opt/rewriter.h"
+
+namespace heddle::opt {
+namespace {
+
+// By a pred: true first; by a number: what is out of range takes the last branch.
+size_t taken_branch(const Literal& selector, size_t branches) {
+  if (selector.type() == Type::pred) return selector.get_s64(0) != 0 ? 0 : 1;
+  const int64_t branch = selector.get_s64(0);
+  const bool in_range = branch >= 0 && branch < static_cast<int64_t>(branches);
+  return in_range ? static_cast<size_t>(branch) : branches - 1;
+}
+
+// A copy of a branch must be taken once it is made (it may have effects): the count is asked first.
+Rewriter::Proposal visit(Instr* instr, hlo::Builder& b, const PassContext& context) {
+  if (instr->is(Opcode::conditional)) {
+    const Literal* selector = splat_of(instr->operand(0));
+    if (!selector) return {};
+    const size_t branch = taken_branch(*selector, instr->called().size());
+    const Computation& callee = *instr->called()[branch];
+    if (callee.root()->shape().without_layout() != instr->shape().without_layout()) return {};
+    if (!context.allow("simplify_control", "known_branch")) return {};
+    return {inline_computation(b.computation(), callee, {instr->operand(branch + 1)}),
+            /*rule=*/{}, /*drop_effect=*/true};
+  }
+  if (instr->is(Opcode::while_)) {
+    const Literal* again = splat_of(instr->called()[0]->root());
+    if (again && again->get_s64(0) == 0)
+      return {instr->operand(0), "loop_never_runs", /*drop_effect=*/true};
+  }
+  return {};
+}
+
+// Larger ones stay data: they would be written out in each place that reads them.
+constexpr int64_t kMaxSunkElems = 1024;
+
+// In `computation` (a loop's condition or body) reads of element `index` become a constant.
+bool sink_into(Computation* computation, size_t index, const Instr* constant) {
+  Instr* state = computation->parameters()[0];
+  Instr* copy = nullptr;
+  for (Instr* part : std::vector<Instr*>(state->users())) {
+    if (!part->is(Opcode::get_tuple_element) || part->tuple_index() != static_cast<int64_t>(index))
+      continue;
+    // The element that is only handed on stays: dce takes it away if nobody reads it outside.
+    for (Instr* user : std::vector<Instr*>(part->users())) {
+      if (user == computation->root() && user->is(Opcode::tuple)) continue;
+      if (!copy)
+        copy = computation->add(Opcode::constant, part->shape(), {}, constant->attrs(), {},
+                                constant->name());
+      for (size_t i = 0; i < user->operands().size(); ++i)
+        if (user->operand(i) == part) computation->replace_operand(user, i, copy);
+    }
+  }
+  return copy != nullptr;
+}
+
+bool sink_constants(Instr* loop, const std::unordered_map<const Computation*, int>& callers,
+                    const PassContext& context) {
+  const Instr *init = loop->operand(0);
+  Computation *condition = loop->called()[0], *body = loop->called()[1];
+  if (!init->is(Opcode::tuple) || !body->root()->is(Opcode::tuple)) return false;
+  if (callers.at(condition) > 1 || callers.at(body) > 1) return false;
+  bool changed = false;
+  for (size_t i = 0; i < init->operands().size(); ++i) {
+    const Instr* start = init->operand(i);
+    const Instr* next = body->root()->operand(i);
+    if (!constant_of(start) || start->shape().elems() > kMaxSunkElems) continue;
+    if (!next->is(Opcode::get_tuple_element) || next->operand(0) != body->parameters()[0] ||
+        next->tuple_index() != static_cast<int64_t>(i))
+      continue;
+    if (!context.allow("simplify_control", "loop_constant")) continue;
+    changed |= sink_into(condition, i, start);
+    changed |= sink_into(body, i, start);
+  }
+  return changed;
+}
+
+bool sink_constants(hlo::Module& module, const PassContext& context) {
+  std::unordered_map<const Computation*, int> callers;
+  std::vector<Instr*> loops;
+  for (const auto& computation : module.computations()) {
+    for (Instr* instr : computation->instrs()) {
+      for (const Computation* called : instr->called()) ++callers[called];
+      if (instr->is(Opcode::while_)) loops.push_back(instr);
+    }
+  }
+  bool changed = false;
+  for (Instr* loop : loops) changed |= sink_constants(loop, callers, context);
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> simplify_control(hlo::Module& module, const PassContext& context) {
+  bool changed = rewrite_module(
+      module, context, "simplify_control",
+      [&](Instr* instr, hlo::Builder& b) { return visit(instr, b, context); });
+  changed |= sink_constants(module, context);
+  return changed;
+}
+
+}  // namespace heddle::opt
