@@ -65,6 +65,24 @@ def bert(name, width, dynamic, opset):
            {"input_ids": ids.numpy(), "attention_mask": mask.numpy(), "token_type_ids": types.numpy()})
 
 
+def bert_dynamo():
+    """By torch's newer exporter, with its fused attention operator."""
+    config = bert_config(WIDTH)
+    config._attn_implementation = "sdpa"
+    module = Encoder(transformers.BertModel(config)).eval()
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    ids = tokens(2, 7)
+    mask = torch.ones_like(ids)
+    mask[1, 5:] = 0
+    arguments = (ids, mask, torch.zeros_like(ids))
+    with torch.no_grad():
+        torch.onnx.export(module, arguments, model_path("bert_dynamo"), input_names=names,
+                          output_names=["hidden", "pooled"], opset_version=23, dynamo=True,
+                          external_data=False)
+    record("bert_dynamo", model_path("bert_dynamo"),
+           {n: a.numpy() for n, a in zip(names, arguments)})
+
+
 class MeanPooled(torch.nn.Module):
     """What sentence embedding models do: masked mean, then unit length."""
 
@@ -215,6 +233,7 @@ def encoder_decoder():
 MAKERS = {
     "bert": lambda: bert("bert", 64, False, 17),
     "bert_dynamic": lambda: bert("bert_dynamic", WIDTH, True, 13),
+    "bert_dynamo": bert_dynamo,
     "minilm": minilm,
     "vit": vit,
     "swin": swin,
