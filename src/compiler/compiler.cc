@@ -1,5 +1,6 @@
 #include "compiler/compiler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -140,7 +141,11 @@ class Compilation {
   }
 
   Status stitch_one(const hlo::Instr* fusion) {
-    schedule::PlacedFusion placed = schedule::place(*fusion->called().at(0), target_);
+    schedule::PlacedFusion placed = schedule::place(*fusion->called().at(0), target_,
+                                                    options_.numerics != Numerics::strict);
+    for (const std::string& rewrite : placed.graph.rewrites)
+      if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
+        notes_.push_back(rewrite);
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
     stitch::Stitched stitched = stitch::stitch(placed, "kernel", target_);

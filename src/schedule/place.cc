@@ -386,8 +386,10 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
 
 }  // namespace
 
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target) {
+PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
+                   bool fast_forms) {
   StagedOrNot staged = build_stage_graph(fusion);
+  if (fast_forms) mark_fast_forms(&staged.graph);
   PlacedFusion result;
   if (!staged.decision) {
     result.decision = staged.decision;

@@ -18,6 +18,8 @@ struct PlacedFusion {
 // Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
 // `one-task` (all work would fall to one task).
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target);
+// `fast_forms`: false under --numerics=strict.
+PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
+                   bool fast_forms = true);
 
 }  // namespace heddle::schedule

@@ -56,6 +56,7 @@ struct Node {
   hlo::Opcode opcode = hlo::Opcode::add;  // op
   const hlo::Instr* instr = nullptr;      // op: for its attributes (compare, reduce-precision)
   std::vector<int> operands;              // op
+  bool fast = false;                      // op: the faster form that a named rewrite allows
 };
 
 // A value of a stage. `result`: the body node of one element (reduce: what is combined in).
@@ -101,6 +102,7 @@ struct StageGraph {
   std::vector<Stage> stages;              // readers behind what they read
   std::vector<Input> inputs;
   std::vector<Output> outputs;
+  std::vector<std::string> rewrites;      // named rewrites used (mark_fast_forms), for the summary
   const Stage& stage(StageId id) const { return stages[id.index()]; }
 };
 
@@ -119,6 +121,10 @@ StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts
 // Merges neighbouring out digits of a graph of maps over one space, where every access allows it:
 // 256x36 becomes 9216, full vectors instead of 256 times two and a tail (stages.md §7).
 void flatten_digits(StageGraph* graph);
+
+// Named rewrite `fast_forms` (DESIGN.md §5, Numerics): exp(t - max t), sigmoid, and erf or tanh
+// inside GELU take their faster forms, whose bounds stand in docs/numerics.md.
+void mark_fast_forms(StageGraph* graph);
 
 std::string to_string(const StageGraph& graph);
 

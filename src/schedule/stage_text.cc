@@ -46,7 +46,7 @@ std::string node_text(const StageGraph& graph, const Stage& stage, int number) {
     }
     case Node::Kind::op: break;
   }
-  std::string text = fmt::format("{}(", hlo::opcode_text(node.opcode));
+  std::string text = fmt::format("{}{}(", hlo::opcode_text(node.opcode), node.fast ? ".fast" : "");
   for (size_t i = 0; i < node.operands.size(); ++i)
     text += fmt::format("{}%{}", i ? ", " : "", node.operands[i]);
   return text + ")";

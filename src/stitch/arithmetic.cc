@@ -9,6 +9,16 @@ namespace {
 
 bool small_float(Type type) { return type == Type::f16 || type == Type::bf16; }
 
+std::optional<Op> fast_op(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::exponential: return Op::exp_fast;
+    case Opcode::tanh: return Op::tanh_fast;
+    case Opcode::erf: return Op::erf_fast;
+    case Opcode::logistic: return Op::logistic_fast;
+    default: return std::nullopt;
+  }
+}
+
 std::optional<Op> unary_op(Opcode opcode) {
   switch (opcode) {
     case Opcode::abs: return Op::abs;
@@ -111,7 +121,7 @@ ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits) {
 }
 
 ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* instr,
-               const std::vector<ExprId>& given) {
+               const std::vector<ExprId>& given, bool fast) {
   std::vector<ExprId> x = given;
   if (opcode == Opcode::convert) return convert(k, x[0], type);
   if (opcode == Opcode::bitcast_convert)
@@ -129,7 +139,7 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
     result = k->binary(Op::min, k->binary(Op::max, x[0], x[1]), x[2]);
   } else if (opcode == Opcode::reduce_precision) {
     result = reduce_precision(k, instr, x[0]);
-  } else if (auto unary = unary_op(opcode)) {
+  } else if (auto unary = fast ? fast_op(opcode) : unary_op(opcode)) {
     result = k->unary(*unary, x[0]);
   } else {
     auto binary = binary_op(opcode, pred);

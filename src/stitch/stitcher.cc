@@ -190,7 +190,7 @@ ExprId Stitcher::node(Context* context, int number) {
     case Node::Kind::op: {
       std::vector<ExprId> operands;
       for (int operand : node.operands) operands.push_back(this->node(context, operand));
-      result = emit_op(&kernel_, node.opcode, node.type, node.instr, operands);
+      result = emit_op(&kernel_, node.opcode, node.type, node.instr, operands, node.fast);
       break;
     }
   }

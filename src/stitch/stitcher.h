@@ -31,7 +31,7 @@ using Block = std::vector<Stmt>;
 // Scalar arithmetic of HLO in kernel expressions (arithmetic.cc). f16 and bf16 are computed in f32
 // and rounded after each operator, unless `type` says f32 itself.
 ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo::Instr* instr,
-               const std::vector<ExprId>& operands);
+               const std::vector<ExprId>& operands, bool fast = false);
 ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
 // The type that a value of `type` accumulates in: f32 for f16 and bf16.
 Type accumulation_type(Type type);

@@ -1,0 +1,68 @@
+#include <algorithm>
+
+#include "schedule/stage_graph.h"
+
+namespace heddle::schedule {
+
+namespace {
+
+bool is_one(const Node& node) {
+  return node.kind == Node::Kind::constant && tensor::is_float(node.type) &&
+         tensor::float_from_bits(node.type, node.bits) == 1.0;
+}
+
+// A load of a value that a maximum has reduced.
+bool is_row_maximum(const StageGraph& graph, const Stage& stage, const Node& node) {
+  if (node.kind != Node::Kind::load) return false;
+  const Source& source = stage.loads[node.load].source;
+  if (source.input >= 0) return false;
+  const hlo::Computation* combine = graph.stage(source.stage).combine;
+  return combine && combine->root()->is(hlo::Opcode::maximum);
+}
+
+// Every reader of the node adds one to it: GELU's erf and tanh.
+bool all_add_one(const Stage& stage, int number) {
+  bool read = false;
+  for (const Value& value : stage.values)
+    if (value.result == number) return false;
+  for (const Node& node : stage.nodes) {
+    if (node.kind != Node::Kind::op ||
+        std::find(node.operands.begin(), node.operands.end(), number) == node.operands.end())
+      continue;
+    read = true;
+    if (node.opcode != hlo::Opcode::add) return false;
+    int other = node.operands[0] == number ? node.operands[1] : node.operands[0];
+    if (!is_one(stage.nodes[other])) return false;
+  }
+  return read;
+}
+
+}  // namespace
+
+void mark_fast_forms(StageGraph* graph) {
+  auto note = [&](const char* text) {
+    if (std::find(graph->rewrites.begin(), graph->rewrites.end(), text) == graph->rewrites.end())
+      graph->rewrites.push_back(text);
+  };
+  for (Stage& stage : graph->stages) {
+    for (size_t i = 0; i < stage.nodes.size(); ++i) {
+      Node& node = stage.nodes[i];
+      if (node.kind != Node::Kind::op || node.type != Type::f32) continue;
+      if (node.opcode == hlo::Opcode::exponential) {
+        const Node& argument = stage.nodes[node.operands[0]];
+        node.fast = argument.kind == Node::Kind::op &&
+                    argument.opcode == hlo::Opcode::subtract &&
+                    is_row_maximum(*graph, stage, stage.nodes[argument.operands[1]]);
+        if (node.fast) note("fast_forms: exp(t - max t)");
+      } else if (node.opcode == hlo::Opcode::logistic) {
+        node.fast = true;
+        note("fast_forms: sigmoid");
+      } else if (node.opcode == hlo::Opcode::erf || node.opcode == hlo::Opcode::tanh) {
+        node.fast = all_add_one(stage, static_cast<int>(i));
+        if (node.fast) note("fast_forms: gelu");
+      }
+    }
+  }
+}
+
+}  // namespace heddle::schedule
