@@ -1,0 +1,292 @@
+#include "api/compiled.h"
+
+#include <link.h>
+
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <unordered_set>
+#include <variant>
+
+#include "api/host_interp.h"
+#include "api/ports.h"
+#include "base/parallel.h"
+#include "base/trace.h"
+#include "hlo/module.h"
+#include "program/file.h"
+#include "program/text.h"
+#include "program/views.h"
+#include "runtime/cpu_device.h"
+#include "runtime/executor.h"
+
+namespace heddle::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using program::Buffer;
+using program::BufferKind;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// The workers and their device. Programs with the same number of threads share one.
+struct CpuRuntime {
+  explicit CpuRuntime(int threads) : workers(threads), device(workers) {}
+  Workers workers;
+  runtime::CpuDevice device;
+};
+
+std::shared_ptr<CpuRuntime> cpu_runtime(int threads) {
+  static std::mutex mutex;
+  static std::map<int, std::weak_ptr<CpuRuntime>> all;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<CpuRuntime> shared = all[threads].lock();
+  if (!shared) {
+    shared = std::make_shared<CpuRuntime>(threads);
+    all[threads] = shared;
+  }
+  return shared;
+}
+
+// Whether this process has opened the code generator.
+bool code_generator_is_mapped() {
+  bool found = false;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* result) {
+        if (info->dlpi_name != nullptr && std::strstr(info->dlpi_name, "libheddle-llvm") != nullptr)
+          *static_cast<bool*>(result) = true;
+        return 0;
+      },
+      &found);
+  return found;
+}
+
+// "level=O2 fuse=stitch …": the value of a key.
+std::string option_value(const std::string& options, const std::string& key) {
+  const std::string wanted = " " + key + "=", text = " " + options;
+  const size_t begin = text.find(wanted);
+  if (begin == std::string::npos) return {};
+  const size_t value = begin + wanted.size();
+  return text.substr(value, text.find(' ', value) - value);
+}
+
+void count_commands(const program::Program& program, ProgramFacts& facts) {
+  std::unordered_set<uint32_t> used_kernels;
+  std::vector<bool> used(program.buffers.size(), false);
+  for (const program::Command& command : program.commands) {
+    program::for_each_view(command, [&](const program::View& view, program::Use) {
+      used[view.buffer.index()] = true;
+    });
+    const auto* launch = std::get_if<program::Launch>(&command);
+    if (launch == nullptr) continue;
+    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
+    facts.flops += kernel.flops;
+    facts.min_bytes += kernel.min_bytes;
+    used_kernels.insert(launch->kernel.value);
+  }
+  for (const program::Port& port : program.outputs)
+    if (port.source.buffer.valid()) used[port.source.buffer.index()] = true;
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i] && program.buffers[i].kind == BufferKind::constant)
+      facts.constant_bytes += program.buffers[i].bytes;
+  facts.constant_bytes += program.once_bytes;
+  facts.kernels = static_cast<int64_t>(program.kernels.size());
+  facts.run_kernels = static_cast<int64_t>(used_kernels.size());
+  facts.launches = static_cast<int64_t>(program.commands.size());
+}
+
+Status dump_program(const program::Program& program, const std::string& directory) {
+  if (directory.empty()) return {};
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  const std::filesystem::path path = std::filesystem::path(directory) / "5-program.txt";
+  std::ofstream file(path);
+  file << program::to_string(program) << std::flush;
+  if (!file.good()) return machine_error("cannot write {}", path.string());
+  return {};
+}
+
+class CompiledProgram : public Program, public std::enable_shared_from_this<CompiledProgram> {
+ public:
+  explicit CompiledProgram(int threads) : runtime_(cpu_runtime(threads)) {
+    facts_.threads = threads;
+    facts_.device = "cpu";
+  }
+
+  const program::Program* compiled() const override { return &executable_->program(); }
+  Status save(const std::string& path) override {
+    HEDDLE_ASSIGN_OR_RETURN(const program::Program program, executable_->take_once());
+    return program::save(program, path);
+  }
+  Result<std::unique_ptr<Context>> make_context() override;
+
+  Status load(program::Program program, const Model& model) {
+    inputs_ = model.inputs();
+    outputs_ = model.outputs();
+    HEDDLE_RETURN_IF_ERROR(check_against(program));
+    notes_ = program.notes;
+    HEDDLE_RETURN_IF_ERROR(describe(program));
+    const Clock::time_point begin = Clock::now();
+    HEDDLE_ASSIGN_OR_RETURN(executable_,
+                            runtime::Executable::load(std::move(program),
+                                                      runtime_->device.device(), host_functions()));
+    steps_.emplace_back("load", ms_since(begin));
+    return {};
+  }
+
+  Status compile(std::unique_ptr<hlo::Module> module, const Model& model,
+                 const Settings& settings) {
+    const Clock::time_point begin = Clock::now();
+    plan::Names names;
+    for (const Port& port : model.inputs()) {
+      names.inputs.push_back(port.name);
+      names.input_aliases.push_back(port.alias);
+    }
+    for (const Port& port : model.outputs()) names.outputs.push_back(port.name);
+    const bool was_mapped = code_generator_is_mapped();
+    HEDDLE_ASSIGN_OR_RETURN(program::Program program,
+                            compiler::compile(std::move(module), names, settings.target,
+                                              settings.compiler, report_.get()));
+    program.notes.insert(program.notes.begin(), model.notes().begin(), model.notes().end());
+    facts_.cache_warm = !settings.compiler.object_cache_directory.empty() &&
+                        (was_mapped || !code_generator_is_mapped());
+    steps_ = report_->times_ms;
+    HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
+    HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
+    facts_.level = level_name(settings.compiler.level);
+    facts_.precision = settings.compiler.precision;
+    facts_.compile_ms = ms_since(begin);
+    return {};
+  }
+
+  Status load_saved(program::Program program, const Model& model, const std::string& dump) {
+    const Clock::time_point begin = Clock::now();
+    HEDDLE_RETURN_IF_ERROR(dump_program(program, dump));
+    HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
+    facts_.cache_warm = true;
+    facts_.compile_ms = ms_since(begin);
+    return {};
+  }
+
+ private:
+  Status describe(const program::Program& program) {
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
+    facts_.isa = target::isa_name(target);
+    facts_.target = target.name;
+    facts_.options = program.options;
+    facts_.level = option_value(program.options, "level");
+    facts_.precision = option_value(program.options, "precision");
+    facts_.object_bytes = static_cast<int64_t>(program.object.size());
+    facts_.temporary_bytes = program.memory.plan_bytes;
+    facts_.temporary_lower_bound_bytes = program.memory.lower_bound_bytes;
+    facts_.temporary_unshared_bytes = program.memory.unshared_bytes;
+    for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
+    for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
+    const int cores = std::min(facts_.threads, target.cores);
+    facts_.peak_flops_per_ns = target.peak_flops_per_ns(tensor::Type::f32) * cores /
+                               std::max(target.cores, 1);
+    facts_.bandwidth_bytes_per_ns =
+        cores <= 1 ? target.memory_bandwidth_bytes_per_ns
+                   : std::min(target.memory_bandwidth_all_bytes_per_ns,
+                              target.memory_bandwidth_bytes_per_ns * cores);
+    count_commands(program, facts_);
+    return {};
+  }
+
+  // What callers bind is measured by our ports, what the executor reads by the program's.
+  Status check_against(const program::Program& program) const {
+    HEDDLE_CHECK(program.inputs.size() == inputs_.size() &&
+                     program.outputs.size() == outputs_.size(),
+                 "{} inputs and {} outputs became {} and {}", inputs_.size(), outputs_.size(),
+                 program.inputs.size(), program.outputs.size());
+    for (const bool input : {true, false}) {
+      const std::vector<Port>& ports = input ? inputs_ : outputs_;
+      const auto& program_ports = input ? program.inputs : program.outputs;
+      for (size_t i = 0; i < ports.size(); ++i)
+        HEDDLE_CHECK(program::stored_bytes(program_ports[i].shape) == ports[i].bytes,
+                     "{}: {} bytes became {}", ports[i].name, ports[i].bytes,
+                     program::stored_bytes(program_ports[i].shape));
+    }
+    return {};
+  }
+
+  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable
+  std::shared_ptr<runtime::Executable> executable_;
+};
+
+class CompiledContext : public Context {
+ public:
+  CompiledContext(std::shared_ptr<const CompiledProgram> program,
+                  std::unique_ptr<runtime::Context> context)
+      : program_(std::move(program)), context_(std::move(context)) {}
+
+  Status bind_input(int64_t number, const void* data) override {
+    return context_->bind_input(number, data);
+  }
+  Status bind_output(int64_t number, void* data) override {
+    return context_->bind_output(number, data);
+  }
+  Status run() override { return context_->run(); }
+  void set_profile(bool on) override { context_->set_profile(on); }
+  void reset_profile() override { context_->reset_profile(); }
+  int64_t command_count() const override {
+    return static_cast<int64_t>(program_->compiled()->commands.size());
+  }
+  CommandReport command(int64_t number) const override {
+    const program::Program& program = *program_->compiled();
+    const program::CommandInfo& info = program.command_info[static_cast<size_t>(number)];
+    const program::Command& command = program.commands[static_cast<size_t>(number)];
+    CommandReport report;
+    report.name = info.name.c_str();
+    report.operators = info.operators.c_str();
+    if (const auto* launch = std::get_if<program::Launch>(&command)) {
+      const program::Kernel& kernel = program.kernels[launch->kernel.index()];
+      report.kind = "kernel";
+      report.kernel = kernel.name.c_str();
+      report.flops = kernel.flops;
+      report.bytes = kernel.min_bytes;
+    } else {
+      report.kind = std::holds_alternative<program::Copy>(command) ? "copy" : "host";
+      program::for_each_view(command, [&](const program::View& view, program::Use) {
+        report.bytes += program::stored_bytes(view.shape);
+      });
+    }
+    const runtime::CommandTime time = context_->profile()[static_cast<size_t>(number)].time;
+    report.count = time.count;
+    report.total_ns = time.total_ns;
+    report.min_ns = time.min_ns;
+    return report;
+  }
+
+ private:
+  std::shared_ptr<const CompiledProgram> program_;  // outlives the context
+  std::unique_ptr<runtime::Context> context_;
+};
+
+Result<std::unique_ptr<Context>> CompiledProgram::make_context() {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context, executable_->make_context());
+  return std::make_unique<CompiledContext>(shared_from_this(), std::move(context));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> compile_for_cpu(std::unique_ptr<hlo::Module> module,
+                                                 const Model& model, const Settings& settings) {
+  trace::Span span("compile", model.name());
+  const auto program = std::make_shared<CompiledProgram>(settings.threads);
+  HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
+  return program;
+}
+
+Result<std::shared_ptr<Program>> load_for_cpu(program::Program saved, const Model& model,
+                                              int threads, const std::string& dump_directory) {
+  const auto program = std::make_shared<CompiledProgram>(threads);
+  HEDDLE_RETURN_IF_ERROR(program->load_saved(std::move(saved), model, dump_directory));
+  return program;
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,20 @@
+// Private to api: the two kinds of Program.
+#pragma once
+
+#include <memory>
+
+#include "api/session.h"
+#include "api/settings.h"
+
+namespace heddle::api {
+
+// A program on the cpu. The module is consumed.
+Result<std::shared_ptr<Program>> compile_for_cpu(std::unique_ptr<hlo::Module> module,
+                                                 const Model& model, const Settings& settings);
+// `saved` is a program of a file.
+Result<std::shared_ptr<Program>> load_for_cpu(program::Program saved, const Model& model,
+                                              int threads, const std::string& dump_directory);
+Result<std::shared_ptr<Program>> interpret(std::unique_ptr<hlo::Module> module, const Model& model,
+                                           bool wide);
+
+}  // namespace heddle::api

@@ -1,0 +1,316 @@
+/* heddle: the C interface. Everything a program needs to open a model, compile it and run it.
+ *
+ *   heddle_model* model; heddle_program* program; heddle_context* context;
+ *   heddle_status* error = heddle_model_open("model.onnx", NULL, &model);
+ *   if (!error) error = heddle_compile(model, NULL, &program);
+ *   if (!error) error = heddle_context_create(program, &context);
+ *   if (!error) error = heddle_context_bind_input(context, 0, x);
+ *   if (!error) error = heddle_context_bind_output(context, 0, y);
+ *   if (!error) error = heddle_context_run(context);
+ *   if (error) puts(heddle_status_message(error));
+ *
+ * Errors. A function that can fail returns NULL when it worked, else a status that the caller frees
+ * with heddle_status_free. What it was to write is then untouched. The message is one line: what,
+ * where, got, wanted, what to do.
+ *
+ * Ownership. What a function writes to its last argument belongs to the caller, who frees it with
+ * the function of that type; freeing NULL does nothing. A program needs no model any more, and a
+ * context keeps its program alive. Strings and arrays inside the structs below belong to the object
+ * they were read from and live as long as it does.
+ *
+ * Structs. The caller sets struct_size to sizeof the struct and zeroes the rest; zero is always the
+ * default. Members are only ever added at the end, so old callers and new libraries agree.
+ *
+ * Threads. Different objects may be used from different threads. One model or program may be read
+ * by several threads at once (compiling with consume_model counts as writing); a context is used by
+ * one thread at a time; contexts of one program run side by side.
+ */
+#ifndef HEDDLE_API_HEDDLE_H
+#define HEDDLE_API_HEDDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HEDDLE_EXPORT __attribute__((visibility("default")))
+#else
+#define HEDDLE_EXPORT
+#endif
+
+#define HEDDLE_VERSION_MAJOR 0
+#define HEDDLE_VERSION_MINOR 1
+#define HEDDLE_VERSION_PATCH 0
+
+/* Of the library: major * 1000000 + minor * 1000 + patch. */
+HEDDLE_EXPORT uint32_t heddle_version(void);
+
+/* ---- errors ---- */
+
+typedef struct heddle_status heddle_status;
+
+enum {                      /* heddle_status_kind; the heddle command exits with the same numbers */
+  HEDDLE_OK = 0,            /* of NULL */
+  HEDDLE_USER_ERROR = 2,    /* bad file, unsupported operator, wrong shape, unknown option */
+  HEDDLE_MACHINE_ERROR = 3, /* out of memory, no such device, cannot write */
+};
+HEDDLE_EXPORT int heddle_status_kind(const heddle_status* status);
+HEDDLE_EXPORT const char* heddle_status_message(const heddle_status* status); /* "" of NULL */
+HEDDLE_EXPORT void heddle_status_free(heddle_status* status);
+/* The message of the last function that failed on this thread; "" before that. */
+HEDDLE_EXPORT const char* heddle_last_error(void);
+
+/* ---- element types ---- */
+
+enum { /* a heddle_type; the names are those of HLO text. Types under a byte take a byte each. */
+  HEDDLE_PRED = 0, /* one byte, 0 or 1 */
+  HEDDLE_S1 = 1,
+  HEDDLE_S2 = 2,
+  HEDDLE_S4 = 3,
+  HEDDLE_S8 = 4,
+  HEDDLE_S16 = 5,
+  HEDDLE_S32 = 6,
+  HEDDLE_S64 = 7,
+  HEDDLE_U1 = 8,
+  HEDDLE_U2 = 9,
+  HEDDLE_U4 = 10,
+  HEDDLE_U8 = 11,
+  HEDDLE_U16 = 12,
+  HEDDLE_U32 = 13,
+  HEDDLE_U64 = 14,
+  HEDDLE_F16 = 15,
+  HEDDLE_BF16 = 16,
+  HEDDLE_F32 = 17,
+  HEDDLE_F64 = 18,
+  HEDDLE_F8E5M2 = 19,
+  HEDDLE_F8E4M3 = 20,
+  HEDDLE_F8E4M3FN = 21,
+  HEDDLE_F8E4M3B11FNUZ = 22,
+  HEDDLE_F8E3M4 = 23,
+  HEDDLE_F8E5M2FNUZ = 24,
+  HEDDLE_F8E4M3FNUZ = 25,
+  HEDDLE_F8E8M0FNU = 26,
+  HEDDLE_F6E3M2FN = 27,
+  HEDDLE_F6E2M3FN = 28,
+  HEDDLE_F4E2M1FN = 29,
+  HEDDLE_C64 = 30,  /* two f32 */
+  HEDDLE_C128 = 31, /* two f64 */
+  HEDDLE_OPAQUE = 32,
+  HEDDLE_TOKEN = 33, /* an order of effects, no bytes */
+};
+typedef int32_t heddle_type;
+HEDDLE_EXPORT const char* heddle_type_name(heddle_type type); /* "f32"; "?" of no type */
+HEDDLE_EXPORT int64_t heddle_type_bytes(heddle_type type);    /* of one element; 0 of no array's */
+
+/* ---- models ---- */
+
+typedef struct heddle_model heddle_model;
+
+typedef struct heddle_dim {
+  const char* name;
+  int64_t size;
+} heddle_dim;
+
+typedef struct heddle_shape {
+  const char* name; /* of an input */
+  const int64_t* dims;
+  int64_t rank;
+} heddle_shape;
+
+/* A value in the caller's memory: dense, row-major. */
+typedef struct heddle_value {
+  const char* name;
+  heddle_type type;
+  const int64_t* dims;
+  int64_t rank;
+  const void* data;
+} heddle_value;
+
+typedef struct heddle_open_options {
+  size_t struct_size;
+  const heddle_dim* dims; /* ONNX: every dynamic dimension of that name; what is unbound becomes 1 */
+  size_t dim_count;
+  const heddle_shape* shapes; /* ONNX: all dimensions of an input */
+  size_t shape_count;
+  const heddle_value* constants; /* ONNX: inputs with a fixed value; they are no inputs any more */
+  size_t constant_count;
+  const char* module; /* which module of a text file of several; NULL: there must be one only */
+} heddle_open_options;
+
+/* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is
+ * mapped: it must not be written while the model, or a program compiled from it, is alive. */
+HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
+                                               heddle_model** model);
+/* The same from memory, which is copied. `name` is for messages. A compiled program must be a file. */
+HEDDLE_EXPORT heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t size,
+                                                const heddle_open_options* options,
+                                                heddle_model** model);
+HEDDLE_EXPORT void heddle_model_free(heddle_model* model);
+
+typedef struct heddle_model_info {
+  size_t struct_size;
+  const char* format;       /* "ONNX", "HLO text", "compiled program" */
+  const char* name;         /* of the module */
+  int64_t inputs, outputs;  /* how many */
+  int64_t notes;            /* how many: what was assumed on import */
+  int64_t instructions;     /* of the graph as imported; 0 of a compiled program */
+  double import_ms;         /* to read it */
+  int32_t is_program;       /* compiled already */
+} heddle_model_info;
+HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
+HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
+
+/* An input or an output: an array, dense and row-major. */
+typedef struct heddle_port {
+  size_t struct_size;
+  const char* name;
+  const char* alias; /* another accepted name; "" where there is none */
+  heddle_type type;
+  int32_t rank;
+  const int64_t* dims;
+  int64_t bytes;
+} heddle_port;
+/* Numbers outside the range give a port with a NULL name. */
+HEDDLE_EXPORT void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port);
+HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number,
+                                       heddle_port* port);
+
+/* Fills buffers[i], of input i's bytes, with random values that suit the model; the same for the
+ * same model and seed. Floats lie in [-1, 1]; integers are small, those that index something stay
+ * in its range; masks (integers or booleans with "mask" in the name) are ones. Of a compiled
+ * program nothing is known of indices: its integers are 0 or 1. Not of a consumed model. */
+HEDDLE_EXPORT heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
+                                                        void* const* buffers);
+
+/* How far output `number` may be off: |a - b| <= relative * |b| + relative_to_max * max|b|, derived
+ * from the types and the reduction lengths on the way to it. */
+typedef struct heddle_tolerance {
+  size_t struct_size;
+  double relative, relative_to_max;
+} heddle_tolerance;
+HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
+                                          heddle_tolerance* tolerance);
+
+/* ---- compiling ---- */
+
+typedef struct heddle_program heddle_program;
+
+typedef struct heddle_compile_options { /* NULL and 0: the default, in brackets */
+  size_t struct_size;
+  const char* device;    /* ["cpu"], "interp": the reference interpreter, "interp:f64" */
+  const char* target;    /* what to compile for: ["host"], or the name of a shipped target */
+  const char* level;     /* "O0", "O1", ["O2"] */
+  const char* fuse;      /* "off", "greedy", "xla", ["stitch"] */
+  const char* memory;    /* ["static"], "dynamic" */
+  const char* numerics;  /* "strict", ["default"], "relaxed" */
+  const char* precision; /* ["f32"] */
+  const char* library;   /* ["none"] */
+  const char* cache;     /* folder of compiled code [the user's], "off" */
+  const char* dump;      /* folder for every stage as text [none] */
+  const char* disable;   /* passes and rewrites to leave out, by commas [none] */
+  int64_t memory_limit_bytes; /* of temporaries [none] */
+  int32_t threads;            /* that run it [as many as there are cores to use] */
+  int32_t consume_model;      /* the graph is given up: saves its memory. Only its info and ports
+                                 may be read afterwards */
+} heddle_compile_options;
+
+/* A model that is a compiled program is loaded; of the options only device (it must be the
+ * program's), threads and dump matter then. */
+HEDDLE_EXPORT heddle_status* heddle_compile(heddle_model* model,
+                                            const heddle_compile_options* options,
+                                            heddle_program** program);
+HEDDLE_EXPORT void heddle_program_free(heddle_program* program);
+
+/* The state of the compilation at a point, as text: "import", the name of a pass or "optimize" (HLO
+ * text), "fuse" (HLO text), "schedule", "stitch" (kernels), "plan" (the program). Free the text
+ * with heddle_string_free. */
+HEDDLE_EXPORT heddle_status* heddle_compile_until(const heddle_model* model,
+                                                  const heddle_compile_options* options,
+                                                  const char* point, char** text);
+HEDDLE_EXPORT void heddle_string_free(char* text);
+
+typedef struct heddle_program_info {
+  size_t struct_size;
+  const char* device;    /* "cpu", "interp" */
+  const char* isa;       /* widest vector extension of the target: "avx512_vnni" */
+  const char* target;    /* its name */
+  const char* level;
+  const char* precision;
+  const char* options;   /* all that was chosen, as text */
+  int32_t threads;
+  int32_t cache_warm;    /* the code came from the cache, or from a saved program */
+  int64_t inputs, outputs, notes, steps;  /* how many */
+  int64_t kernels;       /* distinct compiled kernels; 0 of the interpreter, like all that follows */
+  int64_t run_kernels;   /* those that a run launches: the others only prepare weights, once */
+  int64_t launches;      /* commands of one run */
+  int64_t flops;         /* of one run, in kernels */
+  int64_t min_bytes;     /* each kernel's inputs and outputs moved once */
+  int64_t constant_bytes, input_bytes, output_bytes;
+  int64_t temporary_bytes;              /* the arena, as planned */
+  int64_t temporary_lower_bound_bytes;  /* most bytes alive at one command */
+  int64_t temporary_unshared_bytes;     /* without sharing */
+  int64_t object_bytes;                 /* code */
+  double compile_ms;                    /* with loading */
+  double peak_flops_per_ns;             /* f32, of the threads it runs with, from the target file */
+  double bandwidth_bytes_per_ns;        /* to memory, likewise */
+} heddle_program_info;
+HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
+                                           heddle_program_info* info);
+HEDDLE_EXPORT void heddle_program_input(const heddle_program* program, int64_t number,
+                                        heddle_port* port);
+HEDDLE_EXPORT void heddle_program_output(const heddle_program* program, int64_t number,
+                                         heddle_port* port);
+/* Rewrites that change numbers, defaults taken, …: one line each. NULL outside the range. */
+HEDDLE_EXPORT const char* heddle_program_note(const heddle_program* program, int64_t number);
+/* A step of the compilation and its time; NULL outside the range. */
+HEDDLE_EXPORT const char* heddle_program_step(const heddle_program* program, int64_t number,
+                                              double* ms);
+/* Writes the program, with its weights prepared, as a file that heddle_model_open reads. */
+HEDDLE_EXPORT heddle_status* heddle_program_save(heddle_program* program, const char* path);
+
+/* ---- running ---- */
+
+typedef struct heddle_context heddle_context;
+
+HEDDLE_EXPORT heddle_status* heddle_context_create(heddle_program* program,
+                                                   heddle_context** context);
+HEDDLE_EXPORT void heddle_context_free(heddle_context* context);
+/* Memory of the port's bytes that stays valid until it is bound anew or the context is freed. It is
+ * used as it is where it is 64-byte aligned, else at the price of a copy a run. */
+HEDDLE_EXPORT heddle_status* heddle_context_bind_input(heddle_context* context, int64_t number,
+                                                       const void* data);
+HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number,
+                                                        void* data);
+/* The first run also prepares the weights. */
+HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
+
+/* Profiling: times every command of the runs while it is on. */
+HEDDLE_EXPORT void heddle_context_set_profile(heddle_context* context, int32_t on);
+HEDDLE_EXPORT void heddle_context_reset_profile(heddle_context* context);
+typedef struct heddle_command_profile {
+  size_t struct_size;
+  const char* name;      /* of the instruction it came from */
+  const char* operators; /* "add, reduce, multiply" */
+  const char* kind;      /* "kernel", "copy", "host" */
+  const char* kernel;    /* its name; "" where it is none */
+  int64_t flops, bytes;  /* of one run */
+  int64_t count, total_ns, min_ns;
+} heddle_command_profile;
+HEDDLE_EXPORT int64_t heddle_context_command_count(const heddle_context* context);
+/* Numbers outside the range give a NULL name. */
+HEDDLE_EXPORT void heddle_context_get_profile(const heddle_context* context, int64_t number,
+                                              heddle_command_profile* profile);
+
+/* Trace events of the whole process, in the JSON that Perfetto and chrome://tracing read. Starting
+ * forgets what was recorded before; stopping writes the file. */
+HEDDLE_EXPORT void heddle_trace_start(void);
+HEDDLE_EXPORT heddle_status* heddle_trace_stop(const char* path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEDDLE_API_HEDDLE_H */

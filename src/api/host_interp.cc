@@ -1,0 +1,134 @@
+#include "api/host_interp.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "hlo/module.h"
+#include "hlo/text.h"
+#include "interp/interp.h"
+#include "tensor/pack.h"
+
+namespace heddle::api {
+namespace {
+
+using tensor::Literal;
+using tensor::Shape;
+
+// Views outlive nothing: the memory belongs to the caller of the function.
+std::shared_ptr<const void> no_owner() {
+  static const char anchor = 0;
+  return {&anchor, [](const void*) {}};
+}
+
+Literal view_leaves(const Shape& shape, std::span<const void* const> leaves, size_t& next) {
+  if (!shape.is_tuple()) {
+    const void* data = leaves[next++];
+    if (!shape.is_array()) return Literal(shape);
+    const Shape dense = Shape::array(shape.type(), shape.extents());
+    return dense.bytes() == 0 ? Literal(dense) : Literal::view(dense, data, no_owner());
+  }
+  std::vector<Literal> elements;
+  for (const Shape& element : shape.elements())
+    elements.push_back(view_leaves(element, leaves, next));
+  return Literal::tuple(std::move(elements));
+}
+
+void copy_leaves(const Literal& value, std::span<void* const> leaves, size_t& next) {
+  if (value.shape().is_tuple()) {
+    for (const Literal& element : value.elements()) copy_leaves(element, leaves, next);
+    return;
+  }
+  if (value.bytes() > 0)
+    std::memcpy(leaves[next], value.data(), static_cast<size_t>(value.bytes()));
+  ++next;
+}
+
+bool is_plain(const Shape& shape) {
+  return !shape.is_array() || !shape.layout() || shape.layout()->is_row_major();
+}
+
+// One host call. Arguments and results with a layout go through a row-major copy.
+class InterpCall {
+ public:
+  explicit InterpCall(std::unique_ptr<hlo::Module> module) : module_(std::move(module)) {}
+
+  Status operator()(std::span<const runtime::HostArgument> arguments,
+                    std::span<const runtime::HostResult> results) const {
+    std::vector<Literal> unpacked(arguments.size());
+    std::vector<const void*> inputs;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const Shape& shape = *arguments[i].shape;
+      inputs.push_back(arguments[i].data);
+      if (is_plain(shape)) continue;
+      const int64_t elems = tensor::padded_elems(*shape.layout(), shape.extents());
+      const Literal memory =
+          Literal::view(Shape::array(shape.type(), {elems}), arguments[i].data, no_owner());
+      HEDDLE_ASSIGN_OR_RETURN(unpacked[i], tensor::unpack(memory, shape, *shape.layout()));
+      inputs.back() = unpacked[i].data();
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Literal result,
+                            interp::evaluate(*module_, view_arguments(*module_, inputs)));
+    return write(result, results);
+  }
+
+ private:
+  static Status write(const Literal& result, std::span<const runtime::HostResult> results) {
+    std::vector<const Literal*> leaves;
+    append(result, leaves);
+    HEDDLE_CHECK(leaves.size() == results.size(), "{} results, {} wanted", leaves.size(),
+                 results.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      Literal packed = *leaves[i];
+      if (!is_plain(*results[i].shape)) {
+        HEDDLE_ASSIGN_OR_RETURN(packed, tensor::pack(packed, *results[i].shape->layout()));
+      }
+      if (packed.bytes() > 0)
+        std::memcpy(results[i].data, packed.data(), static_cast<size_t>(packed.bytes()));
+    }
+    return {};
+  }
+
+  static void append(const Literal& value, std::vector<const Literal*>& leaves) {
+    if (!value.shape().is_tuple()) {
+      leaves.push_back(&value);
+      return;
+    }
+    for (const Literal& element : value.elements()) append(element, leaves);
+  }
+
+  std::unique_ptr<const hlo::Module> module_;
+};
+
+Result<runtime::HostCallable> make_interp_call(const std::string& text) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::parse_module(text));
+  const std::vector<std::string> refused = interp::unsupported(*module);
+  if (!refused.empty())
+    return user_error("{} has neither a kernel nor a reference form; take it out of the model",
+                      refused.front());
+  const auto call = std::make_shared<const InterpCall>(std::move(module));
+  return [call](std::span<const runtime::HostArgument> arguments,
+                std::span<const runtime::HostResult> results) {
+    return (*call)(arguments, results);
+  };
+}
+
+}  // namespace
+
+runtime::HostFunctions host_functions() { return {{"interp", make_interp_call}}; }
+
+std::vector<Literal> view_arguments(const hlo::Module& module,
+                                    std::span<const void* const> leaves) {
+  std::vector<Literal> arguments;
+  size_t next = 0;
+  for (const hlo::Instr* parameter : module.entry()->parameters())
+    arguments.push_back(view_leaves(parameter->shape(), leaves, next));
+  return arguments;
+}
+
+void copy_result(const Literal& result, std::span<void* const> leaves) {
+  size_t next = 0;
+  copy_leaves(result, leaves, next);
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,142 @@
+// Programs of the device "interp": the reference interpreter behind the same interface.
+#include <algorithm>
+
+#include "api/compiled.h"
+#include "api/host_interp.h"
+#include "base/trace.h"
+#include "hlo/module.h"
+#include "interp/interp.h"
+
+namespace heddle::api {
+namespace {
+
+class InterpretedProgram : public Program, public std::enable_shared_from_this<InterpretedProgram> {
+ public:
+  InterpretedProgram(std::unique_ptr<hlo::Module> module, const Model& model, bool wide)
+      : module_(std::move(module)), wide_(wide) {
+    inputs_ = model.inputs();
+    outputs_ = model.outputs();
+    notes_ = model.notes();
+    facts_.device = wide ? "interp:f64" : "interp";
+    facts_.level = "none";
+    facts_.precision = wide ? "f64" : "f32";
+    facts_.isa = "none";
+    for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
+    for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
+    for (const auto& computation : module_->computations())
+      for (const hlo::Instr* instr : computation->instrs())
+        if (instr->is(hlo::Opcode::constant)) facts_.constant_bytes += instr->literal().bytes();
+  }
+
+  const program::Program* compiled() const override { return nullptr; }
+  Status save(const std::string& path) override {
+    return user_error("{}: the interpreter makes no program; compile for cpu", path);
+  }
+  Result<std::unique_ptr<Context>> make_context() override;
+
+  const hlo::Module& module() const { return *module_; }
+  bool wide() const { return wide_; }
+
+ private:
+  std::unique_ptr<const hlo::Module> module_;
+  bool wide_;
+};
+
+class InterpretedContext : public Context {
+ public:
+  explicit InterpretedContext(std::shared_ptr<const InterpretedProgram> program)
+      : program_(std::move(program)),
+        inputs_(program_->inputs().size()),
+        outputs_(program_->outputs().size()),
+        input_bound_(inputs_.size()),
+        output_bound_(outputs_.size()) {}
+
+  Status bind_input(int64_t number, const void* data) override {
+    return bind(number, data, inputs_, input_bound_, "input");
+  }
+  Status bind_output(int64_t number, void* data) override {
+    return bind(number, data, outputs_, output_bound_, "output");
+  }
+
+  Status run() override {
+    HEDDLE_RETURN_IF_ERROR(check_bound(program_->inputs(), inputs_, input_bound_, "input"));
+    HEDDLE_RETURN_IF_ERROR(check_bound(program_->outputs(), outputs_, output_bound_, "output"));
+    const int64_t begin = trace::now_ns();
+    interp::Options options;
+    options.widen = program_->wide();
+    HEDDLE_ASSIGN_OR_RETURN(
+        const tensor::Literal result,
+        interp::evaluate(program_->module(), view_arguments(program_->module(), inputs_), options));
+    copy_result(result, outputs_);
+    if (profile_) {
+      const int64_t took = trace::now_ns() - begin;
+      min_ns_ = count_ == 0 ? took : std::min(min_ns_, took);
+      total_ns_ += took;
+      ++count_;
+    }
+    return {};
+  }
+
+  void set_profile(bool on) override { profile_ = on; }
+  void reset_profile() override { count_ = total_ns_ = min_ns_ = 0; }
+  int64_t command_count() const override { return 1; }
+  CommandReport command(int64_t) const override {
+    CommandReport report;
+    report.name = program_->module().name().c_str();
+    report.operators = "all";
+    report.kind = "host";
+    report.count = count_;
+    report.total_ns = total_ns_;
+    report.min_ns = min_ns_;
+    return report;
+  }
+
+ private:
+  template <typename Pointer>
+  Status bind(int64_t number, Pointer data, std::vector<Pointer>& pointers,
+              std::vector<bool>& bound, const char* what) const {
+    if (number < 0 || number >= static_cast<int64_t>(pointers.size()))
+      return user_error("program {}: no {} {}, it has {}", program_->module().name(), what, number,
+                        pointers.size());
+    pointers[static_cast<size_t>(number)] = data;
+    bound[static_cast<size_t>(number)] = true;
+    return {};
+  }
+
+  template <typename Pointer>
+  Status check_bound(const std::vector<Port>& ports, const std::vector<Pointer>& pointers,
+                     const std::vector<bool>& bound, const char* what) const {
+    for (size_t i = 0; i < ports.size(); ++i)
+      if (!bound[i] || (pointers[i] == nullptr && ports[i].bytes > 0))
+        return user_error("program {}: {} {} is not bound to memory", program_->module().name(),
+                          what, ports[i].name);
+    return {};
+  }
+
+  std::shared_ptr<const InterpretedProgram> program_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  std::vector<bool> input_bound_, output_bound_;
+  bool profile_ = false;
+  int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
+};
+
+Result<std::unique_ptr<Context>> InterpretedProgram::make_context() {
+  return std::make_unique<InterpretedContext>(shared_from_this());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> interpret(std::unique_ptr<hlo::Module> module, const Model& model,
+                                           bool wide) {
+  const std::vector<std::string> refused = interp::unsupported(*module);
+  if (!refused.empty()) {
+    std::string names;
+    for (size_t i = 0; i < refused.size() && i < 8; ++i) names += (i ? ", " : "") + refused[i];
+    return user_error("{}: the interpreter has not: {}{}", model.name(), names,
+                      refused.size() > 8 ? fmt::format(" and {} more", refused.size() - 8) : "");
+  }
+  return std::make_shared<InterpretedProgram>(std::move(module), model, wide);
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,238 @@
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstring>
+
+#include "api/ports.h"
+#include "api/session.h"
+#include "api/tolerance.h"
+#include "hlo/module.h"
+#include "hlo/text.h"
+#include "import/mapped_file.h"
+#include "import/onnx.h"
+#include "interp/random_inputs.h"
+#include "program/file.h"
+#include "program/program.h"
+
+namespace heddle::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+import::Options import_options(const OpenOptions& options) {
+  import::Options result;
+  result.dims = options.dims;
+  result.shapes = options.shapes;
+  result.values = options.constants;
+  result.module_name = options.module_name;
+  return result;
+}
+
+Status check_fixed_shapes(std::string_view kind, const OpenOptions& options) {
+  if (options.dims.empty() && options.shapes.empty() && options.constants.empty()) return {};
+  return user_error("dimensions, shapes and constants are given to ONNX models; {} has them fixed",
+                    kind);
+}
+
+// Integers and booleans whose name says that they mask something.
+bool is_mask(const Port& port) {
+  const Type type = port.shape.type();
+  if (!tensor::is_integer(type) && type != Type::pred) return false;
+  for (std::string name : {port.name, port.alias}) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name.find("mask") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void fill_ones(const Port& port, void* buffer) {
+  const int64_t each = tensor::type_bytes(port.shape.type());
+  std::memset(buffer, 0, static_cast<size_t>(port.bytes));
+  for (int64_t at = 0; at < port.bytes; at += each) static_cast<char*>(buffer)[at] = 1;
+}
+
+// The leaves of an argument, as memory.
+void copy_leaves(const Literal& value, std::span<void* const> buffers, size_t& next) {
+  if (value.shape().is_tuple()) {
+    for (const Literal& element : value.elements()) copy_leaves(element, buffers, next);
+    return;
+  }
+  if (value.bytes() > 0)
+    std::memcpy(buffers[next], value.data(), static_cast<size_t>(value.bytes()));
+  ++next;
+}
+
+// A number in [0, 1) of a counter (splitmix64).
+double unit_of(uint64_t counter) {
+  uint64_t x = counter * 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+// A compiled program does not say what its integers index: 0 and 1 are nearly always in range.
+void fill_unknown(const Port& port, uint64_t seed, void* buffer) {
+  Literal value(Shape::array(port.shape.type(), port.dims));
+  const Type type = value.type();
+  for (int64_t i = 0; i < value.elems(); ++i) {
+    const double unit = unit_of(seed + static_cast<uint64_t>(i) + 1);
+    if (tensor::is_complex(type)) {
+      value.set_complex(i, {2 * unit - 1, 2 * unit_of(~seed - static_cast<uint64_t>(i)) - 1});
+    } else if (tensor::is_float(type)) {
+      value.set_f64(i, 2 * unit - 1);
+    } else {
+      value.set_bits(i, unit < 0.5 ? 0 : 1);
+    }
+  }
+  if (value.bytes() > 0) std::memcpy(buffer, value.data(), static_cast<size_t>(value.bytes()));
+}
+
+}  // namespace
+
+Model::Model() = default;
+Model::~Model() = default;
+
+void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
+                   const std::vector<std::string>& input_names,
+                   const std::vector<std::string>& input_aliases,
+                   const std::vector<std::string>& output_names) {
+  name_ = std::move(name);
+  const hlo::Computation& entry = *module->entry();
+  std::vector<Shape> shapes;
+  for (const hlo::Instr* parameter : entry.parameters()) append_leaves(parameter->shape(), shapes);
+  HEDDLE_CHECK(shapes.size() == input_names.size(), "{} inputs, {} names", shapes.size(),
+               input_names.size());
+  for (size_t i = 0; i < shapes.size(); ++i)
+    inputs_.push_back(make_port(input_names[i], i < input_aliases.size() ? input_aliases[i] : "",
+                                shapes[i]));
+  shapes.clear();
+  append_leaves(entry.root()->shape(), shapes);
+  HEDDLE_CHECK(shapes.size() == output_names.size(), "{} outputs, {} names", shapes.size(),
+               output_names.size());
+  for (size_t i = 0; i < shapes.size(); ++i)
+    outputs_.push_back(make_port(output_names[i], "", shapes[i]));
+  tolerances_ = derive_tolerances(*module);
+  for (const auto& computation : module->computations())
+    instructions_ += static_cast<int64_t>(computation->instrs().size());
+  module_ = std::move(module);
+}
+
+Status Model::take_program(const std::string& path) {
+  HEDDLE_ASSIGN_OR_RETURN(program::Program program, program::load(path));
+  is_program_ = true;
+  name_ = program.name;
+  notes_ = program.notes;
+  for (const bool input : {true, false}) {
+    for (const program::Port& port : input ? program.inputs : program.outputs) {
+      if (port.shape.layout() && !port.shape.layout()->is_row_major())
+        return user_error("{}: {} has a layout; a program's inputs and outputs are row-major", path,
+                          port.name);
+      (input ? inputs_ : outputs_).push_back(make_port(port.name, port.alias_name, port.shape));
+    }
+  }
+  // Nothing is known of the way to the outputs: as long a reduction as models have.
+  constexpr int64_t kLongest = 1 << 16;
+  for (const Port& port : outputs_) {
+    const Type type = port.shape.type();
+    const Type component = tensor::is_complex(type) ? tensor::complex_component(type) : type;
+    tolerances_.push_back(tensor::is_float(component)
+                              ? tensor::derived_tolerance(component, kLongest)
+                              : tensor::Tolerance());
+  }
+  saved_ = std::make_unique<program::Program>(std::move(program));
+  return {};
+}
+
+Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOptions& options) {
+  const Clock::time_point begin = Clock::now();
+  std::unique_ptr<Model> model(new Model());
+  import::Format format;
+  {
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const import::MappedFile> file,
+                            import::MappedFile::open(path));
+    constexpr size_t kFirst = 4096;
+    format = import::sniff(file->bytes().substr(0, kFirst));
+  }
+  model->format_ = import::format_name(format);
+  if (format == import::Format::program) {
+    if (Status fixed = check_fixed_shapes("a compiled program", options); !fixed)
+      return error_in(path, fixed.error());
+    if (!options.module_name.empty())
+      return user_error("{}: a compiled program has no modules to choose from", path);
+    HEDDLE_RETURN_IF_ERROR(model->take_program(path));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
+                            import::import_model(path, import_options(options)));
+    model->notes_ = std::move(imported.notes);
+    std::string name = imported.module->name();
+    model->take(std::move(name), std::move(imported.module), imported.input_names,
+                imported.input_aliases, imported.output_names);
+  }
+  model->import_ms_ = ms_since(begin);
+  return model;
+}
+
+Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string_view bytes,
+                                            const OpenOptions& options) {
+  const Clock::time_point begin = Clock::now();
+  const import::Format format = import::sniff(bytes);
+  Result<import::Imported> imported;
+  if (format == import::Format::onnx) {
+    imported = import::import_onnx_bytes(bytes, {}, import_options(options));
+  } else if (format == import::Format::hlo_text) {
+    if (Status fixed = check_fixed_shapes("HLO text", options); !fixed)
+      return error_in(name, fixed.error());
+    imported = import::import_hlo_text(bytes, import_options(options));
+  } else if (format == import::Format::unknown) {
+    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
+  } else {
+    return user_error("{}: {} cannot be read from memory; ONNX and HLO text can", name,
+                      import::format_name(format));
+  }
+  if (!imported) return error_in(name, imported.error());
+  std::unique_ptr<Model> model(new Model());
+  model->format_ = import::format_name(format);
+  model->notes_ = std::move(imported->notes);
+  std::string module_name = imported->module->name();
+  model->take(std::move(module_name), std::move(imported->module), imported->input_names,
+              imported->input_aliases, imported->output_names);
+  model->import_ms_ = ms_since(begin);
+  return model;
+}
+
+std::unique_ptr<Model> Model::from_module(std::unique_ptr<hlo::Module> module) {
+  std::unique_ptr<Model> model(new Model());
+  model->format_ = import::format_name(import::Format::hlo_text);
+  Names names = hlo_names(*module);
+  std::string name = module->name();
+  model->take(std::move(name), std::move(module), names.inputs, names.input_aliases, names.outputs);
+  return model;
+}
+
+Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const {
+  HEDDLE_RETURN_IF_ERROR(check_ports(inputs_, "input"));
+  if (is_program_) {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i].bytes > 0)
+        fill_unknown(inputs_[i], seed + (static_cast<uint64_t>(i) << 40), buffers[i]);
+  } else {
+    if (!module_)
+      return user_error("model {} was consumed by its compilation; make its inputs before", name_);
+    size_t next = 0;
+    for (const Literal& argument : interp::random_arguments(*module_, seed))
+      copy_leaves(argument, buffers, next);
+  }
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i].bytes > 0 && is_mask(inputs_[i])) fill_ones(inputs_[i], buffers[i]);
+  return {};
+}
+
+}  // namespace heddle::api

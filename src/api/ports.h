@@ -1,0 +1,26 @@
+// Private to api: ports from shapes, and the names of HLO inputs and outputs (CLI.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "hlo/module.h"
+
+namespace heddle::api {
+
+// The leaves of a shape, in order.
+void append_leaves(const tensor::Shape& shape, std::vector<tensor::Shape>& leaves);
+
+// `bytes` is INT64_MAX where the shape has no bound or overflows: see check_ports.
+Port make_port(std::string name, std::string alias, const tensor::Shape& shape);
+
+// Error: a port that memory cannot be given to (`what`: "input").
+Status check_ports(const std::vector<Port>& ports, const char* what);
+
+struct Names {
+  std::vector<std::string> inputs, input_aliases, outputs;
+};
+Names hlo_names(const hlo::Module& module);
+
+}  // namespace heddle::api

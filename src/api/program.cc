@@ -1,0 +1,129 @@
+// What is common to both kinds of Program, and the points at which a compilation can be looked at.
+#include <array>
+
+#include "api/compiled.h"
+#include "api/ports.h"
+#include "api/session.h"
+#include "compiler/compiler.h"
+#include "hlo/module.h"
+#include "hlo/text.h"
+#include "opt/passes.h"
+#include "opt/pipeline.h"
+#include "pass/run.h"
+#include "program/program.h"
+#include "program/text.h"
+
+namespace heddle::api {
+namespace {
+
+constexpr std::array<std::string_view, 6> kPoints = {"import",   "optimize", "fuse",
+                                                     "schedule", "stitch",   "plan"};
+
+opt::Level opt_level(compiler::Level level) {
+  switch (level) {
+    case compiler::Level::O0:
+      return opt::Level::O0;
+    case compiler::Level::O1:
+      return opt::Level::O1;
+    case compiler::Level::O2:
+      break;
+  }
+  return opt::Level::O2;
+}
+
+// The graph behind the first run of a pass, or (empty name) behind all of them.
+Result<std::string> optimized_text(const hlo::Module& module, const Settings& settings,
+                                   const std::string& stop_after) {
+  const std::unique_ptr<hlo::Module> copy = module.clone();
+  pass::RunOptions run;
+  run.disabled = settings.compiler.disabled_passes;
+  run.stop_after = stop_after;
+  run.dump_directory = settings.compiler.dump_directory;
+  const pass::PassTable table(opt::passes());
+  HEDDLE_ASSIGN_OR_RETURN(
+      const pass::RunReport report,
+      pass::run(*copy, opt::pipeline_for(opt_level(settings.compiler.level)), table, run));
+  if (!stop_after.empty() && !report.stopped)
+    return user_error("stop after '{}': no such pass in the pipeline of {}", stop_after,
+                      level_name(settings.compiler.level));
+  return hlo::to_string(*copy);
+}
+
+std::string kernel_texts(const program::Program& program, bool schedules) {
+  std::string text;
+  for (const program::Kernel& kernel : program.kernels) {
+    if (!text.empty()) text += "\n";
+    text += schedules ? fmt::format("// {}\n{}", kernel.name, kernel.schedule) : kernel.text;
+    if (!text.empty() && text.back() != '\n') text += '\n';
+  }
+  return text;
+}
+
+bool is_pass(const std::string& name) {
+  for (const pass::PassInfo& pass : opt::passes())
+    if (pass.name == name) return true;
+  return false;
+}
+
+}  // namespace
+
+Program::Program() : report_(std::make_unique<compiler::Report>()) {}
+Program::~Program() = default;
+
+std::span<const std::string_view> stop_points() { return kPoints; }
+
+Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOptions& options) {
+  HEDDLE_RETURN_IF_ERROR(check_ports(model.inputs_, "input"));
+  HEDDLE_RETURN_IF_ERROR(check_ports(model.outputs_, "output"));
+  if (model.is_program_) {
+    HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device));
+    if (device != Device::cpu)
+      return user_error("device '{}': a compiled program runs on what it was compiled for, cpu",
+                        options.device);
+    HEDDLE_ASSIGN_OR_RETURN(const int threads, read_threads(options.threads));
+    if (!model.saved_)
+      return user_error("program {} was consumed by an earlier use; open it again", model.name_);
+    if (!options.consume_model)
+      return load_for_cpu(program::Program(*model.saved_), model, threads, options.dump);
+    return load_for_cpu(std::move(*std::exchange(model.saved_, nullptr)), model, threads,
+                        options.dump);
+  }
+  if (!model.module_)
+    return user_error("model {} was consumed by an earlier compilation; open it again",
+                      model.name_);
+  HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
+  std::unique_ptr<hlo::Module> module =
+      options.consume_model ? std::move(model.module_) : model.module_->clone();
+  if (settings.device != Device::cpu)
+    return interpret(std::move(module), model, settings.device == Device::interp_f64);
+  return compile_for_cpu(std::move(module), model, settings);
+}
+
+Result<std::string> compile_until(const Model& model, const CompileOptions& options,
+                                  const std::string& point) {
+  if (model.is_program())
+    return user_error("stop after '{}': {} is compiled already", point, model.name());
+  if (model.module() == nullptr)
+    return user_error("model {} was consumed by an earlier compilation; open it again",
+                      model.name());
+  HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
+  if (point == "import") return hlo::to_string(*model.module());
+  if (point == "optimize") return optimized_text(*model.module(), settings, {});
+  if (is_pass(point)) return optimized_text(*model.module(), settings, point);
+  std::string words;
+  bool known = false;
+  for (std::string_view name : kPoints) {
+    words += (words.empty() ? "" : ", ") + std::string(name);
+    known = known || name == point;
+  }
+  if (!known)
+    return user_error("stop after '{}': there is no such point; take one of {} or a pass of "
+                      "heddle opt --list", point, words);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
+                          compile_for_cpu(model.module()->clone(), model, settings));
+  if (point == "fuse") return program->report().fused_module;
+  if (point == "plan") return program::to_string(*program->compiled());
+  return kernel_texts(*program->compiled(), point == "schedule");
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,171 @@
+// Session: what stands behind heddle.h, as C++ classes. Model (an imported graph, or a compiled
+// program as a file), Program (ready to run on a device), Context (the memory of one run).
+//
+//   auto model = Model::open(path, {});
+//   auto program = Program::compile(**model, {});
+//   auto context = (*program)->make_context();
+//
+// Ownership and thread safety are those of heddle.h. Errors: user and machine, as there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/compare.h"
+#include "tensor/literal.h"
+
+namespace heddle::compiler {
+struct Report;
+}
+namespace heddle::hlo {
+class Module;
+}
+namespace heddle::program {
+struct Program;
+}
+namespace heddle::target {
+struct Target;
+}
+
+namespace heddle::api {
+
+struct OpenOptions {
+  std::map<std::string, int64_t> dims;
+  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, tensor::Literal> constants;
+  std::string module_name;
+};
+
+struct Port {
+  std::string name, alias;
+  tensor::Shape shape;  // an array or a token; extents at their bounds
+  std::vector<int64_t> dims;
+  int64_t bytes = 0;
+};
+
+class Model {
+ public:
+  static Result<std::unique_ptr<Model>> open(const std::string& path, const OpenOptions& options);
+  static Result<std::unique_ptr<Model>> parse(const std::string& name, std::string_view bytes,
+                                              const OpenOptions& options);
+  // Of a module made elsewhere: its names are those of HLO text.
+  static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
+  ~Model();
+
+  const std::string& name() const { return name_; }
+  const std::string& format() const { return format_; }
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  double import_ms() const { return import_ms_; }
+  int64_t instructions() const { return instructions_; }
+  bool is_program() const { return is_program_; }
+  // Null: a compiled program, or consumed. `saved`: the other way round.
+  const hlo::Module* module() const { return module_.get(); }
+  const program::Program* saved() const { return saved_.get(); }
+
+  // buffers[i]: inputs()[i].bytes bytes. See heddle_model_random_inputs.
+  Status random_inputs(uint64_t seed, std::span<void* const> buffers) const;
+  const tensor::Tolerance& tolerance(size_t output) const { return tolerances_.at(output); }
+
+ private:
+  friend class Program;
+  Model();
+  void take(std::string name, std::unique_ptr<hlo::Module> module,
+            const std::vector<std::string>& input_names,
+            const std::vector<std::string>& input_aliases,
+            const std::vector<std::string>& output_names);
+  Status take_program(const std::string& path);
+
+  std::string name_, format_;
+  std::vector<Port> inputs_, outputs_;
+  std::vector<tensor::Tolerance> tolerances_;  // by output
+  std::vector<std::string> notes_;
+  double import_ms_ = 0;
+  int64_t instructions_ = 0;
+  bool is_program_ = false;
+  std::unique_ptr<hlo::Module> module_;
+  std::unique_ptr<program::Program> saved_;
+};
+
+struct CompileOptions {  // texts as in heddle_compile_options
+  std::string device = "cpu", target = "host", level = "O2", fuse = "stitch", memory = "static";
+  std::string numerics = "default", precision = "f32", library = "none";
+  std::string cache;  // empty: the user's folder
+  std::string dump;   // empty: none
+  std::vector<std::string> disabled;
+  int64_t memory_limit_bytes = -1;
+  int threads = 0;  // 0: as many as there are cores to use
+  bool consume_model = false;
+};
+
+// Numbers of a program, all of one run. See heddle_program_info.
+struct ProgramFacts {
+  std::string device, isa, target, level, precision, options;
+  int threads = 1;
+  bool cache_warm = false;
+  int64_t kernels = 0, run_kernels = 0, launches = 0, flops = 0, min_bytes = 0;
+  int64_t constant_bytes = 0, input_bytes = 0, output_bytes = 0, temporary_bytes = 0;
+  int64_t temporary_lower_bound_bytes = 0, temporary_unshared_bytes = 0, object_bytes = 0;
+  double compile_ms = 0, peak_flops_per_ns = 0, bandwidth_bytes_per_ns = 0;
+};
+
+class Context;
+
+class Program {
+ public:
+  static Result<std::shared_ptr<Program>> compile(Model& model, const CompileOptions& options);
+  virtual ~Program();
+
+  const std::vector<Port>& inputs() const { return inputs_; }
+  const std::vector<Port>& outputs() const { return outputs_; }
+  const std::vector<std::string>& notes() const { return notes_; }
+  const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
+  const ProgramFacts& facts() const { return facts_; }
+  const compiler::Report& report() const { return *report_; }
+  virtual const program::Program* compiled() const = 0;  // null: interpreted
+
+  virtual Status save(const std::string& path) = 0;
+  // A context keeps its program.
+  virtual Result<std::unique_ptr<Context>> make_context() = 0;
+
+ protected:
+  Program();
+  std::vector<Port> inputs_, outputs_;
+  std::vector<std::string> notes_;
+  std::vector<std::pair<std::string, double>> steps_;  // name, ms
+  ProgramFacts facts_;
+  std::unique_ptr<compiler::Report> report_;
+};
+
+struct CommandReport {
+  const char *name = "", *operators = "", *kind = "", *kernel = "";
+  int64_t flops = 0, bytes = 0, count = 0, total_ns = 0, min_ns = 0;
+};
+
+class Context {
+ public:
+  virtual ~Context() = default;
+  virtual Status bind_input(int64_t number, const void* data) = 0;
+  virtual Status bind_output(int64_t number, void* data) = 0;
+  virtual Status run() = 0;
+  virtual void set_profile(bool on) = 0;
+  virtual void reset_profile() = 0;
+  virtual int64_t command_count() const = 0;
+  virtual CommandReport command(int64_t number) const = 0;
+};
+
+// See heddle_compile_until.
+Result<std::string> compile_until(const Model& model, const CompileOptions& options,
+                                  const std::string& point);
+// The points before and after the passes, in order: "import", …; passes stand between the first two.
+std::span<const std::string_view> stop_points();
+
+}  // namespace heddle::api

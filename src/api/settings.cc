@@ -1,0 +1,95 @@
+#include "api/settings.h"
+
+#include <cstdlib>
+#include <initializer_list>
+
+#include "base/parallel.h"
+#include "cache/object_cache.h"
+
+namespace heddle::api {
+namespace {
+
+constexpr const char* kLevels[] = {"O0", "O1", "O2"};
+
+// The place of `text` in `words`.
+Result<int> choose(const char* what, const std::string& text,
+                   std::initializer_list<const char*> words) {
+  std::string list;
+  int place = 0;
+  for (const char* word : words) {
+    if (text == word) return place;
+    list += (place == 0 ? "" : ", ") + std::string(word);
+    ++place;
+  }
+  return user_error("{} '{}': there is no such choice; take one of {}", what, text, list);
+}
+
+// The folder of compiled code, or nothing.
+Result<std::string> cache_directory(const std::string& wanted) {
+  std::string directory = wanted;
+  if (directory.empty())
+    if (const char* variable = std::getenv("HEDDLE_CACHE")) directory = variable;
+  if (directory == "off") return std::string();
+  if (directory.empty()) return cache::default_directory();
+  // One that was asked for by name must work.
+  HEDDLE_ASSIGN_OR_RETURN(const cache::ObjectCache opened, cache::ObjectCache::open(directory));
+  return opened.directory();
+}
+
+}  // namespace
+
+const char* level_name(compiler::Level level) { return kLevels[static_cast<int>(level)]; }
+
+Result<Device> read_device(const std::string& text) {
+  if (text == "cpu") return Device::cpu;
+  if (text == "interp") return Device::interp;
+  if (text == "interp:f64") return Device::interp_f64;
+  const bool is_later = text.starts_with("cuda") || text.starts_with("virtual:");
+  return user_error("device '{}': {}; there are cpu and interp", text,
+                    is_later ? "not built" : "unknown");
+}
+
+Result<int> read_threads(int threads) {
+  constexpr int kMost = 1024;
+  if (threads < 0 || threads > kMost)
+    return user_error("threads {}: wanted 1 to {}; leave it out for all cores", threads, kMost);
+  return threads == 0 ? available_cores() : threads;
+}
+
+Result<Settings> read_settings(const CompileOptions& options) {
+  Settings settings;
+  HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device));
+  HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
+  HEDDLE_ASSIGN_OR_RETURN(const int level, choose("level", options.level, {"O0", "O1", "O2"}));
+  HEDDLE_ASSIGN_OR_RETURN(const int fuse,
+                          choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch"}));
+  HEDDLE_ASSIGN_OR_RETURN(const int memory,
+                          choose("memory", options.memory, {"static", "dynamic"}));
+  HEDDLE_ASSIGN_OR_RETURN(
+      const int numerics,
+      choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
+  if (options.library != "none")
+    return user_error("library '{}': vendor libraries are not built; take none", options.library);
+  if (options.precision != "f32")
+    return user_error("precision '{}': not built; there is f32", options.precision);
+  HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
+  if (settings.target.kind != target::DeviceKind::cpu)
+    return user_error("target '{}': a GPU, and device cpu was asked for; take a CPU's target",
+                      options.target);
+  compiler::Options& compiler = settings.compiler;
+  compiler.level = static_cast<compiler::Level>(level);
+  compiler.fuse = static_cast<compiler::Fuse>(fuse);
+  compiler.numerics = static_cast<compiler::Numerics>(numerics);
+  compiler.static_memory = memory == 0;
+  compiler.memory_limit_bytes = options.memory_limit_bytes;
+  compiler.precision = options.precision;
+  compiler.dump_directory = options.dump;
+  compiler.disabled_passes = options.disabled;
+  compiler.compile_threads = settings.threads;
+  if (settings.device == Device::cpu) {
+    HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
+  }
+  return settings;
+}
+
+}  // namespace heddle::api
