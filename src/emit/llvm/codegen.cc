@@ -4,6 +4,7 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -75,6 +76,26 @@ Status check_symbols(llvm::StringRef object) {
   return {};
 }
 
+// A name that LLVM does not know it would print a warning about and ignore.
+Status check_names(const target::Target& target, const llvm::Target& llvm_target) {
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      llvm_target.createMCSubtargetInfo(target.llvm_triple, "x86-64", ""));
+  if (!target.llvm_cpu.empty() && !info->isCPUStringValid(target.llvm_cpu)) {
+    return user_error("target {}: llvm_cpu: got {}, wanted a processor that LLVM knows",
+                      target.name, target.llvm_cpu);
+  }
+  llvm::ArrayRef<llvm::SubtargetFeatureKV> known = info->getAllProcessorFeatures();
+  for (const std::string& feature : target.features) {
+    bool found = std::any_of(known.begin(), known.end(),
+                             [&](const auto& row) { return feature == row.Key; });
+    if (!found) {
+      return user_error("target {}: features: got {}, wanted names that LLVM knows", target.name,
+                        feature);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target,
@@ -92,6 +113,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::T
   if (!target.has("sse4.1")) {
     return user_error("target {}: feature sse4.1 is missing, and kernels need it", target.name);
   }
+  HEDDLE_RETURN_IF_ERROR(check_names(target, *found));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is written fma
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(

@@ -344,14 +344,31 @@ void KernelEmitter::prefetch(const Stmt& stmt) {
   for (int i = 0; i < lanes_; ++i) one(b_.CreateExtractElement(pointers, static_cast<uint64_t>(i)));
 }
 
-// Where nothing is asynchronous a copy is made when it is asked for.
+// Where nothing is asynchronous a copy is made when it is asked for, lane by lane.
 void KernelEmitter::copy(const Stmt& stmt) {
+  Type type = kernel_.buffer(stmt.buffer).type;
   Address to = address(stmt.buffer, stmt.indices.data());
   Address from = address(stmt.source, stmt.source_indices.data());
-  if (to.offsets || from.offsets) return fail("async_copy with an index that varies over lanes");
-  int64_t bytes = stmt.count * tensor::type_bytes(kernel_.buffer(stmt.buffer).type);
-  b_.CreateMemCpy(to.pointer, llvm::Align(static_cast<uint64_t>(to.alignment)), from.pointer,
-                  llvm::Align(static_cast<uint64_t>(from.alignment)), static_cast<uint64_t>(bytes));
+  auto align = [](const Address& at) { return llvm::Align(static_cast<uint64_t>(at.alignment)); };
+  auto bytes = static_cast<uint64_t>(stmt.count * tensor::type_bytes(type));
+  if (lanes_ == 0) {
+    b_.CreateMemCpy(to.pointer, align(to), from.pointer, align(from), bytes);
+    return;
+  }
+  Value *targets = lane_pointers(to, type), *sources = lane_pointers(from, type);
+  llvm::Align one(static_cast<uint64_t>(tensor::type_bytes(type)));
+  for (int i = 0; i < lanes_; ++i) {
+    auto lane = static_cast<uint64_t>(i);
+    auto move = [&] {
+      b_.CreateMemCpy(b_.CreateExtractElement(targets, lane), one,
+                      b_.CreateExtractElement(sources, lane), one, bytes);
+    };
+    if (all_true(mask_)) {
+      move();
+    } else {
+      guarded(b_.CreateExtractElement(mask_, lane), move);
+    }
+  }
 }
 
 }  // namespace heddle::emit
