@@ -64,6 +64,7 @@ std::optional<Body> Body::compile(const Instr& instr, bool widen, int64_t lanes)
   if (instr.operands().size() > 1) step.b = body.inputs_[1].slot;
   if (instr.operands().size() > 2) step.c = body.inputs_[2].slot;
   step.out = body.new_slot();
+  step.rounds = false;
   body.outputs_ = {{step.out, step.to}};
   body.steps_ = {step};
   body.cells_.resize(static_cast<size_t>(body.slots_ * lanes));
@@ -74,7 +75,7 @@ void Body::run(int64_t n) {
   for (const Step& step : steps_) {
     Cell* out = at(step.out);
     step.run(step, n, out, at(step.a), at(step.b), at(step.c));
-    round_cells(step.to, n, out);
+    if (step.rounds) round_cells(step.to, n, out);
   }
 }
 

@@ -22,6 +22,7 @@ struct Step {
   Type from = Type::pred, to = Type::pred;  // operand a, result: as held
   Type declared_from = Type::pred, declared_to = Type::pred;
   int a = -1, b = -1, c = -1, out = -1;  // slots
+  bool rounds = true;  // false: what is done with the result rounds it
   int64_t exponent_bits = 0, mantissa_bits = 0;
 };
 
@@ -34,7 +35,8 @@ class Body {
   // Nothing: the computation has more in it than scalars and elementwise operators.
   static std::optional<Body> compile(const hlo::Computation& computation, bool widen,
                                      int64_t lanes);
-  // Its inputs are the operands. Nothing: not defined on these types.
+  // Its inputs are the operands, its output is yet to be rounded, as store_cells does. Nothing: not
+  // defined on these types.
   static std::optional<Body> compile(const hlo::Instr& instr, bool widen, int64_t lanes);
 
   size_t inputs() const { return inputs_.size(); }

@@ -67,6 +67,10 @@ TEST(BitcastConvert, OtherWidthsPutLowBitsFirst) {
             "{67305985, 255}");
   EXPECT_EQ(run_op("bitcast-convert", "u4[1,2]", {"s8[1] {-16}"}), "{ {0, 15} }");
   EXPECT_EQ(run_op("bitcast-convert", "f64[]", {"u32[2] {0, 1072693248}"}), "1");
+  for (bool widen : {false, true}) {
+    EXPECT_EQ(run_op("bitcast-convert", "c64[1,2]", {"c128[1] {(2, 0)}"}, "", {.widen = widen}),
+              "{ {(0, 2), (0, 0)} }");
+  }
 }
 
 TEST(BitcastConvert, RoundsAWidenedOperandFirst) {

@@ -179,10 +179,6 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::custom_call:
       return refuse_custom_call(instr);
     case Opcode::bitcast_convert:
-      if (tensor::is_complex(instr.shape().type()) ||
-          tensor::is_complex(instr.operand(0)->shape().type()))
-        return "complex numbers have no single word of bits";
-      return std::nullopt;
     case Opcode::sort:
     case Opcode::map:
       return std::nullopt;

@@ -203,7 +203,25 @@ Result<Literal> eval_iota(Evaluator& e, const Instr& instr, Operands&) {
   // The numbers once, then repeated along the other dimensions.
   const auto along = static_cast<size_t>(instr.attrs_as<hlo::DimensionAttrs>().dimension);
   HEDDLE_ASSIGN_OR_RETURN(Literal line, Literal::make(Shape::array(out.type(), {dims[along]})));
-  for (int64_t i = 0; i < dims[along]; ++i) line.set_s64(i, i);
+  Cell (*count)(int64_t) = nullptr;
+  switch (domain_of(out.type())) {
+    case Domain::floating:
+      count = [](int64_t i) { return Cell{.f = static_cast<double>(i)}; };
+      break;
+    case Domain::complex:
+      count = [](int64_t i) { return Cell{.z = {static_cast<double>(i), 0}}; };
+      break;
+    case Domain::pred:
+      count = [](int64_t i) { return Cell{.s = i != 0}; };
+      break;
+    default:
+      count = [](int64_t i) { return Cell{.s = i}; };
+  }
+  void* numbers = line.mutable_data();
+  for (int64_t i = 0; i < dims[along]; ++i) {
+    const Cell cell = count(i);
+    store_cells(line.type(), numbers, i, 1, &cell);
+  }
   Region from{0, Ints(dims.size(), 0)};
   from.strides[along] = 1;
   copy_box(dims, elem_bytes(out), out.mutable_data(), {0, row_major_strides(dims)}, line.data(),

@@ -1,5 +1,6 @@
 // Elementwise operators and map, in blocks of lanes.
 #include <algorithm>
+#include <cstring>
 
 #include "interp/evaluator.h"
 
@@ -81,10 +82,31 @@ Result<Literal> eval_map(Evaluator& e, const Instr& instr, Operands& operands) {
   return out;
 }
 
+namespace {
+
+// Complex types have no single word; their bytes lie as those of an array of floats.
+Result<Literal> bitcast_bytes(Evaluator& e, const Instr& instr, const Literal& x) {
+  HEDDLE_ASSIGN_OR_RETURN(Shape from, static_shape(instr.operand(0)->shape()));
+  HEDDLE_ASSIGN_OR_RETURN(Shape to, static_shape(instr.shape()));
+  HEDDLE_ASSIGN_OR_RETURN(Literal source, convert_floats(x, from));
+  HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(to));
+  if (source.bytes() != out.bytes()) {
+    return user_error("{}: {} has not the bytes of {}", describe(instr), tensor::to_string(from),
+                      tensor::to_string(to));
+  }
+  if (out.bytes() > 0)
+    std::memcpy(out.mutable_data(), source.data(), static_cast<size_t>(out.bytes()));
+  return e.hold(std::move(out));
+}
+
+}  // namespace
+
 // Between widths: an element becomes several, in a new last dimension, the low bits first; or the
 // inverse. The encodings are those of the declared types, so a widened operand is rounded first.
 Result<Literal> eval_bitcast_convert(Evaluator& e, const Instr& instr, Operands& operands) {
   Type from = instr.operand(0)->shape().type(), to = instr.shape().type();
+  if (tensor::is_complex(from) || tensor::is_complex(to))
+    return bitcast_bytes(e, instr, operands[0]);
   const int from_bits = tensor::type_bits(from), to_bits = tensor::type_bits(to);
   if (from_bits == to_bits) return eval_elementwise(e, instr, operands);
   const Literal& x = operands[0];

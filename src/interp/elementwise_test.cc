@@ -163,6 +163,13 @@ TEST(Elementwise, Complex) {
             "{(-");
 }
 
+TEST(Elementwise, ComplexMaximumIsByRealThenImaginaryPart) {
+  EXPECT_EQ(binary("maximum", "c64[2] {(1, 5), (2, 1)}", "c64[2] {(2, 0), (2, 3)}"),
+            "{(2, 0), (2, 3)}");
+  EXPECT_EQ(binary("minimum", "c64[2] {(1, 5), (2, 1)}", "c64[2] {(2, 0), (2, 3)}"),
+            "{(1, 5), (2, 1)}");
+}
+
 TEST(Elementwise, ManyBlocks) {
   // More elements than fit a block, with a scalar beside them.
   EXPECT_EQ(run(R"(

@@ -88,6 +88,16 @@ Complex complex_atan2(Complex y, Complex x) {
   return -i * std::log((x + i * y) / std::sqrt(x * x + y * y));
 }
 
+bool is_nan(Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+
+// By the real part, then by the imaginary one; NaN wins.
+Complex complex_maximum(Complex a, Complex b, bool largest) {
+  if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
+  bool a_below =
+      a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
+  return a_below == largest ? b : a;
+}
+
 }  // namespace
 
 #define CASE(opcode, expression) \
@@ -295,6 +305,8 @@ ComplexBinary complex_binary(Opcode opcode) {
     CASE(add, a + b);
     CASE(atan2, complex_atan2(a, b));
     CASE(divide, a / b);
+    CASE(maximum, complex_maximum(a, b, true));
+    CASE(minimum, complex_maximum(a, b, false));
     CASE(multiply, (a * b));
     CASE(power, complex_power(a, b));
     CASE(subtract, a - b);
