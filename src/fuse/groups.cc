@@ -36,7 +36,10 @@ std::unordered_set<const Instr*> find_once(const Computation& computation) {
     bool from_scalars = std::all_of(
         instr->operands().begin(), instr->operands().end(),
         [&](const Instr* operand) { return operand->shape().is_scalar() && !once.count(operand); });
-    if (!from_scalars && !is_unpack(instr)) once.insert(instr);
+    // Views and broadcasts are index maps to whoever reads them.
+    bool map_only = instr->is(Opcode::broadcast) || instr->is(Opcode::reshape) ||
+                    instr->is(Opcode::bitcast) || is_unpack(instr);
+    if (!from_scalars && !map_only) once.insert(instr);
   }
   return once;
 }

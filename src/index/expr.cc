@@ -55,12 +55,36 @@ class ExprBuilder {
   }
   Expr take() {
     std::erase_if(result_.terms_, [](const Term& t) { return t.factor == 0; });
+    while (join_cells()) {
+    }
     std::sort(result_.terms_.begin(), result_.terms_.end(),
               [](const Term& a, const Term& b) { return compare(a.atom, b.atom) < 0; });
     return std::move(result_);
   }
 
  private:
+  // f·by·(x floordiv by) + f·(x mod by) = f·x.
+  bool join_cells() {
+    std::vector<Term>& terms = result_.terms_;
+    for (size_t r = 0; r < terms.size(); ++r) {
+      if (terms[r].atom.kind != Atom::Kind::remainder) continue;
+      for (size_t q = 0; q < terms.size(); ++q) {
+        if (terms[q].atom.kind != Atom::Kind::quotient || terms[q].atom.by != terms[r].atom.by ||
+            terms[q].factor != terms[r].factor * terms[r].atom.by ||
+            compare(*terms[q].atom.inner, *terms[r].atom.inner) != 0)
+          continue;
+        std::shared_ptr<const Expr> inner = terms[r].atom.inner;
+        int64_t factor = terms[r].factor;
+        terms.erase(terms.begin() + static_cast<long>(std::max(q, r)));
+        terms.erase(terms.begin() + static_cast<long>(std::min(q, r)));
+        add(*inner, factor);
+        std::erase_if(terms, [](const Term& t) { return t.factor == 0; });
+        return true;
+      }
+    }
+    return false;
+  }
+
   Expr result_;
 };
 
