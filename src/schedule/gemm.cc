@@ -31,14 +31,21 @@ bool affine_in(const Expr& x, int digit) {
   return !rest.uses(digit);
 }
 
+// Elements of K between neighbours of each reduced digit.
+std::vector<int64_t> k_strides(const Stage& stage) {
+  std::vector<int64_t> strides(stage.red.size(), 1);
+  for (size_t i = stage.red.size(); i-- > 1;) strides[i - 1] = strides[i] * stage.red[i].extent;
+  return strides;
+}
+
 // S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel.
-bool match_panel(const Expr& x, int n, int k, GemmShape* shape) {
+bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
   int64_t width = 0, stride = 0;
   bool remainder = false;
   for (const index::Term& term : x.terms()) {
     if (!term.atom.inner) continue;
     int digit = -1;
-    if (!term.atom.inner->is_digit(&digit) || digit != n) return false;
+    if (!term.atom.inner->is_digit(&digit) || digit != shape->n) return false;
     if (term.atom.kind == index::Atom::Kind::quotient) {
       width = term.atom.by;
       stride = term.factor;
@@ -47,8 +54,10 @@ bool match_panel(const Expr& x, int n, int k, GemmShape* shape) {
       remainder = true;
     }
   }
-  if (!width || !remainder || x.factor_of(n) != 0) return false;
-  if (k >= 0 && x.factor_of(k) != width) return false;
+  if (!width || !remainder || x.factor_of(shape->n) != 0) return false;
+  std::vector<int64_t> strides = k_strides(stage);
+  for (size_t i = 0; i < strides.size(); ++i)
+    if (x.factor_of(shape->k[i]) != width * strides[i]) return false;
   shape->b_panel = width;
   shape->b_panel_stride = stride;
   shape->b_n = 1;
@@ -67,7 +76,7 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   Sides sides;
   if (stage.values[0].type != Type::f32) return refuse("only f32 has a family here");
   if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
-  if (stage.red.size() != 1) return refuse("not exactly one contracted digit");
+  if (stage.red.empty()) return refuse("nothing is contracted");
   const Load& a = stage.loads[sides.a];
   const Load& b = stage.loads[sides.b];
   if (a.source.input < 0 || b.source.input < 0 || !a.guards.empty() || !b.guards.empty())
@@ -75,8 +84,10 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   GemmShape& shape = result.shape;
   shape.a_load = sides.a;
   shape.b_load = sides.b;
-  shape.k = static_cast<int>(stage.out.size());
-  shape.k_extent = stage.red[0].extent;
+  for (size_t i = 0; i < stage.red.size(); ++i) {
+    shape.k.push_back(static_cast<int>(stage.out.size() + i));
+    shape.k_extent *= stage.red[i].extent;
+  }
   const Expr& xa = a.coordinates[0];
   const Expr& xb = b.coordinates[0];
   for (int d = static_cast<int>(stage.out.size()) - 1; d >= 0; --d) {
@@ -95,13 +106,12 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   if (shape.m_extent < 8 && xb.factor_of(shape.n) != 1 && affine_in(xb, shape.n))
     return refuse("few rows, and columns of B that are not contiguous");
   if (shape.m >= 0 && !affine_in(xa, shape.m)) return refuse("rows of A are not evenly spaced");
-  if (!affine_in(xa, shape.k)) return refuse("k of A is not evenly spaced");
-  if (!affine_in(xb, shape.k)) return refuse("k of B is not evenly spaced");
-  shape.a_m = shape.m >= 0 ? xa.factor_of(shape.m) : 0;
-  shape.a_k = xa.factor_of(shape.k);
-  shape.b_k = xb.factor_of(shape.k);
+  for (int k : shape.k) {
+    if (!affine_in(xa, k)) return refuse("k of A is not evenly spaced");
+    if (!affine_in(xb, k)) return refuse("k of B is not evenly spaced");
+  }
   shape.b_n = xb.factor_of(shape.n);
-  if (!affine_in(xb, shape.n) && !match_panel(xb, shape.n, shape.k, &shape))
+  if (!affine_in(xb, shape.n) && !match_panel(xb, stage, &shape))
     return refuse("columns of B are neither evenly spaced nor packed");
   return result;
 }

@@ -27,13 +27,13 @@ struct Gemm {
 // A dot stage seen as C[batch…][m,n] = Σ_k A[…]·B[…]: the digit (or -1) and element strides.
 struct GemmShape {
   std::vector<int> batch;          // out digits that are neither m nor n
-  int m = -1, n = -1, k = -1;      // digit numbers (out, out, red); -1: extent 1
+  int m = -1, n = -1;              // out digits; -1: extent 1
+  std::vector<int> k;              // reduced digits, outermost first; at least one
   int64_t m_extent = 1, n_extent = 1, k_extent = 1;
-  int64_t a_m = 0, a_k = 0, b_k = 0, b_n = 0;   // strides in elements
+  int64_t b_n = 0;                 // elements between columns of B
   int a_load = -1, b_load = -1;    // loads of the stage
   // B lies in panels [n/nr][k][nr] (a packed constant); nr columns each, 0 if not.
   int64_t b_panel = 0, b_panel_stride = 0;
-  int n_panel_digit = -1;          // out digit that numbers the panels, then n runs inside one
 };
 
 // No: which access does not fit the family.

@@ -68,7 +68,7 @@ class GemmEmitter {
   }
 
   void begin_batch(kernel::Group* group) {
-    digits_.assign(stage_.out.size() + 1, Expr(0));
+    digits_.assign(stage_.out.size() + stage_.red.size(), Expr(0));
     for (int d : shape_.batch) {
       VarId var = k_.add_var(stage_.out[d].name);
       digits_[d] = Expr::digit(s_.add_scope(var, stage_.out[d].extent));
@@ -103,34 +103,57 @@ class GemmEmitter {
 
   ExprId index(const Expr& x) { return s_.index_expr(x); }
 
-  // Linear index of an operand's element with m, n and k given in scope.
-  Expr operand(int load, const Expr& m, const Expr& n, const Expr& k) const {
+  // Linear index of an operand's element with m, n and the reduced digits given in scope.
+  Expr operand(int load, const Expr& m, const Expr& n, const std::vector<Expr>& k) const {
     std::vector<Expr> digits = digits_;
     if (shape_.m >= 0) digits[shape_.m] = m;
     digits[shape_.n] = n;
-    digits[shape_.k] = k;
+    for (size_t i = 0; i < k.size(); ++i) digits[shape_.k[i]] = k[i];
     return substitute(stage_.loads[load].coordinates[0], digits, s_.scope_extents_);
   }
 
   // The panel's columns, contiguous and padded with zeros to whole vectors.
   void copy_panel(const Expr& panel, int64_t width, Block* block) {
-    VarId kv = k_.add_var("k");
-    int ks = s_.add_scope(kv, shape_.k_extent);
+    std::vector<VarId> vars;
+    std::vector<Expr> k = outer_k(&vars, stage_.red.size());
     Block body;
     for (int v = 0; v < vectors(width); ++v) {
       VarId l = k_.add_var("l");
       int ls = s_.add_scope(l, gemm_.lanes);
       Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
-      Expr at = operand(shape_.b_load, Expr(0), panel * width_ + column, Expr::digit(ks));
+      Expr at = operand(shape_.b_load, Expr(0), panel * width_ + column, k);
       ExprId x = columns_load(s_.inputs_[stage_.loads[shape_.b_load].source.input], at, ls, v,
                               width);
       Block store;
-      store.push_back(make_store(panel_, {index(Expr::digit(ks) * width_ + column)}, x));
+      store.push_back(make_store(panel_, {index(k_linear(k) * width_ + column)}, x));
       body.push_back(make_loop(LoopKind::vector, l, k_.constant(gemm_.lanes), std::move(store),
                                gemm_.lanes));
     }
-    block->push_back(
-        make_loop(LoopKind::serial, kv, k_.constant(shape_.k_extent), std::move(body)));
+    close_k(vars, std::move(body), block);
+  }
+
+  // Loops over the first `count` reduced digits: their variables and values.
+  std::vector<Expr> outer_k(std::vector<VarId>* vars, size_t count) {
+    std::vector<Expr> values;
+    for (size_t i = 0; i < count; ++i) {
+      vars->push_back(k_.add_var("k"));
+      values.push_back(Expr::digit(s_.add_scope(vars->back(), stage_.red[i].extent)));
+    }
+    return values;
+  }
+  void close_k(const std::vector<VarId>& vars, Block body, Block* block) {
+    for (size_t i = vars.size(); i-- > 0;) {
+      Block outer;
+      outer.push_back(make_loop(LoopKind::serial, vars[i], k_.constant(stage_.red[i].extent),
+                                std::move(body)));
+      body = std::move(outer);
+    }
+    for (Stmt& stmt : body) block->push_back(std::move(stmt));
+  }
+  Expr k_linear(const std::vector<Expr>& k) const {
+    Expr linear;
+    for (size_t i = 0; i < k.size(); ++i) linear = linear * stage_.red[i].extent + k[i];
+    return linear;
   }
 
   // A load of lanes whose last vector may be short: zero beyond the width.
@@ -159,23 +182,36 @@ class GemmEmitter {
       clear.push_back(make_loop(LoopKind::unrolled, i, k_.constant(rows), std::move(store)));
     }
     block->push_back(lanes_loop(k_.add_var("l"), gemm_.lanes, std::move(clear)));
-    const int64_t steps = shape_.k_extent / gemm_.ku, rest = shape_.k_extent % gemm_.ku;
+    const int64_t inner_k = stage_.red.back().extent;
+    const int64_t steps = inner_k / gemm_.ku, rest = inner_k % gemm_.ku;
+    std::vector<VarId> vars;
+    std::vector<Expr> outer = outer_k(&vars, stage_.red.size() - 1);
+    auto k_at = [&](const Expr& inner) {
+      std::vector<Expr> k = outer;
+      k.push_back(inner);
+      return k;
+    };
+    Block body;
     if (steps > 0) {
       VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
       int so = s_.add_scope(ko, steps), si = s_.add_scope(ki, gemm_.ku);
-      Block inner, outer;
-      prefetch_next(panel, tile, Expr::digit(so), steps, &outer);
-      emit_step(acc, panel, width, m0, rows, Expr::digit(so) * gemm_.ku + Expr::digit(si), &inner);
-      outer.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(gemm_.ku), std::move(inner)));
-      block->push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(outer)));
+      Block inner, around;
+      prefetch_next(panel, tile, k_linear(outer) * steps + Expr::digit(so),
+                    shape_.k_extent / inner_k * steps, &around);
+      emit_step(acc, panel, width, m0, rows,
+                k_at(Expr::digit(so) * gemm_.ku + Expr::digit(si)), &inner);
+      around.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(gemm_.ku), std::move(inner)));
+      body.push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(around)));
     }
     if (rest > 0) {
       VarId ki = k_.add_var("ki");
       int si = s_.add_scope(ki, rest);
       Block inner;
-      emit_step(acc, panel, width, m0, rows, Expr(steps * gemm_.ku) + Expr::digit(si), &inner);
-      block->push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));
+      emit_step(acc, panel, width, m0, rows, k_at(Expr(steps * gemm_.ku) + Expr::digit(si)),
+                &inner);
+      body.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));
     }
+    close_k(vars, std::move(body), block);
     emit_epilogue(acc, panel, width, m0, rows, block);
   }
 
@@ -200,7 +236,7 @@ class GemmEmitter {
 
   // acc += A[m, k] · B[k, n] for one k.
   void emit_step(BufferId acc, const Expr& panel, int64_t width, const Expr& m0, int64_t rows,
-                 const Expr& k, Block* block) {
+                 const std::vector<Expr>& k, Block* block) {
     const int nv = vectors(width);
     VarId l = k_.add_var("l");
     int ls = s_.add_scope(l, gemm_.lanes);
@@ -210,7 +246,7 @@ class GemmEmitter {
       Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
       ExprId x;
       if (gemm_.copy_b) {
-        x = k_.load(panel_, {index(k * width_ + column)});
+        x = k_.load(panel_, {index(k_linear(k) * width_ + column)});
       } else if (shape_.b_panel > 0) {
         // Packed panels are padded to whole vectors.
         Expr base = operand(shape_.b_load, Expr(0), Expr(0), k);
