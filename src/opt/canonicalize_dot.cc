@@ -1,14 +1,15 @@
 // canonicalize_dot: every dot as few dimensions as its operands' memory allows, ideally
 // [B,M,K] x [B,K,N] (B, M, K, N merged by reshapes; each operand's dimensions in any order). A
 // transpose of an operand, also under a reshape that merges dimensions, becomes dimension numbers:
-// index maps read memory in any order, so no transpose is computed where the result can stay in
-// order. A transpose of the result becomes a swap of the operands. A product over one element is a
-// multiplication.
+// index maps read memory in any order, so none is computed where the result can stay in order and
+// M, N and K stay whole. A transpose of the result becomes a swap of the operands. A product over
+// one element is a multiplication.
 //
 // How: a dot's dimensions are taken apart into atoms. Atoms of extent 1 go; atoms that are
 // neighbours in memory (batch and contracting ones on both sides), and stay neighbours in the
 // result, are merged.
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include "opt/match.h"
@@ -50,22 +51,35 @@ int64_t index_in(const Ints& list, int64_t value) {
 
 class Canonical {
  public:
-  Canonical(Instr* dot, Builder& b) : dot_(*dot), attrs_(dot->attrs_as<DotAttrs>()), b_(b) {}
-
-  Instr* rewrite() {
-    for (int side : {0, 1}) {
-      const Ints& batch = side == 0 ? attrs_.lhs_batch_dims : attrs_.rhs_batch_dims;
-      const Ints& contracting =
-          side == 0 ? attrs_.lhs_contracting_dims : attrs_.rhs_contracting_dims;
-      splits_.batch.resize(batch.size());
-      splits_.contracting.resize(contracting.size());
-      take_apart(side, batch, contracting);
-    }
+  // `absorbs`: which operands' transposes become dimension numbers, where they can.
+  Canonical(Instr* dot, std::array<bool, 2> absorbs, Builder& b)
+      : dot_(*dot), attrs_(dot->attrs_as<DotAttrs>()), b_(b) {
+    splits_.batch.resize(attrs_.lhs_batch_dims.size());
+    splits_.contracting.resize(attrs_.lhs_contracting_dims.size());
+    take_apart(0, attrs_.lhs_batch_dims, attrs_.lhs_contracting_dims, absorbs[0]);
+    take_apart(1, attrs_.rhs_batch_dims, attrs_.rhs_contracting_dims, absorbs[1]);
     for (int side : {0, 1}) finish_splits(side);
     for (Side& side : sides_)
       std::erase_if(side.atoms, [](const Atom& atom) { return atom.extent == 1; });
     merge();
-    return build();
+  }
+
+  // How many dimensions M, N and K consist of. (Those of the batch are loops outside in any case.)
+  std::array<int64_t, 3> counts() const {
+    return {count(0, Role::free), count(1, Role::free), count(0, Role::contracting)};
+  }
+
+  // The dot in this form; null where it is so already.
+  Instr* build() {
+    if (!has(sides_[0].atoms, Role::contracting)) return multiply();
+    for (int side : {0, 1}) add_missing_free(side);
+    const DotAttrs attrs = canonical_attrs();
+    const bool same = !absorbed_ && attrs == attrs_ &&
+                      extents_of(sides_[0].atoms) == dot_.operand(0)->shape().extents() &&
+                      extents_of(sides_[1].atoms) == dot_.operand(1)->shape().extents();
+    if (same) return nullptr;
+    const Shape shape = Shape::array(dot_.shape().type(), result_extents());
+    return reshaped(b_.make(Opcode::dot, {operand(0), operand(1)}, attrs, {}, &shape));
   }
 
  private:
@@ -91,7 +105,7 @@ class Canonical {
     return source;
   }
 
-  void take_apart(int side, const Ints& batch, const Ints& contracting) {
+  void take_apart(int side, const Ints& batch, const Ints& contracting, bool absorbs) {
     Instr* operand = dot_.operand(static_cast<size_t>(side));
     std::vector<Atom> whole;  // a dimension each
     int64_t free = 0;
@@ -107,6 +121,7 @@ class Canonical {
       whole.push_back(atom);
     }
     sides_[side] = {operand, whole};
+    if (!absorbs) return;
     if (std::optional<Source> source = find_source(operand)) absorb(side, whole, *source);
   }
 
@@ -130,9 +145,8 @@ class Canonical {
     std::vector<Atom> free;
     for (const Atom& atom : atoms)
       if (atom.role == Role::free && atom.extent != 1) free.push_back(atom);
-    if (!std::is_sorted(free.begin(), free.end(), [](const Atom& a, const Atom& b) {
-          return a.label() < b.label();
-        }))
+    if (!std::is_sorted(free.begin(), free.end(),
+                        [](const Atom& a, const Atom& b) { return a.label() < b.label(); }))
       return;
     for (const Atom& atom : whole) {
       if (atom.role == Role::free) continue;
@@ -252,18 +266,24 @@ class Canonical {
     return extents;
   }
 
-  Instr* build() {
-    if (!has(sides_[0].atoms, Role::contracting)) return multiply();
-    // A row or a column is a matrix of one.
-    for (int side : {0, 1}) {
-      std::vector<Atom>& atoms = sides_[side].atoms;
-      if (has(atoms, Role::free)) continue;
-      auto at = side == 1 ? atoms.end()
-                          : std::find_if(atoms.begin(), atoms.end(), [](const Atom& atom) {
-                              return atom.role != Role::batch;
-                            });
-      atoms.insert(at, Atom{1, Role::free, 0, 0});
-    }
+  int64_t count(int side, Role role) const {
+    const std::vector<Atom>& atoms = sides_[side].atoms;
+    return std::count_if(atoms.begin(), atoms.end(),
+                         [&](const Atom& atom) { return atom.role == role; });
+  }
+
+  // A row or a column is a matrix of one.
+  void add_missing_free(int side) {
+    std::vector<Atom>& atoms = sides_[side].atoms;
+    if (has(atoms, Role::free)) return;
+    auto at = atoms.end();
+    if (side == 0)
+      at = std::find_if(atoms.begin(), atoms.end(),
+                        [](const Atom& atom) { return atom.role != Role::batch; });
+    atoms.insert(at, Atom{1, Role::free, 0, 0});
+  }
+
+  DotAttrs canonical_attrs() const {
     DotAttrs attrs = attrs_;
     attrs.lhs_batch_dims = attrs.rhs_batch_dims = {};
     attrs.lhs_contracting_dims = attrs.rhs_contracting_dims = {};
@@ -275,13 +295,7 @@ class Canonical {
       attrs.lhs_contracting_dims.push_back(place(0, atom));
       attrs.rhs_contracting_dims.push_back(place(1, atom));
     }
-    const bool same = !absorbed_ && attrs == attrs_ &&
-                      extents_of(sides_[0].atoms) == dot_.operand(0)->shape().extents() &&
-                      extents_of(sides_[1].atoms) == dot_.operand(1)->shape().extents();
-    if (same) return nullptr;
-    const Shape shape = Shape::array(dot_.shape().type(), result_extents());
-    Instr* dot = b_.make(Opcode::dot, {operand(0), operand(1)}, std::move(attrs), {}, &shape);
-    return reshaped(dot);
+    return attrs;
   }
 
   Instr* reshaped(Instr* result) const {
@@ -331,6 +345,22 @@ bool is_plain_dot(const Instr* x) {
          x->attrs_as<DotAttrs>().rest.empty();
 }
 
+// Absorbs what leaves M, N and K no more dimensions than they have without: a kernel runs over one
+// of each, and a transpose that a producer writes costs less than a product in pieces.
+Instr* canonical(Instr* dot, Builder& b) {
+  Canonical plain(dot, {false, false}, b);
+  const auto limit = plain.counts();
+  for (const std::array<bool, 2> absorbs : {std::array{true, true}, {true, false}, {false, true}}) {
+    Canonical tried(dot, absorbs, b);
+    const auto counts = tried.counts();
+    bool fits = true;
+    for (size_t i = 0; i < counts.size(); ++i)
+      fits = fits && counts[i] <= std::max<int64_t>(limit[i], 1);
+    if (fits) return tried.build();
+  }
+  return plain.build();
+}
+
 // transpose(dot(x, y)) where the transpose exchanges the free dimensions of x and y, or batch
 // dimensions with each other: dot(y, x), or dot(x, y) with the batch dimensions in that order.
 Instr* absorb_result_transpose(Instr* x, Builder& b) {
@@ -370,7 +400,7 @@ Instr* absorb_result_transpose(Instr* x, Builder& b) {
 Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (x->is(Opcode::transpose)) return {absorb_result_transpose(x, b), "result_transpose"};
   if (!is_plain_dot(x)) return {};
-  return {Canonical(x, b).rewrite(), "dimensions"};
+  return {canonical(x, b), "dimensions"};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // are replaced by a copy of the computation: fusions are ours to choose, and on one device nothing
 // is gained by waiting. Callees first, so that one copy of each is flat already.
 #include <unordered_map>
+#include <unordered_set>
 
 #include "interp/evaluator.h"
 #include "opt/match.h"
@@ -39,18 +40,48 @@ bool fits(const Instr* instr, const Instr* caller, const Computation& callee) {
   return callee.root()->shape().compatible(instr->shape());
 }
 
+// The call that is replaced together with `instr`, or null.
+Instr* inlined_caller(Instr* instr) {
+  Instr* caller = caller_of(instr);
+  return caller && fits(instr, caller, *caller->called()[0]) ? caller : nullptr;
+}
+
+// Sizes after inlining are added up before anything is copied.
+Status check_growth(const std::vector<Computation*>& callees_first) {
+  std::unordered_map<const Computation*, int64_t> sizes;
+  int64_t grown = 0;
+  for (const Computation* computation : callees_first) {
+    auto size = static_cast<int64_t>(computation->instrs().size());
+    for (Instr* instr : computation->instrs()) {
+      const Instr* caller = inlined_caller(instr);
+      if (!caller) continue;
+      size += sizes.at(caller->called()[0]);
+      grown += sizes.at(caller->called()[0]);
+      if (grown > kMaxInlined)
+        return user_error(
+            "inlining %{} of %{}: the module would grow by more than {} instructions; its "
+            "computations call each other too often",
+            instr->name(), computation->name(), kMaxInlined);
+    }
+    sizes.emplace(computation, size);
+  }
+  return {};
+}
+
 class Inliner {
  public:
   Result<bool> run(hlo::Module& module) {
     bool changed = false;
-    for (Computation* computation : module.post_order()) {
+    const std::vector<Computation*> callees_first = module.post_order();
+    HEDDLE_RETURN_IF_ERROR(check_growth(callees_first));
+    for (Computation* computation : callees_first) {
       const std::vector<Instr*> all = computation->instrs();
       gone_.clear();
       for (Instr* instr : all) {
         if (gone_.contains(instr)) continue;
-        Instr* caller = caller_of(instr);
-        if (!caller || !fits(instr, caller, *caller->called()[0])) continue;
-        HEDDLE_RETURN_IF_ERROR(inline_one(computation, instr, caller));
+        Instr* caller = inlined_caller(instr);
+        if (!caller) continue;
+        inline_one(computation, instr, caller);
         changed = true;
       }
     }
@@ -58,13 +89,8 @@ class Inliner {
   }
 
  private:
-  Status inline_one(Computation* computation, Instr* instr, Instr* caller) {
+  void inline_one(Computation* computation, Instr* instr, Instr* caller) {
     const Computation& callee = *caller->called()[0];
-    added_ += static_cast<int64_t>(callee.instrs().size());
-    if (added_ > kMaxInlined)
-      return user_error("inlining call %{} of %{}: the module would grow by more than {} "
-                        "instructions; its computations call each other too often",
-                        instr->name(), callee.name(), kMaxInlined);
     std::vector<Instr*> copies;
     Instr* root = inline_computation(computation, callee, caller->operands(), &copies);
     // What had to happen before or after the call does so for everything in it.
@@ -77,7 +103,6 @@ class Inliner {
     }
     computation->replace_all_uses(instr, root);
     remove_chain(computation, instr, caller);
-    return {};
   }
 
   // done, updates, start: each while nothing else reads it.
@@ -87,15 +112,14 @@ class Inliner {
           instr == computation->root())
         return;
       Instr* next = instr == caller ? nullptr : instr->operand(0);
-      gone_.emplace(instr, true);
+      gone_.insert(instr);
       computation->remove(instr);
       if (!next) return;
       instr = next;
     }
   }
 
-  int64_t added_ = 0;
-  std::unordered_map<const Instr*, bool> gone_;
+  std::unordered_set<const Instr*> gone_;
 };
 
 }  // namespace

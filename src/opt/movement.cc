@@ -71,9 +71,10 @@ Instr* broadcast_scalar(Instr* scalar, const Ints& extents, Builder& b) {
 Instr* reshape_cheaply(Instr* x, const Ints& extents, Builder& b, bool build) {
   if (!is_static_array(x)) return nullptr;
   if (x->shape().extents() == extents) return x;
-  if (has_scalar(x)) return build ? broadcast_scalar(scalar_of(x, b), extents, b) : x;
+  // Before the next line: a broadcast that repeats nothing becomes a reshape.
   if (const Literal* value = constant_of(x))
     return build ? b.constant(reshaped(*value, extents)) : x;
+  if (has_scalar(x)) return build ? broadcast_scalar(scalar_of(x, b), extents, b) : x;
   if (x->is(Opcode::iota)) {
     const int64_t d = x->attrs_as<hlo::DimensionAttrs>().dimension;
     if (x->shape().elems() == 0) return nullptr;

@@ -29,6 +29,9 @@ std::string expression(const hlo::Instr* instr);
 // before and after on random arguments (gtest failures), bit for bit unless `inexact`.
 std::string simplified(std::string_view text, std::string_view pipeline, bool inexact = false);
 
+// Expects that `pipeline` leaves `text` as it is.
+void expect_unchanged(std::string_view text, std::string_view pipeline);
+
 // gtest failure with `what` in it unless both modules give the same on random arguments. NaNs are
 // equal to each other. `inexact`: within a tolerance for each type, for other orders of sums.
 void expect_same_values(const hlo::Module& before, const hlo::Module& after, uint64_t seed,

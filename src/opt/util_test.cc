@@ -204,6 +204,13 @@ std::string simplified(std::string_view text, std::string_view pipeline, bool in
   return expression(*module);
 }
 
+void expect_unchanged(std::string_view text, std::string_view pipeline) {
+  auto module = parse(text);
+  const std::string before = hlo::to_string(*module);
+  EXPECT_FALSE(run(*module, pipeline).changed) << text;
+  EXPECT_EQ(hlo::to_string(*module), before);
+}
+
 void check_rule_cases(const std::vector<RuleCase>& cases) {
   for (const RuleCase& c : cases) {
     SCOPED_TRACE(std::string(c.rule) + ":\n" + std::string(c.text));

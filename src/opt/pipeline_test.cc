@@ -1,0 +1,75 @@
+// The pipelines as a whole, and every pass alone, on random modules against the interpreter.
+#include "opt/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "hlo/builder.h"
+#include "hlo/text.h"
+#include "opt/passes.h"
+#include "opt/test_util.h"
+#include "pass/random_module.h"
+
+namespace heddle::opt {
+namespace {
+
+std::unique_ptr<hlo::Module> random(uint64_t seed) {
+  pass::RandomModuleOptions options;
+  options.control = seed % 3 == 0;
+  options.steps = 10 + static_cast<int>(seed % 17);
+  return pass::random_module(seed, options);
+}
+
+void check_seeds(const std::string& pipeline, uint64_t begin, uint64_t end, bool inexact) {
+  for (uint64_t seed = begin; seed < end; ++seed) {
+    auto module = random(seed);
+    auto before = module->clone();
+    const pass::RunReport report = run(*module, pipeline);
+    EXPECT_TRUE(report.notes.empty() || pipeline.find("fold_scale") != std::string::npos)
+        << "seed " << seed << ": " << report.notes[0];
+    expect_same_values(*before, *module, seed, inexact, fmt::format("{} seed {}", pipeline, seed));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+// What merges sums' dimensions or scales weights changes rounding; the others keep every bit.
+bool is_inexact(std::string_view pass) {
+  return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
+         pass == "expand_batch_norm" || pass == "convolution_to_dot";
+}
+
+TEST(Passes, EachAloneKeepsValues) {
+  for (const pass::PassInfo& pass : passes())
+    check_seeds(std::string(pass.name), 0, 60, is_inexact(pass.name));
+}
+
+TEST(Pipeline, TextRoundTrips) {
+  for (Level level : {Level::O0, Level::O1, Level::O2}) {
+    const std::string text = pipeline_for(level);
+    Result<pass::Pipeline> pipeline = pass::parse_pipeline(text);
+    ASSERT_TRUE(pipeline) << pipeline.error().message;
+    EXPECT_EQ(pass::to_string(*pipeline), text);
+  }
+}
+
+TEST(Pipeline, O0KeepsValues) { check_seeds(pipeline_for(Level::O0), 0, 60, false); }
+TEST(Pipeline, O1KeepsValues) { check_seeds(pipeline_for(Level::O1), 100, 300, true); }
+TEST(Pipeline, O2KeepsValues) { check_seeds(pipeline_for(Level::O2), 300, 400, true); }
+
+// Rules that undo each other, or a round too few, would show here.
+TEST(Pipeline, ASecondRunChangesNothing) {
+  const std::string pipeline = pipeline_for(Level::O2);
+  for (uint64_t seed = 0; seed < 150; ++seed) {
+    auto module = random(seed);
+    const pass::RunReport first = run(*module, pipeline);
+    EXPECT_TRUE(first.converged) << "seed " << seed;
+    const std::string once = hlo::to_string(*module);
+    const pass::RunReport second = run(*module, pipeline);
+    ASSERT_FALSE(second.changed) << "seed " << seed << ": " << second.changes[0] << "\n"
+                                 << once << "\n" << hlo::to_string(*module);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::opt
