@@ -9,6 +9,7 @@
 #include <atomic>
 #include <climits>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -18,7 +19,7 @@ namespace {
 
 // How long an idle worker keeps its core inside a run: pauses first, then yields (so that a machine
 // with fewer cores than workers gets on), then it sleeps and the next fork pays for the wake-up.
-constexpr int64_t kPauseNs = 200'000;
+constexpr int64_t kPauseNs = 500'000;
 constexpr int64_t kSpinNs = 5'000'000;
 constexpr int kPausesPerLook = 64;  // between two looks at the clock
 
@@ -55,34 +56,51 @@ Range part_of(int64_t tasks, int threads, int part) {
   return {begin, begin + quotient + (part < remainder ? 1 : 0)};
 }
 
-struct alignas(64) Done {
-  std::atomic<uint32_t> generation{0};
+// A worker's part of the present job, in one cache line. `state` is the number of the job times
+// four, and how far the part is.
+enum : uint64_t { kOffered = 0, kClaimed = 1, kDone = 2, kProgress = 3 };
+struct alignas(64) Slot {
+  std::atomic<uint64_t> state{kDone};
+  Workers::Function function = nullptr;  // null ends the worker
+  void* context = nullptr;
+  Range part{0, 0};
+
+  // True for one of those who try.
+  bool claim() {
+    uint64_t seen = state.load(std::memory_order_relaxed);
+    return (seen & kProgress) == kOffered &&
+           state.compare_exchange_strong(seen, seen | kClaimed, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+  void run(int worker) const {
+    if (part.begin < part.end) function(context, part.begin, part.end, worker);
+  }
 };
 
 }  // namespace
 
-// A fork writes the job and then bumps `generation`; worker i runs its part and stores that
-// generation into done[i]; the join waits for all of them, so the job is never written while it is
-// read. A worker that goes to sleep announces itself in `sleepers`, takes `wake`, looks once more
-// and only then waits on `wake`: whoever changes something first and then sees a sleeper bumps
-// `wake`, so no wake-up is lost.
+// A fork offers every worker its part. Whoever claims a part runs it, as that worker: the worker
+// itself or, where it is late (asleep, or its core taken by another process), the caller when it is
+// done with its own. The join waits for claimed parts only. A slot is read after a claim and
+// written when its part is done.
+//
+// A worker that goes to sleep reads `wake`, announces itself in `sleepers`, looks once more and
+// only then waits for `wake` to change: whoever changes something first and then sees a sleeper
+// bumps it. A fork looks at `sleepers` without a fence; if it misses one, the caller does that
+// worker's part.
 struct Workers::State {
-  explicit State(int threads) : threads(threads), done(static_cast<size_t>(threads)) {}
+  explicit State(int threads) : threads(threads), slots(static_cast<size_t>(threads)) {}
 
   void work(int worker);
-  uint32_t wait_for_job(uint32_t seen);
-  void sleep(uint32_t seen, bool even_in_a_run);
+  void wait_for_part(Slot& slot);
+  void sleep(const Slot& slot, bool even_in_a_run);
   void wake_sleepers();
-  void join(uint32_t generation);
+  void join();
 
   const int threads;
-  std::vector<Done> done;
+  std::vector<Slot> slots;  // by worker; the caller's is not used
   std::vector<std::thread> pool;
-
-  alignas(64) std::atomic<uint32_t> generation{0};
-  Function function = nullptr;  // the job; null ends the worker
-  void* context = nullptr;
-  int64_t tasks = 0;
+  uint64_t job = 0;
 
   alignas(64) std::atomic<int> runs{0};
   std::atomic<int> sleepers{0};
@@ -91,54 +109,64 @@ struct Workers::State {
 };
 
 void Workers::State::work(int worker) {
-  uint32_t seen = 0;
+  Slot& slot = slots[worker];
   while (true) {
-    seen = wait_for_job(seen);
-    if (function == nullptr) return;
-    const Range part = part_of(tasks, threads, worker);
-    if (part.begin < part.end) function(context, part.begin, part.end, worker);
-    done[worker].generation.store(seen, std::memory_order_release);
+    wait_for_part(slot);
+    if (slot.function == nullptr) return;
+    slot.run(worker);
+    slot.state.fetch_add(kDone - kClaimed, std::memory_order_release);
   }
 }
 
-// The generation of the next job.
-uint32_t Workers::State::wait_for_job(uint32_t seen) {
+// Returns when the part is claimed. Parts that the caller took show that it is busy: they start the
+// idle time anew.
+void Workers::State::wait_for_part(Slot& slot) {
   while (true) {
-    if (runs.load() == 0) sleep(seen, false);
-    const int64_t start = now_ns();
-    int64_t idle = 0;
+    if (runs.load() == 0) sleep(slot, false);
+    int64_t start = now_ns(), idle = 0;
+    uint64_t seen = slot.state.load(std::memory_order_relaxed) / 4;
     while (idle < kSpinNs) {
       for (int i = 0; i < kPausesPerLook; ++i) {
-        const uint32_t now = generation.load(std::memory_order_acquire);
-        if (now != seen) return now;
+        if (slot.claim()) return;
         pause_cpu();
       }
       if (runs.load(std::memory_order_relaxed) == 0) break;
+      const uint64_t now = slot.state.load(std::memory_order_relaxed) / 4;
+      if (std::exchange(seen, now) != now) start = now_ns();
       idle = now_ns() - start;
       if (idle > kPauseNs) std::this_thread::yield();
     }
-    if (idle >= kSpinNs) sleep(seen, true);
+    if (idle >= kSpinNs) sleep(slot, true);
   }
 }
 
-void Workers::State::sleep(uint32_t seen, bool even_in_a_run) {
-  sleepers.fetch_add(1);
+void Workers::State::sleep(const Slot& slot, bool even_in_a_run) {
+  // In this order: a waker that takes our count back bumps `wake` after we took the ticket.
   const uint32_t ticket = wake.load();
-  if (generation.load() == seen && (even_in_a_run || runs.load() == 0)) futex_wait(&wake, ticket);
-  sleepers.fetch_sub(1);
+  sleepers.fetch_add(1);
+  const bool offered = (slot.state.load() & kProgress) == kOffered;
+  if (!offered && (even_in_a_run || runs.load() == 0)) futex_wait(&wake, ticket);
 }
 
 void Workers::State::wake_sleepers() {
-  if (sleepers.load() == 0) return;
+  // Taken back by the waker, so that forks do not wake again who has not got its core yet.
+  if (sleepers.exchange(0) == 0) return;
   wake.fetch_add(1);
   futex_wake_all(&wake);
 }
 
-void Workers::State::join(uint32_t now) {
+// First the parts of those who are late, then the others' ends.
+void Workers::State::join() {
   for (int worker = 1; worker < threads; ++worker) {
+    Slot& slot = slots[worker];
+    if (!slot.claim()) continue;
+    slot.run(worker);
+    slot.state.store(job | kDone, std::memory_order_relaxed);
+  }
+  for (int worker = 1; worker < threads; ++worker) {
+    const Slot& slot = slots[worker];
     int64_t start = 0;
-    for (int64_t looks = 0;; ++looks) {
-      if (done[worker].generation.load(std::memory_order_acquire) == now) break;
+    for (int64_t looks = 0; slot.state.load(std::memory_order_acquire) != (job | kDone); ++looks) {
       pause_cpu();
       if (looks % 1024 != 1023) continue;
       if (start == 0) start = now_ns();
@@ -154,8 +182,10 @@ Workers::Workers(int threads) : state_(std::make_unique<State>(threads)) {
 }
 
 Workers::~Workers() {
-  state_->function = nullptr;
-  state_->generation.fetch_add(1);
+  for (Slot& slot : state_->slots) {
+    slot.function = nullptr;
+    slot.state.store(kOffered);
+  }
   state_->wake_sleepers();
   for (std::thread& thread : state_->pool) thread.join();
 }
@@ -182,14 +212,18 @@ void Workers::parallel(int64_t tasks, Function function, void* context) {
     }
     return;
   }
-  state.function = function;
-  state.context = context;
-  state.tasks = tasks;
-  const uint32_t now = state.generation.fetch_add(1) + 1;
-  state.wake_sleepers();
+  state.job += 4;
+  for (int worker = 1; worker < threads; ++worker) {
+    Slot& slot = state.slots[worker];
+    slot.function = function;
+    slot.context = context;
+    slot.part = part_of(tasks, threads, worker);
+    slot.state.store(state.job | kOffered, std::memory_order_release);
+  }
+  if (state.sleepers.load(std::memory_order_relaxed) > 0) state.wake_sleepers();
   const Range own = part_of(tasks, threads, 0);
   function(context, own.begin, own.end, 0);
-  state.join(now);
+  state.join();
   state.busy.store(false, std::memory_order_release);
 }
 

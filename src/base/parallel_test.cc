@@ -143,22 +143,39 @@ TEST(workers, BeginRunNestsByCount) {
   EXPECT_EQ(recorder.all().size(), 2u);
 }
 
+double ns_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+// With empty parts the caller has done all before a worker sees its part; with parts of some
+// microseconds both run, and what the fork and join add shows.
 TEST(workers, PrintsForkJoinTime) {
   Workers workers(2);
-  workers.begin_run();
+  auto spin = [](void* context, int64_t begin, int64_t end, int worker) {
+    double value = static_cast<double>(begin + end);
+    for (int i = 0; i < 1000; ++i) value = value * 0.999 + 0.5;
+    static_cast<double*>(context)[worker * 16] += value > 0 ? 1 : 0;
+  };
   auto nothing = [](void*, int64_t, int64_t, int) {};
-  for (int i = 0; i < 1000; ++i) workers.parallel(2, nothing, nullptr);
-  std::vector<double> times;
-  for (int round = 0; round < 50; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < 200; ++i) workers.parallel(2, nothing, nullptr);
-    times.push_back(
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
-        200);
+  std::vector<double> counts(32);
+  std::vector<double> empty, alone, both;
+  workers.begin_run();
+  for (int round = 0; round < 200; ++round) {
+    auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) workers.parallel(2, nothing, nullptr);
+    empty.push_back(ns_since(start) / 20);
+    start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) spin(counts.data(), 0, 1, 0);
+    alone.push_back(ns_since(start) / 20);
+    start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) workers.parallel(2, spin, counts.data());
+    both.push_back(ns_since(start) / 20);
   }
   workers.end_run();
-  std::sort(times.begin(), times.end());
-  std::printf("fork-join of 2 threads: median %.0f ns, min %.0f ns\n", times[25], times[0]);
+  EXPECT_EQ(counts[0] + counts[16], 200 * 20 * 3);
+  for (auto* times : {&empty, &alone, &both}) std::sort(times->begin(), times->end());
+  std::printf("fork-join of 2 threads: empty %.0f ns; parts of %.0f ns: %+.0f ns (least: %+.0f)\n",
+              empty[100], alone[100], both[100] - alone[100], both[0] - alone[0]);
 }
 
 TEST(available_cores, IsPositiveAndFollowsAffinity) {

@@ -444,36 +444,6 @@ TEST(executor, TracesCommands) {
     EXPECT_NE(json.find(name), std::string::npos) << name;
 }
 
-TEST(executor, LargeMemoryIsOnHugePageBorders) {
-  Machine machine;
-  auto block = Block::allocate(machine.cpu.device(), (int64_t{5} << 20) + 3);
-  ASSERT_TRUE(block);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(block->data()) % (2 << 20), 0u);
-  std::memset(block->data(), 1, static_cast<size_t>(block->bytes()));
-  auto small = Block::allocate(machine.cpu.device(), 100);
-  ASSERT_TRUE(small);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(small->data()) % 64, 0u);
-  EXPECT_FALSE(Block::allocate(machine.cpu.device(), int64_t{1} << 60));
-}
-
-TEST(device, RefusesIncompleteHals) {
-  Machine machine;
-  heddle_hal hal = machine.cpu.device().hal();
-  EXPECT_TRUE(Device::make(&hal));
-  hal.begin_run = nullptr;  // optional
-  EXPECT_TRUE(Device::make(&hal));
-  hal.struct_bytes = offsetof(heddle_hal, begin_run);  // an older header
-  EXPECT_TRUE(Device::make(&hal));
-  EXPECT_FALSE(heddle_hal_has(&hal, end_run));
-  hal.wait = nullptr;
-  EXPECT_FALSE(Device::make(&hal));
-  hal = machine.cpu.device().hal();
-  hal.version = 2;
-  auto device = Device::make(&hal);
-  ASSERT_FALSE(device);
-  EXPECT_NE(device.error().message.find("HAL version 2"), std::string::npos);
-}
-
 TEST(executor, PrintsHostTimePerCommand) {
   for (const bool serial : {true, false}) {
     Maker m("overhead");
