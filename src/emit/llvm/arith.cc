@@ -27,7 +27,8 @@ bool known_not_nan(Value* x) {
 }
 
 // max and min give NaN if either side is NaN. The instruction gives its second operand if either
-// is; so an operand that cannot be NaN goes first and nothing else is needed.
+// is; so an operand that cannot be NaN goes first and nothing else is needed. Else the right one,
+// which is not the accumulator by custom, goes first and is looked at.
 Value* float_extreme(llvm::IRBuilder<>& b, bool max, Value* x, Value* y) {
   auto pick = [&](Value* first, Value* second) {
     Value* better = max ? b.CreateFCmpOGT(first, second) : b.CreateFCmpOLT(first, second);
@@ -35,7 +36,7 @@ Value* float_extreme(llvm::IRBuilder<>& b, bool max, Value* x, Value* y) {
   };
   if (known_not_nan(x)) return pick(x, y);
   if (known_not_nan(y)) return pick(y, x);
-  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, pick(x, y));
+  return b.CreateSelect(b.CreateFCmpUNO(y, y), y, pick(y, x));
 }
 
 Value* float_binary(MathContext& context, Op op, Value* x, Value* y) {

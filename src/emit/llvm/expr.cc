@@ -14,7 +14,8 @@ using llvm::Value;
 
 namespace {
 
-constexpr int kMaxDepth = 2000;                // of an expression; frames are small
+constexpr int kMaxDepth = 1000;                // of recursion
+constexpr int kStep = 64;                      // heights at which a high expression is cut
 constexpr int64_t kMaxDim = int64_t{1} << 48;  // a run-time extent is below this
 
 }  // namespace
@@ -27,10 +28,28 @@ Val KernelEmitter::eval(ExprId id) {
     return poison(expr.type);
   }
   ++depth_;
+  if (heights_[id.index()] > 2 * kStep && depth_ == 1) eval_below(id);
   Val result = compute(expr);
   --depth_;
   remember(id, result);
   return result;
+}
+
+// Nodes of some heights, lowest first (ids ascend with them). Below lane() other lanes may run.
+void KernelEmitter::eval_below(ExprId id) {
+  std::vector<ExprId> stack = {id}, cuts;
+  std::unordered_map<uint32_t, bool> seen;
+  while (!stack.empty()) {
+    ExprId next = stack.back();
+    stack.pop_back();
+    const Expr& expr = kernel_.expr(next);
+    if (expr.op == Op::lane || heights_[next.index()] < kStep) continue;
+    if (!seen.emplace(next.value, true).second) continue;
+    if (next != id && heights_[next.index()] % kStep == 0) cuts.push_back(next);
+    stack.insert(stack.end(), expr.operands.begin(), expr.operands.end());
+  }
+  std::sort(cuts.begin(), cuts.end());
+  for (ExprId cut : cuts) eval(cut);
 }
 
 Val KernelEmitter::compute(const Expr& expr) {

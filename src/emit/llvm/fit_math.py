@@ -44,6 +44,7 @@ fact = lambda k: mp.factorial(k)
 exp_tail = removable(lambda r: (exp(r) - 1 - r) / r ** 2, None, [1 / fact(k + 2) for k in range(8)])
 table("kExpF32", exp_tail, -half_ln2 * 1.01, half_ln2 * 1.01, 5, "(exp(r) - 1 - r) / r^2")
 table("kExpF64", exp_tail, -half_ln2 * 1.01, half_ln2 * 1.01, 11, "(exp(r) - 1 - r) / r^2")
+table("kExp2Reduced", lambda r: mpf(2) ** r, 0, 1, 6, "2^r")
 table("kExp2Fast", lambda r: mpf(2) ** r, -0.5, 0.5, 6, "2^r")
 
 # log(1 + f) = f - f^2/2 + f^3 L(f)

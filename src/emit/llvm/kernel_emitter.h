@@ -99,6 +99,7 @@ class KernelEmitter {
 
   // expr.cc
   Val eval(ExprId id);
+  void eval_below(ExprId id);  // what a high expression is made of, so that recursion stays flat
   Val compute(const Expr& expr);
   Val constant(Type type, int64_t bits) const;
   Val variable(const Expr& expr);
@@ -188,6 +189,7 @@ class KernelEmitter {
   MathContext math_;
   std::string error_;
 
+  std::vector<int> heights_;  // of expressions, by ExprId
   std::vector<Scope> scopes_;
   std::vector<Binding> bindings_;  // by VarId
   std::unordered_map<uint32_t, Val> statement_values_;

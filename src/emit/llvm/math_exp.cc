@@ -3,6 +3,7 @@
 // n times it is exact.
 #include <limits>
 
+#include "emit/llvm/math_avx512.h"
 #include "emit/llvm/math_parts.h"
 #include "emit/llvm/math_tables.h"
 
@@ -17,8 +18,9 @@ constexpr double kLn2HighF32 = 0.693359375, kLn2LowF32 = -2.1219444005469057e-04
 constexpr double kLn2HighF64 = 0x1.62e42feep-1, kLn2LowF64 = 0x1.a39ef35793c76p-33;
 
 struct Reduced {
-  Value* r;  // |r| <= ln 2 / 2, about
-  Value* n;  // an integer
+  Value* r;     // |r| <= ln 2 / 2, about
+  Value* real;  // n as a float
+  Value* n;     // and as an integer
 };
 
 Reduced reduce(const MathKit& k, Value* x) {
@@ -26,7 +28,7 @@ Reduced reduce(const MathKit& k, Value* x) {
   bool wide = k.is_double();
   Value* r = k.mad(real, wide ? -kLn2HighF64 : -kLn2HighF32, x);
   r = k.mad(real, wide ? -kLn2LowF64 : -kLn2LowF32, r);
-  return {r, n};
+  return {r, real, n};
 }
 
 // (exp(r) - 1 - r) / r^2
@@ -41,19 +43,23 @@ Value* math_exp(const MathKit& k, Value* x) { return math_exp(k, x, nullptr); }
 Value* math_exp(const MathKit& k, Value* x, Value* low) {
   // Beyond the limits the result is 0 or infinity all the same, and n stays small.
   x = k.at_least(k.at_most(x, k.is_double() ? 720 : 100), k.is_double() ? -760 : -110);
-  auto [r, n] = reduce(k, x);
+  Reduced reduced = reduce(k, x);
+  Value* r = reduced.r;
+  auto scale = [&](Value* p) {
+    return has_avx512_exponent(k) ? avx512_scale(k, p, reduced.real) : k.scale(p, reduced.n);
+  };
   if (!low && k.context().isa.fma) {  // the last rounding is the only large one
-    return k.scale(k.mad(r, k.mad(r, tail(k, r), k.number(1)), k.number(1)), n);
+    return scale(k.mad(r, k.mad(r, tail(k, r), k.number(1)), k.number(1)));
   }
   Value* square = k.mul(r, r);
   Value* rest = k.mad(square, tail(k, r), r);
   if (low) rest = k.add(rest, k.mad(low, rest, low));
-  return k.scale(k.add(rest, 1), n);
+  return scale(k.add(rest, 1));
 }
 
 Value* math_expm1(const MathKit& k, Value* x) {
   Value* bounded = k.at_least(k.at_most(x, k.is_double() ? 720 : 100), k.is_double() ? -45 : -25);
-  auto [r, n] = reduce(k, bounded);
+  auto [r, real, n] = reduce(k, bounded);
   Value* part = k.mad(k.mul(r, r), tail(k, r), r);  // exp(r) - 1
   // 2^n part + (2^n - 1), by halves: 2^n itself may not be representable where the result is.
   Value* half = k.power_of_two(k.builder().CreateSub(n, k.integer(1)));
@@ -77,9 +83,14 @@ Value* math_logistic(const MathKit& k, Value* x) {
   return k.div(top, k.add(z, 1));
 }
 
-// 2^t with one multiplication: t is bounded to where 2^n is a normal number, zero or infinity.
 Value* math_exp_fast(const MathKit& k, Value* x) {
-  Value* t = k.at_least(k.at_most(k.mul(x, kLog2E), 128), -127);
+  Value* t = k.mul(x, kLog2E);
+  if (has_avx512_exponent(k)) {
+    return avx512_scale(k, k.poly(avx512_fraction(k, t), kExp2Reduced), t);
+  }
+  // 2^t by one multiplication with 2^n, an integer in the exponent: t is bounded to where that is
+  // a normal number, zero or infinity.
+  t = k.at_least(k.at_most(t, 128), -127);
   auto [real, n] = k.nearest(t);
   Value* p = k.poly(k.sub(t, real), kExp2Fast);
   return k.mul(p, k.power_of_two(n));

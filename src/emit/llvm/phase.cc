@@ -8,6 +8,7 @@
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "emit/llvm/kernel_emitter.h"
 
@@ -24,13 +25,29 @@ KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm:
       bindings_(kernel.vars.size()) {}
 
 Status KernelEmitter::run() {
+  bool plain = !kernel_.name.empty() && !kernel_.name.starts_with("llvm.") &&
+               std::all_of(kernel_.name.begin(), kernel_.name.end(),
+                           [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  if (!plain) {
+    return user_error("kernel '{}': a name that functions can have wants letters, digits and _",
+                      kernel_.name);
+  }
+  for (size_t i = 0; i < kernel_.exprs().size(); ++i) {  // operands have smaller ids
+    int height = 0;
+    for (ExprId operand : kernel_.exprs()[i].operands) {
+      height = std::max(height, heights_[operand.index()] + 1);
+    }
+    heights_.push_back(height);
+  }
   for (size_t i = 0; i < kernel_.phases.size(); ++i) {
     phase(i);
     if (!error_.empty()) return user_error("kernel {}, phase {}: {}", kernel_.name, i, error_);
     std::string message;
     llvm::raw_string_ostream stream(message);
-    HEDDLE_CHECK(!llvm::verifyFunction(*function_, &stream), "kernel {}, phase {}: {}",
-                 kernel_.name, i, message);
+    if (llvm::verifyFunction(*function_, &stream)) {  // our bug; the process may live on
+      return machine_error("kernel {}, phase {}: the code made of it is not valid, a bug: {}",
+                           kernel_.name, i, message);
+    }
   }
   return {};
 }

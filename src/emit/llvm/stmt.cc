@@ -11,7 +11,9 @@ using llvm::Value;
 
 namespace {
 
-constexpr int64_t kMaxStatements = 1 << 18;  // emitted, all copies counted
+constexpr int64_t kMaxStatements = 1 << 16;  // emitted, all copies counted
+// In one function: LLVM takes time in proportion to the square of a block.
+constexpr unsigned kMaxInstructions = 1 << 15;
 
 }  // namespace
 
@@ -26,6 +28,9 @@ void KernelEmitter::block(const Block& body) {
 void KernelEmitter::statement(const Stmt& stmt) {
   if (++statements_ > kMaxStatements) {
     return fail("more than {} statements after unrolling", kMaxStatements);
+  }
+  if (statements_ % 64 == 0 && function_->getInstructionCount() > kMaxInstructions) {
+    return fail("more than {} instructions after unrolling", kMaxInstructions);
   }
   switch (stmt.kind) {
     case StmtKind::loop:
