@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,9 +62,11 @@ class api : public testing::Test {
     fs::remove_all(folder_);
   }
 
+  // What goes wrong here would crash what follows.
   static void ok(heddle_status* status) {
-    EXPECT_EQ(status, nullptr) << heddle_status_message(status);
+    const std::string message = heddle_status_message(status);
     heddle_status_free(status);
+    if (status != nullptr) throw std::runtime_error(message);
   }
   static std::string failure(heddle_status* status, int kind = HEDDLE_USER_ERROR) {
     EXPECT_EQ(heddle_status_kind(status), kind) << heddle_status_message(status);

@@ -49,14 +49,16 @@ Status add_constant(const heddle_value& value, OpenOptions& options) {
   return {};
 }
 
+std::vector<int64_t> dims_of(const heddle_shape& shape) {
+  return std::vector<int64_t>(shape.dims, shape.dims + shape.rank);
+}
+
 Result<OpenOptions> open_options(const heddle_open_options* from) {
   const heddle_open_options c = read_struct(from);
   OpenOptions options;
   for (size_t i = 0; i < c.dim_count; ++i) options.dims[c.dims[i].name] = c.dims[i].size;
-  for (size_t i = 0; i < c.shape_count; ++i) {
-    const heddle_shape& shape = c.shapes[i];
-    options.shapes[shape.name] = std::vector<int64_t>(shape.dims, shape.dims + shape.rank);
-  }
+  for (size_t i = 0; i < c.shape_count; ++i) options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
+  for (size_t i = 0; i < c.hint_count; ++i) options.hints[c.hints[i].name] = dims_of(c.hints[i]);
   for (size_t i = 0; i < c.constant_count; ++i)
     HEDDLE_RETURN_IF_ERROR(add_constant(c.constants[i], options));
   if (c.module != nullptr) options.module_name = c.module;
@@ -83,6 +85,8 @@ heddle_port c_port(const std::vector<Port>& ports, int64_t number) {
   result.bytes = port.bytes;
   return result;
 }
+
+const Model& unwrap(const heddle_model* model) { return *model->model; }
 
 }  // namespace heddle::api
 

@@ -39,6 +39,9 @@ CompileOptions compile_options(const heddle_compile_options* from) {
 }
 
 }  // namespace
+
+const Program& unwrap(const heddle_program* program) { return *program->program; }
+
 }  // namespace heddle::api
 
 using namespace heddle;  // NOLINT: the C functions are outside of all namespaces

@@ -138,6 +138,8 @@ typedef struct heddle_open_options {
   const heddle_value* constants; /* ONNX: inputs with a fixed value; they are no inputs any more */
   size_t constant_count;
   const char* module; /* which module of a text file of several; NULL: there must be one only */
+  const heddle_shape* hints; /* ONNX: of values that will be bound; they count as `shapes` */
+  size_t hint_count;         /* where there is none. Ignored where shapes are fixed */
 } heddle_open_options;
 
 /* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is

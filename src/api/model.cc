@@ -30,6 +30,7 @@ import::Options import_options(const OpenOptions& options) {
   import::Options result;
   result.dims = options.dims;
   result.shapes = options.shapes;
+  result.shapes.insert(options.hints.begin(), options.hints.end());  // shapes win
   result.values = options.constants;
   result.module_name = options.module_name;
   return result;
@@ -169,8 +170,9 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       return user_error("{}: a compiled program has no modules to choose from", path);
     HEDDLE_RETURN_IF_ERROR(model->take_program(path));
   } else {
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
-                            import::import_model(path, import_options(options)));
+    import::Options wanted = import_options(options);
+    if (format != import::Format::onnx) wanted.shapes = options.shapes;
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
     model->notes_ = std::move(imported.notes);
     std::string name = imported.module->name();
     model->take(std::move(name), std::move(imported.module), imported.input_names,

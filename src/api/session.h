@@ -34,11 +34,14 @@ namespace heddle::target {
 struct Target;
 }
 
+struct heddle_model;
+struct heddle_program;
+
 namespace heddle::api {
 
 struct OpenOptions {
   std::map<std::string, int64_t> dims;
-  std::map<std::string, std::vector<int64_t>> shapes;
+  std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   std::string module_name;
 };
@@ -161,6 +164,10 @@ class Context {
   virtual int64_t command_count() const = 0;
   virtual CommandReport command(int64_t number) const = 0;
 };
+
+// What a handle of heddle.h holds.
+const Model& unwrap(const heddle_model* model);
+const Program& unwrap(const heddle_program* program);
 
 // See heddle_compile_until.
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,

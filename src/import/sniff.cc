@@ -10,7 +10,7 @@ namespace heddle::import {
 namespace {
 
 constexpr std::string_view kBytecodeMagic = "ML\xefR";
-constexpr std::string_view kProgramMagic = "HEDDLE";
+constexpr std::string_view kProgramMagic = "\x89HEDDLE";
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
