@@ -19,6 +19,14 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
   return result;
 }
 
+// Errors are one line, whatever names a file has.
+Error one_line(Error error) {
+  for (char& c : error.message) {
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return error;
+}
+
 // The folder's border: from here on errors are values.
 Result<Imported> guarded(std::string_view bytes, const Options& options, TensorSource source,
                          const std::string& directory) {
@@ -29,7 +37,7 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   try {
     return import_decoded(bytes, options, source);
   } catch (const Failure& failure) {
-    return tl::unexpected<Error>(failure.error);
+    return tl::unexpected<Error>(one_line(failure.error));
   } catch (const std::bad_alloc&) {
     return machine_error("out of memory while importing the model");
   }

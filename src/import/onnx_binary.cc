@@ -19,10 +19,26 @@ Outputs arithmetic(Op& op) {
   return {binary(op, opcode, op.in(0), op.in(1))};
 }
 
+// The value that a known mask has everywhere, if it has one.
+std::optional<bool> known_bool(const Op& op, size_t i) {
+  const Literal* literal = op.known(i);
+  if (literal == nullptr || literal->type() != Type::pred) return std::nullopt;
+  if (literal->elems() != 1 && !is_uniform(*literal)) return std::nullopt;
+  return literal->get_s64(0) != 0;
+}
+
 template <Opcode opcode>
 Outputs logical(Op& op) {
   check_same_type(op, 0, 1);
   if (op.type(0) != Type::pred) op.fail("input 0 is {}, wanted bool", to_string(op.shape(0)));
+  // Exported masks are full of "and true".
+  if (opcode == Opcode::and_ || opcode == Opcode::or_) {
+    const Ints extents = common_extents(op, op.shape(0).extents(), op.shape(1).extents());
+    for (size_t i : {0, 1}) {
+      if (known_bool(op, i) == (opcode == Opcode::and_))
+        return {broadcast_to(op, op.in(1 - i), extents)};
+    }
+  }
   return {binary(op, opcode, op.in(0), op.in(1))};
 }
 

@@ -13,9 +13,15 @@ const Literal* constant_of(const Instr* x) {
   return x->is(Opcode::constant) ? &x->literal() : nullptr;
 }
 
+// The scalar that a value repeats, or null.
+Instr* repeated_scalar(Instr* x) {
+  return x->is(Opcode::broadcast) && x->operand(0)->shape().is_scalar() ? x->operand(0) : nullptr;
+}
+
 Instr* reshape(Op& op, Instr* x, const Ints& extents) {
   while (x->is(Opcode::reshape)) x = x->operand(0);
   if (x->shape().extents() == extents) return x;
+  if (Instr* scalar = repeated_scalar(x)) return splat(op, scalar, extents);
   if (const Literal* literal = constant_of(x); literal && product(extents) == literal->elems())
     return op.b.constant(reshaped(*literal, extents));
   return op.b.reshape(x, extents);
@@ -38,6 +44,7 @@ Instr* broadcast_to(Op& op, Instr* x, const Ints& extents) {
     kept.push_back(from[i]);
     dims.push_back(static_cast<int64_t>(i) + offset);
   }
+  if (Instr* scalar = repeated_scalar(x)) return splat(op, scalar, extents);
   return op.b.broadcast(reshape(op, x, kept), extents, dims);
 }
 

@@ -43,33 +43,51 @@ Instr* wrap(Op& op, size_t input, int64_t extent) {
   return op.b.select(compare(op, Direction::lt, indices, 0), moved, indices);
 }
 
-// Known positions first, first + step, ...: a slice. Returns null where they are not.
+// Positions first, first + step, first + 2 step, ... along a dimension.
+struct Progression {
+  int64_t first = 0, step = 1, count = 0;
+};
+
+std::optional<Progression> progression(const Ints& positions) {
+  Progression p{positions.empty() ? 0 : positions[0], 1, static_cast<int64_t>(positions.size())};
+  if (p.count == 0) return std::nullopt;
+  if (p.count > 1) p.step = positions[1] - positions[0];
+  if (p.step < 1) return std::nullopt;
+  for (int64_t i = 0; i < p.count; ++i) {
+    if (positions[static_cast<size_t>(i)] != p.first + i * p.step) return std::nullopt;
+  }
+  return p;
+}
+
+Instr* slice_dim(Op& op, Instr* x, int64_t dim, const Progression& p) {
+  if (p.count == x->shape().dim(dim)) return x;
+  Ints starts(static_cast<size_t>(x->shape().rank()), 0), limits = x->shape().extents(),
+      steps(starts.size(), 1);
+  const auto d = static_cast<size_t>(dim);
+  starts[d] = p.first;
+  limits[d] = p.first + (p.count - 1) * p.step + 1;
+  steps[d] = p.step;
+  return op.b.slice(x, starts, limits, steps);
+}
+
+// Positions that are known and in progression are a slice and a reshape: a token picked out, a
+// padding undone, masks that are indexed by all their positions. Null where they are not.
 Instr* take_slice(Op& op, int64_t axis) {
   const Literal* known = op.known(1);
   const int64_t extent = op.shape(0).dim(axis);
-  if (known == nullptr || known->shape().rank() > 1 || known->elems() == 0 ||
-      known->elems() > op.limits().fold_elems)
-    return nullptr;
-  const auto at = [&](int64_t i) {
-    const int64_t index = known->get_s64(i);
-    return index < 0 ? index + extent : index;
-  };
-  const int64_t count = known->elems();
-  const int64_t step = count > 1 ? at(1) - at(0) : 1;
-  if (step < 1) return nullptr;
-  for (int64_t i = 0; i < count; ++i) {
-    if (at(i) != at(0) + i * step) return nullptr;
+  if (known == nullptr || known->elems() > op.limits().fold_elems) return nullptr;
+  Ints positions;
+  for (int64_t i = 0; i < known->elems(); ++i) {
+    const int64_t at = known->get_s64(i);
+    positions.push_back(at < 0 ? at + extent : at);
   }
-  Ints starts(static_cast<size_t>(op.rank(0)), 0), limits = op.shape(0).extents(),
-      steps(starts.size(), 1);
-  const auto a = static_cast<size_t>(axis);
-  starts[a] = at(0);
-  limits[a] = at(count - 1) + 1;
-  steps[a] = step;
-  Instr* x = op.in(0);
-  if (count != extent) x = op.b.slice(x, starts, limits, steps);
-  if (known->shape().rank() == 1) return x;
-  return reshape(op, x, without(x->shape().extents(), {axis}));
+  const std::optional<Progression> p = progression(positions);
+  if (!p) return nullptr;
+  const Ints from = op.shape(0).extents(), indices = op.shape(1).extents();
+  Ints result(from.begin(), from.begin() + axis);
+  result.insert(result.end(), indices.begin(), indices.end());
+  result.insert(result.end(), from.begin() + axis + 1, from.end());
+  return reshape(op, slice_dim(op, op.in(0), axis, *p), op.check_extents(result));
 }
 
 Outputs gather(Op& op) {
@@ -146,9 +164,38 @@ int64_t vector_depth(Op& op, int64_t batch) {
   return depth;
 }
 
+// The same for index vectors over the first dimensions, which are taken as one.
+Instr* take_slice_nd(Op& op, int64_t depth) {
+  const Literal* known = op.known(1);
+  if (known == nullptr || known->elems() > op.limits().fold_elems) return nullptr;
+  const Ints from = op.shape(0).extents();
+  Ints positions;
+  for (int64_t i = 0; i < known->elems(); i += depth) {
+    int64_t position = 0;
+    for (int64_t d = 0; d < depth; ++d) {
+      const int64_t extent = from[static_cast<size_t>(d)], at = known->get_s64(i + d);
+      if (at < -extent || at >= extent)
+        op.fail("index {} is out of range for a dimension of {}", at, extent);
+      position = position * extent + (at < 0 ? at + extent : at);
+    }
+    positions.push_back(position);
+  }
+  const std::optional<Progression> p = progression(positions);
+  if (!p) return nullptr;
+  Ints merged{product(from, 0, depth)}, result = op.shape(1).extents();
+  result.pop_back();
+  merged.insert(merged.end(), from.begin() + depth, from.end());
+  result.insert(result.end(), from.begin() + depth, from.end());
+  Instr* x = slice_dim(op, reshape(op, op.in(0), merged), 0, *p);
+  return reshape(op, x, op.check_extents(result));
+}
+
 Outputs gather_nd(Op& op) {
   const int64_t batch = op.int_attr("batch_dims", 0);
   const int64_t depth = vector_depth(op, batch), rank = op.rank(0), index_rank = op.rank(1);
+  if (batch == 0) {
+    if (Instr* x = take_slice_nd(op, depth)) return {x};
+  }
   if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
   hlo::GatherAttrs attrs;
   attrs.operand_batching_dims = attrs.start_indices_batching_dims = range(0, batch);

@@ -67,7 +67,6 @@ class Importer {
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
   void define_outputs(const Node& node, Outputs outputs, Scope& scope);
   Value* add_value(Value value) { return &values_.emplace_back(std::move(value)); }
-  Instr* materialise(Value& value);
   Value& output_value(const Graph& graph, size_t i, const Scope& scope) const;
 
   const ModelFacts& facts_;
@@ -258,6 +257,7 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     Value value;
     value.literal = to_literal(tensor, source_, what);
     value.name = tensor.name;
+    value.is_initialiser = true;
     define(tensor.name, add_value(std::move(value)), scope, what);
   }
   run_nodes(graph.nodes, scope);
@@ -327,14 +327,6 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   }
 }
 
-Instr* Importer::materialise(Value& value) {
-  if (value.instr == nullptr) {
-    value.instr = hlo::Builder(entry_).constant(*value.literal);
-    entry_->rename(value.instr, value.name);
-  }
-  return value.instr;
-}
-
 void Importer::run(const std::vector<Input>& inputs) {
   const Graph& graph = facts_.model->graph;
   if (graph.outputs.empty()) fail("the graph has no outputs");
@@ -362,7 +354,7 @@ void Importer::run(const std::vector<Input>& inputs) {
   run_graph(graph, scope);
   std::vector<Instr*> outputs;
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    outputs.push_back(materialise(output_value(graph, i, scope)));
+    outputs.push_back(materialise(builder, output_value(graph, i, scope)));
     result_.output_names.emplace_back(graph.outputs[i].name);
   }
   entry_->set_root(builder.tuple(outputs));

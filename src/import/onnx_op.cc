@@ -22,6 +22,32 @@ std::string describe(const proto::Node& node) {
   return fmt::format("node #{} ({}, output {})", node.place, op, quoted(output));
 }
 
+bool is_uniform(const Literal& literal) {
+  constexpr int64_t kMost = 1 << 14;
+  const int64_t elems = literal.elems();
+  if (elems < 2 || elems > kMost || tensor::is_complex(literal.type())) return false;
+  for (int64_t i = 1; i < elems; ++i) {
+    if (literal.get_bits(i) != literal.get_bits(0)) return false;
+  }
+  return true;
+}
+
+Instr* materialise(hlo::Builder& b, Value& value) {
+  if (value.instr != nullptr) return value.instr;
+  const Literal& literal = *value.literal;
+  // Weights stay as they are, even where they are all ones; masks do not.
+  const bool weights = value.is_initialiser && literal.type() != Type::pred;
+  if (!weights && is_uniform(literal)) {
+    Literal scalar(Shape::scalar(literal.type()));
+    scalar.set_bits(0, literal.get_bits(0));
+    value.instr = b.broadcast(b.constant(scalar), literal.shape().extents(), {});
+  } else {
+    value.instr = b.constant(literal);
+    if (value.is_initialiser && !value.name.empty()) b.computation()->rename(value.instr, value.name);
+  }
+  return value.instr;
+}
+
 Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
        TensorSource& source, const Limits& limits, bool folding)
     : b(builder),
@@ -47,11 +73,7 @@ Instr* Op::in(size_t i) {
     if (scratch_[i] == nullptr) scratch_[i] = b.constant(*value.literal);
     return scratch_[i];
   }
-  if (value.instr == nullptr) {
-    value.instr = b.constant(*value.literal);
-    if (!value.name.empty()) b.computation()->rename(value.instr, value.name);
-  }
-  return value.instr;
+  return materialise(b, value);
 }
 
 const Literal* Op::known(size_t i) const {

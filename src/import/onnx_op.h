@@ -36,6 +36,7 @@ struct Value {
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::string_view name;
+  bool is_initialiser = false;
   const Shape& shape() const { return literal ? literal->shape() : instr->shape(); }
 };
 
@@ -126,6 +127,11 @@ class Op {
   std::vector<Instr*> scratch_;  // constants of inputs while folding
 };
 
+// The constant of a known value in the builder's computation, made once; a computed value whose
+// elements are all the same is a broadcast scalar. Initialisers keep their names.
+Instr* materialise(hlo::Builder& b, Value& value);
+// All of several elements have the same bits. False for large values, which nobody looks through.
+bool is_uniform(const Literal& literal);
 // "node 'name' (Add)", or by place and first output where it has no name.
 std::string describe(const proto::Node& node);
 // Domains "" and "ai.onnx" are one.
