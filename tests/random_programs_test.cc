@@ -1,0 +1,72 @@
+// Seeded random modules the whole way: O0 and O2, one thread and two, static and dynamic memory,
+// against the reference interpreter; the bits do not depend on threads or memory.
+#include <gtest/gtest.h>
+
+#include "compiled_run.h"
+#include "hlo/text.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "pass/random_module.h"
+#include "target/target.h"
+#include "tensor/compare.h"
+
+namespace heddle {
+namespace {
+
+using tensor::Literal;
+
+constexpr uint64_t kShards = 4;
+constexpr uint64_t kSeeds = 1000;
+
+class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
+
+void check(uint64_t seed) {
+  pass::RandomModuleOptions shape;
+  shape.steps = 4 + static_cast<int>(seed % 8);
+  shape.control = seed % 5 == 0;
+  std::unique_ptr<hlo::Module> module = pass::random_module(seed, shape);
+  std::vector<Literal> arguments = interp::random_arguments(*module, seed), leaves;
+  for (const Literal& argument : arguments) append_leaves(argument, &leaves);
+  auto want = interp::evaluate(*module, arguments);
+  ASSERT_TRUE(want.has_value()) << want.error().message;
+  std::vector<Literal> wanted;
+  append_leaves(*want, &wanted);
+  const target::Target target = target::host_target();
+  std::vector<Literal> first;
+  for (compiler::Level level : {compiler::Level::O0, compiler::Level::O2}) {
+    if (level == compiler::Level::O0 && seed % 4 != 0) continue;  // the slower one, on a quarter
+    for (int threads : {1, 2}) {
+      if (threads == 2 && seed % 8 != 0) continue;
+      compiler::Options options;
+      options.level = level;
+      options.static_memory = threads == 1;
+      std::string failure;
+      std::vector<Literal> got =
+          compile_and_run(module->clone(), leaves, target, options, threads, &failure);
+      ASSERT_EQ(failure, "") << "seed " << seed << "\n" << hlo::to_string(*module);
+      ASSERT_EQ(got.size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        tensor::Tolerance tolerance = tensor::derived_tolerance(wanted[i].type(), 4096);
+        // Arguments are of order one: what cancels may leave that much rounding behind.
+        tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
+        auto comparison = tensor::compare(got[i], wanted[i], tolerance);
+        ASSERT_TRUE(comparison.equal)
+            << "seed " << seed << " level " << static_cast<int>(level) << " threads " << threads
+            << " output " << i << ": " << comparison.describe() << "\n" << hlo::to_string(*module);
+        if (threads == 2) {
+          ASSERT_TRUE(got[i] == first[i]) << "bits differ, seed " << seed;
+        }
+      }
+      if (threads == 1) first = got;
+    }
+  }
+}
+
+TEST_P(RandomPrograms, ComputeWhatTheInterpreterDoes) {
+  for (uint64_t seed = GetParam(); seed < kSeeds && !HasFatalFailure(); seed += kShards) check(seed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shards, RandomPrograms, ::testing::Range<uint64_t>(0, kShards));
+
+}  // namespace
+}  // namespace heddle
