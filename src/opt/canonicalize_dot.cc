@@ -406,7 +406,9 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
 }  // namespace
 
 Result<bool> canonicalize_dot(hlo::Module& module, const PassContext& context) {
-  return rewrite_module(module, context, "canonicalize_dot", visit);
+  return rewrite_module(module, context, "canonicalize_dot", visit, [](const Instr* instr) {
+    return instr->is(Opcode::dot) || instr->is(Opcode::transpose);
+  });
 }
 
 }  // namespace heddle::opt

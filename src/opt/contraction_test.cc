@@ -13,9 +13,10 @@ using testing::Not;
 
 std::string convolution(std::string_view input, std::string_view kernel, std::string_view output,
                         std::string_view attrs) {
-  return fmt::format("x = f32[{}] parameter(0) k = f32[{}] parameter(1)\n"
-                     "ROOT r = f32[{}] convolution(x, k), {}",
-                     input, kernel, output, attrs);
+  return fmt::format(
+      "x = f32[{}] parameter(0) k = f32[{}] parameter(1)\n"
+      "ROOT r = f32[{}] convolution(x, k), {}",
+      input, kernel, output, attrs);
 }
 
 TEST(ConvolutionToDot, Pointwise) {
@@ -30,10 +31,11 @@ TEST(ConvolutionToDot, Pointwise) {
             "reshape[1,4,5,6](dot[4,1,5,6]{b/ c1/1}(reshape[4,3](p1), p0))");
 }
 
-TEST(ConvolutionToDot, PointwiseThatWouldTransposeStays) {
-  expect_unchanged(convolution("2,3,5,6", "4,3,1,1", "2,4,5,6",
-                               "window={size=1x1}, dim_labels=bf01_oi01->bf01"),
-                   "convolution_to_dot");
+TEST(ConvolutionToDot, PointwiseOfSeveralImages) {
+  EXPECT_EQ(simplified(convolution("2,3,5,6", "4,3,1,1", "2,4,5,6",
+                                   "window={size=1x1}, dim_labels=bf01_oi01->bf01"),
+                       "convolution_to_dot,algebraic", true),
+            "transpose[2,4,5,6]{1,0,2,3}(dot[4,2,5,6]{b/ c1/1}(reshape[4,3](p1), p0))");
 }
 
 TEST(ConvolutionToDot, Patches) {
@@ -66,9 +68,10 @@ TEST(ConvolutionToDot, OthersStay) {
 }
 
 std::string dot(std::string_view lhs, std::string_view rhs, std::string_view attrs) {
-  return fmt::format("x = f32[{}] parameter(0) y = f32[{}] parameter(1)\n"
-                     "ROOT r = dot(x, y), {}",
-                     lhs, rhs, attrs);
+  return fmt::format(
+      "x = f32[{}] parameter(0) y = f32[{}] parameter(1)\n"
+      "ROOT r = dot(x, y), {}",
+      lhs, rhs, attrs);
 }
 
 TEST(CanonicalizeDot, MergesDimensions) {
@@ -80,10 +83,10 @@ TEST(CanonicalizeDot, MergesDimensions) {
                            "lhs_contracting_dims={3}, rhs_contracting_dims={2}"),
                        "canonicalize_dot", true),
             "reshape[2,3,4,6](dot[6,4,6]{b0/0 c2/1}(reshape[6,4,5](p0), reshape[6,5,6](p1)))");
-  EXPECT_EQ(simplified(dot("2,3,4", "3,4,5",
-                           "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"),
-                       "canonicalize_dot", true),
-            "dot[2,5]{b/ c1/0}(reshape[2,12](p0), reshape[12,5](p1))");
+  EXPECT_EQ(
+      simplified(dot("2,3,4", "3,4,5", "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"),
+                 "canonicalize_dot", true),
+      "dot[2,5]{b/ c1/0}(reshape[2,12](p0), reshape[12,5](p1))");
 }
 
 TEST(CanonicalizeDot, WhatDoesNotAdjoinStaysApart) {
@@ -120,11 +123,11 @@ TEST(CanonicalizeDot, OneProductEachIsAMultiplication) {
             "multiply(broadcast[2,3,5]{1,0}(p0), broadcast[2,3,5]{0,2}(p1))");
 }
 
-#define ATTENTION(order)                                                                          \
-  "q = f32[2,5,3,4] parameter(0) k = f32[2,6,3,4] parameter(1)\n"                                 \
-  "a = transpose(q), dimensions={0,2,1,3} b = transpose(k), dimensions={0,2,3,1}\n"               \
-  "c = f32[6,5,4] reshape(a) d = f32[6,4,6] reshape(b)\n"                                         \
-  "ROOT r = dot(c, d), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "        \
+#define ATTENTION(order)                                                                   \
+  "q = f32[2,5,3,4] parameter(0) k = f32[2,6,3,4] parameter(1)\n"                          \
+  "a = transpose(q), dimensions={0,2,1,3} b = transpose(k), dimensions={0,2,3,1}\n"        \
+  "c = f32[6,5,4] reshape(a) d = f32[6,4,6] reshape(b)\n"                                  \
+  "ROOT r = dot(c, d), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, " \
   "rhs_contracting_dims={1}"
 
 TEST(CanonicalizeDot, AbsorbsTransposesAlsoUnderReshapes) {
@@ -159,10 +162,11 @@ TEST(CanonicalizeDot, ATransposedResultIsASwap) {
                        "canonicalize_dot", true),
             "dot[5,3]{b/ c0/1}(p1, p0)");
   // Also read as it is.
-  expect_unchanged("x = f32[3,4] parameter(0) y = f32[4,5] parameter(1)\n"
-                   "d = dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-                   "t = transpose(d), dimensions={1,0} ROOT r = tuple(d, t)",
-                   "canonicalize_dot");
+  expect_unchanged(
+      "x = f32[3,4] parameter(0) y = f32[4,5] parameter(1)\n"
+      "d = dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "t = transpose(d), dimensions={1,0} ROOT r = tuple(d, t)",
+      "canonicalize_dot");
 }
 
 TEST(CanonicalizeDot, TypesOfProductsStay) {
@@ -180,23 +184,24 @@ TEST(CanonicalizeDot, TypesOfProductsStay) {
 }
 
 #define WEIGHTS "w = f32[2,3] constant({{1, 2, 3}, {4, 5, 6}})\n"
-#define PRODUCT \
+#define PRODUCT                         \
   "x = f32[4,2] parameter(0)\n" WEIGHTS \
   "d = dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-#define CHANNELS(name, values) \
-  name "0 = f32[3] constant({" values "}) " name " = f32[4,3] broadcast(" name "0), dimensions={1}\n"
+#define CHANNELS(name, values)                                                 \
+  name "0 = f32[3] constant({" values "}) " name " = f32[4,3] broadcast(" name \
+       "0), dimensions={1}\n"
 
 TEST(FoldScale, IntoADotsWeights) {
   EXPECT_EQ(simplified(PRODUCT CHANNELS("a", "1, 3, 5") "ROOT r = multiply(d, a)",
                        "fold_scale_into_weights,{fold_constants,dce}*", true),
             "dot[4,3]{b/ c1/0}(p0, constant[2,3])");
   // (d - m) * a + b, as batch normalisation leaves it.
-  EXPECT_EQ(simplified(PRODUCT CHANNELS("m", "1, 2, 3") CHANNELS("a", "1, 3, 5")
-                           CHANNELS("b", "7, 8, 9")
-                               "s = subtract(d, m) t = multiply(s, a) ROOT r = add(t, b)",
-                       "fold_scale_into_weights,{fold_constants,dce}*", true),
-            "add(add(dot[4,3]{b/ c1/0}(p0, constant[2,3]), broadcast[4,3]{1}(constant[3])), "
-            "broadcast[4,3]{1}(constant[3]))");
+  EXPECT_EQ(
+      simplified(PRODUCT CHANNELS("m", "1, 2, 3") CHANNELS("a", "1, 3, 5") CHANNELS(
+                     "b", "7, 8, 9") "s = subtract(d, m) t = multiply(s, a) ROOT r = add(t, b)",
+                 "fold_scale_into_weights,{fold_constants,dce}*", true),
+      "add(add(dot[4,3]{b/ c1/0}(p0, constant[2,3]), broadcast[4,3]{1}(constant[3])), "
+      "broadcast[4,3]{1}(constant[3]))");
 }
 
 TEST(FoldScale, IntoAConvolutionsWeights) {
@@ -214,8 +219,9 @@ TEST(FoldScale, OthersStay) {
   // Not constant; along the rows; weights that others read; a result that others read.
   expect_unchanged(PRODUCT "a = f32[4,3] parameter(1) ROOT r = multiply(d, a)",
                    "fold_scale_into_weights");
-  expect_unchanged(PRODUCT "a0 = f32[4] constant({1, 2, 3, 4}) a = f32[4,3] broadcast(a0), "
-                           "dimensions={0} ROOT r = multiply(d, a)",
+  expect_unchanged(PRODUCT
+                   "a0 = f32[4] constant({1, 2, 3, 4}) a = f32[4,3] broadcast(a0), "
+                   "dimensions={0} ROOT r = multiply(d, a)",
                    "fold_scale_into_weights");
   expect_unchanged(PRODUCT CHANNELS("a", "1, 3, 5") "m = multiply(d, a) ROOT r = tuple(m, w)",
                    "fold_scale_into_weights");

@@ -1,6 +1,7 @@
 // convolution_to_dot: a convolution whose windows do not overlap is a matrix product.
-//  - 1x1 with stride 1: a product over the features, where input or kernel can come first so that
-//    the result has its dimensions in order (else it stays: a transpose of the result costs more).
+//  - 1x1 with stride 1: a product over the features; input or kernel comes first, so that the
+//  result
+//    has its dimensions in order if one of the two can give that, and is transposed if not.
 //  - patches (a window as large as its stride, nothing padded): the input is cut into patches by a
 //    reshape and a transpose, and the product runs over the elements of a patch.
 #include <algorithm>
@@ -34,8 +35,8 @@ hlo::DotAttrs product_over(Ints lhs, Ints rhs, const ConvolutionAttrs& attrs) {
   return dot;
 }
 
-Instr* make_dot(Instr* x, Instr* lhs, Instr* rhs, const hlo::DotAttrs& attrs,
-                const Ints& extents, Builder& b) {
+Instr* make_dot(Instr* x, Instr* lhs, Instr* rhs, const hlo::DotAttrs& attrs, const Ints& extents,
+                Builder& b) {
   const Shape shape = Shape::array(x->shape().type(), extents);
   return b.make(Opcode::dot, {lhs, rhs}, attrs, {}, &shape);
 }
@@ -76,24 +77,24 @@ Instr* pointwise(Instr* x, Builder& b) {
   for (int64_t d = 0; d < input->shape().rank(); ++d)
     if (d != dims.input_feature) free.push_back(d);
   const Ints extents = x->shape().extents();
-  for (bool feature_first : {false, true}) {
-    const Ints order = result_order(attrs, feature_first, free);
-    if (!moves_nothing(order, extents)) continue;
-    const int64_t in = kernel->shape().dim(dims.kernel_input_feature);
-    const int64_t out = kernel->shape().dim(dims.kernel_output_feature);
-    const bool in_first = dims.kernel_input_feature < dims.kernel_output_feature;
-    Instr* matrix = b.reshape(kernel, in_first ? Ints{in, out} : Ints{out, in});
-    const int64_t over = in_first ? 0 : 1;
-    const Ints product_extents = permuted(extents, inverted(order));
-    Instr* dot =
-        feature_first
-            ? make_dot(x, matrix, input, product_over({over}, {dims.input_feature}, attrs),
-                       product_extents, b)
-            : make_dot(x, input, matrix, product_over({dims.input_feature}, {over}, attrs),
-                       product_extents, b);
-    return b.reshape(dot, extents);
-  }
-  return nullptr;
+  // The side that leaves the result in order; where neither does, the one with the features on the
+  // side where the result has them: moving whole rows is left to do.
+  bool feature_first = dims.output_spatial.empty() || dims.output_feature < dims.output_spatial[0];
+  for (bool first : {false, true})
+    if (moves_nothing(result_order(attrs, first, free), extents)) feature_first = first;
+  const Ints order = result_order(attrs, feature_first, free);
+  const int64_t in = kernel->shape().dim(dims.kernel_input_feature);
+  const int64_t out = kernel->shape().dim(dims.kernel_output_feature);
+  const bool in_first = dims.kernel_input_feature < dims.kernel_output_feature;
+  Instr* matrix = b.reshape(kernel, in_first ? Ints{in, out} : Ints{out, in});
+  const Ints over{in_first ? 0 : 1};
+  const Ints product_extents = permuted(extents, inverted(order));
+  Instr* dot = feature_first
+                   ? make_dot(x, matrix, input, product_over(over, {dims.input_feature}, attrs),
+                              product_extents, b)
+                   : make_dot(x, input, matrix, product_over({dims.input_feature}, over, attrs),
+                              product_extents, b);
+  return moves_nothing(order, extents) ? b.reshape(dot, extents) : b.transpose(dot, order);
 }
 
 Instr* patches(Instr* x, Builder& b) {
@@ -115,7 +116,8 @@ Instr* patches(Instr* x, Builder& b) {
       split.push_back(input->shape().dim(d));
       continue;
     }
-    const int64_t size = attrs.window.dims[static_cast<size_t>(found - dims.input_spatial.begin())].size;
+    const int64_t size =
+        attrs.window.dims[static_cast<size_t>(found - dims.input_spatial.begin())].size;
     split.insert(split.end(), {input->shape().dim(d) / size, size});
   }
   auto at = [&](int64_t d) { return place[static_cast<size_t>(d)]; };
@@ -128,9 +130,10 @@ Instr* patches(Instr* x, Builder& b) {
     const auto found = std::find(dims.kernel_spatial.begin(), dims.kernel_spatial.end(), d);
     const bool feature = found == dims.kernel_spatial.end();
     over.push_back(static_cast<int64_t>(order.size()));
-    order.push_back(feature ? at(dims.input_feature)
-                            : at(dims.input_spatial[static_cast<size_t>(
-                                  found - dims.kernel_spatial.begin())]) + 1);
+    order.push_back(
+        feature
+            ? at(dims.input_feature)
+            : at(dims.input_spatial[static_cast<size_t>(found - dims.kernel_spatial.begin())]) + 1);
     kernel_over.push_back(d);
   }
   product_extents.push_back(kernel->shape().dim(dims.kernel_output_feature));
@@ -145,9 +148,8 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (!is_simple(x)) return {};
   if (Instr* to = pointwise(x, b)) return {to, "pointwise"};
   const auto& window = x->attrs_as<ConvolutionAttrs>().window.dims;
-  const bool larger = std::any_of(window.begin(), window.end(), [](const auto& d) {
-    return d.size > 1;
-  });
+  const bool larger =
+      std::any_of(window.begin(), window.end(), [](const auto& d) { return d.size > 1; });
   if (!larger) return {};
   return {patches(x, b), "patches"};
 }
@@ -155,7 +157,8 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
 }  // namespace
 
 Result<bool> convolution_to_dot(hlo::Module& module, const PassContext& context) {
-  return rewrite_module(module, context, "convolution_to_dot", visit);
+  return rewrite_module(module, context, "convolution_to_dot", visit,
+                        [](const Instr* instr) { return instr->is(Opcode::convolution); });
 }
 
 }  // namespace heddle::opt

@@ -118,8 +118,7 @@ void shrink(const Loop& loop, const std::vector<bool>& live) {
     start.push_back(init->is(Opcode::tuple)
                         ? init->operand(i)
                         : outside->add(Opcode::get_tuple_element, init->shape().elements()[i],
-                                       {init},
-                                       hlo::TupleIndexAttrs{static_cast<int64_t>(i)}));
+                                       {init}, hlo::TupleIndexAttrs{static_cast<int64_t>(i)}));
   }
   outside->replace_operand(loop.instr, 0, outside->add(Opcode::tuple, state, start));
   loop.instr->set_shape(state);
@@ -150,8 +149,7 @@ bool shrink_loops(hlo::Module& module, const PassContext& context) {
 
 bool remove_dead(hlo::Module& module) {
   bool changed = module.remove_dead_computations() > 0;
-  for (const auto& computation : module.computations())
-    changed |= computation->remove_dead() > 0;
+  for (const auto& computation : module.computations()) changed |= computation->remove_dead() > 0;
   return changed;
 }
 

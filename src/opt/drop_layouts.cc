@@ -1,7 +1,8 @@
-// drop_layouts: what a layout says inside a module is a hint of another compiler. From here on every
-// array is a logical one; our own layouts are chosen later. A bitcast, the one operator whose value
-// depends on layouts, becomes the reshape and transpose that it is. The layouts of the entry's
-// parameters and result, where they are not row-major, are kept as the module's entry_layout.
+// drop_layouts: what a layout says inside a module is a hint of another compiler. From here on
+// every array is a logical one; our own layouts are chosen later. A bitcast, the one operator whose
+// value depends on layouts, becomes the reshape and transpose that it is. The layouts of the
+// entry's parameters and result, where they are not row-major, are kept as the module's
+// entry_layout.
 #include <algorithm>
 
 #include "opt/match.h"

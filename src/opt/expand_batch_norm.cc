@@ -46,9 +46,7 @@ class Expander {
   Instr* wide(Instr* per_feature) { return b_.broadcast(per_feature, extents_, {feature_}); }
   Instr* binary(Opcode opcode, Instr* x, Instr* y) { return b_.binary(opcode, x, y); }
   Instr* sum(Instr* x) { return b_.reduce(Opcode::add, x, others_); }
-  Instr* by_count(Instr* x) {
-    return binary(Opcode::divide, x, b_.full(x->shape(), count_));
-  }
+  Instr* by_count(Instr* x) { return binary(Opcode::divide, x, b_.full(x->shape(), count_)); }
   Instr* inverse_deviation(Instr* variance) {
     return b_.unary(Opcode::rsqrt,
                     binary(Opcode::add, variance, b_.full(variance->shape(), epsilon_)));
@@ -97,11 +95,12 @@ Result<bool> expand_batch_norm(hlo::Module& module, const PassContext& context) 
   return rewrite_module(
       module, context, "expand_batch_norm",
       [](Instr* instr, hlo::Builder& b) -> Rewriter::Proposal {
-        const bool norm = instr->is(Opcode::batch_norm_grad) ||
-                          instr->is(Opcode::batch_norm_inference) ||
-                          instr->is(Opcode::batch_norm_training);
-        if (!norm || !instr->operand(0)->shape().is_static()) return {};
+        if (!instr->operand(0)->shape().is_static()) return {};
         return {Expander(instr, b).expand(), "batch_norm"};
+      },
+      [](const Instr* instr) {
+        return instr->is(Opcode::batch_norm_grad) || instr->is(Opcode::batch_norm_inference) ||
+               instr->is(Opcode::batch_norm_training);
       });
 }
 

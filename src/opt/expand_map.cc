@@ -56,11 +56,11 @@ Result<bool> expand_map(hlo::Module& module, const PassContext& context) {
   return rewrite_module(
       module, context, "expand_map",
       [](Instr* instr, hlo::Builder& b) -> Rewriter::Proposal {
-        if (!instr->is(Opcode::map)) return {};
         const auto& body = instr->called()[0]->instrs();
         if (!std::all_of(body.begin(), body.end(), is_liftable)) return {};
         return {lift(instr, b), "map"};
-      });
+      },
+      [](const Instr* instr) { return instr->is(Opcode::map); });
 }
 
 }  // namespace heddle::opt

@@ -1,7 +1,7 @@
 // fold_constants: evaluates what depends on constants only, with the interpreter, where the result
-// is small and the work is bounded. Larger results stay expressions: they become the program's `once`
-// section. What a broadcast or an iota can say stays one of those, and a constant whose elements are
-// all equal becomes a broadcast: rules see through it, and it costs no memory.
+// is small and the work is bounded. Larger results stay expressions: they become the program's
+// `once` section. What a broadcast or an iota can say stays one of those, and a constant whose
+// elements are all equal becomes a broadcast: rules see through it, and it costs no memory.
 #include <cstring>
 #include <unordered_map>
 
@@ -117,8 +117,9 @@ class Folder {
   static Instr* splat(const Literal& value, hlo::Builder& b) {
     Instr* scalar = b.constant(first_element(value));
     const Shape& shape = value.shape();
-    return shape.rank() == 0 ? scalar
-                             : b.make(Opcode::broadcast, {scalar}, hlo::DimensionsAttrs{}, {}, &shape);
+    return shape.rank() == 0
+               ? scalar
+               : b.make(Opcode::broadcast, {scalar}, hlo::DimensionsAttrs{}, {}, &shape);
   }
 
   // A constant, or an iota or broadcast of one that is small enough to be written out.
@@ -129,8 +130,8 @@ class Folder {
       generated = generated && value->elems() == 1;
       return true;
     }
-    const bool made = x->is(Opcode::iota) ||
-                      (x->is(Opcode::broadcast) && constant_of(x->operand(0)));
+    const bool made =
+        x->is(Opcode::iota) || (x->is(Opcode::broadcast) && constant_of(x->operand(0)));
     if (!made || x->shape().bytes() > context_.fold_limit_bytes) return false;
     if (x->is(Opcode::broadcast)) generated = generated && x->operand(0)->shape().elems() == 1;
     return true;
@@ -169,9 +170,8 @@ class Folder {
 
 Result<bool> fold_constants(hlo::Module& module, const PassContext& context) {
   Folder folder(context);
-  return rewrite_module(module, context, "fold_constants", [&](Instr* instr, hlo::Builder& b) {
-    return folder.visit(instr, b);
-  });
+  return rewrite_module(module, context, "fold_constants",
+                        [&](Instr* instr, hlo::Builder& b) { return folder.visit(instr, b); });
 }
 
 }  // namespace heddle::opt

@@ -16,9 +16,9 @@ namespace {
 // A contraction with constant weights, and its output channels.
 struct Contraction {
   Instr* instr = nullptr;
-  size_t weights = 1;         // operand number
-  int64_t weights_dim = 0;    // of the weights …
-  int64_t channel_dim = 0;    // … and of the result
+  size_t weights = 1;       // operand number
+  int64_t weights_dim = 0;  // of the weights …
+  int64_t channel_dim = 0;  // … and of the result
 };
 
 bool is_wide_float(const Instr* x) {
@@ -117,9 +117,8 @@ class Chain {
       }
     }
     Instr* weights = c_.instr->operand(c_.weights);
-    Instr* scaled = b_.binary(
-        Opcode::multiply, weights,
-        b_.broadcast(scale, weights->shape().extents(), {c_.weights_dim}));
+    Instr* scaled = b_.binary(Opcode::multiply, weights,
+                              b_.broadcast(scale, weights->shape().extents(), {c_.weights_dim}));
     std::vector<Instr*> operands = c_.instr->operands();
     operands[c_.weights] = scaled;
     const Shape shape = c_.instr->shape().without_layout();
@@ -153,7 +152,8 @@ Result<bool> fold_scale_into_weights(hlo::Module& module, const PassContext& con
     Builder b(computation);
     const std::vector<Instr*> all = computation->instrs();
     for (Instr* instr : all) {
-      // Only what was there before is looked at, and only readers behind it are removed later (dce).
+      // Only what was there before is looked at, and only readers behind it are removed later
+      // (dce).
       const std::optional<Contraction> contraction = contraction_of(instr);
       if (!contraction) continue;
       Chain chain(*contraction, b);
@@ -161,8 +161,9 @@ Result<bool> fold_scale_into_weights(hlo::Module& module, const PassContext& con
       if (!chain.last() || !context.allow("fold_scale_into_weights", "scale")) continue;
       computation->replace_all_uses(chain.last(), chain.build());
       b.check();
-      context.note("fold_scale_into_weights: constant factors per channel were multiplied into "
-                   "constant weights (rounding differs)");
+      context.note(
+          "fold_scale_into_weights: constant factors per channel were multiplied into "
+          "constant weights (rounding differs)");
       changed = true;
     }
     // What was replaced is dead, but still reads its weights.

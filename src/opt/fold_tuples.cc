@@ -9,7 +9,8 @@ namespace {
 
 // tuple(x#0, x#1, …) of all elements of x.
 Instr* whole(Instr* tuple) {
-  if (tuple->operands().empty() || !tuple->operand(0)->is(Opcode::get_tuple_element)) return nullptr;
+  if (tuple->operands().empty() || !tuple->operand(0)->is(Opcode::get_tuple_element))
+    return nullptr;
   Instr* x = tuple->operand(0)->operand(0);
   if (x->shape().elements().size() != tuple->operands().size()) return nullptr;
   for (size_t i = 0; i < tuple->operands().size(); ++i) {
@@ -34,7 +35,9 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b) {
 }  // namespace
 
 Result<bool> fold_tuples(hlo::Module& module, const PassContext& context) {
-  return rewrite_module(module, context, "fold_tuples", visit);
+  return rewrite_module(module, context, "fold_tuples", visit, [](const Instr* instr) {
+    return instr->is(Opcode::tuple) || instr->is(Opcode::get_tuple_element);
+  });
 }
 
 }  // namespace heddle::opt

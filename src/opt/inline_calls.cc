@@ -124,8 +124,6 @@ class Inliner {
 
 }  // namespace
 
-Result<bool> inline_calls(hlo::Module& module, const PassContext&) {
-  return Inliner().run(module);
-}
+Result<bool> inline_calls(hlo::Module& module, const PassContext&) { return Inliner().run(module); }
 
 }  // namespace heddle::opt

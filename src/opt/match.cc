@@ -37,9 +37,7 @@ bool is_all_ones(const Instr* x) {
   return (value->get_bits(0) & ones) == ones;
 }
 
-bool is_zero_bits(const Instr* x) {
-  return (is_integer(x) || is_pred(x)) && is_splat(x, 0);
-}
+bool is_zero_bits(const Instr* x) { return (is_integer(x) || is_pred(x)) && is_splat(x, 0); }
 
 bool is_constant_like(const Instr* x) {
   while (x->is(Opcode::broadcast)) x = x->operand(0);

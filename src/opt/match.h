@@ -23,7 +23,9 @@ inline bool is_elementwise(const Instr* x) {
   return hlo::has_trait(x->opcode(), hlo::Trait::elementwise);
 }
 // An array whose extents are all numbers: rules that compute with extents want it.
-inline bool is_static_array(const Instr* x) { return x->shape().is_array() && x->shape().is_static(); }
+inline bool is_static_array(const Instr* x) {
+  return x->shape().is_array() && x->shape().is_static();
+}
 bool are_static_arrays(const Instr* x);  // it and its operands
 
 // The value of a constant array; null for others.

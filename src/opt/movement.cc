@@ -7,8 +7,8 @@
 namespace heddle::opt {
 namespace {
 
-// A broadcast under a reshape: the pieces of the reshape whose dimensions are repetition stay so, the
-// others are a reshape of the operand. Pieces that mix both are in the way.
+// A broadcast under a reshape: the pieces of the reshape whose dimensions are repetition stay so,
+// the others are a reshape of the operand. Pieces that mix both are in the way.
 struct ReshapedBroadcast {
   Ints operand_extents, dimensions;  // of the broadcast that takes its place
 };

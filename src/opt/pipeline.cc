@@ -30,9 +30,29 @@ std::string pipeline_for(Level level) {
                      ",convolution_to_dot,{fold_tuples,simplify_control,fold_constants,algebraic,"
                      "sink_movement,canonicalize_dot,cse,dce}*";
   if (level == Level::O1) return text;
-  // Scales behind a contraction are recognised where simplification has left them: per channel, next
-  // to it, with reshapes out of the way. What it makes of the weights folds in another round.
+  // Scales behind a contraction are recognised where simplification has left them: per channel,
+  // next to it, with reshapes out of the way. What it makes of the weights folds in another round.
   return text + ",fold_scale_into_weights," + simplify;
+}
+
+bool is_lowered(hlo::Opcode opcode) {
+  using enum hlo::Opcode;
+  switch (opcode) {
+    case call:
+    case fusion:
+    case batch_norm_grad:
+    case batch_norm_inference:
+    case batch_norm_training:
+    case bitcast:
+    case copy:
+    case copy_done:
+    case copy_start:
+    case domain:
+    case opt_barrier:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace heddle::opt

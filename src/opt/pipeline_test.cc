@@ -3,10 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 #include "hlo/builder.h"
 #include "hlo/text.h"
+#include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/test_util.h"
 #include "pass/random_module.h"
@@ -67,8 +66,36 @@ TEST(Pipeline, ASecondRunChangesNothing) {
     const std::string once = hlo::to_string(*module);
     const pass::RunReport second = run(*module, pipeline);
     ASSERT_FALSE(second.changed) << "seed " << seed << ": " << second.changes[0] << "\n"
-                                 << once << "\n" << hlo::to_string(*module);
+                                 << once << "\n"
+                                 << hlo::to_string(*module);
   }
+}
+
+// 50,000 instructions that share scalars and computations: quadratic steps would take minutes.
+TEST(Pipeline, LargeModules) {
+  hlo::Module module("large");
+  module.set_entry(module.add_computation("main"));
+  hlo::Builder b(module.entry());
+  const Shape shape = Shape::array(Type::f32, {4, 8});
+  Instr* x = b.parameter(0, shape);
+  Instr* row = b.parameter(1, Shape::array(Type::f32, {8}));
+  while (module.entry()->instrs().size() < 50'000) {
+    Instr* y = b.binary(Opcode::multiply, x, b.full(shape, 0.5));
+    y = b.reshape(b.binary(Opcode::add, y, b.broadcast(row, {4, 8}, {1})), {32});
+    y = b.binary(Opcode::subtract, b.unary(Opcode::tanh, y), b.full(y->shape(), 0));
+    y = b.reshape(y, {4, 8});
+    Instr* sum = b.reduce(Opcode::add, b.transpose(y, {1, 0}), {0});
+    x = b.binary(Opcode::add, y, b.broadcast(sum, {4, 8}, {0}));
+  }
+  module.entry()->set_root(x);
+  const pass::PassTable table(passes());
+  pass::RunOptions options;
+  options.verify = false;
+  Result<pass::RunReport> report = pass::run(module, pipeline_for(Level::O2), table, options);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->converged);
+  EXPECT_TRUE(report->notes.empty());
+  EXPECT_LT(module.entry()->instrs().size(), 25'000u);
 }
 
 }  // namespace

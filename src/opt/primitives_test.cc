@@ -21,9 +21,9 @@ TEST(DropLayouts, BitcastsBecomeWhatTheyAre) {
   EXPECT_EQ(simplified("x = f32[2,3]{1,0} parameter(0) ROOT r = f32[3,2]{0,1} bitcast(x)",
                        "drop_layouts"),
             "transpose[3,2]{1,0}(p0)");
-  EXPECT_EQ(simplified("x = f32[2,3]{0,1} parameter(0) ROOT r = f32[6]{0} bitcast(x)",
-                       "drop_layouts"),
-            "reshape[6](transpose[3,2]{1,0}(p0))");
+  EXPECT_EQ(
+      simplified("x = f32[2,3]{0,1} parameter(0) ROOT r = f32[6]{0} bitcast(x)", "drop_layouts"),
+      "reshape[6](transpose[3,2]{1,0}(p0))");
   EXPECT_EQ(simplified("x = f32[2,3] parameter(0) ROOT r = s32[6] bitcast(x)", "drop_layouts"),
             "reshape[6](bitcast-convert.s32(p0))");
 }
@@ -55,8 +55,7 @@ TEST(InlineCalls, CallsInsideCallsAndFusions) {
                        "outer { a = f32[4] parameter(0) b = f32[4] parameter(1)\n"
                        "  c = call(b), to_apply=inner ROOT s = add(a, c) }\n"
                        "fused { a = f32[4] parameter(0) ROOT e = exponential(a) }\n"
-                       "ENTRY e {" X4
-                       "  y = call(x, x), to_apply=outer\n"
+                       "ENTRY e {" X4 "  y = call(x, x), to_apply=outer\n"
                        "  ROOT z = f32[4] fusion(y), kind=kLoop, calls=fused }",
                        "inline_calls"),
             "exponential(add(p0, negate(p0)))");
@@ -71,8 +70,7 @@ TEST(InlineCalls, ACalleeThatReturnsItsParameter) {
 
 TEST(InlineCalls, AsynchronousPairs) {
   EXPECT_EQ(simplified("f { a = f32[4] parameter(0) ROOT n = negate(a) }\n"
-                       "ENTRY e {" X4
-                       "  s = ((f32[4]), f32[4], u32[]) async-start(x), calls=f\n"
+                       "ENTRY e {" X4 "  s = ((f32[4]), f32[4], u32[]) async-start(x), calls=f\n"
                        "  u = ((f32[4]), f32[4], u32[]) async-update(s)\n"
                        "  ROOT d = f32[4] async-done(u) }",
                        "inline_calls,dce"),
@@ -92,19 +90,24 @@ TEST(InlineCalls, ControlEdgesReachWhatIsInlined) {
 }
 
 TEST(InlineCalls, LoopsAndReducersStay) {
-  expect_unchanged("add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n"
-                   "ENTRY e {" X4 "z = f32[] constant(0)\n"
-                   "ROOT r = reduce(x, z), dimensions={0}, to_apply=add }",
-                   "inline_calls");
+  expect_unchanged(
+      "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n"
+      "ENTRY e {" X4
+      "z = f32[] constant(0)\n"
+      "ROOT r = reduce(x, z), dimensions={0}, to_apply=add }",
+      "inline_calls");
 }
 
 TEST(InlineCalls, GrowthIsBounded) {
-  std::string text = "f0 { a = f32[] parameter(0) b = negate(a) c = negate(b) ROOT r = negate(c) }\n";
+  std::string text =
+      "f0 { a = f32[] parameter(0) b = negate(a) c = negate(b) ROOT r = negate(c) }\n";
   for (int i = 1; i <= 40; ++i)
-    text += fmt::format("f{} {{ a = f32[] parameter(0) b = f32[] call(a), to_apply=f{}\n"
-                        "ROOT r = f32[] call(b), to_apply=f{} }}\n",
-                        i, i - 1, i - 1);
-  auto module = parse(text + "ENTRY e { a = f32[] parameter(0) ROOT r = f32[] call(a), to_apply=f40 }");
+    text += fmt::format(
+        "f{} {{ a = f32[] parameter(0) b = f32[] call(a), to_apply=f{}\n"
+        "ROOT r = f32[] call(b), to_apply=f{} }}\n",
+        i, i - 1, i - 1);
+  auto module =
+      parse(text + "ENTRY e { a = f32[] parameter(0) ROOT r = f32[] call(a), to_apply=f40 }");
   Result<bool> result = inline_calls(*module, {});
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("call each other too often"));
@@ -122,14 +125,15 @@ TEST(ExpandMap, ScalarsBecomeArrays) {
 }
 
 TEST(ExpandMap, OtherBodiesStay) {
-  expect_unchanged("t { ROOT a = f32[] parameter(0) }\n"
-                   "u { a = f32[] parameter(0) ROOT b = negate(a) }\n"
-                   "f { a = f32[] parameter(0) z = f32[] constant(0)\n"
-                   "  p = compare(a, z), direction=GT\n"
-                   "  ROOT r = f32[] conditional(p, a, a), true_computation=t, "
-                   "false_computation=u }\n"
-                   "ENTRY e {" X4 "ROOT r = f32[4] map(x), dimensions={0}, to_apply=f }",
-                   "expand_map");
+  expect_unchanged(
+      "t { ROOT a = f32[] parameter(0) }\n"
+      "u { a = f32[] parameter(0) ROOT b = negate(a) }\n"
+      "f { a = f32[] parameter(0) z = f32[] constant(0)\n"
+      "  p = compare(a, z), direction=GT\n"
+      "  ROOT r = f32[] conditional(p, a, a), true_computation=t, "
+      "false_computation=u }\n"
+      "ENTRY e {" X4 "ROOT r = f32[4] map(x), dimensions={0}, to_apply=f }",
+      "expand_map");
 }
 
 #define NORM_INPUTS "x = f32[2,3,4] parameter(0) s = f32[3] parameter(1) o = f32[3] parameter(2)\n"
@@ -179,21 +183,21 @@ TEST(RemoveIdentities, CopiesBarriersAndAnnotations) {
 TEST(RemoveIdentities, CollectivesOfOneParticipant) {
   const std::string add =
       "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = add(a, b) }\n";
-  EXPECT_EQ(simplified(add + "ENTRY e {" X4
-                             "a = f32[4] all-reduce(x), replica_groups={}, to_apply=add\n"
-                             "b = f32[4] all-gather(a), replica_groups={{0}}, dimensions={0}\n"
-                             "g = (f32[4], f32[4]) all-gather-start(b), replica_groups={{0}}, "
-                             "dimensions={0}\n"
-                             "h = f32[4] all-gather-done(g)\n"
-                             "c = f32[4] all-reduce-start(h), replica_groups={{0}}, to_apply=add\n"
-                             "d = f32[4] all-reduce-done(c)\n"
-                             "p = f32[4] collective-permute(d), source_target_pairs={{0,0}}\n"
-                             "ROOT r = negate(p) }",
-                       "{remove_identities,fold_tuples}*,dce"),
-            "negate(p0)");
-  expect_unchanged(add + "ENTRY e {" X4
-                         "ROOT a = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=add }",
-                   "remove_identities");
+  EXPECT_EQ(
+      simplified(add + "ENTRY e {" X4 "a = f32[4] all-reduce(x), replica_groups={}, to_apply=add\n"
+                       "b = f32[4] all-gather(a), replica_groups={{0}}, dimensions={0}\n"
+                       "g = (f32[4], f32[4]) all-gather-start(b), replica_groups={{0}}, "
+                       "dimensions={0}\n"
+                       "h = f32[4] all-gather-done(g)\n"
+                       "c = f32[4] all-reduce-start(h), replica_groups={{0}}, to_apply=add\n"
+                       "d = f32[4] all-reduce-done(c)\n"
+                       "p = f32[4] collective-permute(d), source_target_pairs={{0,0}}\n"
+                       "ROOT r = negate(p) }",
+                 "{remove_identities,fold_tuples}*,dce"),
+      "negate(p0)");
+  expect_unchanged(
+      add + "ENTRY e {" X4 "ROOT a = f32[4] all-reduce(x), replica_groups={{0,1}}, to_apply=add }",
+      "remove_identities");
 }
 
 TEST(RemoveIdentities, DimensionSizesAndIds) {
@@ -217,8 +221,9 @@ TEST(RemoveIdentities, WhatMattersStays) {
   expect_unchanged(X4 "ROOT a = f32[4] custom-call(x), custom_call_target=\"mystery\"",
                    "remove_identities");
   // The dependency is on an effect.
-  expect_unchanged(X4 "t = token[] after-all() o = token[] outfeed(x, t)\n"
-                      "ROOT a = f32[4] add-dependency(x, o)",
+  expect_unchanged(X4
+                   "t = token[] after-all() o = token[] outfeed(x, t)\n"
+                   "ROOT a = f32[4] add-dependency(x, o)",
                    "remove_identities");
 }
 
@@ -232,13 +237,14 @@ TEST(FoldTuples, ElementsAndWholes) {
                        "b = f32[2] get-tuple-element(t), index=1 ROOT r = tuple(a, b)",
                        "fold_tuples"),
             "p0");
-  expect_unchanged("t = (f32[4], f32[4]) parameter(0)\n"
-                   "a = f32[4] get-tuple-element(t), index=0\n"
-                   "b = f32[4] get-tuple-element(t), index=1 ROOT r = tuple(b, a)",
-                   "fold_tuples");
+  expect_unchanged(
+      "t = (f32[4], f32[4]) parameter(0)\n"
+      "a = f32[4] get-tuple-element(t), index=0\n"
+      "b = f32[4] get-tuple-element(t), index=1 ROOT r = tuple(b, a)",
+      "fold_tuples");
 }
 
-#define BRANCHES \
+#define BRANCHES                                       \
   "t { a = f32[4] parameter(0) ROOT r = negate(a) }\n" \
   "f { a = f32[4] parameter(0) ROOT r = abs(a) }\n"
 
@@ -261,27 +267,37 @@ TEST(SimplifyControl, KnownBranches) {
 }
 
 #define STATE "(s32[], f32[4], f32[4])"
-#define LOOP(condition)                                                                            \
-  "body { s = " STATE " parameter(0) i = s32[] get-tuple-element(s), index=0\n"                    \
-  "  a = f32[4] get-tuple-element(s), index=1 b = f32[4] get-tuple-element(s), index=2\n"          \
-  "  o = s32[] constant(1) j = add(i, o) c = add(a, b) ROOT t = tuple(j, c, b) }\n"                \
+#define LOOP(condition)                                                                   \
+  "body { s = " STATE                                                                     \
+  " parameter(0) i = s32[] get-tuple-element(s), index=0\n"                               \
+  "  a = f32[4] get-tuple-element(s), index=1 b = f32[4] get-tuple-element(s), index=2\n" \
+  "  o = s32[] constant(1) j = add(i, o) c = add(a, b) ROOT t = tuple(j, c, b) }\n"       \
   "test { s = " STATE " parameter(0) i = s32[] get-tuple-element(s), index=0\n" condition " }\n"
 
 TEST(SimplifyControl, LoopsThatNeverRun) {
-  EXPECT_EQ(simplified(LOOP("ROOT r = pred[] constant(false)") "ENTRY e {" X4
-                       "z = s32[] constant(0) init = tuple(z, x, x)\n"
-                       "w = " STATE " while(init), condition=test, body=body\n"
-                       "ROOT r = f32[4] get-tuple-element(w), index=1 }",
-                       "simplify_control,fold_tuples"),
-            "p0");
+  EXPECT_EQ(
+      simplified(
+          LOOP("ROOT r = pred[] constant(false)") "ENTRY e {" X4
+                                                  "z = s32[] constant(0) init = tuple(z, x, x)\n"
+                                                  "w = " STATE
+                                                  " while(init), condition=test, body=body\n"
+                                                  "ROOT r = f32[4] get-tuple-element(w), index=1 }",
+          "simplify_control,fold_tuples"),
+      "p0");
 }
 
 TEST(SimplifyControl, CarriedConstantsMoveInside) {
   const std::string text = LOOP(
       "n = s32[] constant(3) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
-      "z = s32[] constant(0) c = f32[4] constant({1, 2, 3, 4}) init = tuple(z, x, c)\n"
-      "w = " STATE " while(init), condition=test, body=body\n"
-      "ROOT r = f32[4] get-tuple-element(w), index=1 }";
+                                                                    "z = s32[] constant(0) c = "
+                                                                    "f32[4] constant({1, 2, 3, 4}) "
+                                                                    "init = tuple(z, x, c)\n"
+                                                                    "w = " STATE
+                                                                    " while(init), condition=test, "
+                                                                    "body=body\n"
+                                                                    "ROOT r = f32[4] "
+                                                                    "get-tuple-element(w), index=1 "
+                                                                    "}";
   auto module = parse(text);
   auto before = module->clone();
   EXPECT_TRUE(run(*module, "simplify_control").changed);
@@ -295,11 +311,18 @@ TEST(SimplifyControl, CarriedConstantsMoveInside) {
 }
 
 TEST(SimplifyControl, CarriedVariablesStay) {
-  expect_unchanged(LOOP("n = s32[] constant(3) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
-                   "z = s32[] constant(0) init = tuple(z, x, x)\n"
-                   "w = " STATE " while(init), condition=test, body=body\n"
-                   "ROOT r = f32[4] get-tuple-element(w), index=1 }",
-                   "simplify_control");
+  expect_unchanged(
+      LOOP("n = s32[] constant(3) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
+                                                                         "z = s32[] constant(0) "
+                                                                         "init = tuple(z, x, x)\n"
+                                                                         "w = " STATE
+                                                                         " while(init), "
+                                                                         "condition=test, "
+                                                                         "body=body\n"
+                                                                         "ROOT r = f32[4] "
+                                                                         "get-tuple-element(w), "
+                                                                         "index=1 }",
+      "simplify_control");
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // remove_identities: what gives its operand back on one device. Copies and barriers keep values in
 // places or order that we choose ourselves; a collective with one participant exchanges nothing.
-// What counts as one participant, and which custom-calls are annotations, is the interpreter's word.
-// A custom-call that has an operator of its own (TopK) becomes that.
+// What counts as one participant, and which custom-calls are annotations, is the interpreter's
+// word. A custom-call that has an operator of its own (TopK) becomes that.
 #include "interp/evaluator.h"
 #include "opt/match.h"
 #include "opt/passes.h"
@@ -23,8 +23,7 @@ bool one_participant(const Instr* instr) {
 
 // The tuple that a start gives: operands, results, and contexts that nobody reads.
 Instr* start_tuple(Instr* start, hlo::Builder& b) {
-  Instr* operands =
-      start->operands().size() == 1 ? start->operand(0) : b.tuple(start->operands());
+  Instr* operands = start->operands().size() == 1 ? start->operand(0) : b.tuple(start->operands());
   std::vector<Instr*> parts{operands, operands};
   const bool permute = start->is(Opcode::collective_permute_start);
   if (permute && start->attrs_as<hlo::CollectiveAttrs>().source_target_pairs.empty())
@@ -42,9 +41,8 @@ Instr* collective(Instr* instr, hlo::Builder& b) {
     case Opcode::partition_id:
     case Opcode::replica_id: {
       const hlo::Module& module = *b.module();
-      return module.replica_count * module.num_partitions == 1
-                 ? b.constant(Literal(instr->shape()))
-                 : nullptr;
+      return module.replica_count * module.num_partitions == 1 ? b.constant(Literal(instr->shape()))
+                                                               : nullptr;
     }
     case Opcode::all_reduce_start:  // its value is that of the operands already
     case Opcode::all_gather:
@@ -98,9 +96,8 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b) {
       if (is_idle_token(instr->operand(1))) return {instr->operand(0), "add_dependency"};
       return {};
     case Opcode::get_dimension_size: {
-      const tensor::Dim& dim =
-          instr->operand(0)->shape().dims()[static_cast<size_t>(
-              instr->attrs_as<hlo::DimensionAttrs>().dimension)];
+      const tensor::Dim& dim = instr->operand(0)->shape().dims()[static_cast<size_t>(
+          instr->attrs_as<hlo::DimensionAttrs>().dimension)];
       if (dim.dynamic || dim.size < 0 || dim.size > INT32_MAX) return {};
       return {b.scalar(Type::s32, static_cast<double>(dim.size)), "get_dimension_size"};
     }
@@ -120,7 +117,8 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b) {
 }  // namespace
 
 Result<bool> remove_identities(hlo::Module& module, const PassContext& context) {
-  return rewrite_module(module, context, "remove_identities", visit);
+  return rewrite_module(module, context, "remove_identities", visit,
+                        [](const Instr* instr) { return !is_elementwise(instr); });
 }
 
 }  // namespace heddle::opt

@@ -24,8 +24,13 @@ bool is_removable(const Instr& instr) {
          instr.control_predecessors().empty() && !hlo::has_effect(instr);
 }
 
-Rewriter::Rewriter(Computation* computation, const PassContext& context, std::string_view pass)
-    : computation_(computation), context_(context), pass_(pass), builder_(computation) {
+Rewriter::Rewriter(Computation* computation, const PassContext& context, std::string_view pass,
+                   Wants wants)
+    : computation_(computation),
+      context_(context),
+      pass_(pass),
+      wants_(wants),
+      builder_(computation) {
   for (Instr* instr : computation->instrs()) {
     push(instr);
     newest_id_ = std::max(newest_id_, instr->id());
@@ -33,19 +38,21 @@ Rewriter::Rewriter(Computation* computation, const PassContext& context, std::st
 }
 
 void Rewriter::push(Instr* instr) {
+  if (wants_ && !wants_(instr)) return;
   if (queued_.insert(instr).second) work_.push_back(instr);
 }
 
 // The replacement, and what was built for it.
 void Rewriter::push_new(Instr* to, int64_t newest) {
   std::vector<Instr*> stack{to};
+  std::unordered_set<const Instr*> seen;
   while (!stack.empty()) {
     Instr* instr = stack.back();
     stack.pop_back();
     newest_id_ = std::max(newest_id_, instr->id());
     push(instr);
     for (Instr* operand : instr->operands())
-      if (operand->id() > newest && !queued_.contains(operand)) stack.push_back(operand);
+      if (operand->id() > newest && seen.insert(operand).second) stack.push_back(operand);
   }
 }
 
@@ -100,8 +107,8 @@ bool Rewriter::run(const Visit& visit) {
     const bool dead = instr->users().empty() && instr != computation_->root();
     if (dead && !hlo::has_effect(*instr)) continue;  // for dce
     if (--visits_left < 0) {
-      context_.note(fmt::format("{}: gave up on %{}: too many rewrites", pass_,
-                                computation_->name()));
+      context_.note(
+          fmt::format("{}: gave up on %{}: too many rewrites", pass_, computation_->name()));
       break;
     }
     const Proposal proposal = visit(instr);
@@ -112,10 +119,11 @@ bool Rewriter::run(const Visit& visit) {
 }
 
 bool rewrite_module(hlo::Module& module, const PassContext& context, std::string_view pass,
-                    const std::function<Rewriter::Proposal(Instr*, hlo::Builder&)>& visit) {
+                    const std::function<Rewriter::Proposal(Instr*, hlo::Builder&)>& visit,
+                    Rewriter::Wants wants) {
   bool changed = false;
   for (Computation* computation : module.post_order()) {
-    Rewriter rewriter(computation, context, pass);
+    Rewriter rewriter(computation, context, pass, wants);
     changed |= rewriter.run([&](Instr* instr) { return visit(instr, rewriter.builder()); });
   }
   return changed;

@@ -36,7 +36,10 @@ class Rewriter {
   };
   using Visit = std::function<Proposal(Instr*)>;
 
-  Rewriter(Computation* computation, const PassContext& context, std::string_view pass);
+  // `wants`: which instructions are worth a visit; null: all.
+  using Wants = bool (*)(const Instr* instr);
+  Rewriter(Computation* computation, const PassContext& context, std::string_view pass,
+           Wants wants = nullptr);
   hlo::Builder& builder() { return builder_; }
   // Until nothing is left to visit. The number of visits is bounded by the size of the computation;
   // a pass whose rules do not lower a common measure ends there, with a note.
@@ -52,6 +55,7 @@ class Rewriter {
   Computation* computation_;
   const PassContext& context_;
   std::string_view pass_;
+  Wants wants_;
   hlo::Builder builder_;
   std::deque<Instr*> work_;
   std::unordered_set<const Instr*> queued_;
@@ -59,9 +63,9 @@ class Rewriter {
 };
 
 // Runs a visit made by `make` for each computation, callees first. True: something changed.
-bool rewrite_module(
-    hlo::Module& module, const PassContext& context, std::string_view pass,
-    const std::function<Rewriter::Proposal(Instr*, hlo::Builder&)>& visit);
+bool rewrite_module(hlo::Module& module, const PassContext& context, std::string_view pass,
+                    const std::function<Rewriter::Proposal(Instr*, hlo::Builder&)>& visit,
+                    Rewriter::Wants wants = nullptr);
 
 // Appends a copy of `callee`'s instructions and returns its root. The callee's parameters become
 // the arguments; annotations and control edges are kept. `added`, where given, gets the copies.

@@ -1,5 +1,5 @@
-// The rules of `algebraic` (rules.def): each looks at one instruction and returns what can stand for
-// it, or null. A rule builds only when it has decided, so that a refusal leaves nothing behind.
+// The rules of `algebraic` (rules.def): each looks at one instruction and returns what can stand
+// for it, or null. A rule builds only when it has decided, so that a refusal leaves nothing behind.
 #pragma once
 
 #include <span>

@@ -18,7 +18,8 @@ const std::vector<RuleCase>& arithmetic_cases() {
       {"add_zero", X_S SPLAT("s32", "0") "ROOT r = add(x, c)", "p0"},
       {"add_zero", X_S SPLAT("s32", "0") "ROOT r = add(c, x)", "p0"},
       {"add_zero", X_F SPLAT("f32", "-0") "ROOT r = add(x, c)", "p0"},
-      {"add_zero", X_F SPLAT("f32", "0") "e = exponential(x) ROOT r = add(e, c)", "exponential(p0)"},
+      {"add_zero", X_F SPLAT("f32", "0") "e = exponential(x) ROOT r = add(e, c)",
+       "exponential(p0)"},
       // -0 + 0 is 0.
       {"add_zero", X_F SPLAT("f32", "0") "ROOT r = add(x, c)", ""},
       {"add_zero", X_S SPLAT("s32", "1") "ROOT r = add(x, c)", ""},
@@ -43,7 +44,8 @@ const std::vector<RuleCase>& arithmetic_cases() {
       {"multiply_one", X_F SPLAT("f32", "1") "ROOT r = multiply(x, c)", "p0"},
       {"multiply_one", X_F SPLAT("f32", "-1") "ROOT r = multiply(c, x)", "negate(p0)"},
       {"multiply_one", X_U SPLAT("u8", "1") "ROOT r = multiply(x, c)", "p0"},
-      {"multiply_one", "x = c64[4] parameter(0)" SPLAT("c64", "(1,0)") "ROOT r = multiply(x, c)", ""},
+      {"multiply_one", "x = c64[4] parameter(0)" SPLAT("c64", "(1,0)") "ROOT r = multiply(x, c)",
+       ""},
       {"multiply_one", X_F SPLAT("f32", "1.5") "ROOT r = multiply(x, c)", ""},
 
       {"multiply_zero", X_S SPLAT("s32", "0") "ROOT r = multiply(x, c)", "broadcast[4]{}(0)"},

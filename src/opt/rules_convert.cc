@@ -55,8 +55,8 @@ Instr* bitcast_convert_same(Instr* x, Builder& b) {
 Instr* reduce_precision_wide(Instr* x, Builder&) {
   const auto& attrs = x->attrs_as<hlo::ReducePrecisionAttrs>();
   const tensor::FloatFormat& format = tensor::float_format(type_of(x));
-  const bool wide = attrs.exponent_bits >= format.exponent_bits &&
-                    attrs.mantissa_bits >= format.mantissa_bits;
+  const bool wide =
+      attrs.exponent_bits >= format.exponent_bits && attrs.mantissa_bits >= format.mantissa_bits;
   return wide ? x->operand(0) : nullptr;
 }
 

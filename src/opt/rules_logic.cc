@@ -9,9 +9,7 @@ using hlo::CompareAttrs;
 using hlo::CompareType;
 using hlo::Direction;
 
-Direction direction_of(const Instr* compare) {
-  return compare->attrs_as<CompareAttrs>().direction;
-}
+Direction direction_of(const Instr* compare) { return compare->attrs_as<CompareAttrs>().direction; }
 
 Direction opposite(Direction direction) {
   switch (direction) {
@@ -95,6 +93,14 @@ Instr* select_not(Instr* x, Builder& b) {
   return b.select(x->operand(0)->operand(0), x->operand(2), x->operand(1));
 }
 
+Instr* select_nested(Instr* x, Builder& b) {
+  Instr *p = x->operand(0), *on_true = x->operand(1), *on_false = x->operand(2);
+  auto same = [&](const Instr* y) { return y->is(Opcode::select) && y->operand(0) == p; };
+  if (!same(on_true) && !same(on_false)) return nullptr;
+  return b.select(p, same(on_true) ? on_true->operand(1) : on_true,
+                  same(on_false) ? on_false->operand(2) : on_false);
+}
+
 Instr* select_predicates(Instr* x, Builder& b) {
   Instr* p = x->operand(0);
   if (!is_pred(x) || !p->shape().compatible(x->shape())) return nullptr;
@@ -106,8 +112,8 @@ Instr* select_predicates(Instr* x, Builder& b) {
 Instr* compare_self(Instr* x, Builder& b) {
   if (x->operand(0) != x->operand(1) || !is_total(x) || !is_static_array(x)) return nullptr;
   const Direction direction = direction_of(x);
-  return truth(x, direction == Direction::eq || direction == Direction::ge ||
-                      direction == Direction::le, b);
+  return truth(
+      x, direction == Direction::eq || direction == Direction::ge || direction == Direction::le, b);
 }
 
 Instr* compare_constant_right(Instr* x, Builder& b) {

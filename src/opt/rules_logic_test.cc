@@ -11,7 +11,7 @@ namespace heddle::opt {
 #define Y_F "y = f32[4] parameter(1)\n"
 #define SPLAT(type, number) \
   "n = " type "[] constant(" number ")\n c = " type "[4] broadcast(n), dimensions={}\n"
-#define TRUTH \
+#define TRUTH                                                             \
   "t1 = pred[] constant(true) t = pred[4] broadcast(t1), dimensions={}\n" \
   "f1 = pred[] constant(false) f = pred[4] broadcast(f1), dimensions={}\n"
 
@@ -39,6 +39,17 @@ const std::vector<RuleCase>& logic_cases() {
       {"select_not", "p = pred[4] parameter(2)" X_F Y_F "n = not(p) ROOT r = select(n, x, y)",
        "select(p2, p1, p0)"},
       {"select_not", "p = pred[4] parameter(2)" X_F Y_F "ROOT r = select(p, x, y)", ""},
+
+      {"select_nested",
+       "p = pred[4] parameter(2)" X_F Y_F "a = select(p, x, y) ROOT r = select(p, a, x)",
+       "select(p2, p0, p0)"},
+      {"select_nested",
+       "p = pred[4] parameter(2)" X_F Y_F "a = select(p, x, y) ROOT r = select(p, x, a)",
+       "select(p2, p0, p1)"},
+      {"select_nested",
+       "p = pred[4] parameter(2) q = pred[4] parameter(3)" X_F Y_F
+       "a = select(p, x, y) ROOT r = select(q, a, x)",
+       ""},
 
       {"select_predicates", P TRUTH "ROOT r = select(p, t, f)", "p0"},
       {"select_predicates", P TRUTH "ROOT r = select(p, f, t)", "not(p0)"},
@@ -83,9 +94,10 @@ const std::vector<RuleCase>& convert_cases() {
       {"convert_same", X_F "ROOT r = f32[4] convert(x)", "p0"},
       {"convert_same", X_F "ROOT r = f16[4] convert(x)", ""},
 
-      {"convert_convert", "x = bf16[4] parameter(0) a = f32[4] convert(x) ROOT r = bf16[4] convert(a)",
-       "p0"},
-      {"convert_convert", "x = f16[4] parameter(0) a = f32[4] convert(x) ROOT r = bf16[4] convert(a)",
+      {"convert_convert",
+       "x = bf16[4] parameter(0) a = f32[4] convert(x) ROOT r = bf16[4] convert(a)", "p0"},
+      {"convert_convert",
+       "x = f16[4] parameter(0) a = f32[4] convert(x) ROOT r = bf16[4] convert(a)",
        "convert.bf16(p0)"},
       {"convert_convert", "x = s8[4] parameter(0) a = s32[4] convert(x) ROOT r = u8[4] convert(a)",
        "convert.u8(p0)"},
@@ -104,16 +116,21 @@ const std::vector<RuleCase>& convert_cases() {
        "compare.NE(p0, broadcast[4]{}(0))"},
       {"convert_pred_compare", P "ROOT r = s32[4] convert(p)", ""},
 
-      {"bitcast_convert_same", X_F "a = s32[4] bitcast-convert(x) ROOT r = u32[4] bitcast-convert(a)",
+      {"bitcast_convert_same",
+       X_F "a = s32[4] bitcast-convert(x) ROOT r = u32[4] bitcast-convert(a)",
        "bitcast-convert.u32(p0)"},
       {"bitcast_convert_same", X_F "ROOT r = f32[4] bitcast-convert(x)", "p0"},
       {"bitcast_convert_same",
        X_F "a = s8[4,4] bitcast-convert(x) ROOT r = u32[4] bitcast-convert(a)", ""},
 
-      {"reduce_precision_wide", X_F "ROOT r = f32[4] reduce-precision(x), exponent_bits=8, "
-                                    "mantissa_bits=23", "p0"},
-      {"reduce_precision_wide", X_F "ROOT r = f32[4] reduce-precision(x), exponent_bits=8, "
-                                    "mantissa_bits=7", ""},
+      {"reduce_precision_wide",
+       X_F "ROOT r = f32[4] reduce-precision(x), exponent_bits=8, "
+           "mantissa_bits=23",
+       "p0"},
+      {"reduce_precision_wide",
+       X_F "ROOT r = f32[4] reduce-precision(x), exponent_bits=8, "
+           "mantissa_bits=7",
+       ""},
   };
   return kCases;
 }

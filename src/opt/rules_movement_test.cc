@@ -16,8 +16,8 @@ const std::vector<RuleCase>& reshape_cases() {
 
       {"reshape_reshape", X23 "a = f32[6] reshape(x) ROOT r = f32[3,2] reshape(a)",
        "reshape[3,2](p0)"},
-      {"reshape_reshape", X23 "a = f32[3,2] transpose(x), dimensions={1,0} ROOT r = f32[6] reshape(a)",
-       ""},
+      {"reshape_reshape",
+       X23 "a = f32[3,2] transpose(x), dimensions={1,0} ROOT r = f32[6] reshape(a)", ""},
 
       {"reshape_broadcast",
        X4 "a = f32[2,3,4] broadcast(x), dimensions={2} ROOT r = f32[6,4] reshape(a)",
@@ -29,7 +29,8 @@ const std::vector<RuleCase>& reshape_cases() {
        "x = f32[] parameter(0) a = f32[2,3] broadcast(x), dimensions={} ROOT r = f32[6] reshape(a)",
        "broadcast[6]{}(p0)"},
       {"reshape_broadcast",
-       "x = f32[1,4] parameter(0) a = f32[1,4,3] broadcast(x), dimensions={0,1} ROOT r = f32[2,2,3] "
+       "x = f32[1,4] parameter(0) a = f32[1,4,3] broadcast(x), dimensions={0,1} ROOT r = "
+       "f32[2,2,3] "
        "reshape(a)",
        "broadcast[2,2,3]{0,1}(reshape[2,2](p0))"},
       // Repeated and read elements in one dimension.
@@ -42,8 +43,8 @@ const std::vector<RuleCase>& reshape_cases() {
        "iota[2,3,2,2]{1}()"},
       {"reshape_iota", "a = s32[2,3,4] iota(), iota_dimension=1 ROOT r = s32[6,4] reshape(a)", ""},
 
-      {"reshape_constant",
-       "a = s32[2,2] constant({{1, 2}, {3, 4}}) ROOT r = s32[4] reshape(a)", "constant[4]"},
+      {"reshape_constant", "a = s32[2,2] constant({{1, 2}, {3, 4}}) ROOT r = s32[4] reshape(a)",
+       "constant[4]"},
       {"reshape_constant", X4 "ROOT r = f32[2,2] reshape(x)", ""},
 
       {"transpose_same", X23 "ROOT r = f32[2,3] transpose(x), dimensions={0,1}", "p0"},
@@ -102,7 +103,8 @@ const std::vector<RuleCase>& broadcast_cases() {
        X4 "a = f32[3,4] broadcast(x), dimensions={1} ROOT r = f32[2,3,4] broadcast(a), "
           "dimensions={1,2}",
        "broadcast[2,3,4]{2}(p0)"},
-      {"broadcast_broadcast", X4 "a = negate(x) ROOT r = f32[2,4] broadcast(a), dimensions={1}", ""},
+      {"broadcast_broadcast", X4 "a = negate(x) ROOT r = f32[2,4] broadcast(a), dimensions={1}",
+       ""},
 
       {"broadcast_reshape",
        X4 "a = f32[1,4] reshape(x) ROOT r = f32[1,4,3] broadcast(a), dimensions={0,1}",

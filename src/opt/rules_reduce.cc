@@ -7,8 +7,7 @@ namespace {
 
 // One array, and its start.
 bool is_single(const Instr* reduce) {
-  return reduce->operands().size() == 2 && are_static_arrays(reduce) &&
-         !reduce->shape().is_tuple();
+  return reduce->operands().size() == 2 && are_static_arrays(reduce) && !reduce->shape().is_tuple();
 }
 
 // Sums of floats depend on their order.

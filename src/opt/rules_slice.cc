@@ -264,7 +264,8 @@ Instr* pad_pad(Instr* x, Builder& b) {
   const auto &outer = x->attrs_as<PadAttrs>(), &inner = y->attrs_as<PadAttrs>();
   auto grows = [](const PadAttrs& pad) {
     auto not_negative = [](int64_t i) { return i >= 0; };
-    return all_equal(pad.interior, 0) && std::all_of(pad.low.begin(), pad.low.end(), not_negative) &&
+    return all_equal(pad.interior, 0) &&
+           std::all_of(pad.low.begin(), pad.low.end(), not_negative) &&
            std::all_of(pad.high.begin(), pad.high.end(), not_negative);
   };
   if (!same_value || !grows(outer) || !grows(inner)) return nullptr;
@@ -273,8 +274,8 @@ Instr* pad_pad(Instr* x, Builder& b) {
 }
 
 Instr* empty_result(Instr* x, Builder& b) {
-  const bool given = x->is(Opcode::parameter) || x->is(Opcode::constant) ||
-                     x->is(Opcode::get_tuple_element);
+  const bool given =
+      x->is(Opcode::parameter) || x->is(Opcode::constant) || x->is(Opcode::get_tuple_element);
   if (given || !is_static_array(x) || x->shape().elems() != 0) return nullptr;
   if (!hlo::has_trait(x->opcode(), hlo::Trait::pure) || hlo::has_effect(*x)) return nullptr;
   return b.constant(Literal(x->shape().without_layout()));

@@ -54,25 +54,30 @@ const std::vector<RuleCase>& slice_cases() {
       {"slice_pad",
        X8 Z "a = f32[15] pad(x, z), padding=0_0_1 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
 
-      {"dynamic_slice_known", X8 START("7") "ROOT r = f32[3] dynamic-slice(x, i), "
-                                            "dynamic_slice_sizes={3}",
+      {"dynamic_slice_known",
+       X8 START("7") "ROOT r = f32[3] dynamic-slice(x, i), "
+                     "dynamic_slice_sizes={3}",
        "slice[3]{5:8}(p0)"},
-      {"dynamic_slice_known", X8 "i = s32[] parameter(1) ROOT r = f32[8] dynamic-slice(x, i), "
-                                 "dynamic_slice_sizes={8}",
+      {"dynamic_slice_known",
+       X8 "i = s32[] parameter(1) ROOT r = f32[8] dynamic-slice(x, i), "
+          "dynamic_slice_sizes={8}",
        "p0"},
       {"dynamic_slice_known",
        X23 START("-3") "j = s32[] parameter(1) ROOT r = f32[1,3] dynamic-slice(x, i, j), "
                        "dynamic_slice_sizes={1,3}",
        "slice[1,3]{0:1,0:3}(p0)"},
-      {"dynamic_slice_known", X8 "i = s32[] parameter(1) ROOT r = f32[3] dynamic-slice(x, i), "
-                                 "dynamic_slice_sizes={3}",
+      {"dynamic_slice_known",
+       X8 "i = s32[] parameter(1) ROOT r = f32[3] dynamic-slice(x, i), "
+          "dynamic_slice_sizes={3}",
        ""},
 
       {"dynamic_update_slice_all",
-       X8 "y = f32[8] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, y, i)",
+       X8 "y = f32[8] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, "
+          "y, i)",
        "p1"},
       {"dynamic_update_slice_all",
-       X8 "y = f32[7] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, y, i)",
+       X8 "y = f32[7] parameter(1) i = s32[] parameter(2) ROOT r = f32[8] dynamic-update-slice(x, "
+          "y, i)",
        ""},
 
       {"gather_known",

@@ -1,6 +1,6 @@
-// simplify_control: a branch whose condition is a constant is taken; a loop whose condition is false
-// whatever its state never runs; what a loop carries round unchanged from a constant is that constant
-// inside (which is how a loop's trip count and its tables get to be known there).
+// simplify_control: a branch whose condition is a constant is taken; a loop whose condition is
+// false whatever its state never runs; what a loop carries round unchanged from a constant is that
+// constant inside (which is how a loop's trip count and its tables get to be known there).
 #include <algorithm>
 #include <unordered_map>
 
@@ -64,7 +64,7 @@ bool sink_into(Computation* computation, size_t index, const Instr* constant) {
 
 bool sink_constants(Instr* loop, const std::unordered_map<const Computation*, int>& callers,
                     const PassContext& context) {
-  const Instr *init = loop->operand(0);
+  const Instr* init = loop->operand(0);
   Computation *condition = loop->called()[0], *body = loop->called()[1];
   if (!init->is(Opcode::tuple) || !body->root()->is(Opcode::tuple)) return false;
   if (callers.at(condition) > 1 || callers.at(body) > 1) return false;
@@ -102,7 +102,10 @@ bool sink_constants(hlo::Module& module, const PassContext& context) {
 Result<bool> simplify_control(hlo::Module& module, const PassContext& context) {
   bool changed = rewrite_module(
       module, context, "simplify_control",
-      [&](Instr* instr, hlo::Builder& b) { return visit(instr, b, context); });
+      [&](Instr* instr, hlo::Builder& b) { return visit(instr, b, context); },
+      [](const Instr* instr) {
+        return instr->is(Opcode::conditional) || instr->is(Opcode::while_);
+      });
   changed |= sink_constants(module, context);
   return changed;
 }

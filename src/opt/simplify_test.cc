@@ -37,9 +37,10 @@ TEST(FoldConstants, BroadcastsAndIotasStay) {
                    "fold_constants");
   expect_unchanged("ROOT r = s32[16] iota(), iota_dimension=0", "fold_constants");
   // Computed from them alone: cheaper to compute again than to load.
-  expect_unchanged("i = s32[2048] iota(), iota_dimension=0 n = s32[] constant(1)\n"
-                   "b = s32[2048] broadcast(n), dimensions={} ROOT r = add(i, b)",
-                   "fold_constants");
+  expect_unchanged(
+      "i = s32[2048] iota(), iota_dimension=0 n = s32[] constant(1)\n"
+      "b = s32[2048] broadcast(n), dimensions={} ROOT r = add(i, b)",
+      "fold_constants");
 }
 
 TEST(FoldConstants, LimitsCountBytesAndWork) {
@@ -55,9 +56,10 @@ TEST(FoldConstants, LimitsCountBytesAndWork) {
 }
 
 TEST(FoldConstants, EffectsAndLoopsStay) {
-  expect_unchanged("a = f32[] constant(0) b = f32[] constant(1)\n"
-                   "ROOT r = f32[4] rng(a, b), distribution=rng_uniform",
-                   "fold_constants");
+  expect_unchanged(
+      "a = f32[] constant(0) b = f32[] constant(1)\n"
+      "ROOT r = f32[4] rng(a, b), distribution=rng_uniform",
+      "fold_constants");
 }
 
 TEST(Cse, EqualInstructionsAndComputations) {
@@ -79,17 +81,20 @@ TEST(Cse, EqualInstructionsAndComputations) {
 }
 
 TEST(Cse, WhatDiffersStays) {
-  expect_unchanged(X4 "a = f16[4] convert(x) b = bf16[4] convert(x) c = f32[4] convert(a)\n"
-                      "d = f32[4] convert(b) ROOT r = add(c, d)",
+  expect_unchanged(X4
+                   "a = f16[4] convert(x) b = bf16[4] convert(x) c = f32[4] convert(a)\n"
+                   "d = f32[4] convert(b) ROOT r = add(c, d)",
                    "cse");
-  expect_unchanged(X4 "y = f32[4] parameter(1) a = subtract(x, y) b = subtract(y, x)\n"
-                      "ROOT r = add(a, b)",
+  expect_unchanged(X4
+                   "y = f32[4] parameter(1) a = subtract(x, y) b = subtract(y, x)\n"
+                   "ROOT r = add(a, b)",
                    "cse");
   expect_unchanged("a = f32[] constant(0) b = f32[] constant(-0) ROOT r = tuple(a, b)", "cse");
-  expect_unchanged("a = f32[] constant(0) b = f32[] constant(1)\n"
-                   "c = f32[4] rng(a, b), distribution=rng_uniform\n"
-                   "d = f32[4] rng(a, b), distribution=rng_uniform ROOT r = add(c, d)",
-                   "cse");
+  expect_unchanged(
+      "a = f32[] constant(0) b = f32[] constant(1)\n"
+      "c = f32[4] rng(a, b), distribution=rng_uniform\n"
+      "d = f32[4] rng(a, b), distribution=rng_uniform ROOT r = add(c, d)",
+      "cse");
 }
 
 TEST(Dce, InstructionsAndComputations) {
@@ -109,18 +114,21 @@ TEST(Dce, EffectsStay) {
 
 // Element 2 feeds element 3, which nobody reads; element 1 is read outside.
 TEST(Dce, ElementsOfALoopsState) {
-  auto module = parse(
-      "body { s = " STATE " parameter(0) i = s32[] get-tuple-element(s), index=0\n"
-      "  a = f32[4] get-tuple-element(s), index=1 b = f32[4] get-tuple-element(s), index=2\n"
-      "  c = f32[4] get-tuple-element(s), index=3\n"
-      "  o = s32[] constant(1) j = add(i, o) a2 = negate(a) c2 = add(b, c)\n"
-      "  ROOT t = tuple(j, a2, b, c2) }\n"
-      "test { s = " STATE " parameter(0) i = s32[] get-tuple-element(s), index=0\n"
-      "  n = s32[] constant(3) ROOT r = compare(i, n), direction=LT }\n"
-      "ENTRY e {" X4
-      "  z = s32[] constant(0) init = tuple(z, x, x, x)\n"
-      "  w = " STATE " while(init), condition=test, body=body\n"
-      "  ROOT r = f32[4] get-tuple-element(w), index=1 }");
+  auto module =
+      parse("body { s = " STATE
+            " parameter(0) i = s32[] get-tuple-element(s), index=0\n"
+            "  a = f32[4] get-tuple-element(s), index=1 b = f32[4] get-tuple-element(s), index=2\n"
+            "  c = f32[4] get-tuple-element(s), index=3\n"
+            "  o = s32[] constant(1) j = add(i, o) a2 = negate(a) c2 = add(b, c)\n"
+            "  ROOT t = tuple(j, a2, b, c2) }\n"
+            "test { s = " STATE
+            " parameter(0) i = s32[] get-tuple-element(s), index=0\n"
+            "  n = s32[] constant(3) ROOT r = compare(i, n), direction=LT }\n"
+            "ENTRY e {" X4
+            "  z = s32[] constant(0) init = tuple(z, x, x, x)\n"
+            "  w = " STATE
+            " while(init), condition=test, body=body\n"
+            "  ROOT r = f32[4] get-tuple-element(w), index=1 }");
   auto before = module->clone();
   EXPECT_TRUE(run(*module, "dce").changed);
   EXPECT_EQ(module->find("body")->root()->operands().size(), 2u);
@@ -173,20 +181,24 @@ TEST(SinkMovement, TransposesGoDown) {
 }
 
 TEST(SinkMovement, WhatCannotComeAlongHolds) {
-  expect_unchanged("x = f32[6] parameter(0) y = f32[2,3] parameter(1) a = f32[2,3] reshape(x)\n"
-                   "ROOT r = add(a, y)",
-                   "sink_movement");
+  expect_unchanged(
+      "x = f32[6] parameter(0) y = f32[2,3] parameter(1) a = f32[2,3] reshape(x)\n"
+      "ROOT r = add(a, y)",
+      "sink_movement");
   // Repeated along a part of a dimension.
-  expect_unchanged("x = f32[6] parameter(0) y = f32[3] parameter(1) a = f32[2,3] reshape(x)\n"
-                   "b = f32[2,3] broadcast(y), dimensions={1} ROOT r = add(a, b)",
-                   "sink_movement");
+  expect_unchanged(
+      "x = f32[6] parameter(0) y = f32[3] parameter(1) a = f32[2,3] reshape(x)\n"
+      "b = f32[2,3] broadcast(y), dimensions={1} ROOT r = add(a, b)",
+      "sink_movement");
   // It would be there twice.
-  expect_unchanged("x = f32[2,3] parameter(0) a = transpose(x), dimensions={1,0} b = negate(a)\n"
-                   "ROOT r = tuple(a, b)",
-                   "sink_movement");
-  expect_unchanged("x = f32[2,3] parameter(0) y = f32[3,2] parameter(1)\n"
-                   "a = transpose(x), dimensions={1,0} ROOT r = add(a, y)",
-                   "sink_movement");
+  expect_unchanged(
+      "x = f32[2,3] parameter(0) a = transpose(x), dimensions={1,0} b = negate(a)\n"
+      "ROOT r = tuple(a, b)",
+      "sink_movement");
+  expect_unchanged(
+      "x = f32[2,3] parameter(0) y = f32[3,2] parameter(1)\n"
+      "a = transpose(x), dimensions={1,0} ROOT r = add(a, y)",
+      "sink_movement");
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // sink_movement: f(reshape x, reshape y) => reshape f(x, y), and the same for transposes, so that
 // elementwise operators stand next to what computes their operands, and reshapes meet others, which
-// merge, or a dot, which absorbs them. Movement only goes down, past one operator at a time, so this
-// ends. Operands that are cheap in any shape (splats, broadcasts, iotas, constants) come along.
+// merge, or a dot, which absorbs them. Movement only goes down, past one operator at a time, so
+// this ends. Operands that are cheap in any shape (splats, broadcasts, iotas, constants) come
+// along.
 #include <algorithm>
 
 #include "opt/passes.h"
@@ -97,7 +98,13 @@ Rewriter::Proposal visit(Instr* x, Builder& b) {
 }  // namespace
 
 Result<bool> sink_movement(hlo::Module& module, const PassContext& context) {
-  return rewrite_module(module, context, "sink_movement", visit);
+  return rewrite_module(module, context, "sink_movement", visit, [](const Instr* instr) {
+    return is_elementwise(instr) && std::any_of(instr->operands().begin(), instr->operands().end(),
+                                                [](const Instr* operand) {
+                                                  return operand->is(Opcode::reshape) ||
+                                                         operand->is(Opcode::transpose);
+                                                });
+  });
 }
 
 }  // namespace heddle::opt

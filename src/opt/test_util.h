@@ -16,8 +16,7 @@ std::unique_ptr<hlo::Module> parse(std::string_view text);
 
 // Runs a pipeline of this folder's passes, verifying after each and checking what they return.
 // CHECKs that it succeeds.
-pass::RunReport run(hlo::Module& module, std::string_view pipeline,
-                    pass::RunOptions options = {});
+pass::RunReport run(hlo::Module& module, std::string_view pipeline, pass::RunOptions options = {});
 
 // The root as one expression: "add(p0, broadcast[4]{0}(p1))". Parameters are p<number>, scalar
 // constants their value, other constants "constant[extents]"; movement shows the extents it gives

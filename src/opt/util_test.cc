@@ -119,13 +119,19 @@ double tolerance_of(Type type) {
   }
 }
 
+// NaNs are equal.
+bool close(double x, double y, double room) {
+  return x == y || (std::isnan(x) && std::isnan(y)) || std::abs(x - y) <= room;
+}
+
 // The first element that differs, or -1.
 int64_t first_difference(const Literal& a, const Literal& b, bool inexact) {
   const Type type = a.type();
   for (int64_t i = 0; i < a.elems(); ++i) {
     if (tensor::is_complex(type)) {
-      const double scale = 1 + std::abs(a.get_complex(i));
-      if (!(std::abs(a.get_complex(i) - b.get_complex(i)) <= (inexact ? 1e-5 : 0) * scale)) return i;
+      const auto x = a.get_complex(i), y = b.get_complex(i);
+      const double room = inexact ? 1e-5 * (1 + std::abs(x)) : 0;
+      if (!close(x.real(), y.real(), room) || !close(x.imag(), y.imag(), room)) return i;
       continue;
     }
     if (a.get_bits(i) == b.get_bits(i)) continue;
@@ -234,7 +240,8 @@ TEST(Rules, EachHasBothKindsOfCases) {
   std::map<std::string_view, std::pair<int, int>> counts;
   for (const auto* table : {&arithmetic_cases(), &logic_cases(), &convert_cases(), &reshape_cases(),
                             &broadcast_cases(), &slice_cases(), &reduce_cases()})
-    for (const RuleCase& c : *table) ++(c.expected.empty() ? counts[c.rule].second : counts[c.rule].first);
+    for (const RuleCase& c : *table)
+      ++(c.expected.empty() ? counts[c.rule].second : counts[c.rule].first);
   for (const Rule& rule : all_rules()) {
     EXPECT_GT(counts[rule.name].first, 0) << rule.name << " has no positive case";
     EXPECT_GT(counts[rule.name].second, 0) << rule.name << " has no negative case";
