@@ -268,24 +268,4 @@ KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId*
   return result;
 }
 
-// One pointer a lane.
-Value* KernelEmitter::lane_pointers(const Address& address, Type type) {
-  if (address.offsets) {
-    llvm::Type* unit =
-        address.offsets_in_bytes ? b_.getInt8Ty() : memory_type(b_.getContext(), type);
-    return b_.CreateGEP(unit, address.pointer, address.offsets);
-  }
-  int64_t bytes = tensor::type_bytes(type);
-  bool in_elements = address.lane_bytes % bytes == 0;
-  int64_t step = in_elements ? address.lane_bytes / bytes : address.lane_bytes;
-  std::vector<llvm::Constant*> offsets;
-  bool narrow = std::abs(step) < (int64_t{1} << 31) / std::max(lanes_, 1);
-  llvm::Type* index = narrow ? b_.getInt32Ty() : b_.getInt64Ty();
-  for (int i = 0; i < lanes_; ++i) {
-    offsets.push_back(int_constant(index, static_cast<uint64_t>(wrapped_product(step, i))));
-  }
-  llvm::Type* unit = in_elements ? memory_type(b_.getContext(), type) : b_.getInt8Ty();
-  return b_.CreateGEP(unit, address.pointer, llvm::ConstantVector::get(offsets));
-}
-
 }  // namespace heddle::emit

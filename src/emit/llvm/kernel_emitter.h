@@ -1,6 +1,6 @@
 // Kernel to LLVM IR, in one walk. Its parts: scope.cc (where code goes), expr.cc and integer.cc
-// (values), address.cc and memory.cc (buffers), stmt.cc and loop.cc (statements), phase.cc
-// (functions).
+// (values), address.cc, memory.cc and lanes.cc (buffers), stmt.cc and loop.cc (statements),
+// phase.cc (functions).
 //
 // The walk emits each expression once, in the outermost scope where it is computable: what does not
 // depend on a loop stands before it. Loads of `in` buffers may move up through straight-line code;
@@ -134,24 +134,32 @@ class KernelEmitter {
   llvm::Value* uniform_pointer(kernel::BufferId id, const std::vector<Term>& terms);
   llvm::Value* product(const Term& term, bool narrow);
   void lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes, Address& address);
-  llvm::Value* lane_pointers(const Address& address, Type type);
   int64_t known_alignment(const kernel::Buffer& buffer, const Linear& sum) const;
 
   // memory.cc
   Val load(const Expr& expr);
   Val load_register(const Expr& expr);
   Val load_uniform(const Expr& expr, const Address& address, const Val* mask, const Val* other);
-  llvm::Value* load_lanes(Type type, const Address& address, llvm::Value* mask, llvm::Value* other);
   void store(const Stmt& stmt);
   void store_register(const Stmt& stmt);
-  void store_lanes(const Stmt& stmt, Type type, const Address& address, llvm::Value* value,
-                   llvm::Value* mask);
   void prefetch(const Stmt& stmt);
   void copy(const Stmt& stmt);
   llvm::AllocaInst* register_slot(kernel::BufferId id, const ExprId* indices);
   llvm::Value* to_memory(Type type, llvm::Value* value);
   llvm::Value* from_memory(Type type, llvm::Value* value);
   llvm::Value* all_lanes(llvm::Value* mask);  // mask, or all true where it is null
+
+  // lanes.cc
+  llvm::Value* lane_pointers(const Address& address, Type type);
+  llvm::Value* lane_pointer(const Address& address, Type type, int lane);
+  bool has_gather(Type type) const;
+  llvm::Value* load_lanes(Type type, const Address& address, llvm::Value* mask, llvm::Value* other);
+  llvm::Value* load_consecutive(Type type, const Address& address, llvm::Value* mask,
+                                llvm::Value* other);
+  llvm::Value* load_strided(Type type, const Address& address, int stride);
+  llvm::Value* load_each(Type type, const Address& address, llvm::Value* mask, llvm::Value* other);
+  void store_lanes(const Stmt& stmt, Type type, const Address& address, llvm::Value* value,
+                   llvm::Value* mask);
 
   // stmt.cc
   void block(const Block& body);
@@ -177,6 +185,8 @@ class KernelEmitter {
   void copy_of_body(const Stmt& stmt, Binding binding);
 
   // phase.cc
+  // In one function: LLVM takes time in proportion to the square of a block.
+  static constexpr unsigned kMaxInstructions = 1 << 15;
   void phase(size_t index);
   void group(const kernel::Group& group, llvm::Value* first, llvm::Value* last);
   void task(const kernel::Group& group, const Val& number, const std::vector<Val>& extents);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emit/llvm/kernel_emitter.h"
+#include "emit/llvm/masks.h"
 
 namespace heddle::emit {
 
@@ -23,17 +24,6 @@ int64_t elements(const kernel::Buffer& buffer) {
     if (count > kMaxRegisters) return -1;
   }
   return count;
-}
-
-std::vector<int> reversed(int lanes) {
-  std::vector<int> order;
-  for (int i = lanes - 1; i >= 0; --i) order.push_back(i);
-  return order;
-}
-
-bool all_true(Value* mask) {
-  auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
-  return !mask || (constant && constant->isAllOnesValue());
 }
 
 }  // namespace
@@ -154,36 +144,6 @@ Val KernelEmitter::load_uniform(const Expr& expr, const Address& address, const 
   return result;
 }
 
-// A vector of lanes from consecutive, reversed or scattered elements.
-Value* KernelEmitter::load_lanes(Type type, const Address& address, Value* mask, Value* other) {
-  llvm::Type* element = memory_type(b_.getContext(), type);
-  auto* lanes_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
-  int64_t bytes = tensor::type_bytes(type);
-  llvm::Align align(static_cast<uint64_t>(
-      address.offsets || address.lane_bytes % bytes != 0 ? 1 : address.alignment));
-  if (type == Type::pred && other) other = to_memory(type, other);
-  if (!other) other = llvm::Constant::getNullValue(lanes_type);
-  bool reverse = !address.offsets && address.lane_bytes == -bytes;
-  if (!address.offsets && (address.lane_bytes == bytes || reverse)) {
-    Value* pointer = address.pointer;
-    if (reverse) {
-      pointer = b_.CreateConstGEP1_64(element, pointer, static_cast<uint64_t>(1 - lanes_));
-      if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
-      if (!all_true(mask)) other = b_.CreateShuffleVector(other, reversed(lanes_));
-      align = llvm::Align(static_cast<uint64_t>(bytes));
-    }
-    Value* loaded = all_true(mask)
-                        ? static_cast<Value*>(b_.CreateAlignedLoad(lanes_type, pointer, align))
-                        : b_.CreateMaskedLoad(lanes_type, pointer, align, mask, other);
-    if (reverse) loaded = b_.CreateShuffleVector(loaded, reversed(lanes_));
-    return from_memory(type, loaded);
-  }
-  Value* pointers = lane_pointers(address, type);
-  llvm::Align one(static_cast<uint64_t>(address.lane_bytes % bytes == 0 ? bytes : 1));
-  return from_memory(type,
-                     b_.CreateMaskedGather(lanes_type, pointers, one, all_lanes(mask), other));
-}
-
 Val KernelEmitter::load(const Expr& expr) {
   const kernel::Buffer& buffer = kernel_.buffer(expr.buffer);
   if (buffer.space == Space::reg) return load_register(expr);
@@ -260,40 +220,6 @@ void KernelEmitter::store_register(const Stmt& stmt) {
     v = b_.CreateSelect(active, v, b_.CreateLoad(slot->getAllocatedType(), slot));
   }
   b_.CreateStore(v, slot);
-}
-
-void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& address, Value* value,
-                                Value* mask) {
-  int64_t bytes = tensor::type_bytes(type);
-  value = to_memory(type, value);
-  llvm::Align align(static_cast<uint64_t>(address.alignment));
-  bool reverse = !address.offsets && address.lane_bytes == -bytes;
-  if (!address.offsets && (address.lane_bytes == bytes || reverse)) {
-    Value* pointer = address.pointer;
-    if (reverse) {
-      pointer = b_.CreateConstGEP1_64(value->getType()->getScalarType(), pointer,
-                                      static_cast<uint64_t>(1 - lanes_));
-      value = b_.CreateShuffleVector(value, reversed(lanes_));
-      if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
-      align = llvm::Align(static_cast<uint64_t>(bytes));
-    }
-    if (!all_true(mask)) {
-      b_.CreateMaskedStore(value, pointer, align, mask);
-      return;
-    }
-    llvm::StoreInst* plain = b_.CreateAlignedStore(value, pointer, align);
-    // Past the caches only whole aligned registers can go.
-    int64_t vector_bytes = std::min<int64_t>(bytes * lanes_, isa_.simd_bits / 8);
-    if (stmt.streaming && vector_bytes >= 16 && address.alignment >= vector_bytes && !reverse) {
-      llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-      plain->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                         llvm::MDNode::get(b_.getContext(), one));
-      streams_ = true;
-    }
-    return;
-  }
-  llvm::Align one(static_cast<uint64_t>(address.lane_bytes % bytes == 0 ? bytes : 1));
-  b_.CreateMaskedScatter(value, lane_pointers(address, type), one, all_lanes(mask));
 }
 
 void KernelEmitter::store(const Stmt& stmt) {

@@ -91,6 +91,9 @@ void KernelEmitter::phase(size_t index) {
   }
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
+  if (function_->getInstructionCount() > kMaxInstructions) {
+    fail("more than {} instructions after unrolling", kMaxInstructions);
+  }
   if (error_.empty()) promote_registers();
 }
 

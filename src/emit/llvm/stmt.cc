@@ -12,8 +12,6 @@ using llvm::Value;
 namespace {
 
 constexpr int64_t kMaxStatements = 1 << 16;  // emitted, all copies counted
-// In one function: LLVM takes time in proportion to the square of a block.
-constexpr unsigned kMaxInstructions = 1 << 15;
 
 }  // namespace
 
