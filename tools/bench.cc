@@ -1,0 +1,319 @@
+// heddle bench: latency of a model, alone or in turn with peers.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "command_line.h"
+#include "commands.h"
+#include "model_options.h"
+#include "peer.h"
+#include "report.h"
+#include "statistics.h"
+#include "values.h"
+
+namespace heddle::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::ordered_json;
+
+constexpr double kDurationSeconds = 3, kWarmupMs = 200;
+constexpr int64_t kFewestRounds = 10;
+constexpr double kRoundMs = 2;        // short runs are gathered into rounds of about this length
+constexpr double kMuchVariation = 0.05;
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+// Runs to a round, from the time of one.
+int64_t runs_of_round(double run_ms) {
+  return std::clamp<int64_t>(static_cast<int64_t>(kRoundMs / std::max(run_ms, 1e-6)), 1, 2000);
+}
+
+// Inputs as a file for the peers; gone when it goes.
+class TemporaryFolder {
+ public:
+  static Result<std::unique_ptr<TemporaryFolder>> make() {
+    std::string path = (std::filesystem::temp_directory_path() / "heddle-XXXXXX").string();
+    if (::mkdtemp(path.data()) == nullptr) return machine_error("cannot make a folder {}", path);
+    return std::make_unique<TemporaryFolder>(path);
+  }
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+struct Rival {
+  std::unique_ptr<Peer> peer;
+  int64_t runs = 1;  // to a round
+  std::vector<double> times, ratios;
+};
+
+class Bench : public Command {
+ public:
+  std::string_view name() const override { return "bench"; }
+  std::string_view summary() const override { return "measures latency and throughput"; }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    inputs_.declare(line);
+    line.group("Measuring");
+    line.number(iterations_, "--iterations", "N", "runs that are measured (as many as fit)");
+    line.real(duration_, "--duration", "SECONDS", "how long to measure (3, and 10 runs at least)");
+    line.number(warmup_, "--warmup", "N", "runs before (as many as fit in 200 ms)");
+    line.list(versus_, "--vs", "PEER", "in turn with onnxruntime or openvino; may be repeated");
+    line.text(python_, "--peer-python", "PYTHON",
+              "runs the peers (HEDDLE_PEER_PYTHON, or python3)");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle bench model.onnx\n"
+        "  heddle bench model.onnx --dim batch=8 --threads 2 --vs onnxruntime\n"
+        "  heddle bench model.heddle --iterations 100 --json result.json\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_RETURN_IF_ERROR(check());
+    HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
+    tensor::NamedLiterals all_given = given;
+    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
+    if (stopped) return 0;
+    if (!versus_.empty() && std::string_view(info_of(model.get()).format) != "ONNX")
+      return user_error("--vs {}: {} is {}; the peers read ONNX", versus_[0], open_.model,
+                        info_of(model.get()).format);
+    HEDDLE_ASSIGN_OR_RETURN(inputs_made_, inputs_.values(model.get(), given));
+    HEDDLE_RETURN_IF_ERROR(write_peer_inputs(model.get(), all_given));
+    given.clear();
+    all_given.clear();
+    import_ms_ = info_of(model.get()).import_ms;
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
+    model.reset();
+    HEDDLE_RETURN_IF_ERROR(measure(program.get()));
+    if (!json_.only_json()) print(program.get());
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(program.get())));
+    return 0;
+  }
+
+ private:
+  Status check() const {
+    if (iterations_ && *iterations_ < 1)
+      return user_error("--iterations {}: wanted at least 1", *iterations_);
+    if (warmup_ && *warmup_ < 0) return user_error("--warmup {}: wanted at least 0", *warmup_);
+    if (duration_ && !(*duration_ > 0 && *duration_ < 1e6))
+      return user_error("--duration {}: wanted a number of seconds above 0", *duration_);
+    for (const std::string& kind : versus_) HEDDLE_RETURN_IF_ERROR(Peer::check_kind(kind));
+    return {};
+  }
+
+  Status write_peer_inputs(const heddle_model* model, const tensor::NamedLiterals& given) {
+    if (versus_.empty()) return {};
+    HEDDLE_ASSIGN_OR_RETURN(folder_, TemporaryFolder::make());
+    tensor::NamedLiterals named;
+    for (size_t i = 0; i < inputs_made_.values.size(); ++i)
+      named.emplace_back(input_of(model, static_cast<int64_t>(i)).name, inputs_made_.values[i]);
+    // What became part of our model is still an input of theirs.
+    for (const auto& value : given)
+      if (std::find(open_.fixed.begin(), open_.fixed.end(), value.first) != open_.fixed.end())
+        named.push_back(value);
+    return tensor::write_npz(folder_->file("inputs.npz"), named);
+  }
+
+  Result<double> timed_run() {
+    const Clock::time_point begin = Clock::now();
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context_.get())));
+    return ms_since(begin);
+  }
+
+  Status measure(heddle_program* program) {
+    heddle_context* created = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_create(program, &created)));
+    context_.reset(created);
+    HEDDLE_ASSIGN_OR_RETURN(outputs_, make_outputs(program));
+    HEDDLE_RETURN_IF_ERROR(bind(context_.get(), inputs_made_.values, outputs_));
+    HEDDLE_ASSIGN_OR_RETURN(first_run_ms_, timed_run());
+    HEDDLE_ASSIGN_OR_RETURN(const double run_ms, warm_up());
+    HEDDLE_RETURN_IF_ERROR(start_rivals(info_of(program).threads));
+    // Alone every run is a round of its own.
+    const int64_t runs = rivals_.empty() ? 1 : runs_of_round(run_ms);
+    const Clock::time_point begin = Clock::now();
+    while (goes_on(begin)) HEDDLE_RETURN_IF_ERROR(round(runs));
+    return {};
+  }
+
+  bool goes_on(Clock::time_point begin) const {
+    const auto done = static_cast<int64_t>(times_.size());
+    if (iterations_) return done < *iterations_;
+    const double sides = 1 + static_cast<double>(rivals_.size());
+    const double wanted_ms = duration_.value_or(kDurationSeconds) * 1000 * sides;
+    return ms_since(begin) < wanted_ms || (!duration_ && rounds_ < kFewestRounds);
+  }
+
+  Status round(int64_t runs) {
+    double ours = 0;
+    if (iterations_) runs = std::min(runs, *iterations_ - static_cast<int64_t>(times_.size()));
+    for (int64_t i = 0; i < runs; ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(const double ms, timed_run());
+      times_.push_back(ms);
+      ours += ms / static_cast<double>(runs);
+    }
+    for (Rival& rival : rivals_) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(rival.runs));
+      double theirs = 0;
+      for (double ms : times) theirs += ms / static_cast<double>(times.size());
+      rival.times.insert(rival.times.end(), times.begin(), times.end());
+      rival.ratios.push_back(theirs / ours);
+    }
+    ++rounds_;
+    return {};
+  }
+
+  // The time of the fastest run. A model whose first run was long enough is warm.
+  Result<double> warm_up() {
+    double fastest = first_run_ms_, spent = 0;
+    for (int64_t i = 0; warmup_ ? i < *warmup_ : i < 1 || spent < kWarmupMs; ++i) {
+      HEDDLE_ASSIGN_OR_RETURN(const double ms, timed_run());
+      fastest = std::min(fastest, ms);
+      spent += ms;
+    }
+    return fastest;
+  }
+
+  Status start_rivals(int threads) {
+    for (const std::string& kind : versus_) {
+      const Peer::Setup setup{kind, Peer::python(python_), open_.model, folder_->file("inputs.npz"),
+                              threads};
+      Rival rival;
+      HEDDLE_ASSIGN_OR_RETURN(rival.peer, Peer::start(setup));
+      double fastest = 0, spent = 0;
+      for (int64_t i = 0; i < 1 || spent < kWarmupMs; ++i) {
+        HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(1));
+        fastest = i == 0 ? times[0] : std::min(fastest, times[0]);
+        spent += times[0];
+      }
+      rival.runs = runs_of_round(fastest);
+      rivals_.push_back(std::move(rival));
+    }
+    return {};
+  }
+
+  void print(const heddle_program* program) const {
+    const heddle_program_info info = info_of(program);
+    const Statistics s = statistics_of(times_);
+    fmt::print("{} on {}\n", open_.model, where_text(info));
+    fmt::print("inputs: {}\n", inputs_made_.description);
+    print_notes(program);
+    fmt::print("throughput: {:.4g} runs/s", 1000 / s.mean);
+    if (info.flops > 0)
+      fmt::print(", {:.4g} GFLOP/s, {:.4g} GB/s", static_cast<double>(info.flops) / s.mean / 1e6,
+                 static_cast<double>(info.min_bytes) / s.mean / 1e6);
+    fmt::print("\n");
+    print_latency("latency", s);
+    fmt::print("first result: import {}, compile {} (cache {}), first run {}\n",
+               ms_text(import_ms_), ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold",
+               ms_text(first_run_ms_));
+    fmt::print("kernels: {}, launches: {}\n", info.kernels, info.launches);
+    fmt::print("memory: constants {}, temporaries {} (lower bound {}), process peak {}\n",
+               bytes_text(info.constant_bytes), bytes_text(info.temporary_bytes),
+               bytes_text(info.temporary_lower_bound_bytes), bytes_text(peak_resident_bytes()));
+    for (const Rival& rival : rivals_) {
+      const Statistics ratio = statistics_of(rival.ratios);
+      print_latency(rival.peer->name(), statistics_of(rival.times));
+      fmt::print("vs {}: {:.3f} times as fast (median of {} rounds; {:.3f} to {:.3f})\n",
+                 rival.peer->name(), ratio.median, rival.ratios.size(), ratio.min, ratio.max);
+    }
+    if (s.cv > kMuchVariation)
+      fmt::print(stderr, "note: times vary by {:.0f}% (standard deviation over mean)\n", s.cv * 100);
+  }
+
+  static void print_latency(const std::string& what, const Statistics& s) {
+    fmt::print("{}: median {}, min {}, mean {}, p90 {}, p95 {}, p99 {}, max {}\n", what,
+               ms_text(s.median), ms_text(s.min), ms_text(s.mean), ms_text(s.p90), ms_text(s.p95),
+               ms_text(s.p99), ms_text(s.max));
+  }
+
+  ordered_json json(const heddle_program* program) const {
+    const heddle_program_info info = info_of(program);
+    ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["device"] = info.device;
+    json["isa"] = info.isa;
+    json["threads"] = info.threads;
+    json["level"] = info.level;
+    json["precision"] = info.precision;
+    json["cache"] = info.cache_warm ? "warm" : "cold";
+    json["iterations"] = times_.size();
+    json["latency_ms"] = to_json(statistics_of(times_));
+    json["import_ms"] = import_ms_;
+    json["compile_ms"] = info.compile_ms;
+    json["first_run_ms"] = first_run_ms_;
+    json["kernels"] = info.kernels;
+    json["launches"] = info.launches;
+    json["flops"] = info.flops;
+    json["min_bytes"] = info.min_bytes;
+    json["memory_bytes"] = {{"constants", info.constant_bytes},
+                            {"inputs", info.input_bytes},
+                            {"outputs", info.output_bytes},
+                            {"temporaries", info.temporary_bytes},
+                            {"temporaries_lower_bound", info.temporary_lower_bound_bytes},
+                            {"process_peak", peak_resident_bytes()}};
+    json["versus"] = ordered_json::array();
+    for (const Rival& rival : rivals_) {
+      const Statistics ratio = statistics_of(rival.ratios);
+      ordered_json one;
+      one["name"] = rival.peer->name();
+      one["latency_ms"] = to_json(statistics_of(rival.times));
+      one["ratio"] = {{"median", ratio.median}, {"min", ratio.min}, {"max", ratio.max}};
+      one["rounds"] = rival.ratios.size();
+      json["versus"].push_back(std::move(one));
+    }
+    json["inputs"] = inputs_made_.description;
+    json["notes"] = notes_of(program);
+    json["run_kernels"] = info.run_kernels;
+    json["temporaries_unshared"] = info.temporary_unshared_bytes;
+    for (int64_t i = 0; i < info.steps; ++i) {
+      double ms = 0;
+      const char* step = heddle_program_step(program, i, &ms);
+      json["steps_ms"][step] = ms;
+    }
+    return json;
+  }
+
+  OpenChoices open_;
+  InputChoices inputs_;
+  CompileChoices compile_;
+  JsonChoice json_;
+  std::optional<int64_t> iterations_, warmup_;
+  std::optional<double> duration_;
+  std::vector<std::string> versus_;
+  std::string python_;
+
+  std::unique_ptr<TemporaryFolder> folder_;
+  InputValues inputs_made_;
+  std::vector<tensor::Literal> outputs_;
+  ContextHandle context_;
+  double import_ms_ = 0, first_run_ms_ = 0;
+  std::vector<double> times_;
+  int64_t rounds_ = 0;
+  std::vector<Rival> rivals_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_bench() { return std::make_unique<Bench>(); }
+
+}  // namespace heddle::tools

@@ -1,0 +1,185 @@
+// heddle check: the compiled result against the reference interpreter, or against a file.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/tolerance.h"
+#include "command_line.h"
+#include "commands.h"
+#include "comparison.h"
+#include "model_options.h"
+#include "report.h"
+#include "values.h"
+
+namespace heddle::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using tensor::Literal;
+using tensor::NamedLiterals;
+
+class Check : public Command {
+ public:
+  std::string_view name() const override { return "check"; }
+  std::string_view summary() const override {
+    return "compares the compiled result with the reference interpreter";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    inputs_.declare(line);
+    line.group("Comparison");
+    line.text(expected_, "--expected", "F.npz", "what the outputs should be (else interpreted)");
+    line.real(rtol_, "--rtol", "X", "|a-b| <= atol + rtol|b| (derived from types and reductions)");
+    line.real(atol_, "--atol", "X", "see --rtol");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle check model.onnx\n"
+        "  heddle check model.onnx --inputs in.npz --expected out.npz --rtol 1e-4 --atol 1e-5\n"
+        "  heddle check softmax.hlo --level O0 --json result.json\n");
+  }
+
+  Result<int> run() override {
+    for (const auto& tolerance : {rtol_, atol_})
+      if (tolerance && !(*tolerance >= 0)) return user_error("a tolerance must be at least 0");
+    HEDDLE_ASSIGN_OR_RETURN(NamedLiterals given, inputs_.read());
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
+    if (stopped) return 0;
+    if (expected_.empty() && info_of(model.get()).is_program)
+      return user_error("{}: a compiled program has no graph to interpret; give --expected F.npz",
+                        open_.model);
+    HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
+    given.clear();
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_compiled(model.get(), inputs));
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> want,
+                            expected_.empty() ? run_on("interp", model.get(), inputs)
+                                              : read_expected(model.get()));
+    HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
+    if (!json_.only_json()) print(inputs);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
+    return pass_ ? 0 : 1;
+  }
+
+ private:
+  Result<std::vector<Literal>> run_compiled(heddle_model* model, InputValues& inputs) {
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program,
+                            compile_.compile(model, !expected_.empty()));
+    where_ = where_text(info_of(program.get()));
+    notes_ = notes_of(program.get());
+    return run_once(program.get(), inputs.values);
+  }
+
+  static Result<std::vector<Literal>> run_on(const char* device, heddle_model* model,
+                                             InputValues& inputs) {
+    auto options = sized<heddle_compile_options>();
+    options.device = device;
+    heddle_program* made = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &options, &made)));
+    const ProgramHandle program(made);
+    return run_once(program.get(), inputs.values);
+  }
+
+  Result<std::vector<Literal>> read_expected(const heddle_model* model) {
+    HEDDLE_ASSIGN_OR_RETURN(const NamedLiterals file, tensor::read_npz(expected_));
+    std::vector<Literal> want;
+    for (int64_t i = 0; i < info_of(model).outputs; ++i) {
+      const heddle_port port = output_of(model, i);
+      if (port.type == HEDDLE_TOKEN) {
+        want.emplace_back();
+        continue;
+      }
+      const Literal* found = nullptr;
+      for (const auto& [name, value] : file)
+        if (name == port.name) found = &value;
+      if (found == nullptr)
+        return user_error("--expected {}: no value for output {}", expected_, port.name);
+      Result<Literal> typed = tensor::as_type(*found, static_cast<tensor::Type>(port.type));
+      if (!typed) return error_in(fmt::format("output {}", port.name), typed.error());
+      if (typed->shape().extents() != std::vector<int64_t>(port.dims, port.dims + port.rank))
+        return user_error("--expected {}: output {} is {} there, the model gives {}", expected_,
+                          port.name, tensor::to_string(typed->shape(), false), shape_text(port));
+      want.push_back(std::move(*typed));
+    }
+    return want;
+  }
+
+  tensor::Tolerance tolerance(const heddle_model* model, int64_t output) const {
+    tensor::Tolerance tolerance;
+    if (rtol_ || atol_) {
+      tolerance.relative = rtol_.value_or(0);
+      tolerance.absolute = atol_.value_or(0);
+      return tolerance;
+    }
+    auto derived = sized<heddle_tolerance>();
+    heddle_model_tolerance(model, output, &derived);
+    tolerance.relative = derived.relative;
+    tolerance.relative_to_max = derived.relative_to_max;
+    return tolerance;
+  }
+
+  Status compare(heddle_model* model, const std::vector<Literal>& got,
+                 const std::vector<Literal>& want, InputValues& inputs) {
+    std::vector<Literal> wide;
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (!got[i].shape().is_array()) continue;
+      const auto number = static_cast<int64_t>(i);
+      const char* name = output_of(model, number).name;
+      OutputCheck check = check_output(name, got[i], want[i], tolerance(model, number));
+      // The model itself may lose more than types and lengths tell: f64 arithmetic shows how much.
+      if (!check.equal() && expected_.empty() && !rtol_ && !atol_) {
+        if (wide.empty()) {
+          HEDDLE_ASSIGN_OR_RETURN(wide, run_on("interp:f64", model, inputs));
+        }
+        check = check_output(name, got[i], want[i],
+                             api::measured_tolerance(check.tolerance, want[i], wide[i]));
+      }
+      pass_ = pass_ && check.equal();
+      checks_.push_back(std::move(check));
+    }
+    return {};
+  }
+
+  void print(const InputValues& inputs) const {
+    fmt::print("{} on {} against {}\n", open_.model, where_,
+               expected_.empty() ? "the reference interpreter" : expected_);
+    fmt::print("inputs: {}\n", inputs.description);
+    for (const std::string& note : notes_) fmt::print("note: {}\n", note);
+    for (const OutputCheck& check : checks_) fmt::print("output {}\n", to_string(check));
+    fmt::print("{}\n", pass_ ? "PASS" : "FAIL");
+  }
+
+  ordered_json json(const InputValues& inputs) const {
+    ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["where"] = where_;
+    json["against"] = expected_.empty() ? "interp" : expected_;
+    json["inputs"] = inputs.description;
+    json["seed"] = inputs_.seed_or_default();
+    json["notes"] = notes_;
+    json["pass"] = pass_;
+    json["outputs"] = ordered_json::array();
+    for (const OutputCheck& check : checks_) json["outputs"].push_back(to_json(check));
+    return json;
+  }
+
+  OpenChoices open_;
+  InputChoices inputs_;
+  CompileChoices compile_;
+  JsonChoice json_;
+  std::string expected_;
+  std::optional<double> rtol_, atol_;
+
+  std::string where_;
+  std::vector<std::string> notes_;
+  std::vector<OutputCheck> checks_;
+  bool pass_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_check() { return std::make_unique<Check>(); }
+
+}  // namespace heddle::tools

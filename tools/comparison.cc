@@ -1,0 +1,70 @@
+#include "comparison.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+namespace heddle::tools {
+namespace {
+
+std::vector<int64_t> multi_index(std::vector<int64_t> extents, int64_t linear) {
+  for (size_t d = extents.size(); d-- > 0;) {
+    const int64_t extent = extents[d];
+    extents[d] = linear % extent;
+    linear /= extent;
+  }
+  return extents;
+}
+
+}  // namespace
+
+double OutputCheck::relative_error() const {
+  if (comparison.worst_error == 0) return 0;
+  return comparison.worst_error / comparison.max_want;
+}
+
+OutputCheck check_output(const std::string& name, const tensor::Literal& got,
+                         const tensor::Literal& want, const tensor::Tolerance& tolerance) {
+  OutputCheck check;
+  check.name = name;
+  check.shape = tensor::to_string(got.shape(), false);
+  check.tolerance = tolerance;
+  check.comparison = tensor::compare(got, want, tolerance);
+  if (check.comparison.worst_index >= 0)
+    check.worst_at = multi_index(got.shape().extents(), check.comparison.worst_index);
+  return check;
+}
+
+std::string to_string(const OutputCheck& check) {
+  const tensor::Comparison& c = check.comparison;
+  std::string text = fmt::format("{} {}: ", check.name, check.shape);
+  if (c.worst_index < 0) return text + "equal";
+  if (!c.equal) text += fmt::format("{} elements differ, ", c.mismatches);
+  text += fmt::format("worst [{}] got {:.9g} want {:.9g}, max|a-b| {:.3g}, max|a-b|/max|b| {:.3g}",
+                      fmt::join(check.worst_at, ","), c.worst_got, c.worst_want, c.worst_error,
+                      check.relative_error());
+  const tensor::Tolerance& t = check.tolerance;
+  return text + fmt::format(", tolerance {:.3g} + {:.3g}|b| + {:.3g}max|b|{}", t.absolute,
+                            t.relative, t.relative_to_max, c.equal ? "" : ": DIFFERS");
+}
+
+nlohmann::ordered_json to_json(const OutputCheck& check) {
+  const tensor::Comparison& c = check.comparison;
+  nlohmann::ordered_json json;
+  json["name"] = check.name;
+  json["shape"] = check.shape;
+  json["equal"] = c.equal;
+  json["mismatches"] = c.mismatches;
+  json["max_error"] = c.worst_error;
+  json["max_error_over_max"] = check.relative_error();
+  json["worst_ulp"] = c.worst_ulp;
+  if (c.worst_index >= 0)
+    json["worst"] = {{"index", check.worst_at}, {"got", c.worst_got}, {"want", c.worst_want}};
+  json["tolerance"] = {{"absolute", check.tolerance.absolute},
+                       {"relative", check.tolerance.relative},
+                       {"relative_to_max", check.tolerance.relative_to_max}};
+  return json;
+}
+
+}  // namespace heddle::tools

@@ -1,0 +1,27 @@
+// One output of a compiled program against what it should be, for check and conform.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tensor/compare.h"
+
+namespace heddle::tools {
+
+struct OutputCheck {
+  std::string name, shape;
+  tensor::Tolerance tolerance;
+  tensor::Comparison comparison;
+  std::vector<int64_t> worst_at;  // multi-index of the worst element
+  bool equal() const { return comparison.equal; }
+  // max|a - b| / max|b|; 0 where nothing differs.
+  double relative_error() const;
+};
+
+OutputCheck check_output(const std::string& name, const tensor::Literal& got,
+                         const tensor::Literal& want, const tensor::Tolerance& tolerance);
+std::string to_string(const OutputCheck& check);  // one line
+nlohmann::ordered_json to_json(const OutputCheck& check);
+
+}  // namespace heddle::tools

@@ -1,0 +1,84 @@
+// heddle compile: ahead of time.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "command_line.h"
+#include "commands.h"
+#include "model_options.h"
+#include "report.h"
+#include "values.h"
+
+namespace heddle::tools {
+namespace {
+
+class Compile : public Command {
+ public:
+  std::string_view name() const override { return "compile"; }
+  std::string_view summary() const override {
+    return "compiles a model to a file that runs without a compiler";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.text(output_, "-o,--output", "F.heddle", "where the program goes");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle compile model.onnx -o model.heddle\n"
+        "  heddle compile model.onnx --stop-after=fuse\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
+    if (stopped) return 0;
+    if (output_.empty()) return user_error("compile: -o F.heddle says where the program goes");
+    if (info_of(model.get()).is_program)
+      return user_error("{}: is compiled already", open_.model);
+    const double import_ms = info_of(model.get()).import_ms;
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
+    model.reset();
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_save(program.get(), output_.c_str())));
+    const heddle_program_info info = info_of(program.get());
+    std::error_code ignored;
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(output_, ignored));
+    if (!json_.only_json()) {
+      fmt::print("{}: {}, {} kernels, {} launches, {} for {}\n", output_, bytes_text(bytes),
+                 info.kernels, info.launches, info.options, info.target);
+      print_notes(program.get());
+      fmt::print(stderr, "import {}, compile {} (cache {})\n", ms_text(import_ms),
+                 ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold");
+    }
+    nlohmann::ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["output"] = output_;
+    json["bytes"] = bytes;
+    json["target"] = info.target;
+    json["isa"] = info.isa;
+    json["level"] = info.level;
+    json["precision"] = info.precision;
+    json["cache"] = info.cache_warm ? "warm" : "cold";
+    json["kernels"] = info.kernels;
+    json["launches"] = info.launches;
+    json["import_ms"] = import_ms;
+    json["compile_ms"] = info.compile_ms;
+    json["notes"] = notes_of(program.get());
+    HEDDLE_RETURN_IF_ERROR(json_.write(json));
+    return 0;
+  }
+
+ private:
+  OpenChoices open_;
+  CompileChoices compile_;
+  JsonChoice json_;
+  std::string output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_compile() { return std::make_unique<Compile>(); }
+
+}  // namespace heddle::tools

@@ -1,0 +1,28 @@
+// How one module fares in `heddle conform hlo`.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/session.h"
+#include "hlo/module.h"
+
+namespace heddle::tools {
+
+// Outcome words. What fails the board: invalid, round_trip, mismatch (and crash and timeout, which
+// the caller sees). The others say why a module was not compared.
+struct ModuleOutcome {
+  std::string outcome;  // "equal", "mismatch", "invalid", "round trip", "refused", "too big"
+  std::string reason;   // one line; empty for equal
+};
+
+struct ConformChoices {
+  api::CompileOptions compile;
+  uint64_t seed = 0;
+  double max_work = 1e9;  // scalar operations that the interpreter is asked for, loops counted once
+};
+
+// Verifies, prints and parses, compiles, runs and compares with the interpreter.
+ModuleOutcome conform_module(std::unique_ptr<hlo::Module> module, const ConformChoices& choices);
+
+}  // namespace heddle::tools

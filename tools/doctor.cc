@@ -1,0 +1,148 @@
+// heddle doctor: what this machine is and what was found on it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/parallel.h"
+#include "cache/object_cache.h"
+#include "command_line.h"
+#include "commands.h"
+#include "peer.h"
+#include "report.h"
+#include "target/target.h"
+
+namespace heddle::tools {
+namespace {
+
+using nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+int64_t memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("MemTotal:")) return std::strtoll(line.c_str() + 9, nullptr, 10) * 1024;
+  return 0;
+}
+
+// Where one of the names can be opened; empty: nowhere.
+std::string find_library(std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    void* library = ::dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    if (library == nullptr) continue;
+    ::dlclose(library);
+    return name;
+  }
+  return {};
+}
+
+// The code generator lies beside this binary, or where it is installed to.
+std::string find_code_generator() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  if (error) return {};
+  const fs::path folder = self.parent_path();
+  for (const fs::path& path : {folder / "libheddle-llvm.so", folder.parent_path() / "libheddle-llvm.so",
+                               folder.parent_path() / "lib" / "heddle" / "libheddle-llvm.so"})
+    if (fs::exists(path, error)) return path.string();
+  return {};
+}
+
+std::string cache_folder() {
+  const char* variable = std::getenv("HEDDLE_CACHE");
+  return variable && *variable ? variable : cache::default_directory();
+}
+
+class Doctor : public Command {
+ public:
+  std::string_view name() const override { return "doctor"; }
+  std::string_view summary() const override { return "shows the machine and what was found on it"; }
+
+  void declare(CommandLine& line) override {
+    json_.declare(line);
+    line.group("What to show");
+    line.flag(target_, "--target", "the target description of this machine, as JSON");
+    line.examples("  heddle doctor\n  heddle doctor --target > here.json\n");
+  }
+
+  Result<int> run() override {
+    const target::Target host = target::host_target();
+    if (target_) {
+      fmt::print("{}", target::to_string(host));
+      return 0;
+    }
+    const std::string generator = find_code_generator();
+    const std::string cuda = find_library({"libcuda.so.1"});
+    const std::string dnnl = find_library({"libdnnl.so.3", "libdnnl.so.2"});
+    if (!json_.only_json()) {
+      fmt::print("heddle {}\n", version());
+      fmt::print("processor: {}\n", processor_name());
+      fmt::print("isa: {} ({}-bit vectors, {} registers)\n", target::isa_name(host), host.simd_bits,
+                 host.vector_registers);
+      fmt::print("features: {}\n", fmt::join(host.features, " "));
+      fmt::print("cores: {} to use, memory {}\n", available_cores(), bytes_text(memory_bytes()));
+      for (size_t i = 0; i < host.caches.size(); ++i)
+        fmt::print("L{}: {}, shared by {}\n", i + 1, bytes_text(host.caches[i].bytes),
+                   host.caches[i].shared_by_cores);
+      fmt::print("peak: {:.0f} GFLOP/s f32 ({} cores), memory {:.0f} GB/s one core, {:.0f} all; "
+                 "from the nearest shipped target\n",
+                 host.peak_flops_per_ns(tensor::Type::f32), host.cores,
+                 host.memory_bandwidth_bytes_per_ns, host.memory_bandwidth_all_bytes_per_ns);
+      fmt::print("targets: host, {}\n", fmt::join(target::shipped_targets(), ", "));
+      fmt::print("devices: cpu, interp\n");
+      fmt::print("code generator: {}\n",
+                 generator.empty() ? "libheddle-llvm.so was not found: only compiled and cached "
+                                     "programs run"
+                                   : generator);
+      fmt::print("CUDA driver: {}\n", cuda.empty() ? "not found" : cuda + " (not used yet)");
+      fmt::print("oneDNN: {}\n", dnnl.empty() ? "not found" : dnnl + " (not used yet)");
+      fmt::print("cache: {}\n", cache_folder().empty() ? "none" : cache_folder());
+      fmt::print("Python of peers: {}\n", Peer::python(""));
+    }
+    ordered_json json;
+    json["schema"] = 1;
+    json["version"] = version();
+    json["processor"] = processor_name();
+    json["isa"] = target::isa_name(host);
+    json["features"] = host.features;
+    json["cores"] = available_cores();
+    json["memory_bytes"] = memory_bytes();
+    json["targets"] = target::shipped_targets();
+    json["devices"] = {"cpu", "interp"};
+    json["code_generator"] = generator;
+    json["libcuda"] = cuda;
+    json["libdnnl"] = dnnl;
+    json["cache"] = cache_folder();
+    json["target"] = ordered_json::parse(target::to_string(host));
+    HEDDLE_RETURN_IF_ERROR(json_.write(json));
+    return 0;
+  }
+
+ private:
+  static std::string version() {
+    return fmt::format("{}.{}.{}", HEDDLE_VERSION_MAJOR, HEDDLE_VERSION_MINOR,
+                       HEDDLE_VERSION_PATCH);
+  }
+
+  JsonChoice json_;
+  bool target_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_doctor() { return std::make_unique<Doctor>(); }
+
+}  // namespace heddle::tools

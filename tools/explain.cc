@@ -1,0 +1,192 @@
+// heddle explain: what was decided, and why.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "api/session.h"
+#include "command_line.h"
+#include "commands.h"
+#include "compiler/compiler.h"
+#include "model_options.h"
+#include "program/program.h"
+#include "report.h"
+
+namespace heddle::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+// A kernel with the commands that launch it.
+struct KernelUse {
+  const program::Kernel* kernel;
+  std::string operators;
+  std::vector<std::string> commands;
+  bool once = false;  // prepares weights
+};
+
+std::vector<KernelUse> uses_of(const program::Program& program) {
+  std::vector<KernelUse> uses;
+  std::map<uint32_t, size_t> places;
+  const auto add = [&](const std::vector<program::Command>& commands,
+                       const std::vector<program::CommandInfo>& info, bool once) {
+    for (size_t i = 0; i < commands.size(); ++i) {
+      const auto* launch = std::get_if<program::Launch>(&commands[i]);
+      if (launch == nullptr) continue;
+      const auto [place, added] = places.try_emplace(launch->kernel.value, uses.size());
+      if (added)
+        uses.push_back(
+            {&program.kernels[launch->kernel.index()], info[i].operators, {}, once});
+      uses[place->second].commands.push_back(info[i].name);
+    }
+  };
+  add(program.commands, program.command_info, false);
+  add(program.once, program.once_info, true);
+  return uses;
+}
+
+void print_indented(const std::string& text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.size(), text.find('\n', at));
+    fmt::print("    {}\n", std::string_view(text).substr(at, end - at));
+    at = end + 1;
+  }
+}
+
+class Explain : public Command {
+ public:
+  std::string_view name() const override { return "explain"; }
+  std::string_view summary() const override { return "shows every decision with its reason"; }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.group("What to show");
+    line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
+    line.flag(all_, "--all", "every refusal, not the first of each kind");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle explain model.onnx\n"
+        "  heddle explain model.onnx --fuse off --json explain.json\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
+    if (stopped) return 0;
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle handle, compile_.compile(model.get(), true));
+    const api::Program& program = api::unwrap(handle.get());
+    if (program.compiled() == nullptr)
+      return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
+    const std::vector<KernelUse> uses = uses_of(*program.compiled());
+    if (!kernel_.empty()) return show_kernel(uses);
+    if (!json_.only_json()) print(handle.get(), program, uses);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(program, uses)));
+    return 0;
+  }
+
+ private:
+  Result<int> show_kernel(const std::vector<KernelUse>& uses) const {
+    for (const KernelUse& use : uses) {
+      if (use.kernel->name != kernel_) continue;
+      fmt::print("{}: {}\n", use.kernel->name, use.operators);
+      print_indented(use.kernel->schedule);
+      fmt::print("{}", use.kernel->text);
+      return 0;
+    }
+    return user_error("--kernel {}: the program has no kernel of that name; heddle explain without "
+                      "it names them all", kernel_);
+  }
+
+  void print(const heddle_program* handle, const api::Program& program,
+             const std::vector<KernelUse>& uses) const {
+    const api::ProgramFacts& facts = program.facts();
+    fmt::print("{} on {}: {}\n", open_.model, where_text(info_of(handle)), facts.options);
+    print_notes(handle);
+    fmt::print("\nsteps:\n");
+    for (const auto& [step, ms] : program.steps()) fmt::print("  {:<12} {}\n", step, ms_text(ms));
+    fmt::print("\nkernels ({}), each a pattern that was taken:\n", uses.size());
+    for (const KernelUse& use : uses) {
+      fmt::print("  {} {} {}: {}\n", use.kernel->name, use.once ? "once" : "run",
+                 use.commands.size(), use.operators);
+      fmt::print("    for {}\n", fmt::join(use.commands, ", "));
+      print_indented(use.kernel->schedule);
+    }
+    print_refusals(program.report());
+    print_order(*program.compiled());
+    print_memory(facts);
+  }
+
+  void print_refusals(const compiler::Report& report) const {
+    std::map<std::string, std::vector<const compiler::Report::Refusal*>> by_code;
+    for (const auto& refusal : report.refusals) by_code[refusal.code].push_back(&refusal);
+    fmt::print("\npatterns refused ({}):\n", report.refusals.size());
+    for (const auto& [code, refusals] : by_code) {
+      fmt::print("  {}: {}\n", code, refusals.size());
+      for (const auto* refusal : refusals) {
+        fmt::print("    {} into {}: {}\n", refusal->producer, refusal->consumer, refusal->reason);
+        if (!all_) break;
+      }
+      if (!all_ && refusals.size() > 1)
+        fmt::print("    and {} more (--all)\n", refusals.size() - 1);
+    }
+  }
+
+  static void print_order(const program::Program& program) {
+    fmt::print("\norder ({} commands of a run, {} once):\n", program.commands.size(),
+               program.once.size());
+    for (size_t i = 0; i < program.commands.size(); ++i)
+      fmt::print("  {:>4} {}: {}\n", i, program.command_info[i].name,
+                 program.command_info[i].operators);
+  }
+
+  static void print_memory(const api::ProgramFacts& facts) {
+    fmt::print("\nmemory: lower bound {}, planned {}, without sharing {}\n",
+               bytes_text(facts.temporary_lower_bound_bytes), bytes_text(facts.temporary_bytes),
+               bytes_text(facts.temporary_unshared_bytes));
+  }
+
+  ordered_json json(const api::Program& program, const std::vector<KernelUse>& uses) const {
+    ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["options"] = program.facts().options;
+    json["target"] = program.facts().target;
+    json["notes"] = program.notes();
+    for (const auto& [step, ms] : program.steps()) json["steps_ms"][step] = ms;
+    json["kernels"] = ordered_json::array();
+    for (const KernelUse& use : uses)
+      json["kernels"].push_back({{"name", use.kernel->name},
+                                 {"operators", use.operators},
+                                 {"commands", use.commands},
+                                 {"once", use.once},
+                                 {"schedule", use.kernel->schedule}});
+    json["refusals"] = ordered_json::array();
+    for (const auto& refusal : program.report().refusals)
+      json["refusals"].push_back({{"producer", refusal.producer},
+                                  {"consumer", refusal.consumer},
+                                  {"code", refusal.code},
+                                  {"reason", refusal.reason}});
+    json["order"] = ordered_json::array();
+    for (const program::CommandInfo& info : program.compiled()->command_info)
+      json["order"].push_back(info.name);
+    json["memory_bytes"] = {
+        {"temporaries_lower_bound", program.facts().temporary_lower_bound_bytes},
+        {"temporaries", program.facts().temporary_bytes},
+        {"temporaries_unshared", program.facts().temporary_unshared_bytes}};
+    return json;
+  }
+
+  OpenChoices open_;
+  CompileChoices compile_;
+  JsonChoice json_;
+  std::string kernel_;
+  bool all_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_explain() { return std::make_unique<Explain>(); }
+
+}  // namespace heddle::tools

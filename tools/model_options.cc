@@ -1,0 +1,183 @@
+#include "model_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "command_line.h"
+#include "values.h"
+
+namespace heddle::tools {
+namespace {
+
+std::optional<int64_t> parse_number(std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+// The names that --fix takes out of `given`.
+Result<tensor::NamedLiterals> take_fixed(const std::vector<std::string>& names,
+                                         tensor::NamedLiterals& given) {
+  tensor::NamedLiterals fixed;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(given.begin(), given.end(),
+                                    [&](const auto& value) { return value.first == name; });
+    if (found == given.end())
+      return user_error("--fix {}: no value was given; add --input {}=SPEC or put it in --inputs",
+                        name, name);
+    fixed.push_back(std::move(*found));
+    given.erase(found);
+  }
+  return fixed;
+}
+
+}  // namespace
+
+Result<std::pair<std::string, int64_t>> parse_dim(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  const auto size = equals == std::string::npos ? std::nullopt
+                                                : parse_number(text.substr(equals + 1));
+  if (!size || equals == 0)
+    return user_error("--dim {}: wanted NAME=N with a number, such as batch=8", text);
+  return std::pair(text.substr(0, equals), *size);
+}
+
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  std::vector<int64_t> dims;
+  bool ok = equals != std::string::npos && equals > 0;
+  for (size_t at = equals + 1; ok && at < text.size();) {
+    const size_t end = std::min(text.size(), text.find_first_of("x,", at));
+    const auto size = parse_number(std::string_view(text).substr(at, end - at));
+    ok = size.has_value() && end + 1 != text.size();
+    dims.push_back(size.value_or(0));
+    at = end + 1;
+  }
+  if (!ok) return user_error("--shape {}: wanted NAME=1x3x224x224", text);
+  return std::pair(text.substr(0, equals), std::move(dims));
+}
+
+void OpenChoices::declare(CommandLine& line) {
+  line.argument(model, "MODEL", "ONNX, HLO text or compiled program, told by its content");
+  line.group("Model");
+  line.list(dims, "--dim", "NAME=N", "binds a dynamic dimension (else 1, or what the inputs have)");
+  line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
+  line.list(fixed, "--fix", "NAME", "makes an input's given value part of the model");
+  line.text(module, "--module", "NAME", "which module of a text file of several");
+}
+
+Result<ModelHandle> OpenChoices::open() const {
+  tensor::NamedLiterals none;
+  return open(none);
+}
+
+Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
+  std::vector<std::pair<std::string, int64_t>> sizes;
+  for (const std::string& text : dims) {
+    HEDDLE_ASSIGN_OR_RETURN(auto dim, parse_dim(text));
+    sizes.push_back(std::move(dim));
+  }
+  std::vector<std::pair<std::string, std::vector<int64_t>>> wanted, seen;
+  for (const std::string& text : shapes) {
+    HEDDLE_ASSIGN_OR_RETURN(auto shape, parse_shape_choice(text));
+    wanted.push_back(std::move(shape));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals constants, take_fixed(fixed, given));
+  for (const auto& [name, value] : given) seen.emplace_back(name, value.shape().extents());
+
+  std::vector<heddle_dim> c_dims;
+  for (const auto& [name, size] : sizes) c_dims.push_back({name.c_str(), size});
+  std::vector<heddle_shape> c_shapes, c_hints;
+  for (const auto& [name, extents] : wanted)
+    c_shapes.push_back({name.c_str(), extents.data(), static_cast<int64_t>(extents.size())});
+  for (const auto& [name, extents] : seen)
+    c_hints.push_back({name.c_str(), extents.data(), static_cast<int64_t>(extents.size())});
+  std::vector<std::vector<int64_t>> constant_dims;
+  for (const auto& [name, value] : constants) constant_dims.push_back(value.shape().extents());
+  std::vector<heddle_value> c_constants;
+  for (size_t i = 0; i < constants.size(); ++i) {
+    const auto& [name, value] = constants[i];
+    c_constants.push_back({name.c_str(), static_cast<heddle_type>(value.type()),
+                           constant_dims[i].data(), static_cast<int64_t>(constant_dims[i].size()),
+                           value.data()});
+  }
+
+  auto options = sized<heddle_open_options>();
+  options.dims = c_dims.data();
+  options.dim_count = c_dims.size();
+  options.shapes = c_shapes.data();
+  options.shape_count = c_shapes.size();
+  options.hints = c_hints.data();
+  options.hint_count = c_hints.size();
+  options.constants = c_constants.data();
+  options.constant_count = c_constants.size();
+  options.module = module.empty() ? nullptr : module.c_str();
+  heddle_model* opened = nullptr;
+  HEDDLE_RETURN_IF_ERROR(to_status(heddle_model_open(model.c_str(), &options, &opened)));
+  return ModelHandle(opened);
+}
+
+void CompileChoices::declare(CommandLine& line) {
+  line.group("Compilation");
+  line.choice(device, "--device", {"cpu", "interp"}, "where it runs (cpu)");
+  line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
+  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
+  line.choice(memory, "--memory", {"static", "dynamic"}, "sharing of temporaries (static)");
+  line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
+              "what may change numbers (default)");
+  line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");
+  line.choice(library, "--library", {"none"}, "vendor libraries as candidates (none)");
+  line.number(threads, "--threads", "N", "workers (the cores there are)");
+  line.number(memory_limit_bytes, "--memory-limit", "BYTES", "of temporaries (none)");
+  line.text(target, "--target", "NAME", "what to compile for (host)");
+  line.text(cache, "--cache", "DIR|off", "folder of compiled code (the user's; or HEDDLE_CACHE)");
+  line.text(disable, "--disable", "A,B", "passes and rewrites to leave out");
+  line.text(dump, "--dump", "DIR", "writes every stage as text");
+  line.text(stop_after, "--stop-after", "POINT",
+            "prints import, a pass, optimize, fuse, schedule, stitch or plan, and ends");
+}
+
+Result<heddle_compile_options> CompileChoices::options() const {
+  auto options = sized<heddle_compile_options>();
+  options.device = device.c_str();
+  options.target = target.c_str();
+  options.level = level.c_str();
+  options.fuse = fuse.c_str();
+  options.memory = memory.c_str();
+  options.numerics = numerics.c_str();
+  options.precision = precision.c_str();
+  options.library = library.c_str();
+  options.cache = cache.empty() ? nullptr : cache.c_str();
+  options.dump = dump.empty() ? nullptr : dump.c_str();
+  options.disable = disable.c_str();
+  if (threads && (*threads < 1 || *threads > INT32_MAX))
+    return user_error("--threads {}: wanted at least 1; leave it out for all cores", *threads);
+  options.threads = static_cast<int32_t>(threads.value_or(0));
+  if (memory_limit_bytes && *memory_limit_bytes < 1)
+    return user_error("--memory-limit {}: wanted at least 1 byte", *memory_limit_bytes);
+  options.memory_limit_bytes = memory_limit_bytes.value_or(0);
+  return options;
+}
+
+Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume) const {
+  HEDDLE_ASSIGN_OR_RETURN(heddle_compile_options wanted, options());
+  wanted.consume_model = consume;
+  heddle_program* program = nullptr;
+  HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &wanted, &program)));
+  return ProgramHandle(program);
+}
+
+Result<bool> CompileChoices::stopped(const heddle_model* model) const {
+  if (stop_after.empty()) return false;
+  HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options wanted, options());
+  char* text = nullptr;
+  HEDDLE_RETURN_IF_ERROR(
+      to_status(heddle_compile_until(model, &wanted, stop_after.c_str(), &text)));
+  std::fputs(text, stdout);
+  heddle_string_free(text);
+  return true;
+}
+
+}  // namespace heddle::tools

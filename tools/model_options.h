@@ -1,0 +1,48 @@
+// The options of commands that open and compile a model, and what they mean to heddle.h.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+#include "tensor/npz.h"
+
+namespace heddle::tools {
+
+class CommandLine;
+
+// MODEL, --dim, --shape, --fix, --module.
+struct OpenChoices {
+  std::string model;
+  std::vector<std::string> dims, shapes, fixed;
+  std::string module;
+
+  void declare(CommandLine& line);
+  // `given`: values that will be bound. Their shapes bind dynamic dimensions; those that --fix names
+  // become constants and leave the list.
+  Result<ModelHandle> open(tensor::NamedLiterals& given) const;
+  Result<ModelHandle> open() const;
+};
+
+// --device, --target, --level, --fuse, … --stop-after.
+struct CompileChoices {
+  std::string device = "cpu", target = "host", level = "O2", fuse = "stitch", memory = "static";
+  std::string numerics = "default", precision = "f32", library = "none", cache, dump, disable;
+  std::string stop_after;
+  std::optional<int64_t> threads, memory_limit_bytes;
+
+  void declare(CommandLine& line);
+  // The texts inside point into this object.
+  Result<heddle_compile_options> options() const;
+  Result<ProgramHandle> compile(heddle_model* model, bool consume) const;
+  // With --stop-after: prints that point and says so; the command is then done.
+  Result<bool> stopped(const heddle_model* model) const;
+};
+
+// "NAME=3": NAME and a number that is not negative. "NAME=1x3x4": NAME and its dimensions.
+Result<std::pair<std::string, int64_t>> parse_dim(const std::string& text);
+Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const std::string& text);
+
+}  // namespace heddle::tools

@@ -1,0 +1,106 @@
+"""Runs a peer for `heddle bench --vs`, in a Python of the user's:
+
+    python3 -c <this> PEER MODEL INPUTS.npz THREADS
+
+Answers one line each on what was standard output at the start: first "ready NAME VERSION" or
+"error TEXT", then for every line "run N" that comes in the nanoseconds of N runs. Buffers are bound
+once. Between rounds the process waits for its standard input, and the peer's threads are asleep.
+"""
+import os
+import sys
+import time
+
+
+class OnnxRuntime:
+    def __init__(self, model, inputs, threads):
+        import numpy as np
+        import onnxruntime as ort
+        self.name = "onnxruntime " + ort.__version__
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Threads may spin inside a run, and sleep when it ends: the other side's turn is then quiet.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        self.session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self.binding = self.session.io_binding()
+        self.kept = []
+        for wanted in self.session.get_inputs():
+            if wanted.name not in inputs:
+                raise ValueError(f"no value for input {wanted.name}")
+            value = np.ascontiguousarray(inputs[wanted.name])
+            self.kept.append(ort.OrtValue.ortvalue_from_numpy(value))
+            self.binding.bind_ortvalue_input(wanted.name, self.kept[-1])
+        names = [output.name for output in self.session.get_outputs()]
+        for name in names:
+            self.binding.bind_output(name, "cpu")
+        self.session.run_with_iobinding(self.binding)
+        # The sizes are known now: the outputs get memory that stays.
+        for name, value in zip(names, self.binding.copy_outputs_to_cpu()):
+            self.kept.append(ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value)))
+            self.binding.bind_ortvalue_output(name, self.kept[-1])
+
+    def run(self):
+        self.session.run_with_iobinding(self.binding)
+
+
+class OpenVino:
+    def __init__(self, model, inputs, threads):
+        import numpy as np
+        import openvino as ov
+        self.name = "openvino " + ov.__version__.split("-")[0]
+        core = ov.Core()
+        network = core.read_model(model)
+        network.reshape({name: list(value.shape) for name, value in inputs.items()})
+        config = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
+                  "INFERENCE_PRECISION_HINT": "f32"}
+        self.request = core.compile_model(network, "CPU", config).create_infer_request()
+        self.kept = []
+        for name, value in inputs.items():
+            self.kept.append(ov.Tensor(np.ascontiguousarray(value), shared_memory=True))
+            self.request.set_tensor(name, self.kept[-1])
+
+    def run(self):
+        self.request.infer()
+
+
+PEERS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino}
+
+
+def make(peer, model, path, threads):
+    import numpy as np
+    with np.load(path) as archive:
+        inputs = {name: archive[name] for name in archive.files}
+    return PEERS[peer](model, inputs, threads)
+
+
+def main():
+    peer, model, path, threads = sys.argv[1:5]
+    # What libraries print must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    try:
+        made = make(peer, model, path, int(threads))
+        made.run()
+    except ImportError as error:
+        print(f"error {sys.executable} cannot import what {peer} needs ({error}); install it, or "
+              "name another Python by --peer-python", file=answers, flush=True)
+        return
+    except Exception as error:  # whatever the peer finds wrong with the model
+        text = " ".join(str(error).split())
+        print(f"error {peer}: {text}", file=answers, flush=True)
+        return
+    print("ready " + made.name, file=answers, flush=True)
+    for line in sys.stdin:
+        word, _, count = line.partition(" ")
+        if word != "run":
+            return
+        times = []
+        for _ in range(int(count)):
+            begin = time.perf_counter_ns()
+            made.run()
+            times.append(time.perf_counter_ns() - begin)
+        print(*times, file=answers, flush=True)
+
+
+main()

@@ -1,0 +1,46 @@
+// What commands print: numbers for people, values in short, and JSON to a file or standard output.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+#include "tensor/literal.h"
+
+namespace heddle::tools {
+
+class CommandLine;
+
+// --json F. With "-" standard output holds the JSON and nothing else.
+struct JsonChoice {
+  std::string file;
+
+  void declare(CommandLine& line);
+  bool only_json() const { return file == "-"; }
+  // Error: machine (cannot write). Does nothing without --json.
+  Status write(const nlohmann::ordered_json& value) const;
+};
+
+std::string bytes_text(int64_t bytes);  // "1.2 MiB"
+std::string ms_text(double ms);         // "12.3 ms", "45 us"
+
+// In short: the values themselves where they are few, else their range.
+struct ValueSummary {
+  double min = 0, max = 0, mean = 0;  // of the finite elements
+  int64_t finite = 0, nan = 0, infinite = 0;
+};
+ValueSummary summarize(const tensor::Literal& value);
+std::string value_text(const tensor::Literal& value);
+nlohmann::ordered_json value_json(const tensor::Literal& value);
+
+// "cpu (avx512_vnni), 2 threads, O2, f32".
+std::string where_text(const heddle_program_info& info);
+// One "note: …" line each, to standard output.
+void print_notes(const heddle_program* program);
+std::vector<std::string> notes_of(const heddle_program* program);
+
+int64_t peak_resident_bytes();  // VmHWM of this process
+
+}  // namespace heddle::tools

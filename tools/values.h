@@ -1,0 +1,50 @@
+// Values of inputs and outputs on the command line: --inputs, --input, --seed, --outputs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "handles.h"
+#include "tensor/npz.h"
+
+namespace heddle::tools {
+
+class CommandLine;
+
+// One literal an input, in the model's order.
+struct InputValues {
+  std::vector<tensor::Literal> values;
+  std::vector<std::string> random;  // names of those that nobody gave
+  std::string description;          // "random, seed 0: …", "from inputs.npz", both
+};
+
+struct InputChoices {
+  std::string file;                // --inputs
+  std::vector<std::string> specs;  // --input
+  std::optional<int64_t> seed;
+
+  void declare(CommandLine& line);
+  uint64_t seed_or_default() const { return static_cast<uint64_t>(seed.value_or(0)); }
+  // What was given, by name; those of --input win.
+  Result<tensor::NamedLiterals> read() const;
+  // Errors: a name that is no input, a type or a shape that is not the input's.
+  Result<InputValues> values(const heddle_model* model, const tensor::NamedLiterals& given) const;
+};
+
+// A literal of a port: zeros. Error: no memory.
+Result<tensor::Literal> literal_of(const heddle_port& port);
+std::string shape_text(const heddle_port& port);  // "f32[2,3]"
+
+// Runs a program on the inputs once; outputs in its order.
+Status bind(heddle_context* context, std::vector<tensor::Literal>& inputs,
+            std::vector<tensor::Literal>& outputs);
+Result<std::vector<tensor::Literal>> make_outputs(const heddle_program* program);
+Result<std::vector<tensor::Literal>> run_once(heddle_program* program,
+                                              std::vector<tensor::Literal>& inputs);
+// With their names, but for tokens, which have no value.
+Status write_outputs(const std::string& path, const heddle_model* model,
+                     const std::vector<tensor::Literal>& outputs);
+
+}  // namespace heddle::tools
