@@ -18,6 +18,21 @@ using tensor::Literal;
 constexpr uint64_t kShards = 4;
 constexpr uint64_t kSeeds = 1000;
 
+// The coarsest float type that a module computes in sets the rounding of all its results.
+void find_coarsest(const hlo::Module& module, tensor::Type* type) {
+  double most = tensor::float_format(*type).unit_roundoff;
+  for (const auto& computation : module.computations()) {
+    for (const hlo::Instr* instr : computation->instrs()) {
+      tensor::Type t = instr->shape().type();
+      if (!instr->shape().is_array() || !tensor::is_float(t)) continue;
+      double roundoff = tensor::float_format(t).unit_roundoff;
+      if (roundoff <= most) continue;
+      most = roundoff;
+      *type = t;
+    }
+  }
+}
+
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
 
 void check(uint64_t seed) {
@@ -46,7 +61,9 @@ void check(uint64_t seed) {
       ASSERT_EQ(failure, "") << "seed " << seed << "\n" << hlo::to_string(*module);
       ASSERT_EQ(got.size(), wanted.size());
       for (size_t i = 0; i < wanted.size(); ++i) {
-        tensor::Tolerance tolerance = tensor::derived_tolerance(wanted[i].type(), 4096);
+        tensor::Type type = wanted[i].type();
+        if (tensor::is_float(type)) find_coarsest(*module, &type);
+        tensor::Tolerance tolerance = tensor::derived_tolerance(type, 4096);
         // Arguments are of order one: what cancels may leave that much rounding behind.
         tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
         auto comparison = tensor::compare(got[i], wanted[i], tolerance);
