@@ -27,7 +27,8 @@ T value_or_throw(Result<T> result) {
   return std::move(*result);
 }
 
-// A name from a file, in quotes, fit for one line: control characters and quotes escaped, shortened.
+// A name from a file, in quotes, fit for one line: control characters and quotes escaped,
+// shortened.
 std::string quoted(std::string_view name);
 
 }  // namespace heddle::import

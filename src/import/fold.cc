@@ -18,7 +18,9 @@ using tensor::Type;
 using Folded = std::optional<Literal>;
 
 // Numbers that one of the two arithmetics represents exactly.
-bool is_int(Type type) { return type == Type::pred || (tensor::is_integer(type) && type != Type::u64); }
+bool is_int(Type type) {
+  return type == Type::pred || (tensor::is_integer(type) && type != Type::u64);
+}
 bool is_real(Type type) { return tensor::is_float(type); }
 
 // Walks the indices of an array in row-major order.
@@ -108,13 +110,11 @@ Folded Folder::binary(const Instr& instr, const Literal& x, const Literal& y) {
   Literal result(instr.shape());
   for (int64_t i = 0, n = x.elems(); i < n; ++i) {
     if (is_int(type)) {
-      const std::optional<int64_t> value =
-          fold_binary(instr.opcode(), x.get_s64(i), y.get_s64(i));
+      const std::optional<int64_t> value = fold_binary(instr.opcode(), x.get_s64(i), y.get_s64(i));
       if (!value) return std::nullopt;
       result.set_s64(i, *value);
     } else if (is_real(type)) {
-      const std::optional<double> value =
-          fold_binary(instr.opcode(), x.get_f64(i), y.get_f64(i));
+      const std::optional<double> value = fold_binary(instr.opcode(), x.get_f64(i), y.get_f64(i));
       if (!value) return std::nullopt;
       result.set_f64(i, *value);
     } else {
@@ -130,9 +130,8 @@ Folded Folder::compare(const Instr& instr, const Literal& x, const Literal& y) {
   if (!is_int(x.type()) && !is_real(x.type())) return std::nullopt;
   Literal result(instr.shape());
   for (int64_t i = 0, n = x.elems(); i < n; ++i) {
-    const bool value = is_int(x.type())
-                           ? fold_compare(attrs.direction, x.get_s64(i), y.get_s64(i))
-                           : fold_compare(attrs.direction, x.get_f64(i), y.get_f64(i));
+    const bool value = is_int(x.type()) ? fold_compare(attrs.direction, x.get_s64(i), y.get_s64(i))
+                                        : fold_compare(attrs.direction, x.get_f64(i), y.get_f64(i));
     result.set_s64(i, value ? 1 : 0);
   }
   return result;
@@ -213,10 +212,9 @@ Folded Folder::pad(const Instr& instr, const Literal& x, const Literal& value) {
 // As Builder::take makes it: one dimension is taken from, positions are clamped.
 Folded Folder::gather(const Instr& instr, const Literal& x, const Literal& indices) {
   const auto& attrs = instr.attrs_as<hlo::GatherAttrs>();
-  const bool take = attrs.start_index_map.size() == 1 &&
-                    attrs.collapsed_slice_dims == attrs.start_index_map &&
-                    attrs.operand_batching_dims.empty() &&
-                    attrs.index_vector_dim == indices.shape().rank();
+  const bool take =
+      attrs.start_index_map.size() == 1 && attrs.collapsed_slice_dims == attrs.start_index_map &&
+      attrs.operand_batching_dims.empty() && attrs.index_vector_dim == indices.shape().rank();
   if (!take) return std::nullopt;
   const int64_t axis = attrs.start_index_map[0];
   for (int64_t d = 0; d < x.shape().rank(); ++d) {

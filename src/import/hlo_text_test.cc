@@ -32,7 +32,8 @@ TEST(HloText, OneModuleIsChosen) {
   const std::string two =
       "HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }\n// -----\n"
       "HloModule b\nENTRY e { ROOT p = f32[2] parameter(0) }\n";
-  EXPECT_THAT(error_of(import_hlo_text(two)), HasSubstr("2 modules; choose one with --module NAME: a, b"));
+  EXPECT_THAT(error_of(import_hlo_text(two)),
+              HasSubstr("2 modules; choose one with --module NAME: a, b"));
   Options options;
   options.module_name = "b";
   EXPECT_EQ(imported(import_hlo_text(two, options)).module->name(), "b");
@@ -57,7 +58,9 @@ TEST(Sniff, TellsFormatsByContent) {
   EXPECT_EQ(sniff("#loc = loc(unknown)\n"), Format::stablehlo_text);
   EXPECT_EQ(sniff(""), Format::unknown);
   EXPECT_EQ(sniff("   \n"), Format::unknown);
-  EXPECT_EQ(sniff("\x7f" "ELF\x02\x01"), Format::unknown);
+  EXPECT_EQ(sniff("\x7f"
+                  "ELF\x02\x01"),
+            Format::unknown);
   EXPECT_EQ(sniff("PK\x03\x04"), Format::unknown);
 }
 
@@ -70,7 +73,8 @@ TEST(ImportModel, GoesByContent) {
   EXPECT_THAT(imported(written(one_node("Relu", {{"2"}}).bytes())).input_names, ElementsAre("x0"));
   EXPECT_THAT(imported(written("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }")).input_names,
               ElementsAre("arg0"));
-  EXPECT_THAT(error_of(written("module @m {}")), HasSubstr("StableHLO text cannot be imported yet"));
+  EXPECT_THAT(error_of(written("module @m {}")),
+              HasSubstr("StableHLO text cannot be imported yet"));
   EXPECT_THAT(error_of(written("hello")), HasSubstr("not a model"));
   EXPECT_THAT(error_of(written("")), HasSubstr("not a model"));
 }

@@ -38,8 +38,9 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 Status check_location(std::string_view location) {
   constexpr size_t kLongest = 4096;
   const auto refused = [&](const char* reason) {
-    return user_error("external data location {} {}; it must be a relative path below the model's folder",
-                      quoted(location), reason);
+    return user_error(
+        "external data location {} {}; it must be a relative path below the model's folder",
+        quoted(location), reason);
   };
   if (location.empty()) return refused("is empty");
   if (location.size() > kLongest) return refused("is too long");
@@ -68,8 +69,9 @@ MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<char*>(data_), size_);
 }
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::map(int descriptor, const std::string& shown) {
-  struct stat status {};
+Result<std::shared_ptr<const MappedFile>> MappedFile::map(int descriptor,
+                                                          const std::string& shown) {
+  struct stat status{};
   if (::fstat(descriptor, &status) != 0)
     return user_error("{}: cannot be examined: {}", shown, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return user_error("{}: not a regular file", shown);
@@ -104,16 +106,18 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(const std::str
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i] == "..") return user_error("{}: '..' is not allowed", shown);
     const bool last = i + 1 == parts.size();
-    const int flags = last ? kOpenFlags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+    const int flags =
+        last ? kOpenFlags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
     const int next = ::openat(at.get(), parts[i].c_str(), flags);
     if (next < 0) {
       const bool link = errno == ELOOP || (errno == ENOTDIR && !last);
-      return user_error("{}: {}: {}", shown, quoted(parts[i]),
-                        link ? "a link or no folder; links are not followed" : std::strerror(errno));
+      return user_error(
+          "{}: {}: {}", shown, quoted(parts[i]),
+          link ? "a link or no folder; links are not followed" : std::strerror(errno));
     }
     at.reset(next);
   }
-  struct stat status {};
+  struct stat status{};
   if (::fstat(at.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink > 1)
     return user_error("{}: has {} hard links, wanted one; copy the file", shown, status.st_nlink);
   return map(at.get(), shown);

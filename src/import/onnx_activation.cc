@@ -92,8 +92,8 @@ Outputs hard_swish(Op& op) {
 
 // log(1 + e^x) = max(x, 0) + log1p(e^-|x|)
 Instr* softplus_of(Op& op, Instr* x) {
-  Instr* small = op.b.unary(Opcode::exponential,
-                            op.b.unary(Opcode::negate, op.b.unary(Opcode::abs, x)));
+  Instr* small =
+      op.b.unary(Opcode::exponential, op.b.unary(Opcode::negate, op.b.unary(Opcode::abs, x)));
   return op.b.binary(Opcode::add, binary(op, Opcode::maximum, x, 0),
                      op.b.unary(Opcode::log_plus_one, small));
 }

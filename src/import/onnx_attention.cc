@@ -15,9 +15,10 @@ Instr* split_heads(Op& op, size_t input, const char* heads_attr) {
   if (e.size() == 4) return op.in(input);
   const int64_t heads = op.int_attr(heads_attr, 0);
   if (e.size() != 3 || heads < 1 || e[2] % heads != 0)
-    op.fail("input {} is {} and {} is {}: wanted [batch,heads,sequence,width], or [batch,sequence,"
-            "width of all heads]",
-            input, to_string(op.shape(input)), heads_attr, heads);
+    op.fail(
+        "input {} is {} and {} is {}: wanted [batch,heads,sequence,width], or [batch,sequence,"
+        "width of all heads]",
+        input, to_string(op.shape(input)), heads_attr, heads);
   Instr* x = reshape(op, op.in(input), {e[0], e[1], heads, e[2] / heads});
   return op.b.transpose(x, {0, 2, 1, 3});
 }
@@ -126,7 +127,8 @@ Instr* Attention::allowed() {
     rows_may_be_empty_ = true;
   }
   if (right >= 0)
-    also(compare(op_, Direction::le, key, binary(op_, Opcode::add, position, std::min(right, most))));
+    also(compare(op_, Direction::le, key,
+                 binary(op_, Opcode::add, position, std::min(right, most))));
   return result;
 }
 
@@ -159,8 +161,8 @@ Instr* Attention::softmax(Instr* x) const {
     return select(op_, compare(op_, Direction::eq, value, bad),
                   op_.b.scalar(value->shape().type(), instead), value);
   };
-  Instr* largest = one_if(op_.b.reduce(Opcode::maximum, x, {3}),
-                          -std::numeric_limits<double>::infinity(), 0);
+  Instr* largest =
+      one_if(op_.b.reduce(Opcode::maximum, x, {3}), -std::numeric_limits<double>::infinity(), 0);
   x = op_.b.binary(Opcode::subtract, x, broadcast_back(op_, largest, extents, {3}));
   x = op_.b.unary(Opcode::exponential, x);
   Instr* total = one_if(op_.b.reduce(Opcode::add, x, {3}), 0, 1);

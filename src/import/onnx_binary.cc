@@ -78,12 +78,11 @@ Outputs pow(Op& op) {
       return {power == 2 ? square : op.b.binary(Opcode::multiply, square, x)};
     }
   }
-  if (tensor::is_float(type))
-    return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
+  if (tensor::is_float(type)) return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
   if (tensor::is_integer(op.type(1)))
     return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
-  Instr* result = binary(op, Opcode::power, op.b.convert(x, Type::f64),
-                         op.b.convert(op.in(1), Type::f64));
+  Instr* result =
+      binary(op, Opcode::power, op.b.convert(x, Type::f64), op.b.convert(op.in(1), Type::f64));
   return {op.b.convert(result, type)};
 }
 
@@ -97,8 +96,8 @@ Outputs mod(Op& op) {
   Instr* rest = binary(op, Opcode::remainder, op.in(0), y);
   if (fmod || tensor::is_unsigned_integer(op.type(0))) return {rest};
   y = broadcast_to(op, y, rest->shape().extents());
-  Instr* signs_differ =
-      op.b.compare(Direction::ne, compare(op, Direction::lt, rest, 0), compare(op, Direction::lt, y, 0));
+  Instr* signs_differ = op.b.compare(Direction::ne, compare(op, Direction::lt, rest, 0),
+                                     compare(op, Direction::lt, y, 0));
   Instr* fix = op.b.binary(Opcode::and_, signs_differ, compare(op, Direction::ne, rest, 0));
   return {op.b.select(fix, op.b.binary(Opcode::add, rest, y), rest)};
 }

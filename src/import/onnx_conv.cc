@@ -91,7 +91,8 @@ Transposed read_transposed(Op& op) {
       op.fail("the window of spatial dimension {} is too large or negative", i);
     const int64_t full = t.strides[i] * (extents[i] - 1) + t.output_padding[i] +
                          (t.kernel[i] - 1) * t.dilations[i] + 1;
-    int64_t low = auto_pad == "NOTSET" ? pads[i] : 0, high = auto_pad == "NOTSET" ? pads[i + rank] : 0;
+    int64_t low = auto_pad == "NOTSET" ? pads[i] : 0,
+            high = auto_pad == "NOTSET" ? pads[i + rank] : 0;
     if (!shape.empty() || auto_pad.starts_with("SAME")) {
       const int64_t wanted = shape.empty() ? extents[i] * t.strides[i] : shape[i];
       if (wanted < 0 || wanted > most) op.fail("output_shape has {}", wanted);

@@ -52,7 +52,9 @@ struct Equation {
   Labels output;
 };
 
-int64_t letters(std::string_view text) { return std::count_if(text.begin(), text.end(), is_letter); }
+int64_t letters(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), is_letter);
+}
 
 // Labels that appear once, in order, the ellipsis first.
 Labels implicit_output(const std::vector<Labels>& terms) {
@@ -177,8 +179,9 @@ Term product_of(Op& op, const Term& a, const Term& b, const Labels& labels) {
     for (Label label : term.labels) dims.push_back(place(labels, label));
     // HLO broadcasts in order; out of order, transpose first.
     Ints permutation = range(0, static_cast<int64_t>(dims.size()));
-    std::sort(permutation.begin(), permutation.end(),
-              [&](int64_t x, int64_t y) { return dims[static_cast<size_t>(x)] < dims[static_cast<size_t>(y)]; });
+    std::sort(permutation.begin(), permutation.end(), [&](int64_t x, int64_t y) {
+      return dims[static_cast<size_t>(x)] < dims[static_cast<size_t>(y)];
+    });
     std::sort(dims.begin(), dims.end());
     Instr* x = term.x;
     if (!std::is_sorted(permutation.begin(), permutation.end())) x = op.b.transpose(x, permutation);

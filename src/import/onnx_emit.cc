@@ -5,9 +5,7 @@
 
 namespace heddle::import {
 
-Type compute_type(Type type) {
-  return type == Type::f16 || type == Type::bf16 ? Type::f32 : type;
-}
+Type compute_type(Type type) { return type == Type::f16 || type == Type::bf16 ? Type::f32 : type; }
 
 const Literal* constant_of(const Instr* x) {
   return x->is(Opcode::constant) ? &x->literal() : nullptr;

@@ -21,7 +21,7 @@ Instr* broadcast_along(Op& op, Instr* x, const Ints& extents, int64_t dim);
 // A scalar to all elements.
 Instr* splat(Op& op, Instr* scalar, const Ints& extents);
 Ints common_extents(Op& op, const Ints& a, const Ints& b);
-Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y);  // numpy broadcasting
+Instr* binary(Op& op, Opcode opcode, Instr* x, Instr* y);         // numpy broadcasting
 Instr* compare(Op& op, Direction direction, Instr* x, Instr* y);  // numpy broadcasting
 // With a number for all elements. (Templates, so that a literal 0 is no null pointer.)
 Instr* binary_number(Op& op, Opcode opcode, Instr* x, double y);

@@ -27,10 +27,13 @@ Model varied() {
                      ints_tensor("repeats", {1, 2, 1}),
                      tensor<float>("scales", kFloat, {4}, {1, 1, 2, 2})};
   model.nodes = {
-      node("Conv", {"x", "w", "v"}, {"c"}, {attr("pads", Ints{1, 1, 1, 1}), attr("strides", Ints{1, 1})}),
+      node("Conv", {"x", "w", "v"}, {"c"},
+           {attr("pads", Ints{1, 1, 1, 1}), attr("strides", Ints{1, 1})}),
       node("BatchNormalization", {"c", "v", "v", "v", "v"}, {"n"}, {attr("epsilon", 1e-5)}),
-      node("MaxPool", {"n"}, {"p"}, {attr("kernel_shape", Ints{2, 2}), attr("ceil_mode", int64_t{1})}),
-      node("AveragePool", {"p"}, {"a"}, {attr("kernel_shape", Ints{2, 2}), attr("pads", Ints{1, 1, 0, 0})}),
+      node("MaxPool", {"n"}, {"p"},
+           {attr("kernel_shape", Ints{2, 2}), attr("ceil_mode", int64_t{1})}),
+      node("AveragePool", {"p"}, {"a"},
+           {attr("kernel_shape", Ints{2, 2}), attr("pads", Ints{1, 1, 0, 0})}),
       node("Resize", {"a", "", "scales"}, {"r"}, {attr("mode", std::string("linear"))}),
       node("Reshape", {"n", "shape"}, {"s"}),
       node("Pad", {"s", "pads"}, {"d"}),

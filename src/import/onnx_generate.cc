@@ -17,7 +17,8 @@ Outputs constant(Op& op) {
   if (op.node().attributes.size() != 1)
     op.fail("{} attributes, wanted one of value, value_float, value_floats, value_int, value_ints",
             op.node().attributes.size());
-  if (const proto::Tensor* tensor = op.tensor_attr("value")) return {op.tensor_value(*tensor, "value")};
+  if (const proto::Tensor* tensor = op.tensor_attr("value"))
+    return {op.tensor_value(*tensor, "value")};
   if (op.has_attr("value_float")) {
     Literal value(Shape::scalar(Type::f32));
     value.set_f64(0, op.float_attr("value_float", 0));
@@ -76,8 +77,10 @@ Outputs range_op(Op& op) {
   Instr* steps = iota(op, op.type(0), extents, 0);
   const double start = op.known_or_fail(0, "start").get_f64(0);
   const double delta = op.known_or_fail(2, "delta").get_f64(0);
-  if (delta != 1) steps = op.b.binary(Opcode::multiply, steps, splat(op, reshape(op, op.in(2), {}), extents));
-  if (start != 0) steps = op.b.binary(Opcode::add, steps, splat(op, reshape(op, op.in(0), {}), extents));
+  if (delta != 1)
+    steps = op.b.binary(Opcode::multiply, steps, splat(op, reshape(op, op.in(2), {}), extents));
+  if (start != 0)
+    steps = op.b.binary(Opcode::add, steps, splat(op, reshape(op, op.in(0), {}), extents));
   return {steps};
 }
 
@@ -136,12 +139,9 @@ Outputs one_hot(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Constant", 0, 0, constant},
-    {"ConstantOfShape", 1, 1, constant_of_shape},
-    {"EyeLike", 1, 1, eye_like},
-    {"OneHot", 3, 3, one_hot},
-    {"Range", 3, 3, range_op},
-    {"Trilu", 1, 2, trilu},
+    {"Constant", 0, 0, constant}, {"ConstantOfShape", 1, 1, constant_of_shape},
+    {"EyeLike", 1, 1, eye_like},  {"OneHot", 3, 3, one_hot},
+    {"Range", 3, 3, range_op},    {"Trilu", 1, 2, trilu},
 };
 
 }  // namespace

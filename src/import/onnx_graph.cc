@@ -80,7 +80,8 @@ class Importer {
   int64_t nodes_ = 0;
 };
 
-// metadata={op_type="MatMul" op_name="layer/MatMul"}: XLA's way to say where an instruction is from.
+// metadata={op_type="MatMul" op_name="layer/MatMul"}: XLA's way to say where an instruction is
+// from.
 std::string metadata(const Node& node) {
   const auto escaped = [](std::string_view text) {
     std::string result;
@@ -107,9 +108,10 @@ std::vector<Value*> Importer::inputs_of(const Node& node, const Scope& scope) co
     bool known = true;
     inputs.push_back(name.empty() ? nullptr : scope.find(name, known));
     if (!known)
-      fail("{}: input {} is not defined before it is used (nodes must stand in order, without "
-           "cycles)",
-           describe(node), quoted(name));
+      fail(
+          "{}: input {} is not defined before it is used (nodes must stand in order, without "
+          "cycles)",
+          describe(node), quoted(name));
   }
   while (!inputs.empty() && inputs.back() == nullptr) inputs.pop_back();
   return inputs;
@@ -276,9 +278,10 @@ void Importer::run_if(const Node& node, Scope& scope, const std::vector<Value*>&
   if (inputs.size() != 1 || inputs[0] == nullptr) fail("{}: wanted one input", describe(node));
   const std::optional<Literal>& condition = inputs[0]->literal;
   if (!condition)
-    fail("{}: the condition {} depends on the model's inputs; only branches that are decided at "
-         "import are supported",
-         describe(node), quoted(inputs[0]->name));
+    fail(
+        "{}: the condition {} depends on the model's inputs; only branches that are decided at "
+        "import are supported",
+        describe(node), quoted(inputs[0]->name));
   if (condition->type() != Type::pred || condition->elems() != 1)
     fail("{}: condition is {}, wanted one bool", describe(node), to_string(condition->shape()));
   const std::string_view wanted = condition->get_s64(0) != 0 ? "then_branch" : "else_branch";

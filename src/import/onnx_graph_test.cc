@@ -127,12 +127,15 @@ TEST(OnnxPreflight, OpsetsHaveLimits) {
     EXPECT_TRUE(model.import()) << opset;
   }
   model.opset = 6;
-  EXPECT_THAT(error_of(model.import()), HasSubstr("opset 6 of ai.onnx is not supported, wanted 7 to 27"));
+  EXPECT_THAT(error_of(model.import()),
+              HasSubstr("opset 6 of ai.onnx is not supported, wanted 7 to 27"));
   model.opset = 28;
   EXPECT_THAT(error_of(model.import()), HasSubstr("opset 28"));
-  EXPECT_THAT(error_of(import_onnx_bytes(Message().number(1, 8).message(7, model.graph()).bytes(), "")),
-              HasSubstr("imports no opset"));
-  EXPECT_THAT(error_of(import_onnx_bytes(Message().number(1, 8).bytes(), "")), HasSubstr("no graph"));
+  EXPECT_THAT(
+      error_of(import_onnx_bytes(Message().number(1, 8).message(7, model.graph()).bytes(), "")),
+      HasSubstr("imports no opset"));
+  EXPECT_THAT(error_of(import_onnx_bytes(Message().number(1, 8).bytes(), "")),
+              HasSubstr("no graph"));
 }
 
 TEST(OnnxGraph, DamagedGraphsAreRefused) {
@@ -203,12 +206,14 @@ TEST(OnnxFold, LargeValuesStay) {
 Model branches(bool condition) {
   Model model = relu({"2"});
   const auto branch = [](const std::string& op) {
-    return Message().message(1, node(op, {"x0"}, {"inner"})).message(12, Message().text(1, "inner"));
+    return Message()
+        .message(1, node(op, {"x0"}, {"inner"}))
+        .message(12, Message().text(1, "inner"));
   };
   model.constants = {tensor<uint8_t>("c", kBool, {}, {condition})};
-  model.nodes = {node("If", {"c"}, {"y"},
-                      {graph_attr("then_branch", branch("Tanh")),
-                       graph_attr("else_branch", branch("Exp"))})};
+  model.nodes = {
+      node("If", {"c"}, {"y"},
+           {graph_attr("then_branch", branch("Tanh")), graph_attr("else_branch", branch("Exp"))})};
   return model;
 }
 

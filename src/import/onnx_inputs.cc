@@ -20,7 +20,8 @@ using Bindings = std::map<std::string, int64_t, std::less<>>;
 // numbers and known symbols; nothing else has a value.
 class DimExpression {
  public:
-  DimExpression(std::string_view text, const Bindings& bindings) : text_(text), bindings_(bindings) {}
+  DimExpression(std::string_view text, const Bindings& bindings)
+      : text_(text), bindings_(bindings) {}
 
   std::optional<int64_t> value() {
     constexpr size_t kLongest = 200;
@@ -193,8 +194,8 @@ bool is_expression(std::string_view symbol) {
 void Binder::bind_rest(const std::vector<const ValueInfo*>& inputs) {
   const auto default_to_one = [&](std::string_view symbol) {
     bindings_.emplace(symbol, 1);
-    notes_.push_back(fmt::format("dimension {} is dynamic: bound to 1 (--dim NAME=N binds it)",
-                                 quoted(symbol)));
+    notes_.push_back(
+        fmt::format("dimension {} is dynamic: bound to 1 (--dim NAME=N binds it)", quoted(symbol)));
   };
   std::vector<std::string_view> expressions;
   for (const ValueInfo* input : inputs) {
@@ -240,8 +241,8 @@ Shape Binder::shape_of(const ValueInfo& input) {
           break;
         case DimInfo::Kind::unknown:
           extents.push_back(1);
-          notes_.push_back(fmt::format(
-              "dimension {} of {} is dynamic: bound to 1 (--shape binds it)", i, what));
+          notes_.push_back(
+              fmt::format("dimension {} of {} is dynamic: bound to 1 (--shape binds it)", i, what));
       }
     }
   }
@@ -267,8 +268,8 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
     result.push_back({input->name, shape_of(*input)});
     const auto fixed = options_.values.find(std::string(input->name));
     if (fixed != options_.values.end() && fixed->second.type() != result.back().shape.type())
-      fail("input {} is {}, its value is {}", quoted(input->name),
-           to_string(result.back().shape), to_string(fixed->second.shape()));
+      fail("input {} is {}, its value is {}", quoted(input->name), to_string(result.back().shape),
+           to_string(fixed->second.shape()));
   }
   return result;
 }

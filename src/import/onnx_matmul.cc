@@ -10,8 +10,8 @@ namespace {
 
 void check_same_type(Op& op) {
   if (op.type(0) != op.type(1))
-    op.fail("inputs 0 and 1 are {} and {}; they must have one element type",
-            to_string(op.shape(0)), to_string(op.shape(1)));
+    op.fail("inputs 0 and 1 are {} and {}; they must have one element type", to_string(op.shape(0)),
+            to_string(op.shape(1)));
 }
 
 Instr* contract(Op& op, Instr* a, int64_t a_dim, Instr* b, int64_t b_dim) {
@@ -30,7 +30,8 @@ Ints with_matrix(const Ints& batch, const Ints& from) {
 // [batch..., M, K] x [batch..., K, N], batches broadcast.
 Instr* batched(Op& op, Instr* a, Instr* b) {
   const Ints ea = a->shape().extents(), eb = b->shape().extents();
-  const Ints batch = common_extents(op, Ints(ea.begin(), ea.end() - 2), Ints(eb.begin(), eb.end() - 2));
+  const Ints batch =
+      common_extents(op, Ints(ea.begin(), ea.end() - 2), Ints(eb.begin(), eb.end() - 2));
   Ints result = batch;
   result.push_back(ea[ea.size() - 2]);
   result.push_back(eb.back());

@@ -55,11 +55,12 @@ Outputs log_softmax(Op& op) {
 
 struct Normalised {
   Instr* value;
-  Instr* mean;              // reduced; null: not subtracted
-  Instr* inverse_deviation; // reduced
+  Instr* mean;               // reduced; null: not subtracted
+  Instr* inverse_deviation;  // reduced
 };
 
-// (x - mean) / sqrt(variance + epsilon) over the dimensions; or x / sqrt(mean of squares + epsilon).
+// (x - mean) / sqrt(variance + epsilon) over the dimensions; or x / sqrt(mean of squares +
+// epsilon).
 Normalised normalise(Op& op, Instr* x, const Ints& dims, double epsilon, bool centre = true) {
   const Ints extents = x->shape().extents();
   Normalised result{};
@@ -69,8 +70,8 @@ Normalised normalise(Op& op, Instr* x, const Ints& dims, double epsilon, bool ce
   }
   Instr* variance = mean(op, op.b.binary(Opcode::multiply, x, x), dims);
   result.inverse_deviation = op.b.unary(Opcode::rsqrt, binary(op, Opcode::add, variance, epsilon));
-  result.value = op.b.binary(Opcode::multiply, x,
-                             broadcast_back(op, result.inverse_deviation, extents, dims));
+  result.value =
+      op.b.binary(Opcode::multiply, x, broadcast_back(op, result.inverse_deviation, extents, dims));
   return result;
 }
 
@@ -127,8 +128,7 @@ void check_channels(Op& op, size_t input) {
 
 void check_image(Op& op, int64_t least_rank) {
   op.check_float(0);
-  if (op.rank(0) < least_rank)
-    op.fail("input is {}, wanted [N,C,...]", to_string(op.shape(0)));
+  if (op.rank(0) < least_rank) op.fail("input is {}, wanted [N,C,...]", to_string(op.shape(0)));
 }
 
 // Inference: x * a + c with a = scale / sqrt(var + epsilon), c = bias - mean * a per channel.
@@ -136,7 +136,8 @@ Outputs batch_normalization(Op& op) {
   check_image(op, 2);
   const double epsilon = op.float_attr("epsilon", 1e-5);
   op.ignore({"momentum"});
-  if (op.int_attr("training_mode", 0) != 0) op.fail("training_mode is 1; only inference is supported");
+  if (op.int_attr("training_mode", 0) != 0)
+    op.fail("training_mode is 1; only inference is supported");
   if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; statistics by channel are wanted");
   for (size_t i = 1; i <= 4; ++i) check_channels(op, i);
   for (size_t i = 1; i < op.outputs(); ++i) {
@@ -146,8 +147,8 @@ Outputs batch_normalization(Op& op) {
   const auto channel = [&](size_t i) { return op.b.convert(op.in(i), compute); };
   Instr* deviation = op.b.unary(Opcode::sqrt, binary(op, Opcode::add, channel(4), epsilon));
   Instr* factor = op.b.binary(Opcode::divide, channel(1), deviation);
-  Instr* offset = op.b.binary(Opcode::subtract, channel(2),
-                              op.b.binary(Opcode::multiply, channel(3), factor));
+  Instr* offset =
+      op.b.binary(Opcode::subtract, channel(2), op.b.binary(Opcode::multiply, channel(3), factor));
   const Ints extents = op.shape(0).extents();
   Instr* y = op.b.binary(Opcode::multiply, op.b.convert(op.in(0), compute),
                          broadcast_along(op, factor, extents, 1));
@@ -212,8 +213,8 @@ Outputs mean_variance_normalization(Op& op) {
   x = op.b.binary(Opcode::subtract, x, broadcast_back(op, mean(op, x, dims), extents, dims));
   Instr* variance = mean(op, op.b.binary(Opcode::multiply, x, x), dims);
   Instr* below = binary(op, Opcode::add, op.b.unary(Opcode::sqrt, variance), 1e-9);
-  return {op.b.convert(
-      op.b.binary(Opcode::divide, x, broadcast_back(op, below, extents, dims)), type)};
+  return {
+      op.b.convert(op.b.binary(Opcode::divide, x, broadcast_back(op, below, extents, dims)), type)};
 }
 
 Outputs lp_normalization(Op& op) {

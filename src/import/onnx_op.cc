@@ -43,7 +43,8 @@ Instr* materialise(hlo::Builder& b, Value& value) {
     value.instr = b.broadcast(b.constant(scalar), literal.shape().extents(), {});
   } else {
     value.instr = b.constant(literal);
-    if (value.is_initialiser && !value.name.empty()) b.computation()->rename(value.instr, value.name);
+    if (value.is_initialiser && !value.name.empty())
+      b.computation()->rename(value.instr, value.name);
   }
   return value.instr;
 }
@@ -84,9 +85,10 @@ const Literal& Op::known_or_fail(size_t i, const char* what) const {
   if (!has(i)) fail("input {} ({}) is missing", i, what);
   const Literal* literal = known(i);
   if (literal == nullptr)
-    fail("input {} ({}, value {}) must be known at import, but it depends on the model's inputs; "
-         "bind it, or make it a constant",
-         i, what, quoted(inputs_[i]->name));
+    fail(
+        "input {} ({}, value {}) must be known at import, but it depends on the model's inputs; "
+        "bind it, or make it a constant",
+        i, what, quoted(inputs_[i]->name));
   return *literal;
 }
 
@@ -99,8 +101,7 @@ Ints Op::known_ints(size_t i, const char* what) const {
     fail("input {} ({}) has {} elements, at most {} are supported", i, what, literal.elems(),
          limits_.fold_elems);
   Ints values(static_cast<size_t>(literal.elems()));
-  for (size_t k = 0; k < values.size(); ++k)
-    values[k] = literal.get_s64(static_cast<int64_t>(k));
+  for (size_t k = 0; k < values.size(); ++k) values[k] = literal.get_s64(static_cast<int64_t>(k));
   return values;
 }
 
@@ -182,7 +183,8 @@ void Op::ignore(std::initializer_list<std::string_view> names) const {
 void Op::check_all_read() const {
   for (const Attribute& attribute : node_.attributes) {
     if (!read_.contains(attribute.name))
-      fail("attribute {} is not one of this operator's in opset {}", quoted(attribute.name), opset_);
+      fail("attribute {} is not one of this operator's in opset {}", quoted(attribute.name),
+           opset_);
   }
 }
 

@@ -115,7 +115,8 @@ class Op {
 
  private:
   const proto::Attribute* find(std::string_view name) const;
-  const proto::Attribute* find(std::string_view name, proto::AttrType type, const char* wanted) const;
+  const proto::Attribute* find(std::string_view name, proto::AttrType type,
+                               const char* wanted) const;
 
   const proto::Node& node_;
   int64_t opset_;

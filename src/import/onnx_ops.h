@@ -12,7 +12,7 @@ namespace heddle::import {
 using Handler = Outputs (*)(Op& op);
 
 struct OpEntry {
-  std::string_view name;  // in the domain ai.onnx
+  std::string_view name;          // in the domain ai.onnx
   int least_inputs, most_inputs;  // most: -1 is any number
   Handler handler;
 };

@@ -123,8 +123,10 @@ TEST(OnnxReduce, AxesAreAttributesThenInputs) {
   EXPECT_EQ(count(one("ReduceSum", {{"2"}}, {attr("noop_with_empty_axes", int64_t{1})}, {}, 13),
                   Opcode::reduce),
             0);
-  EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{0, -2}}, 13), HasSubstr("name a dimension twice"));
-  EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{2}}, 13), HasSubstr("axis 2 is out of range"));
+  EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{0, -2}}, 13),
+              HasSubstr("name a dimension twice"));
+  EXPECT_THAT(refusal("ReduceSum", {{"2", "3"}}, {}, {{2}}, 13),
+              HasSubstr("axis 2 is out of range"));
 }
 
 TEST(OnnxShape, ValuesOfFoldedOperators) {
@@ -162,13 +164,16 @@ TEST(OnnxArithmetic, ValuesOfFoldedOperators) {
   EXPECT_THAT(known("Mod", {a, b}), ElementsAre(2, -2, -1, 0));
   EXPECT_THAT(known("Mod", {a, b}, {attr("fmod", int64_t{1})}), ElementsAre(-1, 1, -1, 0));
   EXPECT_THAT(known("Div", {ints("c0", {5}), ints("c1", {0})}), ElementsAre(-1));  // no trap
-  EXPECT_THAT(known("Range", {tensor<int64_t>("c0", kInt64, {}, {5}), tensor<int64_t>("c1", kInt64, {}, {0}),
-                              tensor<int64_t>("c2", kInt64, {}, {-2})}),
+  EXPECT_THAT(known("Range",
+                    {tensor<int64_t>("c0", kInt64, {}, {5}), tensor<int64_t>("c1", kInt64, {}, {0}),
+                     tensor<int64_t>("c2", kInt64, {}, {-2})}),
               ElementsAre(5, 3, 1));
   EXPECT_THAT(known("Pow", {floats("c0", {2}, {2, 3}), floats("c1", {}, {2})}), ElementsAre(4, 9));
-  EXPECT_THAT(known("Clip", {floats("c0", {3}, {-1, 0.5, 3}), floats("c1", {}, {0}), floats("c2", {}, {1})}),
+  EXPECT_THAT(known("Clip", {floats("c0", {3}, {-1, 0.5, 3}), floats("c1", {}, {0}),
+                             floats("c2", {}, {1})}),
               ElementsAre(0, 0.5, 1));
-  EXPECT_THAT(known("Clip", {floats("c0", {2}, {-1, 3})}, {attr("min", 0.0)}, 6 + 1), ElementsAre(0, 3));
+  EXPECT_THAT(known("Clip", {floats("c0", {2}, {-1, 3})}, {attr("min", 0.0)}, 6 + 1),
+              ElementsAre(0, 3));
   EXPECT_THAT(known("Cast", {floats("c0", {3}, {0, -2.5, 2})}, {attr("to", int64_t{kBool})}),
               ElementsAre(0, 1, 1));
   EXPECT_THAT(known("OneHot", {ints("c0", {1, -1}), tensor<int64_t>("c1", kInt64, {}, {3}),
@@ -179,13 +184,15 @@ TEST(OnnxArithmetic, ValuesOfFoldedOperators) {
 
 TEST(OnnxReshape, RulesOfItsShape) {
   EXPECT_EQ(shape_of(one("Reshape", {{"2", "3", "4"}}, {}, {{0, -1}})), "f32[2,12]");
-  EXPECT_EQ(shape_of(one("Reshape", {{"0", "3"}}, {attr("allowzero", int64_t{1})}, {{3, 0}})), "f32[3,0]");
+  EXPECT_EQ(shape_of(one("Reshape", {{"0", "3"}}, {attr("allowzero", int64_t{1})}, {{3, 0}})),
+            "f32[3,0]");
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-1, -1}}), HasSubstr("has two -1"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-1, 4}}), HasSubstr("does not divide"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{7}}), HasSubstr("another number of elements"));
   EXPECT_THAT(refusal("Reshape", {{"6"}}, {}, {{1, 0}}), HasSubstr("where data has no dimension"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-2}}), HasSubstr("negative dimension"));
-  EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{INT64_MAX, INT64_MAX}}), HasSubstr("too large"));
+  EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{INT64_MAX, INT64_MAX}}),
+              HasSubstr("too large"));
 }
 
 TEST(OnnxSqueeze, AxesAreAttributesThenInputs) {
@@ -193,7 +200,8 @@ TEST(OnnxSqueeze, AxesAreAttributesThenInputs) {
   EXPECT_EQ(shape_of(one("Squeeze", {{"1", "3", "1"}}, {}, {{-1}})), "f32[1,3]");
   EXPECT_EQ(shape_of(one("Squeeze", {{"1", "3"}}, {attr("axes", Ints{0})}, {}, 11)), "f32[3]");
   EXPECT_EQ(shape_of(one("Unsqueeze", {{"3"}}, {}, {{0, -1}})), "f32[1,3,1]");
-  EXPECT_THAT(refusal("Squeeze", {{"1", "3"}}, {}, {{1}}), HasSubstr("dimension 1 of [1,3] is not 1"));
+  EXPECT_THAT(refusal("Squeeze", {{"1", "3"}}, {}, {{1}}),
+              HasSubstr("dimension 1 of [1,3] is not 1"));
   EXPECT_THAT(refusal("Unsqueeze", {{"3"}}, {}, {{0, 0}}), HasSubstr("twice"));
 }
 
@@ -217,14 +225,18 @@ TEST(OnnxGather, KnownPositionsAreSlices) {
   const Imported result = imported(model.import());
   EXPECT_EQ(shape_of(result), "f32[2,4]");
   EXPECT_EQ(count(result, Opcode::gather), 0);
-  EXPECT_THAT(find(result, Opcode::slice)->attrs_as<hlo::SliceAttrs>().starts, ElementsAre(0, 4, 0));
+  EXPECT_THAT(find(result, Opcode::slice)->attrs_as<hlo::SliceAttrs>().starts,
+              ElementsAre(0, 4, 0));
   EXPECT_THAT(refusal("Gather", {{"5"}}, {}, {{0, 7, 1}}), HasSubstr("index 7 is out of range"));
 }
 
 TEST(OnnxTranspose, NeedsAPermutation) {
-  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{0, 0})}), HasSubstr("not a permutation"));
-  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{1, 2})}), HasSubstr("not a permutation"));
-  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{0})}), HasSubstr("not a permutation"));
+  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{0, 0})}),
+              HasSubstr("not a permutation"));
+  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{1, 2})}),
+              HasSubstr("not a permutation"));
+  EXPECT_THAT(refusal("Transpose", {{"2", "3"}}, {attr("perm", Ints{0})}),
+              HasSubstr("not a permutation"));
 }
 
 TEST(OnnxConv, AttributesAreChecked) {
@@ -232,9 +244,10 @@ TEST(OnnxConv, AttributesAreChecked) {
                          {attr("group", int64_t{2}), attr("strides", Ints{2, 1}),
                           attr("pads", Ints{1, 1, 1, 1}), attr("dilations", Ints{1, 2})})),
             "f32[1,6,4,6]");
-  EXPECT_EQ(shape_of(one("Conv", {{"1", "1", "5", "5"}, {"1", "1", "3", "3"}},
-                         {attr("auto_pad", std::string("SAME_UPPER")), attr("strides", Ints{2, 2})})),
-            "f32[1,1,3,3]");
+  EXPECT_EQ(
+      shape_of(one("Conv", {{"1", "1", "5", "5"}, {"1", "1", "3", "3"}},
+                   {attr("auto_pad", std::string("SAME_UPPER")), attr("strides", Ints{2, 2})})),
+      "f32[1,1,3,3]");
   const auto refused = [](const std::vector<Message>& attributes) {
     return refusal("Conv", {{"1", "4", "8", "8"}, {"6", "4", "3", "3"}}, attributes);
   };
@@ -248,7 +261,8 @@ TEST(OnnxConv, AttributesAreChecked) {
   EXPECT_THAT(refused({attr("pads", Ints{-1, 0, 0, 0})}), HasSubstr("must not be negative"));
   EXPECT_THAT(refused({attr("auto_pad", std::string("SOME"))}), HasSubstr("auto_pad is 'SOME'"));
   EXPECT_THAT(refusal("MaxPool", {{"1", "1", "4", "4"}}), HasSubstr("kernel_shape has 0 entries"));
-  EXPECT_THAT(refusal("Conv", {{"1", "4", "8"}, {"6", "4", "3", "3"}}), HasSubstr("as many dimensions"));
+  EXPECT_THAT(refusal("Conv", {{"1", "4", "8"}, {"6", "4", "3", "3"}}),
+              HasSubstr("as many dimensions"));
 }
 
 TEST(OnnxConvTranspose, ShapesOfItsOutput) {
@@ -257,7 +271,8 @@ TEST(OnnxConvTranspose, ShapesOfItsOutput) {
                           attr("output_padding", Ints{1, 1})})),
             "f32[1,3,10,10]");
   EXPECT_EQ(shape_of(one("ConvTranspose", {{"1", "4", "5"}, {"4", "3", "3"}},
-                         {attr("group", int64_t{2}), attr("output_shape", Ints{12}), attr("strides", Ints{2})})),
+                         {attr("group", int64_t{2}), attr("output_shape", Ints{12}),
+                          attr("strides", Ints{2})})),
             "f32[1,6,12]");
 }
 
@@ -265,15 +280,19 @@ TEST(OnnxEinsum, BecomesDots) {
   const auto einsum = [](const std::string& equation, const std::vector<Strings>& shapes) {
     return one_node("Einsum", shapes, {attr("equation", equation)}).import();
   };
-  const Imported attention = imported(einsum("bqhd,bkhd->bhqk", {{"2", "5", "3", "4"}, {"2", "6", "3", "4"}}));
+  const Imported attention =
+      imported(einsum("bqhd,bkhd->bhqk", {{"2", "5", "3", "4"}, {"2", "6", "3", "4"}}));
   EXPECT_EQ(shape_of(attention), "f32[2,3,5,6]");
   EXPECT_EQ(count(attention, Opcode::dot), 1);
   EXPECT_EQ(count(attention, Opcode::transpose), 0);
-  EXPECT_EQ(shape_of(imported(einsum("...ij,...jk->...ik", {{"2", "3", "4"}, {"4", "5"}}))), "f32[2,3,5]");
+  EXPECT_EQ(shape_of(imported(einsum("...ij,...jk->...ik", {{"2", "3", "4"}, {"4", "5"}}))),
+            "f32[2,3,5]");
   EXPECT_EQ(shape_of(imported(einsum("ii", {{"3", "3"}}))), "f32[]");
   EXPECT_EQ(shape_of(imported(einsum("i,j,k->kji", {{"2"}, {"3"}, {"4"}}))), "f32[4,3,2]");
-  EXPECT_THAT(error_of(einsum("ij,jk->il", {{"2", "3"}, {"3", "4"}})), HasSubstr("label in its result"));
-  EXPECT_THAT(error_of(einsum("ij,jk->ii", {{"2", "3"}, {"3", "4"}})), HasSubstr("repeats a label"));
+  EXPECT_THAT(error_of(einsum("ij,jk->il", {{"2", "3"}, {"3", "4"}})),
+              HasSubstr("label in its result"));
+  EXPECT_THAT(error_of(einsum("ij,jk->ii", {{"2", "3"}, {"3", "4"}})),
+              HasSubstr("repeats a label"));
   EXPECT_THAT(error_of(einsum("i.j->i", {{"2", "3"}})), HasSubstr("where a letter is wanted"));
   EXPECT_THAT(error_of(einsum("ij->i", {{"2"}})), HasSubstr("does not fit input 0"));
   EXPECT_THAT(error_of(einsum("ij", {{"2", "3"}, {"3"}})), HasSubstr("1 terms for 2 inputs"));
@@ -289,7 +308,8 @@ TEST(OnnxBombs, AreRefusedBeforeTheyAreBuilt) {
   EXPECT_THAT(refusal("Add", {{"100000", "1"}, {"1", "100000"}}), HasSubstr("product at most"));
   EXPECT_THAT(refusal("MatMul", {{"100000", "1"}, {"1", "100000"}}), HasSubstr("at most"));
   Model range;
-  range.constants = {tensor<int64_t>("a", kInt64, {}, {0}), tensor<int64_t>("b", kInt64, {}, {INT64_MAX}),
+  range.constants = {tensor<int64_t>("a", kInt64, {}, {0}),
+                     tensor<int64_t>("b", kInt64, {}, {INT64_MAX}),
                      tensor<int64_t>("c", kInt64, {}, {1})};
   range.nodes = {node("Range", {"a", "b", "c"}, {"y"})};
   range.outputs = {"y"};
@@ -310,7 +330,8 @@ TEST(OnnxTypes, AreChecked) {
   model.inputs = {value("a", kFloat, {"2"}), value("b", kInt64, {"2"})};
   model.outputs = {"y"};
   model.nodes = {node("Add", {"a", "b"}, {"y"}, {}, "", "sum")};
-  EXPECT_THAT(error_of(model.import()), HasSubstr("node 'sum' (Add): inputs 0 and 1 are f32[2] and s64[2]"));
+  EXPECT_THAT(error_of(model.import()),
+              HasSubstr("node 'sum' (Add): inputs 0 and 1 are f32[2] and s64[2]"));
   model.nodes = {node("And", {"a", "a"}, {"y"})};
   EXPECT_THAT(error_of(model.import()), HasSubstr("wanted bool"));
   model.nodes = {node("Softmax", {"b"}, {"y"})};

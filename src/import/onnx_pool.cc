@@ -36,7 +36,8 @@ Outputs max_pool(Op& op) {
 
 // How many elements of one dimension (pads too, if `padded`) each of its windows covers. Elements
 // that only ceil_mode added never count.
-Literal window_counts(Op& op, const Spatial& s, size_t i, int64_t extent, int64_t high, bool padded) {
+Literal window_counts(Op& op, const Spatial& s, size_t i, int64_t extent, int64_t high,
+                      bool padded) {
   Literal counts(Shape::array(op.type(0), {s.output[i]}));
   for (int64_t o = 0; o < s.output[i]; ++o) {
     int64_t count = 0;
@@ -127,7 +128,8 @@ Outputs global_average_pool(Op& op) {
 }
 
 Outputs global_max_pool(Op& op) {
-  return global(op, [&](Instr* x, const Ints& dims) { return op.b.reduce(Opcode::maximum, x, dims); });
+  return global(op,
+                [&](Instr* x, const Ints& dims) { return op.b.reduce(Opcode::maximum, x, dims); });
 }
 
 Outputs global_lp_pool(Op& op) {

@@ -59,7 +59,8 @@ class Preflight {
 
  private:
   void nodes(const std::vector<proto::Node>& nodes, const Opsets& opsets, int depth) {
-    if (depth > kDeepestCalls) fail("functions or branches nested more than {} deep", kDeepestCalls);
+    if (depth > kDeepestCalls)
+      fail("functions or branches nested more than {} deep", kDeepestCalls);
     for (const proto::Node& node : nodes) one(node, opsets, depth);
   }
 
@@ -77,14 +78,14 @@ class Preflight {
     if (!domain.empty()) {
       std::string name = quoted(domain);
       add(fmt::format("{}.{}, {}", name.substr(1, name.size() - 2), op, version), describe(node));
-    } else if (opset == opsets.end() || (node.op_type != "If" && find_op(node.op_type) == nullptr)) {
+    } else if (opset == opsets.end() ||
+               (node.op_type != "If" && find_op(node.op_type) == nullptr)) {
       add(fmt::format("{}, {}", op, version), describe(node));
     }
   }
 
   void call(const proto::Function& function, int depth) {
-    if (active_.contains(&function))
-      fail("function {} calls itself", quoted(function.name));
+    if (active_.contains(&function)) fail("function {} calls itself", quoted(function.name));
     if (!done_.insert(&function).second) return;
     active_.insert(&function);
     nodes(function.nodes, facts_.function_opsets.at(&function), depth + 1);

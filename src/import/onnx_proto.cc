@@ -14,9 +14,9 @@ namespace {
 using protozero::pbf_reader;
 using protozero::pbf_wire_type;
 
-constexpr int kDeepest = 100;                          // messages inside messages
-constexpr int64_t kMostElements = int64_t{64} << 20;   // of all repeated fields together
-constexpr int64_t kMessageCost = 16;                   // a message counts as that many elements
+constexpr int kDeepest = 100;                         // messages inside messages
+constexpr int64_t kMostElements = int64_t{64} << 20;  // of all repeated fields together
+constexpr int64_t kMessageCost = 16;                  // a message counts as that many elements
 
 // Decodes one file. Reading a field with another wire type than the schema's would be undefined in
 // protozero, so every read goes through these functions, which check first.

@@ -21,9 +21,10 @@ std::string decode_error(const std::string& bytes) {
 TEST(OnnxProto, ReadsEveryPartOfAModel) {
   Model model;
   model.inputs = {value("x", kFloat, {"batch", "3", ""})};
-  model.nodes = {node("Relu", {"x", ""}, {"y"}, {attr("a", int64_t{3}), attr("b", 0.5),
-                                                 attr("c", std::string("s")), attr("d", Ints{1, 2})},
-                      "some.domain", "n")};
+  model.nodes = {node(
+      "Relu", {"x", ""}, {"y"},
+      {attr("a", int64_t{3}), attr("b", 0.5), attr("c", std::string("s")), attr("d", Ints{1, 2})},
+      "some.domain", "n")};
   model.constants = {ints_tensor("w", {4, 5})};
   model.outputs = {"y"};
   model.functions = {Message().text(1, "f").text(4, "a").text(5, "b").text(10, "d")};
@@ -60,9 +61,7 @@ TEST(OnnxProto, PackedAndLooseNumbersAreOne) {
   const int64_t values[] = {7, -1};
   protozero::pbf_writer(packed).add_packed_int64(8, std::begin(values), std::end(values));
   const std::string bytes =
-      Message()
-          .message(7, Message().message(1, Message().text(4, "X").text(5, packed)))
-          .bytes();
+      Message().message(7, Message().message(1, Message().text(4, "X").text(5, packed))).bytes();
   const proto::Model model = proto::decode_model(bytes, 10);
   EXPECT_EQ(model.graph.nodes[0].attributes[0].ints, (std::vector<int64_t>{7, -1}));
   EXPECT_EQ(model.graph.nodes[0].attributes[0].type, proto::AttrType::ints);

@@ -124,11 +124,11 @@ hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   Instr* y = b.parameter(2, Shape::scalar(type), "y");
   Instr* j = b.parameter(3, Shape::scalar(Type::s64), "j");
   Instr* wins = b.compare(largest ? Direction::gt : Direction::lt, x, y);
-  if (tensor::is_float(type))
-    wins = b.binary(Opcode::or_, wins, b.compare(Direction::ne, x, x));
+  if (tensor::is_float(type)) wins = b.binary(Opcode::or_, wins, b.compare(Direction::ne, x, x));
   Instr* equal = b.compare(Direction::eq, x, y);
   Instr* before = b.compare(last ? Direction::gt : Direction::lt, i, j);
-  Instr* position = b.select(b.binary(Opcode::or_, wins, b.binary(Opcode::and_, equal, before)), i, j);
+  Instr* position =
+      b.select(b.binary(Opcode::or_, wins, b.binary(Opcode::and_, equal, before)), i, j);
   pick->set_root(b.tuple({b.select(wins, x, y), position}));
   return pick;
 }
@@ -139,7 +139,8 @@ Outputs arg(Op& op) {
   const bool keep = op.int_attr("keepdims", 1) != 0;
   const bool last = op.int_attr("select_last_index", 0) != 0;
   const Type type = op.type(0);
-  if (op.shape(0).dim(axis) == 0) op.fail("input is {}: no largest of nothing", to_string(op.shape(0)));
+  if (op.shape(0).dim(axis) == 0)
+    op.fail("input is {}: no largest of nothing", to_string(op.shape(0)));
   Instr* positions = iota(op, Type::s64, op.shape(0).extents(), axis);
   Literal nowhere(Shape::scalar(Type::s64));
   nowhere.set_s64(0, last ? -1 : INT64_MAX);

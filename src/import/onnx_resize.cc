@@ -154,8 +154,8 @@ Settings read_settings(Op& op) {
   if (s.mode != "nearest" && s.mode != "linear" && s.mode != "cubic")
     op.fail("mode is {}, wanted nearest, linear or cubic", quoted(s.mode));
   static constexpr std::string_view kModes[] = {
-      "half_pixel",           "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-      "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+      "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+      "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
   if (std::find(std::begin(kModes), std::end(kModes), s.coordinates) == std::end(kModes))
     op.fail("coordinate_transformation_mode is {}, which is not known", quoted(s.coordinates));
   return s;
@@ -163,7 +163,8 @@ Settings read_settings(Op& op) {
 
 std::vector<double> floats_of(Op& op, size_t i, const char* what) {
   const Literal& literal = op.known_or_fail(i, what);
-  if (literal.shape().rank() != 1 || !tensor::is_float(literal.type()) || literal.elems() > 2 * kMaxRank)
+  if (literal.shape().rank() != 1 || !tensor::is_float(literal.type()) ||
+      literal.elems() > 2 * kMaxRank)
     op.fail("{} is {}, wanted a list of floats", what, to_string(literal.shape()));
   std::vector<double> values;
   for (int64_t k = 0; k < literal.elems(); ++k) values.push_back(literal.get_f64(k));
@@ -199,7 +200,8 @@ void size_axes(Op& op, std::vector<Axis>& axes, const Ints& sizes) {
     if (sizes[i] < 1 || sizes[i] > op.limits().value_elems) op.fail("size {}", sizes[i]);
     axes[i].out = sizes[i];
     axes[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i].in);
-    common = policy == "not_larger" ? std::min(common, axes[i].scale) : std::max(common, axes[i].scale);
+    common =
+        policy == "not_larger" ? std::min(common, axes[i].scale) : std::max(common, axes[i].scale);
   }
   if (policy == "stretch") return;
   for (Axis& axis : axes) {
@@ -245,9 +247,8 @@ Outputs resize(Op& op) {
   op.ignore({"keep_aspect_ratio_policy"});
   std::vector<Axis> axes = read_axes(op, settings);
   // What shrinks first leaves less to do.
-  std::stable_sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
-    return a.out * b.in < b.out * a.in;
-  });
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return a.out * b.in < b.out * a.in; });
   const Type type = op.type(0);
   const bool nearest = settings.mode == "nearest";
   Instr* x = op.in(0);
@@ -256,7 +257,8 @@ Outputs resize(Op& op) {
   for (const Axis& axis : axes) {
     extents[static_cast<size_t>(axis.dim)] = axis.out;
     op.check_extents(extents);
-    if (axis.out == axis.in && axis.scale == 1 && settings.coordinates != "tf_crop_and_resize") continue;
+    if (axis.out == axis.in && axis.scale == 1 && settings.coordinates != "tf_crop_and_resize")
+      continue;
     x = nearest ? resize_nearest(op, x, settings, axis) : resize_weighted(op, x, settings, axis);
     if (settings.coordinates == "tf_crop_and_resize") x = extrapolate(op, x, settings, axis);
     op.check_builder();

@@ -23,7 +23,8 @@ Outputs shape(Op& op) {
   };
   const int64_t start = bound("start", 0), end = bound("end", rank);
   const Ints extents = op.shape(0).extents();
-  return {ints_literal(start < end ? Ints(extents.begin() + start, extents.begin() + end) : Ints())};
+  return {
+      ints_literal(start < end ? Ints(extents.begin() + start, extents.begin() + end) : Ints())};
 }
 
 Outputs size(Op& op) {
@@ -73,8 +74,7 @@ Outputs reshape_op(Op& op) {
 Outputs flatten(Op& op) {
   const int64_t rank = op.rank(0);
   int64_t axis = op.int_attr("axis", 1);
-  if (axis < -rank || axis > rank)
-    op.fail("axis {} is out of range for rank {}", axis, rank);
+  if (axis < -rank || axis > rank) op.fail("axis {} is out of range for rank {}", axis, rank);
   if (axis < 0) axis += rank;
   const Ints extents = op.shape(0).extents();
   return reshaped_output(op, 0, {product(extents, 0, axis), product(extents, axis)});
@@ -160,8 +160,7 @@ Outputs expand(Op& op) {
 Outputs tile(Op& op) {
   const Ints repeats = op.known_ints(1, "repeats");
   const Ints from = op.shape(0).extents();
-  if (repeats.size() != from.size())
-    op.fail("{} repeats for rank {}", repeats.size(), from.size());
+  if (repeats.size() != from.size()) op.fail("{} repeats for rank {}", repeats.size(), from.size());
   op.check_extents(repeats);
   Ints apart, dims, to;
   for (size_t i = 0; i < from.size(); ++i) {
@@ -185,12 +184,14 @@ Outputs depth_to_space(Op& op) {
   const std::string mode = op.string_attr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") op.fail("mode is {}, wanted DCR or CRD", quoted(mode));
   const Ints e = op.shape(0).extents();
-  check_blocks(op, block, block > 0 && block <= 4096 && e.size() == 4 && e[1] % (block * block) == 0,
+  check_blocks(op, block,
+               block > 0 && block <= 4096 && e.size() == 4 && e[1] % (block * block) == 0,
                "wanted [N,C,H,W] with C a multiple of its square");
   const int64_t depth = e[1] / (block * block);
   const bool dcr = mode == "DCR";
-  Instr* x = reshape(op, op.in(0), dcr ? Ints{e[0], block, block, depth, e[2], e[3]}
-                                       : Ints{e[0], depth, block, block, e[2], e[3]});
+  Instr* x = reshape(op, op.in(0),
+                     dcr ? Ints{e[0], block, block, depth, e[2], e[3]}
+                         : Ints{e[0], depth, block, block, e[2], e[3]});
   x = op.b.transpose(x, dcr ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
   return {reshape(op, x, {e[0], depth, e[2] * block, e[3] * block})};
 }
@@ -198,27 +199,22 @@ Outputs depth_to_space(Op& op) {
 Outputs space_to_depth(Op& op) {
   const int64_t block = op.int_attr("blocksize", 0);
   const Ints e = op.shape(0).extents();
-  check_blocks(op, block,
-               block > 0 && block <= 4096 && e.size() == 4 && e[2] % block == 0 && e[3] % block == 0,
-               "wanted [N,C,H,W] with H and W multiples of it");
+  check_blocks(
+      op, block,
+      block > 0 && block <= 4096 && e.size() == 4 && e[2] % block == 0 && e[3] % block == 0,
+      "wanted [N,C,H,W] with H and W multiples of it");
   Instr* x = reshape(op, op.in(0), {e[0], e[1], e[2] / block, block, e[3] / block, block});
   x = op.b.transpose(x, {0, 3, 5, 1, 2, 4});
   return {reshape(op, x, {e[0], e[1] * block * block, e[2] / block, e[3] / block})};
 }
 
 constexpr OpEntry kOps[] = {
-    {"Concat", 1, -1, concat},
-    {"DepthToSpace", 1, 1, depth_to_space},
-    {"Expand", 2, 2, expand},
-    {"Flatten", 1, 1, flatten},
-    {"Reshape", 2, 2, reshape_op},
-    {"Shape", 1, 1, shape},
-    {"Size", 1, 1, size},
-    {"SpaceToDepth", 1, 1, space_to_depth},
-    {"Squeeze", 1, 2, squeeze},
-    {"Tile", 2, 2, tile},
-    {"Transpose", 1, 1, transpose},
-    {"Unsqueeze", 1, 2, unsqueeze},
+    {"Concat", 1, -1, concat},      {"DepthToSpace", 1, 1, depth_to_space},
+    {"Expand", 2, 2, expand},       {"Flatten", 1, 1, flatten},
+    {"Reshape", 2, 2, reshape_op},  {"Shape", 1, 1, shape},
+    {"Size", 1, 1, size},           {"SpaceToDepth", 1, 1, space_to_depth},
+    {"Squeeze", 1, 2, squeeze},     {"Tile", 2, 2, tile},
+    {"Transpose", 1, 1, transpose}, {"Unsqueeze", 1, 2, unsqueeze},
 };
 
 }  // namespace

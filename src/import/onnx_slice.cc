@@ -21,7 +21,8 @@ Range clamp_range(int64_t start, int64_t end, int64_t step, int64_t extent) {
   end = absolute(end);
   if (step > 0)
     return {std::clamp<int64_t>(start, 0, extent), std::clamp<int64_t>(end, 0, extent), step};
-  return {std::clamp<int64_t>(start, -1, extent - 1), std::clamp<int64_t>(end, -1, extent - 1), step};
+  return {std::clamp<int64_t>(start, -1, extent - 1), std::clamp<int64_t>(end, -1, extent - 1),
+          step};
 }
 
 // The dimensions that a Slice cuts, and how.
@@ -45,8 +46,8 @@ std::vector<std::pair<int64_t, Range>> slice_ranges(Op& op) {
   for (size_t i = 0; i < starts.size(); ++i) {
     const int64_t axis = op.axis(axes[i], op.rank(0));
     if (steps[i] == 0) op.fail("step 0 for axis {}", axis);
-    const int64_t step = std::clamp<int64_t>(steps[i], -op.limits().value_elems - 1,
-                                             op.limits().value_elems + 1);
+    const int64_t step =
+        std::clamp<int64_t>(steps[i], -op.limits().value_elems - 1, op.limits().value_elems + 1);
     ranges.emplace_back(axis, clamp_range(starts[i], ends[i], step, op.shape(0).dim(axis)));
   }
   return ranges;
@@ -70,8 +71,8 @@ Outputs slice(Op& op) {
   }
   Instr* x = op.in(0);
   if (!reversed.empty()) x = op.b.reverse(x, reversed);
-  const bool whole = starts == Ints(extents.size(), 0) && limits == extents &&
-                     steps == Ints(extents.size(), 1);
+  const bool whole =
+      starts == Ints(extents.size(), 0) && limits == extents && steps == Ints(extents.size(), 1);
   return {whole ? x : op.b.slice(x, starts, limits, steps)};
 }
 
@@ -105,8 +106,7 @@ Outputs split(Op& op) {
   const int64_t axis = op.axis_attr(0, op.rank(0));
   const int64_t extent = op.shape(0).dim(axis);
   const Ints sizes = split_sizes(op, extent);
-  if (sizes.size() != op.outputs())
-    op.fail("{} sizes for {} outputs", sizes.size(), op.outputs());
+  if (sizes.size() != op.outputs()) op.fail("{} sizes for {} outputs", sizes.size(), op.outputs());
   int64_t total = 0;
   for (int64_t size : sizes) {
     if (size < 0 || size > extent - total)
@@ -154,7 +154,8 @@ Instr* pad_edge(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
 
 Instr* pad_wrap(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
   const int64_t extent = x->shape().dim(dim);
-  if (low > extent || high > extent) op.fail("wraps {} and {} of a dimension of {}", low, high, extent);
+  if (low > extent || high > extent)
+    op.fail("wraps {} and {} of a dimension of {}", low, high, extent);
   std::vector<Instr*> parts;
   if (low > 0) parts.push_back(slice_dim(op, x, dim, extent - low, extent));
   parts.push_back(x);

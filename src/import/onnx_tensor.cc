@@ -235,8 +235,8 @@ Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::strin
   if (tensor.string_count > 0) fail("{}: strings where numbers are wanted", what);
   const Numbers* fields[] = {&tensor.float_data, &tensor.int32_data, &tensor.int64_data,
                              &tensor.double_data, &tensor.uint64_data};
-  const bool typed =
-      std::any_of(std::begin(fields), std::end(fields), [](const Numbers* n) { return !n->empty(); });
+  const bool typed = std::any_of(std::begin(fields), std::end(fields),
+                                 [](const Numbers* n) { return !n->empty(); });
   if (tensor.external) {
     if (tensor.has_raw_data || typed) fail("{}: both external and inline data", what);
     return from_external(tensor, shape, source, what);

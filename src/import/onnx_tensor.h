@@ -28,7 +28,8 @@ struct TensorSource {
 };
 
 // Throws Failure; the message begins with `what`.
-tensor::Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::string_view what);
+tensor::Literal to_literal(const proto::Tensor& tensor, TensorSource& source,
+                           std::string_view what);
 
 // A known value seen with another shape of as many elements; no copy.
 tensor::Literal reshaped(const tensor::Literal& literal, const std::vector<int64_t>& extents);

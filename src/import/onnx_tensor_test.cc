@@ -42,14 +42,15 @@ TEST(OnnxTensor, RawData) {
   EXPECT_EQ(shape_of(bools), "pred[3]");
   EXPECT_THAT(folded(bools), ElementsAre(0, 1, 1));
   constexpr auto kInt4 = static_cast<DataType>(22);
-  const auto nibbles = imported(constant_model(tensor<uint8_t>("w", kInt4, {3}, {0x7f, 0x08})).import());
+  const auto nibbles =
+      imported(constant_model(tensor<uint8_t>("w", kInt4, {3}, {0x7f, 0x08})).import());
   EXPECT_EQ(shape_of(nibbles), "s4[3]");
   EXPECT_THAT(folded(nibbles), ElementsAre(-1, 7, -8));
 }
 
 TEST(OnnxTensor, TypedData) {
-  const auto numbers = imported(
-      constant_model(header(kFloat, {2}).real(4, 0.5f).real(4, 2)).import());
+  const auto numbers =
+      imported(constant_model(header(kFloat, {2}).real(4, 0.5f).real(4, 2)).import());
   EXPECT_THAT(folded(numbers), ElementsAre(0.5, 2));
   const auto halves = imported(
       constant_model(header(static_cast<DataType>(10), {2}).number(5, 0x3c00).number(5, 0xc000))
@@ -63,7 +64,8 @@ TEST(OnnxTensor, TypedData) {
 TEST(OnnxTensor, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(constant_error(tensor<float>("w", kFloat, {3}, {1, 2})),
               HasSubstr("initialiser 'w': raw_data has 8 bytes, shape f32[3] wants 12"));
-  EXPECT_THAT(constant_error(header(kFloat, {2}).real(4, 1)), HasSubstr("float_data has 1 numbers"));
+  EXPECT_THAT(constant_error(header(kFloat, {2}).real(4, 1)),
+              HasSubstr("float_data has 1 numbers"));
   EXPECT_THAT(constant_error(header(kFloat, {1}).real(4, 1).real(4, 1)),
               HasSubstr("more than 1 numbers"));
   EXPECT_THAT(constant_error(header(kFloat, {1}).real(4, 1).text(9, "abcd")),
@@ -151,10 +153,10 @@ TEST_F(External, OffsetsAreInsideTheFile) {
   EXPECT_THAT(error("data.bin", "-8"), HasSubstr("wanted a number of bytes"));
   EXPECT_THAT(error("data.bin", "0x10"), HasSubstr("wanted a number of bytes"));
   EXPECT_THAT(error("data.bin", "0", "12"), HasSubstr("length 12, shape f32[2] wants 8"));
-  EXPECT_THAT(error_of(constant_model(
-                           header(kFloat, {1}).message(13, entry("location", "x")).number(14, 1))
-                           .import()),
-              HasSubstr("not read from a folder"));
+  EXPECT_THAT(
+      error_of(constant_model(header(kFloat, {1}).message(13, entry("location", "x")).number(14, 1))
+                   .import()),
+      HasSubstr("not read from a folder"));
 }
 
 TEST(MappedFile, RefusesWhatIsNoFile) {

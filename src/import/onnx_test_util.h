@@ -22,7 +22,15 @@ using hlo::Ints;
 using hlo::Opcode;
 using Strings = std::vector<std::string>;
 
-enum DataType : int32_t { kFloat = 1, kUint8 = 2, kInt8 = 3, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9 };
+enum DataType : int32_t {
+  kFloat = 1,
+  kUint8 = 2,
+  kInt8 = 3,
+  kInt32 = 6,
+  kInt64 = 7,
+  kString = 8,
+  kBool = 9
+};
 
 // A message's bytes; fields are added in order.
 class Message {
@@ -48,7 +56,8 @@ class Message {
 
 // TensorProto with raw_data.
 template <typename T>
-Message tensor(const std::string& name, DataType type, const Ints& dims, const std::vector<T>& values) {
+Message tensor(const std::string& name, DataType type, const Ints& dims,
+               const std::vector<T>& values) {
   Message message;
   for (int64_t dim : dims) message.number(1, dim);
   message.number(2, type).text(8, name);

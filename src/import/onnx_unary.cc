@@ -45,7 +45,8 @@ Outputs is_inf(Op& op) {
   const bool negative = op.int_attr("detect_negative", 1) != 0;
   const bool positive = op.int_attr("detect_positive", 1) != 0;
   Instr* x = op.in(0);
-  if (!negative && !positive) return {op.b.full(Shape::array(Type::pred, op.shape(0).extents()), 0)};
+  if (!negative && !positive)
+    return {op.b.full(Shape::array(Type::pred, op.shape(0).extents()), 0)};
   if (negative && positive) x = op.b.unary(Opcode::abs, x);
   return {compare(op, Direction::eq, x, positive ? INFINITY : -INFINITY)};
 }

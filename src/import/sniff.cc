@@ -118,7 +118,8 @@ Result<Imported> import_model(const std::string& path, const Options& options) {
   if (format == Format::onnx) return import_onnx(path, options);
   if (format == Format::hlo_text) {
     if (!options.dims.empty() || !options.shapes.empty())
-      return user_error("{}: --dim and --shape are for ONNX models; HLO text has fixed shapes", path);
+      return user_error("{}: --dim and --shape are for ONNX models; HLO text has fixed shapes",
+                        path);
     Result<Imported> result = import_hlo_text(file->bytes(), options);
     if (!result) return error_in(path, result.error());
     return result;
