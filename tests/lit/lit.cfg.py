@@ -1,12 +1,12 @@
 """Text tests: files under src/ and tests/ with RUN lines, checked by FileCheck. Run by ctest as
-`text_test`, or by hand: build/venv/bin/lit -v tests --param=heddle=build/release/heddle"""
+`text_test`, or by hand: build/venv/bin/lit -v tests/lit --param=heddle=build/release/heddle"""
 import os
 
 import lit.formats
 import lit.util
 
 here = os.path.dirname(os.path.abspath(__file__))
-root = os.path.dirname(here)
+root = os.path.dirname(os.path.dirname(here))
 
 config.name = "heddle"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -14,7 +14,7 @@ config.suffixes = [".hlo", ".kernel", ".mlir", ".test"]
 config.test_source_root = root
 config.test_exec_root = os.path.join(root, "build", "lit")
 # Not tests: data that programs read, and what builds make.
-config.excludes = ["testdata", "build", "bench", "docs", "script", ".git", ".ci", "cmake"]
+config.excludes = ["lit", "testdata", "build", "bench", "docs", "script", ".git", ".ci", "cmake"]
 
 heddle = lit_config.params.get("heddle", os.path.join(root, "build", "release", "heddle"))
 llvm_bin = "/usr/lib/llvm-19/bin"
