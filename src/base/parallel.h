@@ -20,10 +20,10 @@ class Workers {
   void end_run();
 
   // Splits [0, tasks) into `threads` contiguous parts by a rule that depends on tasks and threads
-  // only, runs function(context, begin, end, worker) on each, returns when all are done. `worker` is
-  // the part's number: the caller runs the parts of workers that are late, under their numbers. No
-  // allocation, no lock. One caller at a time; another one, or a call from inside, runs all of its
-  // parts itself. Works outside a run too (then it wakes sleepers).
+  // only, runs function(context, begin, end, worker) on each, returns when all are done. `worker`
+  // is the part's number: the caller runs the parts of workers that are late, under their numbers.
+  // No allocation, no lock. One caller at a time; another one, or a call from inside, runs all of
+  // its parts itself. Works outside a run too (then it wakes sleepers).
   using Function = void (*)(void* context, int64_t begin, int64_t end, int worker);
   void parallel(int64_t tasks, Function function, void* context);
 
