@@ -56,17 +56,15 @@ Result<EmitFunction> open_library() {
                        "beside the heddle command?", tried);
 }
 
-// Of the library that would compile, found without opening it, and of this binary, which writes the
-// kernels: the file's size and time stand for its content.
+// Of this binary, which writes the kernels, and of the library that would compile them; neither is
+// opened for it.
 std::string code_generator_build_id() {
   static const int anchor = 0;
   std::string id = cache::build_id(&anchor);
   for (const std::filesystem::path& path : candidates()) {
     std::error_code error;
-    auto bytes = std::filesystem::file_size(path, error);
-    if (error) continue;
-    auto time = std::filesystem::last_write_time(path, error).time_since_epoch().count();
-    id += fmt::format("/{}/{}", bytes, time);
+    if (!std::filesystem::exists(path, error)) continue;
+    id += "/" + cache::file_build_id(path.string());
     break;
   }
   return id;

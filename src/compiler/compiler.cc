@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/hash.h"
+#include "cache/build_id.h"
 #include "compiler/code_generator.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
@@ -58,6 +59,7 @@ class Compilation {
       return program ? Status() : Status(tl::unexpect, program.error());
     }));
     program->object = std::move(object);
+    program->build_id = build_id();
     program->options = options_text();
     program->notes.insert(program->notes.end(), notes_.begin(), notes_.end());
     return program;
@@ -185,6 +187,11 @@ class Compilation {
     }
     kernels_.emplace(fusion, std::move(use));
     return {};
+  }
+
+  static std::string build_id() {
+    static const int anchor = 0;
+    return cache::build_id(&anchor);
   }
 
   std::string options_text() const {
