@@ -19,9 +19,7 @@ struct Features {
   Features(const Literal& x, int64_t feature_index) : count(x.shape().dim(feature_index)) {
     for (int64_t d = feature_index + 1; d < x.shape().rank(); ++d) inner *= x.shape().dim(d);
   }
-  size_t of(size_t i) const {
-    return static_cast<size_t>(static_cast<int64_t>(i) / inner % count);
-  }
+  size_t of(size_t i) const { return static_cast<size_t>(static_cast<int64_t>(i) / inner % count); }
 };
 
 Result<Literal> literal_of(const Shape& shape, const Values& values) {
@@ -102,9 +100,9 @@ Result<Literal> eval_batch_norm(Evaluator&, const Instr& instr, Operands& operan
   }
   const Values variance = means(features, squares, n);
   HEDDLE_ASSIGN_OR_RETURN(
-      Literal out, scaled_and_offset(features, operands[0].shape(),
-                                     normalized(features, x, mean, variance, attrs.epsilon), scale,
-                                     offset));
+      Literal out,
+      scaled_and_offset(features, operands[0].shape(),
+                        normalized(features, x, mean, variance, attrs.epsilon), scale, offset));
   HEDDLE_ASSIGN_OR_RETURN(Literal out_mean, literal_of(operands[1].shape(), mean));
   HEDDLE_ASSIGN_OR_RETURN(Literal out_variance, literal_of(operands[1].shape(), variance));
   return Literal::tuple({std::move(out), std::move(out_mean), std::move(out_variance)});

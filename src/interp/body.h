@@ -18,11 +18,11 @@ struct Step {
   using Run = void (*)(const Step& step, int64_t n, Cell* out, const Cell* a, const Cell* b,
                        const Cell* c);
   Run run = nullptr;
-  void (*function)() = nullptr;  // a function of scalar_ops.h, cast back by `run`
+  void (*function)() = nullptr;             // a function of scalar_ops.h, cast back by `run`
   Type from = Type::pred, to = Type::pred;  // operand a, result: as held
   Type declared_from = Type::pred, declared_to = Type::pred;
   int a = -1, b = -1, c = -1, out = -1;  // slots
-  bool rounds = true;  // false: what is done with the result rounds it
+  bool rounds = true;                    // false: what is done with the result rounds it
   int64_t exponent_bits = 0, mantissa_bits = 0;
 };
 

@@ -45,7 +45,8 @@ TEST(Control, ConditionalOfBothForms) {
             ROOT r = s32[] add(x, one) }
       no { x = s32[] parameter(0)
            ROOT r = s32[] negate(x) }
-      ENTRY e { p = pred[] constant()" + p + R"()
+      ENTRY e { p = pred[] constant()" +
+               p + R"()
                 x = s32[] constant(5)
                 y = s32[] constant(7)
                 ROOT r = s32[] conditional(p, x, y), true_computation=yes, false_computation=no })");
@@ -59,7 +60,8 @@ TEST(Control, ConditionalOfBothForms) {
           ROOT r = s32[] add(x, x) }
       c { x = s32[] parameter(0)
           ROOT r = s32[] negate(x) }
-      ENTRY e { i = s32[] constant()" + i + R"()
+      ENTRY e { i = s32[] constant()" +
+               i + R"()
                 x = s32[] constant(5)
                 ROOT r = s32[] conditional(i, x, x, x), branch_computations={a, b, c} })");
   };

@@ -53,6 +53,8 @@ TEST(Convert, Complex) {
 }
 
 TEST(BitcastConvert, SameWidth) {
+  EXPECT_EQ(run_op("bitcast-convert", "u8[2]", {"pred[2] {1, 0}"}), "{1, 0}");
+  EXPECT_EQ(run_op("bitcast-convert", "pred[2]", {"s8[2] {0, -2}"}), "{0, 1}");
   EXPECT_EQ(run_op("bitcast-convert", "u32[2]", {"f32[2] {1, -0}"}), "{1065353216, 2147483648}");
   EXPECT_EQ(run_op("bitcast-convert", "f32[1]", {"u32[1] {2139095040}"}), "{inf}");
   EXPECT_EQ(run_op("bitcast-convert", "u4[2]", {"s4[2] {-1, 7}"}), "{15, 7}");

@@ -24,16 +24,19 @@ TEST(Convolution, OneDimension) {
 
 TEST(Convolution, TwoDimensionsInAnyOrder) {
   // The same numbers with features last and in front.
-  EXPECT_EQ(convolve("s32[1,2,2,1]", "s32[1,2,2,2] {{{{1,2},{3,4}},{{5,6},{7,8}}}}",
-                     "s32[1,1,2,1] {{{{1},{10}}}}", "window={size=1x1}, dim_labels=b01f_01io->b01f"),
-            "{ { { {21}, {43} }, { {65}, {87} } } }");
-  EXPECT_EQ(convolve("s32[1,1,2,2]", "s32[1,2,2,2] {{{{1,2},{3,4}},{{5,6},{7,8}}}}",
-                     "s32[1,2,1,1] {{{{1}},{{10}}}}", "window={size=1x1}, dim_labels=bf01_oi01->bf01"),
-            "{ { { {51, 62}, {73, 84} } } }");
+  EXPECT_EQ(
+      convolve("s32[1,2,2,1]", "s32[1,2,2,2] {{{{1,2},{3,4}},{{5,6},{7,8}}}}",
+               "s32[1,1,2,1] {{{{1},{10}}}}", "window={size=1x1}, dim_labels=b01f_01io->b01f"),
+      "{ { { {21}, {43} }, { {65}, {87} } } }");
+  EXPECT_EQ(
+      convolve("s32[1,1,2,2]", "s32[1,2,2,2] {{{{1,2},{3,4}},{{5,6},{7,8}}}}",
+               "s32[1,2,1,1] {{{{1}},{{10}}}}", "window={size=1x1}, dim_labels=bf01_oi01->bf01"),
+      "{ { { {51, 62}, {73, 84} } } }");
   // The first spatial dimension of the input is its last.
-  EXPECT_EQ(convolve("s32[1,1,2,1]", "s32[1,1,2,2] {{{{1,2},{3,4}}}}", "s32[2,1,1,1] {{{{1}}},{{{10}}}}",
-                     "window={size=2x1}, dim_labels=bf10_01io->bf10"),
-            "{ { { {21}, {43} } } }");
+  EXPECT_EQ(
+      convolve("s32[1,1,2,1]", "s32[1,1,2,2] {{{{1,2},{3,4}}}}", "s32[2,1,1,1] {{{{1}}},{{{10}}}}",
+               "window={size=2x1}, dim_labels=bf10_01io->bf10"),
+      "{ { { {21}, {43} } } }");
 }
 
 TEST(Convolution, FeatureGroups) {
@@ -45,9 +48,10 @@ TEST(Convolution, FeatureGroups) {
 
 TEST(Convolution, BatchGroups) {
   // Batches 0, 1 make output features 0; batches 2, 3 output feature 1.
-  EXPECT_EQ(convolve("s32[2,1,2]", "s32[4,1,1] {{{1}},{{2}},{{3}},{{4}}}", "s32[1,1,2] {{{10,100}}}",
-                     "window={size=1}, dim_labels=b0f_0io->b0f, batch_group_count=2"),
-            "{ { {10, 300} }, { {20, 400} } }");
+  EXPECT_EQ(
+      convolve("s32[2,1,2]", "s32[4,1,1] {{{1}},{{2}},{{3}},{{4}}}", "s32[1,1,2] {{{10,100}}}",
+               "window={size=1}, dim_labels=b0f_0io->b0f, batch_group_count=2"),
+      "{ { {10, 300} }, { {20, 400} } }");
 }
 
 TEST(Convolution, WithoutSpatialDimensionsIsAProduct) {
@@ -57,8 +61,8 @@ TEST(Convolution, WithoutSpatialDimensionsIsAProduct) {
 }
 
 TEST(Convolution, AccumulatesWide) {
-  EXPECT_EQ(convolve("bf16[1,1,1]", "bf16[1,1,4] {{{256,1,1,1}}}", "bf16[1,4,1] {{{1},{1},{1},{1}}}",
-                     "window={size=1}, dim_labels=b0f_0io->b0f"),
+  EXPECT_EQ(convolve("bf16[1,1,1]", "bf16[1,1,4] {{{256,1,1,1}}}",
+                     "bf16[1,4,1] {{{1},{1},{1},{1}}}", "window={size=1}, dim_labels=b0f_0io->b0f"),
             "{ { {260} } }");
 }
 

@@ -29,8 +29,7 @@ TEST(CustomCall, OthersAreRefusedByName) {
               ElementsAre("custom-call lapack_sgetrf (y)", "custom-call Sharding (z)"));
   auto result = evaluate(*module, {});
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message,
-            "custom-call lapack_sgetrf (y): the target is not known here");
+  EXPECT_EQ(result.error().message, "custom-call lapack_sgetrf (y): the target is not known here");
 }
 
 TEST(CustomCall, DeadCodeIsNotAsked) {
@@ -64,9 +63,9 @@ TEST(Collectives, OfOneParticipantAreIdentities) {
 
 TEST(Collectives, OfMoreAreRefused) {
   auto refused = [](const std::string& header, const std::string& collective) {
-    auto module = hlo::parse_module("HloModule m" + header + "\n" + kAdd +
-                                    "ENTRY e { x = s32[2] constant({1, 2})\n ROOT c = " + collective +
-                                    " }");
+    auto module =
+        hlo::parse_module("HloModule m" + header + "\n" + kAdd +
+                          "ENTRY e { x = s32[2] constant({1, 2})\n ROOT c = " + collective + " }");
     EXPECT_TRUE(module) << module.error().message;
     return unsupported(**module);
   };

@@ -70,7 +70,8 @@ int64_t clamped_start(Ints starts, std::span<const int64_t> dims, std::span<cons
                       std::span<const int64_t> strides) {
   int64_t start = 0;
   for (size_t d = 0; d < dims.size(); ++d)
-    start += std::clamp<int64_t>(starts[d], 0, std::max<int64_t>(dims[d] - sizes[d], 0)) * strides[d];
+    start +=
+        std::clamp<int64_t>(starts[d], 0, std::max<int64_t>(dims[d] - sizes[d], 0)) * strides[d];
   return start;
 }
 
@@ -96,8 +97,8 @@ Result<Literal> eval_reshape(Evaluator& e, const Instr& instr, Operands& operand
   if (!instr.is(hlo::Opcode::bitcast)) return reshaped(instr, operands[0], shape);
   Literal x = operands[0];
   if (from.type() != to.type()) {
-    if (tensor::type_bits(from.type()) != tensor::type_bits(to.type()) ||
-        tensor::is_complex(from.type()) || tensor::is_complex(to.type()))
+    if (bitcast_bits(from.type()) != bitcast_bits(to.type()) || tensor::is_complex(from.type()) ||
+        tensor::is_complex(to.type()))
       return user_error("{}: from {} to {}; use bitcast-convert", describe(instr),
                         tensor::to_string(from), tensor::to_string(to));
     Shape same_dims = x.shape();

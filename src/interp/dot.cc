@@ -154,7 +154,10 @@ struct Ragged {
         n(extent_of(rhs, rhs_free)),
         in_batch(contains(dims.lhs_batch_dims, dimension)),
         in_sum(contains(dims.lhs_contracting_dims, dimension)),
-        split(lhs, in_batch ? dims.lhs_batch_dims : in_sum ? dims.lhs_contracting_dims : lhs_free,
+        split(lhs,
+              in_batch ? dims.lhs_batch_dims
+              : in_sum ? dims.lhs_contracting_dims
+                       : lhs_free,
               dimension) {}
   const hlo::DotAttrs& dims;
   int64_t dimension;

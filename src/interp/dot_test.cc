@@ -4,13 +4,15 @@ namespace heddle::interp {
 namespace {
 
 TEST(Dot, MatrixVectorAndOuter) {
-  EXPECT_EQ(run_op("dot", "s32[2,2]", {"s32[2,3] {{1,2,3},{4,5,6}}", "s32[3,2] {{1,2},{3,4},{5,6}}"},
-                   "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
-            "{ {22, 28}, {49, 64} }");
+  EXPECT_EQ(
+      run_op("dot", "s32[2,2]", {"s32[2,3] {{1,2,3},{4,5,6}}", "s32[3,2] {{1,2},{3,4},{5,6}}"},
+             "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
+      "{ {22, 28}, {49, 64} }");
   EXPECT_EQ(run_op("dot", "s32[2]", {"s32[2,3] {{1,2,3},{4,5,6}}", "s32[3] {1,0,-1}"},
                    "lhs_contracting_dims={1}, rhs_contracting_dims={0}"),
             "{-2, -2}");
-  EXPECT_EQ(run_op("dot", "f32[2,3]", {"f32[2] {1,2}", "f32[3] {3,4,5}"}), "{ {3, 4, 5}, {6, 8, 10} }");
+  EXPECT_EQ(run_op("dot", "f32[2,3]", {"f32[2] {1,2}", "f32[3] {3,4,5}"}),
+            "{ {3, 4, 5}, {6, 8, 10} }");
 }
 
 TEST(Dot, BatchesAndSeveralContractingDimensions) {
@@ -37,7 +39,8 @@ TEST(Dot, NarrowTypesAccumulateWideAndRoundOnce) {
   EXPECT_EQ(run_op("dot", "f32[]", {"f8e4m3fn[2] {448,1}", "f8e5m2[2] {2,0.25}"}, attrs), "896.25");
   EXPECT_EQ(run_op("dot", "pred[]", {"pred[2] {1,1}", "pred[2] {1,1}"}, attrs), "true");
   // In f32 the 1 is lost, in f64 it is not.
-  EXPECT_EQ(run_op("dot", "f32[]", {"f32[3] {16777216,1,-16777216}", "f32[3] {1,1,1}"}, attrs), "0");
+  EXPECT_EQ(run_op("dot", "f32[]", {"f32[3] {16777216,1,-16777216}", "f32[3] {1,1,1}"}, attrs),
+            "0");
   EXPECT_EQ(run_op("dot", "f32[]", {"f32[3] {16777216,1,-16777216}", "f32[3] {1,1,1}"}, attrs,
                    {.widen = true}),
             "1");

@@ -107,7 +107,7 @@ Result<Literal> eval_bitcast_convert(Evaluator& e, const Instr& instr, Operands&
   Type from = instr.operand(0)->shape().type(), to = instr.shape().type();
   if (tensor::is_complex(from) || tensor::is_complex(to))
     return bitcast_bytes(e, instr, operands[0]);
-  const int from_bits = tensor::type_bits(from), to_bits = tensor::type_bits(to);
+  const int from_bits = bitcast_bits(from), to_bits = bitcast_bits(to);
   if (from_bits == to_bits) return eval_elementwise(e, instr, operands);
   const Literal& x = operands[0];
   HEDDLE_ASSIGN_OR_RETURN(Literal out, e.zeros(instr.shape()));

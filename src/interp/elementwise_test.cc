@@ -111,21 +111,24 @@ TEST(Elementwise, RoundingAndSigns) {
 }
 
 TEST(Elementwise, MinimumAndMaximumCarryNaNAndOrderZeros) {
-  EXPECT_EQ(binary("maximum", "f32[4] {nan, 1, -0, 3}", "f32[4] {1, nan, 0, 2}"), "{nan, nan, 0, 3}");
+  EXPECT_EQ(binary("maximum", "f32[4] {nan, 1, -0, 3}", "f32[4] {1, nan, 0, 2}"),
+            "{nan, nan, 0, 3}");
   EXPECT_EQ(binary("minimum", "f32[4] {nan, 1, 0, 3}", "f32[4] {1, nan, -0, 2}"),
             "{nan, nan, -0, 2}");
   EXPECT_EQ(binary("maximum", "s8[2] {-1, 3}", "s8[2] {1, 2}"), "{1, 3}");
   EXPECT_EQ(binary("minimum", "u8[1] {255}", "u8[1] {1}"), "{1}");
   EXPECT_EQ(run_op("clamp", "f32[4]", {"f32[] 0", "f32[4] {-1, 0.5, 2, nan}", "f32[] 1"}),
             "{0, 0.5, 1, nan}");
-  EXPECT_EQ(run_op("clamp", "s32[3]", {"s32[3] {0, 0, 5}", "s32[3] {-1, 7, 7}", "s32[3] {3, 3, 3}"}),
-            "{0, 3, 3}");
+  EXPECT_EQ(
+      run_op("clamp", "s32[3]", {"s32[3] {0, 0, 5}", "s32[3] {-1, 7, 7}", "s32[3] {3, 3, 3}"}),
+      "{0, 3, 3}");
 }
 
 TEST(Elementwise, Select) {
   EXPECT_EQ(run_op("select", "s32[2]", {"pred[2] {1, 0}", "s32[2] {1, 2}", "s32[2] {3, 4}"}),
             "{1, 4}");
-  EXPECT_EQ(run_op("select", "f32[2]", {"pred[] false", "f32[2] {1, 2}", "f32[2] {3, 4}"}), "{3, 4}");
+  EXPECT_EQ(run_op("select", "f32[2]", {"pred[] false", "f32[2] {1, 2}", "f32[2] {3, 4}"}),
+            "{3, 4}");
 }
 
 TEST(Elementwise, Compare) {
@@ -143,7 +146,8 @@ TEST(Elementwise, Compare) {
             "{0, 1}");
   EXPECT_EQ(compare("u8[1] {200}", "u8[1] {100}", "direction=GT"), "{1}");
   EXPECT_EQ(compare("s8[1] {-56}", "s8[1] {100}", "direction=GT"), "{0}");
-  EXPECT_EQ(compare("c64[2] {(1, 2), (1, 2)}", "c64[2] {(1, 2), (1, 3)}", "direction=EQ"), "{1, 0}");
+  EXPECT_EQ(compare("c64[2] {(1, 2), (1, 2)}", "c64[2] {(1, 2), (1, 3)}", "direction=EQ"),
+            "{1, 0}");
   EXPECT_EQ(compare("pred[2] {0, 1}", "pred[2] {1, 1}", "direction=LT"), "{1, 0}");
 }
 

@@ -193,8 +193,8 @@ Evaluator::Plan Evaluator::make_plan(const Computation& computation) {
     step.last_use.resize(step.operands.size());
     for (size_t k = 0; k < step.operands.size(); ++k) {
       auto place = static_cast<size_t>(step.operands[k]);
-      bool again = std::count(step.operands.begin() + static_cast<long>(k) + 1,
-                              step.operands.end(), step.operands[k]) > 0;
+      bool again = std::count(step.operands.begin() + static_cast<long>(k) + 1, step.operands.end(),
+                              step.operands[k]) > 0;
       step.last_use[k] = !read[place] && !again;
     }
     for (int operand : step.operands) {

@@ -60,9 +60,9 @@ class Evaluator {
   // A computation in the form in which it runs.
   struct Step {
     const hlo::Instr* instr;
-    std::vector<int> operands;    // steps that gave them
-    std::vector<bool> last_use;   // per operand: nothing reads it afterwards
-    bool steals = false;          // get-tuple-element: the last to read this element
+    std::vector<int> operands;   // steps that gave them
+    std::vector<bool> last_use;  // per operand: nothing reads it afterwards
+    bool steals = false;         // get-tuple-element: the last to read this element
   };
   struct Plan {
     std::vector<Step> steps;

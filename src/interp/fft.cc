@@ -85,8 +85,8 @@ class Transform {
     std::vector<Complex> result;
     for (int64_t k = 0; k < n_; ++k) {
       const auto square = static_cast<unsigned __int128>(k) * static_cast<unsigned __int128>(k);
-      result.push_back(root_of_unity(static_cast<int64_t>(square % (2 * static_cast<uint64_t>(n_))),
-                                     2 * n_));
+      result.push_back(
+          root_of_unity(static_cast<int64_t>(square % (2 * static_cast<uint64_t>(n_))), 2 * n_));
     }
     return result;
   }

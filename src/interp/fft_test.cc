@@ -8,36 +8,37 @@ namespace heddle::interp {
 namespace {
 
 TEST(Fft, ShortOnesByHand) {
-  EXPECT_EQ(run_op("fft", "c64[4]", {"c64[4] {(1,0),(2,0),(3,0),(4,0)}"},
-                   "fft_type=FFT, fft_length={4}"),
-            "{(10, 0), (-2, 2), (-2, 0), (-2, -2)}");
+  EXPECT_EQ(
+      run_op("fft", "c64[4]", {"c64[4] {(1,0),(2,0),(3,0),(4,0)}"}, "fft_type=FFT, fft_length={4}"),
+      "{(10, 0), (-2, 2), (-2, 0), (-2, -2)}");
   EXPECT_EQ(run_op("fft", "c64[4]", {"c64[4] {(10,0),(-2,2),(-2,0),(-2,-2)}"},
                    "fft_type=IFFT, fft_length={4}"),
             "{(1, 0), (2, 0), (3, 0), (4, 0)}");
   EXPECT_EQ(run_op("fft", "c64[3]", {"f32[4] {1,2,3,4}"}, "fft_type=RFFT, fft_length={4}"),
             "{(10, 0), (-2, 2), (-2, 0)}");
-  EXPECT_EQ(run_op("fft", "f32[4]", {"c64[3] {(10,0),(-2,2),(-2,0)}"},
-                   "fft_type=IRFFT, fft_length={4}"),
-            "{1, 2, 3, 4}");
-  EXPECT_EQ(run_op("fft", "c64[1]", {"c64[1] {(3,4)}"}, "fft_type=FFT, fft_length={1}"), "{(3, 4)}");
+  EXPECT_EQ(
+      run_op("fft", "f32[4]", {"c64[3] {(10,0),(-2,2),(-2,0)}"}, "fft_type=IRFFT, fft_length={4}"),
+      "{1, 2, 3, 4}");
+  EXPECT_EQ(run_op("fft", "c64[1]", {"c64[1] {(3,4)}"}, "fft_type=FFT, fft_length={1}"),
+            "{(3, 4)}");
   EXPECT_EQ(run_op("fft", "c64[2,2]", {"c64[2,2] {{(1,0),(2,0)},{(3,0),(4,0)}}"},
                    "fft_type=FFT, fft_length={2,2}"),
             "{ {(10, 0), (-2, 0)}, {(-4, 0), (0, 0)} }");
 }
 
 std::string transformed(const std::string& op, const std::string& length) {
-  return "x = f64[" + length + "] iota(), iota_dimension=0\n" +
-         "z = f64[" + length + "] sine(x)\n" + op;
+  return "x = f64[" + length + "] iota(), iota_dimension=0\n" + "z = f64[" + length +
+         "] sine(x)\n" + op;
 }
 
 // Against the definition, for lengths of each way of computing it.
 TEST(Fft, ByDefinition) {
   for (int n : {2, 3, 8, 12, 64, 101, 128, 129, 200, 262}) {
     const std::string length = std::to_string(n);
-    auto result = evaluate_text(transformed(
-        "y = c128[" + length + "] complex(z, x)\nROOT r = c128[" + length +
-            "] fft(y), fft_type=FFT, fft_length={" + length + "}",
-        length));
+    auto result = evaluate_text(
+        transformed("y = c128[" + length + "] complex(z, x)\nROOT r = c128[" + length +
+                        "] fft(y), fft_type=FFT, fft_length={" + length + "}",
+                    length));
     ASSERT_TRUE(result) << result.error().message;
     for (int k = 0; k < n; ++k) {
       std::complex<double> want = 0;

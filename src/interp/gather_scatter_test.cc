@@ -44,10 +44,10 @@ std::string scatter(const std::string& combine, const std::string& x, const std:
   auto shape = [](const std::string& s) { return s.substr(0, s.find(' ')); };
   auto value = [](const std::string& s) { return s.substr(s.find(' ') + 1); };
   return run("f { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT r = s32[] " + combine +
-             " }\nENTRY e { x = " + shape(x) + " constant(" + value(x) + ")\n i = " +
-             shape(indices) + " constant(" + value(indices) + ")\n u = " + shape(updates) +
-             " constant(" + value(updates) + ")\n ROOT r = " + shape(x) +
-             " scatter(x, i, u), to_apply=f, " + attrs + " }");
+             " }\nENTRY e { x = " + shape(x) + " constant(" + value(x) +
+             ")\n i = " + shape(indices) + " constant(" + value(indices) +
+             ")\n u = " + shape(updates) + " constant(" + value(updates) +
+             ")\n ROOT r = " + shape(x) + " scatter(x, i, u), to_apply=f, " + attrs + " }");
 }
 
 TEST(Scatter, AddsRows) {

@@ -47,8 +47,8 @@ Result<std::vector<Literal>> hold_arguments(Evaluator& e, const Computation& com
   }
   std::vector<Literal> result;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    HEDDLE_ASSIGN_OR_RETURN(Literal held, hold_one(e, computation.name(), i, arguments[i],
-                                                   parameters[i]->shape()));
+    HEDDLE_ASSIGN_OR_RETURN(
+        Literal held, hold_one(e, computation.name(), i, arguments[i], parameters[i]->shape()));
     result.push_back(std::move(held));
   }
   return result;
@@ -100,8 +100,8 @@ Result<Literal> evaluate_instr(const Instr& instr, std::span<const Literal> oper
     Evaluator e(options);
     std::vector<Literal> held;
     for (size_t i = 0; i < operands.size(); ++i) {
-      HEDDLE_ASSIGN_OR_RETURN(Literal value, hold_one(e, describe(instr), i, operands[i],
-                                                      instr.operand(i)->shape()));
+      HEDDLE_ASSIGN_OR_RETURN(
+          Literal value, hold_one(e, describe(instr), i, operands[i], instr.operand(i)->shape()));
       held.push_back(std::move(value));
     }
     return finish(options, e.run_instr(instr, std::move(held)), instr.shape());

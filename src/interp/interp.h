@@ -3,15 +3,18 @@
 //
 // Numbers. Integers wrap at their width. Each operator's value is computed in f64 (complex: c128)
 // and rounded once to its type, so functions such as `exponential` are correctly rounded nearly
-// always. Sums of products (dot, convolution, ragged-dot) add in row-major order in f32 for types
-// up to f32, in f64 for f64, in 64 bits for integers, and round once at the end; reduce and
-// reduce-window by a plain add or multiply do the same. Every other body rounds at each of its
-// operators. Linear algebra, fft and batch-norm work in f64 and round at the end. operand_precision
-// and algorithm of a dot are hints for speed and are not imitated.
+// always. Sums of products (dot, convolution, ragged-dot) add in ascending order of the contracted
+// places, in f32 for types up to f32, in f64 for f64, in c128 for complex, in 64 bits for integers,
+// and round once at the end; reduce, reduce-window and select-and-scatter by a lone add, multiply,
+// minimum or maximum do the same (complex ones round at each step). Every other body rounds at each
+// of its operators. Linear algebra, fft and batch-norm work in f64 and round at the end.
+// operand_precision and algorithm of a dot are hints for speed and are not imitated.
 //
-// Layouts have no meaning here: literals are row-major. A dynamic dimension is taken at its bound.
-// There is one participant: its replica and partition id are 0.
+// Layouts have no meaning here, bitcast excepted: literals are row-major. A dynamic dimension is
+// taken at its bound. There is one participant: its replica and partition id are 0. rng and
+// rng-get-and-update-state count from the same start in each evaluation.
 //
+// Preconditions: the module verifies (hlo/verify.h).
 // Thread safety: evaluate() keeps its state to itself; any number may run at once.
 #pragma once
 
@@ -31,7 +34,8 @@ struct Options {
   // are rounded to their type once. Against the plain run this gives the scale of rounding error.
   // Conversions between those types are then identities; f8 and narrower still round.
   bool widen = false;
-  // With `widen`: do not round at the end; f16, bf16, f32 leaves of the result are f64, c64 is c128.
+  // With `widen`: do not round at the end; f16, bf16, f32 leaves of the result are f64, c64 is
+  // c128.
   bool keep_wide = false;
   // Instructions that may run, counted again in each iteration of a loop; beyond it: an error.
   int64_t max_steps = 200'000'000;

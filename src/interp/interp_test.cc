@@ -118,7 +118,8 @@ TEST(Interp, TuplesAsArgumentsAndResults) {
     a = f32[2] get-tuple-element(t), index=0
     n = (f32[1]) get-tuple-element(t), index=1
     ROOT r = ((f32[1]), f32[2]) tuple(n, a) })");
-  std::vector<Literal> arguments = {Literal::tuple({floats({1, 2}), Literal::tuple({floats({3})})})};
+  std::vector<Literal> arguments = {
+      Literal::tuple({floats({1, 2}), Literal::tuple({floats({3})})})};
   for (bool widen : {false, true}) {
     auto result = evaluate(*module, arguments, {.widen = widen});
     ASSERT_TRUE(result) << result.error().message;

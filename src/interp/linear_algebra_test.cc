@@ -17,16 +17,18 @@ TEST(Cholesky, LowerAndUpper) {
 }
 
 TEST(Cholesky, Hermitian) {
-  EXPECT_EQ(run_op("cholesky", "c128[2,2]", {"c128[2,2] {{(4,0),(0,0)},{(2,2),(6,0)}}"}, "lower=true"),
-            "{ {(2, 0), (0, 0)}, {(1, 1), (2, 0)} }");
-  EXPECT_EQ(run_op("cholesky", "c128[2,2]", {"c128[2,2] {{(4,0),(2,-2)},{(0,0),(6,0)}}"},
-                   "lower=false"),
-            "{ {(2, 0), (1, -1)}, {(0, 0), (2, 0)} }");
+  EXPECT_EQ(
+      run_op("cholesky", "c128[2,2]", {"c128[2,2] {{(4,0),(0,0)},{(2,2),(6,0)}}"}, "lower=true"),
+      "{ {(2, 0), (0, 0)}, {(1, 1), (2, 0)} }");
+  EXPECT_EQ(
+      run_op("cholesky", "c128[2,2]", {"c128[2,2] {{(4,0),(2,-2)},{(0,0),(6,0)}}"}, "lower=false"),
+      "{ {(2, 0), (1, -1)}, {(0, 0), (2, 0)} }");
 }
 
 TEST(TriangularSolve, AllForms) {
   auto solve = [](const std::string& b, const std::string& attrs) {
-    return run_op("triangular-solve", b.substr(0, b.find(' ')), {"f32[2,2] {{2,5},{3,4}}", b}, attrs);
+    return run_op("triangular-solve", b.substr(0, b.find(' ')), {"f32[2,2] {{2,5},{3,4}}", b},
+                  attrs);
   };
   const std::string column = "f32[2,1] {{2},{11}}", row = "f32[1,2] {{2,11}}";
   const std::string plain = ", transpose_a=NO_TRANSPOSE", unit = ", unit_diagonal=true";
@@ -56,11 +58,11 @@ TEST(BatchNorm, TrainingNormalizesEachFeature) {
 }
 
 TEST(BatchNorm, Inference) {
-  EXPECT_EQ(run_op("batch-norm-inference", "f32[1,2]",
-                   {"f32[1,2] {{5,7}}", "f32[2] {1,2}", "f32[2] {0,1}", "f32[2] {3,7}",
-                    "f32[2] {3.5,1}"},
-                   "epsilon=0.5, feature_index=1"),
-            "{ {1, 1} }");
+  EXPECT_EQ(
+      run_op("batch-norm-inference", "f32[1,2]",
+             {"f32[1,2] {{5,7}}", "f32[2] {1,2}", "f32[2] {0,1}", "f32[2] {3,7}", "f32[2] {3.5,1}"},
+             "epsilon=0.5, feature_index=1"),
+      "{ {1, 1} }");
 }
 
 TEST(BatchNorm, GradientOfALinearFunctionOfTheInputIsZero) {

@@ -207,6 +207,8 @@ void round_cells(Type type, int64_t n, Cell* cells) {
   }
 }
 
+int bitcast_bits(Type type) { return type == Type::pred ? 8 : tensor::type_bits(type); }
+
 uint64_t cell_to_bits(Type type, Cell cell) {
   if (tensor::is_float(type)) return tensor::float_to_bits(type, cell.f);
   HEDDLE_CHECK(!tensor::is_complex(type), "bits of {}", tensor::type_name(type));
@@ -217,7 +219,7 @@ uint64_t cell_to_bits(Type type, Cell cell) {
 Cell cell_from_bits(Type type, uint64_t bits) {
   if (tensor::is_float(type)) return {.f = tensor::float_from_bits(type, bits)};
   HEDDLE_CHECK(!tensor::is_complex(type), "bits of {}", tensor::type_name(type));
-  return {.u = type == Type::pred ? bits & 1 : wrap(type, bits)};
+  return {.u = type == Type::pred ? bits != 0 : wrap(type, bits)};
 }
 
 template <typename T>
@@ -310,7 +312,8 @@ Result<Literal> convert_floats(const Literal& x, const Shape& shape) {
   if (x.shape().is_tuple()) {
     std::vector<Literal> elements;
     for (size_t i = 0; i < x.elements().size(); ++i) {
-      HEDDLE_ASSIGN_OR_RETURN(Literal element, convert_floats(x.elements()[i], shape.elements()[i]));
+      HEDDLE_ASSIGN_OR_RETURN(Literal element,
+                              convert_floats(x.elements()[i], shape.elements()[i]));
       elements.push_back(std::move(element));
     }
     return Literal::tuple(std::move(elements));

@@ -1,5 +1,6 @@
 // Values of elements while they are computed with: f64 for every float, 64 bits for integers,
-// c128 for complex. Reading an element into a Cell is exact; writing it rounds or wraps to the type.
+// c128 for complex. Reading an element into a Cell is exact; writing it rounds or wraps to the
+// type.
 #pragma once
 
 #include <complex>
@@ -50,7 +51,9 @@ inline Cell load_cell(const Literal& x, int64_t i) {
 void round_cells(Type type, int64_t n, Cell* cells);
 double round_to(Type type, double value);
 
-// An element's encoding, masked to its width; not for complex types.
+// An element's encoding, masked to its width; not for complex types. A pred's is a byte: any bit of
+// it is true.
+int bitcast_bits(Type type);
 uint64_t cell_to_bits(Type type, Cell cell);
 Cell cell_from_bits(Type type, uint64_t bits);
 

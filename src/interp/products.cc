@@ -8,7 +8,8 @@ Accumulator accumulator_of(Type lhs, Type rhs, Type out) {
     Domain domain = domain_of(type);
     if (domain == Domain::complex) return Accumulator::complex;
     all_integers = all_integers && domain != Domain::floating;
-    wide = wide || type == Type::f64 || (domain != Domain::floating && tensor::type_bits(type) > 24);
+    wide =
+        wide || type == Type::f64 || (domain != Domain::floating && tensor::type_bits(type) > 24);
   }
   if (all_integers) return Accumulator::integer;
   return wide ? Accumulator::f64 : Accumulator::f32;

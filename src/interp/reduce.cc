@@ -61,8 +61,7 @@ class Accumulators {
     for (size_t k = 0; k < count_; ++k) {
       Literal& part = out.shape().is_tuple() ? out.mutable_elements()[k] : out;
       void* data = part.mutable_data();
-      for (int64_t i = 0; i < part.elems(); ++i)
-        store_cells(part.type(), data, i, 1, at(i) + k);
+      for (int64_t i = 0; i < part.elems(); ++i) store_cells(part.type(), data, i, 1, at(i) + k);
     }
     return out;
   }
@@ -161,8 +160,7 @@ Result<Literal> eval_reduce(Evaluator& e, const Instr& instr, Operands& operands
 Result<Literal> eval_reduce_window(Evaluator& e, const Instr& instr, Operands& operands) {
   const size_t count = operands.size() / 2;
   const WindowWalk walk{instr.attrs_as<hlo::WindowAttrs>().window, operands[0].shape().extents()};
-  const Shape& result =
-      instr.shape().is_tuple() ? instr.shape().elements().at(0) : instr.shape();
+  const Shape& result = instr.shape().is_tuple() ? instr.shape().elements().at(0) : instr.shape();
   const Ints strides = row_major_strides(walk.dims), sizes = walk.sizes();
   std::span<const Literal> inits(operands.data() + count, count);
   HEDDLE_ASSIGN_OR_RETURN(auto accumulators,
@@ -187,9 +185,9 @@ Result<Literal> eval_select_and_scatter(Evaluator& e, const Instr& instr, Operan
   const WindowWalk walk{instr.attrs_as<hlo::WindowAttrs>().window, x.shape().extents()};
   const Ints strides = row_major_strides(walk.dims), sizes = walk.sizes();
   HEDDLE_ASSIGN_OR_RETURN(Function * select, e.function(*instr.called()[0], 2, 1));
-  HEDDLE_ASSIGN_OR_RETURN(auto accumulators,
-                          Accumulators::make(e, *instr.called()[1], std::span(&operands[2], 1),
-                                             x.elems()));
+  HEDDLE_ASSIGN_OR_RETURN(
+      auto accumulators,
+      Accumulators::make(e, *instr.called()[1], std::span(&operands[2], 1), x.elems()));
   int64_t o = 0;
   for (Walk at(source.shape().extents()); !at.done(); at.next(), ++o) {
     std::optional<int64_t> chosen;

@@ -5,8 +5,8 @@ namespace {
 
 // A computation named f of two scalars.
 std::string combine(const std::string& type, const std::string& op) {
-  return "f { a = " + type + "[] parameter(0)\n b = " + type + "[] parameter(1)\n ROOT r = " +
-         type + "[] " + op + "(a, b) }\n";
+  return "f { a = " + type + "[] parameter(0)\n b = " + type +
+         "[] parameter(1)\n ROOT r = " + type + "[] " + op + "(a, b) }\n";
 }
 
 TEST(Reduce, AnyDimensions) {

@@ -144,8 +144,7 @@ Result<Literal> eval_rng_bit_generator(Evaluator&, const Instr& instr, Operands&
     words[1] = fill_three_fry(out, words[0], words[1]);
   } else {
     const bool short_state = words.size() == 2;
-    const uint64_t used =
-        fill_philox(out, words[0], words[1], short_state ? words[0] : words[2]);
+    const uint64_t used = fill_philox(out, words[0], words[1], short_state ? words[0] : words[2]);
     words[1] += used;
     if (!short_state && words[1] < used) ++words[2];
   }

@@ -25,7 +25,8 @@ TEST(RandomBits, PhiloxKnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-std::string generate(const std::string& state, const std::string& bits, const std::string& algorithm) {
+std::string generate(const std::string& state, const std::string& bits,
+                     const std::string& algorithm) {
   return run_op("rng-bit-generator", "(" + state.substr(0, state.find(' ')) + ", " + bits + ")",
                 {state}, "algorithm=" + algorithm);
 }
@@ -33,8 +34,9 @@ std::string generate(const std::string& state, const std::string& bits, const st
 TEST(RngBitGenerator, ThreeFryPairsNeighbours) {
   // Key 0 and counters 0 and 1: 0x6b200159, 0x99ba4efe first.
   auto words0 = three_fry_2x32({0, 0}, {0, 0}), words1 = three_fry_2x32({1, 0}, {0, 0});
-  EXPECT_EQ(generate("u64[2] {0, 0}", "u32[4]", "rng_three_fry"),
-            fmt::format("({{0, 2}}, {{{}, {}, {}, {}}})", words0[0], words0[1], words1[0], words1[1]));
+  EXPECT_EQ(
+      generate("u64[2] {0, 0}", "u32[4]", "rng_three_fry"),
+      fmt::format("({{0, 2}}, {{{}, {}, {}, {}}})", words0[0], words0[1], words1[0], words1[1]));
   EXPECT_EQ(generate("u64[2] {0, 0}", "u32[3]", "rng_three_fry"),
             fmt::format("({{0, 2}}, {{{}, {}, {}}})", words0[0], words0[1], words1[0]));
   // Of [3,2] the second dimension is the even one.
@@ -59,8 +61,9 @@ TEST(RngBitGenerator, PhiloxTakesWordsInTurn) {
 TEST(Rng, UniformAndNormalAreDeterministic) {
   auto draw = [](const std::string& type, const std::string& a, const std::string& b,
                  const std::string& distribution) {
-    return evaluate_text("a = " + type + "[] constant(" + a + ")\nb = " + type + "[] constant(" + b +
-                         ")\nROOT r = " + type + "[4000] rng(a, b), distribution=" + distribution);
+    return evaluate_text("a = " + type + "[] constant(" + a + ")\nb = " + type + "[] constant(" +
+                         b + ")\nROOT r = " + type +
+                         "[4000] rng(a, b), distribution=" + distribution);
   };
   auto uniform = draw("f32", "2", "4", "rng_uniform");
   ASSERT_TRUE(uniform);

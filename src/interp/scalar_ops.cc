@@ -93,8 +93,7 @@ bool is_nan(Complex z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 // By the real part, then by the imaginary one; NaN wins.
 Complex complex_maximum(Complex a, Complex b, bool largest) {
   if (is_nan(a) || is_nan(b)) return is_nan(a) ? a : b;
-  bool a_below =
-      a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
+  bool a_below = a.real() != b.real() ? a.real() < b.real() : a.imag() < b.imag();
   return a_below == largest ? b : a;
 }
 

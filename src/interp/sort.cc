@@ -108,8 +108,8 @@ Result<Literal> top_k(Evaluator& e, const Literal& x, int64_t k, bool largest) {
   dims.back() = k;
   HEDDLE_ASSIGN_OR_RETURN(Literal values, Literal::make(Shape::array(x.type(), dims)));
   HEDDLE_ASSIGN_OR_RETURN(Literal places, Literal::make(Shape::array(Type::s32, dims)));
-  const CellTest before = comparison(
-      domain_of(x.type()), largest ? hlo::Direction::gt : hlo::Direction::lt, true);
+  const CellTest before =
+      comparison(domain_of(x.type()), largest ? hlo::Direction::gt : hlo::Direction::lt, true);
   std::vector<Cell> cells(static_cast<size_t>(n));
   std::vector<size_t> order(static_cast<size_t>(n));
   void* data = values.mutable_data();

@@ -5,7 +5,8 @@ namespace {
 
 std::string less(const std::string& attrs) {
   return "less { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
-         "ROOT r = pred[] compare(a, b), " + attrs + " }\n";
+         "ROOT r = pred[] compare(a, b), " +
+         attrs + " }\n";
 }
 
 TEST(Sort, AlongAnyDimension) {

@@ -22,16 +22,16 @@ bool set_function(Step& step, Function function, Step::Run run) {
   return function != nullptr;
 }
 
-#define LOOP(Function, out_member, ...)                                        \
+#define LOOP(Function, out_member, ...)                                                     \
   [](const Step& step, int64_t n, Cell* out, const Cell* a, const Cell* b, const Cell* c) { \
-    auto f = function_of<Function>(step);                                      \
-    [[maybe_unused]] int bits = tensor::type_bits(step.from);                  \
-    for (int64_t i = 0; i < n; ++i) out[i].out_member = f(__VA_ARGS__);        \
+    auto f = function_of<Function>(step);                                                   \
+    [[maybe_unused]] int bits = tensor::type_bits(step.from);                               \
+    for (int64_t i = 0; i < n; ++i) out[i].out_member = f(__VA_ARGS__);                     \
   }
-#define COMPLEX_LOOP(Function, ...)                                            \
+#define COMPLEX_LOOP(Function, ...)                                                         \
   [](const Step& step, int64_t n, Cell* out, const Cell* a, const Cell* b, const Cell* c) { \
-    auto f = function_of<Function>(step);                                      \
-    for (int64_t i = 0; i < n; ++i) out[i] = from_complex(f(__VA_ARGS__));     \
+    auto f = function_of<Function>(step);                                                   \
+    for (int64_t i = 0; i < n; ++i) out[i] = from_complex(f(__VA_ARGS__));                  \
   }
 
 bool make_unary(Opcode opcode, Step& step) {
@@ -49,7 +49,8 @@ bool make_unary(Opcode opcode, Step& step) {
       };
       return true;
     case Domain::complex:
-      return set_function(step, complex_unary(opcode), COMPLEX_LOOP(ComplexUnary, to_complex(a[i])));
+      return set_function(step, complex_unary(opcode),
+                          COMPLEX_LOOP(ComplexUnary, to_complex(a[i])));
   }
   return false;
 }
@@ -64,8 +65,7 @@ bool make_binary(Opcode opcode, Step& step) {
       return set_function(step, unsigned_binary(opcode),
                           LOOP(UnsignedBinary, u, a[i].u, b[i].u, bits));
     case Domain::pred:
-      return set_function(step, pred_binary(opcode),
-                          LOOP(UnsignedBinary, u, a[i].u, b[i].u, bits));
+      return set_function(step, pred_binary(opcode), LOOP(UnsignedBinary, u, a[i].u, b[i].u, bits));
     case Domain::complex:
       return set_function(step, complex_binary(opcode),
                           COMPLEX_LOOP(ComplexBinary, to_complex(a[i]), to_complex(b[i])));
@@ -86,9 +86,7 @@ bool make_compare(const Instr& instr, Step& step) {
       });
 }
 
-double re_of(Type type, Cell cell) {
-  return tensor::is_complex(type) ? cell.z.re : cell.f;
-}
+double re_of(Type type, Cell cell) { return tensor::is_complex(type) ? cell.z.re : cell.f; }
 
 // A number of any type as a double that rounds to `to` as the number itself does.
 double as_double(Type from, Type to, Cell cell) {
@@ -227,7 +225,7 @@ bool make_part(Opcode opcode, Step& step) {
 }
 
 bool same_width_bits(const Step& step) {
-  return tensor::type_bits(step.declared_from) == tensor::type_bits(step.declared_to) &&
+  return bitcast_bits(step.declared_from) == bitcast_bits(step.declared_to) &&
          !tensor::is_complex(step.declared_from) && !tensor::is_complex(step.declared_to);
 }
 

@@ -53,8 +53,7 @@ class Tracer {
   void enter_all(const Instr& loop, const Path& path) {
     for (const Computation* called : loop.called()) enter(*called, 0, path);
   }
-  void call(const Instr& user, const Computation& computation, size_t parameter,
-            const Path& path) {
+  void call(const Instr& user, const Computation& computation, size_t parameter, const Path& path) {
     callers_[&computation].insert(&user);
     enter(computation, parameter, path);
   }
@@ -223,6 +222,12 @@ void Tracer::use_as_value(const Instr& user, size_t i, const Path& path) {
     case Opcode::maximum:
       // A variance plus epsilon, on its way to a root.
       if (!is_integer && user.operands().size() == 2) push(user, path);
+      return;
+    case Opcode::select:  // negative indices count from the end: select(i < 0, i + n, i)
+      if (i > 0 && is_integer) push(user, path);
+      return;
+    case Opcode::clamp:
+      if (i == 1 && is_integer) push(user, path);
       return;
     case Opcode::copy:
     case Opcode::convert:
