@@ -20,85 +20,98 @@
 namespace heddle::target {
 namespace {
 
-std::set<std::string> host_features() {
-  std::set<std::string> found;
 #if defined(__x86_64__)
-  struct Leaf {
-    unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+
+// Registers that cpuid answers in, and what the operating system must save for a feature's use.
+enum Word { k1c, k1d, k7b, k7c, k7d, k71a, kExtendedC, kWords };
+enum Needs { kNothing, kYmm, kZmm };
+
+struct Feature {
+  const char* name;
+  Word word;
+  int bit;
+  Needs needs;
+};
+
+constexpr Feature kFeatures[] = {
+    {"x87", k1d, 0, kNothing},
+    {"cx8", k1d, 8, kNothing},
+    {"cmov", k1d, 15, kNothing},
+    {"mmx", k1d, 23, kNothing},
+    {"fxsr", k1d, 24, kNothing},
+    {"sse", k1d, 25, kNothing},
+    {"sse2", k1d, 26, kNothing},
+    {"sse3", k1c, 0, kNothing},
+    {"pclmul", k1c, 1, kNothing},
+    {"ssse3", k1c, 9, kNothing},
+    {"fma", k1c, 12, kYmm},
+    {"cx16", k1c, 13, kNothing},
+    {"sse4.1", k1c, 19, kNothing},
+    {"sse4.2", k1c, 20, kNothing},
+    {"crc32", k1c, 20, kNothing},
+    {"movbe", k1c, 22, kNothing},
+    {"popcnt", k1c, 23, kNothing},
+    {"aes", k1c, 25, kNothing},
+    {"xsave", k1c, 27, kNothing},
+    {"avx", k1c, 28, kYmm},
+    {"f16c", k1c, 29, kYmm},
+    {"sahf", kExtendedC, 0, kNothing},
+    {"lzcnt", kExtendedC, 5, kNothing},
+    {"bmi", k7b, 3, kNothing},
+    {"avx2", k7b, 5, kYmm},
+    {"bmi2", k7b, 8, kNothing},
+    {"avx512f", k7b, 16, kZmm},
+    {"evex512", k7b, 16, kZmm},
+    {"avx512dq", k7b, 17, kZmm},
+    {"avx512ifma", k7b, 21, kZmm},
+    {"avx512cd", k7b, 28, kZmm},
+    {"avx512bw", k7b, 30, kZmm},
+    {"avx512vl", k7b, 31, kZmm},
+    {"avx512vbmi", k7c, 1, kZmm},
+    {"avx512vbmi2", k7c, 6, kZmm},
+    {"gfni", k7c, 8, kNothing},
+    {"vaes", k7c, 9, kYmm},
+    {"vpclmulqdq", k7c, 10, kYmm},
+    {"avx512vnni", k7c, 11, kZmm},
+    {"avx512bitalg", k7c, 12, kZmm},
+    {"avx512vpopcntdq", k7c, 14, kZmm},
+    {"avx512fp16", k7d, 23, kZmm},
+    {"avxvnni", k71a, 4, kYmm},
+    {"avx512bf16", k71a, 5, kZmm},
+};
+
+// Registers that the operating system saves.
+Needs saved_registers(unsigned leaf1_ecx) {
+  if ((leaf1_ecx >> 27 & 1) == 0) return kNothing;  // no xgetbv
+  unsigned low, high;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  if ((low & 0x6) != 0x6) return kNothing;
+  return (low & 0xe0) == 0xe0 ? kZmm : kYmm;
+}
+
+std::set<std::string> host_features() {
+  unsigned words[kWords] = {}, unused;
+  auto ask = [&](unsigned leaf, unsigned sub, unsigned& a, unsigned& b, unsigned& c, unsigned& d) {
+    if (!__get_cpuid_count(leaf, sub, &a, &b, &c, &d)) a = b = c = d = 0;
   };
-  auto leaf = [](unsigned number, unsigned sub) {
-    Leaf result;
-    if (!__get_cpuid_count(number, sub, &result.eax, &result.ebx, &result.ecx, &result.edx)) {
-      return Leaf();
-    }
-    return result;
-  };
-  Leaf one = leaf(1, 0), seven = leaf(7, 0), seven_one = leaf(7, 1), extended = leaf(0x80000001, 0);
-  unsigned long long saved = 0;
-  if (one.ecx >> 27 & 1) {  // osxsave
-    unsigned low, high;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    saved = static_cast<unsigned long long>(high) << 32 | low;
+  ask(1, 0, unused, unused, words[k1c], words[k1d]);
+  ask(7, 0, unused, words[k7b], words[k7c], words[k7d]);
+  ask(7, 1, words[k71a], unused, unused, unused);
+  ask(0x80000001, 0, unused, unused, words[kExtendedC], unused);
+  Needs saved = saved_registers(words[k1c]);
+  std::set<std::string> found;
+  for (const Feature& feature : kFeatures) {
+    bool usable = feature.needs <= saved;
+    if (usable && (words[feature.word] >> feature.bit & 1)) found.insert(feature.name);
   }
-  bool ymm = (saved & 0x6) == 0x6, zmm = ymm && (saved & 0xe0) == 0xe0;
-  struct Bit {
-    const char* name;
-    unsigned word;
-    int bit;
-    bool usable;
-  };
-  const Bit bits[] = {
-      {"x87", one.edx, 0, true},
-      {"cx8", one.edx, 8, true},
-      {"cmov", one.edx, 15, true},
-      {"mmx", one.edx, 23, true},
-      {"fxsr", one.edx, 24, true},
-      {"sse", one.edx, 25, true},
-      {"sse2", one.edx, 26, true},
-      {"sse3", one.ecx, 0, true},
-      {"pclmul", one.ecx, 1, true},
-      {"ssse3", one.ecx, 9, true},
-      {"cx16", one.ecx, 13, true},
-      {"sse4.1", one.ecx, 19, true},
-      {"sse4.2", one.ecx, 20, true},
-      {"crc32", one.ecx, 20, true},
-      {"movbe", one.ecx, 22, true},
-      {"popcnt", one.ecx, 23, true},
-      {"aes", one.ecx, 25, true},
-      {"xsave", one.ecx, 27, true},
-      {"fma", one.ecx, 12, ymm},
-      {"avx", one.ecx, 28, ymm},
-      {"f16c", one.ecx, 29, ymm},
-      {"sahf", extended.ecx, 0, true},
-      {"lzcnt", extended.ecx, 5, true},
-      {"bmi", seven.ebx, 3, true},
-      {"avx2", seven.ebx, 5, ymm},
-      {"bmi2", seven.ebx, 8, true},
-      {"avx512f", seven.ebx, 16, zmm},
-      {"evex512", seven.ebx, 16, zmm},
-      {"avx512dq", seven.ebx, 17, zmm},
-      {"avx512ifma", seven.ebx, 21, zmm},
-      {"avx512cd", seven.ebx, 28, zmm},
-      {"avx512bw", seven.ebx, 30, zmm},
-      {"avx512vl", seven.ebx, 31, zmm},
-      {"avx512vbmi", seven.ecx, 1, zmm},
-      {"avx512vbmi2", seven.ecx, 6, zmm},
-      {"gfni", seven.ecx, 8, true},
-      {"vaes", seven.ecx, 9, ymm},
-      {"vpclmulqdq", seven.ecx, 10, ymm},
-      {"avx512vnni", seven.ecx, 11, zmm},
-      {"avx512bitalg", seven.ecx, 12, zmm},
-      {"avx512vpopcntdq", seven.ecx, 14, zmm},
-      {"avx512fp16", seven.edx, 23, zmm},
-      {"avxvnni", seven_one.eax, 4, ymm},
-      {"avx512bf16", seven_one.eax, 5, zmm},
-  };
-  for (const Bit& bit : bits) {
-    if (bit.usable && (bit.word >> bit.bit & 1)) found.insert(bit.name);
-  }
-#endif
   return found;
 }
+
+#else
+
+std::set<std::string> host_features() { return {}; }
+
+#endif
 
 Target shipped(const char* name) {
   Result<Target> target = find_target(name);

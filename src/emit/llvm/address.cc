@@ -196,11 +196,11 @@ int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Linea
   return std::max<int64_t>(power, 1);
 }
 
-KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId* indices) {
-  const kernel::Buffer& buffer = kernel_.buffer(id);
-  int64_t elem_bytes = tensor::type_bytes(buffer.type);
+// The element's distance from the buffer's start; terms that are known early first.
+KernelEmitter::Linear KernelEmitter::byte_offset(const kernel::Buffer& buffer,
+                                                 const ExprId* indices) {
   Linear sum;
-  int64_t stride = elem_bytes;
+  int64_t stride = tensor::type_bytes(buffer.type);
   std::vector<int64_t> dims;  // run-time factors of the stride
   for (size_t i = buffer.extents.size(); i-- > 0;) {
     linearize(indices[i], stride, dims, sum);
@@ -215,42 +215,28 @@ KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId*
   std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) {
     return std::tie(a.atom.pinned, a.atom.level) < std::tie(b.atom.pinned, b.atom.level);
   });
+  return sum;
+}
 
-  Address result;
-  result.level = std::max(branch_level(), sum.level);
-  result.place_level = branch_level();
-  result.place = {static_cast<int64_t>(id.index()), lanes_};
-  result.alignment = known_alignment(buffer, sum);
-  std::vector<Term> uniform, varying;
+// Terms that are equal in all lanes, and terms that are not. Lanes at a constant distance make
+// lane_bytes, with lane 0 among the uniform ones; beside others they are varying like these.
+void KernelEmitter::split_by_lanes(Linear& sum, std::vector<Term>& uniform,
+                                   std::vector<Term>& varying, Address& address) {
+  auto steps = [](const Term& term) { return !term.atom.varying && term.dims.empty(); };
+  bool scattered = std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Term& term) {
+    return !term.atom.uniform() && !steps(term);
+  });
   for (const Term& term : sum.terms) {
-    result.place_level = std::max(result.place_level, term.atom.level);
-    result.pinned |= term.atom.pinned;
-    append_key(term, result.place);
-    bool steps = !term.atom.varying && term.dims.empty();  // lanes at a constant distance
-    if (!steps && !term.atom.uniform()) {
+    if (term.atom.uniform()) {
+      uniform.push_back(term);
+    } else if (scattered) {
       varying.push_back(term);
-      continue;
-    }
-    uniform.push_back(term);
-    if (steps && term.atom.stride != 0) {
-      result.lane_bytes =
-          wrapped_sum(result.lane_bytes, wrapped_product(term.coefficient, term.atom.stride));
+    } else {
+      address.lane_bytes =
+          wrapped_sum(address.lane_bytes, wrapped_product(term.coefficient, term.atom.stride));
+      uniform.push_back(term);
       uniform.back().atom.stride = 0;  // from here on lane 0
     }
-  }
-  if (result.pinned) result.level = top();
-  if (!varying.empty()) {
-    // Then the linear part must be in the offsets too.
-    if (result.lane_bytes != 0) {
-      for (const Term& term : sum.terms) {
-        if (term.atom.stride == 0 || !term.dims.empty()) continue;
-        varying.push_back(term);
-        std::erase_if(uniform,
-                      [&](const Term& u) { return u.key == term.key && u.dims == term.dims; });
-      }
-      result.lane_bytes = 0;
-    }
-    lane_offsets(varying, elem_bytes, result);
   }
   std::erase_if(uniform, [&](const Term& term) {  // lane 0 of a loop without iterations
     auto* number = llvm::dyn_cast<llvm::ConstantInt>(term.atom.v);
@@ -259,6 +245,25 @@ KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId*
     sum.constant = wrapped_sum(sum.constant, part);
     return true;
   });
+}
+
+KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId* indices) {
+  const kernel::Buffer& buffer = kernel_.buffer(id);
+  Linear sum = byte_offset(buffer, indices);
+  Address result;
+  result.level = std::max(branch_level(), sum.level);
+  result.place_level = branch_level();
+  result.place = {static_cast<int64_t>(id.index()), lanes_};
+  result.alignment = known_alignment(buffer, sum);
+  for (const Term& term : sum.terms) {
+    result.place_level = std::max(result.place_level, term.atom.level);
+    result.pinned |= term.atom.pinned;
+    append_key(term, result.place);
+  }
+  if (result.pinned) result.level = top();
+  std::vector<Term> uniform, varying;
+  split_by_lanes(sum, uniform, varying, result);
+  if (!varying.empty()) lane_offsets(varying, tensor::type_bytes(buffer.type), result);
   Value* pointer = uniform_pointer(id, uniform);
   if (sum.constant != 0) {
     pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, static_cast<uint64_t>(sum.constant));

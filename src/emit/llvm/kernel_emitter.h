@@ -128,6 +128,9 @@ class KernelEmitter {
                  int depth = 0);
   void add_term(Linear& sum, std::vector<int64_t> key, const Val& atom, int64_t coefficient,
                 const std::vector<int64_t>& dims);
+  Linear byte_offset(const kernel::Buffer& buffer, const ExprId* indices);
+  void split_by_lanes(Linear& sum, std::vector<Term>& uniform, std::vector<Term>& varying,
+                      Address& address);
   Address address(kernel::BufferId id, const ExprId* indices);
   llvm::Value* base_pointer(kernel::BufferId id);
   static void append_key(const Term& term, std::vector<int64_t>& key);
