@@ -14,25 +14,25 @@ constexpr char kToPrimitives[] =
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
 // for single readers trip over. fold_constants before algebraic: rules know constants by sight.
+// `contractions` come behind sink_movement: a bias next to its dot, reshapes out of the way.
 // Bounded: what has not converged after these rounds is a waste of compile time, not an error.
-constexpr char kSimplify[] =
-    "{fold_tuples,simplify_control,fold_constants,algebraic,sink_movement,cse,dce}*";
+std::string simplify(const std::string& contractions) {
+  return "{fold_tuples,simplify_control,fold_constants,algebraic,sink_movement," + contractions +
+         "cse,dce}*";
+}
 
 }  // namespace
 
 std::string pipeline_for(Level level) {
-  const std::string primitives = kToPrimitives, simplify = kSimplify;
+  const std::string primitives = kToPrimitives;
   if (level == Level::O0) return primitives + ",dce";
-  // Simplified first: unused branches and constant operands decide what a convolution or dot is.
-  // Then simplified with it: merging a dot's dimensions makes reshapes, which sink and meet, which
-  // lets a transpose reach the next dot.
-  std::string text = primitives + "," + simplify +
-                     ",convolution_to_dot,{fold_tuples,simplify_control,fold_constants,algebraic,"
-                     "sink_movement,canonicalize_dot,cse,dce}*";
-  if (level == Level::O1) return text;
-  // Scales behind a contraction are recognised where simplification has left them: per channel,
-  // next to it, with reshapes out of the way. What it makes of the weights folds in another round.
-  return text + ",fold_scale_into_weights," + simplify;
+  // Simplified first: unused branches and constant operands decide what a convolution is, and a
+  // dot's dimensions are merged once, not while reshapes around it still move.
+  const std::string start = primitives + "," + simplify("") + ",convolution_to_dot,";
+  if (level == Level::O1) return start + simplify("canonicalize_dot,");
+  // Scales are recognised where the rest has left them: per channel, right behind the contraction.
+  // Layout and padding will stand here.
+  return start + simplify("canonicalize_dot,fold_scale_into_weights,");
 }
 
 bool is_lowered(hlo::Opcode opcode) {
