@@ -155,6 +155,17 @@ std::optional<std::string> refuse_collective(const Instr& instr) {
   return std::nullopt;
 }
 
+std::optional<std::string> refuse_rng_bits(const Instr& instr) {
+  const Shape &state = instr.operand(0)->shape(), &result = instr.shape();
+  if (state.type() != Type::u64 || state.rank() != 1 || state.dim(0) < 2)
+    return fmt::format("its state is {}; u64[2] or more is wanted", tensor::to_string(state));
+  if (!result.is_tuple() || result.elements().size() != 2 ||
+      !result.elements()[0].same_extents(state) || !result.elements()[1].is_array() ||
+      tensor::is_complex(result.elements()[1].type()))
+    return fmt::format("its result is {}; (state, bits) is wanted", tensor::to_string(result));
+  return std::nullopt;
+}
+
 bool has_unbounded(const Shape& shape) {
   for (const Shape& element : shape.elements()) {
     if (has_unbounded(element)) return true;
@@ -182,6 +193,11 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::sort:
     case Opcode::map:
       return std::nullopt;
+    case Opcode::rng:
+      if (tensor::is_complex(instr.shape().type())) return "no complex numbers are drawn";
+      return std::nullopt;
+    case Opcode::rng_bit_generator:
+      return refuse_rng_bits(instr);
     case Opcode::topk:
       if (tensor::is_complex(instr.operand(0)->shape().type())) return "complex has no order";
       return std::nullopt;

@@ -130,14 +130,7 @@ Result<Literal> eval_rng_bit_generator(Evaluator&, const Instr& instr, Operands&
   using Algorithm = hlo::RngBitGeneratorAttrs::Algorithm;
   const auto algorithm = instr.attrs_as<hlo::RngBitGeneratorAttrs>().algorithm;
   Literal state = operands[0];
-  const Shape& result = instr.shape();
-  if (state.type() != Type::u64 || state.shape().rank() != 1 || state.elems() < 2 ||
-      !result.is_tuple() || result.elements().size() != 2) {
-    return user_error("{}: state {} and result {}; u64[2] or more and (state, bits) are wanted",
-                      describe(instr), tensor::to_string(state.shape()),
-                      tensor::to_string(result, false));
-  }
-  HEDDLE_ASSIGN_OR_RETURN(Shape shape, static_shape(result.elements()[1]));
+  HEDDLE_ASSIGN_OR_RETURN(Shape shape, static_shape(instr.shape().elements()[1]));
   HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(shape));
   auto words = state.mutable_values<uint64_t>();
   if (algorithm == Algorithm::three_fry) {

@@ -58,6 +58,15 @@ TEST(RngBitGenerator, PhiloxTakesWordsInTurn) {
             "({0, 1, 8");
 }
 
+TEST(RngBitGenerator, OtherStatesAreRefused) {
+  auto module = module_of(R"(
+    s = u64[1] constant({1})
+    ROOT r = (u64[1], u32[2]) rng-bit-generator(s), algorithm=rng_default)");
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(unsupported(*module), std::vector<std::string>{"rng-bit-generator (r)"});
+  EXPECT_FALSE(evaluate(*module, {}));
+}
+
 TEST(Rng, UniformAndNormalAreDeterministic) {
   auto draw = [](const std::string& type, const std::string& a, const std::string& b,
                  const std::string& distribution) {
