@@ -33,7 +33,7 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   ExternalFiles external(directory);
   source.external = &external;
   source.bytes_left = options.max_constant_bytes;
-  source.max_elems = options.max_tensor_elems;
+  source.max_elems = options.max_value_elems;
   try {
     return import_decoded(bytes, options, source);
   } catch (const Failure& failure) {

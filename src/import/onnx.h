@@ -37,8 +37,8 @@ struct Options {
   // --module NAME: which one of a text file of several; empty: there must be one only.
   std::string module_name;
   int64_t max_nodes = 2'000'000;                   // ONNX nodes, inlined bodies included
-  int64_t max_tensor_elems = int64_t{1} << 29;     // one value, weights included
-  int64_t max_constant_bytes = int64_t{64} << 30;  // all constants together
+  int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
+  int64_t max_constant_bytes = int64_t{64} << 30;  // all initialisers together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
 };
 

@@ -1,5 +1,6 @@
 // Walks a graph in order: every node becomes instructions of the entry computation, or, where all
 // that it needs is small and known, a known value.
+#include <algorithm>
 #include <deque>
 #include <unordered_map>
 
@@ -39,7 +40,7 @@ class Importer {
  public:
   Importer(const ModelFacts& facts, const Options& options, TensorSource& source, Imported& result)
       : facts_(facts), options_(options), source_(source), result_(result) {
-    limits_.value_elems = options.max_tensor_elems;
+    limits_.value_elems = options.max_value_elems;
     limits_.fold_elems = options.max_fold_elems;
     budget_.value_elems = options.max_fold_elems;
     budget_.work_elems = kFoldWork;
@@ -189,13 +190,11 @@ void Importer::finish_instrs(size_t first, const Node& node) {
   std::string text;
   for (size_t i = first; i < instrs.size(); ++i) {
     Instr& instr = *instrs[i];
-    if (!instr.shape().is_array()) continue;
-    const Ints extents = instr.shape().extents();
-    const std::optional<int64_t> elems = tensor::checked_product(extents);
-    if (instr.shape().rank() > 2 * kMaxRank || !elems || *elems > limits_.value_elems)
+    if (!instr.shape().is_array() || instr.is(Opcode::constant)) continue;
+    if (instr.shape().rank() > 2 * kMaxRank ||
+        !sensible_extents(instr.shape().extents(), limits_.value_elems))
       fail("{}: makes a value of shape {}, at most {} elements are supported", describe(node),
            to_string(instr.shape()), limits_.value_elems);
-    if (instr.is(Opcode::constant)) continue;
     if (text.empty()) text = metadata(node);
     instr.annotations().emplace_back("metadata", text);
   }
@@ -260,6 +259,8 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     value.literal = to_literal(tensor, source_, what);
     value.name = tensor.name;
     value.is_initialiser = true;
+    // What is made of a large weight (its transpose) may be as large.
+    limits_.value_elems = std::max(limits_.value_elems, value.literal->elems());
     define(tensor.name, add_value(std::move(value)), scope, what);
   }
   run_nodes(graph.nodes, scope);

@@ -248,13 +248,9 @@ Shape Binder::shape_of(const ValueInfo& input) {
   }
   if (static_cast<int64_t>(extents.size()) > kMaxRank)
     fail("{} has rank {}, at most {} is supported", what, extents.size(), kMaxRank);
-  const bool sensible = std::all_of(extents.begin(), extents.end(), [&](int64_t extent) {
-    return extent >= 0 && extent <= options_.max_tensor_elems;
-  });
-  const std::optional<int64_t> elems = tensor::checked_product(extents);
-  if (!sensible || !elems || *elems > options_.max_tensor_elems)
+  if (!sensible_extents(extents, options_.max_value_elems))
     fail("{} has shape [{}]; dimensions must be 0 or more and their product at most {}", what,
-         fmt::join(extents, ","), options_.max_tensor_elems);
+         fmt::join(extents, ","), options_.max_value_elems);
   return Shape::array(type, extents);
 }
 

@@ -210,11 +210,7 @@ Ints Op::axes(const Ints& axes, int64_t rank) const {
 const Ints& Op::check_extents(const Ints& extents) const {
   if (static_cast<int64_t>(extents.size()) > kMaxRank)
     fail("a value of rank {}, at most {} is supported", extents.size(), kMaxRank);
-  const bool sensible = std::all_of(extents.begin(), extents.end(), [this](int64_t extent) {
-    return extent >= 0 && extent <= limits_.value_elems;
-  });
-  const std::optional<int64_t> elems = tensor::checked_product(extents);
-  if (!sensible || !elems || *elems > limits_.value_elems)
+  if (!sensible_extents(extents, limits_.value_elems))
     fail("a value of shape [{}]; dimensions must be 0 or more and their product at most {}",
          fmt::join(extents, ","), limits_.value_elems);
   return extents;

@@ -206,20 +206,27 @@ Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::strin
   const Type type = element_type(tensor.data_type, what);
   if (static_cast<int64_t>(tensor.dims.size()) > kMaxRank)
     fail("{}: rank {}, at most {} is supported", what, tensor.dims.size(), kMaxRank);
-  for (int64_t dim : tensor.dims) {
-    if (dim < 0 || dim > source.max_elems)
-      fail("{}: dimension of {}, wanted 0 to {}", what, dim, source.max_elems);
-  }
+  // What has elements has data, which bounds it; an empty one could claim anything.
   const std::optional<int64_t> elems = tensor::checked_product(tensor.dims);
-  if (!elems || *elems > source.max_elems)
-    fail("{}: [{}] has too many elements, at most {} are supported", what,
-         fmt::join(tensor.dims, ","), source.max_elems);
+  const int64_t most = elems == 0 ? source.max_elems : source.bytes_left;
+  if (!elems || !sensible_extents(tensor.dims, most))
+    fail("{}: shape [{}]; dimensions must be 0 or more and their product at most {}", what,
+         fmt::join(tensor.dims, ","), most);
   source.bytes_left -= *elems * tensor::type_bytes(type);
   if (source.bytes_left < 0) fail("{}: the model's constants are larger than the limit", what);
   return Shape::array(type, tensor.dims);
 }
 
 }  // namespace
+
+bool sensible_extents(const std::vector<int64_t>& extents, int64_t most) {
+  int64_t product = 1;
+  for (int64_t extent : extents) {
+    if (extent < 0 || __builtin_mul_overflow(product, std::max<int64_t>(extent, 1), &product))
+      return false;
+  }
+  return product <= most;
+}
 
 Type element_type(int64_t data_type, std::string_view what) {
   const bool known = data_type >= 0 && data_type < static_cast<int64_t>(std::size(kDataTypes));

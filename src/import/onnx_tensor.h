@@ -15,6 +15,10 @@ namespace heddle::import {
 // Ranks beyond this are refused everywhere: no model has them, and they cost.
 constexpr int64_t kMaxRank = 32;
 
+// No extent is negative and their product is at most `most`, an extent of 0 counting as 1: so no
+// part of a shape overflows when it is multiplied out, not even of an empty value.
+bool sensible_extents(const std::vector<int64_t>& extents, int64_t most);
+
 // Element type of TensorProto.DataType; throws Failure for undefined, unknown and string.
 tensor::Type element_type(int64_t data_type, std::string_view what);
 
@@ -24,7 +28,7 @@ struct TensorSource {
   std::shared_ptr<const void> owner;       // keeps the model's bytes alive
   ExternalFiles* external = nullptr;
   int64_t bytes_left = 0;  // budget of all constants together; counted down
-  int64_t max_elems = 0;   // of one tensor
+  int64_t max_elems = 0;   // of one tensor without data in the file (empty ones)
 };
 
 // Throws Failure; the message begins with `what`.
