@@ -59,7 +59,8 @@ def bench_command(options, case, threads):
     """What `heddle bench` says of one case, as JSON."""
     command = [options.heddle, "bench", os.path.join(options.models, case["model"]), "--inputs",
                os.path.join(options.models, case["inputs"]), "--threads", str(threads), "--level",
-               options.level, "--vs", "onnxruntime", "--json", "-"] + options.bench_option
+               options.level, "--iterations", str(options.rounds), "--vs", "onnxruntime", "--json",
+               "-", *options.bench_option]
     environment = {**os.environ, "HEDDLE_PEER_PYTHON": sys.executable}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
@@ -78,9 +79,28 @@ def peer_alone(options, case, threads):
             "cpu_ms": spread([np.median(r["cpu_ns"]) / 1e6 for r in rounds])}
 
 
+def probes_in_turn(options, case):
+    """One thread on the thread's own clock, where others work on the machine."""
+    model = os.path.join(options.models, case["model"])
+    peer = contestants.OnnxRuntime(
+        model, contestants.load_npz(os.path.join(options.models, case["inputs"])), 1)
+    ours = contestants.Heddle(os.path.join(options.probes, "heddle_probe"), model, 1, options.level)
+    count = contestants.run_count(peer, options.round_seconds)
+    rounds = contestants.interleave([ours, peer], options.rounds, count)
+    ours.close()
+    peer.close()
+    ms = {name: np.array([np.median(r["cpu_ns"]) / 1e6 for r in measured])
+          for name, measured in rounds.items()}
+    return {"clock": "cpu", "latency_ms": spread(ms["heddle"]),
+            "versus": [{"name": peer.name, "latency_ms": spread(ms[peer.name]),
+                        "ratio": spread(ms[peer.name] / ms["heddle"])}]}
+
+
 def measure_model(options, case, threads):
     if options.peer_only:
         return {"versus": [peer_alone(options, case, threads)]}
+    if options.clock == "cpu" and threads == 1:
+        return probes_in_turn(options, case)
     return bench_command(options, case, threads)
 
 
@@ -100,7 +120,10 @@ def compare_models(options):
     results, rows = [], []
     for case in cases:
         for threads in options.threads:
-            result = measure_model(options, case, threads)
+            try:
+                result = measure_model(options, case, threads)
+            except contestants.Failed as failed:
+                result = {"failed": str(failed)}
             results.append({"case": case["case"], "threads": threads, "result": result,
                             "load": os.getloadavg()[0]})
             rows.append(model_row(case, threads, result))
