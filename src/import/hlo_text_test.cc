@@ -48,6 +48,7 @@ TEST(Sniff, TellsFormatsByContent) {
   EXPECT_EQ(sniff(Message().text(2, "pytorch").bytes()), Format::onnx);
   EXPECT_EQ(sniff(Message().text(1, "jit_f").bytes()), Format::hlo_proto);
   EXPECT_EQ(sniff("ML\xefR\x0d"), Format::stablehlo_bytecode);
+  EXPECT_EQ(sniff("\x89HEDDLE\n"), Format::program);
   EXPECT_EQ(sniff("HloModule m, is_scheduled=true\n"), Format::hlo_text);
   EXPECT_EQ(sniff("// a comment\n/* another */\nHloModule m"), Format::hlo_text);
   EXPECT_EQ(sniff("ENTRY main {"), Format::hlo_text);
