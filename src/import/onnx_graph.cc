@@ -49,7 +49,7 @@ class Importer {
 
  private:
   // Elements of all folds together: more would be felt, and no model comes near it.
-  static constexpr int64_t kFoldWork = int64_t{1} << 28;
+  static constexpr int64_t kFoldWork = int64_t{1} << 25;
 
   void run_graph(const Graph& graph, Scope& scope);
   void run_nodes(const std::vector<Node>& nodes, Scope& scope);
