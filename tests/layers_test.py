@@ -98,6 +98,28 @@ class LayersTest(unittest.TestCase):
         self.assertEqual([], complaints)
 
 
+class ToolsTest(unittest.TestCase):
+    """run, bench, check and profile stand on the C interface, with what they include."""
+    COMMANDS = ["run", "bench", "check", "profile"]
+    ALLOWED = re.compile(r"(api/(heddle|tolerance)\.h|base/.*|tensor/.*)$")
+
+    def test_commands_stand_on_the_c_interface(self):
+        tools = ROOT / "tools"
+        waiting, seen, wrong = [f"{name}.cc" for name in self.COMMANDS], set(), []
+        while waiting:
+            name = waiting.pop()
+            if name in seen or not (tools / name).exists():
+                continue
+            seen.add(name)
+            for match in INCLUDE.finditer((tools / name).read_text()):
+                if match[1] and "/" not in match[1]:
+                    waiting += [match[1], match[1].removesuffix(".h") + ".cc"]
+                elif match[1] and not self.ALLOWED.match(match[1]):
+                    wrong.append(f"tools/{name}: {match[1]}")
+        self.assertTrue({f"{name}.cc" for name in self.COMMANDS} <= seen)
+        self.assertEqual([], wrong)
+
+
 class LayersFormatTest(unittest.TestCase):
     """The check itself, on tables that are wrong."""
 
