@@ -42,6 +42,18 @@ def add_binary(counts, path):
     return failed
 
 
+def is_skipped(case):
+    """A test that said so; one that could not be started (no such program) has failed."""
+    skipped = case.find("skipped")
+    return skipped is not None and skipped.get("message", "").startswith("SKIP")
+
+
+def reason(case):
+    """What a script that skips printed."""
+    lines = (case.findtext("system-out") or "").strip().splitlines()
+    return lines[-1].removeprefix("skipped: ") if lines else "no reason given"
+
+
 def add_directory(counts, directory):
     label = directory.parent.name
     for case in xml.parse(directory / "ctest.xml").getroot().iter("testcase"):
@@ -52,9 +64,9 @@ def add_directory(counts, directory):
             add_binary(counts, binary)
         elif status == "run":
             counts.add(1, 0, 0)
-        elif status in ("notrun", "disabled") and case.find("skipped") is not None:
+        elif is_skipped(case):
             counts.add(0, 0, 1)
-            counts.reasons[f"{name}: {case.find('skipped').get('message', 'skipped')}"] += 1
+            counts.reasons[f"{name}: {reason(case)}"] += 1
         else:
             # A binary that fails without a failed case crashed, or a sanitizer stopped it.
             if not (binary.exists() and add_binary(counts, binary)):
