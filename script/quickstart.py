@@ -81,7 +81,7 @@ def main(sentences):
                  f"at most {TOLERANCE:.0e} is right")
 
     heddle("bench", model, "--inputs", inputs_file, "--vs", "onnxruntime",
-           "--peer-python", sys.executable)
+           "--peer-python", sys.executable, "--duration", "2")
 
 
 if __name__ == "__main__":
