@@ -71,8 +71,8 @@ def bench_command(options, case, threads):
 def peer_alone(options, case, threads):
     inputs = contestants.load_npz(os.path.join(options.models, case["inputs"]))
     peer = contestants.OnnxRuntime(os.path.join(options.models, case["model"]), inputs, threads)
-    count = contestants.run_count(peer, options.round_seconds)
-    rounds = contestants.interleave([peer], options.rounds, count)[peer.name]
+    counts = contestants.run_counts([peer], options.round_seconds)
+    rounds = contestants.interleave([peer], options.rounds, counts)[peer.name]
     peer.close()
     return {"name": peer.name,
             "latency_ms": spread([np.median(r["wall_ns"]) / 1e6 for r in rounds]),
@@ -85,8 +85,8 @@ def probes_in_turn(options, case):
     peer = contestants.OnnxRuntime(
         model, contestants.load_npz(os.path.join(options.models, case["inputs"])), 1)
     ours = contestants.Heddle(os.path.join(options.probes, "heddle_probe"), model, 1, options.level)
-    count = contestants.run_count(peer, options.round_seconds)
-    rounds = contestants.interleave([ours, peer], options.rounds, count)
+    counts = contestants.run_counts([ours, peer], options.round_seconds)
+    rounds = contestants.interleave([ours, peer], options.rounds, counts)
     ours.close()
     peer.close()
     ms = {name: np.array([np.median(r["cpu_ns"]) / 1e6 for r in measured])
@@ -157,13 +157,13 @@ def measure_row(options, row, threads):
         taking_part.append(contestants.Heddle(
             os.path.join(options.probes, "heddle_probe"),
             os.path.join(ROOT, "bench", "rows", f"{row['row']}.hlo"), threads, options.level))
-    count = contestants.run_count(peer, options.round_seconds)
-    rounds = contestants.interleave(taking_part, options.rounds, count)
+    counts = contestants.run_counts(taking_part, options.round_seconds)
+    rounds = contestants.interleave(taking_part, options.rounds, counts)
     for contestant in taking_part:
         contestant.close()
     fastest = [contestants.Copy.fastest(r, clock) for r in rounds.pop("copy")]
     copies = np.array([ns for _, ns in fastest])
-    result = {"row": row["row"], "threads": threads, "clock": clock, "runs_per_round": count,
+    result = {"row": row["row"], "threads": threads, "clock": clock, "runs_per_round": counts,
               "bytes": row["bytes"], "copy_ms": spread(copies / 1e6), "peer_form": form,
               "copy_ways": {way: sum(w == way for w, _ in fastest) for way, _ in fastest},
               "peer_max_error_to_f64": float(error), "load": os.getloadavg()[0]}
