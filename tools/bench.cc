@@ -24,7 +24,7 @@ using nlohmann::ordered_json;
 
 constexpr double kDurationSeconds = 3, kWarmupMs = 200;
 constexpr int64_t kFewestRounds = 10;
-constexpr double kRoundMs = 2;        // short runs are gathered into rounds of about this length
+constexpr double kRoundMs = 2;  // short runs are gathered into rounds of about this length
 constexpr double kMuchVariation = 0.05;
 
 double ms_since(Clock::time_point begin) {
@@ -236,7 +236,8 @@ class Bench : public Command {
                  rival.peer->name(), ratio.median, rival.ratios.size(), ratio.min, ratio.max);
     }
     if (s.cv > kMuchVariation)
-      fmt::print(stderr, "note: times vary by {:.0f}% (standard deviation over mean)\n", s.cv * 100);
+      fmt::print(stderr, "note: times vary by {:.0f}% (standard deviation over mean)\n",
+                 s.cv * 100);
   }
 
   static void print_latency(const std::string& what, const Statistics& s) {

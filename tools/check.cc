@@ -53,9 +53,9 @@ class Check : public Command {
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
     given.clear();
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_compiled(model.get(), inputs));
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> want,
-                            expected_.empty() ? run_on("interp", model.get(), inputs)
-                                              : read_expected(model.get()));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const std::vector<Literal> want,
+        expected_.empty() ? run_on("interp", model.get(), inputs) : read_expected(model.get()));
     HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
     if (!json_.only_json()) print(inputs);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
@@ -114,6 +114,7 @@ class Check : public Command {
     }
     auto derived = sized<heddle_tolerance>();
     heddle_model_tolerance(model, output, &derived);
+    tolerance.absolute = derived.absolute;
     tolerance.relative = derived.relative;
     tolerance.relative_to_max = derived.relative_to_max;
     return tolerance;

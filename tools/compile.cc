@@ -35,8 +35,7 @@ class Compile : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     if (output_.empty()) return user_error("compile: -o F.heddle says where the program goes");
-    if (info_of(model.get()).is_program)
-      return user_error("{}: is compiled already", open_.model);
+    if (info_of(model.get()).is_program) return user_error("{}: is compiled already", open_.model);
     const double import_ms = info_of(model.get()).import_ms;
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();

@@ -40,14 +40,15 @@ std::string quoted(const std::string& text) {
 void print_bash(const std::vector<Described>& commands) {
   std::vector<std::string> names;
   for (const Described& command : commands) names.push_back(command.name);
-  fmt::print("_heddle() {{\n"
-             "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
-             "  local command=${{COMP_WORDS[1]}}\n"
-             "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-             "    COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$word\")); return\n"
-             "  fi\n"
-             "  case \"$command $before\" in\n",
-             fmt::join(names, " "));
+  fmt::print(
+      "_heddle() {{\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}\n"
+      "  local command=${{COMP_WORDS[1]}}\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+      "    COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$word\")); return\n"
+      "  fi\n"
+      "  case \"$command $before\" in\n",
+      fmt::join(names, " "));
   for (const Described& command : commands)
     for (const OptionInfo& option : command.options)
       if (!option.choices.empty())
@@ -62,8 +63,9 @@ void print_bash(const std::vector<Described>& commands) {
     fmt::print("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n", command.name,
                fmt::join(options, " "));
   }
-  fmt::print("    esac\n    return\n  fi\n  COMPREPLY=($(compgen -f -- \"$word\"))\n}}\n"
-             "complete -o filenames -F _heddle heddle\n");
+  fmt::print(
+      "    esac\n    return\n  fi\n  COMPREPLY=($(compgen -f -- \"$word\"))\n}}\n"
+      "complete -o filenames -F _heddle heddle\n");
 }
 
 void print_zsh(const std::vector<Described>& commands) {
@@ -77,10 +79,10 @@ void print_zsh(const std::vector<Described>& commands) {
       std::string help = option.help;
       for (char& c : help)
         if (c == '[' || c == ']' || c == ':') c = ' ';
-      const std::string value = !option.takes_value      ? ""
-                                : option.choices.empty() ? ":value:_files"
-                                                         : fmt::format(":value:({})",
-                                                                       fmt::join(option.choices, " "));
+      const std::string value = !option.takes_value ? ""
+                                : option.choices.empty()
+                                    ? ":value:_files"
+                                    : fmt::format(":value:({})", fmt::join(option.choices, " "));
       for (const std::string& name : spellings(option.name))
         fmt::print(" \\\n      {}", quoted(fmt::format("{}[{}]{}", name, help, value)));
     }
@@ -90,8 +92,9 @@ void print_zsh(const std::vector<Described>& commands) {
 }
 
 void print_fish(const std::vector<Described>& commands) {
-  fmt::print("complete -c heddle -n __fish_use_subcommand -l help -d 'help'\n"
-             "complete -c heddle -n __fish_use_subcommand -l version -d 'version'\n");
+  fmt::print(
+      "complete -c heddle -n __fish_use_subcommand -l help -d 'help'\n"
+      "complete -c heddle -n __fish_use_subcommand -l version -d 'version'\n");
   for (const Described& command : commands) {
     fmt::print("complete -c heddle -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
                quoted(command.summary));

@@ -63,7 +63,8 @@ std::string round_trip_fault(const hlo::Module& module) {
   if (once == twice) return "";
   size_t at = 0;
   while (at < once.size() && at < twice.size() && once[at] == twice[at]) ++at;
-  const size_t line = std::count(once.begin(), once.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const size_t line =
+      std::count(once.begin(), once.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   return fmt::format("its text changes in line {}", line + 1);
 }
 
@@ -132,12 +133,12 @@ Result<ModuleOutcome> compare(api::Model& model, const ConformChoices& choices) 
 }  // namespace
 
 ModuleOutcome conform_module(std::unique_ptr<hlo::Module> module, const ConformChoices& choices) {
-  if (Status verified = hlo::verify(*module); !verified)
-    return {"invalid", first_line(verified.error().message)};
   if (const std::string fault = round_trip_fault(*module); !fault.empty())
     return {"round trip", fault};
+  if (Status verified = hlo::verify(*module); !verified)
+    return {"invalid", first_line(verified.error().message)};
   if (const double work = work_of(*module); work > choices.max_work)
-    return {"too big", fmt::format("about {:.1e} operations for the interpreter", work)};
+    return {"too big", fmt::format("too much for the interpreter (about {:.1e} operations)", work)};
   const auto model = api::Model::from_module(std::move(module));
   Result<ModuleOutcome> outcome = compare(*model, choices);
   if (!outcome) return {"refused", first_line(outcome.error().message)};

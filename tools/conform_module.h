@@ -9,8 +9,8 @@
 
 namespace heddle::tools {
 
-// Outcome words. What fails the board: invalid, round_trip, mismatch (and crash and timeout, which
-// the caller sees). The others say why a module was not compared.
+// "round trip" and "mismatch" fail the board (and crash and timeout, which the caller sees); the
+// others say why a module was not compared.
 struct ModuleOutcome {
   std::string outcome;  // "equal", "mismatch", "invalid", "round trip", "refused", "too big"
   std::string reason;   // one line; empty for equal

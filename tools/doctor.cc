@@ -55,8 +55,9 @@ std::string find_code_generator() {
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
   const fs::path folder = self.parent_path();
-  for (const fs::path& path : {folder / "libheddle-llvm.so", folder.parent_path() / "libheddle-llvm.so",
-                               folder.parent_path() / "lib" / "heddle" / "libheddle-llvm.so"})
+  for (const fs::path& path :
+       {folder / "libheddle-llvm.so", folder.parent_path() / "libheddle-llvm.so",
+        folder.parent_path() / "lib" / "heddle" / "libheddle-llvm.so"})
     if (fs::exists(path, error)) return path.string();
   return {};
 }
@@ -97,10 +98,11 @@ class Doctor : public Command {
       for (size_t i = 0; i < host.caches.size(); ++i)
         fmt::print("L{}: {}, shared by {}\n", i + 1, bytes_text(host.caches[i].bytes),
                    host.caches[i].shared_by_cores);
-      fmt::print("peak: {:.0f} GFLOP/s f32 ({} cores), memory {:.0f} GB/s one core, {:.0f} all; "
-                 "from the nearest shipped target\n",
-                 host.peak_flops_per_ns(tensor::Type::f32), host.cores,
-                 host.memory_bandwidth_bytes_per_ns, host.memory_bandwidth_all_bytes_per_ns);
+      fmt::print(
+          "peak: {:.0f} GFLOP/s f32 ({} cores), memory {:.0f} GB/s one core, {:.0f} all; "
+          "from the nearest shipped target\n",
+          host.peak_flops_per_ns(tensor::Type::f32), host.cores, host.memory_bandwidth_bytes_per_ns,
+          host.memory_bandwidth_all_bytes_per_ns);
       fmt::print("targets: host, {}\n", fmt::join(target::shipped_targets(), ", "));
       fmt::print("devices: cpu, interp\n");
       fmt::print("code generator: {}\n",

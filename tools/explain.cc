@@ -36,8 +36,7 @@ std::vector<KernelUse> uses_of(const program::Program& program) {
       if (launch == nullptr) continue;
       const auto [place, added] = places.try_emplace(launch->kernel.value, uses.size());
       if (added)
-        uses.push_back(
-            {&program.kernels[launch->kernel.index()], info[i].operators, {}, once});
+        uses.push_back({&program.kernels[launch->kernel.index()], info[i].operators, {}, once});
       uses[place->second].commands.push_back(info[i].name);
     }
   };
@@ -80,23 +79,33 @@ class Explain : public Command {
     if (program.compiled() == nullptr)
       return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
-    if (!kernel_.empty()) return show_kernel(uses);
+    if (!kernel_.empty()) return show_kernel(program, uses);
     if (!json_.only_json()) print(handle.get(), program, uses);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program, uses)));
     return 0;
   }
 
  private:
-  Result<int> show_kernel(const std::vector<KernelUse>& uses) const {
+  // Empty for a saved program: places are of the compilation.
+  static std::string places_of(const api::Program& program, const std::string& kernel) {
+    for (const auto& [name, text] : program.report().places)
+      if (name == kernel) return text;
+    return {};
+  }
+
+  Result<int> show_kernel(const api::Program& program, const std::vector<KernelUse>& uses) const {
     for (const KernelUse& use : uses) {
       if (use.kernel->name != kernel_) continue;
       fmt::print("{}: {}\n", use.kernel->name, use.operators);
       print_indented(use.kernel->schedule);
+      print_indented(places_of(program, use.kernel->name));
       fmt::print("{}", use.kernel->text);
       return 0;
     }
-    return user_error("--kernel {}: the program has no kernel of that name; heddle explain without "
-                      "it names them all", kernel_);
+    return user_error(
+        "--kernel {}: the program has no kernel of that name; heddle explain without "
+        "it names them all",
+        kernel_);
   }
 
   void print(const heddle_program* handle, const api::Program& program,
@@ -112,6 +121,7 @@ class Explain : public Command {
                  use.commands.size(), use.operators);
       fmt::print("    for {}\n", fmt::join(use.commands, ", "));
       print_indented(use.kernel->schedule);
+      print_indented(places_of(program, use.kernel->name));
     }
     print_refusals(program.report());
     print_order(*program.compiled());
@@ -161,7 +171,8 @@ class Explain : public Command {
                                  {"operators", use.operators},
                                  {"commands", use.commands},
                                  {"once", use.once},
-                                 {"schedule", use.kernel->schedule}});
+                                 {"schedule", use.kernel->schedule},
+                                 {"places", places_of(program, use.kernel->name)}});
     json["refusals"] = ordered_json::array();
     for (const auto& refusal : program.report().refusals)
       json["refusals"].push_back({{"producer", refusal.producer},

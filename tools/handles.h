@@ -21,9 +21,9 @@ using ContextHandle =
 // Frees the status.
 inline Status to_status(heddle_status* status) {
   if (status == nullptr) return {};
-  Error error{heddle_status_kind(status) == HEDDLE_USER_ERROR ? ErrorKind::user
-                                                              : ErrorKind::machine,
-              heddle_status_message(status)};
+  Error error{
+      heddle_status_kind(status) == HEDDLE_USER_ERROR ? ErrorKind::user : ErrorKind::machine,
+      heddle_status_message(status)};
   heddle_status_free(status);
   return tl::unexpected<Error>(std::move(error));
 }

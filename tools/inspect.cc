@@ -48,7 +48,8 @@ GraphFacts facts_of(const hlo::Module& module) {
 std::map<uint32_t, int64_t> launches_of(const program::Program& program) {
   std::map<uint32_t, int64_t> launches;
   for (const program::Command& command : program.commands)
-    if (const auto* launch = std::get_if<program::Launch>(&command)) ++launches[launch->kernel.value];
+    if (const auto* launch = std::get_if<program::Launch>(&command))
+      ++launches[launch->kernel.value];
   return launches;
 }
 
@@ -111,7 +112,8 @@ class Inspect : public Command {
     for (const auto& [what, ports] :
          {std::pair("input", &model.inputs()), std::pair("output", &model.outputs())})
       for (const api::Port& port : *ports)
-        fmt::print("{} {}{}: {}\n", what, port.name, port.alias.empty() ? "" : " (" + port.alias + ")",
+        fmt::print("{} {}{}: {}\n", what, port.name,
+                   port.alias.empty() ? "" : " (" + port.alias + ")",
                    tensor::to_string(port.shape, false));
     for (const std::string& note : model.notes()) fmt::print("note: {}\n", note);
     if (model.module() == nullptr) return;
@@ -141,8 +143,7 @@ class Inspect : public Command {
         "{})\n",
         bytes_text(facts.constant_bytes), bytes_text(facts.input_bytes),
         bytes_text(facts.output_bytes), bytes_text(facts.temporary_bytes),
-        bytes_text(facts.temporary_lower_bound_bytes),
-        bytes_text(facts.temporary_unshared_bytes));
+        bytes_text(facts.temporary_lower_bound_bytes), bytes_text(facts.temporary_unshared_bytes));
     for (const std::string& note : program.notes()) fmt::print("note: {}\n", note);
     if (buffers_) print_buffers(*compiled);
     if (program_text_) fmt::print("{}", program::to_string(*compiled));

@@ -18,8 +18,7 @@ namespace heddle::tools {
 namespace {
 
 // Of the contract, to be built.
-constexpr const char* kLater[] = {"tune",      "dryrun", "quantize",
-                                  "calibrate", "advise", "reduce"};
+constexpr const char* kLater[] = {"tune", "dryrun", "quantize", "calibrate", "advise", "reduce"};
 
 using Commands = std::vector<std::unique_ptr<Command>>;
 

@@ -37,8 +37,8 @@ Result<tensor::NamedLiterals> take_fixed(const std::vector<std::string>& names,
 
 Result<std::pair<std::string, int64_t>> parse_dim(const std::string& text) {
   const size_t equals = text.rfind('=');
-  const auto size = equals == std::string::npos ? std::nullopt
-                                                : parse_number(text.substr(equals + 1));
+  const auto size =
+      equals == std::string::npos ? std::nullopt : parse_number(text.substr(equals + 1));
   if (!size || equals == 0)
     return user_error("--dim {}: wanted NAME=N with a number, such as batch=8", text);
   return std::pair(text.substr(0, equals), *size);

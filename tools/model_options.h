@@ -20,8 +20,8 @@ struct OpenChoices {
   std::string module;
 
   void declare(CommandLine& line);
-  // `given`: values that will be bound. Their shapes bind dynamic dimensions; those that --fix names
-  // become constants and leave the list.
+  // `given`: values that will be bound. Their shapes bind dynamic dimensions; those that --fix
+  // names become constants and leave the list.
   Result<ModelHandle> open(tensor::NamedLiterals& given) const;
   Result<ModelHandle> open() const;
 };

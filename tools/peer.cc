@@ -81,8 +81,13 @@ Status Peer::spawn(const Setup& setup) {
   sigaddset(&defaults, SIGPIPE);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
-  std::vector<std::string> words = {setup.python, "-c",         kPeerProgram, setup.kind,
-                                    setup.model,  setup.inputs, std::to_string(setup.threads)};
+  std::vector<std::string> words = {setup.python,
+                                    "-c",
+                                    kPeerProgram,
+                                    setup.kind,
+                                    setup.model,
+                                    setup.inputs,
+                                    std::to_string(setup.threads)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

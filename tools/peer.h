@@ -15,8 +15,8 @@ namespace heddle::tools {
 class Peer {
  public:
   struct Setup {
-    std::string kind;    // "onnxruntime", "openvino"
-    std::string python;  // command
+    std::string kind;           // "onnxruntime", "openvino"
+    std::string python;         // command
     std::string model, inputs;  // files
     int threads = 1;
   };

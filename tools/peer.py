@@ -19,7 +19,7 @@ class OnnxRuntime:
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # what fails is told below
         # Threads may spin inside a run, and sleep when it ends: the other side's turn is then quiet.
         options.add_session_config_entry("session.force_spinning_stop", "1")
         self.session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -86,7 +86,7 @@ class Profile : public Command {
     for (int64_t i = 0; i < heddle_context_command_count(context); ++i) {
       auto one = sized<heddle_command_profile>();
       heddle_context_get_profile(context, i, &one);
-      const std::string key = commands_       ? std::to_string(i)
+      const std::string key = commands_     ? std::to_string(i)
                               : *one.kernel ? std::string(one.kernel)
                                             : fmt::format("{} {}", one.kind, one.operators);
       const auto [place, added] = places.try_emplace(key, rows.size());
@@ -124,9 +124,7 @@ class Profile : public Command {
     fmt::print("{:>10} {:>6} {:>6} {:>9} {:>8} {:>9}  {:<18} {}\n", "time", "share", "count",
                "GFLOP/s", "GB/s", "roofline", commands_ ? "instruction" : "kernel", "operators");
     for (const Row& row : rows) {
-      const std::string& label = commands_         ? row.name
-                                 : row.kernel.empty() ? row.kind
-                                                      : row.kernel;
+      const std::string& label = commands_ ? row.name : row.kernel.empty() ? row.kind : row.kernel;
       fmt::print("{:>10} {:>5.1f}% {:>6} {:>9.2f} {:>8.2f} {:>8.0f}%  {:<18} {}\n", ms_text(row.ms),
                  total > 0 ? row.ms / total * 100 : 0, row.commands, rate(row.flops, row.ms),
                  rate(row.bytes, row.ms), roofline_share(row, info) * 100, label, row.operators);

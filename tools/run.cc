@@ -45,8 +45,7 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<tensor::Literal> outputs,
                             run_once(program.get(), inputs.values));
     const double run_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-    if (!outputs_.empty())
-      HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
+    if (!outputs_.empty()) HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
     if (!json_.only_json()) print(model.get(), program.get(), inputs, outputs, run_ms);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(model.get(), program.get(), inputs, outputs, run_ms)));
     return 0;

@@ -27,7 +27,8 @@ Statistics statistics_of(std::vector<double> values) {
   result.p95 = at(0.95);
   result.p99 = at(0.99);
   result.max = values.back();
-  if (values.size() > 1 && result.mean > 0) result.cv = std::sqrt(squares / (count - 1)) / result.mean;
+  if (values.size() > 1 && result.mean > 0)
+    result.cv = std::sqrt(squares / (count - 1)) / result.mean;
   return result;
 }
 

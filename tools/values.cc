@@ -18,21 +18,28 @@ bool has_name(const heddle_port& port, const std::string& name) {
   return name == port.name || (port.alias[0] != '\0' && name == port.alias);
 }
 
-Result<Literal> fit(const Literal& value, const heddle_port& port) {
+Result<Literal> fit(const Literal& value, const heddle_model* model, int64_t number) {
+  const heddle_port port = input_of(model, number);
   Result<Literal> typed = tensor::as_type(value, static_cast<Type>(port.type));
   if (!typed) return error_in(fmt::format("input {}", port.name), typed.error());
   const std::vector<int64_t> wanted(port.dims, port.dims + port.rank);
   if (typed->shape().extents() != wanted)
-    return user_error("input {}: got {}, wanted {}; bind dynamic dimensions by --dim or --shape",
-                      port.name, tensor::to_string(value.shape(), false), shape_text(port));
+    return user_error("input {}: got {}, wanted {}; {}", port.name,
+                      tensor::to_string(value.shape(), false), shape_text(port),
+                      info_of(model).is_program
+                          ? "compile the model for this shape"
+                          : "dynamic dimensions are bound by --dim or --shape");
   return typed;
 }
 
 Status check_names(const heddle_model* model, const NamedLiterals& given) {
   std::string names;
   const int64_t count = info_of(model).inputs;
-  for (int64_t i = 0; i < count; ++i)
-    names += (i == 0 ? "" : ", ") + std::string(input_of(model, i).name);
+  for (int64_t i = 0; i < count; ++i) {
+    const heddle_port port = input_of(model, i);
+    names += (i == 0 ? "" : ", ") + std::string(port.name);
+    if (port.alias[0] != '\0') names += fmt::format(" ({})", port.alias);
+  }
   for (const auto& [name, value] : given) {
     bool found = false;
     for (int64_t i = 0; i < count && !found; ++i) found = has_name(input_of(model, i), name);
@@ -62,7 +69,8 @@ Result<NamedLiterals> InputChoices::read() const {
     if (equals == std::string::npos || equals == 0)
       return user_error("--input {}: wanted NAME=SPEC, such as x=2x2xf32=1 2 3 4 or x=x.npy", text);
     const std::string name = text.substr(0, equals), spec = text.substr(equals + 1);
-    Result<Literal> value = is_file(spec) ? tensor::read_npy(spec) : tensor::parse_literal_spec(spec);
+    Result<Literal> value =
+        is_file(spec) ? tensor::read_npy(spec) : tensor::parse_literal_spec(spec);
     if (!value) return error_in("--input " + name, value.error());
     std::erase_if(given, [&](const auto& known) { return known.first == name; });
     given.emplace_back(name, std::move(*value));
@@ -87,7 +95,7 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
     const Literal* value = chosen[static_cast<size_t>(i)];
     // Where all are given there is nothing to draw; else every input gets memory to draw into.
     if (value != nullptr && result.random.empty()) {
-      HEDDLE_ASSIGN_OR_RETURN(Literal fitting, fit(*value, input_of(model, i)));
+      HEDDLE_ASSIGN_OR_RETURN(Literal fitting, fit(*value, model, i));
       result.values.push_back(std::move(fitting));
     } else {
       HEDDLE_ASSIGN_OR_RETURN(Literal zeros, literal_of(input_of(model, i)));
@@ -103,8 +111,7 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
     for (int64_t i = 0; i < count; ++i) {
       const Literal* value = chosen[static_cast<size_t>(i)];
       if (value == nullptr) continue;
-      HEDDLE_ASSIGN_OR_RETURN(result.values[static_cast<size_t>(i)],
-                              fit(*value, input_of(model, i)));
+      HEDDLE_ASSIGN_OR_RETURN(result.values[static_cast<size_t>(i)], fit(*value, model, i));
     }
   }
   if (count == 0) result.description = "none";
@@ -112,9 +119,9 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
   if (!result.random.empty()) {
     const char* integers = info_of(model).is_program ? "integers 0 or 1"
                                                      : "integers small and in the range they index";
-    result.description += fmt::format(
-        "{}random, seed {}: floats in [-1, 1], {}, masks ones ({})", given.empty() ? "" : "; ",
-        seed_or_default(), integers, fmt::join(result.random, ", "));
+    result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
+                                      given.empty() ? "" : "; ", seed_or_default(), integers,
+                                      fmt::join(result.random, ", "));
   }
   return result;
 }

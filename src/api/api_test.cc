@@ -284,9 +284,8 @@ TEST_F(api, ErrorsSayWhatAndWhere) {
   const heddle_dim dim{"batch", 2};
   open.dims = &dim;
   open.dim_count = 1;
-  EXPECT_THAT(
-      failure(heddle_model_parse("s", kSoftmax, std::strlen(kSoftmax), &open, &model_)),
-      HasSubstr("HLO text has them fixed"));
+  EXPECT_THAT(failure(heddle_model_parse("s", kSoftmax, std::strlen(kSoftmax), &open, &model_)),
+              HasSubstr("HLO text has them fixed"));
 }
 
 TEST_F(api, UnknownChoicesAreNamed) {
@@ -363,8 +362,8 @@ TEST_F(api, OldCallersWithShorterStructsWork) {
 TEST_F(api, CompilationCanBeLookedAtAtEveryPoint) {
   parse(kSoftmax);
   const std::pair<const char*, const char*> wanted[] = {
-      {"import", "ENTRY"},     {"optimize", "exponential"}, {"fuse", "fusion("},
-      {"schedule", "phase"},   {"stitch", "kernel"},        {"plan", "program softmax"},
+      {"import", "ENTRY"},      {"optimize", "exponential"}, {"fuse", "fusion("},
+      {"schedule", "phase"},    {"stitch", "kernel"},        {"plan", "program softmax"},
       {"inline_calls", "ENTRY"}};
   for (const auto& [point, content] : wanted) {
     char* text = nullptr;
@@ -375,8 +374,7 @@ TEST_F(api, CompilationCanBeLookedAtAtEveryPoint) {
     heddle_string_free(text);
   }
   char* text = nullptr;
-  EXPECT_THAT(failure(heddle_compile_until(model_, nullptr, "lunch", &text)),
-              HasSubstr("'lunch'"));
+  EXPECT_THAT(failure(heddle_compile_until(model_, nullptr, "lunch", &text)), HasSubstr("'lunch'"));
 }
 
 TEST_F(api, CacheIsColdThenWarm) {
@@ -385,6 +383,7 @@ TEST_F(api, CacheIsColdThenWarm) {
   const std::string cache = folder_ / "cache";
   cached.cache = cache.c_str();
   compile(cached);
+  EXPECT_FALSE(info().cache_warm);
   EXPECT_FALSE(fs::is_empty(cache));
   compile(cached);
   EXPECT_TRUE(info().cache_warm);
@@ -436,8 +435,8 @@ TEST(api_types, NamesAndBytes) {
   EXPECT_EQ(heddle_type_bytes(HEDDLE_S4), 1);
   EXPECT_EQ(heddle_type_bytes(HEDDLE_C128), 16);
   EXPECT_EQ(heddle_type_bytes(HEDDLE_TOKEN), 0);
-  EXPECT_EQ(heddle_version(), HEDDLE_VERSION_MAJOR * 1000000u + HEDDLE_VERSION_MINOR * 1000u +
-                                  HEDDLE_VERSION_PATCH);
+  EXPECT_EQ(heddle_version(),
+            HEDDLE_VERSION_MAJOR * 1000000u + HEDDLE_VERSION_MINOR * 1000u + HEDDLE_VERSION_PATCH);
 }
 
 TEST(api_free, NothingIsFine) {

@@ -40,9 +40,8 @@ Status add_constant(const heddle_value& value, OpenOptions& options) {
       (value.rank > 0 && value.dims == nullptr))
     return user_error("open: a constant without a name, a type or its dimensions");
   const std::vector<int64_t> dims(value.dims, value.dims + value.rank);
-  HEDDLE_ASSIGN_OR_RETURN(
-      tensor::Literal literal,
-      tensor::Literal::make(tensor::Shape::array(static_cast<Type>(value.type), dims)));
+  HEDDLE_ASSIGN_OR_RETURN(tensor::Literal literal, tensor::Literal::make(tensor::Shape::array(
+                                                       static_cast<Type>(value.type), dims)));
   if (literal.bytes() > 0)
     std::memcpy(literal.mutable_data(), value.data, static_cast<size_t>(literal.bytes()));
   options.constants.insert_or_assign(value.name, std::move(literal));
@@ -57,7 +56,8 @@ Result<OpenOptions> open_options(const heddle_open_options* from) {
   const heddle_open_options c = read_struct(from);
   OpenOptions options;
   for (size_t i = 0; i < c.dim_count; ++i) options.dims[c.dims[i].name] = c.dims[i].size;
-  for (size_t i = 0; i < c.shape_count; ++i) options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
+  for (size_t i = 0; i < c.shape_count; ++i)
+    options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
   for (size_t i = 0; i < c.hint_count; ++i) options.hints[c.hints[i].name] = dims_of(c.hints[i]);
   for (size_t i = 0; i < c.constant_count; ++i)
     HEDDLE_RETURN_IF_ERROR(add_constant(c.constants[i], options));
@@ -144,9 +144,8 @@ void heddle_model_output(const heddle_model* model, int64_t number, heddle_port*
 
 heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                           void* const* buffers) {
-  return guarded([&] {
-    return model->model->random_inputs(seed, {buffers, model->model->inputs().size()});
-  });
+  return guarded(
+      [&] { return model->model->random_inputs(seed, {buffers, model->model->inputs().size()}); });
 }
 
 void heddle_model_tolerance(const heddle_model* model, int64_t number,
@@ -154,6 +153,7 @@ void heddle_model_tolerance(const heddle_model* model, int64_t number,
   heddle_tolerance result{};
   if (api::is_place(number, model->model->outputs().size())) {
     const tensor::Tolerance& from = model->model->tolerance(static_cast<size_t>(number));
+    result.absolute = from.absolute;
     result.relative = from.relative;
     result.relative_to_max = from.relative_to_max;
   }

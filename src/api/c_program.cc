@@ -53,9 +53,8 @@ extern "C" {
 heddle_status* heddle_compile(heddle_model* model, const heddle_compile_options* options,
                               heddle_program** program) {
   return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(
-        std::shared_ptr<api::Program> compiled,
-        api::Program::compile(*model->model, api::compile_options(options)));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<api::Program> compiled,
+                            api::Program::compile(*model->model, api::compile_options(options)));
     *program = new heddle_program{std::move(compiled)};
     return {};
   });

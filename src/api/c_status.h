@@ -12,7 +12,8 @@
 
 namespace heddle::api {
 
-// Also what heddle_last_error() tells on this thread. Out of memory while saying so: a fixed status.
+// Also what heddle_last_error() tells on this thread. Out of memory while saying so: a fixed
+// status.
 heddle_status* make_status(Error error) noexcept;
 
 // Runs `function` (-> Status). No exception leaves it: what memory could not hold is the machine's
@@ -34,7 +35,8 @@ template <typename Struct>
 Struct read_struct(const Struct* from) {
   Struct result{};
   if (from != nullptr)
-    std::memcpy(&result, from, from->struct_size < sizeof result ? from->struct_size : sizeof result);
+    std::memcpy(&result, from,
+                from->struct_size < sizeof result ? from->struct_size : sizeof result);
   return result;
 }
 

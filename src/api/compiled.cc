@@ -15,6 +15,7 @@
 #include "api/ports.h"
 #include "base/parallel.h"
 #include "base/trace.h"
+#include "cache/object_cache.h"
 #include "hlo/module.h"
 #include "program/file.h"
 #include "program/text.h"
@@ -64,6 +65,29 @@ bool code_generator_is_mapped() {
       &found);
   return found;
 }
+
+// Whether a compilation opened the code generator or left something new in the cache: then it was
+// cold.
+class CacheWatch {
+ public:
+  explicit CacheWatch(const std::string& directory)
+      : directory_(directory), was_mapped_(code_generator_is_mapped()), entries_(entries()) {}
+  bool is_warm() const {
+    if (directory_.empty()) return false;
+    return was_mapped_ ? entries() == entries_ : !code_generator_is_mapped();
+  }
+
+ private:
+  // Only looked at where the code generator does not tell.
+  int64_t entries() const {
+    if (directory_.empty() || !was_mapped_) return 0;
+    auto cache = cache::ObjectCache::open(directory_);
+    return cache ? cache->stats().entries : 0;
+  }
+  std::string directory_;
+  bool was_mapped_;
+  int64_t entries_;
+};
 
 // "level=O2 fuse=stitch …": the value of a key.
 std::string option_value(const std::string& options, const std::string& key) {
@@ -131,9 +155,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     notes_ = program.notes;
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
-    HEDDLE_ASSIGN_OR_RETURN(executable_,
-                            runtime::Executable::load(std::move(program),
-                                                      runtime_->device.device(), host_functions()));
+    HEDDLE_ASSIGN_OR_RETURN(
+        executable_,
+        runtime::Executable::load(std::move(program), runtime_->device.device(), host_functions()));
     steps_.emplace_back("load", ms_since(begin));
     return {};
   }
@@ -147,13 +171,12 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
       names.input_aliases.push_back(port.alias);
     }
     for (const Port& port : model.outputs()) names.outputs.push_back(port.name);
-    const bool was_mapped = code_generator_is_mapped();
+    const CacheWatch watch(settings.compiler.object_cache_directory);
     HEDDLE_ASSIGN_OR_RETURN(program::Program program,
                             compiler::compile(std::move(module), names, settings.target,
                                               settings.compiler, report_.get()));
     program.notes.insert(program.notes.begin(), model.notes().begin(), model.notes().end());
-    facts_.cache_warm = !settings.compiler.object_cache_directory.empty() &&
-                        (was_mapped || !code_generator_is_mapped());
+    facts_.cache_warm = watch.is_warm();
     steps_ = report_->times_ms;
     HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
     HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
@@ -187,22 +210,22 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
     const int cores = std::min(facts_.threads, target.cores);
-    facts_.peak_flops_per_ns = target.peak_flops_per_ns(tensor::Type::f32) * cores /
-                               std::max(target.cores, 1);
-    facts_.bandwidth_bytes_per_ns =
-        cores <= 1 ? target.memory_bandwidth_bytes_per_ns
-                   : std::min(target.memory_bandwidth_all_bytes_per_ns,
-                              target.memory_bandwidth_bytes_per_ns * cores);
+    facts_.peak_flops_per_ns =
+        target.peak_flops_per_ns(tensor::Type::f32) * cores / std::max(target.cores, 1);
+    facts_.bandwidth_bytes_per_ns = cores <= 1
+                                        ? target.memory_bandwidth_bytes_per_ns
+                                        : std::min(target.memory_bandwidth_all_bytes_per_ns,
+                                                   target.memory_bandwidth_bytes_per_ns * cores);
     count_commands(program, facts_);
     return {};
   }
 
   // What callers bind is measured by our ports, what the executor reads by the program's.
   Status check_against(const program::Program& program) const {
-    HEDDLE_CHECK(program.inputs.size() == inputs_.size() &&
-                     program.outputs.size() == outputs_.size(),
-                 "{} inputs and {} outputs became {} and {}", inputs_.size(), outputs_.size(),
-                 program.inputs.size(), program.outputs.size());
+    HEDDLE_CHECK(
+        program.inputs.size() == inputs_.size() && program.outputs.size() == outputs_.size(),
+        "{} inputs and {} outputs became {} and {}", inputs_.size(), outputs_.size(),
+        program.inputs.size(), program.outputs.size());
     for (const bool input : {true, false}) {
       const std::vector<Port>& ports = input ? inputs_ : outputs_;
       const auto& program_ports = input ? program.inputs : program.outputs;

@@ -52,7 +52,8 @@ HEDDLE_EXPORT uint32_t heddle_version(void);
 
 typedef struct heddle_status heddle_status;
 
-enum {                      /* heddle_status_kind; the heddle command exits with the same numbers */
+/* heddle_status_kind; the heddle command exits with the same numbers. */
+enum {
   HEDDLE_OK = 0,            /* of NULL */
   HEDDLE_USER_ERROR = 2,    /* bad file, unsupported operator, wrong shape, unknown option */
   HEDDLE_MACHINE_ERROR = 3, /* out of memory, no such device, cannot write */
@@ -65,7 +66,8 @@ HEDDLE_EXPORT const char* heddle_last_error(void);
 
 /* ---- element types ---- */
 
-enum { /* a heddle_type; the names are those of HLO text. Types under a byte take a byte each. */
+/* A heddle_type; the names are those of HLO text. Types under a byte take a byte each. */
+enum {
   HEDDLE_PRED = 0, /* one byte, 0 or 1 */
   HEDDLE_S1 = 1,
   HEDDLE_S2 = 2,
@@ -131,7 +133,8 @@ typedef struct heddle_value {
 
 typedef struct heddle_open_options {
   size_t struct_size;
-  const heddle_dim* dims; /* ONNX: every dynamic dimension of that name; what is unbound becomes 1 */
+  const heddle_dim*
+      dims; /* ONNX: every dynamic dimension of that name; what is unbound becomes 1 */
   size_t dim_count;
   const heddle_shape* shapes; /* ONNX: all dimensions of an input */
   size_t shape_count;
@@ -146,7 +149,8 @@ typedef struct heddle_open_options {
  * mapped: it must not be written while the model, or a program compiled from it, is alive. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
-/* The same from memory, which is copied. `name` is for messages. A compiled program must be a file. */
+/* The same from memory, which is copied. `name` is for messages. A compiled program must be a file.
+ */
 HEDDLE_EXPORT heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t size,
                                                 const heddle_open_options* options,
                                                 heddle_model** model);
@@ -154,13 +158,13 @@ HEDDLE_EXPORT void heddle_model_free(heddle_model* model);
 
 typedef struct heddle_model_info {
   size_t struct_size;
-  const char* format;       /* "ONNX", "HLO text", "compiled program" */
-  const char* name;         /* of the module */
-  int64_t inputs, outputs;  /* how many */
-  int64_t notes;            /* how many: what was assumed on import */
-  int64_t instructions;     /* of the graph as imported; 0 of a compiled program */
-  double import_ms;         /* to read it */
-  int32_t is_program;       /* compiled already */
+  const char* format;      /* "ONNX", "HLO text", "compiled program" */
+  const char* name;        /* of the module */
+  int64_t inputs, outputs; /* how many */
+  int64_t notes;           /* how many: what was assumed on import */
+  int64_t instructions;    /* of the graph as imported; 0 of a compiled program */
+  double import_ms;        /* to read it */
+  int32_t is_program;      /* compiled already */
 } heddle_model_info;
 HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
 HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
@@ -187,11 +191,11 @@ HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number
 HEDDLE_EXPORT heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                                         void* const* buffers);
 
-/* How far output `number` may be off: |a - b| <= relative * |b| + relative_to_max * max|b|, derived
- * from the types and the reduction lengths on the way to it. */
+/* How far output `number` may be off: |a - b| <= absolute + relative * |b| + relative_to_max *
+ * max|b|, derived from the types and the reduction lengths on the way to it. */
 typedef struct heddle_tolerance {
   size_t struct_size;
-  double relative, relative_to_max;
+  double absolute, relative, relative_to_max;
 } heddle_tolerance;
 HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
                                           heddle_tolerance* tolerance);
@@ -200,19 +204,20 @@ HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t num
 
 typedef struct heddle_program heddle_program;
 
-typedef struct heddle_compile_options { /* NULL and 0: the default, in brackets */
+/* NULL and 0: the default, in brackets. */
+typedef struct heddle_compile_options {
   size_t struct_size;
-  const char* device;    /* ["cpu"], "interp": the reference interpreter, "interp:f64" */
-  const char* target;    /* what to compile for: ["host"], or the name of a shipped target */
-  const char* level;     /* "O0", "O1", ["O2"] */
-  const char* fuse;      /* "off", "greedy", "xla", ["stitch"] */
-  const char* memory;    /* ["static"], "dynamic" */
-  const char* numerics;  /* "strict", ["default"], "relaxed" */
-  const char* precision; /* ["f32"] */
-  const char* library;   /* ["none"] */
-  const char* cache;     /* folder of compiled code [the user's], "off" */
-  const char* dump;      /* folder for every stage as text [none] */
-  const char* disable;   /* passes and rewrites to leave out, by commas [none] */
+  const char* device;         /* ["cpu"], "interp": the reference interpreter, "interp:f64" */
+  const char* target;         /* what to compile for: ["host"], or the name of a shipped target */
+  const char* level;          /* "O0", "O1", ["O2"] */
+  const char* fuse;           /* "off", "greedy", "xla", ["stitch"] */
+  const char* memory;         /* ["static"], "dynamic" */
+  const char* numerics;       /* "strict", ["default"], "relaxed" */
+  const char* precision;      /* ["f32"] */
+  const char* library;        /* ["none"] */
+  const char* cache;          /* folder of compiled code [the user's], "off" */
+  const char* dump;           /* folder for every stage as text [none] */
+  const char* disable;        /* passes and rewrites to leave out, by commas [none] */
   int64_t memory_limit_bytes; /* of temporaries [none] */
   int32_t threads;            /* that run it [as many as there are cores to use] */
   int32_t consume_model;      /* the graph is given up: saves its memory. Only its info and ports
@@ -236,28 +241,28 @@ HEDDLE_EXPORT void heddle_string_free(char* text);
 
 typedef struct heddle_program_info {
   size_t struct_size;
-  const char* device;    /* "cpu", "interp" */
-  const char* isa;       /* widest vector extension of the target: "avx512_vnni" */
-  const char* target;    /* its name */
+  const char* device; /* "cpu", "interp" */
+  const char* isa;    /* widest vector extension of the target: "avx512_vnni" */
+  const char* target; /* its name */
   const char* level;
   const char* precision;
-  const char* options;   /* all that was chosen, as text */
+  const char* options; /* all that was chosen, as text */
   int32_t threads;
-  int32_t cache_warm;    /* the code came from the cache, or from a saved program */
-  int64_t inputs, outputs, notes, steps;  /* how many */
-  int64_t kernels;       /* distinct compiled kernels; 0 of the interpreter, like all that follows */
-  int64_t run_kernels;   /* those that a run launches: the others only prepare weights, once */
-  int64_t launches;      /* commands of one run */
-  int64_t flops;         /* of one run, in kernels */
-  int64_t min_bytes;     /* each kernel's inputs and outputs moved once */
+  int32_t cache_warm;                    /* the code came from the cache, or from a saved program */
+  int64_t inputs, outputs, notes, steps; /* how many */
+  int64_t kernels;     /* distinct compiled kernels; 0 of the interpreter, like all that follows */
+  int64_t run_kernels; /* those that a run launches: the others only prepare weights, once */
+  int64_t launches;    /* commands of one run */
+  int64_t flops;       /* of one run, in kernels */
+  int64_t min_bytes;   /* each kernel's inputs and outputs moved once */
   int64_t constant_bytes, input_bytes, output_bytes;
-  int64_t temporary_bytes;              /* the arena, as planned */
-  int64_t temporary_lower_bound_bytes;  /* most bytes alive at one command */
-  int64_t temporary_unshared_bytes;     /* without sharing */
-  int64_t object_bytes;                 /* code */
-  double compile_ms;                    /* with loading */
-  double peak_flops_per_ns;             /* f32, of the threads it runs with, from the target file */
-  double bandwidth_bytes_per_ns;        /* to memory, likewise */
+  int64_t temporary_bytes;             /* the arena, as planned */
+  int64_t temporary_lower_bound_bytes; /* most bytes alive at one command */
+  int64_t temporary_unshared_bytes;    /* without sharing */
+  int64_t object_bytes;                /* code */
+  double compile_ms;                   /* with loading */
+  double peak_flops_per_ns;            /* f32, of the threads it runs with, from the target file */
+  double bandwidth_bytes_per_ns;       /* to memory, likewise */
 } heddle_program_info;
 HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
                                            heddle_program_info* info);

@@ -107,10 +107,9 @@ Result<runtime::HostCallable> make_interp_call(const std::string& text) {
     return user_error("{} has neither a kernel nor a reference form; take it out of the model",
                       refused.front());
   const auto call = std::make_shared<const InterpCall>(std::move(module));
-  return [call](std::span<const runtime::HostArgument> arguments,
-                std::span<const runtime::HostResult> results) {
-    return (*call)(arguments, results);
-  };
+  return
+      [call](std::span<const runtime::HostArgument> arguments,
+             std::span<const runtime::HostResult> results) { return (*call)(arguments, results); };
 }
 
 }  // namespace

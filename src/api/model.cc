@@ -102,9 +102,9 @@ Model::Model() = default;
 Model::~Model() = default;
 
 void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
-                   const std::vector<std::string>& input_names,
-                   const std::vector<std::string>& input_aliases,
-                   const std::vector<std::string>& output_names) {
+                 const std::vector<std::string>& input_names,
+                 const std::vector<std::string>& input_aliases,
+                 const std::vector<std::string>& output_names) {
   name_ = std::move(name);
   const hlo::Computation& entry = *module->entry();
   std::vector<Shape> shapes;
@@ -112,8 +112,8 @@ void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
   HEDDLE_CHECK(shapes.size() == input_names.size(), "{} inputs, {} names", shapes.size(),
                input_names.size());
   for (size_t i = 0; i < shapes.size(); ++i)
-    inputs_.push_back(make_port(input_names[i], i < input_aliases.size() ? input_aliases[i] : "",
-                                shapes[i]));
+    inputs_.push_back(
+        make_port(input_names[i], i < input_aliases.size() ? input_aliases[i] : "", shapes[i]));
   shapes.clear();
   append_leaves(entry.root()->shape(), shapes);
   HEDDLE_CHECK(shapes.size() == output_names.size(), "{} outputs, {} names", shapes.size(),

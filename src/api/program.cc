@@ -117,8 +117,10 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
     known = known || name == point;
   }
   if (!known)
-    return user_error("stop after '{}': there is no such point; take one of {} or a pass of "
-                      "heddle opt --list", point, words);
+    return user_error(
+        "stop after '{}': there is no such point; take one of {} or a pass of "
+        "heddle opt --list",
+        point, words);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
                           compile_for_cpu(model.module()->clone(), model, settings));
   if (point == "fuse") return program->report().fused_module;

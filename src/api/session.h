@@ -172,7 +172,8 @@ const Program& unwrap(const heddle_program* program);
 // See heddle_compile_until.
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,
                                   const std::string& point);
-// The points before and after the passes, in order: "import", …; passes stand between the first two.
+// The points before and after the passes, in order: "import", …; passes stand between the first
+// two.
 std::span<const std::string_view> stop_points();
 
 }  // namespace heddle::api

@@ -65,9 +65,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
                           choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch"}));
   HEDDLE_ASSIGN_OR_RETURN(const int memory,
                           choose("memory", options.memory, {"static", "dynamic"}));
-  HEDDLE_ASSIGN_OR_RETURN(
-      const int numerics,
-      choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
+  HEDDLE_ASSIGN_OR_RETURN(const int numerics,
+                          choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
   if (options.library != "none")
     return user_error("library '{}': vendor libraries are not built; take none", options.library);
   if (options.precision != "f32")

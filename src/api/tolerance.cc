@@ -27,7 +27,8 @@ Roundings larger(const Roundings& a, const Roundings& b) {
 
 // The first array type inside; pred where there is none.
 Type leaf_type(const Shape& shape) {
-  if (shape.is_tuple()) return shape.elements().empty() ? Type::pred : leaf_type(shape.elements()[0]);
+  if (shape.is_tuple())
+    return shape.elements().empty() ? Type::pred : leaf_type(shape.elements()[0]);
   return shape.is_array() ? shape.type() : Type::pred;
 }
 
@@ -53,8 +54,8 @@ double reduction_length(const Instr& instr) {
     case Opcode::convolution: {
       const auto& attrs = instr.attrs_as<hlo::ConvolutionAttrs>();
       const Shape& kernel = instr.operand(1)->shape();
-      return elems_of(kernel) /
-             static_cast<double>(std::max<int64_t>(kernel.dim(attrs.dims.kernel_output_feature), 1));
+      return elems_of(kernel) / static_cast<double>(std::max<int64_t>(
+                                    kernel.dim(attrs.dims.kernel_output_feature), 1));
     }
     case Opcode::reduce_window:
     case Opcode::select_and_scatter: {
@@ -202,8 +203,8 @@ std::vector<tensor::Tolerance> derive_tolerances(const hlo::Module& module) {
   return tolerances;
 }
 
-tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived,
-                                     const tensor::Literal& plain, const tensor::Literal& wide) {
+tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived, const tensor::Literal& plain,
+                                     const tensor::Literal& wide) {
   constexpr double kFloor = 0x1p-10, kTimes = 8;
   const Type type = plain.type();
   if (!tensor::is_float(type) && !tensor::is_complex(type)) return derived;

@@ -21,7 +21,7 @@ std::vector<tensor::Tolerance> derive_tolerances(const hlo::Module& module);
 // `derived`, widened by how far the reference itself is off: `plain` and `wide` are one output of
 // the interpreter without and with wide arithmetic (interp::Options::widen). Eight times what the
 // worst element of `plain` has lost, in relation to it or to 2^-10 of the largest element.
-tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived,
-                                     const tensor::Literal& plain, const tensor::Literal& wide);
+tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived, const tensor::Literal& plain,
+                                     const tensor::Literal& wide);
 
 }  // namespace heddle::api

@@ -178,10 +178,11 @@ class Compilation {
     use.workspace_bytes = stitched.workspace_bytes;
     use.in_place = stitched.in_place;
     if (known_.insert(name).second) {
+      std::string places = schedule::describe(placed.graph, placed.schedule, placed.placement);
       HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] {
-        return schedule + "\n" + schedule::describe(placed.graph, placed.schedule, placed.placement) +
-               "\n" + schedule::to_string(placed.graph);
+        return schedule + "\n" + places + "\n" + schedule::to_string(placed.graph);
       }));
+      if (report_) report_->places.emplace_back(name, std::move(places));
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
       texts_.push_back(use.kernel.text);
     }

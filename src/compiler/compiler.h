@@ -40,6 +40,7 @@ struct Report {
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> times_ms;  // by step
   std::string fused_module;               // HLO text after fusion
+  std::vector<std::pair<std::string, std::string>> places;  // by kernel: a line a value
 };
 
 // The module is consumed. Errors are the user's (what cannot be compiled, by name) or the machine's.

@@ -1,0 +1,86 @@
+"""What is installed works by itself: the command, completion, the C interface from C."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+from cli import MODELS, ROOT, CliTest
+
+BUILD = pathlib.Path(os.environ.get("HEDDLE_BUILD", ROOT / "build" / "release"))
+
+
+class InstallTest(CliTest):
+    def setUp(self):
+        super().setUp()
+        if not (BUILD / "libheddle.so").exists():
+            self.skipTest(f"{BUILD} has no libheddle.so: build all of it")
+        self.prefix = self.folder / "prefix"
+        self.call("cmake", "--install", BUILD, "--prefix", self.prefix, "--component", "heddle")
+
+    def call(self, *arguments, **environment):
+        done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True,
+                              check=False, env={**os.environ, **environment})
+        self.assertEqual(0, done.returncode, f"{arguments}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def test_the_command_compiles(self):
+        text = self.call(self.prefix / "bin" / "heddle", "run", MODELS / "cnn" / "model.onnx",
+                         HEDDLE_CACHE="off")
+        self.assertIn("output out", text)
+
+    def test_only_the_c_interface_is_exported(self):
+        names = [line.split()[-1].split("@")[0] for line in
+                 self.call("nm", "-D", "--defined-only", self.prefix / "lib" / "libheddle.so")
+                 .splitlines()]
+        declared = (ROOT / "src" / "api" / "heddle.h").read_text()
+        self.assertGreater(len(names), 30)
+        for name in names:
+            self.assertIn(name + "(", declared)
+
+    def test_a_c_program(self):
+        work = self.folder / "embed"
+        self.call("cmake", "-S", ROOT / "examples" / "embed", "-B", work,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", work)
+        text = self.call(work / "embed", MODELS / "minilm" / "model.onnx", HEDDLE_CACHE="off")
+        self.assertRegex(text, r"^embedding\[0\] = -?\d")
+        done = subprocess.run([work / "embed", "/no/such/model"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(2, done.returncode)
+        self.assertTrue(done.stderr.startswith("error: "))
+
+    def test_the_header_is_c_and_cxx(self):
+        for compiler, language in [("cc", "c"), ("c++", "c++")]:
+            if shutil.which(compiler):
+                self.call(compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-pedantic",
+                          "-fsyntax-only", self.prefix / "include" / "heddle" / "heddle.h")
+
+
+class CompletionTest(CliTest):
+    def test_bash_completes_commands_options_and_choices(self):
+        script = self.file("completion", self.ok("completion", "bash").stdout)
+
+        def complete(*words):
+            line = " ".join(f"'{word}'" for word in words)
+            program = (f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
+                       "_heddle; printf '%s\\n' \"${COMPREPLY[@]}\"")
+            return subprocess.run(["bash", "-c", program], capture_output=True, text=True,
+                                  check=True).stdout.split()
+
+        self.assertEqual(["compile", "completion", "conform"], sorted(complete("heddle", "co")))
+        self.assertIn("--vs", complete("heddle", "bench", "m.onnx", "--v"))
+        self.assertEqual(["O0", "O1", "O2"], complete("heddle", "run", "m.onnx", "--level", "O"))
+
+    def test_other_shells(self):
+        self.assertIn("#compdef heddle", self.ok("completion", "zsh").stdout)
+        fish = self.ok("completion", "fish").stdout
+        self.assertIn("-l peer-python", fish)
+        if shutil.which("zsh"):
+            script = self.file("completion.zsh", self.ok("completion", "zsh").stdout)
+            subprocess.run(["zsh", "-n", script], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

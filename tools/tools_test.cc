@@ -1,0 +1,124 @@
+// What the commands are made of, without a model.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "api/tolerance.h"
+#include "command_line.h"
+#include "comparison.h"
+#include "hlo/text.h"
+#include "model_options.h"
+#include "report.h"
+#include "statistics.h"
+
+namespace heddle::tools {
+namespace {
+
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(statistics, OfKnownValues) {
+  const Statistics s = statistics_of({5, 1, 4, 2, 3});
+  EXPECT_EQ(s.median, 3);
+  EXPECT_EQ(s.min, 1);
+  EXPECT_EQ(s.max, 5);
+  EXPECT_EQ(s.mean, 3);
+  EXPECT_NEAR(s.p90, 4.6, 1e-12);
+  EXPECT_NEAR(s.p95, 4.8, 1e-12);
+  EXPECT_NEAR(s.p99, 4.96, 1e-12);
+  EXPECT_NEAR(s.cv, std::sqrt(2.5) / 3, 1e-12);
+  EXPECT_EQ(statistics_of({7}).p99, 7);
+  EXPECT_EQ(statistics_of({7}).cv, 0);
+  EXPECT_EQ(statistics_of({}).median, 0);
+}
+
+TEST(model_options, Dimensions) {
+  EXPECT_EQ(parse_dim("batch=8")->second, 8);
+  EXPECT_EQ(parse_dim("a=b=8")->first, "a=b");
+  for (const char* wrong : {"batch", "batch=", "=3", "batch=x", "batch=-1", "batch=1.5", "b=3 "})
+    EXPECT_FALSE(parse_dim(wrong)) << wrong;
+}
+
+TEST(model_options, Shapes) {
+  EXPECT_THAT(parse_shape_choice("x=1x3x224")->second, ElementsAre(1, 3, 224));
+  EXPECT_THAT(parse_shape_choice("x=1,3")->second, ElementsAre(1, 3));
+  EXPECT_TRUE(parse_shape_choice("x=")->second.empty());
+  for (const char* wrong : {"x", "=2", "x=2x", "x=x2", "x=2xx3", "x=axb", "x=-1"})
+    EXPECT_FALSE(parse_shape_choice(wrong)) << wrong;
+}
+
+TEST(command_line, ListsTakeOneValueEach) {
+  CommandLine line("test", "a test");
+  std::string model;
+  std::vector<std::string> values;
+  std::optional<int64_t> count;
+  bool flag = false;
+  line.argument(model, "MODEL", "a model");
+  line.list(values, "--input", "NAME=SPEC", "a value");
+  line.number(count, "--count", "N", "a number");
+  line.flag(flag, "--flag", "a flag");
+  ASSERT_TRUE(line.parse({"--input", "a=1", "m.onnx", "--input=b=2", "--count", "3", "--flag"}));
+  EXPECT_EQ(model, "m.onnx");
+  EXPECT_THAT(values, ElementsAre("a=1", "b=2"));
+  EXPECT_EQ(count, 3);
+  EXPECT_TRUE(flag);
+  EXPECT_EQ(line.options().size(), 3u);
+}
+
+TEST(command_line, ErrorsAreOneLineAndNameTheHelp) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{}, {"m", "--what"}, {"m", "--count", "x"}, {"m", "n"}}) {
+    CommandLine line("test", "a test");
+    std::string model;
+    std::optional<int64_t> count;
+    line.argument(model, "MODEL", "a model");
+    line.number(count, "--count", "N", "a number");
+    const Result<bool> parsed = line.parse(wrong);
+    ASSERT_FALSE(parsed);
+    EXPECT_THAT(parsed.error().message, HasSubstr("heddle test --help"));
+    EXPECT_EQ(parsed.error().message.find('\n'), std::string::npos);
+  }
+}
+
+Literal floats(const std::vector<float>& values) {
+  return Literal::from<float>(Shape::array(Type::f32, {static_cast<int64_t>(values.size())}),
+                              values);
+}
+
+TEST(report, ValuesInShort) {
+  EXPECT_EQ(value_text(floats({1, 2})), "{1, 2}");
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> many(100, 1.0f);
+  many[3] = std::numeric_limits<float>::quiet_NaN();
+  many[4] = -infinity;
+  many[5] = 3;
+  EXPECT_THAT(value_text(floats(many)), HasSubstr("min 1, max 3"));
+  EXPECT_THAT(value_text(floats(many)), HasSubstr("1 nan, 1 infinite"));
+  const ValueSummary s = summarize(floats(many));
+  EXPECT_EQ(s.finite, 98);
+  EXPECT_NEAR(s.mean, 100.0 / 98, 1e-9);
+  EXPECT_EQ(bytes_text(1023), "1023 bytes");
+  EXPECT_EQ(bytes_text(1536), "1.5 KiB");
+  EXPECT_EQ(ms_text(0.0123), "12.3 us");
+}
+
+TEST(comparison, NamesTheWorstElement) {
+  const Literal got =
+      Literal::from<float>(Shape::array(Type::f32, {2, 2}), std::vector<float>{1, 2, 3, 4});
+  const Literal want =
+      Literal::from<float>(Shape::array(Type::f32, {2, 2}), std::vector<float>{1, 2, 3.5, 4});
+  const OutputCheck check = check_output("y", got, want, {});
+  EXPECT_FALSE(check.equal());
+  EXPECT_THAT(check.worst_at, ElementsAre(1, 0));
+  EXPECT_NEAR(check.relative_error(), 0.5 / 4, 1e-7);
+  EXPECT_THAT(to_string(check), HasSubstr("DIFFERS"));
+  EXPECT_EQ(to_string(check_output("y", got, got, {})), "y f32[2,2]: equal");
+}
+
+}  // namespace
+}  // namespace heddle::tools
