@@ -163,6 +163,12 @@ Result<heddle_compile_options> CompileChoices::options() const {
 
 Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume) const {
   HEDDLE_ASSIGN_OR_RETURN(heddle_compile_options wanted, options());
+  const CompileChoices defaults;
+  const bool asks = level != defaults.level || fuse != defaults.fuse || memory != defaults.memory ||
+                    numerics != defaults.numerics || precision != defaults.precision ||
+                    target != defaults.target || memory_limit_bytes || !disable.empty();
+  if (asks && info_of(model).is_program)
+    fmt::print(stderr, "note: a compiled program stays as it was compiled; only --threads counts\n");
   wanted.consume_model = consume;
   heddle_program* program = nullptr;
   HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &wanted, &program)));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "api/heddle.h"
@@ -27,6 +28,8 @@ heddle_status* guarded(Function&& function) noexcept {
     return make_status(Error{ErrorKind::machine, "out of memory"});
   } catch (const std::length_error&) {
     return make_status(Error{ErrorKind::machine, "out of memory"});
+  } catch (const std::system_error& error) {  // of threads and files
+    return make_status(Error{ErrorKind::machine, error.what()});
   }
 }
 

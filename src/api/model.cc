@@ -170,8 +170,11 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       return user_error("{}: a compiled program has no modules to choose from", path);
     HEDDLE_RETURN_IF_ERROR(model->take_program(path));
   } else {
+    if (format == import::Format::hlo_text)
+      if (Status fixed = check_fixed_shapes("HLO text", options); !fixed)
+        return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
-    if (format != import::Format::onnx) wanted.shapes = options.shapes;
+    if (format != import::Format::onnx) wanted.shapes.clear();
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
     model->notes_ = std::move(imported.notes);
     std::string name = imported.module->name();
