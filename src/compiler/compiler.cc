@@ -35,11 +35,11 @@ class Compilation {
 
   Result<program::Program> run(const plan::Names& names) {
     HEDDLE_RETURN_IF_ERROR(check_options());
-    HEDDLE_RETURN_IF_ERROR(dump("0-imported.hlo", [&] { return hlo::to_string(*module_); }));
+    HEDDLE_RETURN_IF_ERROR(dump("0-imported.hlo", [&] { return dump_text(); }));
     HEDDLE_RETURN_IF_ERROR(timed("optimize", [&] { return optimize(); }));
-    HEDDLE_RETURN_IF_ERROR(dump("1-optimized.hlo", [&] { return hlo::to_string(*module_); }));
+    HEDDLE_RETURN_IF_ERROR(dump("1-optimized.hlo", [&] { return dump_text(); }));
     HEDDLE_RETURN_IF_ERROR(timed("fuse", [&] { return fuse_module(); }));
-    HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return hlo::to_string(*module_); }));
+    HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return dump_text(); }));
     if (report_) report_->fused_module = hlo::to_string(*module_, {.max_constant_elems = 16});
     HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
     std::vector<uint8_t> object;
@@ -96,6 +96,9 @@ class Compilation {
     return {};
   }
 
+  // Weights are left out: they are the model's, and can be gigabytes of text.
+  std::string dump_text() const { return hlo::to_string(*module_, {.max_constant_elems = 4096}); }
+
   Status optimize() {
     opt::Level level = options_.level == Level::O0   ? opt::Level::O0
                        : options_.level == Level::O1 ? opt::Level::O1
@@ -150,7 +153,8 @@ class Compilation {
         notes_.push_back(rewrite);
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
-    stitch::Stitched stitched = stitch::stitch(placed, "kernel", target_);
+    stitch::Stitched stitched =
+        stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion));
     if (Status verified = kernel::verify(stitched.kernel); !verified)
       HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", fusion->name(), verified.error().message,
                          kernel::to_string(stitched.kernel));
@@ -188,6 +192,23 @@ class Compilation {
     }
     kernels_.emplace(fusion, std::move(use));
     return {};
+  }
+
+  // Leaves that only the caller reads, and that are far larger than the second cache: a streaming
+  // store saves reading the line first (cpu-codegen.md §4).
+  std::vector<bool> streamed_outputs(const hlo::Instr* fusion) const {
+    const hlo::Instr* root = module_->entry()->root();
+    const int64_t least = 4 * (target_.caches.size() > 1 ? target_.caches[1].bytes : 2 << 20);
+    auto leaves = [&](const hlo::Instr* value) {
+      return value->shape().bytes() >= least &&
+             std::all_of(value->users().begin(), value->users().end(),
+                         [&](const hlo::Instr* user) { return user == root; });
+    };
+    if (!fusion->shape().is_tuple()) return {leaves(fusion)};
+    std::vector<bool> result(fusion->shape().elements().size(), false);
+    for (const hlo::Instr* user : fusion->users())
+      if (user->is(hlo::Opcode::get_tuple_element)) result[user->tuple_index()] = leaves(user);
+    return result;
   }
 
   static std::string build_id() {

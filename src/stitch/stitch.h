@@ -22,7 +22,9 @@ struct Stitched {
   int64_t flops = 0, min_bytes = 0;  // of one launch
 };
 
+// `streamed`: outputs (by leaf) that nobody reads soon and that are too large for the caches: they
+// are stored past them. Their memory is 64-byte aligned.
 Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
-                const target::Target& target);
+                const target::Target& target, const std::vector<bool>& streamed = {});
 
 }  // namespace heddle::stitch

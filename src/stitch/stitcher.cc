@@ -6,8 +6,9 @@
 namespace heddle::stitch {
 
 Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
-                   const target::Target& target)
-    : placed_(placed), target_(target), kernel_(result_.kernel) {
+                   const target::Target& target, const std::vector<bool>& streamed)
+    : placed_(placed), target_(target), streamed_(streamed), kernel_(result_.kernel) {
+  streamed_.resize(placed.graph.outputs.size(), false);
   kernel_.name = name;
   kernel_.target = target.name;
   homes_.resize(placed.graph.stages.size());
@@ -40,7 +41,7 @@ void Stitcher::add_buffers() {
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     kernel::Buffer buffer = flat(fmt::format("out{}", i), graph.outputs[i].shape.type(),
                                  graph.outputs[i].shape.elems(), kernel::Access::out);
-    buffer.aligned_bytes = 0;
+    buffer.aligned_bytes = streamed_[i] ? 64 : 0;
     outputs_.push_back(kernel_.add_buffer(buffer));
   }
   // Workspaces are global too, so they come before scratch.
@@ -53,9 +54,9 @@ void Stitcher::add_buffers() {
       for (size_t v = 0; v < stage.values.size(); ++v) {
         Home& home = homes_[s][v];
         Type type = stage.values[v].type;
-        std::string name = fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
-        if (stage.values[v].output >= 0 &&
-            (crosses || placed.space == schedule::Space::scratch)) {
+        std::string name =
+            fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
+        if (stage.values[v].output >= 0 && (crosses || placed.space == schedule::Space::scratch)) {
           home = {Home::Kind::buffer, {}, outputs_[stage.values[v].output], true, true};
         } else if (crosses) {
           kernel::Buffer buffer = flat(name, type, stage.out_elems(), kernel::Access::out);
@@ -65,8 +66,7 @@ void Stitcher::add_buffers() {
           kernel::Buffer buffer = flat(name, type, volume(placed.need), kernel::Access::out);
           buffer.space = kernel::Space::scratch;
           buffer.offset_bytes = kernel_.scratch_bytes;
-          kernel_.scratch_bytes +=
-              (volume(placed.need) * tensor::type_bytes(type) + 63) / 64 * 64;
+          kernel_.scratch_bytes += (volume(placed.need) * tensor::type_bytes(type) + 63) / 64 * 64;
           home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), false, false};
         }
       }
@@ -85,7 +85,9 @@ ExprId Stitcher::index_expr(const Expr& x, const std::function<ExprId(int)>& run
   for (const index::Term& term : x.terms()) {
     ExprId value;
     switch (term.atom.kind) {
-      case index::Atom::Kind::digit: value = kernel_.ref(scope_.at(term.atom.id)); break;
+      case index::Atom::Kind::digit:
+        value = kernel_.ref(scope_.at(term.atom.id));
+        break;
       case index::Atom::Kind::quotient:
         value = kernel_.binary(Op::floor_div, index_expr(*term.atom.inner, runtime),
                                kernel_.constant(term.atom.by));
@@ -94,10 +96,12 @@ ExprId Stitcher::index_expr(const Expr& x, const std::function<ExprId(int)>& run
         value = kernel_.binary(Op::floor_mod, index_expr(*term.atom.inner, runtime),
                                kernel_.constant(term.atom.by));
         break;
-      case index::Atom::Kind::runtime: value = runtime(term.atom.id); break;
+      case index::Atom::Kind::runtime:
+        value = runtime(term.atom.id);
+        break;
     }
-    sum = kernel_.binary(Op::add, sum,
-                         kernel_.binary(Op::mul, value, kernel_.constant(term.factor)));
+    sum =
+        kernel_.binary(Op::add, sum, kernel_.binary(Op::mul, value, kernel_.constant(term.factor)));
   }
   return sum;
 }
@@ -119,10 +123,8 @@ ExprId Stitcher::guards(Context* context, const std::vector<index::Guard>& list)
     Expr value = in_scope(*context, guard.value);
     index::Range range = bounds(value, scope_extents_);
     ExprId x = index_in(context, guard.value);
-    if (range.low < guard.low)
-      also(kernel_.compare(Op::ge, x, kernel_.constant(guard.low)));
-    if (range.high >= guard.high)
-      also(kernel_.compare(Op::lt, x, kernel_.constant(guard.high)));
+    if (range.low < guard.low) also(kernel_.compare(Op::ge, x, kernel_.constant(guard.low)));
+    if (range.high >= guard.high) also(kernel_.compare(Op::lt, x, kernel_.constant(guard.high)));
   }
   return all.valid() ? all : emit_constant(&kernel_, Type::pred, 1);
 }
@@ -180,13 +182,19 @@ ExprId Stitcher::node(Context* context, int number) {
   const Node& node = stage.nodes[number];
   ExprId result;
   switch (node.kind) {
-    case Node::Kind::constant: result = emit_constant(&kernel_, node.type, node.bits); break;
+    case Node::Kind::constant:
+      result = emit_constant(&kernel_, node.type, node.bits);
+      break;
     case Node::Kind::index:
       result = emit_op(&kernel_, hlo::Opcode::convert, node.type, nullptr,
                        {index_in(context, node.index)});
       break;
-    case Node::Kind::guard: result = guards(context, node.guards); break;
-    case Node::Kind::load: result = load(context, stage.loads[node.load], node.type); break;
+    case Node::Kind::guard:
+      result = guards(context, node.guards);
+      break;
+    case Node::Kind::load:
+      result = load(context, stage.loads[node.load], node.type);
+      break;
     case Node::Kind::op: {
       std::vector<ExprId> operands;
       for (int operand : node.operands) operands.push_back(this->node(context, operand));
@@ -198,16 +206,6 @@ ExprId Stitcher::node(Context* context, int number) {
   return result;
 }
 
-bool Stitcher::read_later(int stage, int row) const {
-  for (size_t reader = 0; reader < placed_.graph.stages.size(); ++reader) {
-    if (placed_.placement.stages[reader].row == row) continue;
-    for (const schedule::Load& load : placed_.graph.stages[reader].loads)
-      if (load.source.input < 0 && load.source.stage.index() == static_cast<size_t>(stage))
-        return true;
-  }
-  return false;
-}
-
 // Writes a value to wherever it is kept: its output, and scratch or a workspace.
 void Stitcher::store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x,
                            Block* block) {
@@ -217,6 +215,7 @@ void Stitcher::store_value(int stage, int value, const std::vector<Expr>& digits
   if (from.values[value].output >= 0) {
     Expr at = substitute(from.position, digits, scope_extents_);
     block->push_back(make_store(outputs_[from.values[value].output], {index_expr(at)}, x));
+    block->back().streaming = streamed_[from.values[value].output] && !home.output;
   }
   if (home.kind == Home::Kind::buffer && !home.output)
     block->push_back(
@@ -294,7 +293,8 @@ Stitched Stitcher::run() {
     int input = -1;
     bool one_phase = placed_.schedule.phases.size() == 1;
     const Row* row = std::get_if<Row>(&placed_.schedule.nodes[0]);
-    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !(row && row->gemm); ++i) {
+    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !(row && row->gemm);
+         ++i) {
       if (graph.inputs[i].shape.bytes() == output.shape.bytes() &&
           tensor::type_bytes(graph.inputs[i].shape.type()) ==
               tensor::type_bytes(output.shape.type()) &&
@@ -310,10 +310,10 @@ Stitched Stitcher::run() {
 }
 
 Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
-                const target::Target& target) {
+                const target::Target& target, const std::vector<bool>& streamed) {
   HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
                placed.decision.reason());
-  return Stitcher(placed, name, target).run();
+  return Stitcher(placed, name, target, streamed).run();
 }
 
 }  // namespace heddle::stitch

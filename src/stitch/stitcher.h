@@ -45,16 +45,16 @@ std::optional<ExprId> neutral_start(kernel::Kernel* kernel, const hlo::Computati
 // Where a stage's value is found by its readers.
 struct Home {
   enum class Kind { none, current, uniform, buffer } kind = Kind::none;
-  ExprId value;                    // current (this row's iteration), uniform
-  BufferId buffer;                 // scratch, workspace or output
-  bool whole = false;              // buffer: holds the whole value (else the need at its place)
-  bool output = false;             // buffer: addressed by the stage's position
+  ExprId value;         // current (this row's iteration), uniform
+  BufferId buffer;      // scratch, workspace or output
+  bool whole = false;   // buffer: holds the whole value (else the need at its place)
+  bool output = false;  // buffer: addressed by the stage's position
 };
 
 class Stitcher {
  public:
   Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
-           const target::Target& target);
+           const target::Target& target, const std::vector<bool>& streamed);
   Stitched run();
 
  private:
@@ -83,18 +83,17 @@ class Stitcher {
   // Linear place of a stage's element in the buffer that holds it.
   Expr place_in_buffer(int stage, const Home& home, const std::vector<Expr>& digits) const;
   void store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x, Block* block);
-  bool needs_store(int stage, int value) const;
-  bool read_later(int stage, int row) const;
 
   const schedule::PlacedFusion& placed_;
   const target::Target& target_;
+  std::vector<bool> streamed_;  // by output
   Stitched result_;
   kernel::Kernel& kernel_;
   std::vector<BufferId> inputs_, outputs_;
-  std::vector<std::vector<Home>> homes_;       // by stage and value
+  std::vector<std::vector<Home>> homes_;  // by stage and value
   std::vector<VarId> scope_;
   std::vector<int64_t> scope_extents_;
-  std::vector<int> loop_scope_;                // scope number of each schedule loop
+  std::vector<int> loop_scope_;  // scope number of each schedule loop
 };
 
 // Rows of joined stages (rows.cc).

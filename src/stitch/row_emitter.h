@@ -1,0 +1,76 @@
+// Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
+// digit (columns.cc), values and combines of both (row_values.cc).
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "stitch/stitcher.h"
+
+namespace heddle::stitch {
+
+class RowEmitter {
+ public:
+  RowEmitter(Stitcher* s, int number, int lanes)
+      : s_(*s),
+        k_(s->kernel_),
+        row_(std::get<Row>(s->placed_.schedule.nodes[number])),
+        number_(number),
+        lanes_(lanes) {}
+  void emit(Block* block);
+
+ private:
+  struct Member {
+    int stage = 0;
+    std::vector<Expr> digits;        // in scope
+    std::vector<int64_t> extents;    // at this place
+    std::vector<BufferId> partials;  // of a reduction, by value
+  };
+
+  const schedule::StageGraph& graph() const { return s_.placed_.graph; }
+  const Stage& stage_of(const Member& member) const { return graph().stages[member.stage]; }
+  // Loop index at which the partial results of a reduction start: its first reduced loop.
+  size_t reduced_from(size_t m) const;
+  std::vector<ExprId> starts(Stitcher::Context* context, const Stage& stage, bool* neutral);
+  std::vector<ExprId> combine(const Stage& stage, const std::vector<ExprId>& a,
+                              const std::vector<ExprId>& b);
+  // One more element into the accumulators: a product goes in by fma.
+  std::vector<ExprId> accumulate(Stitcher::Context* context, const Stage& stage,
+                                 const std::vector<ExprId>& accumulators);
+  // The results of a reduction are at hand: the initial value joins where the start was neutral.
+  void finish(Member* member, std::vector<ExprId> results, Block* block);
+  // Gives a finished value its home: a named register, or memory.
+  void keep(Member* member, int value, ExprId x, Block* block);
+  void emit_scalar(Block* block);
+  void emit_level(size_t level, Block* block);
+  int unroll() const;
+  void init_partials(size_t m, Block* block);
+  BufferId partial_buffer(const Stage& stage, int number, int value, int count);
+  Stmt lanes_loop(VarId var, int64_t extent, Block body);
+  Stmt unrolled(VarId var, int64_t extent, Stmt inner);
+  void emit_lanes(Block* block);
+  // Maps only: one loop over everything; a driven digit's last strip may be shorter.
+  void emit_whole_lanes(int64_t extent, Block* block);
+  // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
+  void emit_point(const Expr& lane, ExprId slot, Block* block);
+  std::vector<ExprId> name_all(const std::vector<ExprId>& values, Block* block);
+  void map_value(Stitcher::Context* context, const Member& member, int value,
+                 const std::vector<Expr>& digits, Block* block);
+  // Unrolled steps, then lanes, by halves.
+  void combine_partials(size_t m, Block* block);
+  // serial out digits { blocks of vectors { init; serial red digits { lanes }; write } }
+  void emit_columns(Block* block);
+  void emit_columns_outer(const std::vector<const schedule::Own*>& out,
+                          const std::vector<const schedule::Own*>& red, size_t level, Block* block);
+  // `width` columns from `base`; with `start` valid, only those below `total`.
+  void emit_column_block(const std::vector<const schedule::Own*>& red, const Expr& base,
+                         int64_t width, ExprId start, int64_t total, Block* block);
+  Stitcher& s_;
+  kernel::Kernel& k_;
+  const Row& row_;
+  int number_;
+  int lanes_;
+  std::vector<Member> members_;
+};
+
+}  // namespace heddle::stitch

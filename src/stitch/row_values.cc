@@ -1,0 +1,129 @@
+// Values of a row: starts, combines, and the homes of finished ones.
+#include <algorithm>
+
+#include "stitch/row_emitter.h"
+
+namespace heddle::stitch {
+
+size_t RowEmitter::reduced_from(size_t m) const {
+  const Stage& stage = stage_of(members_[m]);
+  for (size_t i = 0; i < row_.own.size(); ++i)
+    if (row_.own[i].digits[m] >= static_cast<int>(stage.out.size())) return i;
+  return row_.own.size();
+}
+
+std::vector<ExprId> RowEmitter::starts(Stitcher::Context* context, const Stage& stage,
+                                       bool* neutral) {
+  std::vector<ExprId> result;
+  *neutral = true;
+  for (const schedule::Value& value : stage.values) {
+    Type type = accumulation_type(value.type);
+    if (value.init < 0) {
+      result.push_back(emit_constant(&k_, type, 0));
+      continue;
+    }
+    std::optional<ExprId> start;
+    if (stage.combine && stage.values.size() == 1) start = neutral_start(&k_, *stage.combine, type);
+    if (!start) {
+      *neutral = false;
+      start = emit_op(&k_, hlo::Opcode::convert, type, nullptr, {s_.node(context, value.init)});
+    }
+    result.push_back(*start);
+  }
+  return result;
+}
+
+std::vector<ExprId> RowEmitter::combine(const Stage& stage, const std::vector<ExprId>& a,
+                                        const std::vector<ExprId>& b) {
+  if (!stage.combine) return {k_.binary(Op::add, a[0], b[0])};
+  std::vector<ExprId> arguments = a;
+  arguments.insert(arguments.end(), b.begin(), b.end());
+  return emit_combine(&k_, *stage.combine, arguments);
+}
+
+std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Stage& stage,
+                                           const std::vector<ExprId>& accumulators) {
+  if (!stage.combine) {
+    const Node& product = stage.nodes[stage.values[0].result];
+    Type type = accumulation_type(stage.values[0].type);
+    bool is_float = type == Type::f32 || type == Type::f64;
+    if (product.kind == Node::Kind::op && product.opcode == hlo::Opcode::multiply && is_float) {
+      std::vector<ExprId> sides;
+      for (int operand : product.operands)
+        sides.push_back(
+            emit_op(&k_, hlo::Opcode::convert, type, nullptr, {s_.node(context, operand)}));
+      return {k_.fma(sides[0], sides[1], accumulators[0])};
+    }
+  }
+  std::vector<ExprId> elements;
+  for (const schedule::Value& value : stage.values)
+    elements.push_back(emit_op(&k_, hlo::Opcode::convert, accumulation_type(value.type), nullptr,
+                               {s_.node(context, value.result)}));
+  if (!stage.combine && accumulation_type(stage.values[0].type) == Type::pred)
+    return {k_.binary(Op::or_, accumulators[0], elements[0])};
+  return combine(stage, accumulators, elements);
+}
+
+void RowEmitter::finish(Member* member, std::vector<ExprId> results, Block* block) {
+  const Stage& stage = stage_of(*member);
+  Stitcher::Context context = s_.context(member->stage, member->digits);
+  bool neutral = true;
+  starts(&context, stage, &neutral);
+  if (neutral && stage.combine) {
+    std::vector<ExprId> init;
+    bool plain = true;
+    for (const schedule::Value& value : stage.values) {
+      Type type = accumulation_type(value.type);
+      init.push_back(
+          emit_op(&k_, hlo::Opcode::convert, type, nullptr, {s_.node(&context, value.init)}));
+      plain &= init.back() == *neutral_start(&k_, *stage.combine, type);
+    }
+    if (!plain) results = combine(stage, init, results);
+  }
+  for (size_t v = 0; v < results.size(); ++v) keep(member, static_cast<int>(v), results[v], block);
+}
+
+void RowEmitter::keep(Member* member, int value, ExprId x, Block* block) {
+  const Stage& stage = stage_of(*member);
+  x = emit_op(&k_, hlo::Opcode::convert, stage.values[value].type, nullptr, {x});
+  if (k_.expr(x).op != Op::var && k_.expr(x).op != Op::constant) {
+    VarId var = k_.add_var(fmt::format("v{}", member->stage), k_.expr(x).type);
+    block->push_back(make_let(var, x));
+    x = k_.ref(var);
+  }
+  s_.store_value(member->stage, value, member->digits, x, block);
+  Home& home = s_.homes_[member->stage][value];
+  if (home.kind != Home::Kind::buffer) home = {Home::Kind::uniform, x, {}, false, false};
+}
+
+BufferId RowEmitter::partial_buffer(const Stage& stage, int number, int value, int count) {
+  kernel::Buffer buffer;
+  buffer.name = fmt::format("acc{}{}", number, value ? fmt::format("_{}", value) : "");
+  buffer.type = accumulation_type(stage.values[value].type);
+  buffer.extents = {count};
+  buffer.space = kernel::Space::reg;
+  buffer.lanes = lanes_;
+  return k_.add_buffer(buffer);
+}
+
+Stmt RowEmitter::lanes_loop(VarId var, int64_t extent, Block body) {
+  return make_loop(LoopKind::vector, var, k_.constant(extent), std::move(body), lanes_);
+}
+
+Stmt RowEmitter::unrolled(VarId var, int64_t extent, Stmt inner) {
+  Block body;
+  body.push_back(std::move(inner));
+  return make_loop(LoopKind::unrolled, var, k_.constant(extent), std::move(body));
+}
+
+std::vector<ExprId> RowEmitter::name_all(const std::vector<ExprId>& values, Block* block) {
+  std::vector<ExprId> named;
+  for (ExprId x : values) {
+    VarId var = k_.add_var("t", k_.expr(x).type);
+    block->push_back(make_let(var, x));
+    named.push_back(k_.ref(var));
+  }
+  return named;
+}
+
+}  // namespace heddle::stitch
