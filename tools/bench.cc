@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
 constexpr double kDurationSeconds = 3, kWarmupMs = 200;
-constexpr int64_t kFewestRounds = 10;
+constexpr int64_t kFewestRounds = 15;
 constexpr double kRoundMs = 2;  // short runs are gathered into rounds of about this length
 constexpr double kMuchVariation = 0.05;
 
