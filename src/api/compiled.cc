@@ -27,7 +27,6 @@ namespace heddle::api {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using program::Buffer;
 using program::BufferKind;
 
 double ms_since(Clock::time_point begin) {

@@ -36,6 +36,21 @@ class RunTest(CliTest):
             rows = values["out0"][1]
             self.assertTrue(all(rows[i:i + 2] in ([0, 1], [2, 3], [4, 5]) for i in range(0, 8, 2)))
 
+    def test_strict_keeps_scales_out_of_weights(self):
+        model = self.file("scale.hlo", """HloModule scale
+ENTRY e {
+  x = f32[2,2] parameter(0)
+  w = f32[2,2] constant({{1, 2}, {3, 4}})
+  d = f32[2,2] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  a = f32[2] constant({0.3, 0.7})
+  b = f32[2,2] broadcast(a), dimensions={1}
+  ROOT r = f32[2,2] multiply(d, b)
+}
+""")
+        self.assertIn("fold_scale_into_weights", self.ok("explain", model).stdout)
+        strict = self.ok("explain", model, "--numerics", "strict").stdout
+        self.assertNotIn("constant factors per channel", strict)
+
     def test_devices_levels_and_threads_agree(self):
         model, given = MODELS / "minilm" / "model.onnx", MODELS / "minilm" / "inputs.npz"
         results = {}
