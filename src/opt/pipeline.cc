@@ -28,11 +28,14 @@ std::string pipeline_for(Level level) {
   if (level == Level::O0) return primitives + ",dce";
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
-  const std::string start = primitives + "," + simplify("") + ",convolution_to_dot,";
-  if (level == Level::O1) return start + simplify("canonicalize_dot,");
-  // Scales are recognised where the rest has left them: per channel, right behind the contraction.
-  // Layout and padding will stand here.
-  return start + simplify("canonicalize_dot,fold_scale_into_weights,");
+  const std::string start = primitives + "," + simplify("") + ",";
+  if (level == Level::O1) return start + "convolution_to_dot," + simplify("canonicalize_dot,");
+  // Scales are recognised where the rest has left them: per channel, right behind the contraction;
+  // once before filters are turned and convolutions become dots, and behind every dot.
+  // choose_layout before convolution_to_dot: with the features last a 1x1 convolution is one dot
+  // over all pixels.
+  return start + "fold_scale_into_weights,choose_layout,convolution_to_dot," +
+         simplify("canonicalize_dot,fold_scale_into_weights,");
 }
 
 bool is_lowered(hlo::Opcode opcode) {

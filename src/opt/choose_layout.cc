@@ -1,0 +1,227 @@
+// choose_layout: convolutions take their features last (activations [N,spatial…,C], filters
+// [spatial…,I,O]), and what reads their results keeps that order: elementwise operators, windows,
+// broadcasts, reductions, slices, concatenations, reshapes where dimensions stay whole. A network
+// in NCHW ends with one transpose of what goes in and one of what comes out, where even those do
+// not meet others. Only what a convolution reaches is touched. No sum changes its order.
+//
+// One walk in order; each instruction is rebuilt at most once, so it ends. A second run finds every
+// convolution in place and changes nothing.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "opt/follow_layout.h"
+#include "opt/passes.h"
+#include "opt/rules.h"
+
+namespace heddle::opt {
+namespace {
+
+Ints channels_last(int64_t batch, const Ints& spatial, int64_t feature) {
+  Ints order{batch};
+  order.insert(order.end(), spatial.begin(), spatial.end());
+  order.push_back(feature);
+  return order;
+}
+
+// A window as large as its stride on whole patches: convolution_to_dot cuts them out of the input
+// as it lies, and that cut is the only move.
+bool is_patches(const Instr* x) {
+  const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
+  if (attrs.feature_group_count != 1) return false;
+  bool larger = false;
+  for (size_t i = 0; i < attrs.window.dims.size(); ++i) {
+    const hlo::WindowDim& d = attrs.window.dims[i];
+    if (d.size != d.stride || d.pad_low != 0 || d.pad_high != 0 || d.lhs_dilate != 1 ||
+        d.rhs_dilate != 1 || x->operand(0)->shape().dim(attrs.dims.input_spatial[i]) % d.size != 0)
+      return false;
+    larger |= d.size > 1;
+  }
+  return larger;
+}
+
+bool is_pointwise(const hlo::Window& window) {
+  return std::all_of(window.dims.begin(), window.dims.end(),
+                     [](const hlo::WindowDim& d) { return d.size == 1; });
+}
+
+class Layouts {
+ public:
+  Layouts(Computation* computation, const PassContext& context)
+      : computation_(computation), context_(context), b_(computation) {
+    store_as_ = [this](Instr* value, const Ints& order) { return stored(value, order); };
+  }
+
+  bool run() {
+    const std::vector<Instr*> all = computation_->instrs();
+    for (Instr* instr : all) visit(instr);
+    if (!changed_) return false;
+    Instr* root = computation_->root();
+    if (kept_.count(root)) computation_->set_root(logical(root));
+    b_.check();
+    computation_->remove_dead();
+    return true;
+  }
+
+ private:
+  void visit(Instr* x) {
+    if (x->is(Opcode::convolution) && convolve(x)) return;
+    std::optional<size_t> lead = leading_operand(x);
+    if (lead && worth_following(x, *lead)) {
+      const Stored kept = kept_.at(x->operand(*lead));
+      if (std::optional<Stored> made = follow_layout(x, *lead, kept, store_as_, b_)) {
+        keep(x, *made);
+        return;
+      }
+    }
+    for (size_t i = 0; i < x->operands().size(); ++i)
+      if (kept_.count(x->operand(i))) computation_->replace_operand(x, i, logical(x->operand(i)));
+  }
+
+  bool convolve(Instr* x) {
+    const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
+    if (attrs.batch_group_count != 1 || attrs.window.dims.empty() || !are_static_arrays(x))
+      return false;
+    const hlo::ConvolutionDims& dims = attrs.dims;
+    Instr *input = x->operand(0), *filter = x->operand(1);
+    const bool cut = is_patches(x) && !kept_.count(input);
+    const Ints in = cut ? counting(input->shape().rank())
+                        : channels_last(dims.input_batch, dims.input_spatial, dims.input_feature);
+    const Ints out = channels_last(dims.output_batch, dims.output_spatial, dims.output_feature);
+    // A matrix stays as it is: the dot that it becomes takes either side.
+    Ints weights = counting(filter->shape().rank());
+    if (!cut && !is_pointwise(attrs.window)) {
+      weights = dims.kernel_spatial;
+      weights.push_back(dims.kernel_input_feature);
+      weights.push_back(dims.kernel_output_feature);
+    }
+    const bool in_place = is_counting(in) && is_counting(out) && is_counting(weights);
+    if (in_place || !context_.allow("choose_layout", "convolution")) return false;
+    auto moved = attrs;
+    const Ints in_back = inverted(in), out_back = inverted(out), weights_back = inverted(weights);
+    auto at = [](const Ints& back, int64_t* d) { *d = back[static_cast<size_t>(*d)]; };
+    at(in_back, &moved.dims.input_batch);
+    at(in_back, &moved.dims.input_feature);
+    for (int64_t& d : moved.dims.input_spatial) at(in_back, &d);
+    at(out_back, &moved.dims.output_batch);
+    at(out_back, &moved.dims.output_feature);
+    for (int64_t& d : moved.dims.output_spatial) at(out_back, &d);
+    at(weights_back, &moved.dims.kernel_input_feature);
+    at(weights_back, &moved.dims.kernel_output_feature);
+    for (int64_t& d : moved.dims.kernel_spatial) at(weights_back, &d);
+    const Shape shape = Shape::array(x->shape().type(), permuted(x->shape().extents(), out));
+    Instr* made = b_.make(Opcode::convolution, {stored(input, in), stored(filter, weights)},
+                          std::move(moved), {}, &shape);
+    keep(x, {out, made});
+    return true;
+  }
+
+  // x is from now on what `made` says.
+  void keep(Instr* x, const Stored& made) {
+    b_.check();
+    changed_ = true;
+    if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
+    if (!moves_nothing(made.order, x->shape().extents())) {
+      kept_.emplace(x, made);
+      return;
+    }
+    Instr* whole = made.instr;
+    if (whole->shape().extents() != x->shape().extents())
+      whole = b_.reshape(whole, x->shape().extents());
+    computation_->replace_all_uses(x, whole);
+  }
+
+  // The largest operand that is kept in another order.
+  std::optional<size_t> leading_operand(const Instr* x) const {
+    std::optional<size_t> lead;
+    if (!x->shape().is_array() || !x->shape().is_static()) return lead;
+    for (size_t i = 0; i < x->operands().size(); ++i) {
+      const Instr* operand = x->operand(i);
+      if (!kept_.count(operand)) continue;
+      if (!lead || operand->shape().elems() > x->operand(*lead)->shape().elems()) lead = i;
+    }
+    return lead;
+  }
+
+  // Not if more would be moved for it than by giving up.
+  bool worth_following(Instr* x, size_t lead) {
+    const Ints& order = kept_.at(x->operand(lead)).order;
+    int64_t following = 0, giving_up = 0;
+    for (Instr* operand : x->operands()) {
+      if (operand->shape().rank() != static_cast<int64_t>(order.size())) continue;
+      const auto kept = kept_.find(operand);
+      if (kept == kept_.end()) {
+        if (!is_free(operand, order)) following += operand->shape().bytes();
+      } else {
+        const Instr* instr = kept->second.instr;
+        giving_up += instr->is(Opcode::broadcast) ? instr->operand(0)->shape().bytes()
+                                                  : operand->shape().bytes();
+      }
+    }
+    return following <= giving_up;
+  }
+
+  bool is_free(Instr* value, const Ints& order) {
+    if (value->is(Opcode::constant) || moves_nothing(order, value->shape().extents())) return true;
+    if (find_copy(value, order) || transpose_cheaply(value, order, b_, /*build=*/false))
+      return true;
+    return value->is(Opcode::transpose) && moves_nothing(permuted(value->dimensions(), order),
+                                                         value->operand(0)->shape().extents());
+  }
+
+  Instr* find_copy(Instr* value, const Ints& order) const {
+    const auto copies = copies_.find(value);
+    if (copies == copies_.end()) return nullptr;
+    for (const Stored& copy : copies->second)
+      if (copy.order == order) return copy.instr;
+    return nullptr;
+  }
+
+  Instr* logical(Instr* value) { return stored(value, counting(value->shape().rank())); }
+
+  Instr* stored(Instr* value, const Ints& order) {
+    const auto kept = kept_.find(value);
+    const bool is_kept = kept != kept_.end();
+    const Ints from = is_kept ? kept->second.order : counting(value->shape().rank());
+    if (from == order) return is_kept ? kept->second.instr : value;
+    if (Instr* copy = find_copy(value, order)) return copy;
+    Instr* made = move(is_kept ? kept->second.instr : value, permuted(inverted(from), order));
+    copies_[value].push_back({order, made});
+    return made;
+  }
+
+  Instr* move(Instr* x, const Ints& order) {
+    if (is_counting(order)) return x;
+    const Ints extents = x->shape().extents();
+    if (moves_nothing(order, extents)) return b_.reshape(x, permuted(extents, order));
+    if (x->is(Opcode::transpose)) return move(x->operand(0), permuted(x->dimensions(), order));
+    if (transpose_cheaply(x, order, b_, /*build=*/false))
+      return transpose_cheaply(x, order, b_, /*build=*/true);
+    return b_.transpose(x, order);
+  }
+
+  Computation* computation_;
+  const PassContext& context_;
+  hlo::Builder b_;
+  StoreAs store_as_;
+  // Values that exist in another order; and what was made of values for those who want another.
+  std::unordered_map<const Instr*, Stored> kept_;
+  std::unordered_map<const Instr*, std::vector<Stored>> copies_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> choose_layout(hlo::Module& module, const PassContext& context) {
+  bool changed = false;
+  for (Computation* computation : module.post_order()) {
+    const std::vector<Instr*>& all = computation->instrs();
+    if (std::none_of(all.begin(), all.end(),
+                     [](const Instr* instr) { return instr->is(Opcode::convolution); }))
+      continue;
+    changed |= Layouts(computation, context).run();
+  }
+  return changed;
+}
+
+}  // namespace heddle::opt
