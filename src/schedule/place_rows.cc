@@ -1,0 +1,358 @@
+// Row schedules: tasks over the digits that no reduction crosses, rows of joined stages inside.
+#include "schedule/place_rows.h"
+
+#include <algorithm>
+#include <set>
+
+#include "schedule/correspond.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+bool is_output(const Stage& stage) {
+  return std::any_of(stage.values.begin(), stage.values.end(),
+                     [](const Value& value) { return value.output >= 0; });
+}
+
+// The stage whose loops the others follow: the largest output, the last of equals.
+size_t choose_anchor(const StageGraph& graph) {
+  size_t anchor = graph.stages.size() - 1;
+  int64_t most = -1;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    if (!is_output(graph.stages[i]) || graph.stages[i].out_elems() < most) continue;
+    anchor = i;
+    most = graph.stages[i].out_elems();
+  }
+  return anchor;
+}
+
+struct TaskDigit {
+  int digit;       // of the anchor
+  int64_t by = 1;
+};
+
+// Parallel loops over the given digits of the anchor, outermost first, around `rows`.
+Schedule build_schedule(const StageGraph& graph, size_t anchor, const std::vector<TaskDigit>& tasks,
+                        std::vector<Row> rows, int lanes, const target::Target& target) {
+  Schedule schedule;
+  schedule.name = graph.name;
+  schedule.target = target.name;
+  std::vector<int> body;
+  for (Row& row : rows) {
+    body.push_back(static_cast<int>(schedule.nodes.size()));
+    schedule.nodes.emplace_back(std::move(row));
+  }
+  for (size_t t = tasks.size(); t-- > 0;) {
+    const Digit& digit = graph.stages[anchor].out[tasks[t].digit];
+    Loop loop;
+    loop.var = fmt::format("t{}", t);
+    loop.kind = LoopKind::parallel;
+    loop.trips = (digit.extent + tasks[t].by - 1) / tasks[t].by;
+    std::vector<int> same = corresponding_digits(graph, anchor, tasks[t].digit);
+    for (size_t i = 0; i < graph.stages.size(); ++i)
+      if (is_output(graph.stages[i]) && same[i] >= 0)
+        loop.drives.push_back({StageId(i), same[i], tasks[t].by});
+    loop.body = std::move(body);
+    body = {static_cast<int>(schedule.nodes.size())};
+    schedule.nodes.emplace_back(std::move(loop));
+  }
+  schedule.phases.push_back({Group{body, lanes}});
+  return schedule;
+}
+
+std::vector<Row> one_row_a_stage(const StageGraph& graph) {
+  std::vector<Row> rows;
+  for (size_t i = 0; i < graph.stages.size(); ++i) rows.push_back({{StageId(i)}, {}, {}});
+  return rows;
+}
+
+// A digit may become a task loop if nothing (of weight) is computed twice for it, and every output
+// has a digit that moves along.
+bool may_be_task(const StageGraph& graph, size_t anchor, int digit, const target::Target& target) {
+  std::vector<int> same = corresponding_digits(graph, anchor, digit);
+  for (size_t i = 0; i < graph.stages.size(); ++i)
+    if (is_output(graph.stages[i]) && same[i] < 0) return false;
+  target::Target roomy = target;  // capacity is asked of the whole schedule, later
+  if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
+  Schedule schedule =
+      build_schedule(graph, anchor, {{digit, 1}}, one_row_a_stage(graph), 1, roomy);
+  Placement placement = place_values(graph, schedule, roomy);
+  if (!placement.decision) return false;
+  double extra = 0;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const Stage& stage = graph.stages[i];
+    extra += (placement.stages[i].recompute - 1) * static_cast<double>(stage.out_elems()) *
+             static_cast<double>(stage.red_elems());
+  }
+  return extra <= static_cast<double>(graph.stages[anchor].out_elems()) / 8;
+}
+
+// How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
+int contiguity(const Stage& stage, int digit) {
+  int score = 0;
+  for (const Load& load : stage.loads) {
+    const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();
+    bool used = std::any_of(load.coordinates.begin(), load.coordinates.end(),
+                            [&](const Expr& x) { return x.uses(digit); });
+    if (!used) continue;
+    bool others = false;
+    for (size_t i = 0; i + 1 < load.coordinates.size(); ++i)
+      others |= load.coordinates[i].uses(digit);
+    Expr rest = last - Expr::digit(digit) * last.factor_of(digit);
+    score += last.factor_of(digit) == 1 && !others && !rest.uses(digit) ? 2 : -1;
+  }
+  return score;
+}
+
+class RowPlacer {
+ public:
+  RowPlacer(StageGraph graph, const target::Target& target) : target_(target) {
+    result_.graph = std::move(graph);
+  }
+
+  PlacedFusion run() {
+    StageGraph& graph = result_.graph;
+    anchor_ = choose_anchor(graph);
+    int64_t tasks = choose_tasks();
+    if (needs_split(tasks)) return split();
+    lanes_ = target_.lanes(Type::f32);
+    std::vector<Row> rows = join_rows();
+    if (!result_.decision) return std::move(result_);
+    result_.schedule = build_schedule(graph, anchor_, tasks_, std::move(rows), lanes_, target_);
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  int64_t choose_tasks() {
+    const Stage& anchor = result_.graph.stages[anchor_];
+    int64_t count = 1;
+    for (size_t d = 0; d < anchor.out.size(); ++d) {
+      if (!may_be_task(result_.graph, anchor_, static_cast<int>(d), target_)) continue;
+      tasks_.push_back({static_cast<int>(d), 1});
+      count *= anchor.out[d].extent;
+    }
+    if (tasks_.size() == anchor.out.size()) leave_lanes(&count);
+    return count;
+  }
+
+  // Every digit of the anchor is a task digit: one of them is needed for the lanes, whole or in
+  // strips. For maps that is the last one (stores are contiguous); for a reduction over rows the
+  // digit along which its loads are contiguous, if any.
+  void leave_lanes(int64_t* count) {
+    const Stage& anchor = result_.graph.stages[anchor_];
+    if (anchor.out.empty()) return;
+    int lane_digit = static_cast<int>(anchor.out.size()) - 1;
+    if (anchor.is_reduction()) {
+      int best = 0;
+      lane_digit = -1;
+      for (size_t d = 0; d < anchor.out.size() + anchor.red.size(); ++d) {
+        int score = contiguity(anchor, static_cast<int>(d));
+        if (score <= best) continue;
+        best = score;
+        lane_digit = static_cast<int>(d);
+      }
+      if (lane_digit < 0 || lane_digit >= static_cast<int>(anchor.out.size())) return;
+      if (result_.graph.stages.size() > 1) return;
+    }
+    auto task = std::find_if(tasks_.begin(), tasks_.end(),
+                             [&](const TaskDigit& t) { return t.digit == lane_digit; });
+    int64_t extent = anchor.out[lane_digit].extent;
+    int64_t others = *count / std::max<int64_t>(extent, 1);
+    // Maps: strips of about 16 KB; reductions over rows: four vectors.
+    int64_t lanes = target_.lanes(Type::f32);
+    int64_t strip = anchor.is_reduction() ? lanes * 4 : 4096;
+    if (extent <= strip || (others >= target_.cores * 8 && extent <= 4 * 4096 &&
+                            !anchor.is_reduction())) {
+      tasks_.erase(task);
+      *count = others;
+      return;
+    }
+    task->by = strip;
+    *count = others * ((extent + strip - 1) / strip);
+  }
+
+  bool needs_split(int64_t tasks) const {
+    const StageGraph& graph = result_.graph;
+    const Stage& anchor = graph.stages[anchor_];
+    if (graph.stages.size() != 1 || anchor.kind != hlo::StageKind::reduce || anchor.red.empty())
+      return false;
+    if (tasks >= 8 || anchor.out_elems() * anchor.red_elems() < 131072) return false;
+    if (best_parts(anchor) < 2 || !anchor.instr->is(hlo::Opcode::reduce)) return false;
+    // Partials start from the initial value too: it must be neutral.
+    for (size_t v = 0; v < anchor.values.size(); ++v) {
+      const hlo::Instr* init = anchor.instr->operand(anchor.values.size() + v);
+      const hlo::Instr* root = anchor.combine->root();
+      if (!init->is(hlo::Opcode::constant) || root->operands().size() != 2) return false;
+      double value = init->literal().get_f64(0);
+      bool neutral = (root->is(hlo::Opcode::add) && value == 0) ||
+                     (root->is(hlo::Opcode::multiply) && value == 1) ||
+                     (root->is(hlo::Opcode::maximum) && value == -INFINITY) ||
+                     (root->is(hlo::Opcode::minimum) && value == INFINITY);
+      if (!neutral || anchor.values.size() != 1) return false;
+    }
+    return true;
+  }
+
+  static int64_t best_parts(const Stage& stage) {
+    int64_t parts = 1;
+    for (int64_t p = 2; p <= 64; ++p)
+      if (stage.red[0].extent % p == 0) parts = p;
+    return parts;
+  }
+
+  // Two phases: partials by the task, then their combination (stages.md §2, split reductions).
+  PlacedFusion split() {
+    StageGraph graph =
+        split_reduction(result_.graph, StageId(anchor_), best_parts(result_.graph.stages[anchor_]));
+    RowPlacer combine(graph, target_);
+    lanes_ = target_.lanes(Type::f32);
+    Schedule schedule;
+    schedule.name = graph.name;
+    schedule.target = target_.name;
+    for (size_t i = 0; i < 2; ++i) {
+      Row row{{StageId(i)}, own_loops(graph.stages[i], whole(graph.stages[i])), {}};
+      std::vector<int> body{static_cast<int>(schedule.nodes.size())};
+      // The partial's lanes may lie along an out digit: then it keeps that digit's loop.
+      std::set<int> owned;
+      for (const Own& own : row.own) owned.insert(own.digits[0]);
+      std::vector<Own> inside;
+      for (const Own& own : row.own)
+        if (own.digits[0] >= static_cast<int>(graph.stages[i].out.size()) ||
+            own.kind == LoopKind::vector)
+          inside.push_back(own);
+      row.own = inside;
+      schedule.nodes.emplace_back(row);
+      for (size_t d = graph.stages[i].out.size(); d-- > 0;) {
+        bool kept = std::any_of(inside.begin(), inside.end(), [&](const Own& own) {
+          return own.digits[0] == static_cast<int>(d);
+        });
+        if (kept) continue;
+        Loop loop{fmt::format("t{}", d), LoopKind::parallel, graph.stages[i].out[d].extent,
+                  {{StageId(i), static_cast<int>(d), 1}}, body};
+        body = {static_cast<int>(schedule.nodes.size())};
+        schedule.nodes.emplace_back(loop);
+      }
+      schedule.phases.push_back({Group{body, lanes_}});
+    }
+    result_.graph = std::move(graph);
+    result_.schedule = std::move(schedule);
+    finish();
+    return std::move(result_);
+  }
+
+  static std::vector<int64_t> whole(const Stage& stage) { return stage.extents(); }
+
+  // The loops of a row for one stage, over the digits of which `extents` leaves more than one
+  // element: serial ones, then the lanes.
+  std::vector<Own> own_loops(const Stage& stage, const std::vector<int64_t>& extents) const {
+    std::vector<int> digits;
+    for (size_t d = 0; d < extents.size(); ++d)
+      if (extents[d] > 1) digits.push_back(static_cast<int>(d));
+    std::vector<Own> own;
+    if (digits.empty()) return own;
+    int lane_digit = digits.back();
+    if (stage.is_reduction()) {
+      int best = INT32_MIN;
+      for (int d : digits) {
+        int score = contiguity(stage, d);
+        if (score < best) continue;
+        best = score;
+        lane_digit = d;
+      }
+    } else if (extents[lane_digit] < 4) {
+      for (int d : digits)
+        if (extents[d] > 4 * extents[lane_digit]) lane_digit = d;
+    }
+    for (int d : digits)
+      if (d != lane_digit) own.push_back({LoopKind::serial, {d}, 1});
+    bool accumulates = stage.is_reduction();
+    int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
+    own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
+    return own;
+  }
+
+  std::vector<Row> join_rows() {
+    StageGraph& graph = result_.graph;
+    // Needs at the task's place decide what is left to iterate.
+    Schedule alone = build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), lanes_, target_);
+    Placement placement = place_values(graph, alone, target_);
+    if (!placement.decision) {
+      result_.decision = placement.decision;
+      return {};
+    }
+    std::vector<Row> rows;
+    for (size_t i = 0; i < graph.stages.size(); ++i) {
+      std::vector<int64_t> extents;
+      for (const index::Interval& interval : placement.stages[i].need)
+        extents.push_back(interval.extent);
+      for (const Digit& digit : graph.stages[i].red) extents.push_back(digit.extent);
+      std::vector<Own> own = own_loops(graph.stages[i], extents);
+      if (rows.empty() || !try_join(&rows.back(), StageId(i), own, extents))
+        rows.push_back({{StageId(i)}, std::move(own), {}});
+      row_extents_.resize(rows.size());
+      if (rows.back().joined.size() == 1) row_extents_.back() = extents;
+    }
+    return rows;
+  }
+
+  // Equal loops, and what the newcomer reads of the row it reads at the current point.
+  bool try_join(Row* row, StageId stage, const std::vector<Own>& own,
+                const std::vector<int64_t>& extents) {
+    if (own.size() != row->own.size() || own.empty()) return false;
+    const std::vector<int64_t>& first = row_extents_.back();
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i].kind != row->own[i].kind ||
+          extents[own[i].digits[0]] != first[row->own[i].digits[0]])
+        return false;
+    }
+    // A reduction whose lanes run along an out digit has another nest.
+    auto lanes_on_out = [&](StageId id, int digit) {
+      const Stage& s = result_.graph.stage(id);
+      return s.is_reduction() && digit < static_cast<int>(s.out.size());
+    };
+    if (lanes_on_out(stage, own.back().digits[0]) ||
+        lanes_on_out(row->joined[0], row->own.back().digits[0]))
+      return false;
+    Row joined = *row;
+    joined.joined.push_back(stage);
+    for (size_t i = 0; i < own.size(); ++i) {
+      joined.own[i].digits.push_back(own[i].digits[0]);
+      joined.own[i].by = std::max(joined.own[i].by, own[i].by);
+    }
+    size_t newcomer = joined.joined.size() - 1;
+    for (const Load& load : result_.graph.stage(stage).loads) {
+      if (load.source.input >= 0) continue;
+      auto found = std::find(row->joined.begin(), row->joined.end(), load.source.stage);
+      if (found == row->joined.end()) continue;
+      size_t position = static_cast<size_t>(found - row->joined.begin());
+      if (!reads_current_point(result_.graph, joined, newcomer, position)) return false;
+      if (result_.graph.stage(*found).is_reduction()) return false;
+    }
+    *row = std::move(joined);
+    return true;
+  }
+
+  void finish() {
+    result_.placement = place_values(result_.graph, result_.schedule, target_);
+    result_.decision = result_.placement.decision;
+  }
+
+  const target::Target& target_;
+  PlacedFusion result_;
+  size_t anchor_ = 0;
+  int lanes_ = 16;
+  std::vector<TaskDigit> tasks_;
+  std::vector<std::vector<int64_t>> row_extents_;
+};
+
+}  // namespace
+
+PlacedFusion place_rows(StageGraph graph, const target::Target& target) {
+  return RowPlacer(std::move(graph), target).run();
+}
+
+}  // namespace heddle::schedule
