@@ -80,7 +80,7 @@ Instr* pointwise(Instr* x, Builder& b) {
   // The side that leaves the result in order; where neither does, the one with the features on the
   // side where the result has them: moving whole rows is left to do.
   bool feature_first = dims.output_spatial.empty() || dims.output_feature < dims.output_spatial[0];
-  for (bool first : {false, true})
+  for (bool first : {true, false})  // rather the weights on the right: their panels are packed
     if (moves_nothing(result_order(attrs, first, free), extents)) feature_first = first;
   const Ints order = result_order(attrs, feature_first, free);
   const int64_t in = kernel->shape().dim(dims.kernel_input_feature);
