@@ -40,6 +40,14 @@ class Greedy {
     return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
   }
 
+  // Dots, and convolutions that are of the GEMM family by themselves (depthwise ones are not).
+  bool has_template(Instr* instr) {
+    if (!instr->is(Opcode::convolution)) return instr->is(Opcode::dot);
+    auto [known, fresh] = templates_.emplace(instr, false);
+    if (fresh) known->second = schedule::is_gemm(place_alone(instr, target_));
+    return known->second;
+  }
+
   void visit(Instr* instr) {
     if (!stageable(instr)) return;
     if (instr->users().empty() && instr != entry_->root()) return;
@@ -53,7 +61,7 @@ class Greedy {
     auto group = std::make_unique<Group>();
     group->members = {instr};
     group->once = once_.count(instr) > 0;
-    group->has_gemm = instr->is(Opcode::dot);
+    group->has_gemm = has_template(instr);
     group->has_dot = is_heavy(instr);
     group_of_[instr].push_back(group.get());
     groups_.push_back(std::move(group));
@@ -113,7 +121,7 @@ class Greedy {
   void add(Instr* instr, Group* group) {
     group->members.insert(group->members.begin(), instr);
     group->has_dot |= is_heavy(instr);
-    group->has_gemm |= instr->is(Opcode::dot);
+    group->has_gemm |= has_template(instr);
     group_of_[instr].push_back(group);
   }
 
@@ -207,9 +215,9 @@ class Greedy {
     return false;
   }
 
-  Decision place_ok(const std::vector<Instr*>& members, const Instr* newcomer, bool copy,
+  Decision place_ok(const std::vector<Instr*>& members, Instr* newcomer, bool copy,
                     const Group* group) {
-    const bool wants_gemm = group->has_gemm || newcomer->is(Opcode::dot);
+    const bool wants_gemm = group->has_gemm || has_template(newcomer);
     std::vector<Instr*> sorted = members;
     std::sort(sorted.begin(), sorted.end(),
               [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
@@ -219,8 +227,8 @@ class Greedy {
     });
     schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     if (!placed.decision) return placed.decision;
-    const auto* row = std::get_if<schedule::Row>(&placed.schedule.nodes[0]);
-    if (wants_gemm && !(row && row->gemm) && sorted.size() > 1)
+    const bool gemm = schedule::is_gemm(placed);
+    if (wants_gemm && !gemm && sorted.size() > 1)
       return Decision::no("gemm-family", "the dot would lose its template");
     int64_t tasks = 1, elems = 0;
     for (const schedule::ScheduleNode& node : placed.schedule.nodes)
@@ -229,7 +237,7 @@ class Greedy {
       elems = std::max(elems, stage.out_elems() * stage.red_elems());
     bool reduces = std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(),
                                [](const schedule::Stage& s) { return s.is_reduction(); });
-    if (reduces && !(row && row->gemm) && placed.graph.stages.size() > 1 &&
+    if (reduces && !gemm && placed.graph.stages.size() > 1 &&
         tasks < 2 * target_.cores && elems > 32768)
       return Decision::no("one-task", "{} tasks for {} elements", tasks, elems);
     return Decision::yes();
@@ -268,6 +276,7 @@ class Greedy {
   std::unordered_map<const Instr*, size_t> index_;
   std::unordered_map<const Instr*, std::vector<Group*>> group_of_;
   std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_map<const Instr*, bool> templates_;  // of convolutions
   std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own
 };
 

@@ -84,4 +84,9 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
   return module;
 }
 
+schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target) {
+  std::unique_ptr<hlo::Module> alone = extract({instr}, [](const Instr*) { return true; });
+  return schedule::place(*alone->entry(), target);
+}
+
 }  // namespace heddle::fuse

@@ -10,6 +10,7 @@
 
 #include "fuse/fuse.h"
 #include "hlo/module.h"
+#include "schedule/place.h"
 
 namespace heddle::fuse {
 
@@ -35,6 +36,9 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
 // and that is read outside is an output.
 void rebuild_entry(hlo::Module* module, const std::vector<Group*>& groups,
                    const std::unordered_set<const Instr*>& copies);
+
+// The schedule of one instruction as a kernel of its own.
+schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);

@@ -24,7 +24,42 @@ bool packs(const Instr* dot) {
          f32(dot->operand(0)) && f32(dot->operand(1)) && rhs.elems() > 0;
 }
 
-void pack(Instr* dot, const target::Target& target) {
+Instr* unpack(Instr* instr) {
+  instr->annotations().emplace_back(kUnpack, "true");
+  return instr;
+}
+
+// `w` as [k, groups, n] lies in panels [groups, panel, k, width], padded with zeros; what comes
+// back is the inverse, a view of these panels as [k, groups·n]. One group is no dimension.
+Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int64_t n,
+                      int64_t width) {
+  const int64_t panels = (n + width - 1) / width, padded = panels * width;
+  auto with_groups = [&](hlo::Ints rest) {
+    if (groups > 1) rest.insert(rest.begin() + 1, groups);
+    return rest;
+  };
+  const hlo::Ints plain = with_groups({k, n});
+  const hlo::Ints none(plain.size(), 0), ones(plain.size(), 1);
+  hlo::Ints more = none;
+  more.back() = padded - n;
+  w = b.reshape(w, plain);
+  if (padded != n) w = b.pad(w, b.scalar(tensor::Type::f32, 0), none, more, none);
+  w = b.reshape(w, with_groups({k, panels, width}));
+  const bool grouped = groups > 1;
+  Instr* packed = b.transpose(w, grouped ? hlo::Ints{1, 2, 0, 3} : hlo::Ints{1, 0, 2});
+  Instr* back = unpack(b.transpose(packed, grouped ? hlo::Ints{2, 0, 1, 3} : hlo::Ints{1, 0, 2}));
+  back = unpack(b.reshape(back, with_groups({k, padded})));
+  if (padded != n) back = unpack(b.slice(back, none, plain, ones));
+  return grouped ? unpack(b.reshape(back, {k, groups * n})) : back;
+}
+
+void replace(Instr* old, Instr* made, hlo::Builder& b) {
+  b.check();
+  old->parent()->replace_all_uses(old, made);
+  old->parent()->remove(old);
+}
+
+void pack_dot(Instr* dot, const target::Target& target) {
   hlo::Builder b(dot->parent());
   auto attrs = dot->attrs_as<hlo::DotAttrs>();
   Instr* w = dot->operand(1);
@@ -36,26 +71,39 @@ void pack(Instr* dot, const target::Target& target) {
   const int64_t n = extents.back(), k = w->shape().elems() / n;
   const int64_t m = dot->operand(0)->shape().elems() / k;
   schedule::Gemm gemm = schedule::choose_gemm(m, n, k, true, target);
-  const int64_t width = int64_t{gemm.nv} * gemm.lanes;
-  const int64_t panels = (n + width - 1) / width, padded = panels * width;
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
-  w = b.reshape(w, {k, n});
-  if (padded != n)
-    w = b.pad(w, b.scalar(tensor::Type::f32, 0), {0, 0}, {0, padded - n}, {0, 0});
-  Instr* packed = b.transpose(b.reshape(w, {k, panels, width}), {1, 0, 2});
-  auto unpack = [](Instr* instr) {
-    instr->annotations().emplace_back(kUnpack, "true");
-    return instr;
-  };
-  Instr* back = unpack(b.reshape(unpack(b.transpose(packed, {1, 0, 2})), {k, padded}));
-  if (padded != n) back = unpack(b.slice(back, {0, 0}, {k, n}, {1, 1}));
+  Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes);
   if (extents.size() > 2) back = unpack(b.reshape(back, extents));
   for (size_t i = 0; i < attrs.rhs_contracting_dims.size(); ++i)
     attrs.rhs_contracting_dims[i] = static_cast<int64_t>(i);
-  Instr* made = b.make(Opcode::dot, {dot->operand(0), back}, attrs);
-  b.check();
-  dot->parent()->replace_all_uses(dot, made);
-  dot->parent()->remove(dot);
+  replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs), b);
+}
+
+// Panels of a convolution are [spatial…, input feature] deep, in this order whatever the kernel's.
+bool pack_convolution(Instr* conv, const target::Target& target) {
+  schedule::PlacedFusion placed = place_alone(conv, target);
+  if (!schedule::is_gemm(placed)) return false;
+  const schedule::Gemm gemm = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+  hlo::Builder b(conv->parent());
+  auto attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
+  Instr* w = conv->operand(1);
+  hlo::Ints order = attrs.dims.kernel_spatial, extents;
+  order.push_back(attrs.dims.kernel_input_feature);
+  order.push_back(attrs.dims.kernel_output_feature);
+  for (int64_t d : order) extents.push_back(w->shape().dim(d));
+  const int64_t groups = attrs.feature_group_count;
+  const int64_t k = w->shape().elems() / extents.back();
+  if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
+  Instr* back =
+      through_panels(b, w, k, groups, extents.back() / groups, int64_t{gemm.nv} * gemm.lanes);
+  back = unpack(b.reshape(back, extents));
+  const int64_t spatial = static_cast<int64_t>(attrs.dims.kernel_spatial.size());
+  for (int64_t i = 0; i < spatial; ++i) attrs.dims.kernel_spatial[static_cast<size_t>(i)] = i;
+  attrs.dims.kernel_input_feature = spatial;
+  attrs.dims.kernel_output_feature = spatial + 1;
+  const tensor::Shape shape = conv->shape();
+  replace(conv, b.make(Opcode::convolution, {conv->operand(0), back}, attrs, {}, &shape), b);
+  return true;
 }
 
 }  // namespace
@@ -63,14 +111,24 @@ void pack(Instr* dot, const target::Target& target) {
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
   Computation* entry = module->entry();
   std::unordered_set<const Instr*> once = find_once(*entry);
-  std::vector<Instr*> dots;
-  for (Instr* instr : entry->instrs())
-    if (packs(instr) && is_constant_value(instr->operand(1), once) &&
+  std::vector<Instr*> found;
+  for (Instr* instr : entry->instrs()) {
+    const bool of_interest = packs(instr) || instr->is(Opcode::convolution);
+    if (of_interest && is_constant_value(instr->operand(1), once) &&
         !is_constant_value(instr->operand(0), once))
-      dots.push_back(instr);
-  for (Instr* dot : dots) pack(dot, target);
-  if (!dots.empty()) entry->sort();
-  return !dots.empty();
+      found.push_back(instr);
+  }
+  bool changed = false;
+  for (Instr* instr : found) {
+    if (instr->is(Opcode::dot)) {
+      pack_dot(instr, target);
+      changed = true;
+    } else {
+      changed |= pack_convolution(instr, target);
+    }
+  }
+  if (changed) entry->sort();
+  return changed;
 }
 
 }  // namespace heddle::fuse

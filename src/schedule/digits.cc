@@ -29,6 +29,9 @@ std::optional<Split> find_split(const Expr& x, const std::vector<int64_t>& exten
 std::optional<Split> find_split(const Stage& stage) {
   // The GEMM family wants m, n and k whole; it knows panels by their quotients (gemm.h).
   if (stage.kind == hlo::StageKind::dot) return std::nullopt;
+  // So are the panels of a convolution's kernel, which is loaded last; what splits there are groups
+  // of features, which stand in its input's accesses too.
+  const bool conv = stage.kind == hlo::StageKind::conv;
   const std::vector<int64_t> extents = stage.extents();
   auto in_guards = [&](const std::vector<Guard>& guards) -> std::optional<Split> {
     for (const Guard& guard : guards)
@@ -36,6 +39,7 @@ std::optional<Split> find_split(const Stage& stage) {
     return std::nullopt;
   };
   for (const Load& load : stage.loads) {
+    if (conv && &load == &stage.loads.back()) break;
     for (const Expr& coordinate : load.coordinates)
       if (auto split = find_split(coordinate, extents)) return split;
     if (auto split = in_guards(load.guards)) return split;

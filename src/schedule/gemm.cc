@@ -3,118 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "schedule/gemm_axis.h"
+
 namespace heddle::schedule {
 
 using index::Expr;
-
-namespace {
-
-struct Sides {
-  int a = -1, b = -1;  // loads
-};
-
-// multiply(load, load) with nothing else in the body.
-bool find_sides(const Stage& stage, Sides* sides) {
-  if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
-  const Node& product = stage.nodes[stage.values[0].result];
-  if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
-  const Node& left = stage.nodes[product.operands[0]];
-  const Node& right = stage.nodes[product.operands[1]];
-  if (left.kind != Node::Kind::load || right.kind != Node::Kind::load) return false;
-  sides->a = left.load;
-  sides->b = right.load;
-  return true;
-}
-
-bool affine_in(const Expr& x, int digit) {
-  Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
-  return !rest.uses(digit);
-}
-
-// Elements of K between neighbours of each reduced digit.
-std::vector<int64_t> k_strides(const Stage& stage) {
-  std::vector<int64_t> strides(stage.red.size(), 1);
-  for (size_t i = stage.red.size(); i-- > 1;) strides[i - 1] = strides[i] * stage.red[i].extent;
-  return strides;
-}
-
-// S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel.
-bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
-  int64_t width = 0, stride = 0;
-  bool remainder = false;
-  for (const index::Term& term : x.terms()) {
-    if (!term.atom.inner) continue;
-    int digit = -1;
-    if (!term.atom.inner->is_digit(&digit) || digit != shape->n) return false;
-    if (term.atom.kind == index::Atom::Kind::quotient) {
-      width = term.atom.by;
-      stride = term.factor;
-    } else {
-      if (term.factor != 1) return false;
-      remainder = true;
-    }
-  }
-  if (!width || !remainder || x.factor_of(shape->n) != 0) return false;
-  std::vector<int64_t> strides = k_strides(stage);
-  for (size_t i = 0; i < strides.size(); ++i)
-    if (x.factor_of(shape->k[i]) != width * strides[i]) return false;
-  shape->b_panel = width;
-  shape->b_panel_stride = stride;
-  shape->b_n = 1;
-  return true;
-}
-
-}  // namespace
-
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
-  const Stage& stage = graph.stage(dot);
-  GemmShapeOrNot result;
-  auto refuse = [&](const char* why) {
-    result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
-    return result;
-  };
-  Sides sides;
-  if (stage.values[0].type != Type::f32) return refuse("only f32 has a family here");
-  if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
-  if (stage.red.empty()) return refuse("nothing is contracted");
-  const Load& a = stage.loads[sides.a];
-  const Load& b = stage.loads[sides.b];
-  if (a.source.input < 0 || b.source.input < 0 || !a.guards.empty() || !b.guards.empty())
-    return refuse("an operand is not an input");
-  GemmShape& shape = result.shape;
-  shape.a_load = sides.a;
-  shape.b_load = sides.b;
-  for (size_t i = 0; i < stage.red.size(); ++i) {
-    shape.k.push_back(static_cast<int>(stage.out.size() + i));
-    shape.k_extent *= stage.red[i].extent;
-  }
-  const Expr& xa = a.coordinates[0];
-  const Expr& xb = b.coordinates[0];
-  for (int d = static_cast<int>(stage.out.size()) - 1; d >= 0; --d) {
-    bool in_a = xa.uses(d), in_b = xb.uses(d);
-    if (in_b && !in_a && shape.n < 0) {
-      shape.n = d;
-      shape.n_extent = stage.out[d].extent;
-    } else if (in_a && !in_b && shape.m < 0) {
-      shape.m = d;
-      shape.m_extent = stage.out[d].extent;
-    } else {
-      shape.batch.insert(shape.batch.begin(), d);
-    }
-  }
-  if (shape.n < 0) return refuse("no columns: a matrix times a vector");
-  if (shape.m_extent < 8 && xb.factor_of(shape.n) != 1 && affine_in(xb, shape.n))
-    return refuse("few rows, and columns of B that are not contiguous");
-  if (shape.m >= 0 && !affine_in(xa, shape.m)) return refuse("rows of A are not evenly spaced");
-  for (int k : shape.k) {
-    if (!affine_in(xa, k)) return refuse("k of A is not evenly spaced");
-    if (!affine_in(xb, k)) return refuse("k of B is not evenly spaced");
-  }
-  shape.b_n = xb.factor_of(shape.n);
-  if (!affine_in(xb, shape.n) && !match_panel(xb, stage, &shape))
-    return refuse("columns of B are neither evenly spaced nor packed");
-  return result;
-}
 
 namespace {
 
@@ -197,8 +90,8 @@ double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
   return total;
 }
 
-Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant,
-                 const target::Target& target, int nv) {
+Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
+                 int nv) {
   struct Tile {
     int mr, nv;
   };
@@ -245,10 +138,143 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant,
   return best;
 }
 
+namespace {
+
+// Cycles of one column panel of a convolution: tiles of `my` lines, or rows of one line in tiles of
+// mr. A panel that does not fit the first cache streams from the second at 16 bytes a cycle.
+double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors,
+                    const target::Target& target) {
+  const double k = static_cast<double>(shape.k_extent);
+  const double bytes = vectors * gemm.lanes * 4;
+  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
+  const double stream = k * bytes > static_cast<double>(first) / 2 ? bytes / 16 : 0;
+  auto tile = [&](double rows) {
+    double cycles = std::max(
+        {rows * vectors / std::max(1, target.fma_per_cycle), 4.0, (rows + vectors) / 2, stream});
+    return k * cycles + 20 + 1.5 * rows * vectors;
+  };
+  auto axis = [&](int64_t extent, int64_t most, double times) {
+    const int64_t tiles = (extent + most - 1) / most;
+    const int64_t low = extent / tiles, tall = extent - low * tiles;
+    return static_cast<double>(tall) * tile(static_cast<double>(low + 1) * times) +
+           static_cast<double>(tiles - tall) * tile(static_cast<double>(low) * times);
+  };
+  if (gemm.my > 1) return axis(shape.y_extent, gemm.my, static_cast<double>(shape.m_extent));
+  return static_cast<double>(shape.y_extent) * axis(shape.m_extent, gemm.mr, 1);
+}
+
+double window_cycles(const Gemm& gemm, const GemmShape& shape, const target::Target& target) {
+  const int64_t width = int64_t{gemm.nv} * gemm.lanes;
+  double total =
+      static_cast<double>(shape.n_extent / width) * panel_cycles(gemm, shape, gemm.nv, target);
+  if (int64_t rest = shape.n_extent % width)
+    total += panel_cycles(gemm, shape, static_cast<double>((rest + gemm.lanes - 1) / gemm.lanes),
+                          target);
+  return total;
+}
+
+// Short lines are joined: `my` of them are one tile.
+void choose_tile(const GemmShape& shape, int nv, const target::Target& target, Gemm* best) {
+  struct Tile {
+    int rows, nv;
+  };
+  static constexpr Tile kWide[] = {{14, 2}, {8, 3}, {12, 2}, {6, 4}, {9, 3},
+                                   {10, 2}, {7, 3}, {28, 1}, {14, 1}};
+  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}, {7, 1}};
+  double least = std::numeric_limits<double>::max();
+  Gemm candidate = *best;
+  auto consider = [&](Tile tile) {
+    if (nv && tile.nv != nv) return;
+    candidate.nv = tile.nv;
+    candidate.mr = static_cast<int>(std::min<int64_t>(tile.rows, shape.m_extent));
+    candidate.my =
+        static_cast<int>(std::clamp<int64_t>(tile.rows / shape.m_extent, 1, shape.y_extent));
+    double cycles = window_cycles(candidate, shape, target);
+    if (cycles >= least) return;
+    least = cycles;
+    *best = candidate;
+  };
+  if (target.vector_registers >= 32) {
+    for (Tile tile : kWide) consider(tile);
+  } else {
+    for (Tile tile : kNarrow) consider(tile);
+  }
+  if (least == std::numeric_limits<double>::max())  // panels of an unusual width
+    consider({std::max(1, (target.vector_registers - 1 - nv) / std::max(nv, 1)), nv});
+}
+
+// Lines and rows of a task: its part of A stays in the second cache, and every core of the target
+// has at least four tasks where the tiles suffice.
+void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
+                   const target::Target& target, Gemm* gemm) {
+  int64_t batch = 1, a_batch = 1;
+  const Expr& xa = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
+  for (int d : shape.batch) {
+    batch *= stage.out[static_cast<size_t>(d)].extent;
+    if (xa.uses(d)) a_batch *= stage.out[static_cast<size_t>(d)].extent;
+  }
+  const int64_t width = int64_t{gemm->nv} * gemm->lanes;
+  const int64_t panels = (shape.n_extent + width - 1) / width;
+  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
+  const int64_t rows = shape.m_extent;
+  gemm->m_block = rows <= 1024 ? rows : gemm->mr * ((256 + gemm->mr - 1) / gemm->mr);
+  auto lines_for = [&](int64_t least_rows) { return (least_rows + rows - 1) / rows; };
+  const int64_t fewest = std::max<int64_t>(gemm->my, lines_for(4 * int64_t{gemm->mr}));
+  int64_t block = std::max({second / 4 / line_bytes, lines_for(64), fewest});
+  const int64_t others = batch * panels * ((rows + gemm->m_block - 1) / gemm->m_block);
+  const int64_t wanted = (4 * target.cores + others - 1) / others;
+  block = std::min(block, std::max(fewest, (shape.y_extent + wanted - 1) / wanted));
+  const int64_t blocks = std::max<int64_t>(1, (shape.y_extent + block - 1) / block);
+  block = (shape.y_extent + blocks - 1) / blocks;
+  if (gemm->my > 1) block = std::min((block + gemm->my - 1) / gemm->my * gemm->my, shape.y_extent);
+  gemm->y_block = block;
+  // Which operand is read once from further away, and which once for each block of the other.
+  const int64_t b_bytes = shape.k_extent * shape.n_extent * 4;
+  gemm->panels_first = batch * blocks > 1 && b_bytes > second / 2 &&
+                       b_bytes + a_bytes * panels < a_bytes + b_bytes * batch * blocks;
+  const int64_t tiles = (rows + gemm->mr - 1) / gemm->mr * ((block + gemm->my - 1) / gemm->my);
+  if (shape.b_panel > 0 && b_bytes >= (512 << 10))
+    gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
+}
+
+constexpr int64_t kMostSegments = 160;
+
+}  // namespace
+
+Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
+                 const target::Target& target) {
+  const int nv = static_cast<int>(shape.b_panel / target.lanes(Type::f32));
+  Gemm gemm;
+  if (stage.kind != hlo::StageKind::conv) {
+    gemm =
+        choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target, nv);
+  } else {
+    gemm.lanes = target.lanes(Type::f32);
+    gemm.kc = shape.k_extent;
+    choose_tile(shape, nv, target, &gemm);
+    choose_blocks(shape, stage, a_bytes, target, &gemm);
+  }
+  gemm.copy_b = shape.b_panel == 0 && shape.b_n != 1;
+  return gemm;
+}
+
+Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
+  const int64_t segments = count_segments(row_parts(gemm, shape, stage)) *
+                           (gemm.my > 1 ? count_segments(line_parts(gemm, shape, stage)) : 1);
+  if (segments > kMostSegments)
+    return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,
+                        segments);
+  return Decision::yes();
+}
+
 std::string to_string(const Gemm& gemm) {
-  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}", gemm.mr, gemm.nv,
-                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block,
-                     gemm.copy_b ? " copy_b" : "");
+  std::string lines;
+  if (gemm.my > 1 || gemm.y_block > 1)
+    lines = fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
+  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}{}{}", gemm.mr, gemm.nv,
+                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block, lines,
+                     gemm.copy_b ? " copy_b" : "", gemm.panels_first ? " panels_first" : "");
 }
 
 }  // namespace heddle::schedule

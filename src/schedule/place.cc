@@ -30,10 +30,11 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   std::vector<std::vector<Expr>> digits;
   result.decision = invert_epilogue(graph, StageId(dot), &digits);
   if (!result.decision) return result;
-  bool constant_b = shape.b_panel > 0;
-  int nv = static_cast<int>(shape.b_panel / target.lanes(Type::f32));
-  row.gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, constant_b, target, nv);
-  row.gemm->copy_b = !constant_b && shape.b_n != 1;
+  const Stage& stage = graph.stages[dot];
+  const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
+  row.gemm = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
+  result.decision = fits_family(*row.gemm, shape, stage);
+  if (!result.decision) return result;
   result.schedule.name = graph.name;
   result.schedule.target = target.name;
   int lanes = row.gemm->lanes;
@@ -48,6 +49,12 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
 
 }  // namespace
 
+bool is_gemm(const PlacedFusion& placed) {
+  if (!placed.decision) return false;
+  const Row* row = std::get_if<Row>(&placed.schedule.nodes.at(0));
+  return row && row->gemm;
+}
+
 PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
                    bool fast_forms) {
   StagedOrNot staged = build_stage_graph(fusion);
@@ -58,14 +65,18 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     return result;
   }
   for (size_t i = 0; i < staged.graph.stages.size(); ++i) {
-    if (staged.graph.stages[i].kind != hlo::StageKind::dot) continue;
+    const bool conv = staged.graph.stages[i].kind == hlo::StageKind::conv;
+    if (staged.graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;
     GemmShapeOrNot match = match_gemm(staged.graph, StageId(i));
     if (!match.decision) {
-      if (staged.graph.stages.size() == 1) continue;
+      // Convolutions outside the family (one feature a group, say) are reductions among others.
+      if (staged.graph.stages.size() == 1 || conv) continue;
       result.decision = match.decision;
       return result;
     }
-    return place_gemm(std::move(staged.graph), i, match.shape, target);
+    if (!conv) return place_gemm(std::move(staged.graph), i, match.shape, target);
+    PlacedFusion placed = place_gemm(staged.graph, i, match.shape, target);
+    if (placed.decision || staged.graph.stages.size() > 1) return placed;
   }
   flatten_digits(&staged.graph);
   return place_rows(std::move(staged.graph), target);

@@ -15,6 +15,9 @@ struct PlacedFusion {
   Decision decision = Decision::yes();
 };
 
+// Placed, by the GEMM family.
+bool is_gemm(const PlacedFusion& placed);
+
 // Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
 // `one-task` (all work would fall to one task).

@@ -212,7 +212,13 @@ class Parser {
     result.prefetch = static_cast<int>(number());
     expect("rows");
     result.m_block = number();
+    if (accept("lines")) {
+      result.my = static_cast<int>(std::clamp<int64_t>(number(), 1, 1024));
+      expect("of");
+      result.y_block = number();
+    }
     result.copy_b = accept("copy_b");
+    result.panels_first = accept("panels_first");
     return result;
   }
 

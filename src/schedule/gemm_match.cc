@@ -1,0 +1,195 @@
+// Which stages are of the GEMM family: by their access maps alone, whatever the layout.
+#include <algorithm>
+
+#include "schedule/gemm.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+using index::Guard;
+
+namespace {
+
+// multiply(A, B) with nothing else in the body: B a load, A a load or zero outside its guards.
+struct Sides {
+  int a = -1, b = -1;  // loads
+};
+
+bool find_sides(const Stage& stage, Sides* sides) {
+  if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
+  const Node& product = stage.nodes[stage.values[0].result];
+  if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
+  const Node* left = &stage.nodes[product.operands[0]];
+  const Node& right = stage.nodes[product.operands[1]];
+  const std::vector<Guard>* inside = nullptr;
+  if (left->kind == Node::Kind::op && left->opcode == hlo::Opcode::select) {
+    const Node& condition = stage.nodes[left->operands[0]];
+    const Node& outside = stage.nodes[left->operands[2]];
+    if (condition.kind != Node::Kind::guard || outside.kind != Node::Kind::constant ||
+        outside.bits != 0)
+      return false;
+    inside = &condition.guards;
+    left = &stage.nodes[left->operands[1]];
+  }
+  if (left->kind != Node::Kind::load || right.kind != Node::Kind::load) return false;
+  sides->a = left->load;
+  sides->b = right.load;
+  const std::vector<Guard>& guards = stage.loads[sides->a].guards;
+  return inside ? guards == *inside : guards.empty();
+}
+
+bool affine_in(const Expr& x, int digit) {
+  Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
+  return !rest.uses(digit);
+}
+
+// A guard over at most one out digit and one reduced digit.
+bool match_window(const Guard& guard, size_t out_count, Window* window) {
+  if (!guard.value.is_affine()) return false;
+  window->offset = guard.value.constant() - guard.low;
+  window->span = guard.high - guard.low;
+  for (const index::Term& term : guard.value.terms()) {
+    if (term.atom.kind != index::Atom::Kind::digit) return false;
+    bool is_out = term.atom.id < static_cast<int>(out_count);
+    int* digit = is_out ? &window->out : &window->k;
+    if (*digit >= 0) return false;
+    *digit = term.atom.id;
+    (is_out ? window->stride : window->dilation) = term.factor;
+  }
+  return true;
+}
+
+bool match_windows(const std::vector<Guard>& guards, const Stage& stage, GemmShape* shape) {
+  for (const Guard& guard : guards) {
+    Window window;
+    if (!match_window(guard, stage.out.size(), &window)) return false;
+    if ((window.out >= 0 && shape->window_of(window.out)) ||
+        (window.k >= 0 && shape->window_over(window.k)))
+      return false;
+    shape->windows.push_back(window);
+  }
+  return true;
+}
+
+// S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel, row-major in k.
+bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
+  int64_t width = 0, stride = 0;
+  bool remainder = false;
+  for (const index::Term& term : x.terms()) {
+    if (!term.atom.inner) continue;
+    int digit = -1;
+    if (!term.atom.inner->is_digit(&digit) || digit != shape->n) return false;
+    if (term.atom.kind == index::Atom::Kind::quotient) {
+      width = term.atom.by;
+      stride = term.factor;
+    } else {
+      if (term.factor != 1) return false;
+      remainder = true;
+    }
+  }
+  if (!width || !remainder || x.factor_of(shape->n) != 0) return false;
+  const std::vector<int64_t> extents = stage.extents();
+  int64_t elems = width;
+  for (size_t i = shape->k.size(); i-- > 0;) {
+    if (x.factor_of(shape->k[i]) != elems) return false;
+    elems *= extents[static_cast<size_t>(shape->k[i])];
+  }
+  shape->b_panel = width;
+  shape->b_panel_stride = stride;
+  shape->b_n = 1;
+  return true;
+}
+
+// Columns stand in B alone, rows in A alone, from the innermost digit on; the rest is batch.
+void find_roles(const Stage& stage, const Expr& xa, const Expr& xb, GemmShape* shape) {
+  const bool windows = stage.kind == hlo::StageKind::conv;
+  for (int d = static_cast<int>(stage.out.size()) - 1; d >= 0; --d) {
+    const int64_t extent = stage.out[static_cast<size_t>(d)].extent;
+    bool in_a = xa.uses(d), in_b = xb.uses(d);
+    if (in_b && !in_a && shape->n < 0) {
+      shape->n = d;
+      shape->n_extent = extent;
+    } else if (in_a && !in_b && shape->m < 0) {
+      shape->m = d;
+      shape->m_extent = extent;
+    } else if (in_a && !in_b && shape->y < 0 && windows) {
+      shape->y = d;
+      shape->y_extent = extent;
+    } else {
+      shape->batch.insert(shape->batch.begin(), d);
+    }
+  }
+  for (size_t i = 0; i < stage.red.size(); ++i) {
+    shape->k.push_back(static_cast<int>(stage.out.size() + i));
+    shape->k_extent *= stage.red[i].extent;
+  }
+  // Panels of a product are packed in the order of its own; of a convolution, as B has them.
+  if (windows)
+    std::stable_sort(shape->k.begin(), shape->k.end(), [&](int a, int b) {
+      return std::abs(xb.factor_of(a)) > std::abs(xb.factor_of(b));
+    });
+}
+
+const char* check_operands(const Stage& stage, const Expr& xa, const Expr& xb, GemmShape* shape) {
+  if (shape->n < 0) return "no columns: a matrix times a vector";
+  const bool conv = stage.kind == hlo::StageKind::conv;
+  const bool groups = std::any_of(shape->batch.begin(), shape->batch.end(),
+                                  [&](int d) { return xa.uses(d) && xb.uses(d); });
+  if (conv && groups && shape->n_extent < 4) return "groups of few output features";
+  if (!conv && shape->m_extent < 8 && xb.factor_of(shape->n) != 1 && affine_in(xb, shape->n))
+    return "few rows, and columns of B that are not contiguous";
+  for (int d : {shape->m, shape->y})
+    if (d >= 0 && !affine_in(xa, d)) return "rows of A are not evenly spaced";
+  for (int k : shape->k) {
+    if (!affine_in(xa, k)) return "k of A is not evenly spaced";
+    if (!affine_in(xb, k)) return "k of B is not evenly spaced";
+  }
+  shape->b_n = xb.factor_of(shape->n);
+  if (!affine_in(xb, shape->n) && !match_panel(xb, stage, shape))
+    return "columns of B are neither evenly spaced nor packed";
+  return nullptr;
+}
+
+}  // namespace
+
+const Window* GemmShape::window_of(int out) const {
+  for (const Window& window : windows)
+    if (window.out == out) return &window;
+  return nullptr;
+}
+
+const Window* GemmShape::window_over(int over) const {
+  for (const Window& window : windows)
+    if (window.k == over) return &window;
+  return nullptr;
+}
+
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
+  const Stage& stage = graph.stage(dot);
+  GemmShapeOrNot result;
+  auto refuse = [&](const char* why) {
+    result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
+    return result;
+  };
+  Sides sides;
+  if (stage.values[0].type != Type::f32) return refuse("only f32 has a family here");
+  if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
+  if (stage.red.empty()) return refuse("nothing is contracted");
+  const Load& a = stage.loads[sides.a];
+  const Load& b = stage.loads[sides.b];
+  if (a.source.input < 0 || b.source.input < 0 || !b.guards.empty())
+    return refuse("an operand is not an input");
+  if (a.coordinates[0].uses_runtime() || b.coordinates[0].uses_runtime())
+    return refuse("an operand is read at a run-time offset");
+  GemmShape& shape = result.shape;
+  shape.a_load = sides.a;
+  shape.b_load = sides.b;
+  if (!match_windows(a.guards, stage, &shape))
+    return refuse("what is inside is not a window a dimension");
+  find_roles(stage, a.coordinates[0], b.coordinates[0], &shape);
+  if (const char* why = check_operands(stage, a.coordinates[0], b.coordinates[0], &shape))
+    return refuse(why);
+  return result;
+}
+
+}  // namespace heddle::schedule

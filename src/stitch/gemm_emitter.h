@@ -1,0 +1,105 @@
+// Private to stitch: the code of one kernel of the GEMM family (cpu-codegen.md §2, stages.md §4.9).
+// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B.
+#pragma once
+
+#include "schedule/gemm_axis.h"
+#include "stitch/stitcher.h"
+
+namespace heddle::stitch {
+
+using schedule::AxisPart;
+using schedule::Gemm;
+using schedule::GemmShape;
+using schedule::Run;
+using schedule::Segment;
+using schedule::Window;
+
+class GemmEmitter {
+ public:
+  GemmEmitter(Stitcher* s, int row);
+  std::vector<kernel::Group> emit();
+
+ private:
+  // One column panel: its number, and the columns that it has.
+  struct Panel {
+    Expr number;
+    int64_t width = 0;
+    int vectors = 0;
+  };
+  // One register tile: its lines and rows, where it starts, and its number against this panel.
+  struct Tile {
+    const Run *lines = nullptr, *rows = nullptr;
+    Expr y0, m0, number;
+    BufferId acc;  // [line, row, vector]
+  };
+  // What a loop over k runs through: `count` elements from `low` on; from a variable where the
+  // window's other digit is a loop's.
+  struct KRange {
+    int digit = -1;
+    int64_t low = 0, count = 1;
+    const Window* moving = nullptr;
+  };
+
+  // gemm.cc
+  kernel::Group group(const AxisPart& lines, const AxisPart& rows, int64_t panels,
+                      int64_t first_panel, int64_t width);
+  void add_grid(kernel::Group* group, const std::string& name, int64_t extent, Expr* value);
+  void emit_panel(const Panel& panel, const AxisPart& lines, const AxisPart& rows, const Expr& y0,
+                  const Expr& m0, Block* block);
+  // Calls emit(start, number) for each tile of a run, in a loop where there are several.
+  template <typename Emit>
+  void for_run(const char* name, const Run& run, const Expr& origin, const Expr& first,
+               Block* block, Emit&& emit);
+
+  // gemm_tile.cc
+  void emit_tile(const Panel& panel, Tile tile, Block* block);
+  void emit_segment(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
+                    Block* block);
+  std::vector<KRange> k_ranges(const Segment& lines, const Segment& rows) const;
+  int64_t merge_inner(std::vector<KRange>* ranges);
+  int64_t unrolling(int64_t inner, size_t segments) const;
+  Expr moving_range(const KRange& range, ExprId* trips, Block* block);
+  void emit_inner(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
+                  const KRange& range, int64_t count, Block* block);
+  ExprId guard_of_lines();
+  void emit_step(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
+                 Block* block);
+  void emit_epilogue(const Panel& panel, const Tile& tile, Block* block);
+  Block finished(const std::vector<Expr>& digits, ExprId sum);
+
+  // gemm_panel.cc
+  void copy_panel(const Panel& panel, Block* block);
+  ExprId b_vector(const Panel& panel, int v, int lane_scope);
+  ExprId columns_load(BufferId buffer, const Expr& at, int lane_scope, int v, int64_t width);
+  void prefetch_next(const Panel& panel, const Tile& tile, int64_t ku, Block* block);
+  int64_t b_factor(int digit) const;  // elements between neighbours, in place or in the copy
+
+  ExprId index(const Expr& x) { return s_.index_expr(x); }
+  // Linear index of an operand's element at `digits_`.
+  Expr operand(int load) const {
+    return substitute(stage_.loads[load].coordinates[0], digits_, s_.scope_extents_);
+  }
+  const Expr& coordinate(int load) const { return stage_.loads[load].coordinates[0]; }
+  BufferId input_of(int load) const { return s_.inputs_[stage_.loads[load].source.input]; }
+  // Place of the current k in a row-major panel.
+  Expr k_linear() const;
+  Stmt lanes_loop(VarId var, int64_t extent, Block body) {
+    return make_loop(LoopKind::vector, var, k_.constant(extent), std::move(body), gemm_.lanes);
+  }
+
+  Stitcher& s_;
+  kernel::Kernel& k_;
+  const Row& row_;
+  const Gemm& gemm_;
+  int dot_;
+  const Stage& stage_;
+  GemmShape shape_;
+  int64_t width_ = 0;
+  std::vector<int64_t> extents_;   // of the dot's digits
+  std::vector<int64_t> k_places_;  // by shape_.k: elements of k between neighbours
+  BufferId panel_;                 // of copy_b
+  std::vector<Expr> digits_;       // of the dot, in scope: out, then reduced
+  std::vector<std::vector<Expr>> epilogue_digits_;
+};
+
+}  // namespace heddle::stitch

@@ -1,0 +1,79 @@
+// How the GEMM family reads B: packed panels, columns in place, or a copy of a panel in scratch.
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+// The panel's columns, contiguous and padded with zeros to whole vectors.
+void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
+  std::vector<VarId> vars;
+  for (int k : shape_.k) {
+    vars.push_back(k_.add_var("k"));
+    digits_[k] = Expr::digit(s_.add_scope(vars.back(), extents_[k]));
+  }
+  Block body;
+  for (int v = 0; v < panel.vectors; ++v) {
+    VarId l = k_.add_var("l");
+    int ls = s_.add_scope(l, gemm_.lanes);
+    Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
+    digits_[shape_.n] = panel.number * width_ + column;
+    ExprId x = columns_load(input_of(shape_.b_load), operand(shape_.b_load), ls, v, panel.width);
+    Block store;
+    store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, x));
+    body.push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
+  }
+  digits_[shape_.n] = Expr(0);
+  for (size_t i = vars.size(); i-- > 0;) {
+    Block outer;
+    outer.push_back(
+        make_loop(LoopKind::serial, vars[i], k_.constant(extents_[shape_.k[i]]), std::move(body)));
+    body = std::move(outer);
+  }
+  for (Stmt& stmt : body) block->push_back(std::move(stmt));
+  for (int k : shape_.k) digits_[k] = Expr(0);
+}
+
+// A load of lanes whose last vector may be short: zero beyond the width.
+ExprId GemmEmitter::columns_load(BufferId buffer, const Expr& at, int lane_scope, int v,
+                                 int64_t width) {
+  int64_t here = width - int64_t{v} * gemm_.lanes;
+  if (here >= gemm_.lanes) return k_.load(buffer, {index(at)});
+  ExprId mask = k_.compare(Op::lt, k_.ref(s_.scope_[lane_scope]), k_.constant(here));
+  return k_.load_if(buffer, {index(at)}, mask, emit_constant(&k_, Type::f32, 0));
+}
+
+// Vector v of the panel at the current k.
+ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
+  Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(lane_scope);
+  if (gemm_.copy_b) return k_.load(panel_, {index(k_linear() * width_ + column)});
+  if (shape_.b_panel > 0) {  // padded to whole vectors
+    Expr base = operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
+    return k_.load(input_of(shape_.b_load), {index(base + column)});
+  }
+  digits_[shape_.n] = panel.number * width_ + column;
+  Expr at = operand(shape_.b_load);
+  digits_[shape_.n] = Expr(0);
+  return columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width);
+}
+
+// Lines of the next panel, spread evenly over the steps (of ku elements) of all tiles against this
+// one.
+void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t ku, Block* block) {
+  if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
+  constexpr int64_t kLine = 16;  // elements
+  const int64_t rate = (kLine * gemm_.prefetch + ku - 1) / ku;
+  Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
+  std::vector<Expr> saved = digits_;
+  for (int k : shape_.k) digits_[k] = Expr(0);
+  Expr next = operand(shape_.b_load) + (panel.number + Expr(1)) * shape_.b_panel_stride;
+  digits_ = std::move(saved);
+  for (int j = 0; j < gemm_.prefetch; ++j) {
+    Stmt stmt;
+    stmt.kind = kernel::StmtKind::prefetch;
+    stmt.buffer = input_of(shape_.b_load);
+    stmt.indices = {index(next + done + Expr(j * kLine))};
+    stmt.level = 2;
+    block->push_back(std::move(stmt));
+  }
+}
+
+}  // namespace heddle::stitch

@@ -1,0 +1,283 @@
+// One register tile of the GEMM family: cleared, summed up over k, finished by what hangs on it.
+#include <algorithm>
+
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
+  kernel::Buffer registers;
+  registers.name = "acc";
+  registers.type = Type::f32;
+  registers.extents = {gemm_.my > 1 ? tile.lines->rows : 1, tile.rows->rows, panel.vectors};
+  registers.space = kernel::Space::reg;
+  registers.lanes = gemm_.lanes;
+  tile.acc = k_.add_buffer(registers);
+  Block clear;
+  for (int v = 0; v < panel.vectors; ++v) {
+    VarId i = k_.add_var("i"), j = k_.add_var("j");
+    Block store, rows;
+    store.push_back(make_store(tile.acc, {k_.ref(j), k_.ref(i), k_.constant(v)},
+                               emit_constant(&k_, Type::f32, 0)));
+    rows.push_back(
+        make_loop(LoopKind::unrolled, i, k_.constant(registers.extents[1]), std::move(store)));
+    clear.push_back(
+        make_loop(LoopKind::unrolled, j, k_.constant(registers.extents[0]), std::move(rows)));
+  }
+  block->push_back(lanes_loop(k_.add_var("l"), gemm_.lanes, std::move(clear)));
+  Block sums;
+  const std::vector<Segment> one_line{{0, 1, 0, 1}};
+  for (const Segment& lines : gemm_.my > 1 ? tile.lines->segments : one_line)
+    for (const Segment& rows : tile.rows->segments) emit_segment(panel, tile, lines, rows, &sums);
+  if (ExprId inside = guard_of_lines(); inside.valid())
+    block->push_back(make_if(inside, std::move(sums)));
+  else
+    for (Stmt& stmt : sums) block->push_back(std::move(stmt));
+  emit_epilogue(panel, tile, block);
+}
+
+// Padding without a window (of one element), along a digit that is a loop's: all or nothing.
+ExprId GemmEmitter::guard_of_lines() {
+  ExprId all;
+  for (const Window& window : shape_.windows) {
+    const bool in_tile = window.out == shape_.m || (window.out == shape_.y && gemm_.my > 1);
+    if (window.k >= 0 || (in_tile && window.out >= 0)) continue;
+    Expr at =
+        (window.out >= 0 ? digits_[window.out] * window.stride : Expr(0)) + Expr(window.offset);
+    ExprId inside = k_.binary(Op::and_, k_.compare(Op::ge, index(at), k_.constant(0)),
+                              k_.compare(Op::lt, index(at), k_.constant(window.span)));
+    all = all.valid() ? k_.binary(Op::and_, all, inside) : inside;
+  }
+  return all;
+}
+
+// What the loops over k run through, outermost first: what moves with a loop variable, then the
+// rest in the order of B.
+std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
+                                                       const Segment& rows) const {
+  std::vector<KRange> moving, fixed;
+  for (int digit : shape_.k) {
+    KRange range{digit, 0, extents_[digit], nullptr};
+    const Window* window = shape_.window_over(digit);
+    if (!window) {
+      fixed.push_back(range);
+    } else if (window->out >= 0 && window->out == shape_.m) {
+      fixed.push_back({digit, rows.k_low, rows.k_high - rows.k_low, nullptr});
+    } else if (window->out >= 0 && window->out == shape_.y && gemm_.my > 1) {
+      fixed.push_back({digit, lines.k_low, lines.k_high - lines.k_low, nullptr});
+    } else {
+      range.moving = window;
+      moving.push_back(range);
+    }
+  }
+  moving.insert(moving.end(), fixed.begin(), fixed.end());
+  return moving;
+}
+
+// Joins the innermost ranges while both operands run straight on from one to the next. The last
+// digit carries the joined count (its value may exceed its extent: accesses are linear in k), the
+// others stay at their starts.
+int64_t GemmEmitter::merge_inner(std::vector<KRange>* ranges) {
+  const KRange inner = ranges->back();
+  const Expr& a = coordinate(shape_.a_load);
+  ranges->pop_back();
+  int64_t count = inner.count;
+  bool whole = !inner.moving && count == extents_[inner.digit];
+  while (whole && !ranges->empty() && !ranges->back().moving) {
+    const KRange outer = ranges->back();
+    if (a.factor_of(outer.digit) != a.factor_of(inner.digit) * count ||
+        b_factor(outer.digit) != b_factor(inner.digit) * count)
+      break;
+    whole = outer.count == extents_[outer.digit];
+    digits_[outer.digit] = Expr(outer.low);
+    count *= outer.count;
+    ranges->pop_back();
+  }
+  ranges->push_back(inner);
+  return count;
+}
+
+int64_t GemmEmitter::b_factor(int digit) const {
+  if (!gemm_.copy_b) return coordinate(shape_.b_load).factor_of(digit);
+  for (size_t i = 0; i < shape_.k.size(); ++i)
+    if (shape_.k[i] == digit) return k_places_[i];
+  return 0;
+}
+
+// A number of steps that leaves no rest, if there is one; small where a tile has many segments.
+int64_t GemmEmitter::unrolling(int64_t inner, size_t segments) const {
+  int64_t ku = segments > 24 ? 1 : segments > 6 ? std::min(gemm_.ku, 2) : gemm_.ku;
+  if (segments <= 6 && inner % ku != 0) {
+    for (int64_t other : {5, 3, 7})
+      if (inner % other == 0) return other;
+  }
+  return std::max<int64_t>(1, std::min(ku, inner));
+}
+
+// The part of a window that is inside at the current point: its start in a variable, its length.
+Expr GemmEmitter::moving_range(const KRange& range, ExprId* trips, Block* block) {
+  const Window& window = *range.moving;
+  const int64_t step = std::abs(window.dilation);
+  Expr at = (window.out >= 0 ? digits_[window.out] * window.stride : Expr(0)) + Expr(window.offset);
+  // Elements below the first, and up to the last, when counted in the direction that rises.
+  Expr below = window.dilation > 0 ? at * -1 + Expr(step - 1) : at + Expr(step - window.span);
+  Expr upto = window.dilation > 0 ? at * -1 + Expr(window.span - 1 + step) : at + Expr(step);
+  auto divided = [&](const Expr& x) {
+    return k_.binary(Op::floor_div, index(x), k_.constant(step));
+  };
+  VarId low = k_.add_var("k_low");
+  block->push_back(make_let(low, k_.binary(Op::max, divided(below), k_.constant(0))));
+  ExprId high = k_.binary(Op::min, divided(upto), k_.constant(range.count));
+  *trips = k_.binary(Op::sub, high, k_.ref(low));
+  return Expr::digit(s_.add_scope(low, range.count));
+}
+
+// The tile's sums over the elements of one segment of lines and one of rows.
+void GemmEmitter::emit_segment(const Panel& panel, const Tile& tile, const Segment& lines,
+                               const Segment& rows, Block* block) {
+  struct Around {
+    VarId var;
+    ExprId trips;
+  };
+  std::vector<Around> loops;
+  std::vector<KRange> ranges = k_ranges(lines, rows);
+  const int64_t count = merge_inner(&ranges);
+  const bool moving_inner = ranges.back().moving != nullptr;
+  for (size_t i = 0; i + (moving_inner ? 0 : 1) < ranges.size(); ++i) {
+    const KRange& range = ranges[i];
+    digits_[range.digit] = Expr(range.low);
+    if (range.count == 1 && !range.moving) continue;
+    Around loop{k_.add_var("k"), k_.constant(range.count)};
+    if (range.moving) digits_[range.digit] = moving_range(range, &loop.trips, block);
+    digits_[range.digit] = digits_[range.digit] + Expr::digit(s_.add_scope(loop.var, range.count));
+    loops.push_back(loop);
+  }
+  Block body;
+  if (moving_inner) {
+    emit_step(panel, tile, lines, rows, &body);
+  } else {
+    emit_inner(panel, tile, lines, rows, ranges.back(), count, &body);
+  }
+  for (size_t i = loops.size(); i-- > 0;) {
+    Block outer;
+    outer.push_back(make_loop(LoopKind::serial, loops[i].var, loops[i].trips, std::move(body)));
+    body = std::move(outer);
+  }
+  for (Stmt& stmt : body) block->push_back(std::move(stmt));
+  for (int k : shape_.k) digits_[k] = Expr(0);
+}
+
+// `count` elements of k along the innermost range.
+void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment& lines,
+                             const Segment& rows, const KRange& range, int64_t count,
+                             Block* block) {
+  const size_t segments =
+      tile.rows->segments.size() * (gemm_.my > 1 ? tile.lines->segments.size() : 1);
+  const int64_t ku = unrolling(count, segments);
+  const int64_t steps = count / ku, rest = count % ku;
+  Expr* digit = &digits_[range.digit];
+  if (steps > 0) {
+    VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
+    Expr start = Expr(range.low) + Expr::digit(s_.add_scope(ko, steps)) * ku;
+    Block inner, around;
+    *digit = start;
+    prefetch_next(panel, tile, ku, &around);
+    *digit = start + Expr::digit(s_.add_scope(ki, ku));
+    emit_step(panel, tile, lines, rows, &inner);
+    around.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(ku), std::move(inner)));
+    block->push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(around)));
+  }
+  if (rest > 0) {
+    VarId ki = k_.add_var("ki");
+    *digit = Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
+    Block inner;
+    emit_step(panel, tile, lines, rows, &inner);
+    block->push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));
+  }
+}
+
+// acc += A[row, k] · B[k, column] for one k and the rows that take part.
+void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment& lines,
+                            const Segment& rows, Block* block) {
+  VarId l = k_.add_var("l");
+  int ls = s_.add_scope(l, gemm_.lanes);
+  Block body;
+  std::vector<ExprId> b;
+  for (int v = 0; v < panel.vectors; ++v) {
+    VarId name = k_.add_var("b", Type::f32);
+    body.push_back(make_let(name, b_vector(panel, v, ls)));
+    b.push_back(k_.ref(name));
+  }
+  const int64_t line_count = lines.row_high - lines.row_low;
+  const int64_t row_count = rows.row_high - rows.row_low;
+  VarId j = k_.add_var("j"), i = k_.add_var("i");
+  Expr line = Expr(lines.row_low) + Expr::digit(s_.add_scope(j, line_count));
+  Expr row = Expr(rows.row_low) + Expr::digit(s_.add_scope(i, row_count));
+  if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
+  if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
+  Block update;
+  VarId name = k_.add_var("a", Type::f32);
+  update.push_back(
+      make_let(name, k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))})));
+  for (int v = 0; v < panel.vectors; ++v) {
+    std::vector<ExprId> at{index(line), index(row), k_.constant(v)};
+    ExprId sum = k_.load(tile.acc, at);
+    update.push_back(make_store(tile.acc, at, k_.fma(k_.ref(name), b[v], sum)));
+  }
+  Block line_body;
+  line_body.push_back(make_loop(LoopKind::unrolled, i, k_.constant(row_count), std::move(update)));
+  body.push_back(make_loop(LoopKind::unrolled, j, k_.constant(line_count), std::move(line_body)));
+  block->push_back(lanes_loop(l, gemm_.lanes, std::move(body)));
+  if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
+}
+
+// The tile is done: the dot's own output, and the maps that hang on it, element by element.
+void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* block) {
+  const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
+  for (int v = 0; v < panel.vectors; ++v) {
+    int64_t here = std::min<int64_t>(gemm_.lanes, panel.width - int64_t{v} * gemm_.lanes);
+    VarId l = k_.add_var("l"), i = k_.add_var("i"), j = k_.add_var("j");
+    Expr line = Expr::digit(s_.add_scope(j, line_count));
+    Expr row = Expr::digit(s_.add_scope(i, tile.rows->rows));
+    Expr column = Expr::digit(s_.add_scope(l, here));
+    std::vector<Expr> digits(digits_.begin(),
+                             digits_.begin() + static_cast<long>(stage_.out.size()));
+    if (shape_.y >= 0) digits[shape_.y] = tile.y0 + line;
+    if (shape_.m >= 0) digits[shape_.m] = tile.m0 + row;
+    digits[shape_.n] = panel.number * width_ + Expr(int64_t{v} * gemm_.lanes) + column;
+    Block lanes, rows;
+    lanes.push_back(lanes_loop(
+        l, here, finished(digits, k_.load(tile.acc, {k_.ref(j), k_.ref(i), k_.constant(v)}))));
+    rows.push_back(
+        make_loop(LoopKind::unrolled, i, k_.constant(tile.rows->rows), std::move(lanes)));
+    block->push_back(make_loop(LoopKind::unrolled, j, k_.constant(line_count), std::move(rows)));
+  }
+}
+
+// What is stored for the element at `digits`, whose sum is given.
+Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum) {
+  Block body;
+  std::vector<std::vector<Home>> saved = s_.homes_;
+  s_.homes_[dot_][0] = {Home::Kind::current, sum, {}, false, false};
+  if (stage_.values[0].output >= 0) s_.store_value(dot_, 0, digits, sum, &body);
+  for (size_t j = 1; j < row_.joined.size(); ++j) {
+    int number = static_cast<int>(row_.joined[j].index());
+    const Stage& map = s_.placed_.graph.stages[number];
+    std::vector<Expr> mine;
+    for (const Expr& x : epilogue_digits_[number])
+      mine.push_back(substitute(x, digits, s_.scope_extents_));
+    Stitcher::Context context = s_.context(number, mine);
+    for (size_t value = 0; value < map.values.size(); ++value) {
+      ExprId x = s_.node(&context, map.values[value].result);
+      VarId name = k_.add_var("e", k_.expr(x).type);
+      body.push_back(make_let(name, x));
+      x = k_.ref(name);
+      s_.store_value(number, static_cast<int>(value), mine, x, &body);
+      s_.homes_[number][value] = {Home::Kind::current, x, {}, false, false};
+    }
+  }
+  s_.homes_ = saved;
+  return body;
+}
+
+}  // namespace heddle::stitch
