@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "compiler/fusion_check.h"
+#include "fuse/groups.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
@@ -60,6 +62,60 @@ TEST(FuseTest, RandomModulesComputeTheSame) {
     if (seed % 4 == 0) check_module(*module, *target, Mode::off, seed);
     if (HasFailure()) break;
   }
+}
+
+// The module after pack_weights and the cover, for `icelake`.
+std::unique_ptr<hlo::Module> covered(const std::string& text, std::vector<Refusal>* refusals) {
+  auto target = target::find_target("icelake");
+  auto module = hlo::parse_module(text);
+  HEDDLE_CHECK(module.has_value(), "{}", module.error().message);
+  HEDDLE_CHECK(pack_weights(module->get(), *target).has_value(), "pack_weights");
+  HEDDLE_CHECK(fuse(module->get(), *target, Mode::greedy, refusals).has_value(), "fuse");
+  return std::move(*module);
+}
+
+// Written out for every register of a tile, this would be more code than the back end takes.
+TEST(FuseTest, LongEpiloguesAreCut) {
+  std::string text = "HloModule m\nENTRY e {\n  a = f32[64,64] parameter(0)\n"
+      "  b = f32[64,64] parameter(1)\n  x0 = f32[64,64] dot(a, b), lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={0}\n";
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("  {}x{} = f32[64,64] erf(x{})\n", i == 39 ? "ROOT " : "", i + 1, i);
+  std::vector<Refusal> refusals;
+  auto module = covered(text + "}\n", &refusals);
+  bool refused = false;
+  for (const Refusal& refusal : refusals) refused |= refusal.code == "gemm-epilogue";
+  EXPECT_TRUE(refused);
+  int kernels = 0;
+  for (const hlo::Instr* instr : module->entry()->instrs())
+    kernels += instr->is(hlo::Opcode::fusion);
+  EXPECT_LE(kernels, 3);
+}
+
+// Weights are packed once and read as panels: nothing unpacks them in a kernel of its own.
+TEST(FuseTest, PackedWeightsAreNotUnpacked) {
+  std::vector<Refusal> refusals;
+  auto module = covered(R"(HloModule m
+ENTRY e {
+  x = f32[128,96] parameter(0)
+  w = f32[96,100] constant({...})
+  b = f32[100] parameter(1)
+  bias = f32[128,100] broadcast(b), dimensions={1}
+  d = f32[128,100] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT y = f32[128,100] add(d, bias)
+})",
+                        &refusals);
+  int with_dot = 0;
+  for (const hlo::Instr* instr : module->entry()->instrs()) {
+    if (!instr->is(hlo::Opcode::fusion)) continue;
+    bool only_unpacks = true;
+    for (const hlo::Instr* member : instr->called()[0]->instrs()) {
+      only_unpacks &= member->is(hlo::Opcode::parameter) || is_unpack(member);
+      with_dot += member->is(hlo::Opcode::dot);
+    }
+    EXPECT_FALSE(only_unpacks) << hlo::to_string(*module);
+  }
+  EXPECT_EQ(with_dot, 1);
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#include "schedule/code_size.h"
+
+namespace heddle::schedule {
+
+namespace {
+
+// The back end takes 32,768 instructions a phase; there are up to four variants of a tile (two
+// heights, a narrow last panel), and the dot itself.
+constexpr int64_t kMostOfTile = 6144;
+
+// Vector instructions of one operator, roughly: what emit/llvm makes of it at its longest.
+int64_t instructions(const Node& node) {
+  if (node.kind == Node::Kind::load) return 2;
+  if (node.kind != Node::Kind::op) return 0;
+  switch (node.opcode) {
+    using enum hlo::Opcode;
+    case exponential:
+    case logistic:
+    case tanh:
+    case log:
+    case exponential_minus_one:
+    case log_plus_one:
+    case cbrt:
+      return 32;
+    case erf:
+      return 48;
+    case power:
+    case sine:
+    case cosine:
+    case tan:
+    case atan2:
+    case remainder:
+      return 96;
+    case convert:
+    case divide:
+      return 8;
+    default:
+      return 2;
+  }
+}
+
+}  // namespace
+
+Decision fits_in_code(const StageGraph& graph, StageId dot, const Gemm& gemm) {
+  int64_t total = 0;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    if (i == dot.index()) continue;
+    for (const Node& node : graph.stages[i].nodes) total += instructions(node);
+  }
+  total *= int64_t{gemm.mr} * gemm.nv;
+  if (total > kMostOfTile)
+    return Decision::no("gemm-epilogue", "about {} instructions for a tile of {}x{}, {} fit", total,
+                        gemm.mr, gemm.nv, kMostOfTile);
+  return Decision::yes();
+}
+
+}  // namespace heddle::schedule

@@ -1,0 +1,15 @@
+// How much code an epilogue makes: the tile of a template is written out, register by register, and
+// so is everything that hangs on it.
+#pragma once
+
+#include "base/decision.h"
+#include "schedule/gemm.h"
+#include "schedule/stage_graph.h"
+
+namespace heddle::schedule {
+
+// No, with code `gemm-epilogue`: the stages behind `dot` would be so many instructions, written out
+// for each register of the tile, that the back end refuses them or takes seconds.
+Decision fits_in_code(const StageGraph& graph, StageId dot, const Gemm& gemm);
+
+}  // namespace heddle::schedule
