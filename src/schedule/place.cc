@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/code_size.h"
 #include "schedule/place_rows.h"
 
 namespace heddle::schedule {
@@ -34,6 +35,8 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
   row.gemm = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
   result.decision = fits_family(*row.gemm, shape, stage);
+  if (!result.decision) return result;
+  result.decision = fits_in_code(graph, StageId(dot), *row.gemm);
   if (!result.decision) return result;
   result.schedule.name = graph.name;
   result.schedule.target = target.name;
