@@ -62,10 +62,10 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t ku
   constexpr int64_t kLine = 16;  // elements
   const int64_t rate = (kLine * gemm_.prefetch + ku - 1) / ku;
   Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
-  std::vector<Expr> saved = digits_;
-  for (int k : shape_.k) digits_[k] = Expr(0);
-  Expr next = operand(shape_.b_load) + (panel.number + Expr(1)) * shape_.b_panel_stride;
-  digits_ = std::move(saved);
+  std::vector<Expr> first = digits_;
+  for (int k : shape_.k) first[k] = Expr(0);
+  Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
+              (panel.number + Expr(1)) * shape_.b_panel_stride;
   for (int j = 0; j < gemm_.prefetch; ++j) {
     Stmt stmt;
     stmt.kind = kernel::StmtKind::prefetch;

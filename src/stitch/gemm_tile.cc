@@ -104,10 +104,11 @@ int64_t GemmEmitter::b_factor(int digit) const {
   return 0;
 }
 
-// A number of steps that leaves no rest, if there is one; small where a tile has many segments.
+// A number of steps that leaves no rest, if there is one. Tiles at an edge are code for few rows:
+// less of it.
 int64_t GemmEmitter::unrolling(int64_t inner, size_t segments) const {
-  int64_t ku = segments > 24 ? 1 : segments > 6 ? std::min(gemm_.ku, 2) : gemm_.ku;
-  if (segments <= 6 && inner % ku != 0) {
+  const int64_t ku = segments > 4 ? 1 : segments > 1 ? std::min(gemm_.ku, 2) : gemm_.ku;
+  if (segments == 1 && inner % ku != 0) {
     for (int64_t other : {5, 3, 7})
       if (inner % other == 0) return other;
   }
@@ -175,21 +176,21 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
       tile.rows->segments.size() * (gemm_.my > 1 ? tile.lines->segments.size() : 1);
   const int64_t ku = unrolling(count, segments);
   const int64_t steps = count / ku, rest = count % ku;
-  Expr* digit = &digits_[range.digit];
+  const size_t digit = static_cast<size_t>(range.digit);
   if (steps > 0) {
     VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
     Expr start = Expr(range.low) + Expr::digit(s_.add_scope(ko, steps)) * ku;
     Block inner, around;
-    *digit = start;
+    digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
-    *digit = start + Expr::digit(s_.add_scope(ki, ku));
+    digits_[digit] = start + Expr::digit(s_.add_scope(ki, ku));
     emit_step(panel, tile, lines, rows, &inner);
     around.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(ku), std::move(inner)));
     block->push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(around)));
   }
   if (rest > 0) {
     VarId ki = k_.add_var("ki");
-    *digit = Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
+    digits_[digit] = Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
     Block inner;
     emit_step(panel, tile, lines, rows, &inner);
     block->push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));
