@@ -1,16 +1,8 @@
-// heddle conform: a scoreboard over a folder of test files. Every file is worked on in a process of
-// its own, so that one that crashes or hangs is a line of the board.
-#include <fcntl.h>
+// heddle conform: a scoreboard over a folder of tests, each worked on in a child process.
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -18,7 +10,10 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "conform_board.h"
+#include "conform_child.h"
 #include "conform_module.h"
+#include "conform_onnx.h"
 #include "hlo/text.h"
 #include "import/mapped_file.h"
 #include "model_options.h"
@@ -27,132 +22,61 @@
 namespace heddle::tools {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-struct Line {
-  std::string file, module, outcome, reason;
-};
-
-// What must not be. What is refused with a reason is listed: test suites have wrong files too.
-bool fails(const std::string& outcome) {
-  static const std::set<std::string> kFailures = {"mismatch", "round trip", "crash", "timeout"};
-  return kFailures.contains(outcome);
-}
-
-void write_record(int file, const ordered_json& record) {
-  const std::string text =
-      record.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  for (size_t at = 0; at < text.size();) {
-    const ssize_t wrote = ::write(file, text.data() + at, text.size() - at);
-    if (wrote <= 0) ::_exit(3);
-    at += static_cast<size_t>(wrote);
-  }
-}
-
-// In the child: a record before and after each module from `first` on.
-void work_on(const std::string& path, size_t first, const ConformChoices& choices, int to) {
+// In the child: a record before and after each module of a file.
+void work_on_hlo(const std::string& path, const ConformChoices& choices, const Report& report) {
   Result<std::vector<std::unique_ptr<hlo::Module>>> modules;
   {
     auto file = import::MappedFile::open(path);
-    if (!file)
-      return write_record(to, {{"outcome", "unparsable"}, {"reason", file.error().message}});
+    if (!file) return report({{"outcome", "unparsable"}, {"reason", file.error().message}});
     modules = hlo::parse_modules((*file)->bytes());
   }
-  if (!modules)
-    return write_record(to, {{"outcome", "unparsable"}, {"reason", modules.error().message}});
-  if (modules->empty()) return write_record(to, {{"outcome", "no module"}, {"reason", ""}});
-  for (size_t i = first; i < modules->size(); ++i) {
-    const std::string name = (*modules)[i]->name();
-    write_record(to, {{"begin", i}, {"module", name}});
-    const ModuleOutcome outcome = conform_module(std::move((*modules)[i]), choices);
-    write_record(to, {{"module", name}, {"outcome", outcome.outcome}, {"reason", outcome.reason}});
+  if (!modules) return report({{"outcome", "unparsable"}, {"reason", modules.error().message}});
+  if (modules->empty()) return report({{"outcome", "no module"}, {"reason", ""}});
+  for (auto& module : *modules) {
+    const std::string name = module->name();
+    report({{"module", name}});
+    const ModuleOutcome outcome = conform_module(std::move(module), choices);
+    report({{"module", name}, {"outcome", outcome.outcome}, {"reason", outcome.reason}});
   }
 }
 
-struct ChildResult {
-  std::string records, messages;
-  int status = 0;
-  bool timed_out = false;
+void work_on_onnx(const OnnxCase& test, const ConformChoices& choices, const Report& report) {
+  const OnnxOutcome outcome = run_onnx_case(test, choices.compile, choices.max_work);
+  report({{"outcome", outcome.outcome},
+          {"reason", outcome.reason},
+          {"operator", outcome.op},
+          {"opset", outcome.opset},
+          {"bound", outcome.bound}});
+}
+
+struct Score {
+  int64_t tests = 0, pass = 0, bound = 0;
+  void add(bool passed, bool was_bound) {
+    ++tests;
+    pass += passed ? 1 : 0;
+    bound += passed && was_bound ? 1 : 0;
+  }
 };
+using Scores = std::map<std::string, Score>;
 
-std::string read_all(int file) {
-  std::string text;
-  char part[4096];
-  ::lseek(file, 0, SEEK_SET);
-  for (ssize_t got; (got = ::read(file, part, sizeof part)) > 0;)
-    text.append(part, static_cast<size_t>(got));
-  return text;
+void print_scores(const char* title, const Scores& scores) {
+  size_t width = std::string_view(title).size();
+  for (const auto& [name, score] : scores) width = std::max(width, name.size());
+  fmt::print("{:<{}}  tests   pass  bound\n", title, width);
+  for (const auto& [name, score] : scores)
+    fmt::print("{:<{}} {:>6} {:>6} {:>6}{}\n", name, width, score.tests, score.pass, score.bound,
+               score.pass == score.tests ? "" : "  *");
+  fmt::print("\n");
 }
 
-Result<ChildResult> run_child(const std::string& path, size_t first, const ConformChoices& choices,
-                              double limit_seconds, int64_t limit_bytes) {
-  int ends[2];
-  const int messages = ::memfd_create("messages", MFD_CLOEXEC);
-  if (messages < 0 || ::pipe2(ends, O_CLOEXEC) != 0) return machine_error("conform: no pipe");
-  std::fflush(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return machine_error("conform: cannot start a process");
-  if (child == 0) {
-    ::close(ends[0]);
-    ::dup2(messages, 2);
-    const rlimit memory{static_cast<rlim_t>(limit_bytes), static_cast<rlim_t>(limit_bytes)};
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_AS, &memory);
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    try {
-      work_on(path, first, choices, ends[1]);
-    } catch (const std::bad_alloc&) {
-      write_record(ends[1], {{"outcome", "refused"}, {"reason", "out of memory"}});
-    }
-    ::_exit(0);
-  }
-  ::close(ends[1]);
-  ChildResult result;
-  const Clock::time_point begin = Clock::now();
-  while (true) {
-    const double left = limit_seconds - std::chrono::duration<double>(Clock::now() - begin).count();
-    pollfd wait{ends[0], POLLIN, 0};
-    const int ready = left > 0 ? ::poll(&wait, 1, static_cast<int>(left * 1000) + 1) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) {
-      result.timed_out = true;
-      ::kill(child, SIGKILL);
-      break;
-    }
-    char part[4096];
-    const ssize_t got = ::read(ends[0], part, sizeof part);
-    if (got <= 0) break;
-    result.records.append(part, static_cast<size_t>(got));
-  }
-  ::close(ends[0]);
-  ::waitpid(child, &result.status, 0);
-  result.messages = read_all(messages);
-  ::close(messages);
-  return result;
-}
-
-// What a crash said last.
-std::string last_line(const std::string& text) {
-  std::string last;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.size(), text.find('\n', at));
-    if (end > at) last = text.substr(at, end - at);
-    at = end + 1;
-  }
-  return last;
-}
-
-// A reason without what is the module's own, so that equal ones are counted together.
-std::string kind_of_reason(const Line& line) {
-  std::string reason = line.reason;
-  if (reason.starts_with(line.module + ": ")) reason = reason.substr(line.module.size() + 2);
-  const size_t bracket = reason.find(" (");
-  if (bracket != std::string::npos) reason.resize(bracket);
-  constexpr size_t kLongest = 100;
-  if (reason.size() > kLongest) reason = reason.substr(0, kLongest) + "...";
-  return reason;
+ordered_json to_json(const Scores& scores) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, score] : scores)
+    json[name] = {{"tests", score.tests}, {"pass", score.pass}, {"bound", score.bound}};
+  return json;
 }
 
 class Conform : public Command {
@@ -161,7 +85,9 @@ class Conform : public Command {
   std::string_view summary() const override { return "scoreboard over a folder of test files"; }
 
   void declare(CommandLine& line) override {
-    line.argument(suite_, "SUITE", "hlo: HLO text files, compared with the reference interpreter");
+    line.argument(suite_, "SUITE",
+                  "hlo: HLO text files, compared with the reference interpreter; onnx: ONNX's "
+                  "backend tests, compared with the outputs beside them");
     line.argument(folder_, "DIR", "the folder, searched with all inside it");
     line.group("Work");
     line.number(seed_, "--seed", "N", "of the random inputs (0)");
@@ -170,25 +96,33 @@ class Conform : public Command {
     line.flag(verbose_, "--verbose", "a line a module, as it is done");
     compile_.declare(line);
     json_.declare(line);
-    line.examples("  heddle conform hlo corpora/xla-hlo --json board.json\n");
+    line.examples(
+        "  heddle conform hlo corpora/xla-hlo --json board.json\n"
+        "  heddle conform onnx onnx/backend/test/data --device=interp\n");
   }
 
   Result<int> run() override {
-    if (suite_ == "onnx" || suite_ == "stablehlo")
-      return user_error("conform {}: not built yet; there is hlo", suite_);
-    if (suite_ != "hlo") return user_error("conform {}: unknown; there is hlo", suite_);
+    if (suite_ == "stablehlo")
+      return user_error("conform {}: not built yet; there are hlo and onnx", suite_);
+    if (suite_ != "hlo" && suite_ != "onnx")
+      return user_error("conform {}: unknown; there are hlo and onnx", suite_);
     HEDDLE_ASSIGN_OR_RETURN(const ConformChoices choices, make_choices());
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_files());
-    const bool terminal = ::isatty(2) == 1;
-    for (size_t i = 0; i < files.size(); ++i) {
-      if (terminal) fmt::print(stderr, "\r\x1b[K{}/{} {}", i + 1, files.size(), files[i]);
-      HEDDLE_RETURN_IF_ERROR(work_through(files[i], choices));
+    if (suite_ == "hlo") {
+      HEDDLE_RETURN_IF_ERROR(run_hlo(choices));
+    } else {
+      HEDDLE_RETURN_IF_ERROR(run_onnx(choices));
     }
-    if (terminal) fmt::print(stderr, "\r\x1b[K");
-    const bool pass = std::none_of(lines_.begin(), lines_.end(),
-                                   [](const Line& line) { return fails(line.outcome); });
-    if (!json_.only_json()) print(files.size(), pass);
-    HEDDLE_RETURN_IF_ERROR(json_.write(json(files.size(), pass)));
+    if (::isatty(2) == 1) fmt::print(stderr, "\r\x1b[K");
+    const bool pass = !any_fails(lines_);
+    if (!json_.only_json()) {
+      if (suite_ == "hlo") {
+        print_hlo();
+      } else {
+        print_onnx();
+      }
+      fmt::print("{}\n", pass ? "PASS" : "FAIL");
+    }
+    HEDDLE_RETURN_IF_ERROR(json_.write(suite_ == "hlo" ? json_hlo(pass) : json_onnx(pass)));
     return pass ? 0 : 1;
   }
 
@@ -214,7 +148,24 @@ class Conform : public Command {
     return choices;
   }
 
-  Result<std::vector<std::string>> find_files() const {
+  ChildLimits limits() const {
+    ChildLimits limits;
+    limits.seconds = timeout_.value_or(limits.seconds);
+    return limits;
+  }
+
+  static void show_progress(size_t at, size_t count, const std::string& name) {
+    if (::isatty(2) == 1) fmt::print(stderr, "\r\x1b[K{}/{} {}", at + 1, count, name);
+  }
+
+  void add(Line line) {
+    if (verbose_)
+      fmt::print(stderr, "{} {}: {}{}{}\n", line.file, line.module, line.outcome,
+                 line.reason.empty() ? "" : ": ", line.reason);
+    lines_.push_back(std::move(line));
+  }
+
+  Result<std::vector<std::string>> find_hlo() const {
     std::error_code error;
     std::vector<std::string> files;
     fs::recursive_directory_iterator at(folder_, fs::directory_options::skip_permission_denied,
@@ -228,101 +179,115 @@ class Conform : public Command {
     return files;
   }
 
-  void add(Line line) {
-    if (verbose_)
-      fmt::print(stderr, "{} {}: {}{}{}\n", line.file, line.module, line.outcome,
-                 line.reason.empty() ? "" : ": ", line.reason);
-    lines_.push_back(std::move(line));
+  Status run_hlo(const ConformChoices& choices) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_hlo());
+    files_ = files.size();
+    return for_each_in_child(
+        files.size(), limits(),
+        [&](size_t i, const Report& report) { work_on_hlo(files[i], choices, report); },
+        [&](const PieceResult& result) {
+          show_progress(result.piece, files.size(), files[result.piece]);
+          add_modules(fs::path(files[result.piece]).lexically_relative(folder_).string(), result);
+        });
   }
 
-  Status work_through(const std::string& path, const ConformChoices& choices) {
-    constexpr double kTimeout = 60;
-    constexpr int64_t kMemoryBytes = int64_t{16} << 30;
-    const std::string shown = fs::path(path).lexically_relative(folder_).string();
-    for (size_t first = 0;;) {
-      HEDDLE_ASSIGN_OR_RETURN(
-          const ChildResult child,
-          run_child(path, first, choices, timeout_.value_or(kTimeout), kMemoryBytes));
-      std::optional<size_t> open;  // begun and not ended
-      std::string open_name;
-      for (size_t at = 0; at < child.records.size();) {
-        const size_t end = std::min(child.records.size(), child.records.find('\n', at));
-        const ordered_json record =
-            ordered_json::parse(child.records.substr(at, end - at), nullptr, false);
-        at = end + 1;
-        if (record.is_discarded()) continue;
-        if (record.contains("begin")) {
-          open = record["begin"].get<size_t>();
-          open_name = record["module"];
-          continue;
-        }
-        open.reset();
-        add({shown, record.value("module", ""), record.value("outcome", ""),
-             record.value("reason", "")});
-      }
-      const bool crashed = WIFSIGNALED(child.status) || WEXITSTATUS(child.status) != 0;
-      if (!crashed) return {};
-      const std::string why = child.timed_out
-                                  ? fmt::format("{} s were not enough", timeout_.value_or(kTimeout))
-                                  : last_line(child.messages);
-      add({shown, open_name, child.timed_out ? "timeout" : "crash", why});
-      if (!open) return {};
-      first = *open + 1;  // go on behind it
+  void add_modules(const std::string& file, const PieceResult& result) {
+    std::string module;
+    for (const ordered_json& record : result.records) {
+      module = record.value("module", module);
+      if (record.contains("outcome"))
+        add({file, module, record.value("outcome", ""), record.value("reason", "")});
     }
   }
 
-  int64_t files_with(bool (*wanted)(const std::string&), bool all) const {
-    std::map<std::string, std::pair<int64_t, int64_t>> counts;  // wanted, all
+  Status run_onnx(const ConformChoices& choices) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<OnnxCase> cases, find_onnx_cases(folder_));
+    return for_each_in_child(
+        cases.size(), limits(),
+        [&](size_t i, const Report& report) { work_on_onnx(cases[i], choices, report); },
+        [&](const PieceResult& result) {
+          const OnnxCase& test = cases[result.piece];
+          show_progress(result.piece, cases.size(), test.name);
+          const ordered_json record =
+              result.records.empty() ? ordered_json::object() : result.records.back();
+          add({test.name, "", record.value("outcome", "crash"), record.value("reason", "")});
+          const bool passed = lines_.back().outcome == "pass";
+          bound_.push_back(record.value("bound", std::vector<std::string>()));
+          const std::string op = record.value("operator", "?"), opset = record.value("opset", "?");
+          by_operator_[op].add(passed, !bound_.back().empty());
+          by_opset_[opset].add(passed, !bound_.back().empty());
+          by_both_[op + " " + opset].add(passed, !bound_.back().empty());
+          total_.add(passed, !bound_.back().empty());
+        });
+  }
+
+  // Files of which some modules, or all, are equal.
+  int64_t files_equal(bool all) const {
+    std::map<std::string, std::pair<int64_t, int64_t>> counts;  // equal, all
     for (const Line& line : lines_) {
-      counts[line.file].first += wanted(line.outcome);
+      counts[line.file].first += line.outcome == "equal" ? 1 : 0;
       ++counts[line.file].second;
     }
     return std::count_if(counts.begin(), counts.end(), [&](const auto& entry) {
-      const auto& [yes, total] = entry.second;
-      return all ? yes == total : yes > 0;
+      const auto& [equal, total] = entry.second;
+      return all ? equal == total : equal > 0;
     });
   }
 
-  std::map<std::string, int64_t> count_outcomes() const {
-    std::map<std::string, int64_t> counts;
-    for (const Line& line : lines_) ++counts[line.outcome];
-    return counts;
+  void print_hlo() const {
+    fmt::print("files: {}, all modules equal in {}, some in {}\n", files_, files_equal(true),
+               files_equal(false));
+    print_outcomes(lines_, "equal");
   }
 
-  void print(size_t files, bool pass) const {
-    const auto is_equal = [](const std::string& outcome) { return outcome == "equal"; };
-    fmt::print("files: {}, all modules equal in {}, some in {}\n", files,
-               files_with(is_equal, true), files_with(is_equal, false));
-    for (const auto& [outcome, count] : count_outcomes()) {
-      fmt::print("{:>6} {}\n", count, outcome);
-      if (outcome == "equal") continue;
-      std::map<std::string, std::vector<const Line*>> reasons;
-      for (const Line& line : lines_)
-        if (line.outcome == outcome) reasons[kind_of_reason(line)].push_back(&line);
-      for (const auto& [reason, lines] : reasons)
-        fmt::print("       {:>6} {}  [{} {}]\n", lines.size(), reason, lines[0]->file,
-                   lines[0]->module);
-    }
-    fmt::print("{}\n", pass ? "PASS" : "FAIL");
+  void print_onnx() const {
+    print_scores("operator and opset", by_both_);
+    print_scores("opset", by_opset_);
+    print_outcomes(lines_, "pass");
+    fmt::print("tests: {}, pass: {} ({:.1f} %), of these {} with inputs bound at import\n",
+               total_.tests, total_.pass,
+               100.0 * static_cast<double>(total_.pass) / static_cast<double>(total_.tests),
+               total_.bound);
   }
 
-  ordered_json json(size_t files, bool pass) const {
-    const auto is_equal = [](const std::string& outcome) { return outcome == "equal"; };
+  ordered_json json_base(bool pass) const {
     ordered_json json;
     json["schema"] = 1;
     json["suite"] = suite_;
     json["folder"] = folder_;
-    json["files"] = files;
-    json["files_equal"] = files_with(is_equal, true);
-    json["modules"] = lines_.size();
     json["pass"] = pass;
-    json["outcomes"] = count_outcomes();
+    json["outcomes"] = count_outcomes(lines_);
+    return json;
+  }
+
+  ordered_json json_hlo(bool pass) const {
+    ordered_json json = json_base(pass);
+    json["files"] = files_;
+    json["files_equal"] = files_equal(true);
+    json["modules"] = lines_.size();
     json["lines"] = ordered_json::array();
     for (const Line& line : lines_)
       json["lines"].push_back({{"file", line.file},
                                {"module", line.module},
                                {"outcome", line.outcome},
                                {"reason", line.reason}});
+    return json;
+  }
+
+  ordered_json json_onnx(bool pass) const {
+    ordered_json json = json_base(pass);
+    json["tests"] = total_.tests;
+    json["tests_passed"] = total_.pass;
+    json["tests_passed_bound"] = total_.bound;
+    json["operators"] = to_json(by_operator_);
+    json["operators_by_opset"] = to_json(by_both_);
+    json["opsets"] = to_json(by_opset_);
+    json["lines"] = ordered_json::array();
+    for (size_t i = 0; i < lines_.size(); ++i)
+      json["lines"].push_back({{"test", lines_[i].file},
+                               {"outcome", lines_[i].outcome},
+                               {"reason", lines_[i].reason},
+                               {"bound", bound_[i]}});
     return json;
   }
 
@@ -333,6 +298,10 @@ class Conform : public Command {
   std::optional<double> timeout_, max_work_;
   bool verbose_ = false;
   std::vector<Line> lines_;
+  size_t files_ = 0;                             // of hlo
+  std::vector<std::vector<std::string>> bound_;  // of onnx, one a line
+  Scores by_operator_, by_opset_, by_both_;
+  Score total_;
 };
 
 }  // namespace

@@ -45,12 +45,16 @@ double work_of(const Instr& instr) {
   return work + elems_of(instr.shape()) * each;
 }
 
+}  // namespace
+
 double work_of(const hlo::Module& module) {
   double work = 0;
   for (const auto& computation : module.computations())
     for (const Instr* instr : computation->instrs()) work += work_of(*instr);
   return work;
 }
+
+namespace {
 
 std::string first_line(std::string text) { return text.substr(0, text.find('\n')); }
 

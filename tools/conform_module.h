@@ -22,6 +22,9 @@ struct ConformChoices {
   double max_work = 1e9;  // scalar operations that the interpreter is asked for, loops counted once
 };
 
+// Scalar operations of a module, about; loops counted once.
+double work_of(const hlo::Module& module);
+
 // Verifies, prints and parses, compiles, runs and compares with the interpreter.
 ModuleOutcome conform_module(std::unique_ptr<hlo::Module> module, const ConformChoices& choices);
 

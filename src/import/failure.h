@@ -12,18 +12,30 @@
 
 namespace heddle::import {
 
+struct Value;  // onnx_op.h
+
 struct Failure {
   Error error;
+  // The value that would have to be known at import for this not to happen; null: none. It lives as
+  // long as the Importer.
+  const Value* needs = nullptr;
 };
 
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-  throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}};
+  throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
+}
+
+// The same, for want of a value.
+template <typename... Args>
+[[noreturn]] void fail_needing(const Value* value, fmt::format_string<Args...> format,
+                               Args&&... args) {
+  throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, value};
 }
 
 template <typename T>
 T value_or_throw(Result<T> result) {
-  if (!result) throw Failure{std::move(result).error()};
+  if (!result) throw Failure{std::move(result).error(), nullptr};
   return std::move(*result);
 }
 

@@ -1,6 +1,6 @@
 // import: model files become hlo::Module. Read this header first.
 //
-// ONNX: opsets 7 to 27 of the domain ai.onnx. Shapes are static after import: every dynamic
+// ONNX: opsets 6 to 28 of the domain ai.onnx. Shapes are static after import: every dynamic
 // dimension is bound (Options), shape arithmetic is folded, function-like operators (Softmax,
 // LayerNormalization, Gelu, ...) become HLO primitives in their numerically safe form. Weights are
 // views of the mapped file wherever their encoding allows it.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,12 @@ struct Options {
   // that give shapes, axes and the like, which must be known at import.
   std::map<std::string, tensor::Literal> values;
   // --module NAME: which one of a text file of several; empty: there must be one only.
+  // Values that inputs are going to have. One is used where an operator cannot do without (a shape
+  // that depends on it): that input becomes a constant and is no parameter (Imported::bound).
+  std::map<std::string, tensor::Literal> hints;
+  // Sequences as inputs: the shapes of their elements, which become inputs name#0, name#1, ...
+  std::map<std::string, std::vector<tensor::Shape>> sequences;
+  std::set<std::string> absent;  // optional inputs that get no value
   std::string module_name;
   int64_t max_nodes = 2'000'000;                   // ONNX nodes, inlined bodies included
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
@@ -51,6 +58,7 @@ struct Imported {
   std::vector<std::string> input_names, output_names;
   // A second accepted name of each input: the HLO parameter's own ("p", "p.0.1"); empty for ONNX.
   std::vector<std::string> input_aliases;
+  std::vector<std::string> bound;  // inputs that became constants by Options::hints
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
 };
 

@@ -1,13 +1,10 @@
 // Walks a graph in order: every node becomes instructions of the entry computation, or, where all
 // that it needs is small and known, a known value.
 #include <algorithm>
-#include <deque>
-#include <unordered_map>
+#include <set>
 
 #include "hlo/names.h"
-#include "import/fold.h"
-#include "import/onnx_model.h"
-#include "import/onnx_ops.h"
+#include "import/onnx_importer.h"
 
 namespace heddle::import {
 namespace {
@@ -17,69 +14,8 @@ using proto::Function;
 using proto::Graph;
 using proto::Node;
 
-// The values that nodes of one graph or function body can see.
-struct Scope {
-  std::unordered_map<std::string_view, Value*> values;  // null: an optional input left out
-  const Scope* outer = nullptr;                         // what a branch captures
-  const Opsets* opsets = nullptr;
-  const std::map<std::string_view, const Attribute*>* attributes = nullptr;  // of a function call
-
-  Value* find(std::string_view name, bool& known) const {
-    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
-      const auto found = scope->values.find(name);
-      if (found == scope->values.end()) continue;
-      known = true;
-      return found->second;
-    }
-    known = false;
-    return nullptr;
-  }
-};
-
-class Importer {
- public:
-  Importer(const ModelFacts& facts, const Options& options, TensorSource& source, Imported& result)
-      : facts_(facts), options_(options), source_(source), result_(result) {
-    limits_.value_elems = options.max_value_elems;
-    limits_.fold_elems = options.max_fold_elems;
-    budget_.value_elems = options.max_fold_elems;
-    budget_.work_elems = kFoldWork;
-  }
-  void run(const std::vector<Input>& inputs);
-
- private:
-  // Elements of all folds together: more would be felt, and no model comes near it.
-  static constexpr int64_t kFoldWork = int64_t{1} << 25;
-
-  void run_graph(const Graph& graph, Scope& scope);
-  void run_nodes(const std::vector<Node>& nodes, Scope& scope);
-  void run_node(const Node& node, Scope& scope);
-  void run_if(const Node& node, Scope& scope, const std::vector<Value*>& inputs);
-  void run_function(const Function& function, const Node& node, Scope& scope,
-                    const std::vector<Value*>& inputs);
-  std::vector<Value*> inputs_of(const Node& node, const Scope& scope) const;
-  Node resolve(const Node& node, const Scope& scope) const;
-  bool small_and_known(const std::vector<Value*>& inputs) const;
-  bool fold_node(const OpEntry& entry, const Node& node, int64_t opset,
-                 const std::vector<Value*>& inputs, Scope& scope);
-  Outputs emit_node(const OpEntry& entry, const Node& node, int64_t opset,
-                    const std::vector<Value*>& inputs);
-  void finish_instrs(size_t first, const Node& node);
-  void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
-  void define_outputs(const Node& node, Outputs outputs, Scope& scope);
-  Value* add_value(Value value) { return &values_.emplace_back(std::move(value)); }
-  Value& output_value(const Graph& graph, size_t i, const Scope& scope) const;
-
-  const ModelFacts& facts_;
-  const Options& options_;
-  TensorSource& source_;
-  Imported& result_;
-  Limits limits_;
-  FoldBudget budget_;
-  std::deque<Value> values_;  // addresses stay
-  hlo::Computation* entry_ = nullptr;
-  int64_t nodes_ = 0;
-};
+// Elements of all folds together: more would be felt, and no model comes near it.
+constexpr int64_t kFoldWork = int64_t{1} << 25;
 
 // metadata={op_type="MatMul" op_name="layer/MatMul"}: XLA's way to say where an instruction is
 // from.
@@ -98,13 +34,39 @@ std::string metadata(const Node& node) {
   return fmt::format("{{op_type=\"{}\" op_name=\"{}\"}}", escaped(node.op_type), escaped(name));
 }
 
+void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value*>& inputs) {
+  const auto count = static_cast<int>(inputs.size());
+  if (count < entry.least_inputs || (entry.most_inputs >= 0 && count > entry.most_inputs))
+    fail("{}: {} inputs, wanted {}{}", describe(node), count, entry.least_inputs,
+         entry.most_inputs < 0                     ? " or more"
+         : entry.most_inputs == entry.least_inputs ? ""
+                                                   : fmt::format(" to {}", entry.most_inputs));
+  for (int i = 0; i < count; ++i) {
+    const bool required = i < entry.least_inputs || entry.most_inputs < 0;
+    if (required && inputs[static_cast<size_t>(i)] == nullptr)
+      fail("{}: input {} is missing", describe(node), i);
+  }
+  if (node.outputs.empty()) fail("{}: no outputs", describe(node));
+}
+
+}  // namespace
+
+Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource& source,
+                   Imported& result)
+    : facts_(facts), options_(options), source_(source), result_(result) {
+  limits_.value_elems = options.max_value_elems;
+  limits_.fold_elems = options.max_fold_elems;
+  budget_.value_elems = options.max_fold_elems;
+  budget_.work_elems = kFoldWork;
+}
+
 void Importer::define(std::string_view name, Value* value, Scope& scope, const std::string& where) {
   if (!scope.values.emplace(name, value).second)
     fail("{}: value {} is defined twice", where, quoted(name));
 }
 
-std::vector<Value*> Importer::inputs_of(const Node& node, const Scope& scope) const {
-  std::vector<Value*> inputs;
+Importer::Inputs Importer::inputs_of(const Node& node, const Scope& scope) const {
+  Inputs inputs;
   for (std::string_view name : node.inputs) {
     bool known = true;
     inputs.push_back(name.empty() ? nullptr : scope.find(name, known));
@@ -135,49 +97,40 @@ Node Importer::resolve(const Node& node, const Scope& scope) const {
   return resolved;
 }
 
-void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value*>& inputs) {
-  const auto count = static_cast<int>(inputs.size());
-  if (count < entry.least_inputs || (entry.most_inputs >= 0 && count > entry.most_inputs))
-    fail("{}: {} inputs, wanted {}{}", describe(node), count, entry.least_inputs,
-         entry.most_inputs < 0                     ? " or more"
-         : entry.most_inputs == entry.least_inputs ? ""
-                                                   : fmt::format(" to {}", entry.most_inputs));
-  for (int i = 0; i < count; ++i) {
-    const bool required = i < entry.least_inputs || entry.most_inputs < 0;
-    if (required && inputs[static_cast<size_t>(i)] == nullptr)
-      fail("{}: input {} is missing", describe(node), i);
-  }
-  if (node.outputs.empty()) fail("{}: no outputs", describe(node));
-}
-
-bool Importer::small_and_known(const std::vector<Value*>& inputs) const {
-  if (inputs.empty()) return false;
+bool Importer::small_and_known(const Inputs& inputs) const {
+  const auto small = [&](const Value* tensor) {
+    return tensor->literal && tensor->literal->elems() <= limits_.fold_elems;
+  };
   for (const Value* input : inputs) {
-    if (input == nullptr) continue;
-    if (!input->literal || input->literal->elems() > limits_.fold_elems) return false;
+    if (input == nullptr || input->kind == Value::Kind::nothing) continue;
+    if (input->is_tensor() ? !small(input)
+                           : !std::all_of(input->elements.begin(), input->elements.end(), small))
+      return false;
   }
-  return true;
+  return !inputs.empty();
 }
 
 // Runs the handler in a computation of its own and evaluates what it made. False: that cannot be
 // evaluated here, nothing is changed.
 bool Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
-                         const std::vector<Value*>& inputs, Scope& scope) {
+                         const Inputs& inputs, Scope& scope) {
   hlo::Computation* scratch = result_.module->add_computation("fold");
   hlo::Builder builder(scratch);
   Op op(node, opset, inputs, builder, source_, limits_, true);
   Outputs outputs = entry.handler(op);
   op.check_builder();
-  std::vector<Instr*> roots;
-  for (const Output& output : outputs) {
-    if (!output.literal) roots.push_back(output.instr);
+  std::vector<Output*> computed;
+  for (Output& output : outputs) {
+    if (output.instr != nullptr) computed.push_back(&output);
+    for (Output& element : output.elements) {
+      if (element.instr != nullptr) computed.push_back(&element);
+    }
   }
+  std::vector<Instr*> roots;
+  for (const Output* output : computed) roots.push_back(output->instr);
   const std::optional<std::vector<Literal>> values = fold(roots, budget_);
   if (values) {
-    size_t next = 0;
-    for (Output& output : outputs) {
-      if (!output.literal) output = Output((*values)[next++]);
-    }
+    for (size_t i = 0; i < computed.size(); ++i) *computed[i] = Output((*values)[i]);
     op.check_all_read();
     define_outputs(node, std::move(outputs), scope);
   }
@@ -186,7 +139,7 @@ bool Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
 }
 
 void Importer::finish_instrs(size_t first, const Node& node) {
-  const std::vector<Instr*>& instrs = entry_->instrs();
+  const std::vector<Instr*>& instrs = into_->instrs();
   std::string text;
   for (size_t i = first; i < instrs.size(); ++i) {
     Instr& instr = *instrs[i];
@@ -201,9 +154,9 @@ void Importer::finish_instrs(size_t first, const Node& node) {
 }
 
 Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opset,
-                            const std::vector<Value*>& inputs) {
-  const size_t first = entry_->instrs().size();
-  hlo::Builder builder(entry_);
+                            const Inputs& inputs) {
+  const size_t first = into_->instrs().size();
+  hlo::Builder builder(into_);
   Op op(node, opset, inputs, builder, source_, limits_, false);
   Outputs outputs = entry.handler(op);
   op.check_builder();
@@ -212,22 +165,35 @@ Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opse
   return outputs;
 }
 
+Value* Importer::add_output(Output output, std::string_view name) {
+  if (output.same != nullptr) return output.same;
+  Value value;
+  value.kind = output.kind;
+  value.instr = output.instr;
+  value.literal = std::move(output.literal);
+  value.name = name;
+  for (Output& element : output.elements)
+    value.elements.push_back(add_output(std::move(element), name));
+  return add_value(std::move(value));
+}
+
 void Importer::define_outputs(const Node& node, Outputs outputs, Scope& scope) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outputs.size())
       fail("{}: output {} ({}) is not one of this operator's", describe(node), i,
            quoted(node.outputs[i]));
-    Value value;
-    value.instr = outputs[i].instr;
-    value.literal = std::move(outputs[i].literal);
-    value.name = node.outputs[i];
-    define(node.outputs[i], add_value(std::move(value)), scope, describe(node));
+    define(node.outputs[i], add_output(std::move(outputs[i]), node.outputs[i]), scope,
+           describe(node));
   }
 }
 
-void Importer::run_node(const Node& node, Scope& scope) {
+void Importer::count_node() {
   if (++nodes_ > options_.max_nodes) fail("more than {} nodes after inlining", options_.max_nodes);
+}
+
+void Importer::run_node(const Node& node, Scope& scope) {
+  count_node();
   if (scope.attributes != nullptr) {
     for (const Attribute& attribute : node.attributes) {
       if (attribute.ref_attr_name.empty()) continue;
@@ -236,14 +202,21 @@ void Importer::run_node(const Node& node, Scope& scope) {
       return run_node(resolved, scope);
     }
   }
-  const std::vector<Value*> inputs = inputs_of(node, scope);
+  const Inputs inputs = inputs_of(node, scope);
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
+  if (!is_structural(node)) return run_handler(node, scope, inputs);
   if (node.op_type == "If") return run_if(node, scope, inputs);
-  const OpEntry* entry = find_op(node.op_type);
+  if (node.op_type == "Loop") return run_loop(node, scope, inputs);
+  if (node.op_type == "Scan") return run_scan(node, scope, inputs);
+  run_sequence_map(node, scope, inputs);
+}
+
+void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs) {
+  const OpEntry* entry = find_op(node);
   HEDDLE_CHECK(entry != nullptr, "preflight let {} through", describe(node));
   check_arity(*entry, node, inputs);
-  const int64_t opset = scope.opsets->at("");
+  const int64_t opset = scope.opsets->at(normal_domain(node.domain));
   if (small_and_known(inputs) && fold_node(*entry, node, opset, inputs, scope)) return;
   define_outputs(node, emit_node(*entry, node, opset, inputs), scope);
 }
@@ -266,47 +239,30 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
   run_nodes(graph.nodes, scope);
 }
 
-Value& Importer::output_value(const Graph& graph, size_t i, const Scope& scope) const {
+Value* Importer::output_value(const Graph& graph, size_t i, const Scope& scope) const {
   const std::string_view name = graph.outputs[i].name;
   bool known = false;
   Value* value = scope.find(name, known);
   if (value == nullptr) fail("output {} is not produced by any node", quoted(name));
-  return *value;
+  return value;
 }
 
-// The branch that runs is imported in place; the other one is not.
-void Importer::run_if(const Node& node, Scope& scope, const std::vector<Value*>& inputs) {
-  if (inputs.size() != 1 || inputs[0] == nullptr) fail("{}: wanted one input", describe(node));
-  const std::optional<Literal>& condition = inputs[0]->literal;
-  if (!condition)
-    fail(
-        "{}: the condition {} depends on the model's inputs; only branches that are decided at "
-        "import are supported",
-        describe(node), quoted(inputs[0]->name));
-  if (condition->type() != Type::pred || condition->elems() != 1)
-    fail("{}: condition is {}, wanted one bool", describe(node), to_string(condition->shape()));
-  const std::string_view wanted = condition->get_s64(0) != 0 ? "then_branch" : "else_branch";
-  const Graph* branch = nullptr;
-  for (const Attribute& attribute : node.attributes) {
-    if (attribute.name == wanted) branch = attribute.g.get();
-  }
-  if (branch == nullptr) fail("{}: attribute '{}' is missing", describe(node), wanted);
-  if (!branch->inputs.empty() || branch->outputs.size() != node.outputs.size())
-    fail("{}: {} has {} inputs and {} outputs, wanted none and {}", describe(node), wanted,
-         branch->inputs.size(), branch->outputs.size(), node.outputs.size());
-  Scope inner;
-  inner.outer = &scope;
-  inner.opsets = scope.opsets;
-  inner.attributes = scope.attributes;
-  run_graph(*branch, inner);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i].empty())
-      define(node.outputs[i], &output_value(*branch, i, inner), scope, describe(node));
-  }
+Value* Importer::known_value(Literal literal, std::string_view name) {
+  Value value;
+  value.literal = std::move(literal);
+  value.name = name;
+  return add_value(std::move(value));
+}
+
+Value* Importer::instr_value(Instr* instr, std::string_view name) {
+  Value value;
+  value.instr = instr;
+  value.name = name;
+  return add_value(std::move(value));
 }
 
 void Importer::run_function(const Function& function, const Node& node, Scope& scope,
-                            const std::vector<Value*>& inputs) {
+                            const Inputs& inputs) {
   if (inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
     fail("{}: {} inputs and {} outputs, the function has {} and {}", describe(node), inputs.size(),
          node.outputs.size(), function.inputs.size(), function.outputs.size());
@@ -331,47 +287,119 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   }
 }
 
+Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape) {
+  const auto fixed = options_.values.find(std::string(name));
+  if (fixed != options_.values.end()) {
+    if (!(fixed->second.shape() == shape))
+      fail("input {} is {}, its value is {}", quoted(name), to_string(shape),
+           to_string(fixed->second.shape()));
+    return known_value(fixed->second, name);
+  }
+  const auto number = static_cast<int64_t>(result_.input_names.size());
+  result_.input_names.emplace_back(name);
+  result_.input_aliases.emplace_back();
+  return instr_value(builder.parameter(number, shape, name), name);
+}
+
+std::string element_name(std::string_view sequence, size_t i) {
+  return fmt::format("{}#{}", sequence, i);
+}
+
 void Importer::run(const std::vector<Input>& inputs) {
   const Graph& graph = facts_.model->graph;
   if (graph.outputs.empty()) fail("the graph has no outputs");
   result_.module = std::make_unique<hlo::Module>(
       hlo::legal_name(graph.name.empty() ? std::string_view("model") : graph.name));
-  entry_ = result_.module->add_computation("main");
+  entry_ = into_ = result_.module->add_computation("main");
   result_.module->set_entry(entry_);
   hlo::Builder builder(entry_);
   Scope scope;
   scope.opsets = &facts_.opsets;
   for (const Input& input : inputs) {
-    Value value;
-    value.name = input.name;
-    const auto fixed = options_.values.find(std::string(input.name));
-    if (fixed != options_.values.end()) {
-      value.literal = fixed->second;
+    Value* value = nullptr;
+    if (input.kind == Value::Kind::tensor) {
+      value = parameter_value(builder, input.name, input.shape);
     } else {
-      const auto number = static_cast<int64_t>(result_.input_names.size());
-      value.instr = builder.parameter(number, input.shape, input.name);
-      result_.input_names.emplace_back(input.name);
-      result_.input_aliases.emplace_back();
+      Value other;
+      other.kind = input.kind;
+      other.name = input.name;
+      for (size_t i = 0; i < input.elements.size(); ++i)
+        other.elements.push_back(
+            parameter_value(builder, element_name(input.name, i), input.elements[i]));
+      value = add_value(std::move(other));
     }
-    define(input.name, add_value(std::move(value)), scope, "graph input");
+    define(input.name, value, scope, "graph input");
   }
   run_graph(graph, scope);
   std::vector<Instr*> outputs;
+  const auto add = [&](Value* value, std::string name) {
+    outputs.push_back(materialise(builder, *value));
+    result_.output_names.push_back(std::move(name));
+  };
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    outputs.push_back(materialise(builder, output_value(graph, i, scope)));
-    result_.output_names.emplace_back(graph.outputs[i].name);
+    Value* value = output_value(graph, i, scope);
+    const std::string_view name = graph.outputs[i].name;
+    if (value->is_tensor()) add(value, std::string(name));
+    for (size_t k = 0; k < value->elements.size(); ++k)
+      add(value->elements[k], element_name(name, k));
   }
   entry_->set_root(builder.tuple(outputs));
   if (!builder.status()) fail("{}", builder.status().error().message);
-  entry_->remove_dead();
+  for (const auto& computation : result_.module->computations()) computation->remove_dead();
   result_.module->remove_dead_computations();
 }
 
-}  // namespace
+std::vector<std::string> Importer::inputs_behind(const Value& value) const {
+  std::vector<std::string> names;
+  std::set<const Instr*> seen;
+  std::vector<const Instr*> todo;
+  const auto visit = [&](const Instr* instr) {
+    if (instr != nullptr && seen.insert(instr).second) todo.push_back(instr);
+  };
+  visit(value.instr);
+  for (const Value* element : value.elements) visit(element->instr);
+  while (!todo.empty()) {
+    const Instr* instr = todo.back();
+    todo.pop_back();
+    if (instr->is(Opcode::parameter) && instr->parent() == entry_)
+      names.push_back(result_.input_names[static_cast<size_t>(instr->parameter_number())]);
+    for (const Instr* operand : instr->operands()) visit(operand);
+  }
+  return names;
+}
 
+// Runs the import, and again with more inputs bound to their hints as long as an operator asks for
+// values that depend on such inputs.
 void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,
                   TensorSource& source, Imported& result) {
-  Importer(facts, options, source, result).run(inputs);
+  Options bound = options;
+  for (;;) {
+    Imported attempt;
+    attempt.notes = result.notes;
+    TensorSource fresh = source;
+    Importer importer(facts, bound, fresh, attempt);
+    try {
+      importer.run(inputs);
+    } catch (const Failure& failure) {
+      if (failure.needs == nullptr) throw;
+      bool more = false;
+      for (const std::string& name : importer.inputs_behind(*failure.needs)) {
+        const auto hint = options.hints.find(name);
+        if (hint == options.hints.end()) throw;
+        more = bound.values.emplace(name, hint->second).second || more;
+      }
+      if (!more) throw;
+      continue;
+    }
+    for (const auto& [name, value] : bound.values) {
+      if (options.values.contains(name)) continue;
+      attempt.bound.push_back(name);
+      attempt.notes.push_back(
+          fmt::format("input {} decides shapes: bound to its value", quoted(name)));
+    }
+    result = std::move(attempt);
+    return;
+  }
 }
 
 }  // namespace heddle::import

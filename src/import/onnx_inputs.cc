@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <deque>
 #include <optional>
 #include <set>
 
@@ -125,6 +126,8 @@ class Binder {
   void bind(std::string_view symbol, int64_t value, std::string_view where);
   void bind_rest(const std::vector<const ValueInfo*>& inputs);
   Shape shape_of(const ValueInfo& input);
+  Input sequence_of(const ValueInfo& input) const;
+  void check_extents(const std::string& what, const Ints& extents) const;
   std::optional<Ints> given_shape(const ValueInfo& input) const {
     const std::string name(input.name);
     if (const auto found = options_.values.find(name); found != options_.values.end())
@@ -246,12 +249,33 @@ Shape Binder::shape_of(const ValueInfo& input) {
       }
     }
   }
+  check_extents(what, extents);
+  return Shape::array(type, extents);
+}
+
+void Binder::check_extents(const std::string& what, const Ints& extents) const {
   if (static_cast<int64_t>(extents.size()) > kMaxRank)
     fail("{} has rank {}, at most {} is supported", what, extents.size(), kMaxRank);
   if (!sensible_extents(extents, options_.max_value_elems))
     fail("{} has shape [{}]; dimensions must be 0 or more and their product at most {}", what,
          fmt::join(extents, ","), options_.max_value_elems);
-  return Shape::array(type, extents);
+}
+
+// A sequence's elements are as the options say.
+Input Binder::sequence_of(const ValueInfo& input) const {
+  const std::string what = fmt::format("input {}", quoted(input.name));
+  const auto given = options_.sequences.find(std::string(input.name));
+  if (given == options_.sequences.end())
+    fail("{} is a sequence; the number and the shapes of its elements must be given", what);
+  if (input.element == nullptr || input.element->kind != ValueInfo::Kind::tensor)
+    fail("{} is a sequence of something else than tensors", what);
+  const Type type = element_type(input.element->elem_type, what);
+  for (const Shape& shape : given->second) {
+    if (shape.type() != type)
+      fail("{} has elements of type {}, got {}", what, tensor::type_name(type), to_string(shape));
+    check_extents(what, shape.extents());
+  }
+  return {input.name, Shape(), Value::Kind::sequence, given->second};
 }
 
 std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
@@ -261,7 +285,15 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
   bind_rest(inputs);
   std::vector<Input> result;
   for (const ValueInfo* input : inputs) {
-    result.push_back({input->name, shape_of(*input)});
+    if (options_.absent.contains(std::string(input->name))) {
+      result.push_back({input->name, Shape(), Value::Kind::nothing, {}});
+      continue;
+    }
+    if (input->kind == ValueInfo::Kind::sequence) {
+      result.push_back(sequence_of(*input));
+      continue;
+    }
+    result.push_back({input->name, shape_of(*input), Value::Kind::tensor, {}});
     const auto fixed = options_.values.find(std::string(input->name));
     if (fixed != options_.values.end() && fixed->second.type() != result.back().shape.type())
       fail("input {} is {}, its value is {}", quoted(input->name), to_string(result.back().shape),
@@ -278,10 +310,18 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
   std::set<std::string_view> constants, seen;
   for (const proto::Tensor& tensor : graph.initializers) constants.insert(tensor.name);
   std::vector<const ValueInfo*> inputs;
+  std::deque<ValueInfo> inner;  // what optionals hold
   for (const ValueInfo& input : graph.inputs) {
     if (input.name.empty()) fail("a graph input has no name");
     if (!seen.insert(input.name).second) fail("input {} is there twice", quoted(input.name));
-    if (!constants.contains(input.name)) inputs.push_back(&input);
+    if (constants.contains(input.name)) continue;
+    const ValueInfo* used = &input;
+    if (input.kind == ValueInfo::Kind::optional && input.element != nullptr) {
+      inner.push_back(*input.element);
+      inner.back().name = input.name;
+      used = &inner.back();
+    }
+    inputs.push_back(used);
   }
   return Binder(options, notes).run(inputs);
 }

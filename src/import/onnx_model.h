@@ -16,7 +16,7 @@
 
 namespace heddle::import {
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 27;
+constexpr int64_t kOldestOpset = 6, kNewestOpset = 28;
 
 using Opsets = std::map<std::string_view, int64_t>;  // by domain ("" is ai.onnx)
 // Domain, name, overload.
@@ -39,7 +39,9 @@ void preflight(const ModelFacts& facts);
 
 struct Input {
   std::string_view name;
-  Shape shape;
+  Shape shape;  // of a tensor
+  Value::Kind kind = Value::Kind::tensor;
+  std::vector<Shape> elements;  // of a sequence
 };
 
 // The graph's inputs that are no initialisers, every dimension a number.

@@ -49,6 +49,16 @@ Instr* materialise(hlo::Builder& b, Value& value) {
   return value.instr;
 }
 
+namespace {
+
+std::string kind_text(const Value& value) {
+  if (value.kind == Value::Kind::nothing) return "an optional without a value";
+  if (value.kind == Value::Kind::tensor) return to_string(value.shape());
+  return fmt::format("a sequence of {}", value.elements.size());
+}
+
+}  // namespace
+
 Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
        TensorSource& source, const Limits& limits, bool folding)
     : b(builder),
@@ -57,24 +67,38 @@ Op::Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::
       inputs_(std::move(inputs)),
       source_(source),
       limits_(limits),
-      folding_(folding),
-      scratch_(inputs_.size(), nullptr) {}
+      folding_(folding) {}
 
 std::string Op::describe() const { return import::describe(node_); }
 
 const Shape& Op::shape(size_t i) const {
-  if (!has(i)) fail("input {} is missing", i);
-  return inputs_[i]->shape();
+  const Value& value = *this->value(i);
+  if (!value.is_tensor()) fail("input {} is {}, wanted a tensor", i, kind_text(value));
+  return value.shape();
 }
 
 Instr* Op::in(size_t i) {
+  shape(i);
+  return instr_of(*inputs_[i]);
+}
+
+Value* Op::value(size_t i) const {
   if (!has(i)) fail("input {} is missing", i);
-  Value& value = *inputs_[i];
-  if (folding_) {
-    if (scratch_[i] == nullptr) scratch_[i] = b.constant(*value.literal);
-    return scratch_[i];
-  }
-  return materialise(b, value);
+  return inputs_[i];
+}
+
+const std::vector<Value*>& Op::sequence(size_t i) const {
+  const Value& value = *this->value(i);
+  if (value.kind != Value::Kind::sequence)
+    fail("input {} is {}, wanted a sequence", i, kind_text(value));
+  return value.elements;
+}
+
+Instr* Op::instr_of(Value& tensor) {
+  if (!folding_) return materialise(b, tensor);
+  Instr*& constant = scratch_[&tensor];
+  if (constant == nullptr) constant = b.constant(*tensor.literal);
+  return constant;
 }
 
 const Literal* Op::known(size_t i) const {
@@ -83,13 +107,17 @@ const Literal* Op::known(size_t i) const {
 
 const Literal& Op::known_or_fail(size_t i, const char* what) const {
   if (!has(i)) fail("input {} ({}) is missing", i, what);
+  shape(i);
   const Literal* literal = known(i);
-  if (literal == nullptr)
-    fail(
-        "input {} ({}, value {}) must be known at import, but it depends on the model's inputs; "
-        "bind it, or make it a constant",
-        i, what, quoted(inputs_[i]->name));
+  if (literal == nullptr) fail_unknown(i, what);
   return *literal;
+}
+
+void Op::fail_unknown(size_t i, const char* what) const {
+  fail_needing(inputs_[i],
+               "{}: input {} ({}, value {}) must be known at import, but it depends on the model's "
+               "inputs; bind it (--fix NAME), or make it a constant",
+               describe(), i, what, quoted(inputs_[i]->name));
 }
 
 Ints Op::known_ints(size_t i, const char* what) const {
@@ -161,6 +189,12 @@ Ints Op::ints_attr(std::string_view name, Ints otherwise) const {
 std::vector<float> Op::floats_attr(std::string_view name) const {
   const Attribute* attribute = find(name, AttrType::floats, "FLOATS");
   return attribute != nullptr ? attribute->floats : std::vector<float>();
+}
+
+std::vector<std::string> Op::strings_attr(std::string_view name) const {
+  const Attribute* attribute = find(name, AttrType::strings, "STRINGS");
+  if (attribute == nullptr) return {};
+  return {attribute->strings.begin(), attribute->strings.end()};
 }
 
 const proto::Tensor* Op::tensor_attr(std::string_view name) const {

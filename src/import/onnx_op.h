@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,13 +31,18 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-// An ONNX value: an instruction, a known literal (initialisers, constants, shape arithmetic), or,
-// once a known one has been used, both.
+// An ONNX value. A tensor: an instruction, a known literal (initialisers, constants, shape
+// arithmetic), or, once a known one has been used, both. A sequence: its elements, whose number is
+// always known. Nothing: an optional without a value.
 struct Value {
+  enum class Kind { tensor, sequence, nothing };
+  Kind kind = Kind::tensor;
   Instr* instr = nullptr;
   std::optional<Literal> literal;
+  std::vector<Value*> elements;  // tensors
   std::string_view name;
   bool is_initialiser = false;
+  bool is_tensor() const { return kind == Kind::tensor; }
   const Shape& shape() const { return literal ? literal->shape() : instr->shape(); }
 };
 
@@ -44,8 +50,23 @@ struct Value {
 struct Output {
   Output(Instr* value) : instr(value) {}                // NOLINT: an instruction is an output
   Output(Literal value) : literal(std::move(value)) {}  // NOLINT: so is a known value
+  Output(Value* value) : same(value) {}                 // NOLINT: and an input, passed on
+  static Output sequence(std::vector<Output> elements) {
+    Output output(static_cast<Instr*>(nullptr));
+    output.kind = Value::Kind::sequence;
+    output.elements = std::move(elements);
+    return output;
+  }
+  static Output nothing() {
+    Output output(static_cast<Instr*>(nullptr));
+    output.kind = Value::Kind::nothing;
+    return output;
+  }
+  Value::Kind kind = Value::Kind::tensor;
   Instr* instr = nullptr;
   std::optional<Literal> literal;
+  Value* same = nullptr;
+  std::vector<Output> elements;
 };
 using Outputs = std::vector<Output>;
 
@@ -68,6 +89,10 @@ class Op {
   size_t inputs() const { return inputs_.size(); }  // trailing empty ones left out
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i] != nullptr; }
   Instr* in(size_t i);
+  // The input as it is, also a sequence or nothing; fails where it is missing.
+  Value* value(size_t i) const;
+  const std::vector<Value*>& sequence(size_t i) const;  // fails unless it is one
+  Instr* instr_of(Value& tensor);                       // of an element of a sequence
   const Shape& shape(size_t i) const;
   int64_t rank(size_t i) const { return shape(i).rank(); }
   Type type(size_t i) const { return shape(i).type(); }
@@ -90,6 +115,7 @@ class Op {
   std::string string_attr(std::string_view name, std::string_view otherwise) const;
   Ints ints_attr(std::string_view name, Ints otherwise = {}) const;
   std::vector<float> floats_attr(std::string_view name) const;
+  std::vector<std::string> strings_attr(std::string_view name) const;
   const proto::Tensor* tensor_attr(std::string_view name) const;
   Literal tensor_value(const proto::Tensor& tensor, std::string_view what) const;
   void ignore(std::initializer_list<std::string_view> names) const;
@@ -109,6 +135,8 @@ class Op {
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     import::fail("{}: {}", describe(), fmt::format(format, std::forward<Args>(args)...));
   }
+  // Fails because input i is not known at import.
+  [[noreturn]] void fail_unknown(size_t i, const char* what) const;
   std::string describe() const;  // "node 'name' (Softmax)"
   // Fails if the builder has a deferred error.
   void check_builder() const;
@@ -125,7 +153,7 @@ class Op {
   const Limits& limits_;
   bool folding_;
   mutable std::set<std::string_view> read_;
-  std::vector<Instr*> scratch_;  // constants of inputs while folding
+  std::unordered_map<const Value*, Instr*> scratch_;  // constants of inputs while folding
 };
 
 // The constant of a known value in the builder's computation, made once; a computed value whose

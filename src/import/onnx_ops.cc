@@ -4,17 +4,20 @@
 
 namespace heddle::import {
 
-const OpEntry* find_op(std::string_view name) {
+const OpEntry* find_op(const proto::Node& node) {
   static const auto* const table = [] {
     auto* entries = new std::unordered_map<std::string_view, const OpEntry*>();
     for (auto family : {unary_ops, activation_ops, binary_ops, shape_ops, slice_ops, gather_ops,
                         generate_ops, reduce_ops, order_ops, matmul_ops, einsum_ops, conv_ops,
-                        pool_ops, norm_ops, resize_ops, attention_ops}) {
+                        pool_ops, norm_ops, resize_ops, attention_ops, sequence_ops}) {
       for (const OpEntry& entry : family())
         HEDDLE_CHECK(entries->emplace(entry.name, &entry).second, "{} twice", entry.name);
     }
     return entries;
   }();
+  const std::string_view domain = normal_domain(node.domain);
+  const std::string name =
+      domain.empty() ? std::string(node.op_type) : fmt::format("{}.{}", domain, node.op_type);
   const auto found = table->find(name);
   return found != table->end() ? found->second : nullptr;
 }

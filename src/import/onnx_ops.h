@@ -12,7 +12,7 @@ namespace heddle::import {
 using Handler = Outputs (*)(Op& op);
 
 struct OpEntry {
-  std::string_view name;          // in the domain ai.onnx
+  std::string_view name;          // of another domain than ai.onnx: "domain.Name"
   int least_inputs, most_inputs;  // most: -1 is any number
   Handler handler;
 };
@@ -33,7 +33,8 @@ std::span<const OpEntry> pool_ops();
 std::span<const OpEntry> norm_ops();
 std::span<const OpEntry> resize_ops();
 std::span<const OpEntry> attention_ops();
+std::span<const OpEntry> sequence_ops();
 
-const OpEntry* find_op(std::string_view name);  // or null
+const OpEntry* find_op(const proto::Node& node);  // or null
 
 }  // namespace heddle::import

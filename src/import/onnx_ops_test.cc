@@ -345,9 +345,17 @@ TEST(OnnxTypes, AreChecked) {
 }
 
 TEST(OnnxTable, NamesAreFound) {
-  EXPECT_NE(find_op("Conv"), nullptr);
-  EXPECT_EQ(find_op("conv"), nullptr);
-  EXPECT_EQ(find_op(""), nullptr);
+  const auto found = [](std::string_view domain, std::string_view name) {
+    proto::Node node;
+    node.domain = domain;
+    node.op_type = name;
+    return find_op(node) != nullptr;
+  };
+  EXPECT_TRUE(found("", "Conv"));
+  EXPECT_TRUE(found("ai.onnx", "Conv"));
+  EXPECT_FALSE(found("", "conv"));
+  EXPECT_FALSE(found("", ""));
+  EXPECT_FALSE(found("com.microsoft", "Conv"));
 }
 
 }  // namespace

@@ -2,8 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "import/onnx_model.h"
-#include "import/onnx_ops.h"
+#include "import/onnx_importer.h"
 
 namespace heddle::import {
 namespace {
@@ -75,13 +74,10 @@ class Preflight {
     op = op.substr(1, op.size() - 2);
     const std::string version =
         opset != opsets.end() ? fmt::format("opset {}", opset->second) : "no opset imported";
-    if (!domain.empty()) {
-      std::string name = quoted(domain);
-      add(fmt::format("{}.{}, {}", name.substr(1, name.size() - 2), op, version), describe(node));
-    } else if (opset == opsets.end() ||
-               (node.op_type != "If" && find_op(node.op_type) == nullptr)) {
-      add(fmt::format("{}, {}", op, version), describe(node));
-    }
+    if (opset != opsets.end() && (is_structural(node) || find_op(node) != nullptr)) return;
+    if (domain.empty()) return add(fmt::format("{}, {}", op, version), describe(node));
+    std::string name = quoted(domain);
+    add(fmt::format("{}.{}, {}", name.substr(1, name.size() - 2), op, version), describe(node));
   }
 
   void call(const proto::Function& function, int depth) {
@@ -116,7 +112,6 @@ ModelFacts read_facts(const proto::Model& model) {
   if (!model.has_graph) fail("no graph in the model (not an ONNX model, or damaged)");
   if (model.opsets.empty()) fail("the model imports no opset; IR version 3 or newer is wanted");
   facts.opsets = read_opsets(model.opsets, "model");
-  if (!facts.opsets.contains("")) fail("the model imports no opset of ai.onnx");
   for (const proto::Function& function : model.functions) {
     const FunctionKey key{normal_domain(function.domain), function.name, function.overload};
     if (!facts.functions.emplace(key, &function).second)

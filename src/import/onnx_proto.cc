@@ -25,6 +25,10 @@ class Decoder {
   explicit Decoder(int64_t max_nodes) : max_nodes_(max_nodes) {}
 
   Model model(std::string_view bytes);
+  // Of a whole file.
+  Tensor tensor(std::string_view bytes);
+  Sequence sequence(std::string_view bytes);
+  OptionalValue optional(std::string_view bytes);
 
  private:
   using View = std::string_view;
@@ -84,6 +88,8 @@ class Decoder {
   void attribute(pbf_reader& in, Attribute& to);
   void attribute_field(pbf_reader& in, Attribute& to, AttrType& seen);
   void tensor(pbf_reader& in, Tensor& to);
+  void tensor_field(pbf_reader& in, Tensor& to);
+  void sequence_field(pbf_reader& in, Sequence& to);
   void tensor_data_field(pbf_reader& in, Tensor& to);
   void value_info(pbf_reader& in, ValueInfo& to);
   void type(pbf_reader& in, ValueInfo& to);
@@ -162,45 +168,62 @@ void Decoder::tensor_data_field(pbf_reader& in, Tensor& to) {
   }
 }
 
-void Decoder::tensor(pbf_reader& in, Tensor& to) {
-  nested("tensor", in, [&](pbf_reader& field) {
-    switch (field.tag()) {
-      case 1:
-        return ints_of("tensor", field, to.dims);
-      case 2:
-        to.data_type = int_of("tensor", field);
-        return;
-      case 3:
-        to.has_segment = true;
-        return field.skip();
-      case 8:
-        to.name = bytes_of("tensor", field);
-        return;
-      case 9:
-        to.has_raw_data = true;
-        to.raw_data = bytes_of("tensor", field);
-        return;
-      case 13: {
-        std::pair<View, View> entry;
-        nested("external data", field, [&](pbf_reader& part) {
-          if (part.tag() == 1) {
-            entry.first = bytes_of("external data", part);
-          } else if (part.tag() == 2) {
-            entry.second = bytes_of("external data", part);
-          } else {
-            part.skip();
-          }
-        });
-        to.external_data.push_back(entry);
-        return;
-      }
-      case 14:
-        to.external = int_of("tensor", field) == 1;
-        return;
-      default:
-        return tensor_data_field(field, to);
+void Decoder::tensor_field(pbf_reader& field, Tensor& to) {
+  switch (field.tag()) {
+    case 1:
+      return ints_of("tensor", field, to.dims);
+    case 2:
+      to.data_type = int_of("tensor", field);
+      return;
+    case 3:
+      to.has_segment = true;
+      return field.skip();
+    case 8:
+      to.name = bytes_of("tensor", field);
+      return;
+    case 9:
+      to.has_raw_data = true;
+      to.raw_data = bytes_of("tensor", field);
+      return;
+    case 13: {
+      std::pair<View, View> entry;
+      nested("external data", field, [&](pbf_reader& part) {
+        if (part.tag() == 1) {
+          entry.first = bytes_of("external data", part);
+        } else if (part.tag() == 2) {
+          entry.second = bytes_of("external data", part);
+        } else {
+          part.skip();
+        }
+      });
+      to.external_data.push_back(entry);
+      return;
     }
-  });
+    case 14:
+      to.external = int_of("tensor", field) == 1;
+      return;
+    default:
+      return tensor_data_field(field, to);
+  }
+}
+
+void Decoder::tensor(pbf_reader& in, Tensor& to) {
+  nested("tensor", in, [&](pbf_reader& field) { tensor_field(field, to); });
+}
+
+void Decoder::sequence_field(pbf_reader& in, Sequence& to) {
+  switch (in.tag()) {
+    case 3:
+      return tensor(in, to.tensors.emplace_back());
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+      to.others = true;
+      return in.skip();
+    default:
+      in.skip();
+  }
 }
 
 void Decoder::attribute_field(pbf_reader& in, Attribute& to, AttrType& seen) {
@@ -336,10 +359,22 @@ void Decoder::type(pbf_reader& in, ValueInfo& to) {
       to.kind = Kind::tensor;
       return tensor_type(field, to);
     }
+    const auto of = [&](Kind kind, const char* message) {
+      to.kind = kind;
+      to.element = std::make_shared<ValueInfo>();
+      nested(message, field, [&](pbf_reader& part) {
+        if (part.tag() == 1) {
+          type(part, *to.element);
+        } else {
+          part.skip();
+        }
+      });
+    };
     switch (field.tag()) {
       case 4:
-        to.kind = Kind::sequence;
-        break;
+        return of(Kind::sequence, "sequence type");
+      case 9:
+        return of(Kind::optional, "optional type");
       case 5:
         to.kind = Kind::map;
         break;
@@ -348,9 +383,6 @@ void Decoder::type(pbf_reader& in, ValueInfo& to) {
         break;
       case 8:
         to.kind = Kind::sparse;
-        break;
-      case 9:
-        to.kind = Kind::optional;
         break;
       default:
         break;
@@ -468,24 +500,77 @@ Model Decoder::model(std::string_view bytes) {
   return model;
 }
 
-}  // namespace
+Tensor Decoder::tensor(View bytes) {
+  Tensor tensor;
+  pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) tensor_field(in, tensor);
+  return tensor;
+}
 
-Model decode_model(std::string_view bytes, int64_t max_nodes) {
-  if (bytes.empty()) fail("the file is empty");
+Sequence Decoder::sequence(View bytes) {
+  Sequence sequence;
+  pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) sequence_field(in, sequence);
+  return sequence;
+}
+
+OptionalValue Decoder::optional(View bytes) {
+  OptionalValue value;
+  pbf_reader in(bytes.data(), bytes.size());
+  while (in.next()) {
+    if (in.tag() == 2) {
+      value.elem_type = int_of("optional", in);
+    } else if (in.tag() == 3) {
+      value.tensor = std::make_shared<Tensor>();
+      tensor(in, *value.tensor);
+    } else if (in.tag() == 5) {
+      value.sequence = std::make_shared<Sequence>();
+      nested("sequence", in, [&](pbf_reader& field) { sequence_field(field, *value.sequence); });
+    } else {
+      in.skip();
+    }
+  }
+  return value;
+}
+
+// Calls read(); what protozero throws becomes a Failure. `what`: "an ONNX model".
+template <typename Read>
+auto decoded(std::string_view bytes, const char* what, Read read) {
   if (bytes.size() > INT32_MAX)
     fail("{} bytes; a protobuf message has at most 2 GiB: keep the weights in external data",
          bytes.size());
   try {
-    return Decoder(max_nodes).model(bytes);
+    return read();
   } catch (const protozero::end_of_buffer_exception&) {
-    fail("truncated: a field goes past the end of its message (not an ONNX model, or damaged)");
+    fail("truncated: a field goes past the end of its message (not {}, or damaged)", what);
   } catch (const protozero::varint_too_long_exception&) {
-    fail("a number of more than 10 bytes (not an ONNX model, or damaged)");
+    fail("a number of more than 10 bytes (not {}, or damaged)", what);
   } catch (const protozero::unknown_pbf_wire_type_exception&) {
-    fail("a field of unknown wire type (not an ONNX model, or damaged)");
+    fail("a field of unknown wire type (not {}, or damaged)", what);
   } catch (const protozero::exception& error) {
-    fail("{} (not an ONNX model, or damaged)", error.what());
+    fail("{} (not {}, or damaged)", error.what(), what);
   }
+}
+
+constexpr int64_t kOneValue = 1;  // nodes in a file of a value: none
+
+}  // namespace
+
+Model decode_model(std::string_view bytes, int64_t max_nodes) {
+  if (bytes.empty()) fail("the file is empty");
+  return decoded(bytes, "an ONNX model", [&] { return Decoder(max_nodes).model(bytes); });
+}
+
+Tensor decode_tensor(std::string_view bytes) {
+  return decoded(bytes, "a tensor", [&] { return Decoder(kOneValue).tensor(bytes); });
+}
+
+Sequence decode_sequence(std::string_view bytes) {
+  return decoded(bytes, "a sequence", [&] { return Decoder(kOneValue).sequence(bytes); });
+}
+
+OptionalValue decode_optional(std::string_view bytes) {
+  return decoded(bytes, "an optional", [&] { return Decoder(kOneValue).optional(bytes); });
 }
 
 }  // namespace heddle::import::proto

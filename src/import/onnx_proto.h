@@ -81,6 +81,7 @@ struct ValueInfo {
   int64_t elem_type = 0;
   bool has_shape = false;
   std::vector<DimInfo> dims;
+  std::shared_ptr<ValueInfo> element;  // of a sequence or an optional
 };
 
 struct Graph {
@@ -113,7 +114,22 @@ struct Model {
   std::vector<Function> functions;
 };
 
+// SequenceProto and OptionalProto, as far as tensors go.
+struct Sequence {
+  std::vector<Tensor> tensors;
+  bool others = false;  // holds sparse tensors, sequences or maps
+};
+struct OptionalValue {
+  int64_t elem_type = 0;  // 0: without a value
+  std::shared_ptr<Tensor> tensor;
+  std::shared_ptr<Sequence> sequence;
+};
+
 // Throws Failure (failure.h): not protobuf, truncated, nested too deeply, too many nodes.
 Model decode_model(std::string_view bytes, int64_t max_nodes);
+// Files of a single value.
+Tensor decode_tensor(std::string_view bytes);
+Sequence decode_sequence(std::string_view bytes);
+OptionalValue decode_optional(std::string_view bytes);
 
 }  // namespace heddle::import::proto

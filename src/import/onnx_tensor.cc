@@ -187,7 +187,7 @@ Literal from_external(const proto::Tensor& tensor, const Shape& shape, TensorSou
     if (key == "length") length = parse_number(value, key, what);
   }
   Result<std::shared_ptr<const MappedFile>> opened = source.external->open(location);
-  if (!opened) throw Failure{error_in(std::string(what), opened.error()).value()};
+  if (!opened) throw Failure{error_in(std::string(what), opened.error()).value(), nullptr};
   const MappedFile& file = **opened;
   const int64_t wanted = file_bytes(shape.type(), shape.elems());
   const auto size = static_cast<int64_t>(file.bytes().size());

@@ -13,6 +13,7 @@ Outputs unary(Op& op) {
 }
 
 Outputs identity(Op& op) {
+  if (!op.value(0)->is_tensor()) return {op.value(0)};
   if (const Literal* literal = op.known(0)) return {*literal};
   return {op.in(0)};
 }

@@ -286,7 +286,7 @@ class ErrorTest(CliTest):
             (["bench", model, "--vs", "abacus"], "onnxruntime"),
             (["bench", model, "--vs", "onnxruntime"], "ONNX"),
             (["bench", model, "--iterations", "0"], "--iterations"),
-            (["conform", "onnx", str(self.folder)], "not built yet"),
+            (["conform", "stablehlo", str(self.folder)], "not built yet"),
             (["conform", "hlo", "/no/such/folder"], "/no/such/folder"),
             (["completion", "cmd"], "bash, zsh and fish"),
             (["explain", model, "--device", "interp"], "take cpu"),

@@ -1,0 +1,39 @@
+// What a test needs of ONNX files beside the model itself: what goes in and out, and values in
+// files of their own (TensorProto, SequenceProto, OptionalProto), as ONNX's backend tests have
+// them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/literal.h"
+
+namespace heddle::import {
+
+enum class OnnxKind { tensor, sequence, nothing, other };
+
+struct OnnxPort {
+  std::string name;
+  OnnxKind kind = OnnxKind::tensor;  // of an optional: of what it holds
+  bool optional = false;
+};
+
+struct OnnxSignature {
+  std::vector<OnnxPort> inputs, outputs;                // inputs that are no initialisers
+  std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("ai.onnx"), version
+  std::vector<std::string> operators;                   // distinct, in order; "domain.Name"
+};
+Result<OnnxSignature> read_onnx_signature(const std::string& path);
+
+struct OnnxValue {
+  OnnxKind kind = OnnxKind::tensor;
+  tensor::Literal tensor;
+  std::vector<tensor::Literal> elements;  // of a sequence
+};
+// The value in a file, which is of the port's kind.
+Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port);
+
+}  // namespace heddle::import

@@ -1,0 +1,155 @@
+// Private to import: the walk over a graph's nodes (onnx_graph.cc) and over the graphs inside nodes
+// (onnx_branch.cc, onnx_loop.cc). One Importer imports one model once.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "import/fold.h"
+#include "import/onnx_model.h"
+#include "import/onnx_ops.h"
+
+namespace heddle::import {
+
+// The values that nodes of one graph or function body can see.
+struct Scope {
+  std::unordered_map<std::string_view, Value*> values;  // null: an optional input left out
+  const Scope* outer = nullptr;                         // what a branch captures
+  const Opsets* opsets = nullptr;
+  const std::map<std::string_view, const proto::Attribute*>* attributes = nullptr;  // of a call
+
+  Value* find(std::string_view name, bool& known) const {
+    for (const Scope* scope = this; scope != nullptr; scope = scope->outer) {
+      const auto found = scope->values.find(name);
+      if (found == scope->values.end()) continue;
+      known = true;
+      return found->second;
+    }
+    known = false;
+    return nullptr;
+  }
+};
+
+// A graph inside a node as a computation of its own: one parameter, a tuple. What it reads of the
+// graphs around it is handed in behind the tuple's other elements.
+struct Region {
+  hlo::Computation* computation = nullptr;
+  Scope scope;
+  std::vector<Value*> captured;  // outer values, in the order of the tuple's last elements
+  Instr* parameter = nullptr;
+};
+
+// Loop and Scan, in one form: carried values, inputs that are cut into one slice a trip, outputs
+// that collect one slice a trip.
+struct LoopForm {
+  struct Slices {
+    int64_t axis = 0;
+    bool reverse = false;
+  };
+  const proto::Graph* body = nullptr;
+  bool counts = false;                // Loop: the body has an iteration number and a condition
+  Value* trips = nullptr;             // Loop: M; null: no bound
+  Value* condition = nullptr;         // Loop: null is true
+  std::optional<int64_t> trip_count;  // known
+  std::vector<Value*> carried, scanned;
+  std::vector<Slices> inputs, outputs;  // of `scanned`, of the collected outputs
+};
+
+// Where the carried values begin among the body's inputs.
+inline size_t carried_at(const LoopForm& form) { return form.counts ? 2 : 0; }
+// A missing value is true.
+std::optional<bool> known_bool(const Value* value);
+int64_t wrap_axis(const proto::Node& node, int64_t axis, int64_t rank);
+Literal scalar_s64(int64_t value);
+Literal true_literal();
+
+class Importer {
+ public:
+  Importer(const ModelFacts& facts, const Options& options, TensorSource& source, Imported& result);
+  void run(const std::vector<Input>& inputs);
+  // The model inputs that a value depends on, as far as that can be told from its instruction.
+  std::vector<std::string> inputs_behind(const Value& value) const;
+
+ private:
+  using Inputs = std::vector<Value*>;
+
+  void run_graph(const proto::Graph& graph, Scope& scope);
+  void run_nodes(const std::vector<proto::Node>& nodes, Scope& scope);
+  void run_node(const proto::Node& node, Scope& scope);
+  void run_handler(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  void run_function(const proto::Function& function, const proto::Node& node, Scope& scope,
+                    const Inputs& inputs);
+  Inputs inputs_of(const proto::Node& node, const Scope& scope) const;
+  proto::Node resolve(const proto::Node& node, const Scope& scope) const;
+  bool small_and_known(const Inputs& inputs) const;
+  bool fold_node(const OpEntry& entry, const proto::Node& node, int64_t opset, const Inputs& inputs,
+                 Scope& scope);
+  Outputs emit_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
+                    const Inputs& inputs);
+  void finish_instrs(size_t first, const proto::Node& node);
+  void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
+  void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope);
+  Value* add_value(Value value) { return &values_.emplace_back(std::move(value)); }
+  Value* add_output(Output output, std::string_view name);
+  Value* known_value(Literal literal, std::string_view name);
+  Value* instr_value(Instr* instr, std::string_view name);
+  Value* output_value(const proto::Graph& graph, size_t i, const Scope& scope) const;
+  Value* parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape);
+  void count_node();
+
+  // onnx_branch.cc
+  void run_if(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  void run_in_place(const proto::Graph& branch, const proto::Node& node, Scope& scope);
+  void run_both(const proto::Node& node, Scope& scope, Value* condition,
+                const proto::Graph& on_true, const proto::Graph& on_false);
+  // Opens a region whose parameter has `first` as its first elements; captures what the graph uses.
+  std::unique_ptr<Region> open_region(const proto::Graph& graph, const Scope& scope,
+                                      std::string_view name, const std::vector<Shape>& first,
+                                      const std::vector<Value*>& also);
+  std::vector<Value*> free_values(const proto::Graph& graph, const Scope& scope,
+                                  std::vector<std::string_view>& names) const;
+  Value* inside(Value* outer, const std::unordered_map<const Value*, Value*>& captured);
+
+  // onnx_loop.cc
+  void run_loop(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  void run_scan(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  void run_old_scan(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  void run_sequence_map(const proto::Node& node, Scope& scope, const Inputs& inputs);
+  std::vector<Value*> run_loop_form(const proto::Node& node, const LoopForm& form, Scope& scope);
+  std::vector<Value*> unroll(const proto::Node& node, const LoopForm& form, Scope& scope);
+  // onnx_while.cc. Without `dynamic_condition` the body's condition must be known to stay true;
+  // else nothing is emitted and `needs_condition` set.
+  struct While;
+  std::vector<Value*> emit_while(const proto::Node& node, const LoopForm& form, Scope& scope,
+                                 bool dynamic_condition, bool& needs_condition);
+  Value* slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip, Scope& scope);
+  Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how, Scope& scope);
+  // Runs one operator on values, as if a node had asked for it.
+  Value* apply(std::string_view op_type, const Inputs& inputs,
+               const std::vector<std::pair<std::string_view, int64_t>>& attributes,
+               const Scope& scope);
+
+  const ModelFacts& facts_;
+  const Options& options_;
+  TensorSource& source_;
+  Imported& result_;
+  Limits limits_;
+  FoldBudget budget_;
+  std::deque<Value> values_;          // addresses stay
+  hlo::Computation* into_ = nullptr;  // where instructions go
+  hlo::Computation* entry_ = nullptr;
+  int64_t nodes_ = 0;
+  int depth_ = 0;  // graphs inside graphs
+};
+
+// The attribute's graph; fails where it is missing.
+const proto::Graph& graph_attr(const proto::Node& node, std::string_view name);
+// Whether the Importer itself runs the node: it has graphs inside.
+bool is_structural(const proto::Node& node);
+
+}  // namespace heddle::import
