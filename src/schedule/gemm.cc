@@ -238,6 +238,20 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 
+// B that is not packed is copied by each task where its columns are not contiguous, where its rows
+// fall into few sets of the caches, and where many rows of A pay for it (cpu-codegen §2.4.14).
+bool wants_copy(const GemmShape& shape, const Stage& stage, const target::Target& target) {
+  if (shape.b_panel > 0) return false;
+  if (shape.b_n != 1) return true;
+  const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
+  const int64_t row_bytes = std::abs(xb.factor_of(shape.k.back())) * 4;
+  const int64_t rows = shape.m_extent * shape.y_extent;
+  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
+  if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
+  const bool same_sets = row_bytes % 4096 == 0 && shape.k_extent > 64 && rows >= 28;
+  return same_sets || rows >= 512;
+}
+
 constexpr int64_t kMostSegments = 160;
 
 }  // namespace
@@ -255,7 +269,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     choose_tile(shape, nv, target, &gemm);
     choose_blocks(shape, stage, a_bytes, target, &gemm);
   }
-  gemm.copy_b = shape.b_panel == 0 && shape.b_n != 1;
+  gemm.copy_b = wants_copy(shape, stage, target);
   return gemm;
 }
 
