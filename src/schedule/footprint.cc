@@ -242,6 +242,7 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
   const Stage& to = graph.stage(row.joined[reader]);
   std::vector<std::pair<int, int>> same;  // digit of `to`, digit of `from`
   for (const Own& own : row.own) {
+    if (own.digits[reader] < 0) continue;  // it stands behind that loop
     if (own.digits[stage] >= static_cast<int>(from.out.size())) return false;
     same.emplace_back(own.digits[reader], own.digits[stage]);
   }

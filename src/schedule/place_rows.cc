@@ -5,6 +5,7 @@
 #include <set>
 
 #include "schedule/correspond.h"
+#include "schedule/windows.h"
 
 namespace heddle::schedule {
 
@@ -129,13 +130,42 @@ class RowPlacer {
  private:
   int64_t choose_tasks() {
     const Stage& anchor = result_.graph.stages[anchor_];
+    const auto [lane, column] = window_digits();
     int64_t count = 1;
-    for (size_t d = 0; d < anchor.out.size(); ++d) {
-      if (!may_be_task(result_.graph, anchor_, static_cast<int>(d), target_)) continue;
-      tasks_.push_back({static_cast<int>(d), 1});
+    for (int d = 0; d < static_cast<int>(anchor.out.size()); ++d) {
+      if (d == lane || d == column) continue;
+      if (!may_be_task(result_.graph, anchor_, d, target_)) continue;
+      tasks_.push_back({d, 1});
       count *= anchor.out[d].extent;
     }
+    if (lane >= 0) return share_lanes(lane, count);
     if (tasks_.size() == anchor.out.size()) leave_lanes(&count);
+    return count;
+  }
+
+  // The anchor's digits that are lanes and columns of a window: they stay in a task.
+  std::pair<int, int> window_digits() const {
+    for (size_t i = 0; i < result_.graph.stages.size(); ++i) {
+      const std::optional<WindowForm> form = match_window(result_.graph.stages[i], target_);
+      if (!form) continue;
+      const int lane = corresponding_digits(result_.graph, i, form->lane)[anchor_];
+      const int column = corresponding_digits(result_.graph, i, form->column)[anchor_];
+      if (lane >= 0 && column >= 0) return {lane, column};
+    }
+    return {-1, -1};
+  }
+
+  // Small images have fewer rows than there are cores: equal strips of whole vectors then.
+  int64_t share_lanes(int lane, int64_t count) {
+    const int64_t extent = result_.graph.stages[anchor_].out[lane].extent;
+    const int64_t lanes = target_.lanes(Type::f32);
+    const int64_t wanted = (4 * target_.cores + count - 1) / count;
+    for (int64_t parts = std::min(wanted, extent / lanes); parts > 1; --parts) {
+      if (extent % parts != 0 || extent / parts % lanes != 0) continue;
+      if (!may_be_task(result_.graph, anchor_, lane, target_)) break;
+      tasks_.push_back({lane, extent / parts});
+      return count * parts;
+    }
     return count;
   }
 
@@ -254,6 +284,7 @@ class RowPlacer {
       if (extents[d] > 1) digits.push_back(static_cast<int>(d));
     std::vector<Own> own;
     if (digits.empty()) return own;
+    if (window_loops(stage, extents, &own)) return own;
     int lane_digit = digits.back();
     if (stage.is_reduction()) {
       int best = INT32_MIN;
@@ -273,6 +304,66 @@ class RowPlacer {
     int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
     own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
     return own;
+  }
+
+  // Rows of the image, blocks of columns, rows of the window, its columns, the lanes.
+  bool window_loops(const Stage& stage, const std::vector<int64_t>& extents,
+                    std::vector<Own>* own) const {
+    const std::optional<WindowForm> form = match_window(stage, target_);
+    if (!form || extents[form->column] != stage.out[form->column].extent) return false;
+    if (stage.out[form->lane].extent % extents[form->lane] != 0) return false;
+    const int out = static_cast<int>(stage.out.size());
+    for (int d = 0; d < out; ++d)
+      if (d != form->lane && d != form->column && extents[d] > 1)
+        own->push_back({LoopKind::serial, {d}, 1});
+    own->push_back({LoopKind::unrolled, {form->column}, form->columns});
+    for (int row : form->rows) own->push_back({LoopKind::serial, {row}, 1});
+    if (form->across >= 0)
+      own->push_back({LoopKind::unrolled, {form->across}, extents[form->across]});
+    own->push_back({LoopKind::vector, {form->lane}, lanes_});
+    return true;
+  }
+
+  static bool is_window(const Row& row) {
+    return std::any_of(row.own.begin(), row.own.end(),
+                       [](const Own& own) { return own.kind == LoopKind::unrolled; });
+  }
+
+  // A map of the window's results, element for element: it stands behind the reduced loops.
+  bool try_join_window(Row* row, StageId stage, const std::vector<int64_t>& extents) {
+    const Stage& map = result_.graph.stage(stage);
+    if (map.is_reduction()) return false;
+    const StageId window = row->joined[0];
+    const int out = static_cast<int>(result_.graph.stage(window).out.size());
+    Row joined = *row;
+    joined.joined.push_back(stage);
+    int64_t elems = 1, looped = 1;
+    for (int64_t extent : extents) elems *= extent;
+    for (Own& own : joined.own) {
+      int digit = -1;
+      if (own.digits[0] < out) {
+        digit = corresponding_digits(result_.graph, window.index(), own.digits[0])[stage.index()];
+        if (digit < 0 || extents[digit] != row_extents_.back()[own.digits[0]]) return false;
+        looped *= extents[digit];
+      }
+      own.digits.push_back(digit);
+    }
+    if (looped != elems || !reads_joined(joined)) return false;
+    *row = std::move(joined);
+    return true;
+  }
+
+  // The last of the row reads the others at the current point.
+  bool reads_joined(const Row& row) const {
+    const size_t newcomer = row.joined.size() - 1;
+    for (const Load& load : result_.graph.stage(row.joined[newcomer]).loads) {
+      if (load.source.input >= 0) continue;
+      const auto found = std::find(row.joined.begin(), row.joined.end(), load.source.stage);
+      const auto position = static_cast<size_t>(found - row.joined.begin());
+      if (position < newcomer && !reads_current_point(result_.graph, row, newcomer, position))
+        return false;
+    }
+    return true;
   }
 
   std::vector<Row> join_rows() {
@@ -302,6 +393,7 @@ class RowPlacer {
   // Equal loops, and what the newcomer reads of the row it reads at the current point.
   bool try_join(Row* row, StageId stage, const std::vector<Own>& own,
                 const std::vector<int64_t>& extents) {
+    if (is_window(*row)) return try_join_window(row, stage, extents);
     if (own.size() != row->own.size() || own.empty()) return false;
     const std::vector<int64_t>& first = row_extents_.back();
     for (size_t i = 0; i < own.size(); ++i) {

@@ -33,7 +33,8 @@ struct Drive {
   int64_t by = 1;
 };
 
-// A loop of a row: over digit digits[i] of joined instance i, in steps of `by`.
+// A loop of a row: over digit digits[i] of joined instance i, in steps of `by`; -1: the instance
+// stands behind the loop, which drives a reduced digit of the first one.
 struct Own {
   LoopKind kind = LoopKind::serial;
   std::vector<int> digits;

@@ -183,6 +183,10 @@ class Parser {
       one.kind = kind;
       do {
         if (one.digits.size() >= row->joined.size()) return fail("one digit a stage");
+        if (!one.digits.empty() && accept("-")) {  // stands behind this loop
+          one.digits.push_back(-1);
+          continue;
+        }
         one.digits.push_back(digit(row->joined[one.digits.size()], word()));
       } while (accept(","));
       if (one.digits.size() != row->joined.size()) return fail("one digit a stage");

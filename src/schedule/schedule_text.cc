@@ -70,8 +70,9 @@ class Printer {
       const Own& own = row.own[i];
       text_ += fmt::format("{}{} ", i ? " " : " : ", loop_kind_name(own.kind));
       for (size_t d = 0; d < own.digits.size(); ++d)
-        text_ += fmt::format("{}{}", d ? "," : "",
-                             digit_name(graph_.stage(row.joined[d]), own.digits[d]));
+        text_ += fmt::format(
+            "{}{}", d ? "," : "",
+            own.digits[d] < 0 ? "-" : digit_name(graph_.stage(row.joined[d]), own.digits[d]));
       text_ += by_text(own.by);
     }
     text_ += ";\n";

@@ -1,5 +1,5 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
-// digit (columns.cc), values and combines of both (row_values.cc).
+// digit (columns.cc), windows of images (windows.cc), values and combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -65,6 +65,22 @@ class RowEmitter {
   // `width` columns from `base`; with `start` valid, only those below `total`.
   void emit_column_block(const std::vector<const schedule::Own*>& red, const Expr& base,
                          int64_t width, ExprId start, int64_t total, Block* block);
+  // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
+  struct Window;
+  void emit_window(Block* block);
+  void emit_window_outer(const Window& window, size_t level, Block* block);
+  struct WindowRows;
+  void find_window_rows(const Window& window, WindowRows* rows, Block* block);
+  bool is_inside(const Window& window, int64_t first, int64_t count);
+  void emit_window_columns(const Window& window, Block* block);
+  void emit_window_block(const Window& window, const Expr& first, int64_t columns, Block* block);
+  void emit_window_tile(const Window& window, int64_t columns, int64_t width, Block* block);
+  void emit_window_taps(const Window& window, BufferId sums, int64_t slot, int64_t columns,
+                        Block* block);
+  void finish_window_point(ExprId sum, Block* block);
+  // Moves a digit of every member that has that loop.
+  void move(const schedule::Own& own, const Expr& by);
+
   Stitcher& s_;
   kernel::Kernel& k_;
   const Row& row_;

@@ -27,6 +27,10 @@ void RowEmitter::emit(Block* block) {
   }
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == schedule::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
+  if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {
+        return own.kind == schedule::LoopKind::unrolled;
+      }))
+    return emit_window(block);
   const Stage& first = graph().stages[members_[0].stage];
   int lane_digit = row_.own.back().digits[0];
   if (first.is_reduction() && lane_digit < static_cast<int>(first.out.size()))

@@ -121,6 +121,10 @@ ExprId Stitcher::guards(Context* context, const std::vector<index::Guard>& list)
   };
   for (const index::Guard& guard : list) {
     Expr value = in_scope(*context, guard.value);
+    bool holds = std::any_of(assumed_.begin(), assumed_.end(), [&](const index::Guard& known) {
+      return known.value == value && known.low >= guard.low && known.high <= guard.high;
+    });
+    if (holds) continue;
     index::Range range = bounds(value, scope_extents_);
     ExprId x = index_in(context, guard.value);
     if (range.low < guard.low) also(kernel_.compare(Op::ge, x, kernel_.constant(guard.low)));

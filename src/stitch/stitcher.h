@@ -94,6 +94,7 @@ class Stitcher {
   std::vector<VarId> scope_;
   std::vector<int64_t> scope_extents_;
   std::vector<int> loop_scope_;  // scope number of each schedule loop
+  std::vector<index::Guard> assumed_;  // over scope variables: loops run only where they hold
 };
 
 // Rows of joined stages (rows.cc).

@@ -1,0 +1,224 @@
+#include "schedule/windows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "hlo/module.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+// What is written out for one block of columns, at most; and blocks that are not part of a loop.
+constexpr int64_t kMostTaps = 160;
+constexpr int64_t kMostColumns = 8;
+constexpr int64_t kMostAcross = 32;
+
+bool is_zero(const Node& node) {
+  if (node.kind != Node::Kind::constant) return false;
+  // -0 too: it adds nothing to a sum of products.
+  const int bits = tensor::type_bits(node.type);
+  const uint64_t sign = tensor::is_float(node.type) ? uint64_t{1} << (bits - 1) : 0;
+  return (node.bits & ~sign) == 0;
+}
+
+// An element that the combine does not notice, whatever else there is.
+bool is_neutral(const Stage& stage, const Node& node) {
+  const hlo::Instr* root = stage.combine ? stage.combine->root() : nullptr;
+  if (!root || node.kind != Node::Kind::constant || root->operands().size() != 2) return false;
+  const Node& init = stage.nodes[stage.values[0].init];
+  switch (root->opcode()) {
+    case hlo::Opcode::add:
+      return is_zero(node) && !tensor::is_complex(node.type);
+    // The initial value takes part anyway, and once is as often as twice.
+    case hlo::Opcode::maximum:
+    case hlo::Opcode::minimum:
+      return init.kind == Node::Kind::constant && init.bits == node.bits && init.type == node.type;
+    default:
+      return false;
+  }
+}
+
+// select(inside, value, neutral), again and again: the guards on the way to the value.
+template <typename Neutral>
+void collect(const Stage& stage, int number, const Neutral& neutral,
+             std::vector<index::Guard>* guards) {
+  const Node* node = &stage.nodes[number];
+  while (node->kind == Node::Kind::op) {
+    if (node->opcode == hlo::Opcode::convert) {
+      node = &stage.nodes[node->operands[0]];
+      continue;
+    }
+    if (node->opcode != hlo::Opcode::select) return;
+    const Node& condition = stage.nodes[node->operands[0]];
+    if (condition.kind != Node::Kind::guard || !neutral(stage.nodes[node->operands[2]])) return;
+    for (const index::Guard& guard : condition.guards)
+      if (std::find(guards->begin(), guards->end(), guard) == guards->end())
+        guards->push_back(guard);
+    node = &stage.nodes[node->operands[1]];
+  }
+}
+
+std::vector<index::Guard> all_guards(const Stage& stage) {
+  std::vector<index::Guard> guards;
+  for (const Load& load : stage.loads)
+    guards.insert(guards.end(), load.guards.begin(), load.guards.end());
+  for (const Node& node : stage.nodes)
+    guards.insert(guards.end(), node.guards.begin(), node.guards.end());
+  return guards;
+}
+
+// Lanes along `digit` read neighbours, or one element for all, in every load; and some do move.
+bool suits_lanes(const Stage& stage, int digit) {
+  bool moves = false;
+  for (const Load& load : stage.loads) {
+    for (size_t i = 0; i < load.coordinates.size(); ++i) {
+      const Expr& x = load.coordinates[i];
+      if (!x.uses(digit)) continue;
+      const Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
+      if (i + 1 != load.coordinates.size() || x.factor_of(digit) != 1 || rest.uses(digit))
+        return false;
+      moves = true;
+    }
+    for (const index::Guard& guard : load.guards)
+      if (guard.value.uses(digit)) return false;
+  }
+  for (const Node& node : stage.nodes) {
+    if (node.index.uses(digit)) return false;
+    for (const index::Guard& guard : node.guards)
+      if (guard.value.uses(digit)) return false;
+  }
+  return moves && stage.position.factor_of(digit) == 1;
+}
+
+// The load over which the window moves: it uses reduced digits and the lanes.
+const Load* moving_load(const Stage& stage, int lane) {
+  for (const Load& load : stage.loads) {
+    if (load.coordinates.empty() || !load.coordinates.back().uses(lane)) continue;
+    // The weights of a depthwise convolution move with the window too, but not with the image.
+    const int out = static_cast<int>(stage.out.size());
+    bool image = false, window = false;
+    for (int d = 0; d < out + static_cast<int>(stage.red.size()); ++d) {
+      const bool used = std::any_of(load.coordinates.begin(), load.coordinates.end(),
+                                    [&](const Expr& x) { return x.uses(d); });
+      if (d != lane) (d < out ? image : window) |= used;
+    }
+    if (image && window) return &load;
+  }
+  return nullptr;
+}
+
+// How far apart neighbours along `digit` lie, for the order of digits: by the load's row-major
+// place, later coordinates count less.
+std::pair<int64_t, int64_t> distance(const Load& load, int digit) {
+  for (size_t i = 0; i < load.coordinates.size(); ++i)
+    if (load.coordinates[i].uses(digit))
+      return {-static_cast<int64_t>(i), std::abs(load.coordinates[i].factor_of(digit))};
+  return {INT64_MIN, 0};
+}
+
+// The used digit from [begin, end) whose neighbours lie closest; -1: none.
+int closest(const Load& load, int begin, int end, int except) {
+  int best = -1;
+  for (int d = begin; d < end; ++d) {
+    if (d == except || distance(load, d).second == 0) continue;
+    if (best < 0 || distance(load, d) < distance(load, best)) best = d;
+  }
+  return best;
+}
+
+// A row of the window is a range of its digit: the guard is one reduced digit, forwards.
+bool gives_range(const Stage& stage, const index::Guard& guard, int row) {
+  if (!guard.value.is_affine() || guard.value.factor_of(row) <= 0) return false;
+  for (size_t r = 0; r < stage.red.size(); ++r) {
+    const int digit = static_cast<int>(stage.out.size() + r);
+    if (digit != row && guard.value.uses(digit)) return false;
+  }
+  return true;
+}
+
+// Registers: accumulators, and what is read and used by several of them.
+int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& load,
+                       const target::Target& target) {
+  const int64_t registers = target.vector_registers;
+  const int64_t extent = stage.out[form.column].extent;
+  const int64_t across =
+      form.across < 0 ? 1 : stage.red[form.across - static_cast<int>(stage.out.size())].extent;
+  const int64_t stride = distance(load, form.column).second;
+  const int64_t step = form.across < 0 ? 0 : distance(load, form.across).second;
+  int64_t columns = std::min(kMostColumns, std::max<int64_t>(1, kMostTaps / across));
+  for (; columns > 1; --columns) {
+    std::set<int64_t> once, shared;
+    for (int64_t b = 0; b < columns; ++b)
+      for (int64_t k = 0; k < across; ++k)
+        if (!once.insert(b * stride + k * step).second) shared.insert(b * stride + k * step);
+    if (columns + static_cast<int64_t>(shared.size()) + 2 <= registers) break;
+  }
+  // Blocks of equal length.
+  const int64_t blocks = (extent + columns - 1) / columns;
+  return (extent + blocks - 1) / blocks;
+}
+
+}  // namespace
+
+std::vector<index::Guard> border_guards(const Stage& stage) {
+  std::vector<index::Guard> guards;
+  if (stage.values.size() != 1) return guards;
+  const Node& result = stage.nodes[stage.values[0].result];
+  if (!stage.combine) {
+    if (result.kind != Node::Kind::op || result.opcode != hlo::Opcode::multiply) return guards;
+    for (int side : result.operands)
+      collect(stage, side, [](const Node& node) { return is_zero(node); }, &guards);
+    return guards;
+  }
+  collect(
+      stage, stage.values[0].result, [&](const Node& node) { return is_neutral(stage, node); },
+      &guards);
+  return guards;
+}
+
+std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target) {
+  if (stage.values.size() != 1 || stage.red.empty() || stage.out.size() < 2) return std::nullopt;
+  if (!stage.instr->is(hlo::Opcode::reduce_window) && !stage.instr->is(hlo::Opcode::convolution))
+    return std::nullopt;
+  const int out = static_cast<int>(stage.out.size());
+  const int all = out + static_cast<int>(stage.red.size());
+  WindowForm form;
+  form.lane = out - 1;
+  if (stage.out[form.lane].extent < 4 || !suits_lanes(stage, form.lane)) return std::nullopt;
+  const Load* load = moving_load(stage, form.lane);
+  if (!load) return std::nullopt;
+  form.column = closest(*load, 0, out, form.lane);
+  form.across = closest(*load, out, all, -1);
+  if (form.column < 0 || form.across < 0) return std::nullopt;
+  const std::vector<index::Guard> guards = all_guards(stage), borders = border_guards(stage);
+  auto is_border = [&](const index::Guard& guard) {
+    return std::find(borders.begin(), borders.end(), guard) != borders.end();
+  };
+  for (const index::Guard& guard : guards) {
+    // A window digit that goes with another digit of the image than the columns is a row.
+    if (form.across >= 0 && guard.value.uses(form.across) && !guard.value.uses(form.column))
+      form.across = -1;
+  }
+  if (form.across >= 0 && stage.red[form.across - out].extent > kMostAcross) form.across = -1;
+  for (int r = out; r < all; ++r)
+    if (r != form.across) form.rows.push_back(r);
+  for (const index::Guard& guard : guards) {
+    if (!guard.value.is_affine()) return std::nullopt;
+    for (int row : form.rows) {
+      if (!guard.value.uses(row)) continue;
+      // Rows that the columns decide on would be masked one by one.
+      if (!is_border(guard) || guard.value.uses(form.column) || !gives_range(stage, guard, row))
+        return std::nullopt;
+    }
+    const bool across = form.across >= 0 && guard.value.uses(form.across);
+    if (across && !is_border(guard)) return std::nullopt;
+  }
+  form.columns = choose_columns(stage, form, *load, target);
+  return form;
+}
+
+}  // namespace heddle::schedule

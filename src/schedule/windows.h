@@ -1,0 +1,31 @@
+// Windows along an image whose channels lie together: depthwise convolutions, pools. Lanes run over
+// the channels, several neighbouring output columns are held in registers, the window's columns are
+// written out and its rows a loop over those that lie inside the image (stages.md §4.9, §7).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "schedule/stage_graph.h"
+#include "target/target.h"
+
+namespace heddle::schedule {
+
+// Digits of a reduction stage, out digits first. Every load is contiguous along `lane` or does not
+// use it.
+struct WindowForm {
+  int lane = -1;          // out digit of the lanes
+  int column = -1;        // out digit of which several elements are held at once
+  int across = -1;        // reduced digit that is written out; -1: none
+  std::vector<int> rows;  // the other reduced digits: loops
+  int64_t columns = 1;    // how many elements of `column` are held
+};
+
+// None: the stage is no window, or its form does not fit.
+std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target);
+
+// Guards that make an element neutral where they fail, so that it need not be visited: the
+// padding of a convolution or of a pool, and pads of zeros in front of them.
+std::vector<index::Guard> border_guards(const Stage& stage);
+
+}  // namespace heddle::schedule

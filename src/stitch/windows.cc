@@ -1,0 +1,294 @@
+// Windows along an image whose channels lie together (schedule/windows.h): for each block of output
+// columns and each vector of channels the sums stay in registers, while a loop runs over the
+// window's rows inside the image and its columns are written out. Blocks at the left and right
+// border leave out what lies outside; those between them are one loop without a guard.
+#include <algorithm>
+
+#include "schedule/windows.h"
+#include "stitch/row_emitter.h"
+
+namespace heddle::stitch {
+
+using schedule::Own;
+
+// A reduced digit that is a loop: over those of its elements that lie inside the image.
+struct RowEmitter::WindowRows {
+  const Own* own = nullptr;
+  std::vector<index::Guard> guards;  // that decide
+  Expr first;
+  ExprId trips;
+};
+
+// What the row's loops are, and what is known while they are emitted.
+struct RowEmitter::Window {
+  std::vector<const Own*> outer;
+  std::vector<WindowRows> rows;
+  const Own *column = nullptr, *across = nullptr, *lane = nullptr;
+  std::vector<index::Guard> borders;
+};
+
+void RowEmitter::move(const Own& own, const Expr& by) {
+  for (size_t m = 0; m < members_.size(); ++m)
+    if (own.digits[m] >= 0)
+      members_[m].digits[own.digits[m]] = members_[m].digits[own.digits[m]] + by;
+}
+
+void RowEmitter::emit_window(Block* block) {
+  Window window;
+  const Stage& stage = stage_of(members_[0]);
+  for (const Own& own : row_.own) {
+    const bool reduced = own.digits[0] >= static_cast<int>(stage.out.size());
+    if (own.kind == schedule::LoopKind::unrolled) (reduced ? window.across : window.column) = &own;
+    if (own.kind != schedule::LoopKind::serial) continue;
+    if (reduced) {
+      window.rows.push_back({&own, {}, {}, {}});
+    } else {
+      window.outer.push_back(&own);
+    }
+  }
+  window.lane = &row_.own.back();
+  HEDDLE_CHECK(window.column, "{}: a window without columns", stage.name);
+  window.borders = schedule::border_guards(stage);
+  emit_window_outer(window, 0, block);
+}
+
+void RowEmitter::emit_window_outer(const Window& window, size_t level, Block* block) {
+  const std::vector<Member> saved = members_;
+  if (level < window.outer.size()) {
+    const Own& own = *window.outer[level];
+    const int64_t trips = members_[0].extents[own.digits[0]];
+    VarId var = k_.add_var("i");
+    move(own, Expr::digit(s_.add_scope(var, trips)));
+    Block body;
+    emit_window_outer(window, level + 1, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(trips), std::move(body)));
+  } else {
+    Window here = window;
+    for (WindowRows& rows : here.rows) find_window_rows(here, &rows, block);
+    emit_window_columns(here, block);
+  }
+  members_ = saved;
+}
+
+// Which elements of a row digit lie inside the image.
+void RowEmitter::find_window_rows(const Window& window, WindowRows* rows, Block* block) {
+  const Member& member = members_[0];
+  const int digit = rows->own->digits[0];
+  const int64_t size = member.extents[digit];
+  ExprId begin = k_.constant(0), end = k_.constant(size);
+  for (const index::Guard& guard : window.borders) {
+    if (!guard.value.uses(digit)) continue;
+    rows->guards.push_back(guard);
+    const Expr rest = s_.in_scope(s_.context(member.stage, member.digits), guard.value);
+    const int64_t step = guard.value.factor_of(digit);
+    // The first element with step·element + rest >= bound.
+    auto first = [&](int64_t bound) {
+      return k_.binary(Op::floor_div, s_.index_expr(Expr(bound + step - 1) - rest),
+                       k_.constant(step));
+    };
+    begin = k_.binary(Op::max, begin, first(guard.low));
+    end = k_.binary(Op::min, end, first(guard.high));
+  }
+  rows->trips = k_.constant(size);
+  if (rows->guards.empty()) return;
+  VarId start = k_.add_var("first");
+  block->push_back(make_let(start, begin));
+  rows->trips = k_.binary(Op::max, k_.constant(0), k_.binary(Op::sub, end, k_.ref(start)));
+  rows->first = Expr::digit(s_.add_scope(start, size));
+}
+
+// No guard fails for the columns [first, first + count) of the window.
+bool RowEmitter::is_inside(const Window& window, int64_t first, int64_t count) {
+  const Member& member = members_[0];
+  for (const index::Guard& guard : window.borders) {
+    const int column = window.column->digits[0];
+    if (!guard.value.uses(column)) continue;
+    for (int64_t at : {first, first + count - 1}) {
+      std::vector<Expr> digits = member.digits;
+      digits[column] = digits[column] + Expr(at);
+      for (int64_t k = 0; k < (window.across ? window.across->by : 1); ++k) {
+        if (window.across) digits[window.across->digits[0]] = Expr(k);
+        const index::Range range =
+            bounds(s_.in_scope(s_.context(member.stage, digits), guard.value), s_.scope_extents_);
+        if (range.low < guard.low || range.high >= guard.high) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void RowEmitter::emit_window_columns(const Window& window, Block* block) {
+  const int64_t extent = members_[0].extents[window.column->digits[0]], by = window.column->by;
+  const int64_t whole = extent / by;
+  for (int64_t i = 0; i < whole;) {
+    int64_t run = 0;
+    while (i + run < whole && is_inside(window, (i + run) * by, by)) ++run;
+    if (run < 2) {
+      emit_window_block(window, Expr(i * by), by, block);
+      ++i;
+      continue;
+    }
+    VarId var = k_.add_var("b");
+    Block body;
+    emit_window_block(window, Expr(i * by) + Expr::digit(s_.add_scope(var, run)) * by, by, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(run), std::move(body)));
+    i += run;
+  }
+  if (extent > whole * by) emit_window_block(window, Expr(whole * by), extent - whole * by, block);
+}
+
+// `columns` columns from `first`, all channels: few columns take several vectors of them at once.
+void RowEmitter::emit_window_block(const Window& window, const Expr& first, int64_t columns,
+                                   Block* block) {
+  const std::vector<Member> saved = members_;
+  move(*window.column, first);
+  const int64_t extent = members_[0].extents[window.lane->digits[0]];
+  const int64_t vectors = columns >= 4 ? 1 : 4 / columns;
+  const int64_t step = vectors * lanes_, blocks = extent / step, rest = extent - blocks * step;
+  const std::vector<Member> at = members_;
+  if (blocks > 0) {
+    VarId var = k_.add_var("c");
+    move(*window.lane, Expr::digit(s_.add_scope(var, blocks)) * step);
+    Block body;
+    emit_window_tile(window, columns, step, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
+    members_ = at;
+  }
+  if (rest > 0) {
+    move(*window.lane, Expr(blocks * step));
+    emit_window_tile(window, columns, rest, block);
+  }
+  members_ = saved;
+}
+
+void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t width,
+                                  Block* block) {
+  const std::vector<Member> saved = members_;
+  const Stage& stage = stage_of(members_[0]);
+  const auto vectors = static_cast<int>((width + lanes_ - 1) / lanes_);
+  BufferId sums = partial_buffer(stage, members_[0].stage, 0, static_cast<int>(columns) * vectors);
+  using Each = std::function<void(int64_t slot, int64_t column, Block*)>;
+  // Every column of every vector; `at_once`: a block for all columns.
+  auto each_vector = [&](const std::function<void(int64_t first_slot, Block*)>& body, Block* to) {
+    const std::vector<Member> at = members_;
+    for (int v = 0; v < vectors; ++v) {
+      const int64_t here = std::min<int64_t>(lanes_, width - int64_t{v} * lanes_);
+      VarId l = k_.add_var("l");
+      move(*window.lane, Expr(int64_t{v} * lanes_) + Expr::digit(s_.add_scope(l, here)));
+      Block inner;
+      body(v * columns, &inner);
+      to->push_back(lanes_loop(l, here, std::move(inner)));
+      members_ = at;
+    }
+  };
+  auto each_column = [&](int64_t slot, const Each& body, Block* to) {
+    const std::vector<Member> at = members_;
+    for (int64_t c = 0; c < columns; ++c) {
+      move(*window.column, Expr(c));
+      body(slot + c, c, to);
+      members_ = at;
+    }
+  };
+  each_vector(
+      [&](int64_t slot, Block* to) {
+        Stitcher::Context context = s_.context(members_[0].stage, members_[0].digits);
+        bool neutral = true;
+        const ExprId start = starts(&context, stage, &neutral)[0];
+        for (int64_t c = 0; c < columns; ++c)
+          to->push_back(make_store(sums, {k_.constant(slot + c)}, start));
+      },
+      block);
+  const size_t assumed = s_.assumed_.size();
+  std::vector<VarId> vars;
+  for (const WindowRows& rows : window.rows) {
+    vars.push_back(k_.add_var("r"));
+    move(*rows.own, rows.first + Expr::digit(s_.add_scope(
+                                     vars.back(), members_[0].extents[rows.own->digits[0]])));
+  }
+  for (const WindowRows& rows : window.rows)
+    for (const index::Guard& guard : rows.guards)
+      s_.assumed_.push_back(
+          {s_.in_scope(s_.context(members_[0].stage, members_[0].digits), guard.value), guard.low,
+           guard.high});
+  Block body;
+  each_vector([&](int64_t slot, Block* to) { emit_window_taps(window, sums, slot, columns, to); },
+              &body);
+  members_ = saved;
+  s_.assumed_.resize(assumed);
+  for (size_t i = window.rows.size(); i-- > 0;) {
+    Block outer;
+    outer.push_back(make_loop(LoopKind::serial, vars[i], window.rows[i].trips, std::move(body)));
+    body = std::move(outer);
+  }
+  for (Stmt& stmt : body) block->push_back(std::move(stmt));
+  each_vector(
+      [&](int64_t slot, Block* to) {
+        each_column(
+            slot,
+            [&](int64_t at, int64_t, Block* inner) {
+              finish_window_point(k_.load(sums, {k_.constant(at)}), inner);
+            },
+            to);
+      },
+      block);
+}
+
+// One row of the window for all columns of the block: what several of them read is read once.
+void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t slot,
+                                  int64_t columns, Block* block) {
+  const std::vector<Member> saved = members_;
+  const Stage& stage = stage_of(members_[0]);
+  std::unordered_map<uint32_t, ExprId> named;
+  auto name = [&](ExprId x) {
+    if (k_.expr(x).op == Op::var || k_.expr(x).op == Op::constant) return x;
+    auto [found, fresh] = named.try_emplace(static_cast<uint32_t>(x.index()));
+    if (fresh) found->second = name_all({x}, block)[0];
+    return found->second;
+  };
+  const Node& element = stage.nodes[stage.values[0].result];
+  const bool product = !stage.combine && element.kind == Node::Kind::op;
+  for (int64_t k = 0; k < (window.across ? window.across->by : 1); ++k) {
+    for (int64_t c = 0; c < columns; ++c) {
+      move(*window.column, Expr(c));
+      if (window.across) move(*window.across, Expr(k));
+      Stitcher::Context context = s_.context(members_[0].stage, members_[0].digits);
+      members_ = saved;
+      const bool outside =
+          std::any_of(window.borders.begin(), window.borders.end(), [&](const index::Guard& guard) {
+            const index::Range range = bounds(s_.in_scope(context, guard.value), s_.scope_extents_);
+            return range.high < guard.low || range.low >= guard.high;
+          });
+      if (outside) continue;
+      if (product) {
+        for (int operand : element.operands)
+          context.memo[operand] = name(s_.node(&context, operand));
+      } else {
+        const int result = stage.values[0].result;
+        context.memo[result] = name(s_.node(&context, result));
+      }
+      const ExprId at = k_.constant(slot + c);
+      block->push_back(
+          make_store(sums, {at}, accumulate(&context, stage, {k_.load(sums, {at})})[0]));
+    }
+  }
+}
+
+// The window's value at one point, and the maps that hang on it.
+void RowEmitter::finish_window_point(ExprId sum, Block* block) {
+  std::vector<std::pair<int, std::vector<Home>>> saved;
+  for (size_t m = 0; m < members_.size(); ++m) {
+    Member& member = members_[m];
+    saved.emplace_back(member.stage, s_.homes_[member.stage]);
+    if (m == 0) {
+      finish(&member, {sum}, block);
+      continue;
+    }
+    const Stage& stage = stage_of(member);
+    Stitcher::Context context = s_.context(member.stage, member.digits);
+    for (size_t v = 0; v < stage.values.size(); ++v)
+      map_value(&context, member, static_cast<int>(v), member.digits, block);
+  }
+  for (auto& [stage, homes] : saved) s_.homes_[stage] = homes;
+}
+
+}  // namespace heddle::stitch
