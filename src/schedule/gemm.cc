@@ -133,7 +133,8 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   best.m_block = (m + blocks - 1) / blocks;
   int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
-  if (b_constant && k * n * 4 >= (512 << 10))
+  // Against one row a panel passes by once, as fast as it comes.
+  if (b_constant && m > 1 && k * n * 4 >= (512 << 10))
     best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
   return best;
 }
@@ -240,11 +241,13 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 
 // B that is not packed is copied by each task where its columns are not contiguous, where its rows
 // fall into few sets of the caches, and where many rows of A pay for it (cpu-codegen §2.4.14).
-bool wants_copy(const GemmShape& shape, const Stage& stage, const target::Target& target) {
+bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
+                const target::Target& target) {
   if (shape.b_panel > 0) return false;
   if (shape.b_n != 1) return true;
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
   const int64_t row_bytes = std::abs(xb.factor_of(shape.k.back())) * 4;
+  if (row_bytes <= int64_t{gemm.nv} * gemm.lanes * 4) return false;  // as good as a panel
   const int64_t rows = shape.m_extent * shape.y_extent;
   const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
@@ -269,7 +272,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     choose_tile(shape, nv, target, &gemm);
     choose_blocks(shape, stage, a_bytes, target, &gemm);
   }
-  gemm.copy_b = wants_copy(shape, stage, target);
+  gemm.copy_b = wants_copy(gemm, shape, stage, target);
   return gemm;
 }
 

@@ -52,6 +52,13 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   digits_[shape_.n] = panel.number * width_ + column;
   Expr at = operand(shape_.b_load);
   digits_[shape_.n] = Expr(0);
+  // Padded rows are read like packed ones: what lies behind the columns is not stored.
+  const int64_t behind = panel.vectors * gemm_.lanes - panel.width;
+  const int64_t elems =
+      s_.placed_.graph.inputs[stage_.loads[shape_.b_load].source.input].shape.elems();
+  if (behind > 0 && shape_.n_extent <= width_ && shape_.b_n == 1 &&
+      index::bounds(coordinate(shape_.b_load), extents_).high + behind < elems)
+    return k_.load(input_of(shape_.b_load), {index(at)});
   return columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width);
 }
 

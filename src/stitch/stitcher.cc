@@ -243,6 +243,8 @@ void Stitcher::emit_node(int number, Block* block) {
 namespace {
 
 int64_t stage_flops(const Stage& stage) {
+  if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
+    return 2 * stage.out_elems() * stage.red_elems();
   int64_t operators = stage.is_reduction() ? static_cast<int64_t>(stage.values.size()) : 0;
   for (const Node& node : stage.nodes) operators += node.kind == Node::Kind::op;
   return operators * stage.out_elems() * stage.red_elems();
