@@ -55,6 +55,29 @@ bool scalar_body(const hlo::Computation& computation) {
   });
 }
 
+// Padding does not take part in a window: kernels put something neutral there, and know it for
+// combines of one operator.
+Decision padding_ok(const Instr& instr) {
+  const auto& dims = instr.attrs_as<hlo::WindowAttrs>().window.dims;
+  const bool padded = std::any_of(dims.begin(), dims.end(), [](const hlo::WindowDim& d) {
+    return d.pad_low > 0 || d.pad_high > 0 || d.lhs_dilate > 1;
+  });
+  const hlo::Computation& combine = *instr.called().at(0);
+  const Instr* root = combine.root();
+  bool plain = root->operands().size() == 2 && root->operand(0) != root->operand(1);
+  for (const Instr* operand : root->operands()) plain &= operand->is(Opcode::parameter);
+  switch (root->opcode()) {
+    case Opcode::add: case Opcode::multiply: case Opcode::maximum: case Opcode::minimum:
+    case Opcode::and_: case Opcode::or_:
+      if (plain) return Decision::yes();
+      break;
+    default: break;
+  }
+  if (!padded) return Decision::yes();
+  return Decision::no("padded-window", "{}: padding has no neutral element under {}", instr.name(),
+                      combine.name());
+}
+
 Decision combine_ok(const Instr& instr) {
   const hlo::Computation& combine = *instr.called().at(0);
   if (!scalar_body(combine))
@@ -92,6 +115,7 @@ Decision can_stage(const Instr& instr) {
     case Opcode::reduce_window:
       if (instr.operands().size() != 2)
         return Decision::no("variadic-window", "{} has several operands", instr.name());
+      if (Decision padding = padding_ok(instr); !padding) return padding;
       return combine_ok(instr);
     case Opcode::convolution:
       if (instr.attrs_as<hlo::ConvolutionAttrs>().batch_group_count != 1)

@@ -33,12 +33,12 @@ class StageBuilder {
   // Node of `instr`'s element at `at`: a load where it is a parameter or another stage's value.
   int value(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int add(Node node);
+  int constant(const tensor::Literal& literal);
   int multiply(int a, int b, Type type);
   Decision decision = Decision::yes();
 
  private:
   int load(Source source, Coordinates coordinates, const std::vector<Guard>& guards, Type type);
-  int constant(const tensor::Literal& literal);
   int integer(int64_t value, Type type);
   int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
   int runtime_start(const Instr* indices, const Coordinates& at, int64_t limit,

@@ -36,6 +36,16 @@ const tensor::Shape& first_leaf(const tensor::Shape& shape) {
   return shape.is_tuple() ? shape.elements().at(0) : shape;
 }
 
+// The neutral element of a sum or product; none where the initial value will do, which takes part
+// anyway (can_stage refuses windows over padding with any other combine).
+std::optional<tensor::Literal> window_padding(const Instr& instr) {
+  const Instr* root = instr.called().at(0)->root();
+  if (!root->is(Opcode::add) && !root->is(Opcode::multiply)) return std::nullopt;
+  tensor::Literal value(tensor::Shape::scalar(instr.shape().type()));
+  value.set_f64(0, root->is(Opcode::multiply) ? 1 : 0);
+  return value;
+}
+
 // Fills one stage from its instruction.
 class Filler {
  public:
@@ -141,9 +151,11 @@ class Filler {
       at.push_back(window_coordinate(position_[i], window.dims[i],
                                      instr->operand(0)->shape().dim(i), i, &guards));
     int init = init_node(instr->operand(1));
-    // Padding takes part with the initial value.
+    // Padding does not take part: what the combine does not notice stands there.
+    std::optional<tensor::Literal> value = window_padding(*instr);
+    int outside = value ? builder_.constant(*value) : init;
     stage_.values.push_back({instr->shape().type(),
-                             guarded_value(instr->operand(0), at, guards, init), init});
+                             guarded_value(instr->operand(0), at, guards, outside), init});
     stage_.combine = instr->called().at(0);
     stage_.kind = hlo::StageKind::reduce;
   }

@@ -1,0 +1,229 @@
+// Windows along channels (depthwise convolutions, pools) as kernels that the kernel interpreter
+// proves: many shapes, borders, strides, dilations, types, and what hangs on them.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "compiler/fusion_check.h"
+#include "hlo/text.h"
+
+namespace heddle::stitch {
+namespace {
+
+using compiler::FusionCheck;
+
+FusionCheck run_fusion(const std::string& text, const char* target_name) {
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
+  auto target = target::find_target(target_name);
+  EXPECT_TRUE(target.has_value());
+  FusionCheck checked = compiler::check_fusion(**module, *target, 7, 128);
+  EXPECT_EQ(checked.failure, "") << text << checked.text;
+  return checked;
+}
+
+// The row of the window: its first stage is written out over columns.
+const schedule::Row* window_row(const FusionCheck& ran) {
+  for (const schedule::ScheduleNode& node : ran.placed.schedule.nodes) {
+    const auto* row = std::get_if<schedule::Row>(&node);
+    if (!row) continue;
+    for (const schedule::Own& own : row->own)
+      if (own.kind == schedule::LoopKind::unrolled) return row;
+  }
+  return nullptr;
+}
+
+struct Dim {
+  int64_t in, size, stride, low, high, dilation;
+  int64_t out() const { return (in + low + high - ((size - 1) * dilation + 1)) / stride + 1; }
+};
+
+struct Case {
+  int64_t batch = 1, channels = 16;
+  std::vector<Dim> dims;
+  const char* type = "f32";
+};
+
+std::string extents(const Case& c, bool output) {
+  std::string text = fmt::format("{}[{}", c.type, c.batch);
+  for (const Dim& d : c.dims) text += fmt::format(",{}", output ? d.out() : d.in);
+  return text + fmt::format(",{}]", c.channels);
+}
+
+// `field(d)` of each dimension, an x between.
+template <typename Field>
+std::string each(const Case& c, Field field) {
+  std::string text;
+  for (const Dim& d : c.dims) text += (text.empty() ? "" : "x") + field(d);
+  return text;
+}
+
+std::string depthwise(const Case& c, const std::string& epilogue = "") {
+  std::string sizes, spatial;
+  for (size_t i = 0; i < c.dims.size(); ++i) {
+    sizes += fmt::format("{},", c.dims[i].size);
+    spatial += std::to_string(i);
+  }
+  return fmt::format(
+      "HloModule m\nENTRY e {{\n  x = {0} parameter(0)\n  w = {2}[{3}1,{4}] parameter(1)\n"
+      "  {9}y = {1} convolution(x, w), window={{size={5} stride={6} pad={7} rhs_dilate={8}}}, "
+      "dim_labels=b{10}f_{10}io->b{10}f, feature_group_count={4}\n{11}}}\n",
+      extents(c, false), extents(c, true), c.type, sizes, c.channels,
+      each(c, [](const Dim& d) { return std::to_string(d.size); }),
+      each(c, [](const Dim& d) { return std::to_string(d.stride); }),
+      each(c, [](const Dim& d) { return fmt::format("{}_{}", d.low, d.high); }),
+      each(c, [](const Dim& d) { return std::to_string(d.dilation); }),
+      epilogue.empty() ? "ROOT " : "", spatial, epilogue);
+}
+
+std::string pool(const Case& c, const char* op, const char* init) {
+  auto around = [&](const std::string& outer, const std::string& inner) {
+    return outer + "x" + inner + "x" + outer;
+  };
+  return fmt::format(
+      "HloModule m\nf {{ a = {2}[] parameter(0)\n  b = {2}[] parameter(1)\n"
+      "  ROOT s = {2}[] {3}(a, b) }}\n"
+      "ENTRY e {{\n  x = {0} parameter(0)\n  i = {2}[] constant({4})\n"
+      "  ROOT y = {1} reduce-window(x, i), window={{size={5} stride={6} pad={7} rhs_dilate={8}}}, "
+      "to_apply=f\n}}\n",
+      extents(c, false), extents(c, true), c.type, op, init,
+      around("1", each(c, [](const Dim& d) { return std::to_string(d.size); })),
+      around("1", each(c, [](const Dim& d) { return std::to_string(d.stride); })),
+      around("0_0", each(c, [](const Dim& d) { return fmt::format("{}_{}", d.low, d.high); })),
+      around("1", each(c, [](const Dim& d) { return std::to_string(d.dilation); })));
+}
+
+Case random_case(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  auto number = [&](int64_t below) { return static_cast<int64_t>(random() % below); };
+  Case c;
+  c.batch = 1 + number(2);
+  const int64_t kChannels[] = {4, 5, 16, 20, 33, 48};
+  c.channels = kChannels[number(6)];
+  for (int64_t i = 0, rank = 1 + number(3); i < rank; ++i) {
+    Dim d{};
+    do {
+      d = {2 + number(rank == 3 ? 5 : 18),
+           1 + number(5),
+           1 + number(3),
+           number(4),
+           number(4),
+           1 + number(2)};
+    } while (d.in + d.low + d.high < (d.size - 1) * d.dilation + 1);
+    c.dims.push_back(d);
+  }
+  return c;
+}
+
+const char* target_of(uint64_t seed) {
+  return seed % 3 == 0 ? "avx2" : seed % 3 == 1 ? "icelake" : "portable";
+}
+
+TEST(Window, DepthwiseConvolutions) {
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    run_fusion(depthwise(random_case(seed)), target_of(seed));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Window, Pools) {
+  const std::pair<const char*, const char*> kPools[] = {{"maximum", "-inf"}, {"add", "0"},
+                                                        {"minimum", "inf"},  {"maximum", "0.5"},
+                                                        {"add", "1"},        {"multiply", "1"}};
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const auto& [op, init] = kPools[seed % 6];
+    run_fusion(pool(random_case(seed + 1000), op, init), target_of(seed));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Window, OtherTypes) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    Case c = random_case(seed + 2000);
+    c.type = seed % 3 == 0 ? "f64" : seed % 3 == 1 ? "f16" : "s32";
+    run_fusion(depthwise(c), target_of(seed / 3));
+    run_fusion(pool(c, "add", "0"), target_of(seed / 3));
+    if (HasFailure()) return;
+  }
+}
+
+const Case kImage{1, 32, {{12, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, "f32"};
+
+// Columns are written out, rows are tasks; no guard is left anywhere, and nothing is computed for
+// what lies outside.
+TEST(Window, BordersAreSplitOff) {
+  FusionCheck ran = run_fusion(depthwise(kImage), "icelake");
+  const schedule::Row* row = window_row(ran);
+  ASSERT_TRUE(row);
+  EXPECT_GE(ran.kernel.phases[0].groups[0].grid.size(), 1u);
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
+  int64_t guarded = 0;
+  for (const kernel::Expr& expr : ran.kernel.exprs()) guarded += expr.guarded;
+  EXPECT_EQ(guarded, 0);
+  // 3 taps, but 2 at each border, in both directions, for 32 channels.
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::fma)], 34 * 58 * 32);
+  // A row of the image is read by the tasks of three output rows, once each but where blocks meet.
+  EXPECT_LE(ran.report.buffers[0].max_loads_per_elem, 6);
+}
+
+TEST(Window, WhatHangsOnIt) {
+  FusionCheck ran = run_fusion(depthwise(kImage, R"(  b = f32[32] parameter(2)
+  bb = f32[1,12,20,32] broadcast(b), dimensions={3}
+  z = f32[1,12,20,32] add(y, bb)
+  lo = f32[] constant(0)
+  hi = f32[] constant(6)
+  c = f32[1,12,20,32] clamp(lo, z, hi)
+  o = f32[1,12,20,32] parameter(3)
+  s = f32[1,12,20,32] add(c, o)
+  ROOT r = (f32[1,12,20,32], f32[1,12,20,32]) tuple(s, z)
+)"),
+                               "icelake");
+  const schedule::Row* row = window_row(ran);
+  ASSERT_TRUE(row);
+  EXPECT_GE(row->joined.size(), 2u);
+  EXPECT_EQ(ran.kernel.scratch_bytes, 0);
+}
+
+// A pad of zeros in front is a border like the convolution's own.
+TEST(Window, PadsInFront) {
+  FusionCheck ran = run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[1,9,9,16] parameter(0)
+  w = f32[3,3,1,16] parameter(1)
+  zero = f32[] constant(0)
+  p = f32[1,11,11,16] pad(x, zero), padding=0_0x0_2x0_2x0_0
+  ROOT y = f32[1,5,5,16] convolution(p, w), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=16
+})",
+                               "icelake");
+  EXPECT_TRUE(window_row(ran));
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
+}
+
+// What does not fit stays with the general rows: borders along the lanes, dilated inputs, several
+// channels a group.
+TEST(Window, OthersAreNoWindows) {
+  for (const char* text : {
+           R"(HloModule m
+ENTRY e {
+  x = f32[1,16,9,9] parameter(0)
+  w = f32[16,1,3,3] parameter(1)
+  ROOT y = f32[1,16,9,9] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01, feature_group_count=16
+})",
+           R"(HloModule m
+ENTRY e {
+  x = f32[1,5,5,16] parameter(0)
+  w = f32[3,3,1,16] parameter(1)
+  ROOT y = f32[1,9,9,16] convolution(x, w), window={size=3x3 pad=1_1x1_1 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=16
+})",
+           R"(HloModule m
+ENTRY e {
+  x = f32[1,6,6,16] parameter(0)
+  w = f32[3,3,4,16] parameter(1)
+  ROOT y = f32[1,4,4,16] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=4
+})",
+       })
+    EXPECT_FALSE(window_row(run_fusion(text, "icelake"))) << text;
+}
+
+}  // namespace
+}  // namespace heddle::stitch
