@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "schedule/place.h"
 
@@ -49,7 +50,7 @@ class Greedy {
   }
 
   void visit(Instr* instr) {
-    if (!stageable(instr)) return;
+    if (!stageable(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ == Mode::greedy) {
       if (is_duplicable(instr) && instr != entry_->root()) {
@@ -64,6 +65,7 @@ class Greedy {
     group->has_gemm = has_template(instr);
     group->has_dot = is_heavy(instr);
     group_of_[instr].push_back(group.get());
+    order_.add_group(group.get());
     groups_.push_back(std::move(group));
   }
 
@@ -113,6 +115,7 @@ class Greedy {
       }
       if (!try_join(instr, group, /*copy=*/false)) continue;
       add(instr, group);
+      order_.has_joined(group);
       return true;
     }
     return false;
@@ -146,7 +149,7 @@ class Greedy {
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) &&
         !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
-    if (!copy && makes_cycle(instr, group))
+    if (!copy && order_.makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
     std::vector<Instr*> members{instr};
     members.insert(members.end(), group->members.begin(), group->members.end());
@@ -162,41 +165,6 @@ class Greedy {
       if (!reads) continue;
       if (is_heavy(member)) return true;
       reached.insert(member);
-    }
-    return false;
-  }
-
-  // From what reads the merged group outside it, can the group be reached again?
-  bool makes_cycle(const Instr* instr, const Group* group) const {
-    std::unordered_set<const Instr*> inside(group->members.begin(), group->members.end());
-    inside.insert(instr);
-    size_t last = 0;
-    for (const Instr* member : inside) last = std::max(last, index_.at(member));
-    std::unordered_set<const Instr*> seen;
-    std::vector<const Instr*> work;
-    auto push = [&](const Instr* from) {
-      for (const Instr* user : from->users()) {
-        if (inside.count(user)) continue;
-        if (seen.insert(user).second) work.push_back(user);
-      }
-    };
-    for (const Instr* member : inside) push(member);
-    while (!work.empty()) {
-      const Instr* at = work.back();
-      work.pop_back();
-      // A kernel runs as a whole: its other members are reached with it.
-      std::vector<const Instr*> with{at};
-      if (auto found = group_of_.find(at); found != group_of_.end())
-        for (Group* other : found->second)
-          for (const Instr* member : other->members)
-            if (!inside.count(member) && seen.insert(member).second) with.push_back(member);
-      for (const Instr* member : with) {
-        for (const Instr* user : member->users()) {
-          if (inside.count(user)) return true;
-          if (index_.at(user) <= last || group_of_.count(user))
-            if (seen.insert(user).second) work.push_back(user);
-        }
-      }
     }
     return false;
   }
@@ -274,7 +242,8 @@ class Greedy {
   std::vector<Refusal>* refusals_;
   std::unordered_set<const Instr*> once_;
   std::unordered_map<const Instr*, size_t> index_;
-  std::unordered_map<const Instr*, std::vector<Group*>> group_of_;
+  GroupOrder::GroupsOf group_of_;
+  GroupOrder order_{group_of_};
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Instr*, bool> templates_;  // of convolutions
   std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own

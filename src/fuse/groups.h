@@ -19,12 +19,12 @@ using hlo::Instr;
 using hlo::Opcode;
 
 struct Group {
-  std::vector<Instr*> members;  // in the computation's order
-  bool has_dot = false;         // or a convolution
-  bool has_gemm = false;        // its dot has a template
-
-  bool once = false;            // depends on constants alone
+  std::vector<Instr*> members;              // in the computation's order
+  bool has_dot = false;                     // or a convolution
+  bool has_gemm = false;                    // its dot has a template
+  bool once = false;                        // depends on constants alone
   std::unordered_set<const Instr*> copies;  // members that are computed again here
+  int64_t height = 0;                       // GroupOrder
 };
 
 // A module of one computation: the members with their outside operands as parameters, and those
