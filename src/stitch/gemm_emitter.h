@@ -71,7 +71,7 @@ class GemmEmitter {
   void copy_panel(const Panel& panel, Block* block);
   ExprId b_vector(const Panel& panel, int v, int lane_scope);
   ExprId columns_load(BufferId buffer, const Expr& at, int lane_scope, int v, int64_t width);
-  void prefetch_next(const Panel& panel, const Tile& tile, int64_t ku, Block* block);
+  void prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block);
   int64_t b_factor(int digit) const;  // elements between neighbours, in place or in the copy
 
   ExprId index(const Expr& x) { return s_.index_expr(x); }

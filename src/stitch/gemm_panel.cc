@@ -1,4 +1,6 @@
 // How the GEMM family reads B: packed panels, columns in place, or a copy of a panel in scratch.
+#include <algorithm>
+
 #include "stitch/gemm_emitter.h"
 
 namespace heddle::stitch {
@@ -62,18 +64,18 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   return columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width);
 }
 
-// Lines of the next panel, spread evenly over the steps (of ku elements) of all tiles against this
-// one.
-void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t ku, Block* block) {
+// Lines of the next panel, spread evenly over the elements of k of all tiles against this one: the
+// record's `prefetch` lines each `ku` elements. Here are those of the next `steps` elements.
+void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
   constexpr int64_t kLine = 16;  // elements
-  const int64_t rate = (kLine * gemm_.prefetch + ku - 1) / ku;
+  const int64_t rate = std::max<int64_t>(1, kLine * gemm_.prefetch / gemm_.ku);
   Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
   std::vector<Expr> first = digits_;
   for (int k : shape_.k) first[k] = Expr(0);
   Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
               (panel.number + Expr(1)) * shape_.b_panel_stride;
-  for (int j = 0; j < gemm_.prefetch; ++j) {
+  for (int64_t j = 0; j * kLine < steps * rate; ++j) {
     Stmt stmt;
     stmt.kind = kernel::StmtKind::prefetch;
     stmt.buffer = input_of(shape_.b_load);
