@@ -11,6 +11,7 @@
 #include "compiler/compiler.h"
 #include "model_options.h"
 #include "program/program.h"
+#include "program/views.h"
 #include "report.h"
 
 namespace heddle::tools {
@@ -31,14 +32,16 @@ std::vector<KernelUse> uses_of(const program::Program& program) {
   std::map<uint32_t, size_t> places;
   const auto add = [&](const std::vector<program::Command>& commands,
                        const std::vector<program::CommandInfo>& info, bool once) {
-    for (size_t i = 0; i < commands.size(); ++i) {
-      const auto* launch = std::get_if<program::Launch>(&commands[i]);
-      if (launch == nullptr) continue;
-      const auto [place, added] = places.try_emplace(launch->kernel.value, uses.size());
-      if (added)
-        uses.push_back({&program.kernels[launch->kernel.index()], info[i].operators, {}, once});
-      uses[place->second].commands.push_back(info[i].name);
-    }
+    program::for_each_command(
+        program, commands, info,
+        [&](const program::Command& command, const program::CommandInfo& about, int) {
+          const auto* launch = std::get_if<program::Launch>(&command);
+          if (launch == nullptr) return;
+          const auto [place, added] = places.try_emplace(launch->kernel.value, uses.size());
+          if (added)
+            uses.push_back({&program.kernels[launch->kernel.index()], about.operators, {}, once});
+          uses[place->second].commands.push_back(about.name);
+        });
   };
   add(program.commands, program.command_info, false);
   add(program.once, program.once_info, true);
@@ -144,11 +147,15 @@ class Explain : public Command {
   }
 
   static void print_order(const program::Program& program) {
-    fmt::print("\norder ({} commands of a run, {} once):\n", program.commands.size(),
-               program.once.size());
-    for (size_t i = 0; i < program.commands.size(); ++i)
-      fmt::print("  {:>4} {}: {}\n", i, program.command_info[i].name,
-                 program.command_info[i].operators);
+    fmt::print("\norder ({} commands of a run, {} once):\n",
+               program::command_count(program, program.commands),
+               program::command_count(program, program.once));
+    int64_t number = 0;
+    program::for_each_command(
+        program, program.commands, program.command_info,
+        [&](const program::Command&, const program::CommandInfo& info, int depth) {
+          fmt::print("  {:>4} {:{}}{}: {}\n", number++, "", 2 * depth, info.name, info.operators);
+        });
   }
 
   static void print_memory(const api::ProgramFacts& facts) {

@@ -13,6 +13,7 @@
 #include "model_options.h"
 #include "program/program.h"
 #include "program/text.h"
+#include "program/views.h"
 #include "report.h"
 
 namespace heddle::tools {
@@ -47,9 +48,11 @@ GraphFacts facts_of(const hlo::Module& module) {
 // Launches of each kernel in a run.
 std::map<uint32_t, int64_t> launches_of(const program::Program& program) {
   std::map<uint32_t, int64_t> launches;
-  for (const program::Command& command : program.commands)
-    if (const auto* launch = std::get_if<program::Launch>(&command))
-      ++launches[launch->kernel.value];
+  program::for_each_command(program, program.commands, program.command_info,
+                            [&](const program::Command& command, const program::CommandInfo&, int) {
+                              if (const auto* launch = std::get_if<program::Launch>(&command))
+                                ++launches[launch->kernel.value];
+                            });
   return launches;
 }
 
@@ -150,12 +153,15 @@ class Inspect : public Command {
   }
 
   static std::string operators_of(const program::Program& program, size_t kernel) {
-    for (const auto& [commands, info] : {std::pair(&program.commands, &program.command_info),
-                                         std::pair(&program.once, &program.once_info)})
-      for (size_t i = 0; i < commands->size(); ++i)
-        if (const auto* launch = std::get_if<program::Launch>(&(*commands)[i]))
-          if (launch->kernel.index() == kernel) return ": " + (*info)[i].operators;
-    return "";
+    std::string text;
+    auto look = [&](const program::Command& command, const program::CommandInfo& info, int) {
+      const auto* launch = std::get_if<program::Launch>(&command);
+      if (launch != nullptr && launch->kernel.index() == kernel && text.empty())
+        text = ": " + info.operators;
+    };
+    program::for_each_command(program, program.commands, program.command_info, look);
+    program::for_each_command(program, program.once, program.once_info, look);
+    return text;
   }
 
   static void print_buffers(const program::Program& program) {

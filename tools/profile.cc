@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -92,11 +93,13 @@ class Profile : public Command {
       const auto [place, added] = places.try_emplace(key, rows.size());
       if (added) rows.push_back({one.name, one.kernel, one.kind, one.operators, 0, 0, 0, 0});
       Row& row = rows[place->second];
-      ++row.commands;
-      row.flops += one.flops;
-      row.bytes += one.bytes;
-      if (one.count > 0)
-        row.ms += static_cast<double>(one.total_ns) / static_cast<double>(one.count) / 1e6;
+      // In a run; a command in a loop runs several times.
+      const auto runs = static_cast<double>(runs_.value_or(kRuns));
+      const double launches = static_cast<double>(one.count) / runs;
+      row.commands += std::llround(launches);
+      row.flops += std::llround(static_cast<double>(one.flops) * launches);
+      row.bytes += std::llround(static_cast<double>(one.bytes) * launches);
+      row.ms += static_cast<double>(one.total_ns) / runs / 1e6;
     }
     if (!commands_)
       std::stable_sort(rows.begin(), rows.end(),

@@ -100,17 +100,19 @@ std::string option_value(const std::string& options, const std::string& key) {
 void count_commands(const program::Program& program, ProgramFacts& facts) {
   std::unordered_set<uint32_t> used_kernels;
   std::vector<bool> used(program.buffers.size(), false);
-  for (const program::Command& command : program.commands) {
+  auto count = [&](const program::Command& command, const program::CommandInfo&, int) {
+    ++facts.launches;
     program::for_each_view(command, [&](const program::View& view, program::Use) {
       used[view.buffer.index()] = true;
     });
     const auto* launch = std::get_if<program::Launch>(&command);
-    if (launch == nullptr) continue;
+    if (launch == nullptr) return;
     const program::Kernel& kernel = program.kernels[launch->kernel.index()];
     facts.flops += kernel.flops;
     facts.min_bytes += kernel.min_bytes;
     used_kernels.insert(launch->kernel.value);
-  }
+  };
+  program::for_each_command(program, program.commands, program.command_info, count);
   for (const program::Port& port : program.outputs)
     if (port.source.buffer.valid()) used[port.source.buffer.index()] = true;
   for (size_t i = 0; i < used.size(); ++i)
@@ -119,7 +121,6 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
   facts.constant_bytes += program.once_bytes;
   facts.kernels = static_cast<int64_t>(program.kernels.size());
   facts.run_kernels = static_cast<int64_t>(used_kernels.size());
-  facts.launches = static_cast<int64_t>(program.commands.size());
 }
 
 Status dump_program(const program::Program& program, const std::string& directory) {
@@ -244,7 +245,12 @@ class CompiledContext : public Context {
  public:
   CompiledContext(std::shared_ptr<const CompiledProgram> program,
                   std::unique_ptr<runtime::Context> context)
-      : program_(std::move(program)), context_(std::move(context)) {}
+      : program_(std::move(program)), context_(std::move(context)) {
+    const program::Program& p = *program_->compiled();
+    program::for_each_command(p, p.commands, p.command_info,
+                              [&](const program::Command& command, const program::CommandInfo&,
+                                  int) { commands_.push_back(&command); });
+  }
 
   Status bind_input(int64_t number, const void* data) override {
     return context_->bind_input(number, data);
@@ -255,13 +261,12 @@ class CompiledContext : public Context {
   Status run() override { return context_->run(); }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }
-  int64_t command_count() const override {
-    return static_cast<int64_t>(program_->compiled()->commands.size());
-  }
+  int64_t command_count() const override { return static_cast<int64_t>(commands_.size()); }
   CommandReport command(int64_t number) const override {
     const program::Program& program = *program_->compiled();
-    const program::CommandInfo& info = program.command_info[static_cast<size_t>(number)];
-    const program::Command& command = program.commands[static_cast<size_t>(number)];
+    const runtime::CommandProfile profile = context_->profile()[static_cast<size_t>(number)];
+    const program::CommandInfo& info = *profile.info;
+    const program::Command& command = *commands_[static_cast<size_t>(number)];
     CommandReport report;
     report.name = info.name.c_str();
     report.operators = info.operators.c_str();
@@ -272,20 +277,26 @@ class CompiledContext : public Context {
       report.flops = kernel.flops;
       report.bytes = kernel.min_bytes;
     } else {
-      report.kind = std::holds_alternative<program::Copy>(command) ? "copy" : "host";
+      constexpr const char* kKinds[] = {"kernel", "copy", "host", "update", "loop", "branch"};
+      report.kind = kKinds[command.index()];
+      if (!program::regions_of(command).empty()) return with_time(report, profile.time);
       program::for_each_view(command, [&](const program::View& view, program::Use) {
         report.bytes += program::stored_bytes(view.shape);
       });
     }
-    const runtime::CommandTime time = context_->profile()[static_cast<size_t>(number)].time;
+    return with_time(report, profile.time);
+  }
+
+ private:
+  static CommandReport with_time(CommandReport report, const runtime::CommandTime& time) {
     report.count = time.count;
     report.total_ns = time.total_ns;
     report.min_ns = time.min_ns;
     return report;
   }
 
- private:
   std::shared_ptr<const CompiledProgram> program_;  // outlives the context
+  std::vector<const program::Command*> commands_;   // by number, those of regions too
   std::unique_ptr<runtime::Context> context_;
 };
 

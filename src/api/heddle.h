@@ -294,16 +294,18 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context,
 /* The first run also prepares the weights. */
 HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
 
-/* Profiling: times every command of the runs while it is on. */
+/* Profiling: times every command of the runs while it is on. Commands inside loops and branches have
+ * numbers and times of their own, added up over all trips; a loop's own time is what the rest of its
+ * time is. */
 HEDDLE_EXPORT void heddle_context_set_profile(heddle_context* context, int32_t on);
 HEDDLE_EXPORT void heddle_context_reset_profile(heddle_context* context);
 typedef struct heddle_command_profile {
   size_t struct_size;
   const char* name;      /* of the instruction it came from */
   const char* operators; /* "add, reduce, multiply" */
-  const char* kind;      /* "kernel", "copy", "host" */
+  const char* kind;      /* "kernel", "copy", "host", "update", "loop", "branch" */
   const char* kernel;    /* its name; "" where it is none */
-  int64_t flops, bytes;  /* of one run */
+  int64_t flops, bytes;  /* of one launch */
   int64_t count, total_ns, min_ns;
 } heddle_command_profile;
 HEDDLE_EXPORT int64_t heddle_context_command_count(const heddle_context* context);

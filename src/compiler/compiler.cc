@@ -139,9 +139,11 @@ class Compilation {
   }
 
   Status stitch_all() {
-    for (const hlo::Instr* instr : module_->entry()->instrs()) {
-      if (!instr->is(hlo::Opcode::fusion)) continue;
-      HEDDLE_RETURN_IF_ERROR(stitch_one(instr));
+    for (const hlo::Computation* computation : module_->post_order()) {
+      for (const hlo::Instr* instr : computation->instrs()) {
+        if (!instr->is(hlo::Opcode::fusion)) continue;
+        HEDDLE_RETURN_IF_ERROR(stitch_one(instr));
+      }
     }
     return {};
   }
@@ -198,6 +200,7 @@ class Compilation {
   // Leaves that only the caller reads, and that are far larger than the second cache: a streaming
   // store saves reading the line first (cpu-codegen.md §4).
   std::vector<bool> streamed_outputs(const hlo::Instr* fusion) const {
+    if (fusion->parent() != module_->entry()) return {};
     const hlo::Instr* root = module_->entry()->root();
     const int64_t least = 4 * (target_.caches.size() > 1 ? target_.caches[1].bytes : 2 << 20);
     auto leaves = [&](const hlo::Instr* value) {

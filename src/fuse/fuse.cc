@@ -17,10 +17,10 @@ constexpr size_t kMostMembers = 96;
 
 class Greedy {
  public:
-  Greedy(hlo::Module* module, const target::Target& target, Mode mode,
+  Greedy(const Covered& covered, const target::Target& target, Mode mode,
          std::vector<Refusal>* refusals)
-      : module_(module), entry_(module->entry()), target_(target), mode_(mode),
-        refusals_(refusals), once_(find_once(*entry_)) {}
+      : covered_(covered), entry_(covered.computation), target_(target), mode_(mode),
+        refusals_(refusals), once_(find_once(covered)) {}
 
   bool run() {
     const std::vector<Instr*> order = entry_->instrs();
@@ -31,6 +31,7 @@ class Greedy {
 
  private:
   bool stageable(const Instr* instr) const {
+    if (is_update(instr)) return false;
     if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
         instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
       return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
@@ -169,7 +170,7 @@ class Greedy {
     return false;
   }
 
-  // Would the member be an output? As rebuild_entry() will decide: copies never are.
+  // Would the member be an output? As rebuild() will decide: copies never are.
   bool leaves(const Instr* member, const Group* group, const Instr* newcomer) const {
     if (group->copies.count(member)) return false;
     if (member == entry_->root()) return true;
@@ -231,12 +232,12 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    rebuild_entry(module_, kept, copies_);
+    rebuild(covered_, kept, copies_);
     return true;
   }
 
-  hlo::Module* module_;
-  Computation* entry_;
+  const Covered& covered_;
+  Computation* entry_;  // the computation that is covered
   const target::Target& target_;
   Mode mode_;
   std::vector<Refusal>* refusals_;
@@ -253,7 +254,10 @@ class Greedy {
 
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals) {
-  return Greedy(module, target, mode, refusals).run();
+  bool changed = false;
+  for (const Covered& covered : covered_computations(*module))
+    changed |= Greedy(covered, target, mode, refusals).run();
+  return changed;
 }
 
 }  // namespace heddle::fuse

@@ -1,5 +1,6 @@
-// fuse: covers the entry computation with fusions, each one future kernel. Only what place() can
-// schedule is formed, because it asks place(). Every refused edge has a code and a reason.
+// fuse: covers the entry and the computations of whiles and conditionals with fusions, each one
+// future kernel. Only what place() can schedule is formed, because it asks place(). Every refused
+// edge has a code and a reason.
 #pragma once
 
 #include <string>
@@ -20,13 +21,14 @@ struct Refusal {
   std::string producer, consumer, code, reason;
 };
 
-// The instructions of the entry that have a stage form end up in `fusion` instructions (kind
+// The instructions that have a stage form end up in `fusion` instructions (kind
 // kLoop); views without work (reshape, bitcast) and the rest stay as they are. Values that depend
-// on constants alone are kept apart from the others, for the program's once section.
+// on constants alone are kept apart from the others, for the program's once section; so are, in a
+// loop's body, those that depend on what goes round unchanged: plan moves them out of the loop.
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals = nullptr);
 
-// Rewrites dots with a constant right side so that their fusion reads it in the panels of its
+// Rewrites dots with a constant right side (in a loop's body: one that goes round unchanged) so that their fusion reads it in the panels of its
 // GEMM record: packing is a pad, reshape and transpose of the constant (done once), and the fusion
 // holds the inverse, which index maps undo (stages.md §4.6).
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target);

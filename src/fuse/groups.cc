@@ -19,10 +19,20 @@ bool is_duplicable(const Instr* instr) {
   }
 }
 
-std::unordered_set<const Instr*> find_once(const Computation& computation) {
+bool is_invariant(const Instr* instr, const Covered& covered) {
+  if (!covered.is_body || !instr->is(Opcode::get_tuple_element)) return false;
+  const Instr* state = covered.computation->parameters()[0];
+  const Instr* root = covered.computation->root();
+  if (instr->operand(0) != state || !root->is(Opcode::tuple)) return false;
+  const Instr* next = root->operand(static_cast<size_t>(instr->tuple_index()));
+  return next->is(Opcode::get_tuple_element) && next->operand(0) == state &&
+         next->tuple_index() == instr->tuple_index();
+}
+
+std::unordered_set<const Instr*> find_once(const Covered& covered) {
   std::unordered_set<const Instr*> constant, once;
-  for (const Instr* instr : computation.instrs()) {
-    if (instr->is(Opcode::constant)) {
+  for (const Instr* instr : covered.computation->instrs()) {
+    if (instr->is(Opcode::constant) || is_invariant(instr, covered)) {
       constant.insert(instr);
       continue;
     }
@@ -42,6 +52,70 @@ std::unordered_set<const Instr*> find_once(const Computation& computation) {
     if (!from_scalars && !map_only) once.insert(instr);
   }
   return once;
+}
+
+namespace {
+
+bool is_control(const Instr* instr) {
+  return instr->is(Opcode::while_) || instr->is(Opcode::conditional);
+}
+
+// The caller gives the memory of an input away.
+bool is_donated(const Instr* parameter) {
+  const hlo::Module& module = *parameter->parent()->module();
+  return std::any_of(
+      module.input_output_alias.begin(), module.input_output_alias.end(),
+      [&](const hlo::Alias& alias) { return alias.parameter == parameter->parameter_number(); });
+}
+
+}  // namespace
+
+std::vector<Covered> covered_computations(const hlo::Module& module) {
+  std::unordered_map<const Computation*, Covered> found;
+  std::unordered_set<const Computation*> others;  // called by something else too
+  const std::vector<Computation*> callees_first = module.post_order();
+  for (Computation* computation : callees_first) {
+    for (Instr* instr : computation->instrs()) {
+      for (size_t i = 0; i < instr->called().size(); ++i) {
+        if (!is_control(instr)) {
+          others.insert(instr->called()[i]);
+          continue;
+        }
+        Covered& covered = found[instr->called()[i]];
+        covered.is_body = instr->is(Opcode::while_) && i == 1 &&
+                          (covered.is_body || covered.callers.empty());
+        covered.callers.emplace_back(instr, i);
+      }
+    }
+  }
+  // Only what the entry reaches through control flow: a reduction's computation stays as it is.
+  std::unordered_set<const Computation*> reached{module.entry()};
+  for (size_t c = callees_first.size(); c-- > 0;) {
+    if (!reached.count(callees_first[c])) continue;
+    for (const Instr* instr : callees_first[c]->instrs())
+      if (is_control(instr))
+        for (const Computation* called : instr->called()) reached.insert(called);
+  }
+  std::vector<Covered> result;
+  for (Computation* computation : callees_first) {
+    if (!reached.count(computation) || others.count(computation)) continue;
+    Covered& covered = found[computation];
+    covered.computation = computation;
+    result.push_back(std::move(covered));
+  }
+  return result;
+}
+
+bool is_update(const Instr* instr) {
+  if (!instr->is(Opcode::dynamic_update_slice) ||
+      2 * instr->operand(1)->shape().elems() > instr->shape().elems())
+    return false;
+  const Instr* array = instr->operand(0);
+  while (array->is(Opcode::dynamic_update_slice)) array = array->operand(0);
+  const bool entry = array->parent() == array->parent()->module()->entry();
+  if (array->is(Opcode::parameter)) return !entry || is_donated(array);
+  return array->is(Opcode::get_tuple_element) &&
+         (is_control(array->operand(0)) || (!entry && array->operand(0)->is(Opcode::parameter)));
 }
 
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,

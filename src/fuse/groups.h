@@ -32,18 +32,34 @@ struct Group {
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves);
 
-// Replaces the entry by one in which every group is a fusion instruction. A member that is no copy
-// and that is read outside is an output.
-void rebuild_entry(hlo::Module* module, const std::vector<Group*>& groups,
-                   const std::unordered_set<const Instr*>& copies);
+// A computation whose instructions become commands: the entry, or a region of a while or of a
+// conditional.
+struct Covered {
+  Computation* computation = nullptr;
+  bool is_body = false;                              // of a while
+  std::vector<std::pair<Instr*, size_t>> callers;    // and which of their computations it is
+};
+std::vector<Covered> covered_computations(const hlo::Module& module);  // callees first
+
+// Replaces a computation by one in which every group is a fusion instruction. A member that is no
+// copy and that is read outside is an output.
+void rebuild(const Covered& covered, const std::vector<Group*>& groups,
+             const std::unordered_set<const Instr*>& copies);
 
 // The schedule of one instruction as a kernel of its own.
 schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);
-// Depends on constants alone, and is more than a scalar or its broadcast.
-std::unordered_set<const Instr*> find_once(const Computation& computation);
+// Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than
+// a scalar or its broadcast.
+std::unordered_set<const Instr*> find_once(const Covered& covered);
+// Reads an element of a loop's state that goes round unchanged.
+bool is_invariant(const Instr* instr, const Covered& covered);
+
+// A box that is put into an array which lies in memory and may well be overwritten: a loop's state,
+// a donated input, another such array. The program does it in place, in the time of the box.
+bool is_update(const Instr* instr);
 
 inline constexpr const char* kUnpack = "heddle_unpack";  // annotation: undone by index maps
 bool is_unpack(const Instr* instr);

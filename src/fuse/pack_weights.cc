@@ -9,8 +9,9 @@ namespace heddle::fuse {
 
 namespace {
 
-bool is_constant_value(const Instr* instr, const std::unordered_set<const Instr*>& once) {
-  return instr->is(Opcode::constant) || once.count(instr) > 0;
+bool is_constant_value(const Instr* instr, const std::unordered_set<const Instr*>& once,
+                       const Covered& covered) {
+  return instr->is(Opcode::constant) || once.count(instr) > 0 || is_invariant(instr, covered);
 }
 
 // f32, no batch, one free dimension on the right.
@@ -106,16 +107,13 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
   return true;
 }
 
-}  // namespace
-
-Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
-  Computation* entry = module->entry();
-  std::unordered_set<const Instr*> once = find_once(*entry);
+bool pack_all(const Covered& covered, const target::Target& target) {
+  const std::unordered_set<const Instr*> once = find_once(covered);
   std::vector<Instr*> found;
-  for (Instr* instr : entry->instrs()) {
+  for (Instr* instr : covered.computation->instrs()) {
     const bool of_interest = packs(instr) || instr->is(Opcode::convolution);
-    if (of_interest && is_constant_value(instr->operand(1), once) &&
-        !is_constant_value(instr->operand(0), once))
+    if (of_interest && is_constant_value(instr->operand(1), once, covered) &&
+        !is_constant_value(instr->operand(0), once, covered))
       found.push_back(instr);
   }
   bool changed = false;
@@ -127,7 +125,16 @@ Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
       changed |= pack_convolution(instr, target);
     }
   }
-  if (changed) entry->sort();
+  if (changed) covered.computation->sort();
+  return changed;
+}
+
+}  // namespace
+
+Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(*module))
+    changed |= pack_all(covered, target);
   return changed;
 }
 

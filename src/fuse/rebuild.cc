@@ -1,4 +1,4 @@
-// The fused entry computation, in an order in which every kernel stands behind what it reads.
+// A fused computation, in an order in which every kernel stands behind what it reads.
 #include <algorithm>
 #include <functional>
 #include <queue>
@@ -11,9 +11,12 @@ namespace {
 
 class Rebuilder {
  public:
-  Rebuilder(hlo::Module* module, const std::vector<Group*>& groups,
+  Rebuilder(const Covered& covered, const std::vector<Group*>& groups,
             const std::unordered_set<const Instr*>& copies)
-      : module_(module), old_(module->entry()), copies_(copies) {
+      : module_(covered.computation->module()),
+        covered_(covered),
+        old_(covered.computation),
+        copies_(copies) {
     for (Group* group : groups) add_unit(group->members, group);
     for (Instr* instr : old_->instrs()) {
       index_.emplace(instr, index_.size());
@@ -55,7 +58,9 @@ class Rebuilder {
             value_.at(before)->name() == before->name())
           new_->add_control_edge(value_.at(before), value_.at(instr));
     new_->set_root(value_.at(old_->root()));
-    module_->set_entry(new_);
+    if (module_->entry() == old_) module_->set_entry(new_);
+    for (const auto& [caller, i] : covered_.callers)
+      caller->parent()->set_called(caller, i, new_);
     module_->remove_computation(old_);
     new_->remove_dead();
     module_->remove_dead_computations();
@@ -168,6 +173,7 @@ class Rebuilder {
   }
 
   hlo::Module* module_;
+  const Covered& covered_;
   Computation* old_;
   Computation* new_ = nullptr;
   const std::unordered_set<const Instr*>& copies_;
@@ -179,9 +185,9 @@ class Rebuilder {
 
 }  // namespace
 
-void rebuild_entry(hlo::Module* module, const std::vector<Group*>& groups,
-                   const std::unordered_set<const Instr*>& copies) {
-  Rebuilder(module, groups, copies).run();
+void rebuild(const Covered& covered, const std::vector<Group*>& groups,
+             const std::unordered_set<const Instr*>& copies) {
+  Rebuilder(covered, groups, copies).run();
 }
 
 }  // namespace heddle::fuse

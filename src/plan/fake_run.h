@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -79,49 +80,98 @@ inline KernelUse fake_kernel(const hlo::Instr& instr, std::vector<int> in_place 
   return use;
 }
 
+// Loops and branches go by fake values too: the same in the reference and in a run.
+inline bool fake_again(uint8_t predicate, int trips) { return trips < 3 && (predicate & 7) != 0; }
+inline size_t fake_branch(uint8_t selector, size_t branches) { return selector % branches; }
+
+// A box put into an array, as a dynamic-update-slice does it; starts are s32.
+inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint8_t* array,
+                        const uint8_t* update, const std::vector<const uint8_t*>& starts) {
+  const std::vector<int64_t> extents = box.extents();
+  const int64_t bytes = tensor::type_bytes(all.type());
+  for (int64_t i = 0; i < box.elems(); ++i) {
+    int64_t rest = i, at = 0, stride = 1;
+    for (int64_t d = box.rank(); d-- > 0;) {
+      int32_t start = 0;
+      std::memcpy(&start, starts[static_cast<size_t>(d)], sizeof(start));
+      const int64_t first = std::clamp<int64_t>(start, 0, all.dim(d) - box.dim(d));
+      at += (first + rest % extents[static_cast<size_t>(d)]) * stride;
+      rest /= extents[static_cast<size_t>(d)];
+      stride *= all.dim(d);
+    }
+    std::memcpy(array + at * bytes, update + i * bytes, static_cast<size_t>(bytes));
+  }
+}
+
 // Values of all outputs, by the instructions one after the other.
 class Reference {
  public:
-  Reference(const hlo::Module& module, const Kernels& kernels, const std::vector<Bytes>& inputs) {
-    size_t input = 0;
-    for (const hlo::Instr* p : module.entry()->parameters())
-      for (int64_t i = 0; i < leaf_count(p->shape()); ++i) values_[p].push_back(inputs[input++]);
-    for (const hlo::Instr* instr : module.entry()->instrs()) evaluate(*instr, kernels);
-    outputs = values_[module.entry()->root()];
+  using Values = std::vector<Bytes>;  // by leaf
+
+  Reference(const hlo::Module& module, const Kernels& kernels, const Values& inputs)
+      : kernels_(kernels) {
+    outputs = run(*module.entry(), inputs);
   }
-  std::vector<Bytes> outputs;
+  Values outputs;
 
  private:
-  void evaluate(const hlo::Instr& instr, const Kernels& kernels) {
-    std::vector<Bytes> operands;
-    for (const hlo::Instr* operand : instr.operands())
-      for (const Bytes& leaf : values_[operand]) operands.push_back(leaf);
-    std::vector<Bytes>& results = values_[&instr];
+  Values run(const hlo::Computation& computation, const Values& inputs) {
+    std::unordered_map<const hlo::Instr*, Values> values;
+    size_t input = 0;
+    for (const hlo::Instr* p : computation.parameters())
+      for (int64_t i = 0; i < leaf_count(p->shape()); ++i) values[p].push_back(inputs[input++]);
+    for (const hlo::Instr* instr : computation.instrs()) {
+      if (instr->is(hlo::Opcode::parameter)) continue;
+      Values operands;
+      for (const hlo::Instr* operand : instr->operands())
+        for (const Bytes& leaf : values[operand]) operands.push_back(leaf);
+      values[instr] = evaluate(*instr, std::move(operands));
+    }
+    return values[computation.root()];
+  }
+
+  Values evaluate(const hlo::Instr& instr, Values operands) {
     switch (instr.opcode()) {
-      case hlo::Opcode::parameter:
-        return;
       case hlo::Opcode::constant: {
         const auto* data = static_cast<const uint8_t*>(instr.literal().data());
-        results = {Bytes(data, data + instr.literal().bytes())};
-        return;
+        return {Bytes(data, data + instr.literal().bytes())};
       }
       case hlo::Opcode::get_tuple_element: {
         int64_t begin = 0;
         const auto& elements = instr.operand(0)->shape().elements();
         for (int64_t i = 0; i < instr.tuple_index(); ++i) begin += leaf_count(elements[i]);
-        results.assign(operands.begin() + begin,
-                       operands.begin() + begin + leaf_count(instr.shape()));
-        return;
+        return {operands.begin() + begin, operands.begin() + begin + leaf_count(instr.shape())};
       }
       case hlo::Opcode::tuple:
       case hlo::Opcode::bitcast:
       case hlo::Opcode::reshape:
       case hlo::Opcode::copy:
-        results = std::move(operands);
-        return;
+        return operands;
+      case hlo::Opcode::while_:
+        for (int trips = 0; fake_again(run(*instr.called()[0], operands)[0][0], trips); ++trips)
+          operands = run(*instr.called()[1], operands);
+        return operands;
+      case hlo::Opcode::conditional: {
+        const size_t branch = fake_branch(operands[0][0], instr.called().size());
+        int64_t begin = 1;
+        for (size_t i = 0; i < branch; ++i) begin += leaf_count(instr.operand(i + 1)->shape());
+        const int64_t end = begin + leaf_count(instr.operand(branch + 1)->shape());
+        return run(*instr.called()[branch], {operands.begin() + begin, operands.begin() + end});
+      }
+      case hlo::Opcode::dynamic_update_slice:
+        if (!kernels_.contains(&instr)) {
+          std::vector<const uint8_t*> starts;
+          for (size_t i = 2; i < operands.size(); ++i) starts.push_back(operands[i].data());
+          fake_update(instr.shape(), instr.operand(1)->shape(), operands[0].data(),
+                      operands[1].data(), starts);
+          operands.resize(1);
+          return operands;
+        }
+        break;
       default:
         break;
     }
+    Values results;
     std::vector<const tensor::Shape*> shapes;
     append_leaves(instr.shape(), shapes);
     for (const tensor::Shape* shape : shapes)
@@ -129,13 +179,15 @@ class Reference {
     std::vector<FakeWork::Piece> from, to;
     for (Bytes& bytes : operands) from.push_back({bytes.data(), std::ssize(bytes)});
     for (Bytes& bytes : results) to.push_back({bytes.data(), std::ssize(bytes)});
-    if (auto kernel = kernels.find(&instr); kernel != kernels.end()) {
+    if (auto kernel = kernels_.find(&instr); kernel != kernels_.end()) {
       FakeWork::of(kernel->second.kernel.name, kernel->second.in_place).run(from, to, {});
     } else {
       FakeWork::of(std::string(hlo::opcode_text(instr.opcode()))).run(from, to, {});
     }
+    return results;
   }
-  std::unordered_map<const hlo::Instr*, std::vector<Bytes>> values_;
+
+  const Kernels& kernels_;
 };
 
 // Runs a program. Inputs that an output aliases are donated. Host calls do the fake work of the
@@ -175,30 +227,58 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
     }
     return {base + view.offset_bytes, program::stored_bytes(view.shape)};
   };
-  for (const auto* commands : {&p.once, &p.commands}) {
-    in_once = commands == &p.once;
-    for (const program::Command& command : *commands) {
-      std::vector<FakeWork::Piece> reads, writes, workspaces;
-      program::for_each_view(command, [&](const program::View& view, program::Use use) {
-        (use == program::Use::read    ? reads
-         : use == program::Use::write ? writes
-                                      : workspaces)
-            .push_back(piece(view));
-      });
-      if (const auto* launch = std::get_if<program::Launch>(&command)) {
-        FakeWork::of(p.kernels[launch->kernel.index()].name,
-                     {launch->in_place.begin(), launch->in_place.end()})
-            .run(reads, writes, workspaces);
-      } else if (std::holds_alternative<program::Copy>(command)) {
-        std::memcpy(writes[0].data, reads[0].data, static_cast<size_t>(reads[0].bytes));
-      } else {
-        auto module = hlo::parse_module(std::get<program::HostCall>(command).text);
-        HEDDLE_CHECK(module, "{}", module.error().message);
-        const hlo::Computation& entry = *(*module)->entry();
-        HEDDLE_CHECK(entry.parameters().size() == reads.size());
-        FakeWork::of(std::string(hlo::opcode_text(entry.root()->opcode()))).run(reads, writes, {});
+  std::function<void(const std::vector<program::Command>&)> run_all;
+  auto run_region = [&](program::RegionId id) { run_all(p.regions[id.index()].commands); };
+  auto run_loop = [&](const program::Loop& loop) {
+    for (int trips = 0;; ++trips) {
+      run_region(loop.condition);
+      if (!fake_again(*piece(loop.predicate).data, trips)) return;
+      run_region(loop.body);
+      for (const program::Carried& carried : loop.carried) {
+        if (!carried.swapped) continue;
+        const FakeWork::Piece state = piece(carried.state);
+        std::swap_ranges(state.data, state.data + state.bytes, piece(carried.next).data);
       }
     }
+  };
+  auto run_command = [&](const program::Command& command) {
+    std::vector<FakeWork::Piece> reads, writes, workspaces;
+    program::for_each_view(command, [&](const program::View& view, program::Use use) {
+      (use == program::Use::read    ? reads
+       : use == program::Use::write ? writes
+                                    : workspaces)
+          .push_back(piece(view));
+    });
+    if (const auto* launch = std::get_if<program::Launch>(&command)) {
+      FakeWork::of(p.kernels[launch->kernel.index()].name,
+                   {launch->in_place.begin(), launch->in_place.end()})
+          .run(reads, writes, workspaces);
+    } else if (std::holds_alternative<program::Copy>(command)) {
+      if (reads[0].bytes > 0)
+        std::memmove(writes[0].data, reads[0].data, static_cast<size_t>(reads[0].bytes));
+    } else if (const auto* update = std::get_if<program::Update>(&command)) {
+      std::vector<const uint8_t*> starts;
+      for (size_t i = 2; i < reads.size(); ++i) starts.push_back(reads[i].data);
+      fake_update(update->result.shape, update->update.shape, writes[0].data, reads[1].data,
+                  starts);
+    } else if (const auto* loop = std::get_if<program::Loop>(&command)) {
+      run_loop(*loop);
+    } else if (const auto* branch = std::get_if<program::Branch>(&command)) {
+      run_region(branch->regions[fake_branch(*reads[0].data, branch->regions.size())]);
+    } else {
+      auto module = hlo::parse_module(std::get<program::HostCall>(command).text);
+      HEDDLE_CHECK(module, "{}", module.error().message);
+      const hlo::Computation& entry = *(*module)->entry();
+      HEDDLE_CHECK(entry.parameters().size() == reads.size());
+      FakeWork::of(std::string(hlo::opcode_text(entry.root()->opcode()))).run(reads, writes, {});
+    }
+  };
+  run_all = [&](const std::vector<program::Command>& commands) {
+    for (const program::Command& command : commands) run_command(command);
+  };
+  for (const auto* commands : {&p.once, &p.commands}) {
+    in_once = commands == &p.once;
+    run_all(*commands);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const program::View view = p.outputs[i].buffer.valid()

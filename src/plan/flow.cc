@@ -74,37 +74,58 @@ class FlowMaker {
       : entry_(*module.entry()), kernels_(kernels) {}
 
   Result<Flow> make() {
-    mark_live();
+    flow_.regions.emplace_back();
+    Frame frame;
     for (const Instr* parameter : entry_.parameters()) {
       HEDDLE_RETURN_IF_ERROR(check_shape(*parameter));
-      add_parameter(*parameter);
+      add_parameter(*parameter, frame);
     }
-    for (const Instr* instr : entry_.instrs()) {
-      if (!live_.contains(instr) || instr->is(Opcode::parameter)) continue;
-      HEDDLE_RETURN_IF_ERROR(check_shape(*instr));
-      if (instr->is(Opcode::constant)) {
-        add_constant(*instr);
-      } else if (!kernels_.contains(instr) && moves_nothing(*instr)) {
-        add_view(*instr);
-      } else {
-        add_work(*instr);
-      }
-    }
-    flow_.outputs = leaves_.at(entry_.root());
+    HEDDLE_RETURN_IF_ERROR(read(entry_, frame));
+    flow_.outputs() = frame.leaves.at(entry_.root());
     return std::move(flow_);
   }
 
  private:
+  // One computation, read into one region.
+  struct Frame {
+    RegionId region{0};
+    int depth = 0;
+    std::unordered_set<const Instr*> live;
+    std::unordered_map<const Instr*, std::vector<Leaf>> leaves;
+    std::unordered_map<const Instr*, std::vector<NodeId>> passed, ended;
+    NodeId last_effect;
+  };
+
+  Status read(const hlo::Computation& computation, Frame& f) {
+    mark_live(computation, f);
+    for (const Instr* instr : computation.instrs()) {
+      if (!f.live.contains(instr) || instr->is(Opcode::parameter)) continue;
+      HEDDLE_RETURN_IF_ERROR(check_shape(*instr));
+      if (instr->is(Opcode::constant)) {
+        add_constant(*instr, f);
+      } else if (!kernels_.contains(instr) && moves_nothing(*instr)) {
+        add_view(*instr, f);
+      } else if (instr->is(Opcode::while_) && f.depth < program::Program::kMaxNesting) {
+        HEDDLE_RETURN_IF_ERROR(add_loop(*instr, f));
+      } else if (instr->is(Opcode::conditional) && f.depth < program::Program::kMaxNesting) {
+        HEDDLE_RETURN_IF_ERROR(add_branch(*instr, f));
+      } else {
+        add_work(*instr, f);
+      }
+    }
+    return {};
+  }
+
   // What the root, effects and control edges need: the same as Computation::remove_dead keeps.
-  void mark_live() {
-    const std::vector<Instr*>& instrs = entry_.instrs();
-    live_.insert(entry_.root());
+  static void mark_live(const hlo::Computation& computation, Frame& f) {
+    const std::vector<Instr*>& instrs = computation.instrs();
+    f.live.insert(computation.root());
     for (auto it = instrs.rbegin(); it != instrs.rend(); ++it) {
       const Instr* instr = *it;
-      if (!live_.contains(instr) && !hlo::has_effect(*instr)) continue;
-      live_.insert(instr);
-      for (const Instr* operand : instr->operands()) live_.insert(operand);
-      for (const Instr* before : instr->control_predecessors()) live_.insert(before);
+      if (!f.live.contains(instr) && !hlo::has_effect(*instr)) continue;
+      f.live.insert(instr);
+      for (const Instr* operand : instr->operands()) f.live.insert(operand);
+      for (const Instr* before : instr->control_predecessors()) f.live.insert(before);
     }
   }
 
@@ -118,41 +139,47 @@ class FlowMaker {
     return {};
   }
 
-  void add_parameter(const Instr& parameter) {
+  StorageId add_storage(Storage storage, RegionId region) {
+    storage.region = region;
+    return flow_.add_storage(std::move(storage));
+  }
+
+  void add_parameter(const Instr& parameter, Frame& f) {
     std::vector<const Shape*> shapes;
     append_leaves(parameter.shape(), shapes);
     for (const Shape* shape : shapes) {
       const auto number = static_cast<int64_t>(flow_.inputs.size());
-      const StorageId storage = flow_.add_storage(
-          {parameter.name(), StorageKind::input, program::stored_bytes(*shape), number});
+      const StorageId storage =
+          add_storage({parameter.name(), StorageKind::input, program::stored_bytes(*shape), number},
+                      RegionId(0));
       flow_.inputs.push_back({storage, *shape});
-      leaves_[&parameter].push_back(flow_.inputs.back());
+      f.leaves[&parameter].push_back(flow_.inputs.back());
     }
-    leaves_[&parameter];  // an empty tuple has no leaf
+    f.leaves[&parameter];  // an empty tuple has no leaf
   }
 
-  void add_constant(const Instr& instr) {
+  void add_constant(const Instr& instr, Frame& f) {
     std::vector<const Shape*> shapes;
     std::vector<const Literal*> values;
     append_leaves(instr.shape(), shapes);
     append_literals(instr.literal(), values);
     HEDDLE_CHECK(shapes.size() == values.size(), "{}: its value has another shape", instr.name());
-    std::vector<Leaf>& leaves = leaves_[&instr];
+    std::vector<Leaf>& leaves = f.leaves[&instr];
     for (size_t i = 0; i < shapes.size(); ++i) {
       Storage storage{instr.name(), StorageKind::constant, program::stored_bytes(*shapes[i])};
       storage.value = laid_out(*values[i], *shapes[i]);
-      leaves.push_back({flow_.add_storage(std::move(storage)), *shapes[i]});
+      leaves.push_back({add_storage(std::move(storage), RegionId(0)), *shapes[i]});
     }
-    note_control(instr, {});
+    note_control(instr, {}, f);
   }
 
-  void add_view(const Instr& instr) {
+  void add_view(const Instr& instr, Frame& f) {
     std::vector<Leaf> leaves;
     if (instr.is(Opcode::after_all)) {
-      leaves.push_back({flow_.add_storage({instr.name(), StorageKind::nothing}), instr.shape()});
+      leaves.push_back(token(instr.name(), instr.shape()));
     } else if (instr.is(Opcode::tuple)) {
       for (const Instr* operand : instr.operands()) {
-        const std::vector<Leaf>& from = leaves_.at(operand);
+        const std::vector<Leaf>& from = f.leaves.at(operand);
         leaves.insert(leaves.end(), from.begin(), from.end());
       }
     } else if (instr.is(Opcode::get_tuple_element)) {
@@ -160,96 +187,247 @@ class FlowMaker {
       const auto index = static_cast<size_t>(instr.tuple_index());
       int64_t begin = 0;
       for (size_t i = 0; i < index; ++i) begin += leaf_count(elements[i]);
-      const std::vector<Leaf>& from = leaves_.at(instr.operand(0));
+      const std::vector<Leaf>& from = f.leaves.at(instr.operand(0));
       leaves.assign(from.begin() + begin, from.begin() + begin + leaf_count(elements[index]));
     } else {
-      leaves = leaves_.at(instr.operand(0));
+      leaves = f.leaves.at(instr.operand(0));
     }
+    f.leaves[&instr] = shaped(std::move(leaves), instr);
+    note_control(instr, {}, f);
+  }
+
+  Leaf token(const std::string& name, const Shape& shape) {
+    return {add_storage({name, StorageKind::nothing}, RegionId(0)), shape};
+  }
+
+  // With the shapes of `instr`'s own leaves.
+  static std::vector<Leaf> shaped(std::vector<Leaf> leaves, const Instr& instr) {
     std::vector<const Shape*> shapes;
     append_leaves(instr.shape(), shapes);
     HEDDLE_CHECK(shapes.size() == leaves.size(), "{}: {} leaves, not {}", instr.name(),
                  leaves.size(), shapes.size());
     for (size_t i = 0; i < leaves.size(); ++i) leaves[i].shape = *shapes[i];
-    leaves_[&instr] = std::move(leaves);
-    note_control(instr, {});
+    return leaves;
   }
 
-  void add_work(const Instr& instr) {
+  // A box put into an array where it lies: neither needs a kernel.
+  static bool is_update(const Instr& instr) {
+    return instr.is(Opcode::dynamic_update_slice) && is_row_major(instr.shape()) &&
+           instr.shape().is_static() && is_row_major(instr.operand(0)->shape()) &&
+           is_row_major(instr.operand(1)->shape()) && instr.operand(1)->shape().is_static() &&
+           static_cast<int64_t>(instr.operands().size()) == 2 + instr.shape().rank();
+  }
+
+  void add_work(const Instr& instr, Frame& f) {
     Node node;
     node.instr = &instr;
     auto kernel = kernels_.find(&instr);
-    if (kernel != kernels_.end()) node.use = &kernel->second;
+    if (kernel != kernels_.end()) {
+      node.use = &kernel->second;
+    } else if (is_update(instr)) {
+      node.kind = NodeKind::update;
+    }
     for (const Instr* operand : instr.operands()) {
-      const std::vector<Leaf>& from = leaves_.at(operand);
+      const std::vector<Leaf>& from = f.leaves.at(operand);
       node.operands.insert(node.operands.end(), from.begin(), from.end());
     }
+    node.after = control_of(instr, f);
+    node.once = is_once(node);
+    node.region = place_of(node, f);
     std::vector<const Shape*> shapes;
     append_leaves(instr.shape(), shapes);
     for (size_t i = 0; i < shapes.size(); ++i) {
       std::string name = instr.name();
       if (shapes.size() > 1) name += "." + std::to_string(i);
-      const StorageId storage = flow_.add_storage(
-          {std::move(name), StorageKind::work, program::stored_bytes(*shapes[i])});
+      const StorageId storage = add_storage(
+          {std::move(name), StorageKind::work, program::stored_bytes(*shapes[i])}, node.region);
       node.results.push_back({storage, *shapes[i]});
     }
     if (node.use != nullptr)
       for (int64_t bytes : node.use->workspace_bytes)
         node.workspaces.push_back(
-            flow_.add_storage({instr.name() + ".workspace", StorageKind::work, bytes}));
-    node.after = control_of(instr);
-    node.once = is_once(node);
+            add_storage({instr.name() + ".workspace", StorageKind::work, bytes}, node.region));
+    add_node(std::move(node), instr, f);
+  }
+
+  // Effects keep their order.
+  NodeId add_node(Node node, const Instr& instr, Frame& f) {
     const bool effect = hlo::has_effect(instr);
-    if (effect && last_effect_.valid()) node.after.push_back(last_effect_);
+    if (effect && f.last_effect.valid()) node.after.push_back(f.last_effect);
     const NodeId id = flow_.add_node(std::move(node));
-    if (effect) last_effect_ = id;
-    leaves_[&instr] = flow_.node(id).results;
-    note_control(instr, id);
+    if (effect) f.last_effect = id;
+    if (!f.leaves.contains(&instr)) f.leaves[&instr] = flow_.node(id).results;
+    note_control(instr, id, f);
+    return id;
+  }
+
+  static bool is_pure(const Node& node) {
+    return !hlo::has_effect(*node.instr) &&
+           hlo::has_trait(node.instr->opcode(), hlo::Trait::pure) &&
+           !hlo::has_trait(node.instr->opcode(), hlo::Trait::collective);
   }
 
   bool is_once(const Node& node) const {
-    if (hlo::has_effect(*node.instr) ||
+    if (node.kind != NodeKind::work || hlo::has_effect(*node.instr) ||
         hlo::has_trait(node.instr->opcode(), hlo::Trait::collective))
       return false;
     for (const Leaf& leaf : node.operands) {
       const Storage& storage = flow_.storage(leaf.storage);
       if (storage.kind == StorageKind::input) return false;
-      if (storage.kind == StorageKind::work && !flow_.node(storage.producer).once) return false;
+      if (storage.kind == StorageKind::work &&
+          !(storage.producer.valid() && flow_.node(storage.producer).once))
+        return false;
     }
     return std::all_of(node.after.begin(), node.after.end(),
                        [&](NodeId id) { return flow_.node(id).once; });
   }
 
-  // Control edges go through instructions that are no nodes. `passed_` has, for those, the nodes
-  // that must run before whoever uses them; `ended_`, the nodes that have run where it has.
-  std::vector<NodeId> control_of(const Instr& instr) const {
+  // Out of the loops whose state it does not read.
+  RegionId place_of(Node& node, const Frame& f) const {
+    if (f.region.index() == 0) return f.region;
+    const bool moves = node.kind == NodeKind::work && node.after.empty() && is_pure(node);
+    if (node.once && moves) return RegionId(0);
+    node.once = false;
+    RegionId place = f.region;
+    while (moves && flow_.region(place).repeats) {
+      const RegionId outside = flow_.region(place).parent;
+      const bool invariant =
+          std::all_of(node.operands.begin(), node.operands.end(), [&](const Leaf& leaf) {
+            return flow_.within(outside, flow_.storage(leaf.storage).region);
+          });
+      if (!invariant) break;
+      place = outside;
+    }
+    return place;
+  }
+
+  RegionId add_region(RegionId parent, bool repeats) {
+    flow_.regions.push_back({parent, {}, repeats, {}});
+    return RegionId(flow_.regions.size() - 1);
+  }
+
+  Status read_region(const hlo::Computation& computation, RegionId region,
+                     const std::vector<Leaf>& arguments, const Frame& around, Frame& f) {
+    f.region = region;
+    f.depth = around.depth + 1;
+    const Instr& parameter = *computation.parameters().at(0);
+    HEDDLE_RETURN_IF_ERROR(check_shape(parameter));
+    f.leaves[&parameter] = shaped(arguments, parameter);
+    return read(computation, f);
+  }
+
+  Status add_loop(const Instr& instr, Frame& f) {
+    const hlo::Computation &condition = *instr.called()[0], &body = *instr.called()[1];
+    Node node;
+    node.kind = NodeKind::loop;
+    node.instr = &instr;
+    node.region = f.region;
+    node.after = control_of(instr, f);
+    node.regions = {add_region(f.region, true), add_region(f.region, true)};
+    std::vector<Leaf> state = shaped(f.leaves.at(instr.operand(0)), instr);
+    const std::vector<int64_t> same = handed_on(body);
+    std::vector<size_t> varying;
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (same[i] == static_cast<int64_t>(i) || !state[i].shape.is_array()) continue;
+      varying.push_back(i);
+      node.operands.push_back(state[i]);
+      std::string name = instr.name();
+      if (state.size() > 1) name += "." + std::to_string(i);
+      state[i].storage = add_storage(
+          {std::move(name), StorageKind::work, program::stored_bytes(state[i].shape)}, {});
+      node.results.push_back(state[i]);
+    }
+    auto move_state = [&](RegionId region) {
+      for (size_t i : varying) flow_.storage(state[i].storage).region = region;
+    };
+    Frame condition_frame, body_frame;
+    move_state(node.regions[0]);
+    HEDDLE_RETURN_IF_ERROR(read_region(condition, node.regions[0], state, f, condition_frame));
+    flow_.region(node.regions[0]).results = condition_frame.leaves.at(condition.root());
+    move_state(node.regions[1]);
+    HEDDLE_RETURN_IF_ERROR(read_region(body, node.regions[1], state, f, body_frame));
+    const std::vector<Leaf>& next = body_frame.leaves.at(body.root());
+    for (size_t i : varying) flow_.region(node.regions[1]).results.push_back(next[i]);
+    move_state(f.region);
+    node.swapped.resize(varying.size());
+    f.leaves[&instr] = std::move(state);
+    const NodeId id = add_node(std::move(node), instr, f);
+    for (const Leaf& leaf : flow_.node(id).results)
+      flow_.storage(leaf.storage).state_of = flow_.node(id).regions[1];
+    return {};
+  }
+
+  Status add_branch(const Instr& instr, Frame& f) {
+    Node node;
+    node.kind = NodeKind::branch;
+    node.instr = &instr;
+    node.region = f.region;
+    node.after = control_of(instr, f);
+    node.operands = f.leaves.at(instr.operand(0));
+    std::vector<std::vector<Leaf>> made;
+    for (size_t b = 0; b < instr.called().size(); ++b) {
+      node.regions.push_back(add_region(f.region, false));
+      Frame frame;
+      const hlo::Computation& branch = *instr.called()[b];
+      HEDDLE_RETURN_IF_ERROR(
+          read_region(branch, node.regions[b], f.leaves.at(instr.operand(b + 1)), f, frame));
+      made.push_back(shaped(frame.leaves.at(branch.root()), instr));
+    }
+    std::vector<Leaf> leaves = made[0];
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      // What every branch hands on is itself.
+      const bool same = std::all_of(made.begin(), made.end(), [&](const auto& branch) {
+        return branch[i].storage == leaves[i].storage;
+      });
+      std::string name = instr.name();
+      if (leaves.size() > 1) name += "." + std::to_string(i);
+      if (!leaves[i].shape.is_array()) {
+        leaves[i] = token(name, leaves[i].shape);
+        continue;
+      }
+      if (same && flow_.within(f.region, flow_.storage(leaves[i].storage).region)) continue;
+      for (size_t b = 0; b < made.size(); ++b)
+        flow_.region(node.regions[b]).results.push_back(made[b][i]);
+      leaves[i].storage = add_storage(
+          {std::move(name), StorageKind::work, program::stored_bytes(leaves[i].shape)}, f.region);
+      node.results.push_back(leaves[i]);
+    }
+    f.leaves[&instr] = std::move(leaves);
+    add_node(std::move(node), instr, f);
+    return {};
+  }
+
+  // Control edges go through instructions that are no nodes. `passed` has, for those, the nodes
+  // that must run before whoever uses them; `ended`, the nodes that have run where it has.
+  static std::vector<NodeId> control_of(const Instr& instr, const Frame& f) {
     std::vector<NodeId> nodes;
     auto append = [&](const auto& table, const Instr* key) {
       auto found = table.find(key);
       if (found != table.end())
         nodes.insert(nodes.end(), found->second.begin(), found->second.end());
     };
-    for (const Instr* operand : instr.operands()) append(passed_, operand);
-    for (const Instr* before : instr.control_predecessors()) append(ended_, before);
+    for (const Instr* operand : instr.operands()) append(f.passed, operand);
+    for (const Instr* before : instr.control_predecessors()) append(f.ended, before);
     std::sort(nodes.begin(), nodes.end());
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     return nodes;
   }
 
-  void note_control(const Instr& instr, NodeId node) {
+  void note_control(const Instr& instr, NodeId node, Frame& f) {
     std::vector<NodeId> passed, made;
     if (!node.valid()) {
-      passed = control_of(instr);
+      passed = control_of(instr, f);
       for (const Instr* operand : instr.operands())
-        for (const Leaf& leaf : leaves_.at(operand))
+        for (const Leaf& leaf : f.leaves.at(operand))
           if (NodeId producer = flow_.storage(leaf.storage).producer; producer.valid())
             made.push_back(producer);
       // The value of these two does not lead to all that must run before it is there.
       if (instr.is(Opcode::after_all) || instr.is(Opcode::add_dependency))
         passed.insert(passed.end(), made.begin(), made.end());
     }
-    if (!passed.empty()) passed_[&instr] = passed;
+    if (!passed.empty()) f.passed[&instr] = passed;
     if (instr.control_successors().empty()) return;
-    std::vector<NodeId>& ended = ended_[&instr];
+    std::vector<NodeId>& ended = f.ended[&instr];
     if (node.valid()) ended.push_back(node);
     ended.insert(ended.end(), passed.begin(), passed.end());
     ended.insert(ended.end(), made.begin(), made.end());
@@ -258,67 +436,12 @@ class FlowMaker {
   const hlo::Computation& entry_;
   const Kernels& kernels_;
   Flow flow_;
-  std::unordered_set<const Instr*> live_;
-  std::unordered_map<const Instr*, std::vector<Leaf>> leaves_;
-  std::unordered_map<const Instr*, std::vector<NodeId>> passed_, ended_;
-  NodeId last_effect_;
 };
 
 }  // namespace
 
-StorageId Flow::add_storage(Storage storage) {
-  storages.push_back(std::move(storage));
-  return StorageId(storages.size() - 1);
-}
-
-NodeId Flow::add_node(Node node) {
-  const NodeId id(nodes.size());
-  for (const Leaf& leaf : node.operands)
-    if (NodeId producer = storage(leaf.storage).producer; producer.valid())
-      node.after.push_back(producer);
-  std::sort(node.after.begin(), node.after.end());
-  node.after.erase(std::unique(node.after.begin(), node.after.end()), node.after.end());
-  for (const Leaf& leaf : node.results) storage(leaf.storage).producer = id;
-  for (StorageId workspace : node.workspaces) storage(workspace).producer = id;
-  nodes.push_back(std::move(node));
-  return id;
-}
-
 Result<Flow> make_flow(const hlo::Module& module, const Kernels& kernels) {
   return FlowMaker(module, kernels).make();
-}
-
-void append_leaves(const Shape& shape, std::vector<const Shape*>& out) {
-  if (!shape.is_tuple()) return out.push_back(&shape);
-  for (const Shape& element : shape.elements()) append_leaves(element, out);
-}
-
-int64_t leaf_count(const Shape& shape) {
-  if (!shape.is_tuple()) return 1;
-  int64_t count = 0;
-  for (const Shape& element : shape.elements()) count += leaf_count(element);
-  return count;
-}
-
-int64_t leaf_number(const Shape& shape, const hlo::Ints& path) {
-  int64_t number = 0;
-  const Shape* at = &shape;
-  for (int64_t index : path) {
-    HEDDLE_CHECK(at->is_tuple() && index < static_cast<int64_t>(at->elements().size()));
-    for (int64_t i = 0; i < index; ++i) number += leaf_count(at->elements()[i]);
-    at = &at->elements()[index];
-  }
-  HEDDLE_CHECK(!at->is_tuple(), "the path ends at a tuple");
-  return number;
-}
-
-std::vector<std::string> leaf_suffixes(const Shape& shape) {
-  if (!shape.is_tuple()) return {""};
-  std::vector<std::string> suffixes;
-  for (size_t i = 0; i < shape.elements().size(); ++i)
-    for (const std::string& rest : leaf_suffixes(shape.elements()[i]))
-      suffixes.push_back("." + std::to_string(i) + rest);
-  return suffixes;
 }
 
 }  // namespace heddle::plan

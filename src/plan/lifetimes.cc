@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/sharing.h"
+
 namespace heddle::plan {
 namespace {
 
@@ -9,9 +11,8 @@ using program::BufferKind;
 
 class LifetimeFinder {
  public:
-  LifetimeFinder(const Flow& flow, const std::vector<BufferKind>& kinds,
-                 const std::vector<NodeId>& order)
-      : flow_(flow), kinds_(kinds), order_(order) {
+  LifetimeFinder(const Flow& flow, const std::vector<BufferKind>& kinds, const Sequence& sequence)
+      : flow_(flow), kinds_(kinds), sequence_(sequence) {
     const size_t count = flow.storages.size();
     result_.first.assign(count, -1);
     result_.last.assign(count, -1);
@@ -19,26 +20,85 @@ class LifetimeFinder {
   }
 
   Lifetimes find(bool in_place) {
-    for (size_t step = 0; step < order_.size(); ++step) {
-      const Node& node = flow_.node(order_[step]);
-      for (const Leaf& leaf : node.operands) touch(leaf.storage, static_cast<int64_t>(step));
-      for (const Leaf& leaf : node.results) touch(leaf.storage, static_cast<int64_t>(step));
-      for (StorageId workspace : node.workspaces) touch(workspace, static_cast<int64_t>(step));
-    }
+    const std::vector<NodeId>& nodes = sequence_.nodes;
+    for (size_t step = 0; step < nodes.size(); ++step)
+      touch_all(nodes[step], static_cast<int64_t>(step));
     result_.own_first = result_.first;
     result_.own_last = result_.last;
+    share_where_must();
     if (in_place)
-      for (size_t step = 0; step < order_.size(); ++step)
-        share(flow_.node(order_[step]), static_cast<int64_t>(step));
+      for (size_t step = 0; step < nodes.size(); ++step)
+        share(flow_.node(nodes[step]), static_cast<int64_t>(step));
     for (size_t i = 0; i < result_.home.size(); ++i) result_.home[i] = home(StorageId(i));
     return std::move(result_);
   }
 
  private:
-  void touch(StorageId id, int64_t step) {
-    int64_t& first = result_.first[id.index()];
-    if (first < 0) first = step;
-    result_.last[id.index()] = step;
+  void touch_all(NodeId id, int64_t step) {
+    const Node& node = flow_.node(id);
+    for (const Leaf& leaf : node.operands) touch(leaf.storage, step, node.region);
+    for (StorageId workspace : node.workspaces) touch(workspace, step, node.region);
+    const int64_t end = sequence_.end[id.index()];
+    for (size_t i = 0; i < node.results.size(); ++i) {
+      touch(node.results[i].storage, step, node.region);
+      touch(node.results[i].storage, end, node.region);
+    }
+    for (size_t r = 0; r < node.regions.size(); ++r) {
+      const int64_t region_end = std::max(step, sequence_.region_end[node.regions[r].index()]);
+      const std::vector<Leaf>& results = flow_.region(node.regions[r]).results;
+      for (size_t i = 0; i < results.size(); ++i) {
+        touch(results[i].storage, region_end, node.regions[r]);
+        if (node.kind != NodeKind::loop || r == 0 || !node.swapped[i]) continue;
+        widen(results[i].storage, step);
+        widen(results[i].storage, end);
+      }
+    }
+  }
+
+  // At a step of `region`; what is made outside of loops around that is needed in every trip.
+  void touch(StorageId id, int64_t step, RegionId region) {
+    widen(id, step);
+    for (const RegionId made = flow_.storage(id).region; region != made && region.valid();
+         region = flow_.region(region).parent) {
+      const NodeId owner = flow_.region(region).owner;
+      if (!flow_.region(region).repeats) continue;
+      widen(id, sequence_.step[owner.index()]);
+      widen(id, sequence_.end[owner.index()]);
+    }
+  }
+
+  void widen(StorageId id, int64_t step) {
+    int64_t &first = result_.first[id.index()], &last = result_.last[id.index()];
+    if (first < 0 || step < first) first = step;
+    last = std::max(last, step);
+  }
+
+  // What must share memory lives as one; an output among it is the home of all.
+  void share_where_must() {
+    std::vector<StorageId> home(flow_.storages.size());
+    std::vector<bool> shared(flow_.storages.size());
+    for (size_t i = 0; i < home.size(); ++i) {
+      home[i] = home_of(flow_, StorageId(i));
+      if (home[i] != StorageId(i)) shared[home[i].index()] = true;
+    }
+    std::vector<StorageId> output(home.size());
+    for (size_t i = 0; i < home.size(); ++i)
+      if (flow_.storages[i].output >= 0) output[home[i].index()] = StorageId(i);
+    for (size_t i = 0; i < home.size(); ++i) {
+      if (!shared[home[i].index()]) continue;
+      const StorageId named = output[home[i].index()];
+      const StorageId to = named.valid() ? named : home[i];
+      if (to != StorageId(i)) move_home(StorageId(i), to);
+    }
+  }
+
+  void move_home(StorageId id, StorageId to) {
+    result_.home[id.index()] = to;
+    const int64_t own_first = result_.first[id.index()], own_last = result_.last[id.index()];
+    result_.first[id.index()] = result_.last[id.index()] = -1;
+    if (own_first < 0) return;
+    widen(to, own_first);
+    widen(to, own_last);
   }
 
   StorageId home(StorageId id) const {
@@ -48,7 +108,7 @@ class LifetimeFinder {
 
   // Results of a node that may overwrite an operand which dies there.
   void share(const Node& node, int64_t step) {
-    if (node.use == nullptr) return;
+    if (node.kind != NodeKind::work || node.use == nullptr) return;
     std::vector<StorageId> taken;
     for (size_t r = 0; r < node.results.size() && r < node.use->in_place.size(); ++r) {
       const int operand = node.use->in_place[r];
@@ -76,6 +136,7 @@ class LifetimeFinder {
                  StorageId to) const {
     const Storage &source = flow_.storage(from), &target = flow_.storage(to);
     if (kinds_[from.index()] != BufferKind::temporary || home(to) != to) return false;
+    if (source.alone || target.alone) return false;
     // Once results lie side by side for good: nothing else moves in.
     if (kinds_[to.index()] == BufferKind::once) return false;
     if (source.bytes != target.bytes || source.bytes == 0) return false;
@@ -91,15 +152,15 @@ class LifetimeFinder {
 
   const Flow& flow_;
   const std::vector<BufferKind>& kinds_;
-  const std::vector<NodeId>& order_;
+  const Sequence& sequence_;
   Lifetimes result_;
 };
 
 }  // namespace
 
 Lifetimes find_lifetimes(const Flow& flow, const std::vector<BufferKind>& kinds,
-                         const std::vector<NodeId>& order, bool in_place) {
-  return LifetimeFinder(flow, kinds, order).find(in_place);
+                         const Sequence& sequence, bool in_place) {
+  return LifetimeFinder(flow, kinds, sequence).find(in_place);
 }
 
 }  // namespace heddle::plan

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 
+#include "plan/sharing.h"
+
 namespace heddle::plan {
 namespace {
 
 class OutputPlacer {
  public:
   OutputPlacer(const hlo::Module& module, Flow& flow)
-      : module_(module), flow_(flow), outputs_(flow.outputs.size()) {}
+      : module_(module), flow_(flow), outputs_(flow.outputs().size()) {}
 
   Result<std::vector<Output>> place() {
     HEDDLE_RETURN_IF_ERROR(read_aliases());
@@ -35,7 +37,7 @@ class OutputPlacer {
       for (int64_t p = 0; p < alias.parameter; ++p) input += leaf_count(parameters[p]->shape());
       input += leaf_number(parameters[alias.parameter]->shape(), alias.parameter_index);
       const bool fits = program::stored_bytes(flow_.inputs[input].shape) ==
-                        program::stored_bytes(flow_.outputs[output].shape);
+                        program::stored_bytes(flow_.outputs()[output].shape);
       if (overwritten_[input] || !fits) {
         if (!alias.must) continue;
         return user_error("input_output_alias: output {} must be the memory of input {}, which {}",
@@ -59,18 +61,12 @@ class OutputPlacer {
   }
 
   Leaf add_copy(const Leaf& from, const std::string& name) {
-    Node node;
-    const StorageId to =
-        flow_.add_storage({name, StorageKind::work, program::stored_bytes(from.shape)});
-    node.operands = {from};
-    node.results = {{to, from.shape}};
-    flow_.add_node(std::move(node));
-    return {to, from.shape};
+    return flow_.add_copy(from, name, RegionId(0));
   }
 
   // An output that is another overwritten input (a swap, for one) goes through a temporary.
   void save_from_overwriting(size_t i) {
-    Leaf& leaf = flow_.outputs[i];
+    Leaf& leaf = flow_.outputs()[i];
     if (is_overwritten(leaf) && !is_input(leaf, outputs_[i].alias))
       leaf = add_copy(leaf, flow_.storage(leaf.storage).name + ".saved");
   }
@@ -78,21 +74,33 @@ class OutputPlacer {
   void find_readers() {
     readers_.assign(flow_.storages.size(), {});
     for (size_t n = 0; n < flow_.nodes.size(); ++n) add_reader(NodeId(n));
+    for (const Region& region : flow_.regions)
+      if (region.owner.valid())
+        for (const Leaf& leaf : region.results) add_reader(leaf.storage, region.owner);
   }
 
   void add_reader(NodeId id) {
     readers_.resize(flow_.storages.size());
-    for (const Leaf& leaf : flow_.node(id).operands) {
-      std::vector<NodeId>& list = readers_[leaf.storage.index()];
-      if (list.empty() || list.back() != id) list.push_back(id);
-    }
+    for (const Leaf& leaf : flow_.node(id).operands) add_reader(leaf.storage, id);
   }
 
-  // A run's result that no other output has taken: it can be the output's memory.
+  // In the entry: what a region reads, the node that runs it reads.
+  void add_reader(StorageId storage, NodeId id) {
+    const NodeId reader = flow_.lift(id, RegionId(0));
+    std::vector<NodeId>& list = readers_[storage.index()];
+    if (list.empty() || list.back() != reader) list.push_back(reader);
+  }
+
+  // A run's result on whose memory no other output lies: it can be the output's memory.
   bool can_be_output(const Leaf& leaf) const {
     const Storage& storage = flow_.storage(leaf.storage);
-    return storage.kind == StorageKind::work && storage.output < 0 && storage.producer.valid() &&
-           !flow_.node(storage.producer).once && program::stored_bytes(leaf.shape) == storage.bytes;
+    if (storage.kind != StorageKind::work || !storage.producer.valid() ||
+        flow_.node(storage.producer).once || program::stored_bytes(leaf.shape) != storage.bytes)
+      return false;
+    const StorageId home = home_of(flow_, leaf.storage);
+    for (size_t i = 0; i < flow_.storages.size(); ++i)
+      if (flow_.storages[i].output >= 0 && home_of(flow_, StorageId(i)) == home) return false;
+    return true;
   }
 
   void take(size_t i, StorageId storage) {
@@ -102,7 +110,7 @@ class OutputPlacer {
   }
 
   void place_aliased(size_t i) {
-    Leaf leaf = flow_.outputs[i];
+    Leaf leaf = flow_.outputs()[i];
     const int64_t input = outputs_[i].alias;
     if (is_input(leaf, input)) {  // it is there already
       take(i, flow_.add_storage({flow_.storage(leaf.storage).name + ".out", StorageKind::work,
@@ -128,9 +136,15 @@ class OutputPlacer {
   bool may_write(StorageId result, StorageId input) const {
     const NodeId writer = flow_.storage(result).producer;
     const Node& node = flow_.node(writer);
+    if (node.kind == NodeKind::loop || node.kind == NodeKind::branch) return false;
+    for (size_t i = 0; i < flow_.storages.size(); ++i)
+      if (StorageId(i) != result && home_of(flow_, StorageId(i)) == home_of(flow_, result))
+        return false;
     int64_t reads = 0, in_place = 0;
     for (const Leaf& leaf : node.operands) reads += leaf.storage == input;
-    if (reads > 0) {
+    if (node.kind == NodeKind::update) {
+      if (reads != 1 || node.operands[0].storage != input) return false;
+    } else if (reads > 0) {
       if (node.use == nullptr || reads > 1) return false;
       for (size_t r = 0; r < node.results.size() && r < node.use->in_place.size(); ++r) {
         const int operand = node.use->in_place[r];
@@ -164,7 +178,7 @@ class OutputPlacer {
   }
 
   void place_free(size_t i) {
-    const Leaf& leaf = flow_.outputs[i];
+    const Leaf& leaf = flow_.outputs()[i];
     const StorageKind kind = flow_.storage(leaf.storage).kind;
     if (can_be_output(leaf)) return take(i, leaf.storage);
     if (kind == StorageKind::work || !is_overwritten(leaf)) {

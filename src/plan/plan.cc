@@ -11,6 +11,7 @@
 #include "plan/offsets.h"
 #include "plan/order.h"
 #include "plan/outputs.h"
+#include "plan/sharing.h"
 #include "program/verify.h"
 
 namespace heddle::plan {
@@ -30,7 +31,7 @@ int64_t align_up(int64_t bytes) {
 
 // The once section, or the run, in its order.
 struct Section {
-  std::vector<NodeId> order;
+  Sequence sequence;
   Lifetimes lifetimes;
   std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
   std::vector<Block> blocks;
@@ -39,7 +40,7 @@ struct Section {
 
 // "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
 std::string operators_of(const Node& node) {
-  if (node.instr == nullptr) return "copy";
+  if (node.kind == NodeKind::copy) return "copy";
   if (!node.instr->is(hlo::Opcode::fusion))
     return std::string(hlo::opcode_text(node.instr->opcode()));
   std::string text;
@@ -66,6 +67,7 @@ class Planner {
 
   Result<Program> plan() {
     find_kinds();
+    order_regions();
     once_ = order_section(true);
     run_ = order_section(false);
     place(once_);
@@ -80,8 +82,7 @@ class Planner {
     add_inputs();
     add_outputs();
     add_commands(once_, 0, program_.once, program_.once_info);
-    add_commands(run_, static_cast<int64_t>(program_.once.size()), program_.commands,
-                 program_.command_info);
+    add_commands(run_, std::ssize(once_.sequence.nodes), program_.commands, program_.command_info);
     finish_outputs();
     return std::move(program_);
   }
@@ -92,6 +93,8 @@ class Planner {
     for (const Node& node : flow_.nodes)
       if (!node.once)
         for (const Leaf& leaf : node.operands) used_by_run[leaf.storage.index()] = true;
+    for (size_t r = 1; r < flow_.regions.size(); ++r)
+      for (const Leaf& leaf : flow_.regions[r].results) used_by_run[leaf.storage.index()] = true;
     for (const Output& output : outputs_)
       if (output.source.storage.valid()) used_by_run[output.source.storage.index()] = true;
     for (size_t i = 0; i < flow_.storages.size(); ++i) {
@@ -107,13 +110,26 @@ class Planner {
     }
   }
 
-  TaskGraph task_graph(const std::vector<NodeId>& nodes) const {
+  // What a node reads, with all that its regions read.
+  void add_reads(const Node& node, std::vector<int>& reads) const {
+    for (const Leaf& leaf : node.operands) reads.push_back(static_cast<int>(leaf.storage.index()));
+    for (RegionId region : node.regions) {
+      for (const Leaf& leaf : flow_.region(region).results)
+        reads.push_back(static_cast<int>(leaf.storage.index()));
+      for (NodeId inside : nodes_of_[region.index()]) add_reads(flow_.node(inside), reads);
+    }
+  }
+
+  TaskGraph task_graph(const std::vector<NodeId>& nodes, RegionId region) const {
     TaskGraph graph;
     std::vector<int> task_of(flow_.nodes.size(), -1);
     for (size_t t = 0; t < nodes.size(); ++t) task_of[nodes[t].index()] = static_cast<int>(t);
-    for (size_t i = 0; i < flow_.storages.size(); ++i)
-      graph.values.push_back({kinds_[i] == BufferKind::temporary ? flow_.storages[i].bytes : 0,
-                              kinds_[i] != BufferKind::temporary});
+    for (size_t i = 0; i < flow_.storages.size(); ++i) {
+      const bool counts = kinds_[i] == BufferKind::temporary && flow_.storages[i].region == region;
+      graph.values.push_back({counts ? flow_.storages[i].bytes : 0, !counts});
+    }
+    for (const Leaf& leaf : flow_.region(region).results)
+      graph.values[leaf.storage.index()].kept = true;
     for (NodeId id : nodes) {
       const Node& node = flow_.node(id);
       TaskGraph::Task& task = graph.tasks.emplace_back();
@@ -121,42 +137,78 @@ class Planner {
         if (task_of[before.index()] >= 0) task.after.push_back(task_of[before.index()]);
       for (const Leaf& leaf : node.results)
         task.makes.push_back(static_cast<int>(leaf.storage.index()));
-      for (const Leaf& leaf : node.operands)
-        task.reads.push_back(static_cast<int>(leaf.storage.index()));
+      add_reads(node, task.reads);
       std::sort(task.reads.begin(), task.reads.end());
       task.reads.erase(std::unique(task.reads.begin(), task.reads.end()), task.reads.end());
       for (StorageId workspace : node.workspaces)
         task.workspace_bytes += align_up(flow_.storage(workspace).bytes);
+      for (RegionId inside : node.regions)
+        task.workspace_bytes = std::max(task.workspace_bytes, region_peak_[inside.index()]);
     }
     return graph;
+  }
+
+  std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const {
+    switch (options_.order) {
+      case Order::as_is:
+        return {as_is_order(graph)};
+      case Order::bfs:
+        return {bfs_order(graph)};
+      case Order::dfs:
+        return {dfs_order(graph)};
+      case Order::list:
+        break;
+    }
+    return {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
+  }
+
+  // The nodes of every region in an order, by the peak inside it; those inside others first.
+  void order_regions() {
+    nodes_of_.resize(flow_.regions.size());
+    region_peak_.resize(flow_.regions.size());
+    for (size_t n = 0; n < flow_.nodes.size(); ++n)
+      if (flow_.nodes[n].region.index() != 0)
+        nodes_of_[flow_.nodes[n].region.index()].push_back(NodeId(n));
+    for (size_t r = flow_.regions.size(); r-- > 1;) {
+      const std::vector<NodeId> nodes = nodes_of_[r];
+      const TaskGraph graph = task_graph(nodes, RegionId(r));
+      int64_t best_bytes = -1;
+      for (const std::vector<int>& candidate : candidate_orders(graph)) {
+        const int64_t bytes = peak_bytes(graph, candidate);
+        if (best_bytes >= 0 && bytes >= best_bytes) continue;
+        best_bytes = bytes;
+        for (size_t t = 0; t < candidate.size(); ++t)
+          nodes_of_[r][t] = nodes[static_cast<size_t>(candidate[t])];
+      }
+      region_peak_[r] = best_bytes;
+    }
+  }
+
+  void append(NodeId id, Sequence& sequence) const {
+    sequence.step[id.index()] = std::ssize(sequence.nodes);
+    sequence.nodes.push_back(id);
+    for (RegionId region : flow_.node(id).regions) {
+      for (NodeId inside : nodes_of_[region.index()]) append(inside, sequence);
+      sequence.region_end[region.index()] = std::ssize(sequence.nodes) - 1;
+    }
+    sequence.end[id.index()] = std::ssize(sequence.nodes) - 1;
   }
 
   // Candidate orders, by the peak they really give (in place and all); of equals the first.
   Section order_section(bool once) const {
     std::vector<NodeId> nodes;
     for (size_t n = 0; n < flow_.nodes.size(); ++n)
-      if (flow_.nodes[n].once == once) nodes.push_back(NodeId(n));
-    const TaskGraph graph = task_graph(nodes);
-    std::vector<std::vector<int>> candidates;
-    switch (options_.order) {
-      case Order::as_is:
-        candidates = {as_is_order(graph)};
-        break;
-      case Order::bfs:
-        candidates = {bfs_order(graph)};
-        break;
-      case Order::dfs:
-        candidates = {dfs_order(graph)};
-        break;
-      case Order::list:
-        candidates = {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
-        break;
-    }
+      if (flow_.nodes[n].region.index() == 0 && flow_.nodes[n].once == once)
+        nodes.push_back(NodeId(n));
+    const TaskGraph graph = task_graph(nodes, RegionId(0));
     Section best;
     int64_t best_bytes = -1;
-    for (const std::vector<int>& candidate : candidates) {
+    for (const std::vector<int>& candidate : candidate_orders(graph)) {
       Section section;
-      for (int task : candidate) section.order.push_back(nodes[static_cast<size_t>(task)]);
+      section.sequence.step.assign(flow_.nodes.size(), -1);
+      section.sequence.end.assign(flow_.nodes.size(), -1);
+      section.sequence.region_end.assign(flow_.regions.size(), -1);
+      for (int task : candidate) append(nodes[static_cast<size_t>(task)], section.sequence);
       find_blocks(section, options_.static_memory);
       const int64_t bytes = lower_bound_bytes(section.blocks);
       if (best_bytes >= 0 && bytes >= best_bytes) continue;
@@ -167,7 +219,7 @@ class Planner {
   }
 
   void find_blocks(Section& section, bool in_place) const {
-    section.lifetimes = find_lifetimes(flow_, kinds_, section.order, in_place);
+    section.lifetimes = find_lifetimes(flow_, kinds_, section.sequence, in_place);
     const Lifetimes& lifetimes = section.lifetimes;
     for (size_t i = 0; i < flow_.storages.size(); ++i) {
       if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
@@ -195,7 +247,7 @@ class Planner {
     memory.lower_bound_bytes = lower_bound_bytes(run_.blocks);
     memory.plan_bytes = run_.offsets.height_bytes;
     Section apart;
-    apart.order = run_.order;
+    apart.sequence = run_.sequence;
     find_blocks(apart, false);
     for (const Block& block : apart.blocks) memory.unshared_bytes += block.bytes;
     return memory;
@@ -240,7 +292,7 @@ class Planner {
       const Output& output = outputs_[i];
       Port port;
       port.name = name_or(names_.outputs, i, "out" + std::to_string(i));
-      port.shape = flow_.outputs[i].shape;
+      port.shape = flow_.outputs()[i].shape;
       if (output.storage.valid()) {
         Buffer buffer{port.name, BufferKind::output, flow_.storage(output.storage).bytes};
         buffer.number = static_cast<int64_t>(i);
@@ -263,13 +315,16 @@ class Planner {
                     std::vector<program::Command>& commands,
                     std::vector<program::CommandInfo>& info) {
     add_temporaries(section, first_command);
-    for (NodeId id : section.order) {
-      const Node& node = flow_.node(id);
-      commands.push_back(command(node));
-      std::string name =
-          node.instr != nullptr ? node.instr->name() : flow_.storage(node.results[0].storage).name;
-      info.push_back({std::move(name), operators_of(node)});
-    }
+    for (NodeId id : section.sequence.nodes)
+      if (flow_.node(id).region.index() == 0) add_command(flow_.node(id), commands, info);
+  }
+
+  void add_command(const Node& node, std::vector<program::Command>& commands,
+                   std::vector<program::CommandInfo>& info) {
+    commands.push_back(command(node));
+    std::string name =
+        node.instr != nullptr ? node.instr->name() : flow_.storage(node.results[0].storage).name;
+    info.push_back({std::move(name), operators_of(node)});
   }
 
   // Each value has a buffer; those that share memory lie on their home's bytes.
@@ -297,7 +352,19 @@ class Planner {
     std::vector<View> operands, results;
     for (const Leaf& leaf : node.operands) operands.push_back(view(leaf.storage, leaf.shape));
     for (const Leaf& leaf : node.results) results.push_back(view(leaf.storage, leaf.shape));
-    if (node.instr == nullptr) return program::Copy{operands[0], results[0]};
+    switch (node.kind) {
+      case NodeKind::copy:
+        return program::Copy{operands[0], results[0]};
+      case NodeKind::update:
+        return program::Update{
+            operands[0], operands[1], results[0], {operands.begin() + 2, operands.end()}};
+      case NodeKind::loop:
+        return loop(node, operands, results);
+      case NodeKind::branch:
+        return branch(node, operands[0], results);
+      case NodeKind::work:
+        break;
+    }
     if (node.use == nullptr)
       return program::HostCall{"interp", host_module_text(*node.instr), std::move(operands),
                                std::move(results)};
@@ -312,6 +379,44 @@ class Planner {
       launch.arguments.push_back(view(
           workspace, tensor::Shape::array(tensor::Type::u8, {flow_.storage(workspace).bytes})));
     return launch;
+  }
+
+  program::RegionId region(RegionId id) {
+    program::Region made;
+    for (NodeId inside : nodes_of_[id.index()])
+      add_command(flow_.node(inside), made.commands, made.info);
+    program_.regions.push_back(std::move(made));
+    return program::RegionId(program_.regions.size() - 1);
+  }
+
+  View result_view(RegionId id, size_t i) {
+    const Leaf& leaf = flow_.region(id).results[i];
+    return view(leaf.storage, leaf.shape);
+  }
+
+  program::Loop loop(const Node& node, const std::vector<View>& operands,
+                     const std::vector<View>& results) {
+    program::Loop made;
+    made.condition = region(node.regions[0]);
+    made.body = region(node.regions[1]);
+    made.predicate = result_view(node.regions[0], 0);
+    for (size_t i = 0; i < results.size(); ++i)
+      made.carried.push_back({operands[i], results[i], result_view(node.regions[1], i),
+                              static_cast<bool>(node.swapped[i])});
+    return made;
+  }
+
+  program::Branch branch(const Node& node, const View& selector, const std::vector<View>& results) {
+    program::Branch made;
+    made.selector = selector;
+    for (RegionId id : node.regions) made.regions.push_back(region(id));
+    for (size_t i = 0; i < results.size(); ++i) {
+      program::Joined joined;
+      for (RegionId id : node.regions) joined.sources.push_back(result_view(id, i));
+      joined.result = results[i];
+      made.joined.push_back(std::move(joined));
+    }
+    return made;
   }
 
   program::KernelId kernel(const program::Kernel& kernel) {
@@ -359,7 +464,9 @@ class Planner {
   const Options& options_;
   Flow flow_;
   std::vector<Output> outputs_;
-  std::vector<BufferKind> kinds_;  // by storage
+  std::vector<BufferKind> kinds_;              // by storage
+  std::vector<std::vector<NodeId>> nodes_of_;  // by region, in their order; not of the entry
+  std::vector<int64_t> region_peak_;           // by region: bytes of its own values
   Section once_, run_;
   Program program_;
   std::vector<BufferId> buffer_of_;  // by storage
@@ -373,7 +480,9 @@ Result<Program> plan(const hlo::Module& module, const Kernels& kernels, const Na
                      const target::Target& target, const Options& options) {
   trace::Span span("plan");
   HEDDLE_ASSIGN_OR_RETURN(Flow flow, make_flow(module, kernels));
+  share_memory(flow);
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Output> outputs, place_outputs(module, flow));
+  finish_updates(flow);
   HEDDLE_ASSIGN_OR_RETURN(
       Program program, Planner(module, names, options, std::move(flow), std::move(outputs)).plan());
   program.target = target::to_string(target);

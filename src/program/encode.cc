@@ -49,8 +49,32 @@ void visit(A& archive, HostCall& call) {
   archive(call.function, call.text, call.arguments, call.results);
 }
 template <typename A>
+void visit(A& archive, Update& update) {
+  archive(update.operand, update.update, update.result, update.starts);
+}
+template <typename A>
+void visit(A& archive, Carried& carried) {
+  archive(carried.init, carried.state, carried.next, carried.swapped);
+}
+template <typename A>
+void visit(A& archive, Loop& loop) {
+  archive(loop.condition, loop.body, loop.predicate, loop.carried);
+}
+template <typename A>
+void visit(A& archive, Joined& joined) {
+  archive(joined.sources, joined.result);
+}
+template <typename A>
+void visit(A& archive, Branch& branch) {
+  archive(branch.selector, branch.regions, branch.joined);
+}
+template <typename A>
 void visit(A& archive, CommandInfo& info) {
   archive(info.name, info.operators);
+}
+template <typename A>
+void visit(A& archive, Region& region) {
+  archive(region.commands, region.info);
 }
 template <typename A>
 void visit(A& archive, Port& port) {
@@ -76,7 +100,8 @@ void visit(A& archive, Layout& layout) {
 template <typename A>
 void visit(A& archive, Program& p) {
   archive(p.name, p.target, p.build_id, p.options, p.notes, p.kernels, p.buffers, p.inputs,
-          p.outputs, p.once, p.commands, p.once_info, p.command_info, p.once_bytes, p.memory);
+          p.outputs, p.once, p.commands, p.once_info, p.command_info, p.regions, p.once_bytes,
+          p.memory);
 }
 
 class Writer {
@@ -201,6 +226,12 @@ class Reader {
         return get(command.emplace<Copy>());
       case 2:
         return get(command.emplace<HostCall>());
+      case 3:
+        return get(command.emplace<Update>());
+      case 4:
+        return get(command.emplace<Loop>());
+      case 5:
+        return get(command.emplace<Branch>());
       default:
         fail("unknown kind of command");
     }

@@ -14,8 +14,8 @@ using tensor::Literal;
 class Renumbering {
  public:
   explicit Renumbering(const Program& program) : needed_(program.buffers.size()) {
-    for (const Command& command : program.commands)
-      for_each_view(command, [&](const View& view, Use) { mark(view.buffer); });
+    for_each_view_within(program, program.commands,
+                         [&](const View& view, Use) { mark(view.buffer); });
     for (const auto* ports : {&program.inputs, &program.outputs}) {
       for (const Port& port : *ports) {
         mark(port.buffer);
@@ -40,6 +40,24 @@ class Renumbering {
   std::vector<bool> needed_;
   std::vector<BufferId> places_;
 };
+
+// Keeps the regions of the run, renumbered.
+void keep_regions(Program& result, std::vector<Command>& commands, std::vector<Region>& kept) {
+  auto keep = [&](RegionId& id) {
+    Region region = std::move(result.regions[id.index()]);
+    keep_regions(result, region.commands, kept);
+    kept.push_back(std::move(region));
+    id = RegionId(kept.size() - 1);
+  };
+  for (Command& command : commands) {
+    if (auto* loop = std::get_if<Loop>(&command)) {
+      keep(loop->condition);
+      keep(loop->body);
+    } else if (auto* branch = std::get_if<Branch>(&command)) {
+      for (RegionId& id : branch->regions) keep(id);
+    }
+  }
+}
 
 int64_t align_up(int64_t bytes) {
   return (bytes + kAlignmentBytes - 1) / kAlignmentBytes * kAlignmentBytes;
@@ -72,7 +90,10 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
   result.once_bytes = 0;
   result.buffers.clear();
   result.constants.clear();
-  const auto shift = static_cast<int64_t>(program.once.size());
+  std::vector<Region> regions;
+  keep_regions(result, result.commands, regions);
+  result.regions = std::move(regions);
+  const int64_t shift = command_count(program, program.once);
   int64_t image_bytes = 0;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     if (!place.needed(i)) continue;
@@ -96,8 +117,8 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
     result.buffers.push_back(std::move(buffer));
     result.constants.push_back(std::move(value));
   }
-  for (Command& command : result.commands)
-    for_each_view(command, [&](View& view, Use) { view.buffer = place(view.buffer); });
+  for_each_view_within(result, result.commands,
+                       [&](View& view, Use) { view.buffer = place(view.buffer); });
   for (auto* ports : {&result.inputs, &result.outputs}) {
     for (Port& port : *ports) {
       port.buffer = place(port.buffer);

@@ -12,9 +12,14 @@
 //
 // Commands run in order. Each is parallel inside (its kernel's phases are split over the workers).
 //
-// Commands are numbered through: those of the once section first, then those of the run. A
-// temporary belongs to one of the two sections; each section has an arena of its own (the once
-// section's is given back when it has run), and MemoryNumbers speak of the run's.
+// Control flow. A Loop and a Branch run regions: lists of commands of their own, each the region of
+// one command, on the same arena. Nothing is copied on the way in or out: a region names buffers of
+// the commands around it, and what it hands on is renamed where it lies (Carried, Joined).
+//
+// Commands are numbered through: those of the once section first, then those of the run; the
+// commands of a command's regions (for_each_command, in views.h) follow it. A temporary belongs to
+// one of the two sections; each section has an arena of its own (the once section's is given back
+// when it has run), and MemoryNumbers speak of the run's.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +38,7 @@ inline constexpr int64_t kAlignmentBytes = 64;
 
 using BufferId = Id<struct BufferTag>;
 using KernelId = Id<struct KernelTag>;
+using RegionId = Id<struct RegionTag>;
 
 // A buffer holds one value. Where a value is made in place of another one both have a buffer, and
 // these lie on the same bytes; several buffers may be of one output, the port's own with the last
@@ -93,17 +99,53 @@ struct Launch {
 struct Copy {  // dense bytes; sizes equal
   View from, to;
 };
+// A box of `operand` becomes `update`: the rest is not touched, so `result` is the memory of
+// `operand`, all of it. Row-major; element types and ranks are equal.
+struct Update {
+  View operand, update, result;
+  std::vector<View> starts;  // an integer scalar a dimension, clamped so that the box fits
+};
 // An operator that has no kernel: done on the host by a function that `api` registers under
 // `function` ("interp": the HLO in `text`, a module whose entry has one parameter an argument).
 struct HostCall {
   std::string function, text;
   std::vector<View> arguments, results;
 };
-using Command = std::variant<Launch, Copy, HostCall>;
+// One array of a loop's state. Before the first trip `init` becomes `state`, which is the same
+// memory; after each, `next` does. `next` is the same memory too, or (swapped) a buffer of its own
+// of equal size that exchanges contents with the state's; the executor exchanges addresses.
+struct Carried {
+  View init, state, next;
+  bool swapped = false;
+};
+// Runs `condition`, and while it leaves `predicate` true, `body` and `condition` again.
+struct Loop {
+  RegionId condition, body;
+  View predicate;  // pred[]
+  std::vector<Carried> carried;
+};
+// After region r, sources[r] becomes `result`, which is the same memory.
+struct Joined {
+  std::vector<View> sources;  // by region
+  View result;
+};
+// Runs one region: by a pred true the first, false the second; by a number the one that it says,
+// the last where there is none.
+struct Branch {
+  View selector;  // pred[] or an integer scalar
+  std::vector<RegionId> regions;
+  std::vector<Joined> joined;
+};
+using Command = std::variant<Launch, Copy, HostCall, Update, Loop, Branch>;
 
 struct CommandInfo {      // beside each command
   std::string name;       // the HLO instruction it came from
   std::string operators;  // "add, reduce, multiply": for profile and inspect
+};
+
+struct Region {
+  std::vector<Command> commands;
+  std::vector<CommandInfo> info;
 };
 
 struct Port {  // an input or an output
@@ -121,7 +163,8 @@ struct MemoryNumbers {            // always reported as three (DESIGN.md §4, pl
 };
 
 struct Program {
-  static constexpr int kVersion = 1;
+  static constexpr int kVersion = 2;
+  static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
   std::string build_id;            // of the compiler that made it
@@ -133,6 +176,7 @@ struct Program {
   std::vector<Port> inputs, outputs;
   std::vector<Command> once, commands;
   std::vector<CommandInfo> once_info, command_info;
+  std::vector<Region> regions;  // of all loops and branches
   // Values of `constant` buffers, by BufferId::index(); others empty. Literals may be views of the
   // mapped model file, so that weights are never copied.
   std::vector<tensor::Literal> constants;

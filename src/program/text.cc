@@ -37,6 +37,22 @@ std::string views_text(const std::vector<View>& views, size_t begin, size_t end)
   return text;
 }
 
+std::string loop_text(const Loop& loop) {
+  std::string text = fmt::format("loop while {}", view_text(loop.predicate));
+  for (const Carried& carried : loop.carried)
+    text += fmt::format(", {} from {} {} {}", view_text(carried.state), view_text(carried.init),
+                        carried.swapped ? "swap" : "then", view_text(carried.next));
+  return text;
+}
+
+std::string branch_text(const Branch& branch) {
+  std::string text = fmt::format("branch on {}", view_text(branch.selector));
+  for (const Joined& joined : branch.joined)
+    text += fmt::format(", {} from ({})", view_text(joined.result),
+                        views_text(joined.sources, 0, joined.sources.size()));
+  return text;
+}
+
 std::string command_text(const Program& program, const Command& command) {
   if (const auto* launch = std::get_if<Launch>(&command)) {
     const bool known = launch->kernel.index() < program.kernels.size();
@@ -53,21 +69,44 @@ std::string command_text(const Program& program, const Command& command) {
   }
   if (const auto* copy = std::get_if<Copy>(&command))
     return fmt::format("copy {} -> {}", view_text(copy->from), view_text(copy->to));
+  if (const auto* update = std::get_if<Update>(&command))
+    return fmt::format(
+        "update {} with {} at ({}) -> {}", view_text(update->operand), view_text(update->update),
+        views_text(update->starts, 0, update->starts.size()), view_text(update->result));
+  if (const auto* loop = std::get_if<Loop>(&command)) return loop_text(*loop);
+  if (const auto* branch = std::get_if<Branch>(&command)) return branch_text(*branch);
   const auto& call = std::get<HostCall>(command);
   return fmt::format("host {}({}) -> ({})", call.function,
                      views_text(call.arguments, 0, call.arguments.size()),
                      views_text(call.results, 0, call.results.size()));
 }
 
+// One section, or one region of a command; `number` is the next command's.
+void append_list(std::string& out, const Program& program, const std::vector<Command>& commands,
+                 const std::vector<CommandInfo>& info, size_t indent, int64_t& number) {
+  for (size_t i = 0; i < commands.size(); ++i) {
+    out += fmt::format("{:{}}{} {}", "", indent, number++, command_text(program, commands[i]));
+    if (i < info.size()) out += fmt::format("  // {}: {}", info[i].name, info[i].operators);
+    out += '\n';
+    const std::vector<RegionId> regions = regions_of(commands[i]);
+    const bool loop = std::holds_alternative<Loop>(commands[i]);
+    for (size_t r = 0; r < regions.size(); ++r) {
+      const Region& region = program.regions[regions[r].index()];
+      out += fmt::format("{:{}}{}:\n", "", indent + 2,
+                         !loop    ? fmt::format("branch {}", r)
+                         : r == 0 ? "condition"
+                                  : "body");
+      append_list(out, program, region.commands, region.info, indent + 4, number);
+    }
+  }
+}
+
 void append_commands(std::string& out, const Program& program, std::string_view title,
                      const std::vector<Command>& commands, const std::vector<CommandInfo>& info) {
   if (commands.empty()) return;
   out += fmt::format("{}:\n", title);
-  for (size_t i = 0; i < commands.size(); ++i) {
-    out += fmt::format("  {} {}", i, command_text(program, commands[i]));
-    if (i < info.size()) out += fmt::format("  // {}: {}", info[i].name, info[i].operators);
-    out += '\n';
-  }
+  int64_t number = 0;
+  append_list(out, program, commands, info, 2, number);
 }
 
 void append_port(std::string& out, std::string_view kind, const Port& port) {

@@ -2,77 +2,34 @@
 // which buffer's bytes lie where: a read must find its own buffer's bytes, whole. That one rule
 // covers reads of what was never written, temporaries that share bytes while both are live, inputs
 // overwritten through an alias too early, and once buffers used before their time.
+//
+// A loop is played until what memory holds in front of its condition no longer changes: there lies
+// what holds both before the first trip and after any other. Behind a branch lies what holds behind
+// every region.
 #include "program/verify.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "program/owners.h"
+#include "program/verify_parts.h"
 #include "program/views.h"
 
 namespace heddle::program {
 namespace {
-
-constexpr int64_t kMaxBytes = int64_t{1} << 46;  // sums of a few of them cannot overflow
-
-struct Range {
-  int64_t begin = 0, end = 0;
-  bool overlaps(const Range& other) const { return begin < other.end && other.begin < end; }
-};
-
-// One space of memory: disjoint ranges, each with the buffer whose bytes it holds.
-class Owners {
- public:
-  void write(Range range, BufferId owner) {
-    if (range.begin == range.end) return;
-    split(range.begin);
-    split(range.end);
-    pieces_.erase(pieces_.lower_bound(range.begin), pieces_.lower_bound(range.end));
-    pieces_[range.begin] = {range.end, owner};
-  }
-
-  // Whether all of `range` holds bytes of one of the two.
-  bool holds(Range range, BufferId owner, BufferId other) const {
-    int64_t at = range.begin;
-    while (at < range.end) {
-      auto piece = pieces_.upper_bound(at);
-      if (piece == pieces_.begin()) return false;
-      --piece;
-      if (piece->second.end <= at) return false;
-      if (piece->second.owner != owner && piece->second.owner != other) return false;
-      at = piece->second.end;
-    }
-    return true;
-  }
-
-  void clear() { pieces_.clear(); }
-
- private:
-  struct Piece {
-    int64_t end;
-    BufferId owner;
-  };
-  void split(int64_t at) {
-    auto piece = pieces_.upper_bound(at);
-    if (piece == pieces_.begin()) return;
-    --piece;
-    if (piece->first == at || piece->second.end <= at) return;
-    pieces_[at] = piece->second;
-    piece->second.end = at;
-  }
-  std::map<int64_t, Piece> pieces_;  // by begin
-};
 
 class Checker {
  public:
   explicit Checker(const Program& program) : program_(program) {}
 
   Status run() {
-    HEDDLE_RETURN_IF_ERROR(buffers());
-    HEDDLE_RETURN_IF_ERROR(kernels());
-    HEDDLE_RETURN_IF_ERROR(ports());
-    HEDDLE_RETURN_IF_ERROR(memory_numbers());
-    HEDDLE_RETURN_IF_ERROR(section(program_.once, true));
-    HEDDLE_RETURN_IF_ERROR(section(program_.commands, false));
+    HEDDLE_RETURN_IF_ERROR(verify_parts(program_));
+    bring_inputs();
+    HEDDLE_RETURN_IF_ERROR(regions());
+    HEDDLE_RETURN_IF_ERROR(section(program_.once, program_.once_info, true));
+    HEDDLE_RETURN_IF_ERROR(section(program_.commands, program_.command_info, false));
+    where_ = "the end";
     return outputs_written();
   }
 
@@ -86,121 +43,12 @@ class Checker {
   const Buffer& buffer(BufferId id) const { return program_.buffers[id.index()]; }
   bool in_range(BufferId id) const { return id.index() < program_.buffers.size(); }
 
-  Status buffers() const {
-    const size_t count = program_.buffers.size();
-    if (program_.constants.size() != count)
-      return fail("{} constants for {} buffers", program_.constants.size(), count);
-    for (size_t i = 0; i < count; ++i) {
-      const Buffer& b = program_.buffers[i];
-      if (b.bytes < 0 || b.bytes > kMaxBytes || b.offset_bytes < 0 || b.offset_bytes > kMaxBytes)
-        return fail("buffer {} ({}): {} bytes at {}", i, b.name, b.bytes, b.offset_bytes);
-      if (b.offset_bytes % kAlignmentBytes != 0)
-        return fail("buffer {} ({}): offset {} is not a multiple of {}", i, b.name, b.offset_bytes,
-                    kAlignmentBytes);
-      const bool is_constant = b.kind == BufferKind::constant;
-      const tensor::Literal& value = program_.constants[i];
-      if (is_constant ? value.bytes() != b.bytes || (b.bytes > 0 && value.data() == nullptr)
-                      : value.shape().is_array())
-        return fail("buffer {} ({}): {} bytes, its constant has {}", i, b.name, b.bytes,
-                    value.bytes());
-      HEDDLE_RETURN_IF_ERROR(alias_of(i));
-    }
-    HEDDLE_RETURN_IF_ERROR(disjoint(BufferKind::constant, kMaxBytes));
-    return disjoint(BufferKind::once, program_.once_bytes);
-  }
-
-  Status alias_of(size_t i) const {
-    const Buffer& b = program_.buffers[i];
-    if (!b.alias.valid()) return {};
-    if (b.kind != BufferKind::output || !in_range(b.alias) ||
-        buffer(b.alias).kind != BufferKind::input || buffer(b.alias).bytes != b.bytes)
-      return fail("buffer {} ({}): only an output may alias, and only an input of equal size", i,
-                  b.name);
-    for (size_t j = 0; j < i; ++j)
-      if (program_.buffers[j].alias == b.alias)
-        return fail("buffers {} and {} both alias {}", j, i, buffer(b.alias).name);
-    return {};
-  }
-
-  // All buffers of a kind that live side by side in one block.
-  Status disjoint(BufferKind kind, int64_t block_bytes) const {
-    std::vector<const Buffer*> all;
-    for (const Buffer& b : program_.buffers)
-      if (b.kind == kind && b.bytes > 0) all.push_back(&b);
-    std::sort(all.begin(), all.end(),
-              [](const Buffer* a, const Buffer* b) { return a->offset_bytes < b->offset_bytes; });
-    for (size_t i = 0; i < all.size(); ++i) {
-      const int64_t end = all[i]->offset_bytes + all[i]->bytes;
-      if (end > block_bytes)
-        return fail("{} ends at {} of a block of {} bytes", all[i]->name, end, block_bytes);
-      if (i + 1 < all.size() && end > all[i + 1]->offset_bytes)
-        return fail("{} and {} overlap", all[i]->name, all[i + 1]->name);
-    }
-    return {};
-  }
-
-  Status kernels() const {
-    for (const Kernel& kernel : program_.kernels) {
-      if (kernel.phases.empty()) return fail("kernel {} has no phase", kernel.name);
-      if (kernel.scratch_bytes < 0 || kernel.scratch_bytes > kMaxBytes)
-        return fail("kernel {}: {} bytes of scratch", kernel.name, kernel.scratch_bytes);
-      for (const Phase& phase : kernel.phases)
-        if (phase.symbol.empty() || phase.tasks < 0)
-          return fail("kernel {}: phase '{}' of {} tasks", kernel.name, phase.symbol, phase.tasks);
-    }
-    return {};
-  }
-
-  Status port_buffers(const std::vector<Port>& list, BufferKind kind) {
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Port& port = list[i];
-      if (!port.buffer.valid() && kind == BufferKind::output) continue;
-      if (!in_range(port.buffer)) return fail("port {} has no buffer", port.name);
-      const Buffer& b = buffer(port.buffer);
-      if (b.kind != kind || b.number != static_cast<int64_t>(i))
-        return fail("port {}: buffer {} is not its own", port.name, b.name);
-      if (b.bytes != stored_bytes(port.shape))
-        return fail("port {}: buffer of {} bytes for {}", port.name, b.bytes,
-                    tensor::to_string(port.shape));
-    }
-    return {};
-  }
-
-  Status ports() {
-    HEDDLE_RETURN_IF_ERROR(port_buffers(program_.inputs, BufferKind::input));
-    HEDDLE_RETURN_IF_ERROR(port_buffers(program_.outputs, BufferKind::output));
-    const size_t inputs = program_.inputs.size(), outputs = program_.outputs.size();
-    for (const Buffer& b : program_.buffers) {
-      const bool input = b.kind == BufferKind::input;
-      if (!input && b.kind != BufferKind::output) continue;
-      const std::vector<Port>& list = input ? program_.inputs : program_.outputs;
-      if (b.number < 0 || b.number >= static_cast<int64_t>(input ? inputs : outputs) ||
-          !is_of_port(b, list[b.number], input))
-        return fail("buffer {} is not of port {}", b.name, b.number);
-    }
-    external_.resize(inputs + outputs);
+  void bring_inputs() {
+    memory_.external.resize(program_.inputs.size() + program_.outputs.size());
     for (const Port& port : program_.inputs) {
       auto [owners, base] = space(port.buffer);
       owners->write({base, base + buffer(port.buffer).bytes}, port.buffer);
     }
-    return {};
-  }
-
-  // An input has one buffer; an output may have others, with the values that its memory held
-  // before.
-  bool is_of_port(const Buffer& b, const Port& port, bool input) const {
-    if (!in_range(port.buffer)) return false;
-    const Buffer& own = buffer(port.buffer);
-    return &own == &b || (!input && !b.alias.valid() && !own.alias.valid() && own.bytes == b.bytes);
-  }
-
-  Status memory_numbers() const {
-    const MemoryNumbers& m = program_.memory;
-    if (m.lower_bound_bytes < 0 || m.lower_bound_bytes > m.plan_bytes || m.plan_bytes > kMaxBytes ||
-        m.unshared_bytes < 0 || program_.once_bytes < 0 || program_.once_bytes > kMaxBytes)
-      return fail("memory numbers {}, {}, {} do not fit", m.lower_bound_bytes, m.plan_bytes,
-                  m.unshared_bytes);
-    return {};
   }
 
   // Where a buffer lies: its space, and its begin there. Constants have none.
@@ -208,14 +56,14 @@ class Checker {
     const Buffer& b = buffer(id);
     switch (b.kind) {
       case BufferKind::temporary:
-        return {&arena_, b.offset_bytes};
+        return {&memory_.arena, b.offset_bytes};
       case BufferKind::once:
-        return {&once_, b.offset_bytes};
+        return {&memory_.once, b.offset_bytes};
       case BufferKind::input:
-        return {&external_[b.number], 0};
+        return {&memory_.external[b.number], 0};
       case BufferKind::output:
-        if (b.alias.valid()) return {&external_[buffer(b.alias).number], 0};
-        return {&external_[program_.inputs.size() + b.number], 0};
+        if (b.alias.valid()) return {&memory_.external[buffer(b.alias).number], 0};
+        return {&memory_.external[program_.inputs.size() + b.number], 0};
       case BufferKind::constant:
         return {nullptr, b.offset_bytes};
     }
@@ -275,6 +123,7 @@ class Checker {
       int64_t in_place = -1;  // the read that it may lie on
     };
     const auto* launch = std::get_if<Launch>(&command);
+    const bool updates = std::holds_alternative<Update>(command);
     std::vector<Touched> touched;
     int64_t outputs = 0;
     Status status;
@@ -283,6 +132,7 @@ class Checker {
       status = use == Use::read ? readable(view) : writable(view);
       if (!status) return;
       touched.push_back({&view, use, space(view.buffer).first, range(view)});
+      if (updates && use == Use::write) touched.back().in_place = 0;
       if (launch == nullptr || use != Use::write) return;
       if (outputs < static_cast<int64_t>(launch->in_place.size()))
         touched.back().in_place = launch->in_place[outputs];
@@ -328,26 +178,221 @@ class Checker {
     return {};
   }
 
-  Status section(const std::vector<Command>& commands, bool once) {
-    const auto& info = once ? program_.once_info : program_.command_info;
+  Status section(const std::vector<Command>& commands, const std::vector<CommandInfo>& info,
+                 bool once) {
+    in_once_ = once;
+    memory_.arena.clear();
+    return play(commands, info);
+  }
+
+  // Every region belongs to one command, and none to itself.
+  Status regions() {
+    std::vector<bool> seen(program_.regions.size());
+    HEDDLE_RETURN_IF_ERROR(mark_regions(program_.once, 0, seen));
+    HEDDLE_RETURN_IF_ERROR(mark_regions(program_.commands, 0, seen));
+    for (size_t i = 0; i < seen.size(); ++i)
+      if (!seen[i]) return fail("region {} belongs to no command", i);
+    return {};
+  }
+
+  Status mark_regions(const std::vector<Command>& commands, int depth, std::vector<bool>& seen) {
+    if (depth > Program::kMaxNesting)
+      return fail("regions are nested more than {} deep", Program::kMaxNesting);
+    for (const Command& command : commands) {
+      if (const auto* loop = std::get_if<Loop>(&command))
+        for (const Carried& carried : loop->carried)
+          if (carried.swapped && (!swapped_.insert(carried.state.buffer).second ||
+                                  !swapped_.insert(carried.next.buffer).second))
+            return fail("a buffer is swapped by two loops");
+      for (RegionId id : regions_of(command)) {
+        if (id.index() >= seen.size()) return fail("no region {}", id.value);
+        if (seen[id.index()]) return fail("region {} belongs to two commands", id.value);
+        seen[id.index()] = true;
+        HEDDLE_RETURN_IF_ERROR(
+            mark_regions(program_.regions[id.index()].commands, depth + 1, seen));
+      }
+    }
+    return {};
+  }
+
+  Status play(const std::vector<Command>& commands, const std::vector<CommandInfo>& info) {
     if (info.size() != commands.size())
       return fail("{} commands with {} names", commands.size(), info.size());
-    in_once_ = once;
-    arena_.clear();
-    for (size_t i = 0; i < commands.size(); ++i, ++command_) {
-      where_ = fmt::format("{} {} ({})", once ? "once" : "command", i, info[i].name);
-      const Command& command = commands[i];
-      if (const auto* launch = std::get_if<Launch>(&command)) {
-        HEDDLE_RETURN_IF_ERROR(launch_fits(*launch));
-      } else if (const auto* copy = std::get_if<Copy>(&command)) {
-        if (stored_bytes(copy->from.shape) != stored_bytes(copy->to.shape))
-          return fail("{}: copies {} bytes to {}", where_, stored_bytes(copy->from.shape),
-                      stored_bytes(copy->to.shape));
-      } else if (std::get<HostCall>(command).function.empty()) {
-        return fail("{}: a host call of no function", where_);
-      }
-      HEDDLE_RETURN_IF_ERROR(touch(command));
+    for (size_t i = 0; i < commands.size(); ++i) {
+      const std::string name =
+          fmt::format("{} {} ({})", in_once_ ? "once" : "command", i, info[i].name);
+      where_ = name;
+      HEDDLE_RETURN_IF_ERROR(play(commands[i], name));
     }
+    return {};
+  }
+
+  Status play(const Command& command, const std::string& name) {
+    if (const auto* loop = std::get_if<Loop>(&command)) return play_loop(*loop, name);
+    if (const auto* branch = std::get_if<Branch>(&command)) return play_branch(*branch, name);
+    if (const auto* launch = std::get_if<Launch>(&command)) {
+      HEDDLE_RETURN_IF_ERROR(launch_fits(*launch));
+    } else if (const auto* copy = std::get_if<Copy>(&command)) {
+      if (stored_bytes(copy->from.shape) != stored_bytes(copy->to.shape))
+        return fail("{}: copies {} bytes to {}", where_, stored_bytes(copy->from.shape),
+                    stored_bytes(copy->to.shape));
+    } else if (const auto* update = std::get_if<Update>(&command)) {
+      HEDDLE_RETURN_IF_ERROR(update_fits(*update));
+    } else if (std::get<HostCall>(command).function.empty()) {
+      return fail("{}: a host call of no function", where_);
+    }
+    HEDDLE_RETURN_IF_ERROR(touch(command));
+    ++command_;
+    return {};
+  }
+
+  Status play(RegionId id) {
+    const Region& region = program_.regions[id.index()];
+    return play(region.commands, region.info);
+  }
+
+  static bool is_plain(const tensor::Shape& shape) {
+    return shape.is_array() && shape.is_static() &&
+           (!shape.layout() || shape.layout()->is_row_major());
+  }
+
+  static bool is_number(const View& view) {
+    return is_plain(view.shape) && view.shape.is_scalar() && tensor::is_integer(view.shape.type());
+  }
+
+  static bool is_pred(const View& view) {
+    return is_plain(view.shape) && view.shape.is_scalar() &&
+           view.shape.type() == tensor::Type::pred;
+  }
+
+  Status update_fits(const Update& update) const {
+    const tensor::Shape &all = update.operand.shape, &box = update.update.shape;
+    const auto rank = static_cast<size_t>(all.is_array() ? all.rank() : 0);
+    bool fits = is_plain(all) && is_plain(box) && is_plain(update.result.shape) &&
+                box.type() == all.type() && update.result.shape.type() == all.type() &&
+                update.result.shape.extents() == all.extents() &&
+                box.rank() == static_cast<int64_t>(rank) && update.starts.size() == rank;
+    for (size_t d = 0; fits && d < rank; ++d)
+      fits = box.extents()[d] <= all.extents()[d] && is_number(update.starts[d]);
+    if (!fits)
+      return fail("{}: cannot put {} into {} with {} starts", where_, tensor::to_string(box),
+                  tensor::to_string(all), update.starts.size());
+    return same_memory(update.operand, update.result);
+  }
+
+  Status same_memory(const View& a, const View& b) const {
+    HEDDLE_RETURN_IF_ERROR(view_fits(a));
+    HEDDLE_RETURN_IF_ERROR(view_fits(b));
+    auto* self = const_cast<Checker*>(this);
+    if (self->space(a.buffer).first != self->space(b.buffer).first ||
+        self->range(a) != self->range(b) || self->space(a.buffer).first == nullptr)
+      return fail("{}: {} and {} are not one memory", where_, buffer(a.buffer).name,
+                  buffer(b.buffer).name);
+    return {};
+  }
+
+  // May hold what commands make.
+  Status may_hold(const View& view) const {
+    const BufferKind kind = buffer(view.buffer).kind;
+    if (kind == BufferKind::temporary || kind == (in_once_ ? BufferKind::once : BufferKind::output))
+      return {};
+    return fail("{}: {} is written", where_, buffer(view.buffer).name);
+  }
+
+  void own(const View& view) { space(view.buffer).first->write(range(view), view.buffer); }
+
+  Status play_loop(const Loop& loop, const std::string& name) {
+    if (!is_pred(loop.predicate)) return fail("{}: its predicate is no pred[]", name);
+    for (const Carried& carried : loop.carried) {
+      HEDDLE_RETURN_IF_ERROR(readable(carried.init));
+      HEDDLE_RETURN_IF_ERROR(same_memory(carried.init, carried.state));
+      HEDDLE_RETURN_IF_ERROR(may_hold(carried.state));
+      HEDDLE_RETURN_IF_ERROR(view_fits(carried.next));
+      if (!carried.swapped) HEDDLE_RETURN_IF_ERROR(same_memory(carried.state, carried.next));
+      if (carried.swapped) HEDDLE_RETURN_IF_ERROR(may_swap(loop, carried));
+    }
+    for (const Carried& carried : loop.carried) own(carried.state);
+    const int64_t first = ++command_;
+    for (;;) {
+      Memory head = Memory::common(memory_, memory_), exit;
+      command_ = first;
+      HEDDLE_RETURN_IF_ERROR(play(loop.condition));
+      where_ = name;
+      HEDDLE_RETURN_IF_ERROR(readable(loop.predicate));
+      exit = memory_;
+      HEDDLE_RETURN_IF_ERROR(play(loop.body));
+      where_ = name;
+      for (const Carried& carried : loop.carried) HEDDLE_RETURN_IF_ERROR(readable(carried.next));
+      for (const Carried& carried : loop.carried) {
+        own(carried.state);
+        if (carried.swapped) space(carried.next.buffer).first->erase(range(carried.next));
+      }
+      memory_ = Memory::common(head, memory_);
+      for (const Carried& carried : loop.carried) HEDDLE_RETURN_IF_ERROR(readable(carried.state));
+      if (memory_ != head) continue;
+      memory_ = std::move(exit);
+      return {};
+    }
+  }
+
+  // While the loop runs the addresses of the two change places, so nothing else may lie there.
+  Status may_swap(const Loop& loop, const Carried& carried) {
+    HEDDLE_RETURN_IF_ERROR(may_hold(carried.next));
+    for (const View* view : {&carried.state, &carried.next}) {
+      if (view->offset_bytes != 0 || stored_bytes(view->shape) != buffer(view->buffer).bytes ||
+          buffer(view->buffer).bytes != buffer(carried.state.buffer).bytes)
+        return fail("{}: swaps a part of {}", where_, buffer(view->buffer).name);
+    }
+    auto lies_on = [&](const View& view, const View& other) {
+      return space(view.buffer).first == space(other.buffer).first &&
+             range(view).overlaps(range(other));
+    };
+    if (lies_on(carried.state, carried.next) || carried.state.buffer == carried.next.buffer)
+      return fail("{}: swaps {} with itself", where_, buffer(carried.state.buffer).name);
+    Status status;
+    for (RegionId id : {loop.condition, loop.body}) {
+      for_each_view_within(
+          program_, program_.regions[id.index()].commands, [&](const View& view, Use) {
+            if (!status || view.buffer == carried.state.buffer ||
+                view.buffer == carried.next.buffer)
+              return;
+            status = view_fits(view);
+            if (status && (lies_on(view, carried.state) || lies_on(view, carried.next)))
+              status = fail("{}: {} lies where {} is swapped", where_, buffer(view.buffer).name,
+                            buffer(carried.state.buffer).name);
+          });
+    }
+    return status;
+  }
+
+  Status play_branch(const Branch& branch, const std::string& name) {
+    const bool pred = is_pred(branch.selector);
+    if (!pred && !is_number(branch.selector)) return fail("{}: its selector is no number", name);
+    if (branch.regions.empty() || (pred && branch.regions.size() != 2))
+      return fail("{}: {} regions", name, branch.regions.size());
+    HEDDLE_RETURN_IF_ERROR(readable(branch.selector));
+    for (const Joined& joined : branch.joined) {
+      HEDDLE_RETURN_IF_ERROR(view_fits(joined.result));
+      HEDDLE_RETURN_IF_ERROR(may_hold(joined.result));
+      if (joined.sources.size() != branch.regions.size())
+        return fail("{}: {} sources of {} regions", name, joined.sources.size(),
+                    branch.regions.size());
+    }
+    ++command_;
+    const Memory before = memory_;
+    Memory after;
+    for (size_t r = 0; r < branch.regions.size(); ++r) {
+      memory_ = before;
+      HEDDLE_RETURN_IF_ERROR(play(branch.regions[r]));
+      where_ = name;
+      for (const Joined& joined : branch.joined) {
+        HEDDLE_RETURN_IF_ERROR(readable(joined.sources[r]));
+        HEDDLE_RETURN_IF_ERROR(same_memory(joined.sources[r], joined.result));
+      }
+      for (const Joined& joined : branch.joined) own(joined.result);
+      after = r == 0 ? std::move(memory_) : Memory::common(after, memory_);
+    }
+    memory_ = std::move(after);
     return {};
   }
 
@@ -371,8 +416,8 @@ class Checker {
   }
 
   const Program& program_;
-  Owners arena_, once_;
-  std::vector<Owners> external_;  // inputs, then outputs
+  Memory memory_;
+  std::set<BufferId> swapped_;
   std::map<std::pair<size_t, std::vector<int64_t>>, const Launch*> first_launch_;
   bool in_once_ = false;
   int64_t command_ = 0;

@@ -1,4 +1,4 @@
-// Walks the views that commands read and write.
+// Walks commands, and the views that they read and write.
 #pragma once
 
 #include <type_traits>
@@ -10,7 +10,8 @@ namespace heddle::program {
 
 enum class Use { read, write, workspace };
 
-// function(View&, Use) on every view of a command, reads before writes.
+// function(View&, Use) on every view of a command, reads before writes. Of a loop and a branch what
+// they name themselves: not what their regions do.
 template <typename CommandT, typename Function>
 void for_each_view(CommandT& command, Function&& function) {
   static_assert(std::is_same_v<std::remove_const_t<CommandT>, Command>);
@@ -26,10 +27,67 @@ void for_each_view(CommandT& command, Function&& function) {
   } else if (auto* copy = std::get_if<Copy>(&command)) {
     function(copy->from, Use::read);
     function(copy->to, Use::write);
+  } else if (auto* call = std::get_if<HostCall>(&command)) {
+    for (auto& view : call->arguments) function(view, Use::read);
+    for (auto& view : call->results) function(view, Use::write);
+  } else if (auto* update = std::get_if<Update>(&command)) {
+    function(update->operand, Use::read);
+    function(update->update, Use::read);
+    for (auto& view : update->starts) function(view, Use::read);
+    function(update->result, Use::write);
+  } else if (auto* loop = std::get_if<Loop>(&command)) {
+    for (auto& carried : loop->carried) function(carried.init, Use::read);
+    function(loop->predicate, Use::read);
+    for (auto& carried : loop->carried) function(carried.next, Use::read);
+    for (auto& carried : loop->carried) function(carried.state, Use::write);
   } else {
-    auto& call = std::get<HostCall>(command);
-    for (auto& view : call.arguments) function(view, Use::read);
-    for (auto& view : call.results) function(view, Use::write);
+    auto& branch = std::get<Branch>(command);
+    function(branch.selector, Use::read);
+    for (auto& joined : branch.joined)
+      for (auto& view : joined.sources) function(view, Use::read);
+    for (auto& joined : branch.joined) function(joined.result, Use::write);
+  }
+}
+
+// The regions that a command runs, in the order in which their commands are numbered.
+inline std::vector<RegionId> regions_of(const Command& command) {
+  if (const auto* loop = std::get_if<Loop>(&command)) return {loop->condition, loop->body};
+  if (const auto* branch = std::get_if<Branch>(&command)) return branch->regions;
+  return {};
+}
+
+// function(const Command&, const CommandInfo&, int depth) on every command and, behind it, on those
+// of its regions: in the order of their numbers. The program is valid.
+template <typename Function>
+void for_each_command(const Program& program, const std::vector<Command>& commands,
+                      const std::vector<CommandInfo>& info, Function&& function, int depth = 0) {
+  for (size_t i = 0; i < commands.size(); ++i) {
+    function(commands[i], info[i], depth);
+    for (RegionId id : regions_of(commands[i])) {
+      const Region& region = program.regions[id.index()];
+      for_each_command(program, region.commands, region.info, function, depth + 1);
+    }
+  }
+}
+
+// How many commands a section has, with those of regions.
+inline int64_t command_count(const Program& program, const std::vector<Command>& commands) {
+  int64_t count = 0;
+  for (const Command& command : commands) {
+    ++count;
+    for (RegionId id : regions_of(command))
+      count += command_count(program, program.regions[id.index()].commands);
+  }
+  return count;
+}
+
+// function(View&, Use) on every view of commands and of all their regions.
+template <typename ProgramT, typename CommandsT, typename Function>
+void for_each_view_within(ProgramT& program, CommandsT& commands, Function&& function) {
+  for (auto& command : commands) {
+    for_each_view(command, function);
+    for (RegionId id : regions_of(command))
+      for_each_view_within(program, program.regions[id.index()].commands, function);
   }
 }
 

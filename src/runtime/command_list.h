@@ -1,5 +1,6 @@
 // CommandList: one section of a program, bound: a flat array of records that a run walks without a
-// look-up, an allocation or a lock. Addresses are patched into it when buffers are bound.
+// look-up, an allocation or a lock. Addresses are patched into it when buffers are bound. Loops and
+// branches are jumps between records; a state that a loop swaps changes its addresses in place.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct CommandTime {
 struct LinkedSection {
   const std::vector<program::Command>* commands = nullptr;
   const std::vector<program::CommandInfo>* info = nullptr;
-  std::vector<HostCallable> host;  // by command; empty where it is no host call
+  std::vector<HostCallable> host;  // by number of command; empty where it is no host call
 };
 // Functions of the phases, by kernel.
 using Functions = std::vector<std::vector<const void*>>;
@@ -38,44 +39,104 @@ class CommandList {
 
   // Every buffer must have a base. Error: of a host function or of the device, with the command.
   Status run();
-  Status run_command(size_t command);
-  // As run(), adding up wall times by command (and trace events, while tracing is on).
+  Status run_command(size_t command);  // of the section itself, with its regions
+  // As run(), adding up wall times by number of command (and trace events, while tracing is on). A
+  // loop's own time is what it costs to go round; it counts once for all its trips.
   Status run_timed(std::span<CommandTime> times);
 
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
 
  private:
-  enum class Kind : uint8_t { launch, copy, host };
+  enum class Kind : uint8_t {
+    launch,
+    copy,    // buffers[0] -> buffers[1], tasks bytes
+    host,    // hosts_[index]
+    update,  // updates_[index]; buffers: operand, update, result, starts
+    enter,   // a loop or a branch begins
+    test,    // where *buffers[0] is false, go to `jump`
+    again,   // loops_[index] exchanges addresses; go to `jump`
+    leave,   // and puts them back
+    select,  // go to targets_[index + what buffers[0] says], of tasks
+    go,      // to `jump`
+  };
   struct Record {
-    heddle_hal_launch launch{};  // copy: buffers[0] -> buffers[1], tasks bytes
+    heddle_hal_launch launch{};
     Kind kind = Kind::launch;
-    uint32_t command = 0, host = 0;
+    bool begins = false;  // the first record of its command
+    uint32_t command = 0, index = 0, jump = 0;
   };
   struct HostRecord {
     const HostCallable* function;
     std::vector<HostArgument> arguments;
     std::vector<HostResult> results;
   };
+  struct UpdateRecord {
+    struct Dim {
+      int64_t limit, stride_bytes;  // of the start; of the operand
+      tensor::Type type;            // of the start
+    };
+    std::vector<Dim> dims;
+    // The box as runs of bytes: counts and strides of the loops around a run, outermost first.
+    struct Loop {
+      int64_t count, to_stride_bytes;
+    };
+    std::vector<Loop> loops;
+    std::vector<int64_t> at;  // counters of the loops
+    int64_t run_bytes = 0;
+  };
+  struct Swap {
+    program::BufferId state, next;
+    int64_t bytes = 0;
+  };
+  struct LoopRecord {
+    std::vector<Swap> swaps;
+    bool odd = false;  // the addresses are exchanged
+  };
   struct Patch {
     uint32_t slot;
     int64_t offset_bytes;
   };
 
-  void add(const program::Launch& launch, const program::Program& program,
-           const Functions& functions);
+  // `own`: those of the section itself.
+  void add_commands(const std::vector<program::Command>& commands,
+                    const std::vector<program::CommandInfo>& info, bool own);
+  void add(const program::Launch& launch);
   void add(const program::Copy& copy);
-  void add(const program::HostCall& call, const HostCallable& function);
+  void add(const program::HostCall& call);
+  void add(const program::Update& update);
+  void add(const program::Loop& loop);
+  void add(const program::Branch& branch);
+  void add_region(program::RegionId id);
   void add_slot(const program::View& view);
-  Status execute(const Record& record);
-  Status failed(const Record& record, Error error) const;
+  Record& add_record(Kind kind, uint32_t command);
+  void* const* next_slots() const { return slots_.data() + slots_.size(); }
+
+  // Runs records [at, end), whose jumps stay inside. `step` sees each before and after.
+  template <typename Step>
+  Status run_records(size_t at, size_t end, Step&& step);
+  // One record; `next` is where to go on.
+  Status execute(const Record& record, size_t* next);
+  Status execute_update(const Record& record);
+  Status execute_host(const Record& record);
+  void point_slots(program::BufferId buffer, char* base);
+  void exchange(LoopRecord& loop, bool odd);
+  Status leave(LoopRecord& loop, const Record& record);
+  Status failed(const Record& record, Error error);
 
   Device device_;
+  const program::Program* program_;
+  const Functions* functions_;
   const LinkedSection* section_;
   std::vector<Record> records_;
-  std::vector<uint32_t> first_record_;       // by command, and the end
-  std::vector<void*> slots_;                 // addresses that records point into
-  std::vector<std::vector<Patch>> patches_;  // by buffer
+  std::vector<uint32_t> first_record_;              // by command of the section, and the end
+  std::vector<const program::CommandInfo*> infos_;  // by number of command
+  std::vector<void*> slots_;                        // addresses that records point into
+  std::vector<std::vector<Patch>> patches_;         // by buffer
+  std::vector<char*> bases_;                        // by buffer
   std::vector<HostRecord> hosts_;
+  std::vector<UpdateRecord> updates_;
+  std::vector<LoopRecord> loops_;
+  std::vector<uint32_t> targets_;
   std::vector<int64_t> dims_;
   bool has_parallel_ = false;
 };

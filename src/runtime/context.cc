@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/trace.h"
+#include "program/views.h"
 #include "runtime/executor.h"
 
 namespace heddle::runtime {
@@ -39,7 +40,8 @@ struct Context::State {
              executable->run_section_),
         arena(std::move(arena_block)),
         scratch(std::move(scratch_block)),
-        times(executable->program_.commands.size()) {}
+        times(static_cast<size_t>(
+            program::command_count(executable->program_, executable->program_.commands))) {}
 
   const Program& program() const { return executable->program_; }
   void set_fixed_bases();
@@ -283,8 +285,10 @@ void Context::set_profile(bool on) { state_->profile = on; }
 std::vector<CommandProfile> Context::profile() const {
   std::vector<CommandProfile> result;
   const Program& program = state_->program();
-  for (size_t i = 0; i < state_->times.size(); ++i)
-    result.push_back({&program.command_info[i], state_->times[i]});
+  program::for_each_command(program, program.commands, program.command_info,
+                            [&](const program::Command&, const program::CommandInfo& info, int) {
+                              result.push_back({&info, state_->times[result.size()]});
+                            });
   return result;
 }
 

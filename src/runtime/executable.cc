@@ -84,10 +84,13 @@ class OnceConstants {
  private:
   template <typename Function>
   void for_each_constant(size_t command, Function&& function) {
-    program::for_each_view(program_.once[command], [&](const View& view, Use) {
+    auto constants = [&](const View& view, Use) {
       if (program_.buffers[view.buffer.index()].kind == BufferKind::constant)
         function(view.buffer.index());
-    });
+    };
+    program::for_each_view(program_.once[command], constants);
+    for (program::RegionId id : program::regions_of(program_.once[command]))
+      program::for_each_view_within(program_, program_.regions[id.index()].commands, constants);
   }
 
   Program& program_;
@@ -134,9 +137,9 @@ Status Executable::link(const HostFunctions& host_functions) {
   HEDDLE_RETURN_IF_ERROR(
       link_section(run_section_, program_.commands, program_.command_info, host_functions));
   used_by_run_.assign(program_.buffers.size(), false);
-  for (const Command& command : program_.commands)
-    program::for_each_view(
-        command, [&](const View& view, Use) { used_by_run_[view.buffer.index()] = true; });
+  program::for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
+    used_by_run_[view.buffer.index()] = true;
+  });
   for (const program::Port& port : program_.outputs)
     if (port.source.buffer.valid()) used_by_run_[port.source.buffer.index()] = true;
   align_run_constants();
@@ -152,19 +155,27 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
                                 const HostFunctions& host_functions) const {
   section.commands = &commands;
   section.info = &info;
-  section.host.resize(commands.size());
-  for (size_t i = 0; i < commands.size(); ++i) {
-    const auto* call = std::get_if<program::HostCall>(&commands[i]);
-    if (call == nullptr) continue;
-    auto found = host_functions.find(call->function);
-    if (found == host_functions.end())
-      return user_error("program {}: {}: no host function '{}' is registered", program_.name,
-                        info[i].name, call->function);
-    auto callable = found->second(call->text);
-    if (!callable) return error_in(info[i].name, callable.error());
-    section.host[i] = std::move(*callable);
-  }
-  return {};
+  Status status;
+  program::for_each_command(program_, commands, info,
+                            [&](const Command& command, const program::CommandInfo& about, int) {
+                              HostCallable& callable = section.host.emplace_back();
+                              const auto* call = std::get_if<program::HostCall>(&command);
+                              if (call == nullptr || !status) return;
+                              auto found = host_functions.find(call->function);
+                              if (found == host_functions.end()) {
+                                status = user_error(
+                                    "program {}: {}: no host function '{}' is registered",
+                                    program_.name, about.name, call->function);
+                                return;
+                              }
+                              auto made = found->second(call->text);
+                              if (made) {
+                                callable = std::move(*made);
+                              } else {
+                                status = error_in(about.name, made.error());
+                              }
+                            });
+  return status;
 }
 
 // Constants may be views of a model file, where only their elements are aligned.
@@ -198,13 +209,11 @@ Status Executable::do_once() {
   trace::Span span("once");
   CommandList list(device_, program_, functions_, once_section_);
   int64_t arena_bytes = 0;
-  for (const Command& command : program_.once) {
-    program::for_each_view(command, [&](const View& view, Use) {
-      const Buffer& buffer = program_.buffers[view.buffer.index()];
-      if (buffer.kind == BufferKind::temporary)
-        arena_bytes = std::max(arena_bytes, buffer.offset_bytes + buffer.bytes);
-    });
-  }
+  program::for_each_view_within(program_, program_.once, [&](const View& view, Use) {
+    const Buffer& buffer = program_.buffers[view.buffer.index()];
+    if (buffer.kind == BufferKind::temporary)
+      arena_bytes = std::max(arena_bytes, buffer.offset_bytes + buffer.bytes);
+  });
   HEDDLE_ASSIGN_OR_RETURN(const Block arena, Block::allocate(device_, arena_bytes));
   const heddle_hal& hal = device_.hal();
   HEDDLE_ASSIGN_OR_RETURN(

@@ -1,0 +1,150 @@
+#include "program/verify_parts.h"
+
+#include <algorithm>
+
+namespace heddle::program {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 46;  // sums of a few of them cannot overflow
+
+class PartsChecker {
+ public:
+  explicit PartsChecker(const Program& program) : program_(program) {}
+
+  Status run() const {
+    HEDDLE_RETURN_IF_ERROR(buffers());
+    HEDDLE_RETURN_IF_ERROR(kernels());
+    HEDDLE_RETURN_IF_ERROR(ports());
+    return memory_numbers();
+  }
+
+ private:
+  template <typename... Args>
+  auto fail(fmt::format_string<Args...> format, Args&&... args) const {
+    return user_error("program {}: {}", program_.name,
+                      fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  const Buffer& buffer(BufferId id) const { return program_.buffers[id.index()]; }
+  bool in_range(BufferId id) const { return id.index() < program_.buffers.size(); }
+
+  Status buffers() const {
+    const size_t count = program_.buffers.size();
+    if (program_.constants.size() != count)
+      return fail("{} constants for {} buffers", program_.constants.size(), count);
+    for (size_t i = 0; i < count; ++i) {
+      const Buffer& b = program_.buffers[i];
+      if (b.bytes < 0 || b.bytes > kMaxBytes || b.offset_bytes < 0 || b.offset_bytes > kMaxBytes)
+        return fail("buffer {} ({}): {} bytes at {}", i, b.name, b.bytes, b.offset_bytes);
+      if (b.offset_bytes % kAlignmentBytes != 0)
+        return fail("buffer {} ({}): offset {} is not a multiple of {}", i, b.name, b.offset_bytes,
+                    kAlignmentBytes);
+      const bool is_constant = b.kind == BufferKind::constant;
+      const tensor::Literal& value = program_.constants[i];
+      if (is_constant ? value.bytes() != b.bytes || (b.bytes > 0 && value.data() == nullptr)
+                      : value.shape().is_array())
+        return fail("buffer {} ({}): {} bytes, its constant has {}", i, b.name, b.bytes,
+                    value.bytes());
+      HEDDLE_RETURN_IF_ERROR(alias_of(i));
+    }
+    HEDDLE_RETURN_IF_ERROR(disjoint(BufferKind::constant, kMaxBytes));
+    return disjoint(BufferKind::once, program_.once_bytes);
+  }
+
+  Status alias_of(size_t i) const {
+    const Buffer& b = program_.buffers[i];
+    if (!b.alias.valid()) return {};
+    if (b.kind != BufferKind::output || !in_range(b.alias) ||
+        buffer(b.alias).kind != BufferKind::input || buffer(b.alias).bytes != b.bytes)
+      return fail("buffer {} ({}): only an output may alias, and only an input of equal size", i,
+                  b.name);
+    for (size_t j = 0; j < i; ++j)
+      if (program_.buffers[j].alias == b.alias)
+        return fail("buffers {} and {} both alias {}", j, i, buffer(b.alias).name);
+    return {};
+  }
+
+  // All buffers of a kind that live side by side in one block.
+  Status disjoint(BufferKind kind, int64_t block_bytes) const {
+    std::vector<const Buffer*> all;
+    for (const Buffer& b : program_.buffers)
+      if (b.kind == kind && b.bytes > 0) all.push_back(&b);
+    std::sort(all.begin(), all.end(),
+              [](const Buffer* a, const Buffer* b) { return a->offset_bytes < b->offset_bytes; });
+    for (size_t i = 0; i < all.size(); ++i) {
+      const int64_t end = all[i]->offset_bytes + all[i]->bytes;
+      if (end > block_bytes)
+        return fail("{} ends at {} of a block of {} bytes", all[i]->name, end, block_bytes);
+      if (i + 1 < all.size() && end > all[i + 1]->offset_bytes)
+        return fail("{} and {} overlap", all[i]->name, all[i + 1]->name);
+    }
+    return {};
+  }
+
+  Status kernels() const {
+    for (const Kernel& kernel : program_.kernels) {
+      if (kernel.phases.empty()) return fail("kernel {} has no phase", kernel.name);
+      if (kernel.scratch_bytes < 0 || kernel.scratch_bytes > kMaxBytes)
+        return fail("kernel {}: {} bytes of scratch", kernel.name, kernel.scratch_bytes);
+      for (const Phase& phase : kernel.phases)
+        if (phase.symbol.empty() || phase.tasks < 0)
+          return fail("kernel {}: phase '{}' of {} tasks", kernel.name, phase.symbol, phase.tasks);
+    }
+    return {};
+  }
+
+  Status port_buffers(const std::vector<Port>& list, BufferKind kind) const {
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Port& port = list[i];
+      if (!port.buffer.valid() && kind == BufferKind::output) continue;
+      if (!in_range(port.buffer)) return fail("port {} has no buffer", port.name);
+      const Buffer& b = buffer(port.buffer);
+      if (b.kind != kind || b.number != static_cast<int64_t>(i))
+        return fail("port {}: buffer {} is not its own", port.name, b.name);
+      if (b.bytes != stored_bytes(port.shape))
+        return fail("port {}: buffer of {} bytes for {}", port.name, b.bytes,
+                    tensor::to_string(port.shape));
+    }
+    return {};
+  }
+
+  Status ports() const {
+    HEDDLE_RETURN_IF_ERROR(port_buffers(program_.inputs, BufferKind::input));
+    HEDDLE_RETURN_IF_ERROR(port_buffers(program_.outputs, BufferKind::output));
+    const size_t inputs = program_.inputs.size(), outputs = program_.outputs.size();
+    for (const Buffer& b : program_.buffers) {
+      const bool input = b.kind == BufferKind::input;
+      if (!input && b.kind != BufferKind::output) continue;
+      const std::vector<Port>& list = input ? program_.inputs : program_.outputs;
+      if (b.number < 0 || b.number >= static_cast<int64_t>(input ? inputs : outputs) ||
+          !is_of_port(b, list[b.number], input))
+        return fail("buffer {} is not of port {}", b.name, b.number);
+    }
+    return {};
+  }
+
+  // An input has one buffer; an output may have others, with the values that its memory held
+  // before.
+  bool is_of_port(const Buffer& b, const Port& port, bool input) const {
+    if (!in_range(port.buffer)) return false;
+    const Buffer& own = buffer(port.buffer);
+    return &own == &b || (!input && !b.alias.valid() && !own.alias.valid() && own.bytes == b.bytes);
+  }
+
+  Status memory_numbers() const {
+    const MemoryNumbers& m = program_.memory;
+    if (m.lower_bound_bytes < 0 || m.lower_bound_bytes > m.plan_bytes || m.plan_bytes > kMaxBytes ||
+        m.unshared_bytes < 0 || program_.once_bytes < 0 || program_.once_bytes > kMaxBytes)
+      return fail("memory numbers {}, {}, {} do not fit", m.lower_bound_bytes, m.plan_bytes,
+                  m.unshared_bytes);
+    return {};
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+Status verify_parts(const Program& program) { return PartsChecker(program).run(); }
+
+}  // namespace heddle::program

@@ -1,0 +1,217 @@
+// The walk over a command list.
+#include <algorithm>
+
+#include "base/trace.h"
+#include "runtime/command_list.h"
+
+namespace heddle::runtime {
+
+namespace {
+
+// An integer in memory, with what is above s64 at its end.
+int64_t read_number(const void* data, tensor::Type type) {
+  const auto* bytes = static_cast<const char*>(data);
+  auto read = [&](auto value) {
+    __builtin_memcpy(&value, bytes, sizeof(value));
+    return value;
+  };
+  switch (type) {
+    case tensor::Type::s8:
+      return read(int8_t{});
+    case tensor::Type::s16:
+      return read(int16_t{});
+    case tensor::Type::s32:
+      return read(int32_t{});
+    case tensor::Type::s64:
+      return read(int64_t{});
+    case tensor::Type::u8:
+      return read(uint8_t{});
+    case tensor::Type::u16:
+      return read(uint16_t{});
+    case tensor::Type::u32:
+      return read(uint32_t{});
+    case tensor::Type::u64:
+      return static_cast<int64_t>(std::min<uint64_t>(read(uint64_t{}), INT64_MAX));
+    default:
+      return read(uint8_t{}) != 0;
+  }
+}
+
+}  // namespace
+
+// After a failure the addresses are as a run expects them.
+Status CommandList::failed(const Record& record, Error error) {
+  for (LoopRecord& loop : loops_) exchange(loop, false);
+  return error_in(infos_[record.command]->name, std::move(error));
+}
+
+void CommandList::exchange(LoopRecord& loop, bool odd) {
+  if (loop.odd == odd) return;
+  loop.odd = odd;
+  for (const Swap& swap : loop.swaps) {
+    char *state = bases_[swap.state.index()], *next = bases_[swap.next.index()];
+    if (odd) std::swap(state, next);
+    point_slots(swap.state, state);
+    point_slots(swap.next, next);
+  }
+}
+
+// Readers behind the loop find the state where it began.
+Status CommandList::leave(LoopRecord& loop, const Record& record) {
+  if (!loop.odd) return {};
+  const heddle_hal& hal = device_.hal();
+  exchange(loop, false);
+  for (const Swap& swap : loop.swaps)
+    if (hal.copy(hal.device, bases_[swap.state.index()], bases_[swap.next.index()], swap.bytes) !=
+        0)
+      return failed(record, device_.last_error("cannot copy").value());
+  return {};
+}
+
+Status CommandList::execute_host(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  HostRecord& host = hosts_[record.index];
+  void* const* slot = record.launch.buffers;
+  for (HostArgument& argument : host.arguments) argument.data = *slot++;
+  for (HostResult& result : host.results) result.data = *slot++;
+  // What was launched before must have run before the host looks at it.
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  Status status = (*host.function)(host.arguments, host.results);
+  if (!status) return failed(record, status.error());
+  return {};
+}
+
+Status CommandList::execute_update(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  UpdateRecord& update = updates_[record.index];
+  void* const* slots = record.launch.buffers;
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  const auto* from = static_cast<const char*>(slots[1]);
+  auto* to = static_cast<char*>(slots[2]);
+  if (update.run_bytes == 0) return {};
+  for (size_t d = 0; d < update.dims.size(); ++d) {
+    const UpdateRecord::Dim& dim = update.dims[d];
+    if (dim.limit == 0) continue;
+    const int64_t start = read_number(slots[3 + d], dim.type);
+    to += std::clamp<int64_t>(start, 0, dim.limit) * dim.stride_bytes;
+  }
+  const size_t depth = update.loops.size();
+  for (const UpdateRecord::Loop& loop : update.loops)
+    if (loop.count == 0) return {};
+  for (;;) {
+    if (hal.copy(hal.device, to, from, update.run_bytes) != 0)
+      return failed(record, device_.last_error("cannot copy").value());
+    from += update.run_bytes;
+    size_t d = depth;
+    for (; d > 0; --d) {
+      const UpdateRecord::Loop& loop = update.loops[d - 1];
+      to += loop.to_stride_bytes;
+      if (++update.at[d - 1] < loop.count) break;
+      update.at[d - 1] = 0;
+      to -= loop.count * loop.to_stride_bytes;
+    }
+    if (d == 0) return {};
+  }
+}
+
+Status CommandList::execute(const Record& record, size_t* next) {
+  const heddle_hal& hal = device_.hal();
+  void* const* slots = record.launch.buffers;
+  switch (record.kind) {
+    case Kind::launch:
+      if (hal.launch(hal.device, &record.launch) != 0)
+        return failed(record, device_.last_error("cannot launch").value());
+      return {};
+    case Kind::copy:
+      if (hal.copy(hal.device, slots[1], slots[0], record.launch.tasks) != 0)
+        return failed(record, device_.last_error("cannot copy").value());
+      return {};
+    case Kind::host:
+      return execute_host(record);
+    case Kind::update:
+      return execute_update(record);
+    case Kind::enter:
+      return {};
+    case Kind::test:
+      if (hal.wait(hal.device) != 0)
+        return failed(record, device_.last_error("cannot wait").value());
+      if (*static_cast<const uint8_t*>(slots[0]) == 0) *next = record.jump;
+      return {};
+    case Kind::again: {
+      LoopRecord& loop = loops_[record.index];
+      if (!loop.swaps.empty()) exchange(loop, !loop.odd);
+      *next = record.jump;
+      return {};
+    }
+    case Kind::leave:
+      return leave(loops_[record.index], record);
+    case Kind::select: {
+      if (hal.wait(hal.device) != 0)
+        return failed(record, device_.last_error("cannot wait").value());
+      const auto type = static_cast<tensor::Type>(record.launch.serial);
+      int64_t branch = read_number(slots[0], type);
+      if (type == tensor::Type::pred) branch = branch != 0 ? 0 : 1;
+      if (branch < 0 || branch >= record.launch.tasks) branch = record.launch.tasks - 1;
+      *next = targets_[record.index + static_cast<size_t>(branch)];
+      return {};
+    }
+    case Kind::go:
+      *next = record.jump;
+      return {};
+  }
+  return {};
+}
+
+template <typename Step>
+Status CommandList::run_records(size_t at, size_t end, Step&& step) {
+  const heddle_hal& hal = device_.hal();
+  const auto launch = hal.launch;
+  void* const device = hal.device;
+  while (at < end) {
+    const Record& record = records_[at];
+    size_t next = at + 1;
+    if (__builtin_expect(record.kind == Kind::launch, 1)) {
+      if (__builtin_expect(launch(device, &record.launch) != 0, 0))
+        return failed(record, device_.last_error("cannot launch").value());
+    } else if (Status status = execute(record, &next); !status) {
+      return status;
+    }
+    step(record);
+    at = next;
+  }
+  return {};
+}
+
+Status CommandList::run() {
+  return run_records(0, records_.size(), [](const Record&) {});
+}
+
+Status CommandList::run_command(size_t command) {
+  return run_records(first_record_[command], first_record_[command + 1], [](const Record&) {});
+}
+
+Status CommandList::run_timed(std::span<CommandTime> times) {
+  const bool traced = trace::recording();
+  int64_t begin_ns = trace::now_ns(), so_far_ns = 0;
+  uint32_t last = UINT32_MAX;
+  return run_records(0, records_.size(), [&](const Record& record) {
+    const int64_t end_ns = trace::now_ns(), took_ns = end_ns - begin_ns;
+    CommandTime& time = times[record.command];
+    time.total_ns += took_ns;
+    // A command's time is that of its records, one behind the other.
+    so_far_ns = record.begins || record.command != last ? took_ns : so_far_ns + took_ns;
+    last = record.command;
+    if (record.begins) ++time.count;
+    const bool ends = &record + 1 == records_.data() + records_.size() || (&record + 1)->begins ||
+                      (&record + 1)->command != record.command;
+    if (ends && (time.min_ns == 0 || so_far_ns < time.min_ns)) time.min_ns = so_far_ns;
+    begin_ns = end_ns;
+    const bool control = record.kind >= Kind::enter;
+    if (!traced || !ends || control) return;
+    const program::CommandInfo& info = *infos_[record.command];
+    trace::add(info.name, end_ns - so_far_ns, end_ns, info.operators);
+    begin_ns = trace::now_ns();  // recording is not the next command's time
+  });
+}
+
+}  // namespace heddle::runtime
