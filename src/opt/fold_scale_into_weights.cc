@@ -25,9 +25,8 @@ bool is_wide_float(const Instr* x) {
   return x->shape().type() == Type::f32 || x->shape().type() == Type::f64;
 }
 
-bool is_own_constant(const Instr* x) {
-  return x->is(Opcode::constant) && x->users().size() == 1 && x->operands().empty();
-}
+// Constant weights that only their contraction reads.
+bool is_own_constant(const Instr* x) { return x->users().size() == 1 && is_constant_expression(x); }
 
 // The result's dimension that is `d` of the dot's operand `side`, a free one.
 int64_t result_dim(const Instr* dot, size_t side, int64_t d) {

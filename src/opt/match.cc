@@ -44,6 +44,26 @@ bool is_constant_like(const Instr* x) {
   return x->is(Opcode::constant);
 }
 
+namespace {
+
+bool is_constant_expression(const Instr* x, int* left) {
+  if (--*left < 0 || !is_static_array(x)) return false;
+  if (x->is(Opcode::constant) || x->is(Opcode::iota)) return true;
+  const bool movement = x->is(Opcode::broadcast) || x->is(Opcode::reshape) ||
+                        x->is(Opcode::transpose) || x->is(Opcode::pad) || x->is(Opcode::slice) ||
+                        x->is(Opcode::concatenate) || x->is(Opcode::reverse);
+  return (movement || is_elementwise(x)) &&
+         std::all_of(x->operands().begin(), x->operands().end(),
+                     [&](const Instr* operand) { return is_constant_expression(operand, left); });
+}
+
+}  // namespace
+
+bool is_constant_expression(const Instr* x) {
+  int left = 256;
+  return is_constant_expression(x, &left);
+}
+
 bool is_never_negative_zero(const Instr* x) {
   switch (x->opcode()) {
     case Opcode::exponential:

@@ -42,6 +42,9 @@ bool is_zero_bits(const Instr* x);
 // A constant or a broadcast of one: what the canonical order of operands puts last.
 bool is_constant_like(const Instr* x);
 
+// Computed from constants alone, by operators without effect; looks a bounded way down.
+bool is_constant_expression(const Instr* x);
+
 // A float that is never -0, so that adding +0 leaves it alone.
 bool is_never_negative_zero(const Instr* x);
 

@@ -34,7 +34,8 @@ std::string pipeline_for(Level level) {
   // once before filters are turned and convolutions become dots, and behind every dot.
   // choose_layout before convolution_to_dot: with the features last a 1x1 convolution is one dot
   // over all pixels.
-  return start + "fold_scale_into_weights,choose_layout,convolution_to_dot," +
+  // merge_convolutions behind it: what stood between the branches is then a bias.
+  return start + "fold_scale_into_weights,merge_convolutions,choose_layout,convolution_to_dot," +
          simplify("canonicalize_dot,fold_scale_into_weights,");
 }
 
