@@ -107,7 +107,8 @@ class Compilation {
                             pass::parse_pipeline(opt::pipeline_for(level)));
     pass::RunOptions run;
     run.disabled = options_.disabled_passes;
-    if (options_.numerics == Numerics::strict) run.disabled.push_back("fold_scale_into_weights");
+    if (options_.numerics == Numerics::strict)
+      run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions"});
     run.bisect_limit = options_.bisect_limit;
     run.stop_after = options_.stop_after;
     run.dump_directory = options_.dump_directory;
