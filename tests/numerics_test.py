@@ -1,5 +1,6 @@
 """docs/numerics.md states the bounds that the emitter's test demands, and no others."""
 import pathlib
+import re
 import sys
 import unittest
 
@@ -19,6 +20,17 @@ class NumericsTest(unittest.TestCase):
         text = numerics_table.DOCUMENT.read_text()
         self.assertEqual(numerics_table.with_table(text), text,
                          "run python3 script/numerics_table.py --write")
+
+    def test_passes_that_change_rounding_are_rewrites_of_the_document(self):
+        passes = (ROOT / "src/opt/passes.def").read_text()
+        inexact = re.findall(r'HEDDLE_PASS\((\w+), \w+,\s*"[^"]*\(changes rounding\)"\)', passes)
+        self.assertEqual(passes.count("(changes rounding)"), len(inexact))
+        self.assertGreater(len(inexact), 1)
+        document = numerics_table.DOCUMENT.read_text()
+        compiler = (ROOT / "src/compiler/compiler.cc").read_text()
+        for name in inexact:
+            self.assertIn(f"| `{name}` | O2, not with `--numerics strict` |", document)
+            self.assertIn(f'"{name}"', compiler, "strict numerics leave it out")
 
 
 if __name__ == "__main__":
