@@ -1,11 +1,11 @@
-"""Heddle against ONNX Runtime in interleaved rounds; prints Markdown, writes JSON.
+"""Heddle against others in interleaved rounds; prints Markdown, writes JSON.
 
-    compare.py models [NAME ...]   whole models, through `heddle bench --vs onnxruntime`
+    compare.py models [NAME ...]   whole networks against ONNX Runtime, OpenVINO, Inductor
     compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round
     compare.py cold [NAME ...]     from file to first result with nothing cached, and peak memory
 
-Both sides: the same threads, intra-op = N, inter-op = 1, sequential, buffers bound once. A figure is
-the median over the rounds; a ratio is taken round by round, and is the peer's time over heddle's.
+All sides: the same threads, one stream, buffers bound once, a process each. A figure is the median
+over the rounds; a ratio is taken round by round, and is the peer's time over heddle's.
 """
 import argparse
 import json
@@ -20,16 +20,12 @@ import numpy as np
 
 import contestants
 import machine
+import networks
+import peers
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 # fusion.md, 4.1: the best peer there at one and two threads, times the copy.
 BEST_PEER = {"b1": (3.7, 3.9), "b2": (5.1, 5.6), "b3e": (2.3, 2.6), "b3t": (2.3, 3.4)}
-SPEED_CASES = ["minilm_1x128", "bert_base_1x128", "bert_base_8x200", "vit_b16", "gpt2_1x128"]
-
-
-def spread(values):
-    return {"median": float(np.median(values)), "min": float(min(values)),
-            "max": float(max(values)), "rounds": len(values)}
 
 
 def chosen(listed, key, names, otherwise):
@@ -48,109 +44,35 @@ def listing(folder, file):
         return json.load(opened)
 
 
-def table(head, rows):
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-# ---- whole models ----
-
-def bench_command(options, case, threads):
-    """What `heddle bench` says of one case, as JSON."""
-    command = [options.heddle, "bench", os.path.join(options.models, case["model"]), "--inputs",
-               os.path.join(options.models, case["inputs"]), "--threads", str(threads), "--level",
-               options.level, "--iterations", str(options.rounds), "--vs", "onnxruntime", "--json",
-               "-", *options.bench_option]
-    environment = {**os.environ, "HEDDLE_PEER_PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        return {"failed": f"status {done.returncode}: {done.stderr.strip()[-400:]}"}
-    return json.loads(done.stdout)
-
-
-def peer_alone(options, case, threads):
-    inputs = contestants.load_npz(os.path.join(options.models, case["inputs"]))
-    peer = contestants.OnnxRuntime(os.path.join(options.models, case["model"]), inputs, threads)
-    counts = contestants.run_counts([peer], options.round_seconds)
-    rounds = contestants.interleave([peer], options.rounds, counts)[peer.name]
-    peer.close()
-    return {"name": peer.name,
-            "latency_ms": spread([np.median(r["wall_ns"]) / 1e6 for r in rounds]),
-            "cpu_ms": spread([np.median(r["cpu_ns"]) / 1e6 for r in rounds])}
-
-
-def probes_in_turn(options, case):
-    """One thread on the thread's own clock, where others work on the machine."""
-    model = os.path.join(options.models, case["model"])
-    peer = contestants.OnnxRuntime(
-        model, contestants.load_npz(os.path.join(options.models, case["inputs"])), 1)
-    ours = contestants.Heddle(os.path.join(options.probes, "heddle_probe"), model, 1, options.level)
-    counts = contestants.run_counts([ours, peer], options.round_seconds)
-    rounds = contestants.interleave([ours, peer], options.rounds, counts)
-    ours.close()
-    peer.close()
-    ms = {name: np.array([np.median(r["cpu_ns"]) / 1e6 for r in measured])
-          for name, measured in rounds.items()}
-    return {"clock": "cpu", "latency_ms": spread(ms["heddle"]),
-            "versus": [{"name": peer.name, "latency_ms": spread(ms[peer.name]),
-                        "ratio": spread(ms[peer.name] / ms["heddle"])}]}
-
-
-def measure_model(options, case, threads):
-    if options.peer_only:
-        return {"versus": [peer_alone(options, case, threads)]}
-    if options.clock == "cpu" and threads == 1:
-        return probes_in_turn(options, case)
-    return bench_command(options, case, threads)
-
-
-def model_row(case, threads, result):
-    if "failed" in result:
-        return [case["case"], str(threads), result["failed"].split("\n")[-1], "", "", ""]
-    peer = result["versus"][0]
-    ours = result.get("latency_ms")
-    ratio = peer.get("ratio")
-    return [case["case"], str(threads), f"{ours['median']:.2f}" if ours else "",
-            f"{peer['latency_ms']['median']:.2f}", f"**{ratio['median']:.2f}**" if ratio else "",
-            f"{ratio['min']:.2f}-{ratio['max']:.2f}" if ratio else ""]
-
-
 def compare_models(options):
-    cases = chosen(listing(options.models, "cases.json"), "case", options.names, SPEED_CASES)
-    results, rows = [], []
-    for case in cases:
-        for threads in options.threads:
-            try:
-                result = measure_model(options, case, threads)
-            except contestants.Failed as failed:
-                result = {"failed": str(failed)}
-            results.append({"case": case["case"], "threads": threads, "result": result,
-                            "load": os.getloadavg()[0]})
-            rows.append(model_row(case, threads, result))
-            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
-    head = ["model", "threads", "heddle ms", "ONNX Runtime ms", "ratio", "of rounds"]
-    return results, table(head, rows)
+    cases = chosen(listing(options.models, "cases.json"), "case", options.names, networks.CASES)
+    results = networks.compare(options, cases)
+    return results, networks.as_markdown(results)
 
 
 # ---- memory-bound rows ----
 
 def fastest_form(options, row, threads, inputs):
     """ONNX Runtime on the form of the row that it runs fastest."""
-    peers = []
+    found = []
     for form in row["forms"]:
-        peer = contestants.OnnxRuntime(
-            os.path.join(options.rows, f"{row['row']}.{form}.onnx"), inputs, threads)
-        peers.append((min(peer.round(5)["cpu_ns" if threads == 1 else "wall_ns"]), form, peer))
-    best = min(peers, key=lambda p: p[0])
-    return best[1], best[2]
+        peer = contestants.Peer(
+            "onnxruntime", os.path.join(options.rows, f"{row['row']}.{form}.onnx"), inputs, threads)
+        found.append((min(peer.round(5)["cpu_ns" if threads == 1 else "wall_ns"]), form, peer))
+    found.sort(key=lambda one: one[0])
+    for _, _, slower in found[1:]:
+        slower.close()
+    return found[0][1], found[0][2]
 
 
 def measure_row(options, row, threads):
     clock = "cpu_ns" if threads == 1 and options.clock == "cpu" else "wall_ns"
-    inputs = contestants.load_npz(os.path.join(options.rows, f"{row['row']}.inputs.npz"))
+    inputs = os.path.join(options.rows, f"{row['row']}.inputs.npz")
     form, peer = fastest_form(options, row, threads, inputs)
-    expected = contestants.load_npz(os.path.join(options.rows, f"{row['row']}.expected.npz"))["out0"]
-    error = np.abs(peer.outputs["out0"].reshape(expected.shape) - expected).max()
+    expected = peers.load_npz(os.path.join(options.rows, f"{row['row']}.expected.npz"))["out0"]
+    with tempfile.TemporaryDirectory() as folder:
+        out = peer.outputs(os.path.join(folder, "out.npz"))["out0"]
+    error = np.abs(out.reshape(expected.shape) - expected).max()
     copy = contestants.Copy(os.path.join(options.probes, "copy_probe"), row["bytes"], threads)
     taking_part = [copy, peer]
     if not options.peer_only:
@@ -164,12 +86,12 @@ def measure_row(options, row, threads):
     fastest = [contestants.Copy.fastest(r, clock) for r in rounds.pop("copy")]
     copies = np.array([ns for _, ns in fastest])
     result = {"row": row["row"], "threads": threads, "clock": clock, "runs_per_round": counts,
-              "bytes": row["bytes"], "copy_ms": spread(copies / 1e6), "peer_form": form,
+              "bytes": row["bytes"], "copy_ms": machine.spread(copies / 1e6), "peer_form": form,
               "copy_ways": {way: sum(w == way for w, _ in fastest) for way, _ in fastest},
               "peer_max_error_to_f64": float(error), "load": os.getloadavg()[0]}
     for name, measured in rounds.items():
         times = np.array([np.median(r[clock]) for r in measured])
-        result[name] = {"ms": spread(times / 1e6), "factor": spread(times / copies)}
+        result[name] = {"ms": machine.spread(times / 1e6), "factor": machine.spread(times / copies)}
     return result
 
 
@@ -187,7 +109,7 @@ def compare_rows(options):
             print(" ".join(rows[-1]), file=sys.stderr, flush=True)
     head = ["row", "what", "threads", "copy ms", "heddle, times copy", "of rounds",
             "ONNX Runtime, times copy", "best peer of fusion.md"]
-    return results, table(head, rows)
+    return results, machine.table(head, rows)
 
 
 def row_line(row, result):
@@ -228,7 +150,7 @@ def cold_run(options, case, threads, cache):
 
 
 def compare_cold(options):
-    cases = chosen(listing(options.models, "cases.json"), "case", options.names, SPEED_CASES)
+    cases = chosen(listing(options.models, "cases.json"), "case", options.names, networks.CASES)
     results, rows = [], []
     for case in cases:
         weights = weight_bytes(os.path.dirname(os.path.join(options.models, case["model"])))
@@ -242,7 +164,7 @@ def compare_cold(options):
             rows.append(cold_line(case, threads, first, second, weights))
             print(" ".join(rows[-1]), file=sys.stderr, flush=True)
     head = ["model", "threads", "first s", "its CPU s", "again s", "peak / weights, first", "again"]
-    return results, table(head, rows)
+    return results, machine.table(head, rows)
 
 
 def cold_line(case, threads, first, second, weights):
@@ -270,8 +192,9 @@ def main():
     parser.add_argument("--level", default="O2")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: the thread's own clock where one thread runs, for a busy machine")
-    parser.add_argument("--peer-only", action="store_true")
-    parser.add_argument("--bench-option", action="append", default=[], help="for heddle bench")
+    parser.add_argument("--peers", type=lambda s: s.split(","), help="of models: "
+                        f"{', '.join(peers.KINDS)} (default: those that Python finds)")
+    parser.add_argument("--peer-only", action="store_true", help="without heddle")
     parser.add_argument("--out", help="writes OUT.json and OUT.md")
     options = parser.parse_args()
     header = machine.about(ROOT)

@@ -3,38 +3,78 @@
 import json
 import os
 import subprocess
+import sys
+import tempfile
 import time
 
 import numpy as np
 
-# ONNX Runtime's workers go on spinning for a while after a run: the next one waits for them to sleep.
-PAUSE_S = 0.05
+import peers
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Workers may go on spinning for a while after a run. A round starts when nobody has used the
+# processor for QUIET_S, and in any case after MOST_QUIET_S.
+QUIET_S = 0.02
+MOST_QUIET_S = 2
 
 
 class Failed(Exception):
     """A contestant that did not answer; the text says why."""
 
 
-class Server:
-    """A probe of this folder: a line with a count in, a line of JSON out."""
-
-    def __init__(self, *command):
-        self.command = [str(part) for part in command]
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-
-    def ask(self, count):
+def used_ns(process):
+    """Processor time of all threads of a process so far."""
+    total = 0
+    tasks = f"/proc/{process}/task"
+    for task in os.listdir(tasks):
         try:
-            self.process.stdin.write(f"{count}\n")
+            with open(f"{tasks}/{task}/schedstat") as file:
+                total += int(file.read().split()[0])
+        except (OSError, IndexError):  # the thread ended
+            pass
+    return total
+
+
+class Server:
+    """A process of its own: a line in, a line out."""
+
+    def __init__(self, *command, name=None):
+        self.name = name
+        self.command = [str(part) for part in command]
+        self.errors = tempfile.TemporaryFile()  # a pipe that nobody reads would stop it when full
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.errors, text=True)
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            status = self.process.wait()
+            self.errors.seek(0)
+            said = self.errors.read().decode(errors="replace").strip()
+            raise Failed(f"{' '.join(self.command)}: status {status}: {said[-400:]}")
+        return line
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(f"{line}\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             pass
-        line = self.process.stdout.readline()
-        if not line:
-            _, errors = self.process.communicate()
-            raise Failed(f"{' '.join(self.command)}: status {self.process.returncode}: "
-                         f"{errors.strip()}")
-        return json.loads(line)
+        return json.loads(self.answer())
+
+    def round(self, count):
+        return self.ask(count)
+
+    def fall_asleep(self):
+        """Returns when no thread of the process runs any more."""
+        begin = time.monotonic()
+        before = used_ns(self.process.pid)
+        while time.monotonic() - begin < MOST_QUIET_S:
+            time.sleep(QUIET_S)
+            now = used_ns(self.process.pid)
+            if now - before < QUIET_S * 1e9 / 50:
+                return
+            before = now
 
     def close(self):
         if self.process.poll() is None:
@@ -44,23 +84,15 @@ class Server:
 class Heddle(Server):
     """A model through heddle's C interface."""
 
-    def __init__(self, probe, model, threads, level="O2"):
-        super().__init__(probe, model, threads, level)
-        self.name = "heddle"
-
-    def round(self, count):
-        return self.ask(count)
+    def __init__(self, probe, model, threads, level="O2", inputs=None):
+        super().__init__(probe, model, threads, level, *([inputs] if inputs else []), name="heddle")
 
 
 class Copy(Server):
     """The yardstick: by every way; `fastest` takes the one with the lowest median."""
 
     def __init__(self, probe, moved_bytes, threads):
-        super().__init__(probe, moved_bytes, threads)
-        self.name = "copy"
-
-    def round(self, count):
-        return self.ask(count)
+        super().__init__(probe, moved_bytes, threads, name="copy")
 
     @staticmethod
     def fastest(ways, clock):
@@ -68,61 +100,20 @@ class Copy(Server):
         return name, float(np.median(ways[name][clock]))
 
 
-class OnnxRuntime:
-    """ONNX Runtime with all optimisations, sequential, inputs and outputs bound once."""
+class Peer(Server):
+    """Another engine, by peers.py."""
 
-    def __init__(self, model, inputs, threads):
-        import onnxruntime as ort
-        options = ort.SessionOptions()
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
-        options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        self.name = f"onnxruntime {ort.__version__}"
-        self.session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self.binding = self.session.io_binding()
-        self.held = []
-        for port in self.session.get_inputs():
-            array = inputs[port.name]
-            if all(isinstance(n, int) for n in port.shape):
-                array = array.reshape(port.shape)
-            value = ort.OrtValue.ortvalue_from_numpy(array)
-            self.held += [array, value]
-            self.binding.bind_ortvalue_input(port.name, value)
-        self._bind_outputs(ort)
+    def __init__(self, kind, model, inputs, threads):
+        super().__init__(sys.executable, os.path.join(HERE, "peers.py"), kind, model, inputs, threads)
+        word, _, text = self.answer().strip().partition(" ")
+        if word != "ready":
+            self.close()
+            raise Failed(f"{kind}: {text}")
+        self.name = text
 
-    def _bind_outputs(self, ort):
-        """Runs once to learn the shapes of the outputs, then binds memory of those shapes."""
-        names = [port.name for port in self.session.get_outputs()]
-        for name in names:
-            self.binding.bind_output(name)
-        self.session.run_with_iobinding(self.binding)
-        self.outputs = dict(zip(names, self.binding.copy_outputs_to_cpu()))
-        self.binding.clear_binding_outputs()
-        for name, array in self.outputs.items():
-            memory = np.zeros_like(array)
-            value = ort.OrtValue.ortvalue_from_numpy(memory)
-            self.held += [memory, value]
-            self.binding.bind_ortvalue_output(name, value)
-
-    def round(self, count):
-        times = {"wall_ns": [], "cpu_ns": []}
-        self.session.run_with_iobinding(self.binding)
-        for _ in range(count):
-            wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
-            self.session.run_with_iobinding(self.binding)
-            times["cpu_ns"].append(time.thread_time_ns() - cpu)
-            times["wall_ns"].append(time.perf_counter_ns() - wall)
-        return times
-
-    def close(self):
-        del self.session, self.binding
-
-
-def load_npz(path):
-    with np.load(path) as file:
-        return {name: file[name] for name in file.files}
+    def outputs(self, path):
+        self.ask(path)
+        return peers.load_npz(path)
 
 
 def interleave(contestants, rounds, counts):
@@ -133,8 +124,8 @@ def interleave(contestants, rounds, counts):
     for turn in range(rounds):
         shift = turn % len(contestants)
         for contestant in contestants[shift:] + contestants[:shift]:
-            time.sleep(PAUSE_S)
             results[contestant.name].append(contestant.round(counts[contestant.name]))
+            contestant.fall_asleep()
     return results
 
 
@@ -143,13 +134,9 @@ def run_counts(contestants, wanted_s):
     counts = {}
     for contestant in contestants:
         measured = contestant.round(2)
+        contestant.fall_asleep()
         if "cpu_ns" not in measured:  # a copy by several ways
             measured = measured["memcpy"]
-        one_s = min(measured["cpu_ns"]) / 1e9
+        one_s = min(measured["wall_ns"]) / 1e9
         counts[contestant.name] = int(min(50, max(1, wanted_s / max(one_s, 1e-6))))
     return counts
-
-
-def executable(folder, name):
-    path = os.path.join(folder, name)
-    return path if os.access(path, os.X_OK) else None

@@ -1,7 +1,8 @@
 // Runs one model through the C interface as a server, so that its rounds can be interleaved with
-// those of others and this process is idle in between. Buffers are bound once; values are random.
+// those of others and this process is idle in between. Buffers are bound once; without INPUTS.npz,
+// which also says the shapes, values are random.
 //
-//   heddle_probe MODEL THREADS [LEVEL]
+//   heddle_probe MODEL THREADS [LEVEL [INPUTS.npz]]
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "api/heddle.h"
+#include "tensor/npz.h"
 
 namespace {
 
@@ -51,30 +53,67 @@ void print_list(const char* name, const std::vector<int64_t>& values, const char
   std::printf("]%s", end);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4 || std::atoi(argv[2]) < 1) {
-    std::fprintf(stderr, "usage: heddle_probe MODEL THREADS [LEVEL]\n");
-    return 2;
+heddle::tensor::NamedLiterals read(const char* path) {
+  auto values = heddle::tensor::read_npz(path);
+  if (!values) {
+    std::fprintf(stderr, "heddle_probe: %s\n", values.error().message.c_str());
+    std::exit(2);
   }
+  return std::move(*values);
+}
+
+heddle_model* open(const char* path, const heddle::tensor::NamedLiterals& values) {
+  std::vector<std::vector<int64_t>> extents;
+  for (const auto& [name, value] : values) extents.push_back(value.shape().extents());
+  std::vector<heddle_shape> shapes;
+  for (size_t i = 0; i < values.size(); ++i)
+    shapes.push_back(
+        {values[i].first.c_str(), extents[i].data(), static_cast<int64_t>(extents[i].size())});
+  heddle_open_options options = {};
+  options.struct_size = sizeof options;
+  options.shapes = shapes.data();
+  options.shape_count = shapes.size();
   heddle_model* model = nullptr;
-  must(heddle_model_open(argv[1], nullptr, &model));
-  heddle_model_info model_info = {};
-  model_info.struct_size = sizeof model_info;
-  heddle_model_get_info(model, &model_info);
+  must(heddle_model_open(path, &options, &model));
+  return model;
+}
+
+// Buffers with the values of the file, or random ones where it has none.
+std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
+                               const heddle::tensor::NamedLiterals& values) {
+  std::vector<heddle_port> ports(static_cast<size_t>(count));
   std::vector<void*> inputs;
-  for (int64_t i = 0; i < model_info.inputs; ++i) {
-    heddle_port port = {};
+  for (heddle_port& port : ports) {
     port.struct_size = sizeof port;
-    heddle_model_input(model, i, &port);
+    heddle_model_input(model, &port - ports.data(), &port);
     inputs.push_back(allocate(port.bytes));
   }
   must(heddle_model_random_inputs(model, 0, inputs.data()));
+  for (size_t i = 0; i < ports.size(); ++i)
+    for (const auto& [name, value] : values)
+      if (name == ports[i].name && value.bytes() == ports[i].bytes)
+        std::memcpy(inputs[i], value.data(), static_cast<size_t>(ports[i].bytes));
+  return inputs;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc > 5 || std::atoi(argv[2]) < 1) {
+    std::fprintf(stderr, "usage: heddle_probe MODEL THREADS [LEVEL [INPUTS.npz]]\n");
+    return 2;
+  }
+  heddle::tensor::NamedLiterals values;
+  if (argc == 5) values = read(argv[4]);
+  heddle_model* model = open(argv[1], values);
+  heddle_model_info model_info = {};
+  model_info.struct_size = sizeof model_info;
+  heddle_model_get_info(model, &model_info);
+  const std::vector<void*> inputs = make_inputs(model, model_info.inputs, values);
   heddle_compile_options options = {};
   options.struct_size = sizeof options;
   options.threads = std::atoi(argv[2]);
-  options.level = argc == 4 ? argv[3] : nullptr;
+  options.level = argc >= 4 ? argv[3] : nullptr;
   heddle_program* program = nullptr;
   must(heddle_compile(model, &options, &program));
   heddle_context* context = nullptr;

@@ -1,4 +1,4 @@
-"""What a result was measured on and with."""
+"""What a result was measured on and with, and how results are written."""
 import importlib.metadata
 import os
 import platform
@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import time
+
+import numpy as np
 
 ISA = ["avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile"]
 
@@ -40,7 +42,7 @@ def machine_class():
 
 def about(source):
     """The header of a result: machine, versions, command, commit of `source`, load at the start."""
-    packages = ["onnxruntime", "numpy", "torch", "transformers", "onnx"]
+    packages = ["onnxruntime", "openvino", "torch", "torchvision", "transformers", "onnx", "numpy"]
     versions = {p: version_of(p) for p in packages if version_of(p)}
     versions["python"] = platform.python_version()
     versions["c++"] = output_of("c++", "--version").split("\n")[0]
@@ -59,3 +61,13 @@ def as_markdown(header):
             f"L3 {machine.get('L3', '?')}.\n"
             f"Versions: {versions}; heddle at {header['commit'] or 'no commit'}.\n"
             f"Command: `{header['command']}`; load average at the start: {load}.\n")
+
+
+def spread(values):
+    return {"median": float(np.median(values)), "min": float(min(values)),
+            "max": float(max(values)), "rounds": len(values)}
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -19,10 +19,13 @@ def folder(name):
     return path
 
 
-def record(name, model_path, inputs):
+def record(name, model_path, inputs, short_names=False):
     """Runs the model on `inputs` (name -> array), writes both files."""
     model = onnx.load(model_path)
     strip(model)
+    if short_names:
+        ports = [port.name for port in [*model.graph.input, *model.graph.output]]
+        shorten(model.graph, {name: name for name in ["", *ports]})
     onnx.save(model, model_path)
     size = os.path.getsize(model_path)
     assert size < MOST_BYTES, f"{name}: {size} bytes"
@@ -55,6 +58,23 @@ def strip(model):
     for value in list(model.graph.input) + list(model.graph.output) + list(model.graph.initializer):
         value.doc_string = ""
         del value.metadata_props[:]
+
+
+def shorten(graph, names):
+    """Numbers for names of nodes and inner values, which are most of a model with thousands of small
+    nodes. `names`: old -> new, grown by what is met; a body sees the names around it."""
+    def new(name):
+        return names.setdefault(name, str(len(names)))
+
+    for value in [*graph.input, *graph.initializer, *graph.output]:
+        value.name = new(value.name)
+    for node in graph.node:
+        node.name = ""
+        for part in [node.input, node.output]:
+            part[:] = [new(name) for name in part]
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                shorten(attribute.g, names)
 
 
 def model_path(name):
