@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
@@ -24,7 +26,7 @@ using nlohmann::ordered_json;
 
 constexpr double kDurationSeconds = 3, kWarmupMs = 200;
 constexpr int64_t kFewestRounds = 15;
-constexpr double kRoundMs = 2;  // short runs are gathered into rounds of about this length
+constexpr double kRoundMs = 20;  // short runs are gathered into rounds of about this length
 constexpr double kMuchVariation = 0.05;
 
 double ms_since(Clock::time_point begin) {
@@ -34,6 +36,22 @@ double ms_since(Clock::time_point begin) {
 // Runs to a round, from the time of one.
 int64_t runs_of_round(double run_ms) {
   return std::clamp<int64_t>(static_cast<int64_t>(kRoundMs / std::max(run_ms, 1e-6)), 1, 2000);
+}
+
+double processor_ms() {  // of all threads of this process
+  timespec now;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// Returns when our workers no longer wait in a spin, and after two seconds in any case: the peer's
+// turn is then quiet.
+void fall_asleep() {
+  for (int tries = 0; tries < 200; ++tries) {
+    const double before = processor_ms();
+    ::usleep(10000);
+    if (processor_ms() - before < 0.5) return;
+  }
 }
 
 // Inputs as a file for the peers; gone when it goes.
@@ -165,11 +183,13 @@ class Bench : public Command {
   Status round(int64_t runs) {
     double ours = 0;
     if (iterations_) runs = std::min(runs, *iterations_ - static_cast<int64_t>(times_.size()));
+    if (!rivals_.empty()) HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context_.get())));
     for (int64_t i = 0; i < runs; ++i) {
       HEDDLE_ASSIGN_OR_RETURN(const double ms, timed_run());
       times_.push_back(ms);
       ours += ms / static_cast<double>(runs);
     }
+    if (!rivals_.empty()) fall_asleep();
     for (Rival& rival : rivals_) {
       HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(rival.runs));
       double theirs = 0;
@@ -198,11 +218,13 @@ class Bench : public Command {
                               threads};
       Rival rival;
       HEDDLE_ASSIGN_OR_RETURN(rival.peer, Peer::start(setup));
-      double fastest = 0, spent = 0;
-      for (int64_t i = 0; i < 1 || spent < kWarmupMs; ++i) {
-        HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(1));
-        fastest = i == 0 ? times[0] : std::min(fastest, times[0]);
-        spent += times[0];
+      double fastest = std::numeric_limits<double>::infinity(), spent = 0;
+      for (int64_t runs = 1; spent < kWarmupMs; runs *= 2) {
+        HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> times, rival.peer->run(runs));
+        for (double ms : times) {
+          fastest = std::min(fastest, ms);
+          spent += ms;
+        }
       }
       rival.runs = runs_of_round(fastest);
       rivals_.push_back(std::move(rival));
