@@ -128,8 +128,14 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
     }
   }
   best.kc = k;
-  // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache.
-  int64_t blocks = m <= 512 ? 1 : (m + 255) / 256;
+  // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
+  // beside two panels. That is as good as blocks of k, and needs no sums in memory.
+  int64_t blocks = 1;
+  if (m > 512) {
+    const int64_t room = (target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10) / 4;
+    const int64_t rows = std::clamp<int64_t>(room / (k * 4), 4 * int64_t{best.mr}, 256);
+    blocks = (m + rows - 1) / rows;
+  }
   best.m_block = (m + blocks - 1) / blocks;
   int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
@@ -217,7 +223,9 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   const int64_t width = int64_t{gemm->nv} * gemm->lanes;
   const int64_t panels = (shape.n_extent + width - 1) / width;
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
-  const int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
+  int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
+  // Where little is summed up the panels' stores to a line should meet in the cache.
+  if (shape.k_extent <= 256) line_bytes += shape.m_extent * shape.n_extent * 4;
   const int64_t rows = shape.m_extent;
   gemm->m_block = rows <= 1024 ? rows : gemm->mr * ((256 + gemm->mr - 1) / gemm->mr);
   auto lines_for = [&](int64_t least_rows) { return (least_rows + rows - 1) / rows; };
@@ -273,6 +281,10 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     choose_blocks(shape, stage, a_bytes, target, &gemm);
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);
+  if (gemm.copy_b && stage.kind != hlo::StageKind::conv) {  // a copy serves many rows
+    const int64_t blocks = (shape.m_extent + 1023) / 1024;
+    gemm.m_block = (shape.m_extent + blocks - 1) / blocks;
+  }
   return gemm;
 }
 

@@ -69,6 +69,9 @@ class GemmEmitter {
 
   // gemm_panel.cc
   void copy_panel(const Panel& panel, Block* block);
+  void copy_columns(const Panel& panel, int v, Block* block);
+  void turn_columns(const Panel& panel, int v, int along, Block* block);
+  void turn_square(const Panel& panel, int v, int along, int64_t count, Block* block);
   ExprId b_vector(const Panel& panel, int v, int lane_scope);
   ExprId columns_load(BufferId buffer, const Expr& at, int lane_scope, int v, int64_t width);
   void prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block);

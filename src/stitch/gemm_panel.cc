@@ -5,26 +5,28 @@
 
 namespace heddle::stitch {
 
-// The panel's columns, contiguous and padded with zeros to whole vectors.
+// The panel's columns, contiguous and padded with zeros to whole vectors. Where B runs on along k
+// instead, squares of lanes by lanes are turned in registers.
 void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
+  const Expr& b = coordinate(shape_.b_load);
+  int along = -1;
+  for (int k : shape_.k)
+    if (shape_.b_n != 1 && b.factor_of(k) == 1 && extents_[k] >= gemm_.lanes / 2) along = k;
   std::vector<VarId> vars;
   for (int k : shape_.k) {
     vars.push_back(k_.add_var("k"));
-    digits_[k] = Expr::digit(s_.add_scope(vars.back(), extents_[k]));
+    digits_[k] = k == along ? Expr(0) : Expr::digit(s_.add_scope(vars.back(), extents_[k]));
   }
   Block body;
   for (int v = 0; v < panel.vectors; ++v) {
-    VarId l = k_.add_var("l");
-    int ls = s_.add_scope(l, gemm_.lanes);
-    Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
-    digits_[shape_.n] = panel.number * width_ + column;
-    ExprId x = columns_load(input_of(shape_.b_load), operand(shape_.b_load), ls, v, panel.width);
-    Block store;
-    store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, x));
-    body.push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
+    if (along < 0)
+      copy_columns(panel, v, &body);
+    else
+      turn_columns(panel, v, along, &body);
   }
   digits_[shape_.n] = Expr(0);
   for (size_t i = vars.size(); i-- > 0;) {
+    if (shape_.k[i] == along) continue;
     Block outer;
     outer.push_back(
         make_loop(LoopKind::serial, vars[i], k_.constant(extents_[shape_.k[i]]), std::move(body)));
@@ -32,6 +34,83 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   }
   for (Stmt& stmt : body) block->push_back(std::move(stmt));
   for (int k : shape_.k) digits_[k] = Expr(0);
+}
+
+void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
+  VarId l = k_.add_var("l");
+  int ls = s_.add_scope(l, gemm_.lanes);
+  Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
+  digits_[shape_.n] = panel.number * width_ + column;
+  ExprId x = columns_load(input_of(shape_.b_load), operand(shape_.b_load), ls, v, panel.width);
+  Block store;
+  store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, x));
+  block->push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
+}
+
+// Vector v of the panel for all elements of digit `along`.
+void GemmEmitter::turn_columns(const Panel& panel, int v, int along, Block* block) {
+  const int64_t lanes = gemm_.lanes, squares = extents_[along] / lanes;
+  if (squares > 0) {
+    VarId var = k_.add_var("square");
+    digits_[along] = Expr::digit(s_.add_scope(var, squares)) * lanes;
+    Block body;
+    turn_square(panel, v, along, lanes, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(squares), std::move(body)));
+  }
+  if (int64_t rest = extents_[along] % lanes) {
+    digits_[along] = Expr(squares * lanes);
+    turn_square(panel, v, along, rest, block);
+  }
+  digits_[along] = Expr(0);
+}
+
+// `count` elements along k from digits_ on, of up to as many columns as there are lanes: loaded
+// along k, turned in rounds that exchange halves, quarters, … between vectors, stored along n.
+void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t count, Block* block) {
+  const int64_t lanes = gemm_.lanes;
+  const int64_t columns = std::min(lanes, panel.width - v * lanes);
+  const Expr first = digits_[along];
+  VarId l = k_.add_var("l");
+  Expr lane = Expr::digit(s_.add_scope(l, lanes));
+  ExprId lane_number = k_.ref(l), zero = emit_constant(&k_, Type::f32, 0);
+  Block body;
+  auto named = [&](ExprId x) {
+    VarId name = k_.add_var("t", Type::f32);
+    body.push_back(make_let(name, x));
+    return k_.ref(name);
+  };
+  std::vector<ExprId> square;
+  digits_[along] = first + lane;
+  for (int64_t c = 0; c < lanes; ++c) {
+    digits_[shape_.n] = panel.number * width_ + Expr(v * lanes + c);
+    ExprId at = index(operand(shape_.b_load));
+    BufferId b = input_of(shape_.b_load);
+    if (c >= columns)
+      square.push_back(zero);
+    else if (count == lanes)
+      square.push_back(named(k_.load(b, {at})));
+    else
+      square.push_back(
+          named(k_.load_if(b, {at}, k_.compare(Op::lt, lane_number, k_.constant(count)), zero)));
+  }
+  for (int64_t half = 1; half < lanes; half *= 2) {
+    ExprId low =
+        k_.compare(Op::eq, k_.binary(Op::and_, lane_number, k_.constant(half)), k_.constant(0));
+    auto exchanged = [&](ExprId x) { return k_.add({Op::shuffle_xor, Type::f32, {x}, half}); };
+    for (int64_t i = 0; i < lanes; ++i) {
+      if (i & half) continue;
+      ExprId a = square[i], b = square[i + half];
+      square[i] = named(k_.select(low, a, exchanged(b)));
+      square[i + half] = named(k_.select(low, exchanged(a), b));
+    }
+  }
+  for (int64_t j = 0; j < count; ++j) {
+    digits_[along] = first + Expr(j);
+    Expr at = k_linear() * width_ + Expr(v * lanes) + lane;
+    body.push_back(make_store(panel_, {index(at)}, square[j]));
+  }
+  digits_[along] = first;
+  block->push_back(lanes_loop(l, lanes, std::move(body)));
 }
 
 // A load of lanes whose last vector may be short: zero beyond the width.

@@ -1,0 +1,40 @@
+// Products whose right side is no packed constant: in place, copied, turned in registers.
+#include <gtest/gtest.h>
+
+#include "compiler/fusion_check.h"
+#include "hlo/text.h"
+
+namespace heddle::stitch {
+namespace {
+
+// [m,k]·[k,n], or [m,k]·[n,k] where the right side is transposed.
+schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
+                             const char* target_name) {
+  std::string text = fmt::format(
+      "HloModule m\nENTRY e {{\n  a = f32[{},{}] parameter(0)\n  b = f32[{},{}] parameter(1)\n"
+      "  ROOT d = f32[{},{}] dot(a, b), lhs_contracting_dims={{1}}, "
+      "rhs_contracting_dims={{{}}}\n}}",
+      m, k, transposed ? n : k, transposed ? k : n, m, n, transposed ? 1 : 0);
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+  auto target = target::find_target(target_name);
+  compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 3, 4096);
+  EXPECT_EQ(checked.failure, "") << checked.text;
+  return *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
+}
+
+TEST(GemmTest, ColumnsAreTurnedInRegisters) {
+  for (const char* target : {"icelake", "avx2", "portable"}) {
+    for (int64_t k : {8, 16, 37, 48}) EXPECT_TRUE(check_product(9, 19, k, true, target).copy_b);
+    EXPECT_TRUE(check_product(20, 40, 32, true, target).copy_b);
+    EXPECT_TRUE(check_product(20, 33, 3, true, target).copy_b);
+  }
+}
+
+TEST(GemmTest, RowsThatShareCacheSetsAreCopied) {
+  EXPECT_TRUE(check_product(30, 1024, 70, false, "icelake").copy_b);
+  EXPECT_FALSE(check_product(30, 1000, 70, false, "icelake").copy_b);
+}
+
+}  // namespace
+}  // namespace heddle::stitch
