@@ -114,6 +114,11 @@ class Greedy {
         refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
         continue;
       }
+      if (leaves && !group->has_dot && reduces(*group) && ends_convolution(instr)) {
+        refuse(instr, group,
+               Decision::no("epilogue", "stored anyway: by the kernel that it hangs on"));
+        continue;
+      }
       if (!try_join(instr, group, /*copy=*/false)) continue;
       add(instr, group);
       order_.has_joined(group);
@@ -168,6 +173,54 @@ class Greedy {
       reached.insert(member);
     }
     return false;
+  }
+
+  static bool reduces(const Group& group) {
+    return std::any_of(group.members.begin(), group.members.end(),
+                       [](const Instr* member) { return member->is(Opcode::reduce); });
+  }
+
+  // Can `instr` be the end of a convolution's kernel? It and what only it needs, up to one,
+  // element for element.
+  bool ends_convolution(Instr* instr) {
+    if (!has_trait(instr->opcode(), hlo::elementwise)) return false;
+    constexpr size_t kMostSteps = 24;
+    std::vector<Instr*> found{instr};
+    Instr* convolution = nullptr;
+    for (size_t i = 0; i < found.size() && found.size() < kMostSteps; ++i) {
+      if (found[i] == convolution) continue;
+      for (Instr* operand : found[i]->operands()) {
+        const bool is_convolution = operand->is(Opcode::convolution);
+        const bool follows = is_convolution || operand->is(Opcode::reshape) ||
+                             has_trait(operand->opcode(), hlo::elementwise);
+        const bool only_here =
+            std::all_of(operand->users().begin(), operand->users().end(), [&](Instr* user) {
+              return std::find(found.begin(), found.end(), user) != found.end();
+            });
+        if (!follows || !only_here || operand->shape().elems() != instr->shape().elems() ||
+            std::find(found.begin(), found.end(), operand) != found.end() || !stageable(operand))
+          continue;
+        if (is_convolution && convolution) continue;
+        if (is_convolution) convolution = operand;
+        found.push_back(operand);
+        i = static_cast<size_t>(-1);  // those seen before may have lost their other readers
+        break;
+      }
+    }
+    if (!convolution) return false;
+    std::sort(found.begin(), found.end(),
+              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+    std::unordered_set<const Instr*> reached{convolution};
+    std::vector<Instr*> members{convolution};
+    for (Instr* step : found) {
+      const bool reads = std::any_of(step->operands().begin(), step->operands().end(),
+                                     [&](Instr* operand) { return reached.count(operand) > 0; });
+      if (reads && reached.insert(step).second) members.push_back(step);
+    }
+    std::unique_ptr<hlo::Module> candidate =
+        extract(members, [&](const Instr* member) { return member == instr; });
+    const schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
+    return placed.decision && (!has_template(convolution) || schedule::is_gemm(placed));
   }
 
   // Would the member be an output? As rebuild() will decide: copies never are.
