@@ -84,7 +84,7 @@ inline KernelUse fake_kernel(const hlo::Instr& instr, std::vector<int> in_place 
 inline bool fake_again(uint8_t predicate, int trips) { return trips < 3 && (predicate & 7) != 0; }
 inline size_t fake_branch(uint8_t selector, size_t branches) { return selector % branches; }
 
-// A box put into an array, as a dynamic-update-slice does it; starts are s32.
+// A box put into an array, as a dynamic-update-slice does it; starts are u8.
 inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint8_t* array,
                         const uint8_t* update, const std::vector<const uint8_t*>& starts) {
   const std::vector<int64_t> extents = box.extents();
@@ -92,8 +92,7 @@ inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint
   for (int64_t i = 0; i < box.elems(); ++i) {
     int64_t rest = i, at = 0, stride = 1;
     for (int64_t d = box.rank(); d-- > 0;) {
-      int32_t start = 0;
-      std::memcpy(&start, starts[static_cast<size_t>(d)], sizeof(start));
+      const int64_t start = *starts[static_cast<size_t>(d)];
       const int64_t first = std::clamp<int64_t>(start, 0, all.dim(d) - box.dim(d));
       at += (first + rest % extents[static_cast<size_t>(d)]) * stride;
       rest /= extents[static_cast<size_t>(d)];

@@ -14,6 +14,7 @@ class LifetimeFinder {
   LifetimeFinder(const Flow& flow, const std::vector<BufferKind>& kinds, const Sequence& sequence)
       : flow_(flow), kinds_(kinds), sequence_(sequence) {
     const size_t count = flow.storages.size();
+    handed_on_.assign(count, -1);
     result_.first.assign(count, -1);
     result_.last.assign(count, -1);
     for (size_t i = 0; i < count; ++i) result_.home.push_back(StorageId(i));
@@ -48,6 +49,8 @@ class LifetimeFinder {
       const std::vector<Leaf>& results = flow_.region(node.regions[r]).results;
       for (size_t i = 0; i < results.size(); ++i) {
         touch(results[i].storage, region_end, node.regions[r]);
+        int64_t& handed_on = handed_on_[results[i].storage.index()];
+        handed_on = std::max(handed_on, region_end);
         if (node.kind != NodeKind::loop || r == 0 || !node.swapped[i]) continue;
         widen(results[i].storage, step);
         widen(results[i].storage, end);
@@ -96,6 +99,7 @@ class LifetimeFinder {
     result_.home[id.index()] = to;
     const int64_t own_first = result_.first[id.index()], own_last = result_.last[id.index()];
     result_.first[id.index()] = result_.last[id.index()] = -1;
+    handed_on_[to.index()] = std::max(handed_on_[to.index()], handed_on_[id.index()]);
     if (own_first < 0) return;
     widen(to, own_first);
     widen(to, own_last);
@@ -125,6 +129,7 @@ class LifetimeFinder {
       const bool into_result = kinds_[to.index()] != BufferKind::temporary;
       const StorageId kept = into_result ? to : from, moved = into_result ? from : to;
       result_.home[moved.index()] = kept;
+      handed_on_[kept.index()] = std::max(handed_on_[from.index()], handed_on_[to.index()]);
       const int64_t first = std::min(result_.first[from.index()], result_.first[to.index()]);
       result_.last[kept.index()] = std::max(result_.last[from.index()], result_.last[to.index()]);
       result_.first[kept.index()] = first;
@@ -137,6 +142,10 @@ class LifetimeFinder {
     const Storage &source = flow_.storage(from), &target = flow_.storage(to);
     if (kinds_[from.index()] != BufferKind::temporary || home(to) != to) return false;
     if (source.alone || target.alone) return false;
+    // What comes from outside of a loop is needed in its next trip.
+    for (RegionId region = node.region; region != source.region && region.valid();
+         region = flow_.region(region).parent)
+      if (flow_.region(region).repeats) return false;
     // Once results lie side by side for good: nothing else moves in.
     if (kinds_[to.index()] == BufferKind::once) return false;
     if (source.bytes != target.bytes || source.bytes == 0) return false;
@@ -144,7 +153,7 @@ class LifetimeFinder {
     // An output that is an input's memory is written when that input's readers have run, not
     // before.
     if (target.overwrites_input) return false;
-    if (result_.last[from.index()] != step) return false;
+    if (result_.last[from.index()] != step || handed_on_[from.index()] >= step) return false;
     for (size_t o = 0; o < node.operands.size(); ++o)
       if (o != operand && home(node.operands[o].storage) == from) return false;
     return true;
@@ -154,6 +163,7 @@ class LifetimeFinder {
   const std::vector<BufferKind>& kinds_;
   const Sequence& sequence_;
   Lifetimes result_;
+  std::vector<int64_t> handed_on_;  // by storage: the last step behind which a region hands it on
 };
 
 }  // namespace
