@@ -2,9 +2,13 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "cache/build_id.h"
 #include "cache/object_cache.h"
@@ -18,6 +22,8 @@ constexpr int kEmitAbi = 1;
 using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_count,
                              const char* target, uint8_t** object, size_t* object_bytes,
                              char** error);
+
+constexpr size_t kObjectAlignment = 64;  // runtime/loader.h
 
 // Beside this binary, or in ../lib/heddle of it.
 std::vector<std::filesystem::path> candidates() {
@@ -52,8 +58,10 @@ Result<EmitFunction> open_library() {
     if (function) return function;
     tried += path.string() + " has no heddle_emit";
   }
-  return machine_error("code generator: libheddle-llvm.so cannot be opened ({}); is it installed "
-                       "beside the heddle command?", tried);
+  return machine_error(
+      "code generator: libheddle-llvm.so cannot be opened ({}); is it installed "
+      "beside the heddle command?",
+      tried);
 }
 
 // Of this binary, which writes the kernels, and of the library that would compile them; neither is
@@ -70,11 +78,70 @@ std::string code_generator_build_id() {
   return id;
 }
 
+// Kernels that become one object: [begin, end) of the texts.
+struct Part {
+  size_t begin = 0, end = 0, bytes = 0;
+  Result<std::vector<uint8_t>> object = std::vector<uint8_t>();
+};
+
+// By the texts alone: neighbours together until they are enough to pay for LLVM's beginning.
+std::vector<Part> split(const std::vector<std::string>& kernels) {
+  constexpr size_t kPartBytes = 64 << 10;
+  std::vector<Part> parts;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (parts.empty() || parts.back().bytes >= kPartBytes) parts.push_back({i, i});
+    parts.back().end = i + 1;
+    parts.back().bytes += kernels[i].size();
+  }
+  return parts;
+}
+
+Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std::string>& kernels,
+                                       const Part& part, const std::string& target) {
+  std::vector<const char*> texts;
+  for (size_t i = part.begin; i < part.end; ++i) texts.push_back(kernels[i].c_str());
+  uint8_t* object = nullptr;
+  size_t bytes = 0;
+  char* message = nullptr;
+  if (emit(kEmitAbi, texts.data(), texts.size(), target.c_str(), &object, &bytes, &message)) {
+    std::string text = message ? message : "unknown failure";
+    std::free(message);
+    return machine_error("code generator: {}", text);
+  }
+  std::vector<uint8_t> result(object, object + bytes);
+  std::free(object);
+  return result;
+}
+
+// The largest first, so that no thread is left with one at the end.
+void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const std::string& target,
+              int threads, std::vector<Part>* parts) {
+  std::vector<Part*> order;
+  for (Part& part : *parts) order.push_back(&part);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Part* a, const Part* b) { return a->bytes > b->bytes; });
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < order.size(); i = next++)
+      order[i]->object = emit_part(emit, kernels, *order[i], target);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < std::min<int>(threads, static_cast<int>(order.size())); ++t) {
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads to be had: the others do it
+      break;
+    }
+  }
+  work();
+  for (std::thread& other : others) other.join();
+}
+
 }  // namespace
 
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
                                              const target::Target& target,
-                                             const std::string& cache_directory) {
+                                             const std::string& cache_directory, int threads) {
   const std::string target_text = target::to_string(target);
   std::optional<cache::ObjectCache> cache;
   Hash128 key;
@@ -88,18 +155,14 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
     }
   }
   HEDDLE_ASSIGN_OR_RETURN(EmitFunction emit, open_library());
-  std::vector<const char*> texts;
-  for (const std::string& kernel : kernels) texts.push_back(kernel.c_str());
-  uint8_t* object = nullptr;
-  size_t bytes = 0;
-  char* message = nullptr;
-  if (emit(kEmitAbi, texts.data(), texts.size(), target_text.c_str(), &object, &bytes, &message)) {
-    std::string text = message ? message : "unknown failure";
-    std::free(message);
-    return machine_error("code generator: {}", text);
+  std::vector<Part> parts = split(kernels);
+  emit_all(emit, kernels, target_text, threads, &parts);
+  std::vector<uint8_t> result;
+  for (Part& part : parts) {
+    if (!part.object) return tl::unexpected(part.object.error());
+    result.resize((result.size() + kObjectAlignment - 1) / kObjectAlignment * kObjectAlignment);
+    result.insert(result.end(), part.object->begin(), part.object->end());
   }
-  std::vector<uint8_t> result(object, object + bytes);
-  std::free(object);
   // A cache that cannot be written only costs time.
   if (cache) (void)cache->store(key, result);
   return result;

@@ -11,9 +11,11 @@
 
 namespace heddle::compiler {
 
-// `cache_directory` empty: no cache. Error kinds: machine (the library is missing or refuses).
+// `cache_directory` empty: no cache. The kernels are compiled in parts by up to `threads` threads;
+// the bytes (objects in a row, as the loader takes them) do not depend on how many. Error kinds:
+// machine (the library is missing or refuses).
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
                                              const target::Target& target,
-                                             const std::string& cache_directory);
+                                             const std::string& cache_directory, int threads);
 
 }  // namespace heddle::compiler

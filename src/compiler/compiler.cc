@@ -46,7 +46,8 @@ class Compilation {
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty()) return {};
       HEDDLE_ASSIGN_OR_RETURN(
-          object, generate_object(texts_, target_, options_.object_cache_directory));
+          object, generate_object(texts_, target_, options_.object_cache_directory,
+                                  options_.compile_threads));
       return {};
     }));
     plan::Options plan_options;

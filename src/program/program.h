@@ -170,7 +170,7 @@ struct Program {
   std::string build_id;            // of the compiler that made it
   std::string options;             // level, fuse, memory, precision, numerics: as text
   std::vector<std::string> notes;  // named rewrites used, defaults taken: printed in summaries
-  std::vector<uint8_t> object;     // relocatable ELF, one for all kernels
+  std::vector<uint8_t> object;     // relocatable ELF, one or several in a row (runtime/loader.h)
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Port> inputs, outputs;

@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kMaxAlignment = 4096;
 constexpr uint64_t kMaxBytes = uint64_t{1} << 31;  // so that 32-bit distances reach everywhere
 constexpr size_t kStubBytes = 16;
+constexpr uint64_t kObjectAlignment = 64;  // of each of several in a row
 
 struct Outside {
   std::string_view name;
@@ -78,6 +79,9 @@ class ObjectBuilder {
     return std::move(object_);
   }
 
+  // After build(): where the object ends, at most the number of bytes given.
+  uint64_t end() const { return end_; }
+
  private:
   template <typename... Args>
   static auto fail(fmt::format_string<Args...> format, Args&&... args) {
@@ -107,11 +111,14 @@ class ObjectBuilder {
     if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum == 0 ||
         !inside(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
       return fail("its section table is wrong");
+    end_ = header.e_shoff + uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
     for (uint64_t i = 0; i < header.e_shnum; ++i) {
       sections_.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr)));
       const Elf64_Shdr& s = sections_.back();
       if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL && !inside(s.sh_offset, s.sh_size))
         return fail("section {} lies outside", i);
+      if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL)
+        end_ = std::max(end_, s.sh_offset + s.sh_size);
     }
     if (header.e_shstrndx >= sections_.size() || sections_[header.e_shstrndx].sh_type != SHT_STRTAB)
       return fail("it has no section names");
@@ -316,13 +323,23 @@ class ObjectBuilder {
   std::vector<Elf64_Sym> symbols_;
   std::vector<uint64_t> places_;     // by section: offset in the mapping
   std::vector<uint64_t> addresses_;  // by symbol
-  uint64_t stubs_ = 0, code_end_ = 0, total_ = 0;
+  uint64_t stubs_ = 0, code_end_ = 0, total_ = 0, end_ = 0;
   uint8_t* base_ = nullptr;
   std::unique_ptr<Object> object_;
 };
 
 Result<std::unique_ptr<Object>> Object::load(std::span<const uint8_t> bytes) {
-  return ObjectBuilder(bytes).build();
+  std::unique_ptr<Object> first;
+  do {
+    ObjectBuilder builder(bytes);
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Object> object, builder.build());
+    bytes = bytes.subspan(std::min(align_up(builder.end(), kObjectAlignment), bytes.size()));
+    if (first)
+      first->others_.push_back(std::move(object));
+    else
+      first = std::move(object);
+  } while (!bytes.empty());
+  return first;
 }
 
 Object::~Object() {
@@ -330,8 +347,17 @@ Object::~Object() {
 }
 
 const void* Object::find(std::string_view symbol) const {
-  auto found = symbols_.find(std::string(symbol));
-  return found == symbols_.end() ? nullptr : found->second;
+  if (auto found = symbols_.find(std::string(symbol)); found != symbols_.end())
+    return found->second;
+  for (const std::unique_ptr<Object>& other : others_)
+    if (const void* address = other->find(symbol)) return address;
+  return nullptr;
+}
+
+int64_t Object::mapped_bytes() const {
+  auto sum = static_cast<int64_t>(bytes_);
+  for (const std::unique_ptr<Object>& other : others_) sum += other->mapped_bytes();
+  return sum;
 }
 
 }  // namespace heddle::runtime

@@ -1,5 +1,7 @@
 // Loader of relocatable x86-64 ELF objects: maps the sections that take memory, resolves symbols,
-// relocates, and makes code executable and everything else read-only (write-xor-execute).
+// relocates, and makes code executable and everything else read-only (write-xor-execute). Several
+// objects may stand in a row, each but the first at the next multiple of 64 bytes behind the end of
+// the one before (its last section, or its section table); they know nothing of each other.
 //
 // Loaded: .text*, .rodata*, .data.rel.ro* and other allocated read-only sections. Refused: writable
 // data (kernels have no state), thread-local and common symbols. Relocations: R_X86_64_64, PC32,
@@ -16,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "base/error.h"
 
@@ -28,9 +31,9 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  // Address of a global function or datum that the object defines; null where there is none.
+  // Address of a global function or datum that an object defines; null where there is none.
   const void* find(std::string_view symbol) const;
-  int64_t mapped_bytes() const { return static_cast<int64_t>(bytes_); }
+  int64_t mapped_bytes() const;
 
  private:
   Object() = default;
@@ -38,6 +41,7 @@ class Object {
   void* memory_ = nullptr;
   size_t bytes_ = 0;
   std::unordered_map<std::string, const void*> symbols_;
+  std::vector<std::unique_ptr<Object>> others_;  // that stand behind it
 };
 
 }  // namespace heddle::runtime

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <random>
@@ -115,6 +116,30 @@ TEST(loader, NamesTheRelocationItRefuses) {
     break;
   }
   EXPECT_NE(error_of(bytes).find("R_X86_64_GOTPCREL"), std::string::npos);
+}
+
+TEST(loader, TakesSeveralObjectsInARow) {
+  const std::vector<uint8_t> one = read_object("kernels.o");
+  std::vector<uint8_t> both = one;
+  both.resize((one.size() + 63) / 64 * 64);
+  both.insert(both.end(), one.begin(), one.end());
+  // The second one defines another name: `add_p0` becomes `Add_p0` in its string table.
+  const std::string_view name("\0add_p0", 7);
+  auto found = std::search(both.end() - static_cast<ptrdiff_t>(one.size()), both.end(),
+                           name.begin(), name.end());
+  ASSERT_NE(found, both.end());
+  found[1] = 'A';
+  auto object = Object::load(both);
+  ASSERT_TRUE(object) << object.error().message;
+  EXPECT_NE((*object)->find("add_p0"), nullptr);
+  ASSERT_NE((*object)->find("Add_p0"), nullptr);
+  EXPECT_NE((*object)->find("add_p0"), (*object)->find("Add_p0"));
+  EXPECT_EQ(std::memcmp((*object)->find("add_p0"), (*object)->find("Add_p0"), 16), 0);
+  both.resize(both.size() - 100);
+  EXPECT_NE(error_of(both), "");
+  std::vector<uint8_t> behind = one;
+  behind.resize((one.size() + 63) / 64 * 64 + 10);
+  EXPECT_NE(error_of(behind).find("only 10 bytes"), std::string::npos);
 }
 
 TEST(loader, RefusesWhatIsNoObject) {
