@@ -29,13 +29,17 @@ std::string pipeline_for(Level level) {
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
   const std::string start = primitives + "," + simplify("") + ",";
-  if (level == Level::O1) return start + "convolution_to_dot," + simplify("canonicalize_dot,");
+  if (level == Level::O1)
+    return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,");
   // Scales are recognised where the rest has left them: per channel, right behind the contraction;
   // once before filters are turned and convolutions become dots, and behind every dot.
   // choose_layout before convolution_to_dot: with the features last a 1x1 convolution is one dot
   // over all pixels.
+  // split_input_dilation between them: a phase may well be a 1x1 convolution.
   // merge_convolutions behind it: what stood between the branches is then a bias.
-  return start + "fold_scale_into_weights,merge_convolutions,choose_layout,convolution_to_dot," +
+  return start +
+         "fold_scale_into_weights,merge_convolutions,choose_layout,split_input_dilation,"
+         "convolution_to_dot," +
          simplify("canonicalize_dot,fold_scale_into_weights,");
 }
 
