@@ -84,9 +84,9 @@ class Layouts {
       return false;
     const hlo::ConvolutionDims& dims = attrs.dims;
     Instr *input = x->operand(0), *filter = x->operand(1);
-    const bool cut = is_patches(x) && !kept_.count(input);
-    const Ints in = cut ? counting(input->shape().rank())
-                        : channels_last(dims.input_batch, dims.input_spatial, dims.input_feature);
+    Ints in = channels_last(dims.input_batch, dims.input_spatial, dims.input_feature);
+    const bool cut = is_patches(x) && !kept_.count(input) && !is_free(input, in);
+    if (cut) in = counting(input->shape().rank());
     const Ints out = channels_last(dims.output_batch, dims.output_spatial, dims.output_feature);
     // A matrix stays as it is: the dot that it becomes takes either side.
     Ints weights = counting(filter->shape().rank());
