@@ -20,7 +20,7 @@ class Greedy {
   Greedy(const Covered& covered, const target::Target& target, Mode mode,
          std::vector<Refusal>* refusals)
       : covered_(covered), entry_(covered.computation), target_(target), mode_(mode),
-        refusals_(refusals), once_(find_once(covered)) {}
+        refusals_(refusals), once_(find_once(covered, &constant_)) {}
 
   bool run() {
     const std::vector<Instr*> order = entry_->instrs();
@@ -149,7 +149,8 @@ class Greedy {
   Decision may_join(Instr* instr, Group* group, bool copy) {
     if (group->members.size() >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
-    if ((once_.count(instr) > 0) != group->once)
+    // A view of a constant is nothing to be done once, and may be read by what is.
+    if (group->once ? !constant_.count(instr) : once_.count(instr) > 0)
       return Decision::no("once", "one side depends on constants alone, and is done once");
     if (is_heavy(instr) && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) &&
@@ -294,7 +295,7 @@ class Greedy {
   const target::Target& target_;
   Mode mode_;
   std::vector<Refusal>* refusals_;
-  std::unordered_set<const Instr*> once_;
+  std::unordered_set<const Instr*> constant_, once_;  // in this order: the second finds the first
   std::unordered_map<const Instr*, size_t> index_;
   GroupOrder::GroupsOf group_of_;
   GroupOrder order_{group_of_};

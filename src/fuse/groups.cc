@@ -29,7 +29,8 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
          next->tuple_index() == instr->tuple_index();
 }
 
-std::unordered_set<const Instr*> find_once(const Covered& covered) {
+std::unordered_set<const Instr*> find_once(const Covered& covered,
+                                           std::unordered_set<const Instr*>* all) {
   std::unordered_set<const Instr*> constant, once;
   for (const Instr* instr : covered.computation->instrs()) {
     if (instr->is(Opcode::constant) || is_invariant(instr, covered)) {
@@ -51,6 +52,7 @@ std::unordered_set<const Instr*> find_once(const Covered& covered) {
                     instr->is(Opcode::bitcast) || is_unpack(instr);
     if (!from_scalars && !map_only) once.insert(instr);
   }
+  if (all != nullptr) *all = std::move(constant);
   return once;
 }
 

@@ -52,8 +52,9 @@ schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than
-// a scalar or its broadcast.
-std::unordered_set<const Instr*> find_once(const Covered& covered);
+// a scalar or its broadcast. `constant`, where given: all that depends on these alone.
+std::unordered_set<const Instr*> find_once(const Covered& covered,
+                                           std::unordered_set<const Instr*>* constant = nullptr);
 // Reads an element of a loop's state that goes round unchanged.
 bool is_invariant(const Instr* instr, const Covered& covered);
 
