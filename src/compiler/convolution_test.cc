@@ -119,6 +119,8 @@ const Case kCases[] = {
      "window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01"},
     {"input_dilated", "1,4,5,3", "3,3,3,16", "1,7,9,16",
      "window={size=3x3 pad=1_1x1_1 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f", "icelake", false},
+    {"large_window", "1,7,7,2", "7,7,2,16", "1,7,7,16",
+     "window={size=7x7 pad=3_3x3_3}, dim_labels=b01f_01io->b01f"},
     {"next_panel_fetched", "2,3,3,64", "3,3,64,256", "2,3,3,256",
      "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f"},
     {"avx2", "1,6,23,5", "3,3,5,20", "1,6,23,20",

@@ -180,8 +180,18 @@ double window_cycles(const Gemm& gemm, const GemmShape& shape, const target::Tar
   return total;
 }
 
+// Segments are copies of code: about as many as that are compiled in a second; joined lines, whose
+// edges multiply, are worth less.
+constexpr int64_t kMostSegments = 512, kMostJoinedSegments = 64;
+
+int64_t segments_of(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
+  return count_segments(row_parts(gemm, shape, stage)) *
+         (gemm.my > 1 ? count_segments(line_parts(gemm, shape, stage)) : 1);
+}
+
 // Short lines are joined: `my` of them are one tile.
-void choose_tile(const GemmShape& shape, int nv, const target::Target& target, Gemm* best) {
+void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const target::Target& target,
+                 Gemm* best) {
   struct Tile {
     int rows, nv;
   };
@@ -263,8 +273,6 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   return same_sets || rows >= 512;
 }
 
-constexpr int64_t kMostSegments = 160;
-
 }  // namespace
 
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
@@ -277,7 +285,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   } else {
     gemm.lanes = target.lanes(Type::f32);
     gemm.kc = shape.k_extent;
-    choose_tile(shape, nv, target, &gemm);
+    choose_tile(shape, stage, nv, target, &gemm);
     choose_blocks(shape, stage, a_bytes, target, &gemm);
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);
@@ -289,8 +297,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 }
 
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
-  const int64_t segments = count_segments(row_parts(gemm, shape, stage)) *
-                           (gemm.my > 1 ? count_segments(line_parts(gemm, shape, stage)) : 1);
+  const int64_t segments = segments_of(gemm, shape, stage);
   if (segments > kMostSegments)
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,
                         segments);
