@@ -193,6 +193,22 @@ ENTRY e {
 })");
 }
 
+// Lanes over a concatenation: a loop a part, nothing is masked but ends of vectors.
+TEST(StitchTest, PartsOfAConcatenationAreLoops) {
+  FusionCheck ran = run_fusion(R"(HloModule m
+ENTRY e {
+  a = f32[3,32] parameter(0)
+  b = f32[3,48] parameter(1)
+  c = f32[3,20] parameter(2)
+  t = f32[3,48] tanh(b)
+  x = f32[3,100] concatenate(a, t, c), dimensions={1}
+  ROOT r = f32[3,100] negate(x)
+})");
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
+  EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::tanh)], 3 * 48);
+  for (const kernel::Expr& expr : ran.kernel.exprs()) EXPECT_FALSE(expr.guarded);
+}
+
 TEST(StitchTest, GathersAndSlicesAtRunTime) {
   run_fusion(R"(HloModule m
 ENTRY e {

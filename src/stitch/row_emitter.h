@@ -49,8 +49,11 @@ class RowEmitter {
   Stmt lanes_loop(VarId var, int64_t extent, Block body);
   Stmt unrolled(VarId var, int64_t extent, Stmt inner);
   void emit_lanes(Block* block);
-  // Maps only: one loop over everything; a driven digit's last strip may be shorter.
+  std::vector<int64_t> lane_breaks(int64_t extent);
+  // Maps only: one loop over everything, or one between each two breaks; a driven digit's last
+  // strip may be shorter.
   void emit_whole_lanes(int64_t extent, Block* block);
+  void emit_unbroken_lanes(int64_t extent, Block* block);
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
   void emit_point(const Expr& lane, ExprId slot, Block* block);
   std::vector<ExprId> name_all(const std::vector<ExprId>& values, Block* block);

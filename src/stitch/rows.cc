@@ -2,6 +2,7 @@
 // registers, one a lane and unrolled step, and combine them in a fixed tree (numerics: the order
 // depends on shape and target only).
 #include <algorithm>
+#include <set>
 
 #include "stitch/row_emitter.h"
 
@@ -128,8 +129,48 @@ void RowEmitter::emit_lanes(Block* block) {
   }
 }
 
-// Maps only: one loop over everything; a driven digit's last strip may be shorter.
+// Where the lanes enter or leave a guard (a part of a concatenation, a pad): loops between such
+// places know what holds. Parts of a few elements are left to masks.
+std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
+  std::set<int64_t> breaks{0, extent};
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const Member& member = members_[m];
+    const int digit = row_.own.back().digits[m];
+    auto add = [&](const std::vector<index::Guard>& guards) {
+      for (const index::Guard& guard : guards) {
+        const int64_t step = guard.value.factor_of(digit);
+        const Expr rest = s_.in_scope(s_.context(member.stage, member.digits), guard.value);
+        if (!guard.value.is_affine() || step <= 0 || !rest.is_constant()) continue;
+        for (int64_t bound : {guard.low, guard.high}) {
+          const int64_t at = (bound - rest.constant() + step - 1) / step;
+          if (at > 0 && at < extent) breaks.insert(at);
+        }
+      }
+    };
+    for (const schedule::Load& load : stage_of(member).loads) add(load.guards);
+    for (const Node& node : stage_of(member).nodes) add(node.guards);
+  }
+  const auto parts = static_cast<int64_t>(breaks.size()) - 1;
+  if (parts > 48 || extent < parts * lanes_ / 2) return {0, extent};
+  return {breaks.begin(), breaks.end()};
+}
+
+// Maps only.
 void RowEmitter::emit_whole_lanes(int64_t extent, Block* block) {
+  const std::vector<int64_t> breaks = lane_breaks(extent);
+  if (breaks.size() == 2) return emit_unbroken_lanes(extent, block);
+  for (size_t i = 0; i + 1 < breaks.size(); ++i) {
+    VarId l = k_.add_var("l");
+    const int64_t here = breaks[i + 1] - breaks[i];
+    const int scope = s_.add_scope(l, here);
+    Block body;
+    emit_point(Expr(breaks[i]) + Expr::digit(scope), k_.constant(0), &body);
+    block->push_back(lanes_loop(l, here, std::move(body)));
+  }
+}
+
+// One loop over everything; a driven digit's last strip may be shorter.
+void RowEmitter::emit_unbroken_lanes(int64_t extent, Block* block) {
   VarId l = k_.add_var("l");
   int sl = s_.add_scope(l, extent);
   ExprId trips = k_.constant(extent);
