@@ -126,6 +126,8 @@ ExprId Stitcher::guards(Context* context, const std::vector<index::Guard>& list)
     });
     if (holds) continue;
     index::Range range = bounds(value, scope_extents_);
+    if (range.high < guard.low || range.low >= guard.high)
+      return emit_constant(&kernel_, Type::pred, 0);
     ExprId x = index_in(context, guard.value);
     if (range.low < guard.low) also(kernel_.compare(Op::ge, x, kernel_.constant(guard.low)));
     if (range.high >= guard.high) also(kernel_.compare(Op::lt, x, kernel_.constant(guard.high)));
@@ -201,6 +203,14 @@ ExprId Stitcher::node(Context* context, int number) {
       break;
     case Node::Kind::op: {
       std::vector<ExprId> operands;
+      if (node.opcode == hlo::Opcode::select) {
+        // What is not chosen is not made.
+        const kernel::Expr& known = kernel_.expr(this->node(context, node.operands[0]));
+        if (known.op == Op::constant) {
+          result = this->node(context, node.operands[known.imm ? 1 : 2]);
+          break;
+        }
+      }
       for (int operand : node.operands) operands.push_back(this->node(context, operand));
       result = emit_op(&kernel_, node.opcode, node.type, node.instr, operands, node.fast);
       break;
