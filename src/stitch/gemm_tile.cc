@@ -5,24 +5,46 @@
 
 namespace heddle::stitch {
 
+// Place of a row in the tile's registers: a line has a number only where there are several.
+std::vector<ExprId> GemmEmitter::acc_at(const Expr& line, const Expr& row, int v) {
+  if (gemm_.my == 1) return {index(row), k_.constant(v)};
+  return {index(line), index(row), k_.constant(v)};
+}
+
+// `body` for each line and row of a part of the tile, all written out.
+Block GemmEmitter::over_tile(const Segment& lines, const Segment& rows,
+                             const std::function<Block(const Expr& line, const Expr& row)>& body) {
+  auto loop = [&](const char* name, const Segment& part, auto&& inner) {
+    const int64_t count = part.row_high - part.row_low;
+    VarId var = k_.add_var(name);
+    Block block = inner(Expr(part.row_low) + Expr::digit(s_.add_scope(var, count)));
+    Block result;
+    result.push_back(make_loop(LoopKind::unrolled, var, k_.constant(count), std::move(block)));
+    return result;
+  };
+  auto over_rows = [&](const Expr& line) {
+    return loop("i", rows, [&](const Expr& row) { return body(line, row); });
+  };
+  return gemm_.my == 1 ? over_rows(Expr(lines.row_low)) : loop("j", lines, over_rows);
+}
+
 void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
+  const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
+  const Segment all_lines{0, 1, 0, line_count}, all_rows{0, 1, 0, tile.rows->rows};
   kernel::Buffer registers;
   registers.name = "acc";
   registers.type = Type::f32;
-  registers.extents = {gemm_.my > 1 ? tile.lines->rows : 1, tile.rows->rows, panel.vectors};
+  registers.extents = {tile.rows->rows, panel.vectors};
+  if (gemm_.my > 1) registers.extents.insert(registers.extents.begin(), line_count);
   registers.space = kernel::Space::reg;
   registers.lanes = gemm_.lanes;
   tile.acc = k_.add_buffer(registers);
   Block clear;
   for (int v = 0; v < panel.vectors; ++v) {
-    VarId i = k_.add_var("i"), j = k_.add_var("j");
-    Block store, rows;
-    store.push_back(make_store(tile.acc, {k_.ref(j), k_.ref(i), k_.constant(v)},
-                               emit_constant(&k_, Type::f32, 0)));
-    rows.push_back(
-        make_loop(LoopKind::unrolled, i, k_.constant(registers.extents[1]), std::move(store)));
-    clear.push_back(
-        make_loop(LoopKind::unrolled, j, k_.constant(registers.extents[0]), std::move(rows)));
+    Block one = over_tile(all_lines, all_rows, [&](const Expr& line, const Expr& row) {
+      return Block{make_store(tile.acc, acc_at(line, row, v), emit_constant(&k_, Type::f32, 0))};
+    });
+    for (Stmt& stmt : one) clear.push_back(std::move(stmt));
   }
   block->push_back(lanes_loop(k_.add_var("l"), gemm_.lanes, std::move(clear)));
   Block sums;
@@ -209,49 +231,40 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
     body.push_back(make_let(name, b_vector(panel, v, ls)));
     b.push_back(k_.ref(name));
   }
-  const int64_t line_count = lines.row_high - lines.row_low;
-  const int64_t row_count = rows.row_high - rows.row_low;
-  VarId j = k_.add_var("j"), i = k_.add_var("i");
-  Expr line = Expr(lines.row_low) + Expr::digit(s_.add_scope(j, line_count));
-  Expr row = Expr(rows.row_low) + Expr::digit(s_.add_scope(i, row_count));
-  if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
-  if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
-  Block update;
-  VarId name = k_.add_var("a", Type::f32);
-  update.push_back(
-      make_let(name, k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))})));
-  for (int v = 0; v < panel.vectors; ++v) {
-    std::vector<ExprId> at{index(line), index(row), k_.constant(v)};
-    ExprId sum = k_.load(tile.acc, at);
-    update.push_back(make_store(tile.acc, at, k_.fma(k_.ref(name), b[v], sum)));
-  }
-  Block line_body;
-  line_body.push_back(make_loop(LoopKind::unrolled, i, k_.constant(row_count), std::move(update)));
-  body.push_back(make_loop(LoopKind::unrolled, j, k_.constant(line_count), std::move(line_body)));
+  Block updates = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
+    if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
+    if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
+    VarId name = k_.add_var("a", Type::f32);
+    Block update{make_let(name, k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))}))};
+    for (int v = 0; v < panel.vectors; ++v) {
+      std::vector<ExprId> at = acc_at(line, row, v);
+      ExprId sum = k_.load(tile.acc, at);
+      update.push_back(make_store(tile.acc, at, k_.fma(k_.ref(name), b[v], sum)));
+    }
+    return update;
+  });
+  for (Stmt& stmt : updates) body.push_back(std::move(stmt));
   block->push_back(lanes_loop(l, gemm_.lanes, std::move(body)));
   if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
 }
 
 // The tile is done: the dot's own output, and the maps that hang on it, element by element.
 void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* block) {
-  const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
+  const Segment lines{0, 1, 0, gemm_.my > 1 ? tile.lines->rows : 1};
+  const Segment rows{0, 1, 0, tile.rows->rows};
   for (int v = 0; v < panel.vectors; ++v) {
     int64_t here = std::min<int64_t>(gemm_.lanes, panel.width - int64_t{v} * gemm_.lanes);
-    VarId l = k_.add_var("l"), i = k_.add_var("i"), j = k_.add_var("j");
-    Expr line = Expr::digit(s_.add_scope(j, line_count));
-    Expr row = Expr::digit(s_.add_scope(i, tile.rows->rows));
+    VarId l = k_.add_var("l");
     Expr column = Expr::digit(s_.add_scope(l, here));
-    std::vector<Expr> digits(digits_.begin(),
-                             digits_.begin() + static_cast<long>(stage_.out.size()));
-    if (shape_.y >= 0) digits[shape_.y] = tile.y0 + line;
-    if (shape_.m >= 0) digits[shape_.m] = tile.m0 + row;
-    digits[shape_.n] = panel.number * width_ + Expr(int64_t{v} * gemm_.lanes) + column;
-    Block lanes, rows;
-    lanes.push_back(lanes_loop(
-        l, here, finished(digits, k_.load(tile.acc, {k_.ref(j), k_.ref(i), k_.constant(v)}))));
-    rows.push_back(
-        make_loop(LoopKind::unrolled, i, k_.constant(tile.rows->rows), std::move(lanes)));
-    block->push_back(make_loop(LoopKind::unrolled, j, k_.constant(line_count), std::move(rows)));
+    Block all = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
+      std::vector<Expr> digits(digits_.begin(),
+                               digits_.begin() + static_cast<long>(stage_.out.size()));
+      if (shape_.y >= 0) digits[shape_.y] = tile.y0 + line;
+      if (shape_.m >= 0) digits[shape_.m] = tile.m0 + row;
+      digits[shape_.n] = panel.number * width_ + Expr(int64_t{v} * gemm_.lanes) + column;
+      return Block{lanes_loop(l, here, finished(digits, k_.load(tile.acc, acc_at(line, row, v))))};
+    });
+    for (Stmt& stmt : all) block->push_back(std::move(stmt));
   }
 }
 
