@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
+#include "compiler/shifted_reads.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
@@ -26,6 +27,7 @@ namespace {
 
 // Below this much work a phase is not worth waking the workers (cpu-codegen §6: about 3 us).
 constexpr int64_t kSerialFlops = 8192, kSerialBytes = 32 << 10;
+constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
 
 class Compilation {
  public:
@@ -140,17 +142,25 @@ class Compilation {
     return {};
   }
 
+  // A kernel on the way to its name.
+  struct Pending {
+    const hlo::Instr* fusion;
+    stitch::Stitched stitched;
+    std::string schedule, text;  // the text of a kernel without a name
+    std::vector<int64_t> dims;
+  };
+
   Status stitch_all() {
-    for (const hlo::Computation* computation : module_->post_order()) {
-      for (const hlo::Instr* instr : computation->instrs()) {
-        if (!instr->is(hlo::Opcode::fusion)) continue;
-        HEDDLE_RETURN_IF_ERROR(stitch_one(instr));
-      }
-    }
+    std::vector<Pending> all;
+    for (const hlo::Computation* computation : module_->post_order())
+      for (const hlo::Instr* instr : computation->instrs())
+        if (instr->is(hlo::Opcode::fusion)) all.push_back(stitch_one(instr));
+    share_alike(&all);
+    for (Pending& one : all) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
     return {};
   }
 
-  Status stitch_one(const hlo::Instr* fusion) {
+  Pending stitch_one(const hlo::Instr* fusion) {
     schedule::PlacedFusion placed = schedule::place(*fusion->called().at(0), target_,
                                                     options_.numerics != Numerics::strict);
     for (const std::string& rewrite : placed.graph.rewrites)
@@ -158,15 +168,55 @@ class Compilation {
         notes_.push_back(rewrite);
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
-    stitch::Stitched stitched =
-        stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion));
-    if (Status verified = kernel::verify(stitched.kernel); !verified)
-      HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", fusion->name(), verified.error().message,
-                         kernel::to_string(stitched.kernel));
+    Pending result{fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)),
+                   {}, {}, {}};
+    check(result);
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
-    std::string schedule = std::move(stitched.kernel.schedule);
-    stitched.kernel.schedule.clear();
-    std::string anonymous = kernel::to_string(stitched.kernel);
+    result.schedule = std::move(result.stitched.kernel.schedule);
+    result.stitched.kernel.schedule.clear();
+    result.text = kernel::to_string(result.stitched.kernel);
+    if (described_.count(result.text) == 0) {
+      std::string places = schedule::describe(placed.graph, placed.schedule, placed.placement);
+      std::string dumped;
+      if (!options_.dump_directory.empty())
+        dumped = result.schedule + "\n" + places + "\n" + schedule::to_string(placed.graph);
+      described_.emplace(result.text, std::pair(std::move(places), std::move(dumped)));
+    }
+    return result;
+  }
+
+  static void check(const Pending& pending) {
+    if (Status verified = kernel::verify(pending.stitched.kernel); !verified)
+      HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", pending.fusion->name(), verified.error().message,
+                         kernel::to_string(pending.stitched.kernel));
+  }
+
+  // Where several kernels differ in where they begin to read only, one is compiled for all.
+  static void share_alike(std::vector<Pending>* all) {
+    struct Form {
+      ShiftedReads reads;
+      std::string text;
+    };
+    std::unordered_map<std::string, Form> forms;   // by a kernel's own text
+    std::unordered_map<std::string, int> kernels;  // by the text of a form
+    for (const Pending& one : *all) {
+      if (forms.count(one.text)) continue;
+      Form form{shift_reads(one.stitched.kernel), {}};
+      if (!form.reads.dims.empty()) ++kernels[form.text = kernel::to_string(form.reads.kernel)];
+      forms.emplace(one.text, std::move(form));
+    }
+    for (Pending& one : *all) {
+      const Form& form = forms.at(one.text);
+      if (form.reads.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
+      one.stitched.kernel = form.reads.kernel;
+      one.dims = form.reads.dims;
+      check(one);
+    }
+  }
+
+  Status finish(Pending pending) {
+    stitch::Stitched& stitched = pending.stitched;
+    std::string anonymous = pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel);
     std::string name = "k" + hash128(anonymous).hex().substr(0, 16);
     stitched.kernel.name = name;
     plan::KernelUse use;
@@ -174,28 +224,27 @@ class Compilation {
     use.kernel.scratch_bytes = stitched.kernel.scratch_bytes;
     use.kernel.flops = stitched.flops;
     use.kernel.min_bytes = stitched.min_bytes;
-    use.kernel.schedule = schedule;
+    use.kernel.schedule = pending.schedule;
     use.kernel.text = kernel::to_string(stitched.kernel);
     for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
       program::Phase phase;
       phase.symbol = fmt::format("{}_p{}", name, p);
-      phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], {});
+      phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
       phase.serial = phase.tasks == 1 ||
                      (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
       use.kernel.phases.push_back(phase);
     }
     use.workspace_bytes = stitched.workspace_bytes;
     use.in_place = stitched.in_place;
+    use.dims = std::move(pending.dims);
     if (known_.insert(name).second) {
-      std::string places = schedule::describe(placed.graph, placed.schedule, placed.placement);
-      HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] {
-        return schedule + "\n" + places + "\n" + schedule::to_string(placed.graph);
-      }));
-      if (report_) report_->places.emplace_back(name, std::move(places));
+      const auto& [places, dumped] = described_.at(pending.text);
+      HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] { return dumped; }));
+      if (report_) report_->places.emplace_back(name, places);
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
       texts_.push_back(use.kernel.text);
     }
-    kernels_.emplace(fusion, std::move(use));
+    kernels_.emplace(pending.fusion, std::move(use));
     return {};
   }
 
@@ -237,6 +286,8 @@ class Compilation {
   Report* report_;
   plan::Kernels kernels_;
   std::unordered_set<std::string> known_;
+  // By the text of a kernel: the places of its values, and what is dumped of its schedule.
+  std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
 };

@@ -373,6 +373,7 @@ class Planner {
     launch.inputs = static_cast<int64_t>(operands.size());
     launch.outputs = static_cast<int64_t>(results.size());
     launch.in_place.assign(node.use->in_place.begin(), node.use->in_place.end());
+    launch.dims = node.use->dims;
     launch.arguments = std::move(operands);
     launch.arguments.insert(launch.arguments.end(), results.begin(), results.end());
     for (StorageId workspace : node.workspaces)

@@ -24,6 +24,7 @@ struct KernelUse {
   std::vector<int64_t> workspace_bytes;
   // Output leaf i may overwrite operand in_place[i] where that dies here; -1: not.
   std::vector<int> in_place;
+  std::vector<int64_t> dims;  // its run-time dimensions here
 };
 using Kernels = std::unordered_map<const hlo::Instr*, KernelUse>;
 
