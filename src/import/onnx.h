@@ -1,6 +1,6 @@
 // import: model files become hlo::Module. Read this header first.
 //
-// ONNX: opsets 6 to 28 of the domain ai.onnx. Shapes are static after import: every dynamic
+// ONNX: opsets 1 to 28 of the domain ai.onnx. Shapes are static after import: every dynamic
 // dimension is bound (Options), shape arithmetic is folded, function-like operators (Softmax,
 // LayerNormalization, Gelu, ...) become HLO primitives in their numerically safe form. Weights are
 // views of the mapped file wherever their encoding allows it.

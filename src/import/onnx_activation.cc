@@ -32,7 +32,11 @@ Outputs leaky_relu(Op& op) {
 // The slope broadcasts to x, one way only.
 Outputs prelu(Op& op) {
   Instr* x = op.in(0);
-  Instr* slope = broadcast_to(op, op.in(1), op.shape(0).extents());
+  Instr* slope = op.in(1);
+  const bool by_channel = op.opset() < 7 && op.rank(1) == 1 && op.rank(0) > 1;
+  slope = by_channel && op.shape(1).dim(0) != 1
+              ? broadcast_along(op, slope, op.shape(0).extents(), 1)
+              : broadcast_to(op, slope, op.shape(0).extents());
   return {positive_or(op, x, op.b.binary(Opcode::multiply, x, slope))};
 }
 
@@ -124,6 +128,14 @@ Outputs swish(Op& op) {
   return {op.b.binary(Opcode::multiply, x, op.b.unary(Opcode::logistic, scaled))};
 }
 
+// x sigmoid(alpha x) times the second input.
+Outputs swiglu(Op& op) {
+  if (!(op.shape(0) == op.shape(1)))
+    op.fail("inputs are {} and {}; wanted one shape", to_string(op.shape(0)),
+            to_string(op.shape(1)));
+  return {op.b.binary(Opcode::multiply, swish(op).front().instr, op.in(1))};
+}
+
 // 0.5 x (1 + erf(x / sqrt 2)), or with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf.
 Outputs gelu(Op& op) {
   op.check_float(0);
@@ -190,6 +202,7 @@ constexpr OpEntry kOps[] = {
     {"Sigmoid", 1, 1, sigmoid},
     {"Softplus", 1, 1, softplus},
     {"Softsign", 1, 1, softsign},
+    {"SwiGLU", 2, 2, swiglu},
     {"Swish", 1, 1, swish},
     {"ThresholdedRelu", 1, 1, thresholded_relu},
 };

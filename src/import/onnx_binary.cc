@@ -1,4 +1,6 @@
 // Operators of several values, element by element, with numpy broadcasting.
+#include <algorithm>
+
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
 
@@ -12,11 +14,26 @@ void check_same_type(Op& op, size_t i, size_t j) {
             to_string(op.shape(i)), to_string(op.shape(j)));
 }
 
+// Before opset 7 the second input broadcasts one way, on request: its dimensions are the first
+// one's from `axis` on, or its last ones.
+Instr* second(Op& op) {
+  if (op.opset() >= 7) return op.in(1);
+  const bool broadcasts = op.int_attr("broadcast", 0) != 0;
+  const int64_t after = op.rank(0) - op.rank(1);
+  if (!op.has_attr("axis")) return op.in(1);
+  const int64_t axis = op.axis(op.int_attr("axis", 0), std::max<int64_t>(op.rank(0), 1));
+  if (!broadcasts || axis > after)
+    op.fail("axis {} for inputs {} and {}", axis, to_string(op.shape(0)), to_string(op.shape(1)));
+  Ints extents = op.shape(1).extents();
+  extents.resize(static_cast<size_t>(op.rank(0) - axis), 1);
+  return reshape(op, op.in(1), extents);
+}
+
 template <Opcode opcode>
 Outputs arithmetic(Op& op) {
   op.ignore({"consumed_inputs"});
   check_same_type(op, 0, 1);
-  return {binary(op, opcode, op.in(0), op.in(1))};
+  return {binary(op, opcode, op.in(0), second(op))};
 }
 
 // The value that a known mask has everywhere, if it has one.
@@ -32,20 +49,20 @@ Outputs logical(Op& op) {
   check_same_type(op, 0, 1);
   if (op.type(0) != Type::pred) op.fail("input 0 is {}, wanted bool", to_string(op.shape(0)));
   // Exported masks are full of "and true".
-  if (opcode == Opcode::and_ || opcode == Opcode::or_) {
+  if (op.opset() >= 7 && (opcode == Opcode::and_ || opcode == Opcode::or_)) {
     const Ints extents = common_extents(op, op.shape(0).extents(), op.shape(1).extents());
     for (size_t i : {0, 1}) {
       if (known_bool(op, i) == (opcode == Opcode::and_))
         return {broadcast_to(op, op.in(1 - i), extents)};
     }
   }
-  return {binary(op, opcode, op.in(0), op.in(1))};
+  return {binary(op, opcode, op.in(0), second(op))};
 }
 
 template <Direction direction>
 Outputs comparison(Op& op) {
   check_same_type(op, 0, 1);
-  return {compare(op, direction, op.in(0), op.in(1))};
+  return {compare(op, direction, op.in(0), second(op))};
 }
 
 template <Opcode opcode>
@@ -67,7 +84,7 @@ Outputs mean_of_inputs(Op& op) {
 
 // The base's type is the result's. Squares and cubes, which is what exporters write, are products.
 Outputs pow(Op& op) {
-  Instr* x = op.in(0);
+  Instr *x = op.in(0), *y = second(op);
   const Type type = op.type(0);
   if (const Literal* exponent = op.known(1);
       exponent && exponent->elems() == 1 && op.rank(1) <= op.rank(0)) {
@@ -78,11 +95,9 @@ Outputs pow(Op& op) {
       return {power == 2 ? square : op.b.binary(Opcode::multiply, square, x)};
     }
   }
-  if (tensor::is_float(type)) return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
-  if (tensor::is_integer(op.type(1)))
-    return {binary(op, Opcode::power, x, op.b.convert(op.in(1), type))};
-  Instr* result =
-      binary(op, Opcode::power, op.b.convert(x, Type::f64), op.b.convert(op.in(1), Type::f64));
+  if (tensor::is_float(type)) return {binary(op, Opcode::power, x, op.b.convert(y, type))};
+  if (tensor::is_integer(op.type(1))) return {binary(op, Opcode::power, x, op.b.convert(y, type))};
+  Instr* result = binary(op, Opcode::power, op.b.convert(x, Type::f64), op.b.convert(y, Type::f64));
   return {op.b.convert(result, type)};
 }
 
@@ -90,16 +105,18 @@ Outputs pow(Op& op) {
 Outputs mod(Op& op) {
   check_same_type(op, 0, 1);
   const bool fmod = op.int_attr("fmod", 0) != 0;
-  if (!fmod && !tensor::is_integer(op.type(0)))
-    op.fail("inputs are {}; without fmod they must be integers", to_string(op.shape(0)));
+  const Type type = op.type(0);
   Instr* y = op.in(1);
   Instr* rest = binary(op, Opcode::remainder, op.in(0), y);
-  if (fmod || tensor::is_unsigned_integer(op.type(0))) return {rest};
+  if (fmod || tensor::is_unsigned_integer(type)) return {rest};
   y = broadcast_to(op, y, rest->shape().extents());
-  Instr* signs_differ = op.b.compare(Direction::ne, compare(op, Direction::lt, rest, 0),
-                                     compare(op, Direction::lt, y, 0));
+  Instr* negative = compare(op, Direction::lt, y, 0);
+  Instr* signs_differ = op.b.compare(Direction::ne, compare(op, Direction::lt, rest, 0), negative);
   Instr* fix = op.b.binary(Opcode::and_, signs_differ, compare(op, Direction::ne, rest, 0));
-  return {op.b.select(fix, op.b.binary(Opcode::add, rest, y), rest)};
+  Instr* result = op.b.select(fix, op.b.binary(Opcode::add, rest, y), rest);
+  if (!tensor::is_float(type)) return {result};
+  Instr* zero = select(op, negative, op.b.scalar(type, -0.0), op.b.scalar(type, 0));
+  return {op.b.select(compare(op, Direction::eq, rest, 0), zero, result)};
 }
 
 Outputs bit_shift(Op& op) {

@@ -11,10 +11,10 @@ Ints spatial_extents(const Shape& shape) {
   return Ints(extents.begin() + 2, extents.end());
 }
 
-void check_operands(Op& op) {
-  if (op.rank(0) < 3 || op.rank(1) != op.rank(0) || op.type(0) != op.type(1))
-    op.fail("X is {}, W is {}: wanted [N,C,...] and as many dimensions of one type",
-            to_string(op.shape(0)), to_string(op.shape(1)));
+void check_operands(Op& op, const Shape& x, const Shape& weights) {
+  if (x.rank() < 3 || weights.rank() != x.rank() || x.type() != weights.type())
+    op.fail("X is {}, W is {}: wanted [N,C,...] and as many dimensions of one type", to_string(x),
+            to_string(weights));
 }
 
 int64_t group_count(Op& op, int64_t channels, int64_t features) {
@@ -40,26 +40,35 @@ Instr* add_bias(Op& op, Instr* y, int64_t features) {
   return op.b.binary(Opcode::add, y, broadcast_along(op, op.in(2), y->shape().extents(), 1));
 }
 
-Outputs conv(Op& op) {
-  check_operands(op);
-  const int64_t channels = op.shape(0).dim(1), features = op.shape(1).dim(0);
+}  // namespace
+
+Instr* convolve(Op& op, Instr* x, Instr* weights) {
+  check_operands(op, x->shape(), weights->shape());
+  const int64_t channels = x->shape().dim(1), features = weights->shape().dim(0);
   const int64_t group = group_count(op, channels, features);
-  if (op.shape(1).dim(1) * group != channels)
-    op.fail("W is {}, wanted {} input channels (of {} in {} groups)", to_string(op.shape(1)),
+  if (weights->shape().dim(1) * group != channels)
+    op.fail("W is {}, wanted {} input channels (of {} in {} groups)", to_string(weights->shape()),
             channels / group, channels, group);
-  const Spatial s = read_spatial(op, spatial_extents(op.shape(0)), spatial_extents(op.shape(1)));
-  Ints result{op.shape(0).dim(0), features};
+  const Spatial s =
+      read_spatial(op, spatial_extents(x->shape()), spatial_extents(weights->shape()));
+  Ints result{x->shape().dim(0), features};
   result.insert(result.end(), s.output.begin(), s.output.end());
   op.check_extents(result);
   hlo::ConvolutionAttrs attrs;
   attrs.window = s.window();
-  attrs.dims = image_dims(op.rank(0) - 2);
+  attrs.dims = image_dims(x->shape().rank() - 2);
   attrs.dims.kernel_input_feature = 1;
   attrs.dims.kernel_output_feature = 0;
   attrs.feature_group_count = group;
-  Instr* y = op.b.convolution(op.in(0), op.in(1), std::move(attrs));
+  Instr* y = op.b.convolution(x, weights, std::move(attrs));
   op.check_builder();
-  return {add_bias(op, y, features)};
+  return y;
+}
+
+namespace {
+
+Outputs conv(Op& op) {
+  return {add_bias(op, convolve(op, op.in(0), op.in(1)), op.rank(1) > 0 ? op.shape(1).dim(0) : 0)};
 }
 
 struct Transposed {
@@ -124,7 +133,7 @@ Instr* regroup(Op& op, Instr* weights, int64_t group) {
 
 // A convolution of the input spread out by the strides with the kernel turned around.
 Outputs conv_transpose(Op& op) {
-  check_operands(op);
+  check_operands(op, op.shape(0), op.shape(1));
   const int64_t channels = op.shape(0).dim(1);
   const int64_t group = group_count(op, channels, channels);
   if (op.shape(1).dim(0) != channels)

@@ -38,6 +38,11 @@ Instr* compare(Op& op, Direction direction, Instr* x, Number y) {
 }
 Instr* select(Op& op, Instr* predicate, Instr* on_true, Instr* on_false);  // numpy broadcasting
 Instr* iota(Op& op, Type type, const Ints& extents, int64_t dim);
+// numpy matmul (onnx_matmul.cc).
+Instr* matrix_product(Op& op, Instr* a, Instr* b);
+// The node's convolution of x [N,C,...] with weights [M,C/group,...], by its window attributes
+// (onnx_conv.cc).
+Instr* convolve(Op& op, Instr* x, Instr* weights);
 // Sum over the dimensions divided by their number of elements; the dimensions are gone.
 Instr* mean(Op& op, Instr* x, const Ints& dims);
 // A reduced value back over the dimensions it lost.

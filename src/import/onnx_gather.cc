@@ -258,13 +258,93 @@ Outputs scatter_elements(Op& op) {
   return {scatter(op, positions, std::move(attrs))};
 }
 
+// The first sequence_lens[b] steps of each batch backwards, the others as they are.
+Outputs reverse_sequence(Op& op) {
+  const int64_t rank = op.rank(0);
+  const int64_t batch = op.int_attr("batch_axis", 1), time = op.int_attr("time_axis", 0);
+  if (rank < 2 || batch < 0 || batch > 1 || time < 0 || time > 1 || batch == time ||
+      op.rank(1) != 1 || op.shape(1).dim(0) != op.shape(0).dim(batch) ||
+      !tensor::is_integer(op.type(1)))
+    op.fail("input is {}, sequence_lens {}, batch_axis {}, time_axis {}", to_string(op.shape(0)),
+            to_string(op.shape(1)), batch, time);
+  const Ints extents = op.shape(0).extents(), both{extents[0], extents[1]};
+  Instr* step = iota(op, Type::s64, both, time);
+  Instr* length = op.b.broadcast(op.b.convert(op.in(1), Type::s64), both, {batch});
+  Instr* back = binary(op, Opcode::subtract, op.b.binary(Opcode::subtract, length, step), 1);
+  Instr* from = op.b.select(op.b.compare(Direction::lt, step, length), back, step);
+  // Both positions of each element of the first two dimensions.
+  Ints column = both;
+  column.push_back(1);
+  Instr* other = reshape(op, iota(op, Type::s64, both, batch), column);
+  from = reshape(op, from, column);
+  Instr* at = op.b.concatenate(
+      time == 0 ? std::vector<Instr*>{from, other} : std::vector<Instr*>{other, from}, 2);
+  hlo::GatherAttrs attrs;
+  attrs.collapsed_slice_dims = attrs.start_index_map = {0, 1};
+  attrs.offset_dims = range(2, rank);
+  attrs.index_vector_dim = 2;
+  attrs.slice_sizes = extents;
+  attrs.slice_sizes[0] = attrs.slice_sizes[1] = 1;
+  return {op.b.gather(op.in(0), at, std::move(attrs))};
+}
+
+// Writes an update into a cache along one axis, from the position of each batch on.
+Outputs tensor_scatter(Op& op) {
+  const int64_t rank = op.rank(0);
+  const int64_t axis = op.axis_attr(-2, rank);
+  const std::string mode = op.string_attr("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    op.fail("mode is {}, wanted linear or circular", quoted(mode));
+  const Ints extents = op.shape(0).extents(), update = op.shape(1).extents();
+  const auto a = static_cast<size_t>(axis);
+  if (axis == 0 || op.rank(1) != rank || keeping(update, {axis}) != keeping(extents, {axis}) ||
+      update[a] > extents[a] || op.type(1) != op.type(0))
+    op.fail("past_cache is {}, update {}, axis {}", to_string(op.shape(0)), to_string(op.shape(1)),
+            axis);
+  Instr* start = op.b.full(Shape::array(Type::s64, {extents[0]}), 0);
+  if (op.has(2)) {
+    if (op.rank(2) != 1 || op.shape(2).dim(0) != extents[0] || !tensor::is_integer(op.type(2)))
+      op.fail("write_indices is {}, wanted [{}]", to_string(op.shape(2)), extents[0]);
+    start = op.b.convert(op.in(2), Type::s64);
+  }
+  // For every position of the cache: which one of the update goes there.
+  Ints flat{extents[0], extents[a]};
+  Instr* at =
+      op.b.binary(Opcode::subtract, iota(op, Type::s64, flat, 1), op.b.broadcast(start, flat, {0}));
+  if (mode == "circular") {
+    at = binary(op, Opcode::add, binary(op, Opcode::remainder, at, extents[a]), extents[a]);
+    at = binary(op, Opcode::remainder, at, extents[a]);
+  }
+  Instr* written = op.b.binary(Opcode::and_, compare(op, Direction::ge, at, 0),
+                               compare(op, Direction::lt, at, update[a]));
+  if (update[a] == 0) return {op.in(0)};
+  at = binary(op, Opcode::minimum, binary(op, Opcode::maximum, at, 0), update[a] - 1);
+  hlo::GatherAttrs attrs;
+  attrs.operand_batching_dims = attrs.start_indices_batching_dims = {0};
+  attrs.collapsed_slice_dims = attrs.start_index_map = {axis};
+  attrs.index_vector_dim = 2;
+  attrs.slice_sizes = update;
+  attrs.slice_sizes[0] = attrs.slice_sizes[a] = 1;
+  // The taken positions stand behind the batch; the dimensions between move in front of them.
+  attrs.offset_dims = range(2, rank);
+  Instr* moved = op.b.gather(op.in(1), at, std::move(attrs));
+  Ints order{0};
+  for (int64_t d = 1; d < axis; ++d) order.push_back(d + 1);
+  order.push_back(1);
+  for (int64_t d = axis + 1; d < rank; ++d) order.push_back(d);
+  if (axis != 1) moved = op.b.transpose(moved, order);
+  return {op.b.select(op.b.broadcast(written, extents, {0, axis}), moved, op.in(0))};
+}
+
 constexpr OpEntry kOps[] = {
     {"Gather", 2, 2, gather},
     {"GatherElements", 2, 2, gather_elements},
     {"GatherND", 2, 2, gather_nd},
+    {"ReverseSequence", 2, 2, reverse_sequence},
     {"Scatter", 3, 3, scatter_elements},
     {"ScatterElements", 3, 3, scatter_elements},
     {"ScatterND", 3, 3, scatter_nd},
+    {"TensorScatter", 2, 3, tensor_scatter},
 };
 
 }  // namespace

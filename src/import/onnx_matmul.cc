@@ -52,17 +52,24 @@ Instr* batched(Op& op, Instr* a, Instr* b) {
 
 Outputs matmul(Op& op) {
   check_same_type(op);
-  const int64_t ra = op.rank(0), rb = op.rank(1);
-  if (ra == 0 || rb == 0)
-    op.fail("inputs are {} and {}, wanted ranks of 1 or more", to_string(op.shape(0)),
-            to_string(op.shape(1)));
-  const int64_t b_dim = std::max<int64_t>(rb - 2, 0);
-  if (op.shape(0).dim(ra - 1) != op.shape(1).dim(b_dim))
-    op.fail("{} by {}: the inner dimensions {} and {} differ", to_string(op.shape(0)),
-            to_string(op.shape(1)), op.shape(0).dim(ra - 1), op.shape(1).dim(b_dim));
-  if (ra == 1 || rb <= 2) return {contract(op, op.in(0), ra - 1, op.in(1), b_dim)};
-  return {batched(op, op.in(0), op.in(1))};
+  return {matrix_product(op, op.in(0), op.in(1))};
 }
+
+}  // namespace
+
+Instr* matrix_product(Op& op, Instr* a, Instr* b) {
+  const Shape &sa = a->shape(), &sb = b->shape();
+  const int64_t ra = sa.rank(), rb = sb.rank();
+  if (ra == 0 || rb == 0)
+    op.fail("inputs are {} and {}, wanted ranks of 1 or more", to_string(sa), to_string(sb));
+  const int64_t b_dim = std::max<int64_t>(rb - 2, 0);
+  if (sa.dim(ra - 1) != sb.dim(b_dim))
+    op.fail("{} by {}: the inner dimensions {} and {} differ", to_string(sa), to_string(sb),
+            sa.dim(ra - 1), sb.dim(b_dim));
+  return ra == 1 || rb <= 2 ? contract(op, a, ra - 1, b, b_dim) : batched(op, a, b);
+}
+
+namespace {
 
 // alpha A' B' + beta C
 Outputs gemm(Op& op) {

@@ -16,7 +16,7 @@
 
 namespace heddle::import {
 
-constexpr int64_t kOldestOpset = 6, kNewestOpset = 28;
+constexpr int64_t kOldestOpset = 1, kNewestOpset = 28;
 
 using Opsets = std::map<std::string_view, int64_t>;  // by domain ("" is ai.onnx)
 // Domain, name, overload.

@@ -131,15 +131,40 @@ void check_image(Op& op, int64_t least_rank) {
   if (op.rank(0) < least_rank) op.fail("input is {}, wanted [N,C,...]", to_string(op.shape(0)));
 }
 
+// With the batch's own statistics, which move the running ones along.
+Outputs train_batch_normalization(Op& op, double epsilon, double momentum) {
+  const Type type = op.type(0), compute = compute_type(type);
+  const Ints extents = op.shape(0).extents();
+  Ints dims = range(0, op.rank(0));
+  dims.erase(dims.begin() + 1);
+  Instr* x = op.b.convert(op.in(0), compute);
+  Instr* centre = mean(op, x, dims);
+  Instr* y = op.b.binary(Opcode::subtract, x, broadcast_along(op, centre, extents, 1));
+  Instr* variance = mean(op, op.b.binary(Opcode::multiply, y, y), dims);
+  Instr* factor = op.b.unary(Opcode::rsqrt, binary(op, Opcode::add, variance, epsilon));
+  factor = op.b.binary(Opcode::multiply, factor, op.b.convert(op.in(1), compute));
+  y = op.b.binary(Opcode::multiply, y, broadcast_along(op, factor, extents, 1));
+  y = op.b.binary(Opcode::add, y, broadcast_along(op, op.b.convert(op.in(2), compute), extents, 1));
+  const auto running = [&](size_t i, Instr* fresh) {
+    const Type kept = op.type(i);
+    return op.b.binary(Opcode::add, binary(op, Opcode::multiply, op.in(i), momentum),
+                       binary(op, Opcode::multiply, op.b.convert(fresh, kept), 1 - momentum));
+  };
+  return {op.b.convert(y, type), running(3, centre), running(4, variance)};
+}
+
 // Inference: x * a + c with a = scale / sqrt(var + epsilon), c = bias - mean * a per channel.
 Outputs batch_normalization(Op& op) {
   check_image(op, 2);
-  const double epsilon = op.float_attr("epsilon", 1e-5);
-  op.ignore({"momentum"});
-  if (op.int_attr("training_mode", 0) != 0)
-    op.fail("training_mode is 1; only inference is supported");
+  const double epsilon = op.float_attr("epsilon", 1e-5), momentum = op.float_attr("momentum", 0.9);
+  op.ignore({"consumed_inputs"});
+  if (op.opset() < 7) op.ignore({"is_test"});  // what is wanted tells: only training has more
   if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; statistics by channel are wanted");
   for (size_t i = 1; i <= 4; ++i) check_channels(op, i);
+  if (op.int_attr("training_mode", 0) != 0) {
+    if (op.opset() < 14) op.fail("training_mode is 1; that is of opset 14 on");
+    return train_batch_normalization(op, epsilon, momentum);
+  }
   for (size_t i = 1; i < op.outputs(); ++i) {
     if (op.wants(i)) op.fail("output {} exists in training only", i);
   }

@@ -80,6 +80,10 @@ class Op {
   Op(const proto::Node& node, int64_t opset, std::vector<Value*> inputs, hlo::Builder& builder,
      TensorSource& source, const Limits& limits, bool folding);
 
+  // The same node, emitting elsewhere (into the body of a loop); it has no inputs.
+  Op(const Op& other, hlo::Builder& builder)
+      : Op(other.node_, other.opset_, {}, builder, other.source_, other.limits_, other.folding_) {}
+
   hlo::Builder& b;
   int64_t opset() const { return opset_; }
   const Limits& limits() const { return limits_; }

@@ -34,6 +34,13 @@ std::span<const OpEntry> norm_ops();
 std::span<const OpEntry> resize_ops();
 std::span<const OpEntry> attention_ops();
 std::span<const OpEntry> sequence_ops();
+std::span<const OpEntry> recurrent_ops();
+std::span<const OpEntry> quantize_ops();
+std::span<const OpEntry> loss_ops();
+std::span<const OpEntry> sample_ops();
+std::span<const OpEntry> signal_ops();
+std::span<const OpEntry> dynamic_ops();
+std::span<const OpEntry> linear_algebra_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null
 

@@ -5,38 +5,73 @@
 namespace heddle::import {
 namespace {
 
-// A window over everything up to (from, where `reverse`) each position.
-hlo::Window running_window(int64_t rank, int64_t axis, int64_t extent, bool reverse) {
+// A window over the `size` positions up to (from, where `reverse`) each position.
+hlo::Window running_window(int64_t rank, int64_t axis, int64_t size, bool reverse) {
   hlo::Window window;
   window.dims.resize(static_cast<size_t>(rank));
   hlo::WindowDim& dim = window.dims[static_cast<size_t>(axis)];
-  dim.size = extent;
-  (reverse ? dim.pad_high : dim.pad_low) = extent - 1;
+  dim.size = size;
+  (reverse ? dim.pad_high : dim.pad_low) = size - 1;
   return window;
 }
 
-// Moves the values one place along the axis, a zero coming in.
-Instr* shift(Op& op, Instr* x, int64_t axis, bool reverse) {
+// Moves the values one place along the axis, a neutral one coming in.
+Instr* shift(Op& op, Instr* x, int64_t axis, bool reverse, double neutral) {
   Ints low(static_cast<size_t>(x->shape().rank()), 0), high = low;
   const auto a = static_cast<size_t>(axis);
   low[a] = reverse ? -1 : 1;
   high[a] = reverse ? 1 : -1;
-  return op.b.pad(x, op.b.scalar(x->shape().type(), 0), low, high, {});
+  return op.b.pad(x, op.b.scalar(x->shape().type(), neutral), low, high, {});
 }
 
-Outputs cum_sum(Op& op) {
+// x with the dimension filled up at its end.
+Instr* fill_up(Op& op, Instr* x, int64_t axis, int64_t extent, double with) {
+  Ints low(static_cast<size_t>(x->shape().rank()), 0), high = low;
+  high[static_cast<size_t>(axis)] = extent - x->shape().dim(axis);
+  return op.b.pad(x, op.b.scalar(x->shape().type(), with), low, high, {});
+}
+
+// Running results along an axis. A window over all of it would do the work of its square: long
+// axes are cut into blocks, which are run through, and the blocks' results are run through in turn.
+Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
+  constexpr int64_t kBlock = 16;
+  const double neutral = opcode == Opcode::add ? 0 : 1;
+  const Ints extents = x->shape().extents();
+  const auto rank = static_cast<int64_t>(extents.size());
+  const int64_t extent = extents[static_cast<size_t>(axis)];
+  Instr* start = op.b.scalar(x->shape().type(), neutral);
+  if (extent <= 2 * kBlock)
+    return op.b.reduce_window(opcode, x, start, running_window(rank, axis, extent, reverse));
+  const int64_t blocks = (extent + kBlock - 1) / kBlock;
+  Ints apart = extents;
+  apart[static_cast<size_t>(axis)] = blocks;
+  apart.insert(apart.begin() + axis + 1, kBlock);
+  op.check_extents(apart);
+  x = reshape(op, fill_up(op, x, axis, blocks * kBlock, neutral), apart);
+  Instr* inside =
+      op.b.reduce_window(opcode, x, start, running_window(rank + 1, axis + 1, kBlock, reverse));
+  Instr* before = running(op, opcode, op.b.reduce(opcode, x, {axis + 1}), axis, reverse);
+  before = shift(op, before, axis, reverse, neutral);
+  Ints dims = range(0, rank);
+  for (int64_t& dim : dims) dim += dim > axis ? 1 : 0;
+  x = op.b.binary(opcode, inside, op.b.broadcast(before, apart, dims));
+  Ints merged = extents;
+  merged[static_cast<size_t>(axis)] = blocks * kBlock;
+  x = reshape(op, x, merged);
+  return merged == extents ? x : op.b.slice(x, Ints(extents.size(), 0), extents, {});
+}
+
+template <Opcode opcode>
+Outputs cumulative(Op& op) {
   const bool exclusive = op.int_attr("exclusive", 0) != 0;
   const bool reverse = op.int_attr("reverse", 0) != 0;
   const int64_t axis = op.axis(op.known_int(1, "axis"), op.rank(0));
-  const int64_t extent = op.shape(0).dim(axis);
   Instr* x = op.in(0);
-  if (extent == 0) return {x};
+  if (op.shape(0).dim(axis) == 0) return {x};
   const Type type = op.type(0);
-  const hlo::Window window = running_window(op.rank(0), axis, extent, reverse);
-  x = op.b.convert(x, compute_type(type));
-  x = op.b.reduce_window(Opcode::add, x, op.b.scalar(compute_type(type), 0), window);
+  x = running(op, opcode, op.b.convert(x, compute_type(type)), axis, reverse);
   x = op.b.convert(x, type);
-  return {exclusive ? shift(op, x, axis, reverse) : x};
+  return {exclusive ? shift(op, x, axis, reverse, opcode == Opcode::add ? 0 : 1) : x};
 }
 
 // {x, y, i, j} -> x before y. Positions play no part: the sort is stable.
@@ -69,7 +104,8 @@ Outputs top_k(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"CumSum", 2, 2, cum_sum},
+    {"CumProd", 2, 2, cumulative<Opcode::multiply>},
+    {"CumSum", 2, 2, cumulative<Opcode::add>},
     {"TopK", 1, 2, top_k},
 };
 

@@ -133,28 +133,53 @@ hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   return pick;
 }
 
+// Positions of the largest (smallest) along an axis, which is gone.
+Instr* arg_positions(Op& op, Instr* x, int64_t axis, bool largest, bool last) {
+  const Type type = x->shape().type();
+  if (x->shape().dim(axis) == 0)
+    op.fail("input is {}: no largest of nothing", to_string(x->shape()));
+  Instr* positions = iota(op, Type::s64, x->shape().extents(), axis);
+  Literal nowhere(Shape::scalar(Type::s64));
+  nowhere.set_s64(0, last ? -1 : INT64_MAX);
+  Instr* start =
+      op.b.constant(hlo::neutral_value(largest ? Opcode::maximum : Opcode::minimum, type));
+  Instr* both = op.b.reduce({x, positions}, {start, op.b.constant(nowhere)}, {axis},
+                            arg_computation(op, type, largest, last));
+  return op.b.get_tuple_element(both, 1);
+}
+
+// One where the largest is, zero elsewhere. Before opset 13 everything from the axis on is one.
+Outputs hardmax(Op& op) {
+  op.check_float(0);
+  const Ints extents = op.shape(0).extents();
+  const int64_t rank = op.rank(0);
+  int64_t axis = op.axis_attr(op.opset() >= 13 ? -1 : 1, rank);
+  Ints flat = extents;
+  if (op.opset() < 13) {
+    flat = {product(extents, 0, axis), product(extents, axis)};
+    axis = 1;
+  }
+  if (op.shape(0).elems() == 0) return {op.in(0)};
+  Instr* x = reshape(op, op.in(0), flat);
+  Instr* at = arg_positions(op, x, axis, true, false);
+  Instr* hot = op.b.compare(Direction::eq, broadcast_back(op, at, flat, {axis}),
+                            iota(op, Type::s64, flat, axis));
+  return {reshape(op, op.b.convert(hot, op.type(0)), extents)};
+}
+
 template <bool largest>
 Outputs arg(Op& op) {
   const int64_t axis = op.axis_attr(0, op.rank(0));
   const bool keep = op.int_attr("keepdims", 1) != 0;
   const bool last = op.int_attr("select_last_index", 0) != 0;
-  const Type type = op.type(0);
-  if (op.shape(0).dim(axis) == 0)
-    op.fail("input is {}: no largest of nothing", to_string(op.shape(0)));
-  Instr* positions = iota(op, Type::s64, op.shape(0).extents(), axis);
-  Literal nowhere(Shape::scalar(Type::s64));
-  nowhere.set_s64(0, last ? -1 : INT64_MAX);
-  Instr* start =
-      op.b.constant(hlo::neutral_value(largest ? Opcode::maximum : Opcode::minimum, type));
-  Instr* both = op.b.reduce({op.in(0), positions}, {start, op.b.constant(nowhere)}, {axis},
-                            arg_computation(op, type, largest, last));
-  Instr* result = op.b.get_tuple_element(both, 1);
+  Instr* result = arg_positions(op, op.in(0), axis, largest, last);
   return {keep ? reshape(op, result, keeping(op.shape(0).extents(), {axis})) : result};
 }
 
 constexpr OpEntry kOps[] = {
     {"ArgMax", 1, 1, arg<true>},
     {"ArgMin", 1, 1, arg<false>},
+    {"Hardmax", 1, 1, hardmax},
     {"ReduceL1", 1, 2, reduce_l1},
     {"ReduceL2", 1, 2, reduce_l2},
     {"ReduceLogSum", 1, 2, reduce_log_sum},

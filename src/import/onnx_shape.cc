@@ -198,13 +198,15 @@ Outputs depth_to_space(Op& op) {
 
 Outputs space_to_depth(Op& op) {
   const int64_t block = op.int_attr("blocksize", 0);
+  const std::string mode = op.string_attr("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") op.fail("mode is {}, wanted DCR or CRD", quoted(mode));
   const Ints e = op.shape(0).extents();
   check_blocks(
       op, block,
       block > 0 && block <= 4096 && e.size() == 4 && e[2] % block == 0 && e[3] % block == 0,
       "wanted [N,C,H,W] with H and W multiples of it");
   Instr* x = reshape(op, op.in(0), {e[0], e[1], e[2] / block, block, e[3] / block, block});
-  x = op.b.transpose(x, {0, 3, 5, 1, 2, 4});
+  x = op.b.transpose(x, mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
   return {reshape(op, x, {e[0], e[1] * block * block, e[2] / block, e[3] / block})};
 }
 

@@ -230,7 +230,31 @@ Outputs pad(Op& op) {
   return {x};
 }
 
+// Crops or fills with zeros around the middle.
+Outputs center_crop_pad(Op& op) {
+  const int64_t rank = op.rank(0);
+  const Ints shape = op.known_ints(1, "shape");
+  const Ints axes = op.ints_attr("axes", range(0, rank));
+  op.axes(axes, rank);  // no axis twice
+  if (shape.size() != axes.size()) op.fail("{} sizes for {} axes", shape.size(), axes.size());
+  Ints low(static_cast<size_t>(rank), 0), high = low, to = op.shape(0).extents();
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(op.axis(axes[i], rank));
+    const int64_t extent = to[axis];
+    to[axis] = shape[i];
+    op.check_extents(to);
+    if (shape[i] >= extent) {
+      low[axis] = (shape[i] - extent) / 2;
+    } else {
+      low[axis] = -((extent - shape[i]) / 2);
+    }
+    high[axis] = shape[i] - extent - low[axis];
+  }
+  return {op.b.pad(op.in(0), op.b.scalar(op.type(0), 0), low, high, {})};
+}
+
 constexpr OpEntry kOps[] = {
+    {"CenterCropPad", 2, 2, center_crop_pad},
     {"Pad", 1, 4, pad},
     {"Slice", 1, 5, slice},
     {"Split", 1, 2, split},

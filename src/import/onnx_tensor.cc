@@ -67,7 +67,12 @@ Literal unpack(const Shape& shape, std::string_view packed) {
   const uint64_t mask = (uint64_t{1} << bits) - 1;
   for (int64_t i = 0, n = shape.elems(); i < n; ++i) {
     const auto byte = static_cast<unsigned char>(packed[static_cast<size_t>(i * bits / 8)]);
-    literal.set_bits(i, (byte >> (i * bits % 8)) & mask);
+    const uint64_t value = (byte >> (i * bits % 8)) & mask;
+    if (tensor::is_float(shape.type())) {
+      literal.set_bits(i, value);
+    } else {
+      literal.set_s64(i, static_cast<int64_t>(value));  // extends the sign
+    }
   }
   return literal;
 }

@@ -84,11 +84,20 @@ Outputs cast(Op& op) {
 
 Outputs cast_like(Op& op) { return {cast_to(op, op.in(0), op.type(1))}; }
 
+Outputs bit_cast(Op& op) {
+  const Type to = element_type(op.int_attr("to", 0), op.describe()), from = op.type(0);
+  if (tensor::type_bits(from) != tensor::type_bits(to) || from == Type::pred || to == Type::pred)
+    op.fail("{} as {}: wanted types of one width", tensor::type_name(from), tensor::type_name(to));
+  if (from == to) return {op.in(0)};
+  return {op.b.bitcast_convert(op.in(0), Shape::array(to, op.shape(0).extents()))};
+}
+
 // Inference only: the value itself. The mask says that everything was kept.
 Outputs dropout(Op& op) {
   op.ignore({"ratio", "seed", "is_test"});
-  if (op.has(2) && op.known_int(2, "training_mode") != 0)
-    op.fail("training_mode is true; only inference is supported");
+  if (op.has(2) && op.known_int(2, "training_mode") != 0 &&
+      (!op.has(1) || op.known_float(1, "ratio") != 0))
+    op.fail("training_mode is true; nothing is dropped at random here");
   Outputs outputs = identity(op);
   if (op.wants(1)) {
     const Type mask = op.opset() < 10 ? op.type(0) : Type::pred;
@@ -105,6 +114,7 @@ constexpr OpEntry kOps[] = {
     {"Asinh", 1, 1, unary<Opcode::asinh>},
     {"Atan", 1, 1, atan},
     {"Atanh", 1, 1, unary<Opcode::atanh>},
+    {"BitCast", 1, 1, bit_cast},
     {"BitwiseNot", 1, 1, unary<Opcode::not_>},
     {"Cast", 1, 1, cast},
     {"CastLike", 2, 2, cast_like},
