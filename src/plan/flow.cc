@@ -302,7 +302,7 @@ class FlowMaker {
   }
 
   RegionId add_region(RegionId parent, bool repeats) {
-    flow_.regions.push_back({parent, {}, repeats, {}});
+    flow_.regions.push_back({parent, {}, repeats, flow_.nodes.size(), {}});
     return RegionId(flow_.regions.size() - 1);
   }
 

@@ -81,6 +81,7 @@ struct Region {
   RegionId parent;            // none: the entry
   NodeId owner;               // whose region it is; none: the entry
   bool repeats = false;       // a loop's
+  size_t first_node = 0;      // its nodes, and those of regions inside, have no lower number
   std::vector<Leaf> results;  // what it hands on; of the entry: the outputs
 };
 

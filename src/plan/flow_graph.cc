@@ -36,9 +36,8 @@ NodeId Flow::add_node(Node node) {
   if (!node.regions.empty()) {
     for (size_t r = node.regions[0].index(); r < regions.size(); ++r)
       for (const Leaf& leaf : regions[r].results) read(leaf);
-    for (size_t n = nodes.size(); n-- > 0;) {
-      const RegionId standing = nodes[n].region;
-      if (standing.index() < node.regions[0].index()) continue;
+    for (size_t n = region(node.regions[0]).first_node; n < nodes.size(); ++n) {
+      if (nodes[n].region.index() < node.regions[0].index()) continue;  // moved out
       for (const Leaf& leaf : nodes[n].operands) read(leaf);
     }
   }

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/trace.h"
 #include "plan/flow.h"
 #include "plan/host_call.h"
-#include "plan/lifetimes.h"
-#include "plan/offsets.h"
-#include "plan/order.h"
 #include "plan/outputs.h"
+#include "plan/sections.h"
 #include "plan/sharing.h"
 #include "program/verify.h"
 
@@ -23,20 +22,6 @@ using program::BufferKind;
 using program::Port;
 using program::Program;
 using program::View;
-
-int64_t align_up(int64_t bytes) {
-  return (bytes + program::kAlignmentBytes - 1) / program::kAlignmentBytes *
-         program::kAlignmentBytes;
-}
-
-// The once section, or the run, in its order.
-struct Section {
-  Sequence sequence;
-  Lifetimes lifetimes;
-  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
-  std::vector<Block> blocks;
-  Offsets offsets;
-};
 
 // "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
 std::string operators_of(const Node& node) {
@@ -67,9 +52,9 @@ class Planner {
 
   Result<Program> plan() {
     find_kinds();
-    order_regions();
-    once_ = order_section(true);
-    run_ = order_section(false);
+    orders_.emplace(flow_, kinds_, options_);
+    once_ = orders_->section(true);
+    run_ = orders_->section(false);
     place(once_);
     place(run_);
     program_.name = module_.name();
@@ -110,127 +95,6 @@ class Planner {
     }
   }
 
-  // What a node reads, with all that its regions read.
-  void add_reads(const Node& node, std::vector<int>& reads) const {
-    for (const Leaf& leaf : node.operands) reads.push_back(static_cast<int>(leaf.storage.index()));
-    for (RegionId region : node.regions) {
-      for (const Leaf& leaf : flow_.region(region).results)
-        reads.push_back(static_cast<int>(leaf.storage.index()));
-      for (NodeId inside : nodes_of_[region.index()]) add_reads(flow_.node(inside), reads);
-    }
-  }
-
-  TaskGraph task_graph(const std::vector<NodeId>& nodes, RegionId region) const {
-    TaskGraph graph;
-    std::vector<int> task_of(flow_.nodes.size(), -1);
-    for (size_t t = 0; t < nodes.size(); ++t) task_of[nodes[t].index()] = static_cast<int>(t);
-    for (size_t i = 0; i < flow_.storages.size(); ++i) {
-      const bool counts = kinds_[i] == BufferKind::temporary && flow_.storages[i].region == region;
-      graph.values.push_back({counts ? flow_.storages[i].bytes : 0, !counts});
-    }
-    for (const Leaf& leaf : flow_.region(region).results)
-      graph.values[leaf.storage.index()].kept = true;
-    for (NodeId id : nodes) {
-      const Node& node = flow_.node(id);
-      TaskGraph::Task& task = graph.tasks.emplace_back();
-      for (NodeId before : node.after)
-        if (task_of[before.index()] >= 0) task.after.push_back(task_of[before.index()]);
-      for (const Leaf& leaf : node.results)
-        task.makes.push_back(static_cast<int>(leaf.storage.index()));
-      add_reads(node, task.reads);
-      std::sort(task.reads.begin(), task.reads.end());
-      task.reads.erase(std::unique(task.reads.begin(), task.reads.end()), task.reads.end());
-      for (StorageId workspace : node.workspaces)
-        task.workspace_bytes += align_up(flow_.storage(workspace).bytes);
-      for (RegionId inside : node.regions)
-        task.workspace_bytes = std::max(task.workspace_bytes, region_peak_[inside.index()]);
-    }
-    return graph;
-  }
-
-  std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const {
-    switch (options_.order) {
-      case Order::as_is:
-        return {as_is_order(graph)};
-      case Order::bfs:
-        return {bfs_order(graph)};
-      case Order::dfs:
-        return {dfs_order(graph)};
-      case Order::list:
-        break;
-    }
-    return {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
-  }
-
-  // The nodes of every region in an order, by the peak inside it; those inside others first.
-  void order_regions() {
-    nodes_of_.resize(flow_.regions.size());
-    region_peak_.resize(flow_.regions.size());
-    for (size_t n = 0; n < flow_.nodes.size(); ++n)
-      if (flow_.nodes[n].region.index() != 0)
-        nodes_of_[flow_.nodes[n].region.index()].push_back(NodeId(n));
-    for (size_t r = flow_.regions.size(); r-- > 1;) {
-      const std::vector<NodeId> nodes = nodes_of_[r];
-      const TaskGraph graph = task_graph(nodes, RegionId(r));
-      int64_t best_bytes = -1;
-      for (const std::vector<int>& candidate : candidate_orders(graph)) {
-        const int64_t bytes = peak_bytes(graph, candidate);
-        if (best_bytes >= 0 && bytes >= best_bytes) continue;
-        best_bytes = bytes;
-        for (size_t t = 0; t < candidate.size(); ++t)
-          nodes_of_[r][t] = nodes[static_cast<size_t>(candidate[t])];
-      }
-      region_peak_[r] = best_bytes;
-    }
-  }
-
-  void append(NodeId id, Sequence& sequence) const {
-    sequence.step[id.index()] = std::ssize(sequence.nodes);
-    sequence.nodes.push_back(id);
-    for (RegionId region : flow_.node(id).regions) {
-      for (NodeId inside : nodes_of_[region.index()]) append(inside, sequence);
-      sequence.region_end[region.index()] = std::ssize(sequence.nodes) - 1;
-    }
-    sequence.end[id.index()] = std::ssize(sequence.nodes) - 1;
-  }
-
-  // Candidate orders, by the peak they really give (in place and all); of equals the first.
-  Section order_section(bool once) const {
-    std::vector<NodeId> nodes;
-    for (size_t n = 0; n < flow_.nodes.size(); ++n)
-      if (flow_.nodes[n].region.index() == 0 && flow_.nodes[n].once == once)
-        nodes.push_back(NodeId(n));
-    const TaskGraph graph = task_graph(nodes, RegionId(0));
-    Section best;
-    int64_t best_bytes = -1;
-    for (const std::vector<int>& candidate : candidate_orders(graph)) {
-      Section section;
-      section.sequence.step.assign(flow_.nodes.size(), -1);
-      section.sequence.end.assign(flow_.nodes.size(), -1);
-      section.sequence.region_end.assign(flow_.regions.size(), -1);
-      for (int task : candidate) append(nodes[static_cast<size_t>(task)], section.sequence);
-      find_blocks(section, options_.static_memory);
-      const int64_t bytes = lower_bound_bytes(section.blocks);
-      if (best_bytes >= 0 && bytes >= best_bytes) continue;
-      best_bytes = bytes;
-      best = std::move(section);
-    }
-    return best;
-  }
-
-  void find_blocks(Section& section, bool in_place) const {
-    section.lifetimes = find_lifetimes(flow_, kinds_, section.sequence, in_place);
-    const Lifetimes& lifetimes = section.lifetimes;
-    for (size_t i = 0; i < flow_.storages.size(); ++i) {
-      if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
-          lifetimes.first[i] < 0)
-        continue;
-      section.temporaries.push_back(StorageId(i));
-      section.blocks.push_back(
-          {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
-    }
-  }
-
   void place(Section& section) const {
     if (options_.static_memory) {
       section.offsets = assign_offsets(section.blocks);
@@ -248,7 +112,7 @@ class Planner {
     memory.plan_bytes = run_.offsets.height_bytes;
     Section apart;
     apart.sequence = run_.sequence;
-    find_blocks(apart, false);
+    orders_->find_blocks(apart, false);
     for (const Block& block : apart.blocks) memory.unshared_bytes += block.bytes;
     return memory;
   }
@@ -384,7 +248,7 @@ class Planner {
 
   program::RegionId region(RegionId id) {
     program::Region made;
-    for (NodeId inside : nodes_of_[id.index()])
+    for (NodeId inside : orders_->nodes_of(id))
       add_command(flow_.node(inside), made.commands, made.info);
     program_.regions.push_back(std::move(made));
     return program::RegionId(program_.regions.size() - 1);
@@ -465,9 +329,8 @@ class Planner {
   const Options& options_;
   Flow flow_;
   std::vector<Output> outputs_;
-  std::vector<BufferKind> kinds_;              // by storage
-  std::vector<std::vector<NodeId>> nodes_of_;  // by region, in their order; not of the entry
-  std::vector<int64_t> region_peak_;           // by region: bytes of its own values
+  std::vector<BufferKind> kinds_;  // by storage
+  std::optional<Orders> orders_;
   Section once_, run_;
   Program program_;
   std::vector<BufferId> buffer_of_;  // by storage

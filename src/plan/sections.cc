@@ -1,0 +1,142 @@
+#include "plan/sections.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace heddle::plan {
+
+using program::BufferKind;
+
+Orders::Orders(const Flow& flow, const std::vector<BufferKind>& kinds, const Options& options)
+    : flow_(flow), kinds_(kinds), options_(options) {
+  order_regions();
+}
+
+// What a node reads, with all that its regions read.
+void Orders::add_reads(const Node& node, std::vector<StorageId>& reads) const {
+  for (const Leaf& leaf : node.operands) reads.push_back(leaf.storage);
+  for (RegionId region : node.regions) {
+    for (const Leaf& leaf : flow_.region(region).results) reads.push_back(leaf.storage);
+    for (NodeId inside : nodes_of_[region.index()]) add_reads(flow_.node(inside), reads);
+  }
+}
+
+// Tasks are the nodes; values are numbered as they come up.
+TaskGraph Orders::task_graph(const std::vector<NodeId>& nodes, RegionId region) const {
+  TaskGraph graph;
+  std::unordered_map<size_t, int> task_of, value_of;  // by node, by storage
+  for (size_t t = 0; t < nodes.size(); ++t) task_of[nodes[t].index()] = static_cast<int>(t);
+  auto value = [&](size_t i) {
+    const auto [found, added] = value_of.try_emplace(i, static_cast<int>(graph.values.size()));
+    if (added) {
+      const bool counts = kinds_[i] == BufferKind::temporary && flow_.storages[i].region == region;
+      graph.values.push_back({counts ? flow_.storages[i].bytes : 0, !counts});
+    }
+    return found->second;
+  };
+  for (const Leaf& leaf : flow_.region(region).results)
+    graph.values[static_cast<size_t>(value(leaf.storage.index()))].kept = true;
+  for (NodeId id : nodes) {
+    const Node& node = flow_.node(id);
+    TaskGraph::Task& task = graph.tasks.emplace_back();
+    for (NodeId before : node.after)
+      if (const auto found = task_of.find(before.index()); found != task_of.end())
+        task.after.push_back(found->second);
+    for (const Leaf& leaf : node.results) task.makes.push_back(value(leaf.storage.index()));
+    std::vector<StorageId> reads;
+    add_reads(node, reads);
+    for (StorageId read : reads) task.reads.push_back(value(read.index()));
+    std::sort(task.reads.begin(), task.reads.end());
+    task.reads.erase(std::unique(task.reads.begin(), task.reads.end()), task.reads.end());
+    for (StorageId workspace : node.workspaces)
+      task.workspace_bytes += align_up(flow_.storage(workspace).bytes);
+    for (RegionId inside : node.regions)
+      task.workspace_bytes = std::max(task.workspace_bytes, region_peak_[inside.index()]);
+  }
+  return graph;
+}
+
+std::vector<std::vector<int>> Orders::candidate_orders(const TaskGraph& graph) const {
+  switch (options_.order) {
+    case Order::as_is:
+      return {as_is_order(graph)};
+    case Order::bfs:
+      return {bfs_order(graph)};
+    case Order::dfs:
+      return {dfs_order(graph)};
+    case Order::list:
+      break;
+  }
+  return {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
+}
+
+// The nodes of every region in an order, by the peak inside it; those inside others first.
+void Orders::order_regions() {
+  nodes_of_.resize(flow_.regions.size());
+  region_peak_.resize(flow_.regions.size());
+  for (size_t n = 0; n < flow_.nodes.size(); ++n)
+    if (flow_.nodes[n].region.index() != 0)
+      nodes_of_[flow_.nodes[n].region.index()].push_back(NodeId(n));
+  for (size_t r = flow_.regions.size(); r-- > 1;) {
+    const std::vector<NodeId> nodes = nodes_of_[r];
+    const TaskGraph graph = task_graph(nodes, RegionId(r));
+    int64_t best_bytes = -1;
+    for (const std::vector<int>& candidate : candidate_orders(graph)) {
+      const int64_t bytes = peak_bytes(graph, candidate);
+      if (best_bytes >= 0 && bytes >= best_bytes) continue;
+      best_bytes = bytes;
+      for (size_t t = 0; t < candidate.size(); ++t)
+        nodes_of_[r][t] = nodes[static_cast<size_t>(candidate[t])];
+    }
+    region_peak_[r] = best_bytes;
+  }
+}
+
+void Orders::append(NodeId id, Sequence& sequence) const {
+  sequence.step[id.index()] = std::ssize(sequence.nodes);
+  sequence.nodes.push_back(id);
+  for (RegionId region : flow_.node(id).regions) {
+    for (NodeId inside : nodes_of_[region.index()]) append(inside, sequence);
+    sequence.region_end[region.index()] = std::ssize(sequence.nodes) - 1;
+  }
+  sequence.end[id.index()] = std::ssize(sequence.nodes) - 1;
+}
+
+// Candidate orders, by the peak they really give (in place and all); of equals the first.
+Section Orders::section(bool once) const {
+  std::vector<NodeId> nodes;
+  for (size_t n = 0; n < flow_.nodes.size(); ++n)
+    if (flow_.nodes[n].region.index() == 0 && flow_.nodes[n].once == once)
+      nodes.push_back(NodeId(n));
+  const TaskGraph graph = task_graph(nodes, RegionId(0));
+  Section best;
+  int64_t best_bytes = -1;
+  for (const std::vector<int>& candidate : candidate_orders(graph)) {
+    Section section;
+    section.sequence.step.assign(flow_.nodes.size(), -1);
+    section.sequence.end.assign(flow_.nodes.size(), -1);
+    section.sequence.region_end.assign(flow_.regions.size(), -1);
+    for (int task : candidate) append(nodes[static_cast<size_t>(task)], section.sequence);
+    find_blocks(section, options_.static_memory);
+    const int64_t bytes = lower_bound_bytes(section.blocks);
+    if (best_bytes >= 0 && bytes >= best_bytes) continue;
+    best_bytes = bytes;
+    best = std::move(section);
+  }
+  return best;
+}
+
+void Orders::find_blocks(Section& section, bool in_place) const {
+  section.lifetimes = find_lifetimes(flow_, kinds_, section.sequence, in_place);
+  const Lifetimes& lifetimes = section.lifetimes;
+  for (size_t i = 0; i < flow_.storages.size(); ++i) {
+    if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
+        lifetimes.first[i] < 0)
+      continue;
+    section.temporaries.push_back(StorageId(i));
+    section.blocks.push_back(
+        {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
+  }
+}
+
+}  // namespace heddle::plan

@@ -1,0 +1,52 @@
+// The once section and the run: their nodes in order, with those of regions, and the blocks of
+// memory that they need.
+#pragma once
+
+#include <vector>
+
+#include "plan/flow.h"
+#include "plan/lifetimes.h"
+#include "plan/offsets.h"
+#include "plan/order.h"
+
+namespace heddle::plan {
+
+// The once section, or the run, in its order.
+struct Section {
+  Sequence sequence;
+  Lifetimes lifetimes;
+  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
+  std::vector<Block> blocks;
+  Offsets offsets;
+};
+
+inline int64_t align_up(int64_t bytes) {
+  return (bytes + program::kAlignmentBytes - 1) / program::kAlignmentBytes *
+         program::kAlignmentBytes;
+}
+
+class Orders {
+ public:
+  // All of them must outlive it. `kinds` by storage.
+  Orders(const Flow& flow, const std::vector<program::BufferKind>& kinds, const Options& options);
+
+  Section section(bool once) const;
+  void find_blocks(Section& section, bool in_place) const;
+  // The nodes of a region (not the entry) in their order.
+  const std::vector<NodeId>& nodes_of(RegionId region) const { return nodes_of_[region.index()]; }
+
+ private:
+  void add_reads(const Node& node, std::vector<StorageId>& reads) const;
+  TaskGraph task_graph(const std::vector<NodeId>& nodes, RegionId region) const;
+  std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const;
+  void order_regions();
+  void append(NodeId id, Sequence& sequence) const;
+
+  const Flow& flow_;
+  const std::vector<program::BufferKind>& kinds_;
+  const Options& options_;
+  std::vector<std::vector<NodeId>> nodes_of_;  // by region
+  std::vector<int64_t> region_peak_;           // by region: bytes of its own values
+};
+
+}  // namespace heddle::plan
