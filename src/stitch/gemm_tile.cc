@@ -129,7 +129,7 @@ int64_t GemmEmitter::b_factor(int digit) const {
 // A number of steps that leaves no rest, if there is one. Tiles at an edge are code for few rows:
 // less of it.
 int64_t GemmEmitter::unrolling(int64_t inner, size_t segments) const {
-  const int64_t ku = segments > 4 ? 1 : segments > 1 ? std::min(gemm_.ku, 2) : gemm_.ku;
+  const int64_t ku = segments > 1 ? 1 : gemm_.ku;
   if (segments == 1 && inner % ku != 0) {
     for (int64_t other : {5, 3, 7})
       if (inner % other == 0) return other;
