@@ -199,6 +199,23 @@ ENTRY e {
   EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
 }
 
+// A pad of something else takes part in the window: masks at the border, none inside.
+TEST(Window, PadsThatTakePart) {
+  FusionCheck ran = run_fusion(R"(HloModule m
+f { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] maximum(a, b) }
+ENTRY e {
+  x = f32[1,19,19,16] parameter(0)
+  zero = f32[] constant(0)
+  least = f32[] constant(-inf)
+  p = f32[1,21,21,16] pad(x, zero), padding=0_0x1_1x1_1x0_0
+  ROOT y = f32[1,10,10,16] reduce-window(p, least), window={size=1x3x3x1 stride=1x2x2x1}, to_apply=f
+})",
+                               "icelake");
+  EXPECT_TRUE(window_row(ran));
+}
+
 // What does not fit stays with the general rows: borders along the lanes, dilated inputs, several
 // channels a group.
 TEST(Window, OthersAreNoWindows) {

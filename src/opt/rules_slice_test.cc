@@ -138,6 +138,22 @@ const std::vector<RuleCase>& slice_cases() {
       {"pad_pad", X8 Z "a = f32[9] pad(x, z), padding=1_0 ROOT r = f32[8] pad(a, z), padding=-1_0",
        ""},
 
+      {"convolution_pad",
+       "x = f32[1,1,4] parameter(0) z = f32[] constant(0) k = f32[1,1,2] constant({{{2,3}}})\n"
+       "a = f32[1,1,7] pad(x, z), padding=0_0x0_0x1_2\n"
+       "ROOT r = f32[1,1,7] convolution(a, k), window={size=2 pad=1_0}, dim_labels=bf0_oi0->bf0",
+       "convolution(p0, constant[1,1,2])"},
+      {"convolution_pad",  // the features
+       "x = f32[1,1,4] parameter(0) z = f32[] constant(0) k = f32[1,2,1] constant({{{2},{3}}})\n"
+       "a = f32[1,2,4] pad(x, z), padding=0_0x1_0x0_0\n"
+       "ROOT r = f32[1,1,4] convolution(a, k), window={size=1}, dim_labels=bf0_oi0->bf0",
+       ""},
+      {"convolution_pad",  // 0 * inf is NaN
+       "x = f32[1,1,4] parameter(0) z = f32[] constant(0) k = f32[1,1,2] constant({{{2,inf}}})\n"
+       "a = f32[1,1,5] pad(x, z), padding=0_0x0_0x1_0\n"
+       "ROOT r = f32[1,1,4] convolution(a, k), window={size=2}, dim_labels=bf0_oi0->bf0",
+       ""},
+
       {"empty_result", "x = f32[0,3] parameter(0) ROOT r = negate(x)", "constant[0,3]"},
       {"empty_result", X8 "ROOT r = f32[0] slice(x), slice={[3:3]}", "constant[0]"},
       {"empty_result", X8 "ROOT r = negate(x)", ""},

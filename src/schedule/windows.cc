@@ -62,15 +62,6 @@ void collect(const Stage& stage, int number, const Neutral& neutral,
   }
 }
 
-std::vector<index::Guard> all_guards(const Stage& stage) {
-  std::vector<index::Guard> guards;
-  for (const Load& load : stage.loads)
-    guards.insert(guards.end(), load.guards.begin(), load.guards.end());
-  for (const Node& node : stage.nodes)
-    guards.insert(guards.end(), node.guards.begin(), node.guards.end());
-  return guards;
-}
-
 // Lanes along `digit` read neighbours, or one element for all, in every load; and some do move.
 bool suits_lanes(const Stage& stage, int digit) {
   bool moves = false;
@@ -164,6 +155,15 @@ int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& l
 
 }  // namespace
 
+std::vector<index::Guard> all_guards(const Stage& stage) {
+  std::vector<index::Guard> guards;
+  for (const Load& load : stage.loads)
+    guards.insert(guards.end(), load.guards.begin(), load.guards.end());
+  for (const Node& node : stage.nodes)
+    guards.insert(guards.end(), node.guards.begin(), node.guards.end());
+  return guards;
+}
+
 std::vector<index::Guard> border_guards(const Stage& stage) {
   std::vector<index::Guard> guards;
   if (stage.values.size() != 1) return guards;
@@ -211,11 +211,9 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
     for (int row : form.rows) {
       if (!guard.value.uses(row)) continue;
       // Rows that the columns decide on would be masked one by one.
-      if (!is_border(guard) || guard.value.uses(form.column) || !gives_range(stage, guard, row))
-        return std::nullopt;
+      if (guard.value.uses(form.column)) return std::nullopt;
+      if (is_border(guard) && !gives_range(stage, guard, row)) return std::nullopt;
     }
-    const bool across = form.across >= 0 && guard.value.uses(form.across);
-    if (across && !is_border(guard)) return std::nullopt;
   }
   form.columns = choose_columns(stage, form, *load, target);
   return form;

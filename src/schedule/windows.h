@@ -24,6 +24,8 @@ struct WindowForm {
 // None: the stage is no window, or its form does not fit.
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target);
 
+// Every guard of the stage's loads and values.
+std::vector<index::Guard> all_guards(const Stage& stage);
 // Guards that make an element neutral where they fail, so that it need not be visited: the
 // padding of a convolution or of a pool, and pads of zeros in front of them.
 std::vector<index::Guard> border_guards(const Stage& stage);

@@ -24,7 +24,7 @@ struct RowEmitter::Window {
   std::vector<const Own*> outer;
   std::vector<WindowRows> rows;
   const Own *column = nullptr, *across = nullptr, *lane = nullptr;
-  std::vector<index::Guard> borders;
+  std::vector<index::Guard> guards, borders;  // all; those behind which nothing is to be done
 };
 
 void RowEmitter::move(const Own& own, const Expr& by) {
@@ -48,6 +48,7 @@ void RowEmitter::emit_window(Block* block) {
   }
   window.lane = &row_.own.back();
   HEDDLE_CHECK(window.column, "{}: a window without columns", stage.name);
+  window.guards = schedule::all_guards(stage);
   window.borders = schedule::border_guards(stage);
   emit_window_outer(window, 0, block);
 }
@@ -97,10 +98,10 @@ void RowEmitter::find_window_rows(const Window& window, WindowRows* rows, Block*
   rows->first = Expr::digit(s_.add_scope(start, size));
 }
 
-// No guard fails for the columns [first, first + count) of the window.
+// No guard that the columns decide on fails for [first, first + count) of them.
 bool RowEmitter::is_inside(const Window& window, int64_t first, int64_t count) {
   const Member& member = members_[0];
-  for (const index::Guard& guard : window.borders) {
+  for (const index::Guard& guard : window.guards) {
     const int column = window.column->digits[0];
     if (!guard.value.uses(column)) continue;
     for (int64_t at : {first, first + count - 1}) {
