@@ -224,18 +224,23 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
 // has at least four tasks where the tiles suffice.
 void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                    const target::Target& target, Gemm* gemm) {
-  int64_t batch = 1, a_batch = 1;
+  int64_t batch = 1, a_batch = 1, groups = 1;
   const Expr& xa = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
   for (int d : shape.batch) {
-    batch *= stage.out[static_cast<size_t>(d)].extent;
-    if (xa.uses(d)) a_batch *= stage.out[static_cast<size_t>(d)].extent;
+    const int64_t extent = stage.out[static_cast<size_t>(d)].extent;
+    batch *= extent;
+    // All groups of a line are done before the next block of lines.
+    if (is_group(shape, stage, d))
+      groups *= extent;
+    else if (xa.uses(d))
+      a_batch *= extent;
   }
   const int64_t width = int64_t{gemm->nv} * gemm->lanes;
   const int64_t panels = (shape.n_extent + width - 1) / width;
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
   int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
   // Where little is summed up the panels' stores to a line should meet in the cache.
-  if (shape.k_extent <= 256) line_bytes += shape.m_extent * shape.n_extent * 4;
+  if (shape.k_extent <= 256) line_bytes += shape.m_extent * shape.n_extent * groups * 4;
   const int64_t rows = shape.m_extent;
   gemm->m_block = rows <= 1024 ? rows : gemm->mr * ((256 + gemm->mr - 1) / gemm->mr);
   auto lines_for = [&](int64_t least_rows) { return (least_rows + rows - 1) / rows; };

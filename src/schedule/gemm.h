@@ -60,6 +60,8 @@ struct GemmShapeOrNot {
   Decision decision = Decision::yes();
 };
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
+// A batch digit that numbers groups of features of a convolution: neighbours in memory.
+bool is_group(const GemmShape& shape, const Stage& stage, int digit);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 

@@ -164,6 +164,13 @@ const Window* GemmShape::window_over(int over) const {
   return nullptr;
 }
 
+bool is_group(const GemmShape& shape, const Stage& stage, int digit) {
+  auto uses = [&](int load) {
+    return stage.loads[static_cast<size_t>(load)].coordinates[0].uses(digit);
+  };
+  return stage.kind == hlo::StageKind::conv && uses(shape.a_load) && uses(shape.b_load);
+}
+
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;

@@ -59,8 +59,8 @@ void GemmEmitter::add_grid(kernel::Group* group, const std::string& name, int64_
   group->grid.push_back({var, k_.constant(extent)});
 }
 
-// Tasks over (batch, lines, rows, panel): neighbours share their rows of A; or with the panel
-// first: neighbours share it.
+// Tasks over (batch, lines, rows, groups, panel): neighbours share their rows of A; or with the
+// panel first: neighbours share it.
 kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, int64_t panels,
                                  int64_t first_panel, int64_t width) {
   kernel::Group group;
@@ -71,7 +71,12 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   };
   if (gemm_.panels_first) add_panel();
   digits_.assign(extents_.size(), Expr(0));
-  for (int d : shape_.batch) add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
+  auto add_batch = [&](bool groups) {
+    for (int d : shape_.batch)
+      if (is_group(shape_, stage_, d) == groups)
+        add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
+  };
+  add_batch(false);
   auto add_blocks = [&](const char* name, const AxisPart& part) {
     Expr block;
     if (part.blocks > 1) add_grid(&group, name, part.blocks, &block);
@@ -79,6 +84,7 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   };
   Expr y0 = add_blocks("lines_of", lines);
   Expr m0 = add_blocks("rows_of", rows);
+  add_batch(true);
   if (!gemm_.panels_first) add_panel();
   emit_panel(panel, lines, rows, y0, m0, &group.body);
   return group;
