@@ -262,8 +262,9 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 
-// B that is not packed is copied by each task where its columns are not contiguous, where its rows
-// fall into few sets of the caches, and where many rows of A pay for it (cpu-codegen §2.4.14).
+// B that is not packed is copied by each task where its columns are not contiguous, and where
+// several tiles would read a panel again that does not stay in the first cache: it is too large, or
+// its rows fall into few sets (cpu-codegen §2.4.14).
 bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
                 const target::Target& target) {
   if (shape.b_panel > 0) return false;
@@ -271,11 +272,11 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
   const int64_t row_bytes = std::abs(xb.factor_of(shape.k.back())) * 4;
   if (row_bytes <= int64_t{gemm.nv} * gemm.lanes * 4) return false;  // as good as a panel
-  const int64_t rows = shape.m_extent * shape.y_extent;
+  if (shape.m_extent * shape.y_extent < 28) return false;
   const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
-  const bool same_sets = row_bytes % 4096 == 0 && shape.k_extent > 64 && rows >= 28;
-  return same_sets || rows >= 512;
+  const int64_t panel_bytes = shape.k_extent * gemm.nv * gemm.lanes * 4;
+  return panel_bytes > first / 2 || (row_bytes % 4096 == 0 && shape.k_extent > 64);
 }
 
 }  // namespace
