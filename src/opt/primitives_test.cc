@@ -1,5 +1,6 @@
 // The passes that make primitives: drop_layouts, inline_calls, expand_map, expand_batch_norm,
 // remove_identities, fold_tuples, simplify_control.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -286,9 +287,62 @@ TEST(SimplifyControl, LoopsThatNeverRun) {
       "p0");
 }
 
+// A loop from `first` by `step` while the count is `direction` `limit`, with `work` in its body.
+std::string counting_loop(const std::string& type, int first, int step,
+                          const std::string& direction, int limit, const std::string& work) {
+  return fmt::format(R"(
+HloModule m
+c {{
+  s = ({0}[], f32[8,8]) parameter(0)
+  i = {0}[] get-tuple-element(s), index=0
+  n = {0}[] constant({4})
+  ROOT t = pred[] compare(i, n), direction={3}
+}}
+b {{
+  s = ({0}[], f32[8,8]) parameter(0)
+  i = {0}[] get-tuple-element(s), index=0
+  x = f32[8,8] get-tuple-element(s), index=1
+  one = {0}[] constant({2})
+  j = {0}[] add(i, one)
+  y = f32[8,8] {5}
+  ROOT t = ({0}[], f32[8,8]) tuple(j, y)
+}}
+ENTRY e {{
+  x = f32[8,8] parameter(0)
+  i = {0}[] constant({1})
+  t = ({0}[], f32[8,8]) tuple(i, x)
+  w = ({0}[], f32[8,8]) while(t), condition=c, body=b
+  ROOT y = f32[8,8] get-tuple-element(w), index=1
+}})",
+                     type, first, step, direction, limit, work);
+}
+
+int64_t loops_left(const std::string& text) {
+  auto module = parse(text);
+  run(*module, "{simplify_control,fold_tuples,algebraic,dce}*");
+  int64_t count = 0;
+  for (const auto& computation : module->computations())
+    for (const hlo::Instr* instr : computation->instrs())
+      count += instr->is(hlo::Opcode::while_);
+  return count;
+}
+
+TEST(SimplifyControl, LoopsOfFewTripsAreWrittenOut) {
+  const std::string sum = "add(x, x)";
+  const std::string dot = "dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+  EXPECT_EQ(loops_left(counting_loop("s32", 5, 1, "LT", 5, dot)), 0);
+  EXPECT_EQ(loops_left(counting_loop("s32", 4, 1, "LT", 5, dot)), 0);
+  EXPECT_EQ(loops_left(counting_loop("s32", 3, 1, "LT", 5, dot)), 1);
+  EXPECT_EQ(loops_left(counting_loop("s64", 1, 1, "LE", 4, sum)), 0);
+  EXPECT_EQ(loops_left(counting_loop("s64", 0, 1, "LE", 4, sum)), 1);  // five
+  EXPECT_EQ(loops_left(counting_loop("s32", 9, -3, "GT", 0, sum)), 0);
+  EXPECT_EQ(loops_left(counting_loop("u8", 254, 1, "NE", 1, sum)), 0);  // round the end
+  EXPECT_EQ(loops_left(counting_loop("s32", 0, 0, "LT", 1, sum)), 1);   // for ever
+}
+
 TEST(SimplifyControl, CarriedConstantsMoveInside) {
   const std::string text = LOOP(
-      "n = s32[] constant(3) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
+      "n = s32[] constant(30) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
                                                                     "z = s32[] constant(0) c = "
                                                                     "f32[4] constant({1, 2, 3, 4}) "
                                                                     "init = tuple(z, x, c)\n"
@@ -312,7 +366,7 @@ TEST(SimplifyControl, CarriedConstantsMoveInside) {
 
 TEST(SimplifyControl, CarriedVariablesStay) {
   expect_unchanged(
-      LOOP("n = s32[] constant(3) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
+      LOOP("n = s32[] constant(30) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
                                                                          "z = s32[] constant(0) "
                                                                          "init = tuple(z, x, x)\n"
                                                                          "w = " STATE

@@ -1,9 +1,11 @@
 // simplify_control: a branch whose condition is a constant is taken; a loop whose condition is
-// false whatever its state never runs; what a loop carries round unchanged from a constant is that
-// constant inside (which is how a loop's trip count and its tables get to be known there).
+// false whatever its state never runs; a loop that is known to run once is its body, and one of few
+// trips with a small body is written out; what a loop carries round unchanged from a constant is
+// that constant inside (which is how a loop's trip count and its tables get to be known there).
 #include <algorithm>
 #include <unordered_map>
 
+#include "opt/counted_loop.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -17,6 +19,36 @@ size_t taken_branch(const Literal& selector, size_t branches) {
   const int64_t branch = selector.get_s64(0);
   const bool in_range = branch >= 0 && branch < static_cast<int64_t>(branches);
   return in_range ? static_cast<size_t>(branch) : branches - 1;
+}
+
+// Written out, a loop of few cheap trips is a few kernels, often one. Dots and the like gain
+// nothing: their time is in the body, and every trip would be a kernel more to compile.
+constexpr int64_t kMostTrips = 4;
+constexpr size_t kMostInstrs = 24;
+
+bool is_cheap(const Computation& body) {
+  if (body.instrs().size() > kMostInstrs) return false;
+  return std::all_of(body.instrs().begin(), body.instrs().end(), [](const Instr* instr) {
+    return is_elementwise(instr) || instr->is(Opcode::parameter) || instr->is(Opcode::constant) ||
+           instr->is(Opcode::tuple) || instr->is(Opcode::get_tuple_element) ||
+           instr->is(Opcode::broadcast) || instr->is(Opcode::reshape) ||
+           instr->is(Opcode::transpose) || instr->is(Opcode::slice) || instr->is(Opcode::iota) ||
+           instr->is(Opcode::dynamic_slice) || instr->is(Opcode::concatenate) ||
+           instr->is(Opcode::reduce);
+  });
+}
+
+// The state after a loop whose trips are known to be few; null: it stays a loop.
+Instr* written_out(Instr* loop, hlo::Builder& b, const PassContext& context) {
+  const std::optional<int64_t> trips = trip_count(loop, kMostTrips);
+  const Computation& body = *loop->called()[1];
+  if (!trips || hlo::has_effect(*loop) || (*trips > 1 && !is_cheap(body))) return nullptr;
+  if (body.root()->shape().without_layout() != loop->shape().without_layout()) return nullptr;
+  if (!context.allow("simplify_control", "few_trips")) return nullptr;
+  Instr* state = loop->operand(0);
+  for (int64_t trip = 0; trip < *trips; ++trip)
+    state = inline_computation(b.computation(), body, {state});
+  return state;
 }
 
 // A copy of a branch must be taken once it is made (it may have effects): the count is asked first.
@@ -35,6 +67,7 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b, const PassContext& conte
     const Literal* again = splat_of(instr->called()[0]->root());
     if (again && again->get_s64(0) == 0)
       return {instr->operand(0), "loop_never_runs", /*drop_effect=*/true};
+    return {written_out(instr, b, context), /*rule=*/{}};
   }
   return {};
 }
