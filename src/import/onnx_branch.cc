@@ -70,9 +70,10 @@ const Graph& graph_attr(const Node& node, std::string_view name) {
 }
 
 bool is_structural(const Node& node) {
-  if (!normal_domain(node.domain).empty()) return false;
-  return node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan" ||
-         node.op_type == "SequenceMap";
+  const std::string_view domain = normal_domain(node.domain);
+  if (domain == "ai.onnx.preview") return node.op_type == "FlexAttention";
+  return domain.empty() && (node.op_type == "If" || node.op_type == "Loop" ||
+                            node.op_type == "Scan" || node.op_type == "SequenceMap");
 }
 
 // What a graph reads of the values around it, in order; names that nothing has are left to the node

@@ -209,7 +209,8 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (node.op_type == "If") return run_if(node, scope, inputs);
   if (node.op_type == "Loop") return run_loop(node, scope, inputs);
   if (node.op_type == "Scan") return run_scan(node, scope, inputs);
-  run_sequence_map(node, scope, inputs);
+  if (node.op_type == "SequenceMap") return run_sequence_map(node, scope, inputs);
+  run_flex_attention(node, scope, inputs);
 }
 
 void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs) {

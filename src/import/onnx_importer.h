@@ -115,6 +115,9 @@ class Importer {
                                   std::vector<std::string_view>& names) const;
   Value* inside(Value* outer, const std::unordered_map<const Value*, Value*>& captured);
 
+  // onnx_flex_attention.cc
+  void run_flex_attention(const proto::Node& node, Scope& scope, const Inputs& inputs);
+
   // onnx_loop.cc
   void run_loop(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_scan(const proto::Node& node, Scope& scope, const Inputs& inputs);

@@ -41,6 +41,7 @@ std::span<const OpEntry> sample_ops();
 std::span<const OpEntry> signal_ops();
 std::span<const OpEntry> dynamic_ops();
 std::span<const OpEntry> linear_algebra_ops();
+std::span<const OpEntry> sequence_model_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null
 

@@ -61,9 +61,30 @@ Instr* saturate(Op& op, Instr* x, Type to) {
   return binary(op, Opcode::minimum, x, format.max_finite);
 }
 
+// f8e8m0 holds powers of two only. Rounded up, down or to the nearest by the bits of f32; what is
+// not positive becomes the smallest one.
+Instr* to_power_of_two(Op& op, Instr* x) {
+  const std::string mode = op.string_attr("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    op.fail("round_mode is {}, wanted up, down or nearest", quoted(mode));
+  x = binary(op, Opcode::maximum, op.b.convert(x, Type::f32), 0x1p-127);
+  if (mode == "nearest") return op.b.convert(x, Type::f8e8m0fnu);
+  const Ints extents = x->shape().extents();
+  Instr* bits = op.b.bitcast_convert(x, Shape::array(Type::s32, extents));
+  constexpr int32_t kMantissa = 0x7fffff;
+  if (mode == "up") bits = binary(op, Opcode::add, bits, kMantissa);
+  bits = binary(op, Opcode::and_, bits, ~kMantissa);
+  Instr* power = op.b.bitcast_convert(bits, Shape::array(Type::f32, extents));
+  // Subnormal numbers have no exponent to round by; infinities and NaN stay.
+  Instr* normal = op.b.binary(Opcode::and_, compare(op, Direction::ge, x, 0x1p-126),
+                              op.b.unary(Opcode::is_finite, x));
+  return op.b.convert(op.b.select(normal, power, x), Type::f8e8m0fnu);
+}
+
 Instr* cast_to(Op& op, Instr* x, Type to) {
   const Type from = x->shape().type();
   const bool saturates = op.int_attr("saturate", 1) != 0;
+  if (from != to && to == Type::f8e8m0fnu && tensor::is_float(from)) return to_power_of_two(op, x);
   op.ignore({"round_mode"});
   if (from == to) return x;
   if (to == Type::pred) return compare(op, Direction::ne, x, 0);
@@ -86,6 +107,9 @@ Outputs cast_like(Op& op) { return {cast_to(op, op.in(0), op.type(1))}; }
 
 Outputs bit_cast(Op& op) {
   const Type to = element_type(op.int_attr("to", 0), op.describe()), from = op.type(0);
+  // A bool is a byte of 0 or 1.
+  if (from == Type::pred && tensor::is_integer(to) && tensor::type_bits(to) == 8)
+    return {op.b.convert(op.in(0), to)};
   if (tensor::type_bits(from) != tensor::type_bits(to) || from == Type::pred || to == Type::pred)
     op.fail("{} as {}: wanted types of one width", tensor::type_name(from), tensor::type_name(to));
   if (from == to) return {op.in(0)};
