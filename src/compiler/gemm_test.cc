@@ -8,8 +8,8 @@ namespace heddle::stitch {
 namespace {
 
 // [m,k]·[k,n], or [m,k]·[n,k] where the right side is transposed.
-schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
-                             const char* target_name) {
+compiler::FusionCheck checked_product(int64_t m, int64_t n, int64_t k, bool transposed,
+                                      const char* target_name) {
   std::string text = fmt::format(
       "HloModule m\nENTRY e {{\n  a = f32[{},{}] parameter(0)\n  b = f32[{},{}] parameter(1)\n"
       "  ROOT d = f32[{},{}] dot(a, b), lhs_contracting_dims={{1}}, "
@@ -20,6 +20,12 @@ schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
   auto target = target::find_target(target_name);
   compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 3, 4096);
   EXPECT_EQ(checked.failure, "") << checked.text;
+  return checked;
+}
+
+schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
+                             const char* target_name) {
+  compiler::FusionCheck checked = checked_product(m, n, k, transposed, target_name);
   return *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
 }
 
@@ -34,6 +40,16 @@ TEST(GemmTest, ColumnsAreTurnedInRegisters) {
 TEST(GemmTest, RowsThatShareCacheSetsAreCopied) {
   EXPECT_TRUE(check_product(30, 1024, 70, false, "icelake").copy_b);
   EXPECT_FALSE(check_product(30, 1000, 70, false, "icelake").copy_b);
+}
+
+TEST(GemmTest, FusedWhereTheTargetCan) {
+  auto fused = [](const char* target) {
+    compiler::FusionCheck checked = checked_product(4, 16, 5, false, target);
+    return checked.report.op_counts[static_cast<size_t>(kernel::Op::fma)];
+  };
+  EXPECT_EQ(fused("icelake"), 4 * 16 * 5);
+  EXPECT_EQ(fused("avx2"), 4 * 16 * 5);
+  EXPECT_EQ(fused("portable"), 0);
 }
 
 }  // namespace

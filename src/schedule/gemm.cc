@@ -263,8 +263,8 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 }
 
 // B that is not packed is copied by each task where its columns are not contiguous, and where
-// several tiles would read a panel again that does not stay in the first cache: it is too large, or
-// its rows fall into few sets (cpu-codegen §2.4.14).
+// several tiles would read a panel again that does not stay in the first cache: it is too large and
+// lies scattered, or its rows fall into few sets (cpu-codegen §2.4.14).
 bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
                 const target::Target& target) {
   if (shape.b_panel > 0) return false;
@@ -276,7 +276,9 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
   const int64_t panel_bytes = shape.k_extent * gemm.nv * gemm.lanes * 4;
-  return panel_bytes > first / 2 || (row_bytes % 4096 == 0 && shape.k_extent > 64);
+  // Rows over more pages than are known by heart.
+  const bool scattered = panel_bytes > first / 2 && shape.k_extent * row_bytes > (256 << 10);
+  return scattered || (row_bytes % 4096 == 0 && shape.k_extent > 64);
 }
 
 }  // namespace

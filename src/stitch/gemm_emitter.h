@@ -62,6 +62,7 @@ class GemmEmitter {
   void emit_inner(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
                   const KRange& range, int64_t count, Block* block);
   ExprId guard_of_lines();
+  ExprId add_product(ExprId a, ExprId b, ExprId sum);
   std::vector<ExprId> acc_at(const Expr& line, const Expr& row, int v);
   Block over_tile(const Segment& lines, const Segment& rows,
                   const std::function<Block(const Expr& line, const Expr& row)>& body);
