@@ -161,8 +161,15 @@ class Compilation {
   }
 
   Pending stitch_one(const hlo::Instr* fusion) {
-    schedule::PlacedFusion placed = schedule::place(*fusion->called().at(0), target_,
-                                                    options_.numerics != Numerics::strict);
+    const hlo::Computation& computation = *fusion->called().at(0);
+    if (auto parts = stitch::stitch_parts(computation, "kernel", target_)) {
+      Pending result{fusion, std::move(*parts), "copies the parts side by side", {}, {}};
+      check(result);
+      result.text = kernel::to_string(result.stitched.kernel);
+      described_.emplace(result.text, std::pair(result.schedule, result.schedule));
+      return result;
+    }
+    schedule::PlacedFusion placed = schedule::place(computation, target_, options_.numerics != Numerics::strict);
     for (const std::string& rewrite : placed.graph.rewrites)
       if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
         notes_.push_back(rewrite);

@@ -7,6 +7,7 @@
 
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
+#include "schedule/parts.h"
 #include "schedule/place.h"
 
 namespace heddle::fuse {
@@ -147,6 +148,9 @@ class Greedy {
   }
 
   Decision may_join(Instr* instr, Group* group, bool copy) {
+    if (schedule::is_copied_by_parts(*instr) ||
+        schedule::is_copied_by_parts(*group->members.back()))
+      return Decision::no("parts", "many arrays are joined by copies, apart");
     if (group->members.size() >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
     // A view of a constant is nothing to be done once, and may be read by what is.

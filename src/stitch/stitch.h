@@ -2,6 +2,7 @@
 // place() accepted has a kernel.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,5 +27,10 @@ struct Stitched {
 // are stored past them. Their memory is 64-byte aligned.
 Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed = {});
+
+// The kernel of a fusion that joins many arrays and does nothing else (schedule/parts.h); none for
+// other fusions.
+std::optional<Stitched> stitch_parts(const hlo::Computation& computation, const std::string& name,
+                                     const target::Target& target);
 
 }  // namespace heddle::stitch
