@@ -9,11 +9,6 @@ namespace heddle::fuse {
 
 namespace {
 
-bool is_constant_value(const Instr* instr, const std::unordered_set<const Instr*>& once,
-                       const Covered& covered) {
-  return instr->is(Opcode::constant) || once.count(instr) > 0 || is_invariant(instr, covered);
-}
-
 // f32, no batch, one free dimension on the right.
 bool packs(const Instr* dot) {
   if (!dot->is(Opcode::dot) || dot->operands().size() != 2) return false;
@@ -108,12 +103,13 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
 }
 
 bool pack_all(const Covered& covered, const target::Target& target) {
-  const std::unordered_set<const Instr*> once = find_once(covered);
+  std::unordered_set<const Instr*> constant;  // views of constants too
+  find_once(covered, &constant);
   std::vector<Instr*> found;
   for (Instr* instr : covered.computation->instrs()) {
     const bool of_interest = packs(instr) || instr->is(Opcode::convolution);
-    if (of_interest && is_constant_value(instr->operand(1), once, covered) &&
-        !is_constant_value(instr->operand(0), once, covered))
+    if (of_interest && constant.count(instr->operand(1)) > 0 &&
+        constant.count(instr->operand(0)) == 0)
       found.push_back(instr);
   }
   bool changed = false;
