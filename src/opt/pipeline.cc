@@ -40,7 +40,7 @@ std::string pipeline_for(Level level) {
   return start +
          "fold_scale_into_weights,merge_convolutions,choose_layout,split_input_dilation,"
          "convolution_to_dot," +
-         simplify("canonicalize_dot,fold_scale_into_weights,merge_dots,");
+         simplify("permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,");
 }
 
 bool is_lowered(hlo::Opcode opcode) {

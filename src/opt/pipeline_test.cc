@@ -35,8 +35,8 @@ void check_seeds(const std::string& pipeline, uint64_t begin, uint64_t end, bool
 // What merges sums' dimensions or scales weights changes rounding; the others keep every bit.
 bool is_inexact(std::string_view pass) {
   return pass == "canonicalize_dot" || pass == "fold_scale_into_weights" ||
-         pass == "merge_convolutions" ||
-         pass == "expand_batch_norm" || pass == "convolution_to_dot";
+         pass == "merge_convolutions" || pass == "permute_weights" || pass == "expand_batch_norm" ||
+         pass == "convolution_to_dot";
 }
 
 TEST(Passes, EachAloneKeepsValues) {
