@@ -22,6 +22,14 @@ bool any_fails(const std::vector<Line>& lines) {
 std::string kind_of_reason(const Line& line) {
   std::string reason = line.reason;
   if (reason.starts_with(line.module + ": ")) reason = reason.substr(line.module.size() + 2);
+  // "node 'name' (Operator, output 'y'): what" is "Operator: what".
+  if (reason.starts_with("node ")) {
+    const size_t open = reason.find(" ("), end = reason.find("): ", open);
+    if (end != std::string::npos) {
+      const std::string node = reason.substr(open + 2, end - open - 2);
+      reason = node.substr(0, node.find(',')) + ": " + reason.substr(end + 3);
+    }
+  }
   const size_t bracket = reason.find(" (");
   if (bracket != std::string::npos) reason.resize(bracket);
   constexpr size_t kLongest = 100;

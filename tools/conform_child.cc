@@ -31,12 +31,13 @@ void write_record(int file, const ordered_json& record) {
   }
 }
 
-// What a crash said last.
-std::string last_line(const std::string& text) {
+// What a crash said: the line of a failed check, else the last one.
+std::string last_words(const std::string& text) {
   std::string last;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.size(), text.find('\n', at));
     if (end > at) last = text.substr(at, end - at);
+    if (last.starts_with("heddle bug")) return last;
     at = end + 1;
   }
   return last;
@@ -153,7 +154,7 @@ Status for_each_in_child(size_t count, const ChildLimits& limits,
     ::waitpid(child.process, &status, 0);
     if (next < end) {
       const std::string why = timed_out ? fmt::format("{} s were not enough", limits.seconds)
-                                        : last_line(read_all(child.messages));
+                                        : last_words(read_all(child.messages));
       result.piece = next;
       result.records.push_back({{"outcome", timed_out ? "timeout" : "crash"}, {"reason", why}});
       done(result);

@@ -17,7 +17,8 @@ constexpr int64_t kMostElems = int64_t{1} << 29;
 
 OnnxKind kind_of(proto::ValueInfo::Kind kind) {
   using Kind = proto::ValueInfo::Kind;
-  if (kind == Kind::tensor) return OnnxKind::tensor;
+  // A value without a type, which only outputs may be, is nearly always a tensor.
+  if (kind == Kind::tensor || kind == Kind::none) return OnnxKind::tensor;
   return kind == Kind::sequence ? OnnxKind::sequence : OnnxKind::other;
 }
 

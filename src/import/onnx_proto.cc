@@ -2,105 +2,11 @@
 
 #include <cstring>
 #include <protozero/exception.hpp>
-#include <protozero/pbf_reader.hpp>
-#include <protozero/varint.hpp>
 #include <string>
 
-#include "import/failure.h"
+#include "import/onnx_decoder.h"
 
 namespace heddle::import::proto {
-namespace {
-
-using protozero::pbf_reader;
-using protozero::pbf_wire_type;
-
-constexpr int kDeepest = 100;                         // messages inside messages
-constexpr int64_t kMostElements = int64_t{64} << 20;  // of all repeated fields together
-constexpr int64_t kMessageCost = 16;                  // a message counts as that many elements
-
-// Decodes one file. Reading a field with another wire type than the schema's would be undefined in
-// protozero, so every read goes through these functions, which check first.
-class Decoder {
- public:
-  explicit Decoder(int64_t max_nodes) : max_nodes_(max_nodes) {}
-
-  Model model(std::string_view bytes);
-  // Of a whole file.
-  Tensor tensor(std::string_view bytes);
-  Sequence sequence(std::string_view bytes);
-  OptionalValue optional(std::string_view bytes);
-
- private:
-  using View = std::string_view;
-
-  [[noreturn]] static void wrong_wire(const char* message, const pbf_reader& in) {
-    fail("{}: field {} has wire type {}: not an ONNX model, or damaged", message, in.tag(),
-         static_cast<int>(in.wire_type()));
-  }
-  View bytes_of(const char* message, pbf_reader& in) {
-    if (in.wire_type() != pbf_wire_type::length_delimited) wrong_wire(message, in);
-    // protozero keeps 32 bits of a length; a longer one must not pass for a short one.
-    const protozero::data_view rest = in.data();
-    const char* at = rest.data();
-    const char* const end = at + rest.size();
-    const uint64_t length = protozero::decode_varint(&at, end);
-    if (length > static_cast<uint64_t>(end - at)) throw protozero::end_of_buffer_exception{};
-    const protozero::data_view view = in.get_view();
-    return {view.data(), view.size()};
-  }
-  int64_t int_of(const char* message, pbf_reader& in) {
-    if (in.wire_type() != pbf_wire_type::varint) wrong_wire(message, in);
-    return in.get_int64();
-  }
-  float float_of(const char* message, pbf_reader& in) {
-    if (in.wire_type() != pbf_wire_type::fixed32) wrong_wire(message, in);
-    return in.get_float();
-  }
-  void charge(int64_t elements) {
-    elements_ += elements;
-    if (elements_ > kMostElements) fail("more than {} entries in the model's lists", kMostElements);
-  }
-  void strings_of(const char* message, pbf_reader& in, std::vector<View>& to) {
-    charge(1);
-    to.push_back(bytes_of(message, in));
-  }
-  void ints_of(const char* message, pbf_reader& in, std::vector<int64_t>& to);
-  void floats_of(const char* message, pbf_reader& in, std::vector<float>& to);
-  void numbers_of(const char* message, pbf_reader& in, pbf_wire_type wire, Numbers& to);
-  // Enters a message: depth and count are bounded.
-  pbf_reader enter(const char* message, pbf_reader& in) {
-    charge(kMessageCost);
-    if (depth_ >= kDeepest) fail("messages nested more than {} deep", kDeepest);
-    const View view = bytes_of(message, in);
-    return pbf_reader(view.data(), view.size());
-  }
-  template <typename Function>
-  void nested(const char* message, pbf_reader& in, Function read) {
-    pbf_reader inner = enter(message, in);
-    ++depth_;
-    while (inner.next()) read(inner);
-    --depth_;
-  }
-
-  void graph(pbf_reader& in, Graph& to);
-  void graph_field(pbf_reader& in, Graph& to);
-  void node(pbf_reader& in, std::vector<Node>& to);
-  void attribute(pbf_reader& in, Attribute& to);
-  void attribute_field(pbf_reader& in, Attribute& to, AttrType& seen);
-  void tensor(pbf_reader& in, Tensor& to);
-  void tensor_field(pbf_reader& in, Tensor& to);
-  void sequence_field(pbf_reader& in, Sequence& to);
-  void tensor_data_field(pbf_reader& in, Tensor& to);
-  void value_info(pbf_reader& in, ValueInfo& to);
-  void type(pbf_reader& in, ValueInfo& to);
-  void tensor_type(pbf_reader& in, ValueInfo& to);
-  void dimension(pbf_reader& in, DimInfo& to);
-  void opset(pbf_reader& in, std::vector<OpsetImport>& to);
-  void function(pbf_reader& in, Function& to);
-
-  int64_t max_nodes_, nodes_ = 0, elements_ = 0;
-  int depth_ = 0;
-};
 
 void Decoder::ints_of(const char* message, pbf_reader& in, std::vector<int64_t>& to) {
   if (in.wire_type() == pbf_wire_type::varint) {
@@ -144,85 +50,6 @@ void Decoder::numbers_of(const char* message, pbf_reader& in, pbf_wire_type wire
     to.loose.push_back(in.get_fixed32());
   } else {
     to.loose.push_back(in.get_fixed64());
-  }
-}
-
-void Decoder::tensor_data_field(pbf_reader& in, Tensor& to) {
-  switch (in.tag()) {
-    case 4:
-      return numbers_of("tensor", in, pbf_wire_type::fixed32, to.float_data);
-    case 5:
-      return numbers_of("tensor", in, pbf_wire_type::varint, to.int32_data);
-    case 6:
-      bytes_of("tensor", in);
-      ++to.string_count;
-      return;
-    case 7:
-      return numbers_of("tensor", in, pbf_wire_type::varint, to.int64_data);
-    case 10:
-      return numbers_of("tensor", in, pbf_wire_type::fixed64, to.double_data);
-    case 11:
-      return numbers_of("tensor", in, pbf_wire_type::varint, to.uint64_data);
-    default:
-      in.skip();
-  }
-}
-
-void Decoder::tensor_field(pbf_reader& field, Tensor& to) {
-  switch (field.tag()) {
-    case 1:
-      return ints_of("tensor", field, to.dims);
-    case 2:
-      to.data_type = int_of("tensor", field);
-      return;
-    case 3:
-      to.has_segment = true;
-      return field.skip();
-    case 8:
-      to.name = bytes_of("tensor", field);
-      return;
-    case 9:
-      to.has_raw_data = true;
-      to.raw_data = bytes_of("tensor", field);
-      return;
-    case 13: {
-      std::pair<View, View> entry;
-      nested("external data", field, [&](pbf_reader& part) {
-        if (part.tag() == 1) {
-          entry.first = bytes_of("external data", part);
-        } else if (part.tag() == 2) {
-          entry.second = bytes_of("external data", part);
-        } else {
-          part.skip();
-        }
-      });
-      to.external_data.push_back(entry);
-      return;
-    }
-    case 14:
-      to.external = int_of("tensor", field) == 1;
-      return;
-    default:
-      return tensor_data_field(field, to);
-  }
-}
-
-void Decoder::tensor(pbf_reader& in, Tensor& to) {
-  nested("tensor", in, [&](pbf_reader& field) { tensor_field(field, to); });
-}
-
-void Decoder::sequence_field(pbf_reader& in, Sequence& to) {
-  switch (in.tag()) {
-    case 3:
-      return tensor(in, to.tensors.emplace_back());
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-      to.others = true;
-      return in.skip();
-    default:
-      in.skip();
   }
 }
 
@@ -314,91 +141,6 @@ void Decoder::node(pbf_reader& in, std::vector<Node>& to) {
         return;
       default:
         field.skip();
-    }
-  });
-}
-
-void Decoder::dimension(pbf_reader& in, DimInfo& to) {
-  nested("dimension", in, [&](pbf_reader& field) {
-    if (field.tag() == 1) {
-      to.kind = DimInfo::Kind::value;
-      to.value = int_of("dimension", field);
-    } else if (field.tag() == 2) {
-      to.symbol = bytes_of("dimension", field);
-      to.kind = to.symbol.empty() ? DimInfo::Kind::unknown : DimInfo::Kind::symbol;
-    } else {
-      field.skip();
-    }
-  });
-}
-
-void Decoder::tensor_type(pbf_reader& in, ValueInfo& to) {
-  nested("type", in, [&](pbf_reader& field) {
-    if (field.tag() == 1) {
-      to.elem_type = int_of("type", field);
-    } else if (field.tag() == 2) {
-      to.has_shape = true;
-      to.dims.clear();
-      nested("shape", field, [&](pbf_reader& part) {
-        if (part.tag() == 1) {
-          dimension(part, to.dims.emplace_back());
-        } else {
-          part.skip();
-        }
-      });
-    } else {
-      field.skip();
-    }
-  });
-}
-
-void Decoder::type(pbf_reader& in, ValueInfo& to) {
-  nested("type", in, [&](pbf_reader& field) {
-    using Kind = ValueInfo::Kind;
-    if (field.tag() == 1) {
-      to.kind = Kind::tensor;
-      return tensor_type(field, to);
-    }
-    const auto of = [&](Kind kind, const char* message) {
-      to.kind = kind;
-      to.element = std::make_shared<ValueInfo>();
-      nested(message, field, [&](pbf_reader& part) {
-        if (part.tag() == 1) {
-          type(part, *to.element);
-        } else {
-          part.skip();
-        }
-      });
-    };
-    switch (field.tag()) {
-      case 4:
-        return of(Kind::sequence, "sequence type");
-      case 9:
-        return of(Kind::optional, "optional type");
-      case 5:
-        to.kind = Kind::map;
-        break;
-      case 7:
-        to.kind = Kind::opaque;
-        break;
-      case 8:
-        to.kind = Kind::sparse;
-        break;
-      default:
-        break;
-    }
-    field.skip();
-  });
-}
-
-void Decoder::value_info(pbf_reader& in, ValueInfo& to) {
-  nested("value", in, [&](pbf_reader& field) {
-    if (field.tag() == 1) {
-      to.name = bytes_of("value", field);
-    } else if (field.tag() == 2) {
-      type(field, to);
-    } else {
-      field.skip();
     }
   });
 }
@@ -500,38 +242,7 @@ Model Decoder::model(std::string_view bytes) {
   return model;
 }
 
-Tensor Decoder::tensor(View bytes) {
-  Tensor tensor;
-  pbf_reader in(bytes.data(), bytes.size());
-  while (in.next()) tensor_field(in, tensor);
-  return tensor;
-}
-
-Sequence Decoder::sequence(View bytes) {
-  Sequence sequence;
-  pbf_reader in(bytes.data(), bytes.size());
-  while (in.next()) sequence_field(in, sequence);
-  return sequence;
-}
-
-OptionalValue Decoder::optional(View bytes) {
-  OptionalValue value;
-  pbf_reader in(bytes.data(), bytes.size());
-  while (in.next()) {
-    if (in.tag() == 2) {
-      value.elem_type = int_of("optional", in);
-    } else if (in.tag() == 3) {
-      value.tensor = std::make_shared<Tensor>();
-      tensor(in, *value.tensor);
-    } else if (in.tag() == 5) {
-      value.sequence = std::make_shared<Sequence>();
-      nested("sequence", in, [&](pbf_reader& field) { sequence_field(field, *value.sequence); });
-    } else {
-      in.skip();
-    }
-  }
-  return value;
-}
+namespace {
 
 // Calls read(); what protozero throws becomes a Failure. `what`: "an ONNX model".
 template <typename Read>

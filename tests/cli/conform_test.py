@@ -1,12 +1,16 @@
-"""heddle conform hlo: on made-up folders, and on XLA's own files where they are."""
+"""heddle conform: hlo on made-up folders, and on XLA's own files where they are; onnx on our own
+models, and on ONNX's backend tests where they are (HEDDLE_ONNX_TESTS names their folder)."""
 import json
 import os
 import pathlib
+import shutil
 import sys
 import unittest
 
 from cli import ADD, LOOKUP, CliTest
 
+OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "testdata" / "onnx_operators"
+ONNX_TESTS = pathlib.Path(os.environ.get("HEDDLE_ONNX_TESTS", "/nowhere"))
 CORPUS = pathlib.Path(os.environ.get("HEDDLE_CORPORA", "/nowhere")) / "xla-hlo"
 
 
@@ -48,6 +52,45 @@ class ConformTest(CliTest):
         self.assertEqual(0, done.returncode)
         self.assertEqual(217, value["files"])
         self.assertGreaterEqual(value["files_equal"], 180)
+
+    def test_onnx_operators(self):
+        for device in ("cpu", "interp"):
+            board = self.folder / "board.json"
+            done = self.run_heddle("conform", "onnx", OPERATORS, "--device", device, "--json", board)
+            value = json.loads(board.read_text())
+            self.assertEqual([], [line for line in value["lines"] if line["outcome"] != "pass"])
+            self.assertEqual("PASS", done.stdout.splitlines()[-1])
+            self.assertEqual(0, done.returncode)
+            self.assertGreaterEqual(value["tests"], 50)
+            # Only operators whose result's shape depends on values have their inputs bound.
+            bound = {line["test"] for line in value["lines"] if line["bound"]}
+            self.assertEqual({"compress", "non_max_suppression", "non_zero", "shape_as_input",
+                              "unique"}, bound)
+
+    def test_onnx_faults_are_lines_of_the_board(self):
+        for name in ("hardmax", "det", "compress"):
+            shutil.copytree(OPERATORS / name, self.folder / name)
+        (self.folder / "det" / "model.onnx").write_bytes(b"\x08")
+        model = self.folder / "compress" / "model.onnx"
+        model.write_bytes(model.read_bytes().replace(b"Compress", b"Compriss"))
+        data = self.folder / "hardmax" / "test_data_set_0"
+        shutil.copy(data / "input_0.pb", data / "output_0.pb")
+        board = self.folder / "board.json"
+        done = self.run_heddle("conform", "onnx", self.folder, "--json", board)
+        self.assertEqual(1, done.returncode)
+        self.assertEqual("FAIL", done.stdout.splitlines()[-1])
+        outcomes = {line["test"]: line["outcome"] for line in json.loads(board.read_text())["lines"]}
+        self.assertEqual({"compress": "refused", "det": "unreadable", "hardmax": "mismatch"},
+                         outcomes)
+
+    @unittest.skipUnless(ONNX_TESTS.is_dir(), "HEDDLE_ONNX_TESTS is not set")
+    def test_backend_tests_of_onnx(self):
+        board = self.folder / "board.json"
+        self.run_heddle("conform", "onnx", ONNX_TESTS, "--json", board, timeout=850)
+        value = json.loads(board.read_text())
+        hard = [line for line in value["lines"] if line["outcome"] in ("crash", "timeout")]
+        self.assertEqual([], hard)
+        self.assertGreaterEqual(value["tests_passed"], 0.95 * value["tests"])
 
 
 if __name__ == "__main__":
