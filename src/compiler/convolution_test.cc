@@ -196,6 +196,39 @@ ENTRY e {{
   EXPECT_EQ(with_panels, c.gemm ? 1 : 0) << hlo::to_string(*fused);
 }
 
+// The kernel in the panels of a module of another type.
+TEST(ConvolutionTypesTest, SmallFloatsAndDoubles) {
+  for (const char* type : {"f16", "bf16", "f64"}) {
+    std::string text = fmt::format(R"(HloModule m
+ENTRY e {{
+  x = {0}[1,6,20,5] parameter(0)
+{1}  w = f32[3,3,5,18] cosine(s)
+  v = {0}[3,3,5,18] convert(w)
+  c = {0}[1,6,20,18] convolution(x, v), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
+  ROOT t = {0}[1,6,20,18] negate(c)
+}})",
+                                   type, constant_sum("3,3,5,18"));
+    auto module = hlo::parse_module(text);
+    ASSERT_TRUE(module.has_value()) << module.error().message << text;
+    auto target = target::find_target("icelake");
+    auto packed = fuse::pack_weights(module->get(), *target);
+    ASSERT_TRUE(packed.has_value());
+    EXPECT_TRUE(*packed);
+    ASSERT_TRUE(fuse::fuse(module->get(), *target, fuse::Mode::greedy).has_value());
+    ASSERT_TRUE(hlo::verify(**module).has_value());
+    int gemms = 0;
+    for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      hlo::Module alone("fusion");
+      alone.set_entry(alone.clone_computation(*instr->called()[0]));
+      auto checked = compiler::check_fusion(alone, *target, 3, 64);
+      EXPECT_EQ(checked.failure, "") << hlo::to_string(alone) << checked.text;
+      gemms += schedule::is_gemm(checked.placed);
+    }
+    EXPECT_EQ(gemms, 1) << type;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, ConvolutionTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -42,6 +42,33 @@ TEST(GemmTest, RowsThatShareCacheSetsAreCopied) {
   EXPECT_FALSE(check_product(30, 1000, 70, false, "icelake").copy_b);
 }
 
+// Every type of sums, operands of other types, columns in place, copied and turned.
+TEST(GemmTest, TypesOfSums) {
+  struct {
+    const char *a, *b, *c;
+  } const kTypes[] = {{"f64", "f64", "f64"}, {"f16", "f16", "f16"},  {"bf16", "bf16", "bf16"},
+                      {"f16", "f16", "f32"}, {"bf16", "f32", "f32"}, {"s8", "s8", "s32"},
+                      {"u8", "s8", "s32"},   {"s32", "s32", "s32"}};
+  for (const auto& types : kTypes) {
+    for (const char* target_name : {"icelake", "avx2", "portable"}) {
+      for (bool transposed : {false, true}) {
+        std::string text = fmt::format(
+            "HloModule m\nENTRY e {{\n  a = {}[20,37] parameter(0)\n  b = {}[{}] parameter(1)\n"
+            "  y = {}[20,29] parameter(2)\n  d = {}[20,29] dot(a, b), lhs_contracting_dims={{1}}, "
+            "rhs_contracting_dims={{{}}}\n  ROOT s = {}[20,29] add(d, y)\n}}",
+            types.a, types.b, transposed ? "29,37" : "37,29", types.c, types.c, transposed ? 1 : 0,
+            types.c);
+        auto module = hlo::parse_module(text);
+        ASSERT_TRUE(module.has_value()) << module.error().message;
+        auto target = target::find_target(target_name);
+        compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 3, 64);
+        EXPECT_EQ(checked.failure, "") << text << checked.text;
+        EXPECT_TRUE(schedule::is_gemm(checked.placed)) << text;
+      }
+    }
+  }
+}
+
 TEST(GemmTest, FusedWhereTheTargetCan) {
   auto fused = [](const char* target) {
     compiler::FusionCheck checked = checked_product(4, 16, 5, false, target);

@@ -39,7 +39,7 @@ Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int6
   hlo::Ints more = none;
   more.back() = padded - n;
   w = b.reshape(w, plain);
-  if (padded != n) w = b.pad(w, b.scalar(tensor::Type::f32, 0), none, more, none);
+  if (padded != n) w = b.pad(w, b.scalar(w->shape().type(), 0), none, more, none);
   w = b.reshape(w, with_groups({k, panels, width}));
   const bool grouped = groups > 1;
   Instr* packed = b.transpose(w, grouped ? hlo::Ints{1, 2, 0, 3} : hlo::Ints{1, 0, 2});
@@ -129,8 +129,7 @@ bool pack_all(const Covered& covered, const target::Target& target) {
 
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
   bool changed = false;
-  for (const Covered& covered : covered_computations(*module))
-    changed |= pack_all(covered, target);
+  for (const Covered& covered : covered_computations(*module)) changed |= pack_all(covered, target);
   return changed;
 }
 

@@ -91,14 +91,14 @@ double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
 }
 
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
-                 int nv) {
+                 int nv, Type sums) {
   struct Tile {
     int mr, nv;
   };
   static constexpr Tile kWide[] = {{8, 3}, {14, 2}, {12, 2}, {6, 4}, {9, 3}, {10, 2}, {7, 3}};
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
   Gemm best;
-  best.lanes = target.lanes(Type::f32);
+  best.lanes = target.lanes(sums);
   bool wide = target.vector_registers >= 32;
   best.ku = 4;
   if (m == 1) {
@@ -262,6 +262,12 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 
+Type load_type(const Stage& stage, int load) {
+  for (const Node& node : stage.nodes)
+    if (node.kind == Node::Kind::load && node.load == load) return node.type;
+  return Type::f32;
+}
+
 // B that is not packed is copied by each task where its columns are not contiguous, and where
 // several tiles would read a panel again that does not stay in the first cache: it is too large and
 // lies scattered, or its rows fall into few sets (cpu-codegen §2.4.14).
@@ -269,10 +275,15 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
                 const target::Target& target) {
   if (shape.b_panel > 0) return false;
   if (shape.b_n != 1) return true;
+  // Converted once rather than by each tile.
+  const int64_t rows = shape.m_extent * shape.y_extent;
+  const Type type = load_type(stage, shape.b_load);
+  if (type != shape.type && rows > gemm.mr * gemm.my) return true;
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
-  const int64_t row_bytes = std::abs(xb.factor_of(shape.k.back())) * 4;
-  if (row_bytes <= int64_t{gemm.nv} * gemm.lanes * 4) return false;  // as good as a panel
-  if (shape.m_extent * shape.y_extent < 28) return false;
+  const int64_t row_bytes = std::abs(xb.factor_of(shape.k.back())) * tensor::type_bytes(type);
+  if (row_bytes <= int64_t{gemm.nv} * gemm.lanes * tensor::type_bytes(type))
+    return false;  // as good as a panel
+  if (rows < 28) return false;
   const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
   const int64_t panel_bytes = shape.k_extent * gemm.nv * gemm.lanes * 4;
@@ -285,13 +296,13 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
 
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target) {
-  const int nv = static_cast<int>(shape.b_panel / target.lanes(Type::f32));
+  const int nv = static_cast<int>(shape.b_panel / target.lanes(shape.type));
   Gemm gemm;
   if (stage.kind != hlo::StageKind::conv) {
-    gemm =
-        choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target, nv);
+    gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target,
+                       nv, shape.type);
   } else {
-    gemm.lanes = target.lanes(Type::f32);
+    gemm.lanes = target.lanes(shape.type);
     gemm.kc = shape.k_extent;
     choose_tile(shape, stage, nv, target, &gemm);
     choose_blocks(shape, stage, a_bytes, target, &gemm);
@@ -305,6 +316,8 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 }
 
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
+  if (shape.b_panel > 0 && shape.b_panel != int64_t{gemm.nv} * gemm.lanes)
+    return Decision::no("gemm-family", "{}: panels of {} columns", stage.name, shape.b_panel);
   const int64_t segments = segments_of(gemm, shape, stage);
   if (segments > kMostSegments)
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
+// The type that a family's sums have: the value's own, or f32 for small floats. None: no family.
+std::optional<Type> sum_type(Type type);
+
 // A stage seen as C[batch…][y,m,n] = Σ_k A[…]·B[…]: the digits (or -1). Rows are numbered by
 // (line, row): y and m, which stand in A alone.
 struct GemmShape {
@@ -47,6 +51,7 @@ struct GemmShape {
   int64_t y_extent = 1, m_extent = 1, n_extent = 1, k_extent = 1;
   int64_t b_n = 0;               // elements between columns of B
   int a_load = -1, b_load = -1;  // loads of the stage
+  Type type = Type::f32;         // of the sums
   // B lies in panels [n/nr][k][nr] (a packed constant); nr columns each, 0 if not.
   int64_t b_panel = 0, b_panel_stride = 0;
 
@@ -73,7 +78,7 @@ Decision invert_epilogue(const StageGraph& graph, StageId dot,
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
 // already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
-                 int nv = 0);
+                 int nv = 0, Type sums = Type::f32);
 // The same for any shape that match_gemm() gives; a_bytes: of the whole of A.
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target);

@@ -10,7 +10,8 @@ using index::Guard;
 
 namespace {
 
-// multiply(A, B) with nothing else in the body: B a load, A a load or zero outside its guards.
+// multiply(A, B) with nothing else in the body: B a load, A a load or zero outside its guards,
+// either converted to the product's type where it has another.
 struct Sides {
   int a = -1, b = -1;  // loads
 };
@@ -19,8 +20,14 @@ bool find_sides(const Stage& stage, Sides* sides) {
   if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
   const Node& product = stage.nodes[stage.values[0].result];
   if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
-  const Node* left = &stage.nodes[product.operands[0]];
-  const Node& right = stage.nodes[product.operands[1]];
+  auto converted = [&](int number) {
+    const Node* node = &stage.nodes[number];
+    const bool converts = node->kind == Node::Kind::op && node->opcode == hlo::Opcode::convert &&
+                          node->type == product.type;
+    return converts ? &stage.nodes[node->operands[0]] : node;
+  };
+  const Node* left = converted(product.operands[0]);
+  const Node& right = *converted(product.operands[1]);
   const std::vector<Guard>* inside = nullptr;
   if (left->kind == Node::Kind::op && left->opcode == hlo::Opcode::select) {
     const Node& condition = stage.nodes[left->operands[0]];
@@ -35,6 +42,7 @@ bool find_sides(const Stage& stage, Sides* sides) {
   sides->a = left->load;
   sides->b = right.load;
   const std::vector<Guard>& guards = stage.loads[sides->a].guards;
+  if (left->type == Type::pred || right.type == Type::pred) return false;
   return inside ? guards == *inside : guards.empty();
 }
 
@@ -164,6 +172,20 @@ const Window* GemmShape::window_over(int over) const {
   return nullptr;
 }
 
+std::optional<Type> sum_type(Type type) {
+  switch (type) {
+    case Type::f16:
+    case Type::bf16:
+    case Type::f32:
+      return Type::f32;
+    case Type::f64:
+    case Type::s32:
+      return type;
+    default:
+      return std::nullopt;
+  }
+}
+
 bool is_group(const GemmShape& shape, const Stage& stage, int digit) {
   auto uses = [&](int load) {
     return stage.loads[static_cast<size_t>(load)].coordinates[0].uses(digit);
@@ -179,7 +201,7 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
     return result;
   };
   Sides sides;
-  if (stage.values[0].type != Type::f32) return refuse("only f32 has a family here");
+  if (!sum_type(stage.values[0].type)) return refuse("no sums of this type");
   if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
   if (stage.red.empty()) return refuse("nothing is contracted");
   const Load& a = stage.loads[sides.a];
@@ -189,6 +211,7 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   if (a.coordinates[0].uses_runtime() || b.coordinates[0].uses_runtime())
     return refuse("an operand is read at a run-time offset");
   GemmShape& shape = result.shape;
+  shape.type = *sum_type(stage.values[0].type);
   shape.a_load = sides.a;
   shape.b_load = sides.b;
   if (!match_windows(a.guards, stage, &shape))

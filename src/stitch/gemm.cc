@@ -35,11 +35,11 @@ std::vector<kernel::Group> GemmEmitter::emit() {
   if (gemm_.copy_b) {
     kernel::Buffer panel;
     panel.name = "panel";
-    panel.type = Type::f32;
+    panel.type = shape_.type;
     panel.extents = {shape_.k_extent * width_};
     panel.space = kernel::Space::scratch;
     panel.offset_bytes = k_.scratch_bytes;
-    k_.scratch_bytes += (shape_.k_extent * width_ * 4 + 63) / 64 * 64;
+    k_.scratch_bytes += (shape_.k_extent * width_ * tensor::type_bytes(shape_.type) + 63) / 64 * 64;
     panel_ = k_.add_buffer(panel);
   }
   std::vector<kernel::Group> groups;

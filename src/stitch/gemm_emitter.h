@@ -81,6 +81,9 @@ class GemmEmitter {
   void prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block);
   int64_t b_factor(int digit) const;  // elements between neighbours, in place or in the copy
 
+  // What is read, in the type of the product, then of the sums.
+  ExprId widened(ExprId x) { return k_.convert(k_.convert(x, stage_.values[0].type), shape_.type); }
+  ExprId zero(Type type) { return emit_constant(&k_, type, 0); }
   ExprId index(const Expr& x) { return s_.index_expr(x); }
   // Linear index of an operand's element at `digits_`.
   Expr operand(int load) const {

@@ -43,7 +43,7 @@ void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
   digits_[shape_.n] = panel.number * width_ + column;
   ExprId x = columns_load(input_of(shape_.b_load), operand(shape_.b_load), ls, v, panel.width);
   Block store;
-  store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, x));
+  store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, widened(x)));
   block->push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
 }
 
@@ -72,10 +72,12 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
   const Expr first = digits_[along];
   VarId l = k_.add_var("l");
   Expr lane = Expr::digit(s_.add_scope(l, lanes));
-  ExprId lane_number = k_.ref(l), zero = emit_constant(&k_, Type::f32, 0);
+  ExprId lane_number = k_.ref(l);
+  const BufferId b = input_of(shape_.b_load);
+  const ExprId outside = zero(k_.buffer(b).type);
   Block body;
   auto named = [&](ExprId x) {
-    VarId name = k_.add_var("t", Type::f32);
+    VarId name = k_.add_var("t", shape_.type);
     body.push_back(make_let(name, x));
     return k_.ref(name);
   };
@@ -84,24 +86,23 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
   for (int64_t c = 0; c < lanes; ++c) {
     digits_[shape_.n] = panel.number * width_ + Expr(v * lanes + c);
     ExprId at = index(operand(shape_.b_load));
-    BufferId b = input_of(shape_.b_load);
+    ExprId inside = k_.compare(Op::lt, lane_number, k_.constant(count));
     if (c >= columns)
-      square.push_back(zero);
+      square.push_back(zero(shape_.type));
     else if (count == lanes)
-      square.push_back(named(k_.load(b, {at})));
+      square.push_back(named(widened(k_.load(b, {at}))));
     else
-      square.push_back(
-          named(k_.load_if(b, {at}, k_.compare(Op::lt, lane_number, k_.constant(count)), zero)));
+      square.push_back(named(widened(k_.load_if(b, {at}, inside, outside))));
   }
   for (int64_t half = 1; half < lanes; half *= 2) {
     ExprId low =
         k_.compare(Op::eq, k_.binary(Op::and_, lane_number, k_.constant(half)), k_.constant(0));
-    auto exchanged = [&](ExprId x) { return k_.add({Op::shuffle_xor, Type::f32, {x}, half}); };
+    auto exchanged = [&](ExprId x) { return k_.add({Op::shuffle_xor, shape_.type, {x}, half}); };
     for (int64_t i = 0; i < lanes; ++i) {
       if (i & half) continue;
-      ExprId a = square[i], b = square[i + half];
-      square[i] = named(k_.select(low, a, exchanged(b)));
-      square[i + half] = named(k_.select(low, exchanged(a), b));
+      ExprId upper = square[i], lower = square[i + half];
+      square[i] = named(k_.select(low, upper, exchanged(lower)));
+      square[i + half] = named(k_.select(low, exchanged(upper), lower));
     }
   }
   for (int64_t j = 0; j < count; ++j) {
@@ -119,7 +120,7 @@ ExprId GemmEmitter::columns_load(BufferId buffer, const Expr& at, int lane_scope
   int64_t here = width - int64_t{v} * gemm_.lanes;
   if (here >= gemm_.lanes) return k_.load(buffer, {index(at)});
   ExprId mask = k_.compare(Op::lt, k_.ref(s_.scope_[lane_scope]), k_.constant(here));
-  return k_.load_if(buffer, {index(at)}, mask, emit_constant(&k_, Type::f32, 0));
+  return k_.load_if(buffer, {index(at)}, mask, zero(k_.buffer(buffer).type));
 }
 
 // Vector v of the panel at the current k.
@@ -128,7 +129,7 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   if (gemm_.copy_b) return k_.load(panel_, {index(k_linear() * width_ + column)});
   if (shape_.b_panel > 0) {  // padded to whole vectors
     Expr base = operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
-    return k_.load(input_of(shape_.b_load), {index(base + column)});
+    return widened(k_.load(input_of(shape_.b_load), {index(base + column)}));
   }
   digits_[shape_.n] = panel.number * width_ + column;
   Expr at = operand(shape_.b_load);
@@ -139,26 +140,26 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
       s_.placed_.graph.inputs[stage_.loads[shape_.b_load].source.input].shape.elems();
   if (behind > 0 && shape_.n_extent <= width_ && shape_.b_n == 1 &&
       index::bounds(coordinate(shape_.b_load), extents_).high + behind < elems)
-    return k_.load(input_of(shape_.b_load), {index(at)});
-  return columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width);
+    return widened(k_.load(input_of(shape_.b_load), {index(at)}));
+  return widened(columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width));
 }
 
 // Lines of the next panel, spread evenly over the elements of k of all tiles against this one: the
 // record's `prefetch` lines each `ku` elements. Here are those of the next `steps` elements.
 void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
-  constexpr int64_t kLine = 16;  // elements
-  const int64_t rate = std::max<int64_t>(1, kLine * gemm_.prefetch / gemm_.ku);
+  const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
+  const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
   Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
   std::vector<Expr> first = digits_;
   for (int k : shape_.k) first[k] = Expr(0);
   Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
               (panel.number + Expr(1)) * shape_.b_panel_stride;
-  for (int64_t j = 0; j * kLine < steps * rate; ++j) {
+  for (int64_t j = 0; j * line < steps * rate; ++j) {
     Stmt stmt;
     stmt.kind = kernel::StmtKind::prefetch;
     stmt.buffer = input_of(shape_.b_load);
-    stmt.indices = {index(next + done + Expr(j * kLine))};
+    stmt.indices = {index(next + done + Expr(j * line))};
     stmt.level = 2;
     block->push_back(std::move(stmt));
   }

@@ -33,7 +33,7 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
   const Segment all_lines{0, 1, 0, line_count}, all_rows{0, 1, 0, tile.rows->rows};
   kernel::Buffer registers;
   registers.name = "acc";
-  registers.type = Type::f32;
+  registers.type = shape_.type;
   registers.extents = {tile.rows->rows, panel.vectors};
   if (gemm_.my > 1) registers.extents.insert(registers.extents.begin(), line_count);
   registers.space = kernel::Space::reg;
@@ -42,7 +42,7 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
   Block clear;
   for (int v = 0; v < panel.vectors; ++v) {
     Block one = over_tile(all_lines, all_rows, [&](const Expr& line, const Expr& row) {
-      return Block{make_store(tile.acc, acc_at(line, row, v), emit_constant(&k_, Type::f32, 0))};
+      return Block{make_store(tile.acc, acc_at(line, row, v), zero(shape_.type))};
     });
     for (Stmt& stmt : one) clear.push_back(std::move(stmt));
   }
@@ -221,7 +221,8 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
 
 // Fused where the target can: to imitate it costs a hundred times as much.
 ExprId GemmEmitter::add_product(ExprId a, ExprId b, ExprId sum) {
-  if (s_.target_.has("fma") || s_.target_.has("avx512f")) return k_.fma(a, b, sum);
+  const bool can = s_.target_.has("fma") || s_.target_.has("avx512f");
+  if (can && tensor::is_float(shape_.type)) return k_.fma(a, b, sum);
   return k_.binary(Op::add, sum, k_.binary(Op::mul, a, b));
 }
 
@@ -233,15 +234,16 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
   Block body;
   std::vector<ExprId> b;
   for (int v = 0; v < panel.vectors; ++v) {
-    VarId name = k_.add_var("b", Type::f32);
+    VarId name = k_.add_var("b", shape_.type);
     body.push_back(make_let(name, b_vector(panel, v, ls)));
     b.push_back(k_.ref(name));
   }
   Block updates = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
     if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
     if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
-    VarId name = k_.add_var("a", Type::f32);
-    Block update{make_let(name, k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))}))};
+    VarId name = k_.add_var("a", shape_.type);
+    ExprId a = k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))});
+    Block update{make_let(name, widened(a))};
     for (int v = 0; v < panel.vectors; ++v) {
       std::vector<ExprId> at = acc_at(line, row, v);
       ExprId sum = k_.load(tile.acc, at);
@@ -277,6 +279,7 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
 // What is stored for the element at `digits`, whose sum is given.
 Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum) {
   Block body;
+  sum = k_.convert(sum, stage_.values[0].type);
   std::vector<std::vector<Home>> saved = s_.homes_;
   s_.homes_[dot_][0] = {Home::Kind::current, sum, {}, false, false};
   if (stage_.values[0].output >= 0) s_.store_value(dot_, 0, digits, sum, &body);
