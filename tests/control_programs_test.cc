@@ -48,8 +48,8 @@ std::map<std::string, int64_t> count_inside(const program::Program& program) {
   program::for_each_command(
       program, program.commands, program.command_info,
       [&](const program::Command& command, const program::CommandInfo&, int depth) {
-        constexpr const char* kWords[] = {"launches", "copies", "host",
-                                          "updates",  "loops",  "branches"};
+        constexpr const char* kWords[] = {"launches", "copies",   "host",        "updates",
+                                          "loops",    "branches", "concatenates"};
         if (depth > 0) ++counts[kWords[command.index()]];
       });
   return counts;

@@ -277,7 +277,8 @@ class CompiledContext : public Context {
       report.flops = kernel.flops;
       report.bytes = kernel.min_bytes;
     } else {
-      constexpr const char* kKinds[] = {"kernel", "copy", "host", "update", "loop", "branch"};
+      constexpr const char* kKinds[] = {"kernel", "copy",   "host",       "update",
+                                        "loop",   "branch", "concatenate"};
       report.kind = kKinds[command.index()];
       if (!program::regions_of(command).empty()) return with_time(report, profile.time);
       program::for_each_view(command, [&](const program::View& view, program::Use) {

@@ -303,7 +303,8 @@ typedef struct heddle_command_profile {
   size_t struct_size;
   const char* name;      /* of the instruction it came from */
   const char* operators; /* "add, reduce, multiply" */
-  const char* kind;      /* "kernel", "copy", "host", "update", "loop", "branch" */
+  const char* kind;      /* "kernel", "copy", "host", "concatenate", "update", "loop",
+                            "branch" */
   const char* kernel;    /* its name; "" where it is none */
   int64_t flops, bytes;  /* of one launch */
   int64_t count, total_ns, min_ns;

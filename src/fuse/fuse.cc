@@ -32,7 +32,7 @@ class Greedy {
 
  private:
   bool stageable(const Instr* instr) const {
-    if (is_update(instr)) return false;
+    if (is_update(instr) || is_long_concatenate(instr)) return false;
     if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
         instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
       return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));

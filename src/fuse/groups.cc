@@ -120,6 +120,11 @@ bool is_update(const Instr* instr) {
          (is_control(array->operand(0)) || (!entry && array->operand(0)->is(Opcode::parameter)));
 }
 
+bool is_long_concatenate(const Instr* instr) {
+  constexpr size_t kMostPieces = 16;
+  return instr->is(Opcode::concatenate) && instr->operands().size() > kMostPieces;
+}
+
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves) {
   auto module = std::make_unique<hlo::Module>("candidate");

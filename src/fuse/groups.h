@@ -61,6 +61,9 @@ bool is_invariant(const Instr* instr, const Covered& covered);
 // A box that is put into an array which lies in memory and may well be overwritten: a loop's state,
 // a donated input, another such array. The program does it in place, in the time of the box.
 bool is_update(const Instr* instr);
+// So many pieces that a kernel would ask of every element for long to which it belongs: they are
+// copied into their places, each by itself.
+bool is_long_concatenate(const Instr* instr);
 
 inline constexpr const char* kUnpack = "heddle_unpack";  // annotation: undone by index maps
 bool is_unpack(const Instr* instr);

@@ -95,6 +95,8 @@ class RandomControl {
       std::vector<Shape> shapes{pick(3) > 0 ? operands[0]->shape() : shape()};
       if (pick(4) == 0) shapes.push_back(shape());
       fusion(scope, operands, shapes);
+    } else if (kind < 4 && pick(4) == 0) {
+      add_concatenate(scope);
     } else if (kind < 4) {
       add_update(scope);
     } else if (kind % 2 == 0) {
@@ -142,6 +144,21 @@ class RandomControl {
       operands.push_back(any(scope, Shape::scalar(Type::u8)));
     scope.arrays.push_back(
         scope.computation->add(Opcode::dynamic_update_slice, array->shape(), operands));
+  }
+
+  // Two halves make a [6,20] again, along either dimension.
+  void add_concatenate(Scope& scope) {
+    const int64_t d = pick(2);
+    std::vector<int64_t> first{6, 20}, second{6, 20};
+    first[static_cast<size_t>(d)] = 1 + pick(5);
+    second[static_cast<size_t>(d)] -= first[static_cast<size_t>(d)];
+    std::vector<Instr*> pieces;
+    for (const auto& extents : {first, second}) {
+      pieces.push_back(fusion(scope, {any(scope)}, {Shape::array(Type::u8, extents)}));
+      scope.arrays.pop_back();
+    }
+    scope.arrays.push_back(scope.computation->add(
+        Opcode::concatenate, Shape::array(Type::u8, {6, 20}), pieces, hlo::DimensionsAttrs{{d}}));
   }
 
   Scope inside(const Scope& outer, const Shape& argument, const char* name) {

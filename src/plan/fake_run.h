@@ -102,6 +102,19 @@ inline void fake_update(const tensor::Shape& all, const tensor::Shape& box, uint
   }
 }
 
+// Pieces one behind the other along a dimension.
+inline void fake_concatenate(const tensor::Shape& all, int64_t dimension,
+                             const std::vector<Bytes>& pieces, uint8_t* to) {
+  int64_t rows = 1;
+  for (int64_t d = 0; d < dimension; ++d) rows *= all.dim(d);
+  for (int64_t row = 0; row < rows; ++row)
+    for (const Bytes& piece : pieces) {
+      const int64_t bytes = std::ssize(piece) / rows;
+      std::copy_n(piece.data() + row * bytes, bytes, to);
+      to += bytes;
+    }
+}
+
 // Values of all outputs, by the instructions one after the other.
 class Reference {
  public:
@@ -157,6 +170,13 @@ class Reference {
         const int64_t end = begin + leaf_count(instr.operand(branch + 1)->shape());
         return run(*instr.called()[branch], {operands.begin() + begin, operands.begin() + end});
       }
+      case hlo::Opcode::concatenate:
+        if (!kernels_.contains(&instr)) {
+          Bytes all(static_cast<size_t>(instr.shape().bytes()));
+          fake_concatenate(instr.shape(), instr.dimensions()[0], operands, all.data());
+          return {all};
+        }
+        break;
       case hlo::Opcode::dynamic_update_slice:
         if (!kernels_.contains(&instr)) {
           std::vector<const uint8_t*> starts;
@@ -260,6 +280,11 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
       for (size_t i = 2; i < reads.size(); ++i) starts.push_back(reads[i].data);
       fake_update(update->result.shape, update->update.shape, writes[0].data, reads[1].data,
                   starts);
+    } else if (const auto* concatenate = std::get_if<program::Concatenate>(&command)) {
+      std::vector<Bytes> pieces;
+      for (const FakeWork::Piece& piece : reads)
+        pieces.emplace_back(piece.data, piece.data + piece.bytes);
+      fake_concatenate(concatenate->result.shape, concatenate->dimension, pieces, writes[0].data);
     } else if (const auto* loop = std::get_if<program::Loop>(&command)) {
       run_loop(*loop);
     } else if (const auto* branch = std::get_if<program::Branch>(&command)) {

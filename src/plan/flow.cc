@@ -218,6 +218,14 @@ class FlowMaker {
            static_cast<int64_t>(instr.operands().size()) == 2 + instr.shape().rank();
   }
 
+  static bool is_concatenate(const Instr& instr) {
+    return instr.is(Opcode::concatenate) && is_row_major(instr.shape()) &&
+           instr.shape().is_static() &&
+           std::all_of(instr.operands().begin(), instr.operands().end(), [](const Instr* piece) {
+             return is_row_major(piece->shape()) && piece->shape().is_static();
+           });
+  }
+
   void add_work(const Instr& instr, Frame& f) {
     Node node;
     node.instr = &instr;
@@ -226,6 +234,8 @@ class FlowMaker {
       node.use = &kernel->second;
     } else if (is_update(instr)) {
       node.kind = NodeKind::update;
+    } else if (is_concatenate(instr)) {
+      node.kind = NodeKind::concatenate;
     }
     for (const Instr* operand : instr.operands()) {
       const std::vector<Leaf>& from = f.leaves.at(operand);
@@ -268,7 +278,8 @@ class FlowMaker {
   }
 
   bool is_once(const Node& node) const {
-    if (node.kind != NodeKind::work || hlo::has_effect(*node.instr) ||
+    if ((node.kind != NodeKind::work && node.kind != NodeKind::concatenate) ||
+        hlo::has_effect(*node.instr) ||
         hlo::has_trait(node.instr->opcode(), hlo::Trait::collective))
       return false;
     for (const Leaf& leaf : node.operands) {
@@ -285,7 +296,7 @@ class FlowMaker {
   // Out of the loops whose state it does not read.
   RegionId place_of(Node& node, const Frame& f) const {
     if (f.region.index() == 0) return f.region;
-    const bool moves = node.kind == NodeKind::work && node.after.empty() && is_pure(node);
+    const bool moves = node.kind != NodeKind::update && node.after.empty() && is_pure(node);
     if (node.once && moves) return RegionId(0);
     node.once = false;
     RegionId place = f.region;

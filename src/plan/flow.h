@@ -57,6 +57,7 @@ enum class NodeKind : uint8_t {
   work,    // a launch, or a host call where `use` is null
   copy,    // operands[0] into results[0]
   update,  // operands: array, box, starts; the array with the box put in
+  concatenate,
   // regions: condition (its result is the predicate), body. operands[i] becomes results[i], the
   // state; after a trip the body's results[i] does.
   loop,

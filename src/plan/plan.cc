@@ -222,6 +222,9 @@ class Planner {
       case NodeKind::update:
         return program::Update{
             operands[0], operands[1], results[0], {operands.begin() + 2, operands.end()}};
+      case NodeKind::concatenate:
+        return program::Concatenate{std::move(operands), results[0],
+                                    node.instr->dimensions().at(0)};
       case NodeKind::loop:
         return loop(node, operands, results);
       case NodeKind::branch:

@@ -171,6 +171,12 @@ TEST(control, NamesEveryFault) {
          e.inner<Update>(1, 1).operand.shape = vector_shape(16);
          e.inner<Update>(1, 1).result.shape = vector_shape(16);
        }},
+      {"do not make f32[32]",
+       [](Example& e) {
+         e.p.commands[2] = Concatenate{{e.view(e.x), e.view(e.x)}, e.view(e.mixed0), 0};
+       }},
+      {"do not make f32[32]",
+       [](Example& e) { e.p.commands[2] = Concatenate{{e.view(e.x)}, e.view(e.mixed0), 1}; }},
       {"are not one memory", [](Example& e) { e.inner<Update>(1, 1).result = e.view(e.mixed1); }},
       {"its selector is no number", [](Example& e) { e.branch().selector = e.view(e.array); }},
       {"1 regions",
@@ -195,6 +201,20 @@ TEST(control, NamesEveryFault) {
     EXPECT_NE(status.error().message.find(fault.message), std::string::npos)
         << status.error().message << "\n wanted " << fault.message;
   }
+}
+
+TEST(control, PiecesMakeAWhole) {
+  Example e;
+  const View first{e.x, 0, vector_shape(8)}, second{e.x, 32, vector_shape(24)};
+  e.p.commands[2] = Concatenate{{second, first}, e.view(e.mixed0), 0};
+  const Status status = verify(e.p);
+  EXPECT_TRUE(status) << status.error().message;
+  Result<Decoded> decoded = decode(encode(e.p));
+  ASSERT_TRUE(decoded);
+  decoded->program.constants = e.p.constants;
+  EXPECT_EQ(encode(decoded->program), encode(e.p));
+  EXPECT_NE(to_string(e.p).find("concatenate b0+32:f32[24], b0:f32[8] along 0 -> "),
+            std::string::npos);
 }
 
 TEST(control, DepthIsBounded) {

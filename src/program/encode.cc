@@ -53,6 +53,10 @@ void visit(A& archive, Update& update) {
   archive(update.operand, update.update, update.result, update.starts);
 }
 template <typename A>
+void visit(A& archive, Concatenate& concatenate) {
+  archive(concatenate.pieces, concatenate.result, concatenate.dimension);
+}
+template <typename A>
 void visit(A& archive, Carried& carried) {
   archive(carried.init, carried.state, carried.next, carried.swapped);
 }
@@ -232,6 +236,8 @@ class Reader {
         return get(command.emplace<Loop>());
       case 5:
         return get(command.emplace<Branch>());
+      case 6:
+        return get(command.emplace<Concatenate>());
       default:
         fail("unknown kind of command");
     }

@@ -105,6 +105,13 @@ struct Update {
   View operand, update, result;
   std::vector<View> starts;  // an integer scalar a dimension, clamped so that the box fits
 };
+// The pieces one behind the other along a dimension. Row-major; element types and the other
+// dimensions are equal.
+struct Concatenate {
+  std::vector<View> pieces;
+  View result;
+  int64_t dimension = 0;
+};
 // An operator that has no kernel: done on the host by a function that `api` registers under
 // `function` ("interp": the HLO in `text`, a module whose entry has one parameter an argument).
 struct HostCall {
@@ -136,7 +143,7 @@ struct Branch {
   std::vector<RegionId> regions;
   std::vector<Joined> joined;
 };
-using Command = std::variant<Launch, Copy, HostCall, Update, Loop, Branch>;
+using Command = std::variant<Launch, Copy, HostCall, Update, Loop, Branch, Concatenate>;
 
 struct CommandInfo {      // beside each command
   std::string name;       // the HLO instruction it came from

@@ -73,6 +73,10 @@ std::string command_text(const Program& program, const Command& command) {
     return fmt::format(
         "update {} with {} at ({}) -> {}", view_text(update->operand), view_text(update->update),
         views_text(update->starts, 0, update->starts.size()), view_text(update->result));
+  if (const auto* concatenate = std::get_if<Concatenate>(&command))
+    return fmt::format("concatenate {} along {} -> {}",
+                       views_text(concatenate->pieces, 0, concatenate->pieces.size()),
+                       concatenate->dimension, view_text(concatenate->result));
   if (const auto* loop = std::get_if<Loop>(&command)) return loop_text(*loop);
   if (const auto* branch = std::get_if<Branch>(&command)) return branch_text(*branch);
   const auto& call = std::get<HostCall>(command);

@@ -238,6 +238,8 @@ class Checker {
                     stored_bytes(copy->to.shape));
     } else if (const auto* update = std::get_if<Update>(&command)) {
       HEDDLE_RETURN_IF_ERROR(update_fits(*update));
+    } else if (const auto* concatenate = std::get_if<Concatenate>(&command)) {
+      HEDDLE_RETURN_IF_ERROR(concatenate_fits(*concatenate));
     } else if (std::get<HostCall>(command).function.empty()) {
       return fail("{}: a host call of no function", where_);
     }
@@ -278,6 +280,24 @@ class Checker {
       return fail("{}: cannot put {} into {} with {} starts", where_, tensor::to_string(box),
                   tensor::to_string(all), update.starts.size());
     return same_memory(update.operand, update.result);
+  }
+
+  Status concatenate_fits(const Concatenate& concatenate) const {
+    const tensor::Shape& all = concatenate.result.shape;
+    const int64_t d = concatenate.dimension;
+    bool fits = is_plain(all) && d >= 0 && d < all.rank() && !concatenate.pieces.empty();
+    int64_t length = 0;
+    for (size_t i = 0; fits && i < concatenate.pieces.size(); ++i) {
+      const tensor::Shape& piece = concatenate.pieces[i].shape;
+      fits = is_plain(piece) && piece.type() == all.type() && piece.rank() == all.rank();
+      for (int64_t other = 0; fits && other < all.rank(); ++other)
+        fits = other == d || piece.dim(other) == all.dim(other);
+      if (fits) fits = piece.dim(d) <= all.dim(d) - length;
+      if (fits) length += piece.dim(d);
+    }
+    if (fits && length == all.dim(d)) return {};
+    return fail("{}: {} pieces do not make {}", where_, concatenate.pieces.size(),
+                tensor::to_string(all));
   }
 
   Status same_memory(const View& a, const View& b) const {

@@ -35,6 +35,9 @@ void for_each_view(CommandT& command, Function&& function) {
     function(update->update, Use::read);
     for (auto& view : update->starts) function(view, Use::read);
     function(update->result, Use::write);
+  } else if (auto* concatenate = std::get_if<Concatenate>(&command)) {
+    for (auto& view : concatenate->pieces) function(view, Use::read);
+    function(concatenate->result, Use::write);
   } else if (auto* loop = std::get_if<Loop>(&command)) {
     for (auto& carried : loop->carried) function(carried.init, Use::read);
     function(loop->predicate, Use::read);

@@ -9,6 +9,7 @@ using program::Branch;
 using program::Carried;
 using program::Command;
 using program::CommandInfo;
+using program::Concatenate;
 using program::Copy;
 using program::HostCall;
 using program::Launch;
@@ -129,6 +130,19 @@ void CommandList::add(const Update& update) {
     stride *= all[d];
   }
   made.at.resize(made.loops.size());
+}
+
+void CommandList::add(const Concatenate& concatenate) {
+  Record& record = add_record(Kind::concatenate, static_cast<uint32_t>(infos_.size() - 1));
+  record.index = static_cast<uint32_t>(joins_.size());
+  for (const View& view : concatenate.pieces) add_slot(view);
+  add_slot(concatenate.result);
+  JoinRecord& made = joins_.emplace_back();
+  for (int64_t d = 0; d < concatenate.dimension; ++d) made.rows *= concatenate.result.shape.dim(d);
+  if (made.rows == 0) return;
+  for (const View& view : concatenate.pieces)
+    made.row_bytes.push_back(program::stored_bytes(view.shape) / made.rows);
+  made.stride_bytes = program::stored_bytes(concatenate.result.shape) / made.rows;
 }
 
 void CommandList::add_region(program::RegionId id) {

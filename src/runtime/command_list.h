@@ -49,15 +49,16 @@ class CommandList {
  private:
   enum class Kind : uint8_t {
     launch,
-    copy,    // buffers[0] -> buffers[1], tasks bytes
-    host,    // hosts_[index]
-    update,  // updates_[index]; buffers: operand, update, result, starts
-    enter,   // a loop or a branch begins
-    test,    // where *buffers[0] is false, go to `jump`
-    again,   // loops_[index] exchanges addresses; go to `jump`
-    leave,   // and puts them back
-    select,  // go to targets_[index + what buffers[0] says], of tasks
-    go,      // to `jump`
+    copy,         // buffers[0] -> buffers[1], tasks bytes
+    host,         // hosts_[index]
+    update,       // updates_[index]; buffers: operand, update, result, starts
+    concatenate,  // joins_[index]; buffers: the pieces, the result
+    enter,        // a loop or a branch begins
+    test,         // where *buffers[0] is false, go to `jump`
+    again,        // loops_[index] exchanges addresses; go to `jump`
+    leave,        // and puts them back
+    select,       // go to targets_[index + what buffers[0] says], of tasks
+    go,           // to `jump`
   };
   struct Record {
     heddle_hal_launch launch{};
@@ -84,6 +85,10 @@ class CommandList {
     std::vector<int64_t> at;  // counters of the loops
     int64_t run_bytes = 0;
   };
+  struct JoinRecord {
+    std::vector<int64_t> row_bytes;  // by piece
+    int64_t rows = 1, stride_bytes = 0;
+  };
   struct Swap {
     program::BufferId state, next;
     int64_t bytes = 0;
@@ -104,6 +109,7 @@ class CommandList {
   void add(const program::Copy& copy);
   void add(const program::HostCall& call);
   void add(const program::Update& update);
+  void add(const program::Concatenate& concatenate);
   void add(const program::Loop& loop);
   void add(const program::Branch& branch);
   void add_region(program::RegionId id);
@@ -117,6 +123,7 @@ class CommandList {
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
   Status execute_update(const Record& record);
+  Status execute_join(const Record& record);
   Status execute_host(const Record& record);
   void point_slots(program::BufferId buffer, char* base);
   void exchange(LoopRecord& loop, bool odd);
@@ -135,6 +142,7 @@ class CommandList {
   std::vector<char*> bases_;                        // by buffer
   std::vector<HostRecord> hosts_;
   std::vector<UpdateRecord> updates_;
+  std::vector<JoinRecord> joins_;
   std::vector<LoopRecord> loops_;
   std::vector<uint32_t> targets_;
   std::vector<int64_t> dims_;

@@ -114,6 +114,24 @@ Status CommandList::execute_update(const Record& record) {
   }
 }
 
+Status CommandList::execute_join(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  const JoinRecord& join = joins_[record.index];
+  void* const* slots = record.launch.buffers;
+  const size_t pieces = join.row_bytes.size();
+  if (join.stride_bytes == 0) return {};
+  auto* to = static_cast<char*>(slots[pieces]);
+  for (size_t p = 0; p < pieces; ++p) {
+    const int64_t bytes = join.row_bytes[p];
+    const auto* from = static_cast<const char*>(slots[p]);
+    for (int64_t row = 0; row < join.rows && bytes > 0; ++row)
+      if (hal.copy(hal.device, to + row * join.stride_bytes, from + row * bytes, bytes) != 0)
+        return failed(record, device_.last_error("cannot copy").value());
+    to += bytes;
+  }
+  return {};
+}
+
 Status CommandList::execute(const Record& record, size_t* next) {
   const heddle_hal& hal = device_.hal();
   void* const* slots = record.launch.buffers;
@@ -130,6 +148,8 @@ Status CommandList::execute(const Record& record, size_t* next) {
       return execute_host(record);
     case Kind::update:
       return execute_update(record);
+    case Kind::concatenate:
+      return execute_join(record);
     case Kind::enter:
       return {};
     case Kind::test:

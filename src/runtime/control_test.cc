@@ -263,6 +263,24 @@ TEST(control, UpdatesPutABoxWhereItFits) {
   }
 }
 
+TEST(control, PiecesGoToTheirPlaces) {
+  Maker m;
+  const View a = m.port("a", true, Shape::array(Type::s16, {3, 2, 2}));
+  const View b = m.port("b", true, Shape::array(Type::s16, {3, 1, 2}));
+  const View y = m.port("y", false, Shape::array(Type::s16, {3, 4, 2}));
+  m.add(program::Concatenate{{b, a, b}, y, 1}, "concatenate");
+  Machine machine;
+  auto context = machine.context(m.take(), {});
+  const std::vector<int16_t> x{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, z{-1, -2, -3, -4, -5, -6};
+  std::vector<int16_t> got(24);
+  ASSERT_TRUE(context->bind_input(0, x.data()));
+  ASSERT_TRUE(context->bind_input(1, z.data()));
+  ASSERT_TRUE(context->bind_output(0, got.data()));
+  ASSERT_TRUE(context->run());
+  EXPECT_EQ(got, (std::vector<int16_t>{-1, -2, 0,  1,  2,  3,  -1, -2, -3, -4, 4,  5,
+                                       6,  7,  -3, -4, -5, -6, 8,  9,  10, 11, -5, -6}));
+}
+
 // Printed, not judged: machines differ. The budget is 100 ns a trip.
 TEST(control, PrintsHostTimePerTrip) {
   Again again;
