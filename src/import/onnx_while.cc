@@ -68,6 +68,7 @@ struct Importer::While {
   void close_body();
   hlo::Computation* condition();
   std::vector<Value*> call();
+  std::vector<Value*> nothing_done();
 
   // The trip's position, counted from the end where `reverse`.
   static Instr* position(hlo::Builder& b, Instr* trip, int64_t count, bool reverse) {
@@ -234,6 +235,16 @@ std::vector<Value*> Importer::While::call() {
   return outputs;
 }
 
+// No trips: what is carried comes out as it went in, nothing is collected.
+std::vector<Value*> Importer::While::nothing_done() {
+  std::vector<Value*> outputs = form.carried;
+  hlo::Builder b(importer.into_);
+  for (auto at = static_cast<size_t>(collected_begin()); at < state.size(); ++at)
+    outputs.push_back(importer.instr_value(b.full(state[at], 0), node.op_type));
+  check(b);
+  return outputs;
+}
+
 std::vector<Value*> Importer::emit_while(const Node& node, const LoopForm& form, Scope& scope,
                                          bool dynamic_condition, bool& needs_condition) {
   hlo::Computation* const outside = into_;
@@ -247,6 +258,7 @@ std::vector<Value*> Importer::emit_while(const Node& node, const LoopForm& form,
     return {};
   }
   loop.check_results();
+  if (form.trip_count == 0) return loop.nothing_done();
   loop.close_body();
   return loop.call();
 }
