@@ -209,6 +209,25 @@ ENTRY e {
   for (const kernel::Expr& expr : ran.kernel.exprs()) EXPECT_FALSE(expr.guarded);
 }
 
+// A gate per channel is computed for each row of the image, not for each pixel; lanes stay along
+// the channels.
+TEST(StitchTest, WhatIsBroadcastIsNotComputedForEveryPixel) {
+  FusionCheck ran = run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[1,20,30,48] parameter(0)
+  g = f32[1,48] parameter(1)
+  l = f32[1,48] logistic(g)
+  gb = f32[1,20,30,48] broadcast(l), dimensions={0,3}
+  ROOT r = f32[1,20,30,48] multiply(x, gb)
+})");
+  int64_t gates = 0;
+  for (kernel::Op op : {kernel::Op::logistic, kernel::Op::logistic_fast})
+    gates += ran.report.op_counts[static_cast<size_t>(op)];
+  EXPECT_LE(gates, 20 * 48);
+  const auto& row = std::get<schedule::Row>(ran.placed.schedule.nodes[1]);
+  EXPECT_EQ(row.own.back().digits[0], 2);
+}
+
 TEST(StitchTest, GathersAndSlicesAtRunTime) {
   run_fusion(R"(HloModule m
 ENTRY e {

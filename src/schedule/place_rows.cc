@@ -31,7 +31,7 @@ size_t choose_anchor(const StageGraph& graph) {
 }
 
 struct TaskDigit {
-  int digit;       // of the anchor
+  int digit;  // of the anchor
   int64_t by = 1;
 };
 
@@ -70,16 +70,17 @@ std::vector<Row> one_row_a_stage(const StageGraph& graph) {
   return rows;
 }
 
-// A digit may become a task loop if nothing (of weight) is computed twice for it, and every output
-// has a digit that moves along.
-bool may_be_task(const StageGraph& graph, size_t anchor, int digit, const target::Target& target) {
+// A digit may become a task loop inside `tasks` if nothing (of weight) is computed twice for it,
+// and every output has a digit that moves along.
+bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> tasks, int digit,
+                 const target::Target& target) {
   std::vector<int> same = corresponding_digits(graph, anchor, digit);
   for (size_t i = 0; i < graph.stages.size(); ++i)
     if (is_output(graph.stages[i]) && same[i] < 0) return false;
   target::Target roomy = target;  // capacity is asked of the whole schedule, later
   if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
-  Schedule schedule =
-      build_schedule(graph, anchor, {{digit, 1}}, one_row_a_stage(graph), 1, roomy);
+  tasks.push_back({digit, 1});
+  Schedule schedule = build_schedule(graph, anchor, tasks, one_row_a_stage(graph), 1, roomy);
   Placement placement = place_values(graph, schedule, roomy);
   if (!placement.decision) return false;
   double extra = 0;
@@ -134,12 +135,15 @@ class RowPlacer {
     int64_t count = 1;
     for (int d = 0; d < static_cast<int>(anchor.out.size()); ++d) {
       if (d == lane || d == column) continue;
-      if (!may_be_task(result_.graph, anchor_, d, target_)) continue;
+      if (!may_be_task(result_.graph, anchor_, tasks_, d, target_)) continue;
       tasks_.push_back({d, 1});
       count *= anchor.out[d].extent;
     }
     if (lane >= 0) return share_lanes(lane, count);
-    if (tasks_.size() == anchor.out.size()) leave_lanes(&count);
+    // Stores of a map want the last digit for the lanes, whatever else is left.
+    const bool strided = !anchor.is_reduction() && !tasks_.empty() &&
+                         tasks_.back().digit == static_cast<int>(anchor.out.size()) - 1;
+    if (tasks_.size() == anchor.out.size() || strided) leave_lanes(&count);
     return count;
   }
 
@@ -162,7 +166,7 @@ class RowPlacer {
     const int64_t wanted = (4 * target_.cores + count - 1) / count;
     for (int64_t parts = std::min(wanted, extent / lanes); parts > 1; --parts) {
       if (extent % parts != 0 || extent / parts % lanes != 0) continue;
-      if (!may_be_task(result_.graph, anchor_, lane, target_)) break;
+      if (!may_be_task(result_.graph, anchor_, tasks_, lane, target_)) break;
       tasks_.push_back({lane, extent / parts});
       return count * parts;
     }
@@ -195,8 +199,8 @@ class RowPlacer {
     // Maps: strips of about 16 KB; reductions over rows: four vectors.
     int64_t lanes = target_.lanes(Type::f32);
     int64_t strip = anchor.is_reduction() ? lanes * 4 : 4096;
-    if (extent <= strip || (others >= target_.cores * 8 && extent <= 4 * 4096 &&
-                            !anchor.is_reduction())) {
+    if (extent <= strip ||
+        (others >= target_.cores * 8 && extent <= 4 * 4096 && !anchor.is_reduction())) {
       tasks_.erase(task);
       *count = others;
       return;
@@ -261,8 +265,11 @@ class RowPlacer {
           return own.digits[0] == static_cast<int>(d);
         });
         if (kept) continue;
-        Loop loop{fmt::format("t{}", d), LoopKind::parallel, graph.stages[i].out[d].extent,
-                  {{StageId(i), static_cast<int>(d), 1}}, body};
+        Loop loop{fmt::format("t{}", d),
+                  LoopKind::parallel,
+                  graph.stages[i].out[d].extent,
+                  {{StageId(i), static_cast<int>(d), 1}},
+                  body};
         body = {static_cast<int>(schedule.nodes.size())};
         schedule.nodes.emplace_back(loop);
       }
@@ -369,7 +376,8 @@ class RowPlacer {
   std::vector<Row> join_rows() {
     StageGraph& graph = result_.graph;
     // Needs at the task's place decide what is left to iterate.
-    Schedule alone = build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), lanes_, target_);
+    Schedule alone =
+        build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), lanes_, target_);
     Placement placement = place_values(graph, alone, target_);
     if (!placement.decision) {
       result_.decision = placement.decision;
