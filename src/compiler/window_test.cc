@@ -216,6 +216,12 @@ ENTRY e {
   EXPECT_TRUE(window_row(ran));
 }
 
+// Dilated so far that hardly a column lies inside: not written out block by block.
+TEST(Window, BordersWithoutEnd) {
+  const Case c{1, 16, {{400, 3, 1, 300, 300, 300}}, "f32"};
+  EXPECT_FALSE(window_row(run_fusion(depthwise(c), "icelake")));
+}
+
 // What does not fit stays with the general rows: borders along the lanes, dilated inputs, several
 // channels a group.
 TEST(Window, OthersAreNoWindows) {

@@ -153,6 +153,29 @@ int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& l
   return (extent + blocks - 1) / blocks;
 }
 
+// Blocks of columns at the borders, which are written out one by one; at most about this many.
+constexpr int64_t kMostBorderBlocks = 16;
+
+int64_t border_blocks(const Stage& stage, const WindowForm& form,
+                      const std::vector<index::Guard>& guards) {
+  const int64_t extent = stage.out[form.column].extent;
+  int64_t left = 0, right = 0;
+  for (const index::Guard& guard : guards) {
+    if (!guard.value.uses(form.column)) continue;
+    // The guard over one column, wherever the other digits are.
+    const int64_t step = guard.value.factor_of(form.column);
+    const index::Range rest =
+        bounds(guard.value - Expr::digit(form.column) * step, stage.extents());
+    if (step <= 0) return extent;
+    auto first_from = [&](int64_t bound) {  // column with step·column >= bound
+      return std::clamp<int64_t>(bound <= 0 ? 0 : (bound + step - 1) / step, 0, extent);
+    };
+    left = std::max(left, first_from(guard.low - rest.low));
+    right = std::max(right, extent - first_from(guard.high - rest.high));
+  }
+  return (left + form.columns - 1) / form.columns + (right + form.columns - 1) / form.columns;
+}
+
 }  // namespace
 
 std::vector<index::Guard> all_guards(const Stage& stage) {
@@ -216,6 +239,7 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
     }
   }
   form.columns = choose_columns(stage, form, *load, target);
+  if (border_blocks(stage, form, guards) > kMostBorderBlocks) return std::nullopt;
   return form;
 }
 
