@@ -308,6 +308,13 @@ Stitched Stitcher::run() {
     result_.min_bytes += output.shape.bytes();
     int input = -1;
     bool one_phase = placed_.schedule.phases.size() == 1;
+    // Stores stand in the order of their stages: behind one of them others may still read what it
+    // would overwrite. Only the last one of a single group knows that all has been read.
+    if (graph.outputs.size() > 1) {
+      for (const schedule::Output& other : graph.outputs)
+        one_phase = one_phase && (other.stage < output.stage || &other == &output);
+      one_phase = one_phase && placed_.schedule.phases[0].size() == 1;
+    }
     const Row* row = std::get_if<Row>(&placed_.schedule.nodes[0]);
     for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !(row && row->gemm);
          ++i) {
