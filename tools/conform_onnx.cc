@@ -221,6 +221,10 @@ OnnxOutcome run_onnx_case(const OnnxCase& test, const api::CompileOptions& optio
   const auto unreadable = [&](const Error& error) {
     outcome.outcome = "unreadable";
     outcome.reason = first_line(error.message);
+    if (outcome.reason.find("(string) is not supported") != std::string::npos) {
+      outcome.outcome = "refused";
+      outcome.reason = "strings are not supported";
+    }
     return outcome;
   };
   const Result<OnnxSignature> signature = import::read_onnx_signature(test.model);
