@@ -2,7 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "compiler/fusion_check.h"
+#include "fuse/fuse.h"
 #include "hlo/text.h"
+#include "hlo/verify.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "tensor/compare.h"
 
 namespace heddle::stitch {
 namespace {
@@ -67,6 +72,29 @@ TEST(GemmTest, TypesOfSums) {
       }
     }
   }
+}
+
+TEST(GemmTest, SmallFloatsAreWidenedWhereTheyAreUsedOften) {
+  auto rewritten = [](int64_t m, int64_t n, const char* type) {
+    auto module = hlo::parse_module(fmt::format(
+        "HloModule m\nENTRY e {{\n  a = {0}[{1},33] parameter(0)\n  b = {0}[33,{2}] parameter(1)\n"
+        "  ROOT d = {0}[{1},{2}] dot(a, b), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={{0}}\n}}",
+        type, m, n));
+    EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+    std::unique_ptr<hlo::Module> after = (*module)->clone();
+    auto changed = fuse::pack_weights(after.get(), *target::find_target("icelake"));
+    EXPECT_TRUE(changed.has_value() && hlo::verify(*after).has_value());
+    std::vector<tensor::Literal> arguments = interp::random_arguments(**module, 2);
+    auto want = interp::evaluate(**module, arguments), got = interp::evaluate(*after, arguments);
+    EXPECT_TRUE(want.has_value() && got.has_value());
+    EXPECT_TRUE(tensor::compare(*got, *want, {}).equal);
+    return *changed;
+  };
+  EXPECT_TRUE(rewritten(40, 48, "f16"));
+  EXPECT_TRUE(rewritten(40, 48, "bf16"));
+  EXPECT_FALSE(rewritten(4, 48, "f16"));  // columns are read, not computed with
+  EXPECT_FALSE(rewritten(40, 48, "f32"));
 }
 
 TEST(GemmTest, FusedWhereTheTargetCan) {

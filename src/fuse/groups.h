@@ -49,6 +49,10 @@ void rebuild(const Covered& covered, const std::vector<Group*>& groups,
 // The schedule of one instruction as a kernel of its own.
 schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
+// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides are
+// converted to f32 once, and the result back. The values are the same.
+bool widen_products(const Covered& covered, const target::Target& target);
+
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than

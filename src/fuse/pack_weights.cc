@@ -129,7 +129,10 @@ bool pack_all(const Covered& covered, const target::Target& target) {
 
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
   bool changed = false;
-  for (const Covered& covered : covered_computations(*module)) changed |= pack_all(covered, target);
+  for (const Covered& covered : covered_computations(*module)) {
+    changed |= widen_products(covered, target);
+    changed |= pack_all(covered, target);
+  }
   return changed;
 }
 

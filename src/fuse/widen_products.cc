@@ -1,0 +1,60 @@
+#include "fuse/groups.h"
+#include "hlo/builder.h"
+#include "schedule/gemm.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// Fewer uses of an element do not pay for writing it down again, twice as wide.
+constexpr int64_t kLeastUses = 32;
+
+bool is_small(const Instr* x) {
+  return x->shape().type() == tensor::Type::f16 || x->shape().type() == tensor::Type::bf16;
+}
+
+// Of the GEMM family, and every element of both operands is used often.
+bool is_worth_it(Instr* instr, const target::Target& target) {
+  const schedule::PlacedFusion placed = place_alone(instr, target);
+  if (!schedule::is_gemm(placed)) return false;
+  for (size_t i = 0; i < placed.graph.stages.size(); ++i) {
+    const schedule::GemmShapeOrNot match = match_gemm(placed.graph, schedule::StageId(i));
+    if (match.decision)
+      return match.shape.m_extent * match.shape.y_extent >= kLeastUses &&
+             match.shape.n_extent >= kLeastUses;
+  }
+  return false;
+}
+
+void widen(Instr* instr) {
+  hlo::Builder b(instr->parent());
+  std::vector<Instr*> operands;
+  for (Instr* operand : instr->operands())
+    operands.push_back(b.convert(operand, tensor::Type::f32));
+  const tensor::Shape wide = tensor::Shape::array(tensor::Type::f32, instr->shape().extents());
+  Instr* product = b.make(instr->opcode(), operands, instr->attrs(), {}, &wide);
+  Instr* narrow = b.convert(product, instr->shape().type());
+  b.check();
+  instr->parent()->replace_all_uses(instr, narrow);
+  instr->parent()->remove(instr);
+}
+
+}  // namespace
+
+bool widen_products(const Covered& covered, const target::Target& target) {
+  if (covered.is_body) return false;  // what does not change would be converted every time
+  std::vector<Instr*> found;
+  for (Instr* instr : covered.computation->instrs()) {
+    const bool product = instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+    if (!product || instr->operands().size() != 2) continue;
+    const bool sums_in_f32 = is_small(instr) || instr->shape().type() == tensor::Type::f32;
+    if (sums_in_f32 && (is_small(instr->operand(0)) || is_small(instr->operand(1))) &&
+        is_worth_it(instr, target))
+      found.push_back(instr);
+  }
+  for (Instr* instr : found) widen(instr);
+  if (!found.empty()) covered.computation->sort();
+  return !found.empty();
+}
+
+}  // namespace heddle::fuse
