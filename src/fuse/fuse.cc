@@ -115,6 +115,11 @@ class Greedy {
         refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
         continue;
       }
+      if (feeds_window(instr, *group) && ends_convolution(instr)) {
+        refuse(instr, group,
+               Decision::no("window-prologue", "once behind a convolution, not for every window"));
+        continue;
+      }
       if (leaves && !group->has_dot && reduces(*group) && ends_convolution(instr)) {
         refuse(instr, group,
                Decision::no("epilogue", "stored anyway: by the kernel that it hangs on"));
@@ -176,6 +181,18 @@ class Greedy {
       if (!reads) continue;
       if (is_heavy(member)) return true;
       reached.insert(member);
+    }
+    return false;
+  }
+
+  // Does a window of the group read it, at once or through other operators?
+  static bool feeds_window(const Instr* instr, const Group& group) {
+    std::unordered_set<const Instr*> reached{instr};
+    for (const Instr* member : group.members) {
+      const bool reads = std::any_of(member->operands().begin(), member->operands().end(),
+                                     [&](Instr* operand) { return reached.count(operand) > 0; });
+      if (reads && member->is(Opcode::reduce_window)) return true;
+      if (reads) reached.insert(member);
     }
     return false;
   }
