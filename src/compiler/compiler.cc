@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
+#include "compiler/equal_fusions.h"
 #include "compiler/shifted_reads.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
@@ -154,10 +155,27 @@ class Compilation {
     std::vector<Pending> all;
     for (const hlo::Computation* computation : module_->post_order())
       for (const hlo::Instr* instr : computation->instrs())
-        if (instr->is(hlo::Opcode::fusion)) all.push_back(stitch_one(instr));
+        if (instr->is(hlo::Opcode::fusion)) all.push_back(stitch_or_copy(instr, all));
     share_alike(&all);
     for (Pending& one : all) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
     return {};
+  }
+
+  // Equal fusions, as those of equal layers, are stitched once.
+  Pending stitch_or_copy(const hlo::Instr* fusion, const std::vector<Pending>& all) {
+    const hlo::Computation& computation = *fusion->called().at(0);
+    std::vector<size_t>& alike = stitched_[shallow_hash(computation)];
+    for (size_t i : alike) {
+      const hlo::Instr* known = all[i].fusion;
+      if (!are_equal(computation, *known->called().at(0)) ||
+          streamed_outputs(fusion) != streamed_outputs(known))
+        continue;
+      Pending result = all[i];
+      result.fusion = fusion;
+      return result;
+    }
+    alike.push_back(all.size());
+    return stitch_one(fusion);
   }
 
   Pending stitch_one(const hlo::Instr* fusion) {
@@ -292,6 +310,7 @@ class Compilation {
   const Options& options_;
   Report* report_;
   plan::Kernels kernels_;
+  std::unordered_map<uint64_t, std::vector<size_t>> stitched_;  // different fusions, by their hash
   std::unordered_set<std::string> known_;
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
