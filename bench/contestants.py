@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -16,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # processor for QUIET_S, and in any case after MOST_QUIET_S.
 QUIET_S = 0.02
 MOST_QUIET_S = 2
+START_LIMIT_S = 600  # a peer that has not compiled the model by then does not take part
 
 
 class Failed(Exception):
@@ -105,7 +107,12 @@ class Peer(Server):
 
     def __init__(self, kind, model, inputs, threads):
         super().__init__(sys.executable, os.path.join(HERE, "peers.py"), kind, model, inputs, threads)
-        word, _, text = self.answer().strip().partition(" ")
+        limit = threading.Timer(START_LIMIT_S, self.process.kill)
+        limit.start()
+        try:
+            word, _, text = self.answer().strip().partition(" ")
+        finally:
+            limit.cancel()
         if word != "ready":
             self.close()
             raise Failed(f"{kind}: {text}")
