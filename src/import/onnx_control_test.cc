@@ -93,6 +93,27 @@ TEST(OnnxLoop, GrowingValuesAreWrittenOut) {
   EXPECT_EQ(shape_of(imported(model.import())), "f32[21]");
 }
 
+// Cuts that move and keep their size, as exporters write bags of embeddings.
+TEST(OnnxLoop, CutsMayMoveFromTripToTrip) {
+  Model model;
+  model.inputs = {value("x", kFloat, {"12"})};
+  model.constants = {scalar("trips", 6), ints_tensor("from", {0, 2, 4, 6, 8, 10}),
+                     ints_tensor("to", {2, 4, 6, 8, 10, 12}), ints_tensor("axis", {0})};
+  const Message body = body_graph(
+      {node("Gather", {"from", "i"}, {"a"}), node("Gather", {"to", "i"}, {"b"}),
+       node("Unsqueeze", {"a", "axis"}, {"u"}), node("Unsqueeze", {"b", "axis"}, {"v"}),
+       node("Slice", {"x", "u", "v", "axis"}, {"cut"}), node("Identity", {"going"}, {"still"})},
+      {value("i", kInt64, {}), value("going", kBool, {})}, {"still", "cut"});
+  model.nodes = {node("Loop", {"trips"}, {"all"}, {graph_attr("body", body)})};
+  model.outputs = {"all"};
+  const Imported result = imported(model.import());
+  EXPECT_EQ(count(result, Opcode::while_), 1);
+  EXPECT_EQ(shape_of(result), "f32[6,2]");
+  // Of several sizes there is no such cut: the loop is written out, and refused if that fails.
+  model.constants[2] = ints_tensor("to", {3, 4, 6, 8, 10, 12});
+  EXPECT_THAT(error_of(model.import()), HasSubstr("not of one shape in all trips"));
+}
+
 TEST(OnnxLoop, WithoutAnEndIsRefused) {
   Model model = adding_loop(true, 5);
   const Message body =

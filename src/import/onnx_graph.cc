@@ -110,10 +110,10 @@ bool Importer::small_and_known(const Inputs& inputs) const {
   return !inputs.empty();
 }
 
-// Runs the handler in a computation of its own and evaluates what it made. False: that cannot be
-// evaluated here, nothing is changed.
-bool Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
-                         const Inputs& inputs, Scope& scope) {
+// Runs the handler in a computation of its own and evaluates what it made. Nothing: that cannot be
+// evaluated here.
+std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
+                                           const Inputs& inputs) {
   hlo::Computation* scratch = result_.module->add_computation("fold");
   hlo::Builder builder(scratch);
   Op op(node, opset, inputs, builder, source_, limits_, true);
@@ -132,10 +132,43 @@ bool Importer::fold_node(const OpEntry& entry, const Node& node, int64_t opset,
   if (values) {
     for (size_t i = 0; i < computed.size(); ++i) *computed[i] = Output((*values)[i]);
     op.check_all_read();
-    define_outputs(node, std::move(outputs), scope);
   }
   result_.module->remove_computation(scratch);
-  return values.has_value();
+  if (!values) return std::nullopt;
+  return outputs;
+}
+
+// The first output at each trip of the loop around, where all inputs are known at each. Null
+// otherwise.
+std::shared_ptr<const std::vector<Literal>> Importer::fold_trips(const OpEntry& entry,
+                                                                 const Node& node, int64_t opset,
+                                                                 const Inputs& inputs) {
+  size_t trips = 0;
+  for (const Value* input : inputs) {
+    if (input == nullptr) continue;
+    if (!input->trips && !small_and_known({const_cast<Value*>(input)})) return nullptr;
+    if (input->trips) trips = input->trips->size();
+  }
+  if (trips == 0 || node.outputs.size() != 1) return nullptr;
+  auto table = std::make_shared<std::vector<Literal>>();
+  for (size_t trip = 0; trip < trips; ++trip) {
+    std::deque<Value> values;
+    Inputs at;
+    for (Value* input : inputs) {
+      at.push_back(input);
+      if (input == nullptr || !input->trips) continue;
+      values.emplace_back();
+      values.back().literal = input->trips->at(trip);
+      at.back() = &values.back();
+    }
+    const std::optional<Outputs> outputs = fold_node(entry, node, opset, at);
+    if (!outputs || outputs->size() != 1) return nullptr;
+    const Output& output = outputs->front();
+    const std::optional<Literal>& literal = output.same ? output.same->literal : output.literal;
+    if (!literal) return nullptr;
+    table->push_back(*literal);
+  }
+  return table;
 }
 
 void Importer::finish_instrs(size_t first, const Node& node) {
@@ -218,8 +251,16 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   HEDDLE_CHECK(entry != nullptr, "preflight let {} through", describe(node));
   check_arity(*entry, node, inputs);
   const int64_t opset = scope.opsets->at(normal_domain(node.domain));
-  if (small_and_known(inputs) && fold_node(*entry, node, opset, inputs, scope)) return;
+  if (small_and_known(inputs)) {
+    if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs))
+      return define_outputs(node, std::move(*outputs), scope);
+  }
+  const auto trips = fold_trips(*entry, node, opset, inputs);
+  const auto first = [&](const Literal& literal) { return literal == trips->front(); };
+  if (trips && std::all_of(trips->begin(), trips->end(), first))
+    return define_outputs(node, {trips->front()}, scope);
   define_outputs(node, emit_node(*entry, node, opset, inputs), scope);
+  if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 
 void Importer::run_nodes(const std::vector<Node>& nodes, Scope& scope) {

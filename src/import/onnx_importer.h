@@ -87,8 +87,11 @@ class Importer {
   Inputs inputs_of(const proto::Node& node, const Scope& scope) const;
   proto::Node resolve(const proto::Node& node, const Scope& scope) const;
   bool small_and_known(const Inputs& inputs) const;
-  bool fold_node(const OpEntry& entry, const proto::Node& node, int64_t opset, const Inputs& inputs,
-                 Scope& scope);
+  std::optional<Outputs> fold_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
+                                   const Inputs& inputs);
+  std::shared_ptr<const std::vector<Literal>> fold_trips(const OpEntry& entry,
+                                                         const proto::Node& node, int64_t opset,
+                                                         const Inputs& inputs);
   Outputs emit_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
                     const Inputs& inputs);
   void finish_instrs(size_t first, const proto::Node& node);

@@ -105,6 +105,10 @@ const Literal* Op::known(size_t i) const {
   return has(i) && inputs_[i]->literal ? &*inputs_[i]->literal : nullptr;
 }
 
+const std::vector<Literal>* Op::varying(size_t i) const {
+  return has(i) ? inputs_[i]->trips.get() : nullptr;
+}
+
 const Literal& Op::known_or_fail(size_t i, const char* what) const {
   if (!has(i)) fail("input {} ({}) is missing", i, what);
   shape(i);

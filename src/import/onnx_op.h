@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,6 +41,8 @@ struct Value {
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   std::vector<Value*> elements;  // tensors
+  // Inside a loop of a known number of trips: the value of each trip, where small and known.
+  std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
   bool is_initialiser = false;
   bool is_tensor() const { return kind == Kind::tensor; }
@@ -102,6 +105,8 @@ class Op {
   Type type(size_t i) const { return shape(i).type(); }
   // The value where it is known at import, else null.
   const Literal* known(size_t i) const;
+  // Its value at each trip of the loop around, where those are known, else null.
+  const std::vector<Literal>* varying(size_t i) const;
   // The same as integers (a scalar is a list of one); fails where it is not known. `what` is the
   // input's name in the ONNX specification.
   Ints known_ints(size_t i, const char* what) const;

@@ -53,7 +53,49 @@ std::vector<std::pair<int64_t, Range>> slice_ranges(Op& op) {
   return ranges;
 }
 
+// Inside a loop: cuts that move from trip to trip and keep their size. Null where they do not.
+Instr* moving_slice(Op& op) {
+  if (op.opset() < 10 || (op.known(1) != nullptr && op.known(2) != nullptr)) return nullptr;
+  const auto table = [&](size_t i) {
+    std::vector<Literal> all;
+    if (const Literal* known = op.known(i)) all = {*known};
+    if (const std::vector<Literal>* varying = op.varying(i)) all = *varying;
+    return all;
+  };
+  const std::vector<Literal> starts = table(1), ends = table(2);
+  if (starts.empty() || ends.empty() || op.rank(1) != 1 || op.rank(2) != 1) return nullptr;
+  const int64_t count = op.shape(1).dim(0);
+  const Ints axes = op.has(3) ? op.known_ints(3, "axes") : range(0, count);
+  if (op.has(4)) {
+    for (int64_t step : op.known_ints(4, "steps")) {
+      if (step != 1) return nullptr;
+    }
+  }
+  if (static_cast<int64_t>(axes.size()) != count || op.shape(2).dim(0) != count) return nullptr;
+  op.axes(axes, op.rank(0));
+  Ints sizes = op.shape(0).extents();
+  std::vector<Instr*> at(sizes.size(), op.b.scalar(Type::s64, 0));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(op.axis(axes[i], op.rank(0)));
+    const int64_t extent = sizes[axis];
+    int64_t size = -1;
+    for (size_t trip = 0; trip < std::max(starts.size(), ends.size()); ++trip) {
+      const auto k = static_cast<int64_t>(i);
+      const int64_t start = starts[starts.size() == 1 ? 0 : trip].get_s64(k);
+      const int64_t end = std::min(ends[ends.size() == 1 ? 0 : trip].get_s64(k), extent);
+      if (start < 0 || start > end || (size >= 0 && end - start != size)) return nullptr;
+      size = end - start;
+    }
+    Instr* start =
+        op.b.slice(op.in(1), {static_cast<int64_t>(i)}, {static_cast<int64_t>(i) + 1}, {});
+    at[axis] = reshape(op, op.b.convert(start, Type::s64), {});
+    sizes[axis] = size;
+  }
+  return op.b.dynamic_slice(op.in(0), at, sizes);
+}
+
 Outputs slice(Op& op) {
+  if (Instr* moving = moving_slice(op)) return {moving};
   const Ints extents = op.shape(0).extents();
   Ints starts(extents.size(), 0), limits = extents, steps(extents.size(), 1), reversed;
   for (const auto& [axis, r] : slice_ranges(op)) {

@@ -119,7 +119,14 @@ bool Importer::While::run_body() {
     return importer.instr_value(instr, inputs[next].name);
   };
   if (form.counts) {
-    define(of_instr(trip));
+    Value* number = of_instr(trip);
+    constexpr int64_t kMostTrips = 1 << 10;
+    if (form.trip_count && *form.trip_count > 0 && *form.trip_count <= kMostTrips) {
+      auto trips = std::make_shared<std::vector<Literal>>();
+      for (int64_t i = 0; i < *form.trip_count; ++i) trips->push_back(scalar_s64(i));
+      number->trips = trips;
+    }
+    define(number);
     define(dynamic_condition ? of_instr(b.get_tuple_element(region->parameter, 1))
                              : importer.known_value(true_literal(), inputs[next].name));
   }

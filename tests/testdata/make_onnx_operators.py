@@ -68,6 +68,17 @@ def control():
     write("loop_growing", [node("Loop", "trips  x", "last", body=growing),
                            node("ReduceSum", "last", "sum", keepdims=0)],
           {"x": normal(3)}, ["sum"], {"trips": np.int64(4)})
+    bags = helper.make_graph(
+        [node("Gather", "from i", "a"), node("Gather", "to i", "b"),
+         node("Unsqueeze", "a axis", "u"), node("Unsqueeze", "b axis", "v"),
+         node("Slice", "at u v axis", "mine"), node("Gather", "table mine", "rows"),
+         node("ReduceSum", "rows axis", "sum", keepdims=0), node("Identity", "going", "still")],
+        "body", [info("i", INT64, []), info("going", BOOL, [])],
+        [info("still", BOOL, []), info("sum", FLOAT, None)])
+    write("loop_bags", [node("Loop", "trips go", "y", body=bags)],
+          {"at": RANDOM.integers(0, 9, 12)}, ["y"],
+          {"trips": np.int64(6), "go": np.array(True), "from": np.arange(0, 12, 2),
+           "to": np.arange(2, 14, 2), "axis": np.array([0]), "table": normal(9, 4)})
     until = helper.make_graph(
         [node("Add", "a a", "next"), node("ReduceMax", "next", "most", keepdims=0),
          node("Less", "most limit", "still")],
