@@ -3,6 +3,7 @@
 
 #include "api/c_handles.h"
 #include "api/c_status.h"
+#include "api/tune.h"
 #include "base/trace.h"
 
 namespace heddle::api {
@@ -38,6 +39,28 @@ CompileOptions compile_options(const heddle_compile_options* from) {
   return options;
 }
 
+TuneOptions tune_options(const heddle_tune_options* from) {
+  const heddle_tune_options c = read_struct(from);
+  TuneOptions options;
+  if (c.budget_seconds != 0) options.budget_s = c.budget_seconds;
+  if (c.candidates != 0) options.candidates = c.candidates;
+  options.again = c.again != 0;
+  if (c.progress != nullptr)
+    options.progress = [c](const TuneProgress& progress) {
+      const heddle_tune_progress told{sizeof(heddle_tune_progress),
+                                      progress.done,
+                                      progress.tasks,
+                                      progress.key.c_str(),
+                                      progress.record.c_str(),
+                                      progress.ns,
+                                      progress.untuned_ns,
+                                      progress.seconds,
+                                      progress.known};
+      return c.progress(&told, c.context) == 0;
+    };
+  return options;
+}
+
 }  // namespace
 
 const Program& unwrap(const heddle_program* program) { return *program->program; }
@@ -56,6 +79,19 @@ heddle_status* heddle_compile(heddle_model* model, const heddle_compile_options*
     HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<api::Program> compiled,
                             api::Program::compile(*model->model, api::compile_options(options)));
     *program = new heddle_program{std::move(compiled)};
+    return {};
+  });
+}
+
+heddle_status* heddle_tune(const heddle_model* model, const heddle_compile_options* options,
+                           const heddle_tune_options* tuning, heddle_tune_result* result) {
+  return guarded([&]() -> Status {
+    HEDDLE_ASSIGN_OR_RETURN(const api::TuneResult done,
+                            api::tune(*model->model, api::compile_options(options),
+                                      api::tune_options(tuning)));
+    write_struct(result, heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured,
+                                            done.known, done.left, done.faster, done.ns,
+                                            done.untuned_ns, done.seconds});
     return {};
   });
 }

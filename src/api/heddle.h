@@ -278,6 +278,45 @@ HEDDLE_EXPORT const char* heddle_program_step(const heddle_program* program, int
 /* Writes the program, with its weights prepared, as a file that heddle_model_open reads. */
 HEDDLE_EXPORT heddle_status* heddle_program_save(heddle_program* program, const char* path);
 
+/* ---- tuning ---- */
+
+typedef struct heddle_tune_progress { /* after each product or convolution */
+  size_t struct_size;
+  int64_t done, tasks;
+  const char* key;       /* what it computes, by extents */
+  const char* record;    /* what was found best */
+  double ns, untuned_ns; /* with it, and without tuning; 0 where it was known before */
+  double seconds;        /* since the start */
+  int32_t known;         /* kept from an earlier time, not measured */
+} heddle_tune_progress;
+
+/* 0 and NULL: the default, in brackets. */
+typedef struct heddle_tune_options {
+  size_t struct_size;
+  double budget_seconds; /* no task is begun after that [300] */
+  int64_t candidates;    /* ways tried for each task, at most [12] */
+  int32_t again;         /* measures what is known already */
+  /* Called on the same thread; a result that is not 0 stops, and keeps what is done. */
+  int32_t (*progress)(const heddle_tune_progress* progress, void* context);
+  void* context;
+} heddle_tune_options;
+
+typedef struct heddle_tune_result {
+  size_t struct_size;
+  int64_t tasks, measured, known, left;
+  int64_t faster;        /* of those measured: with a better way than without tuning */
+  double ns, untuned_ns; /* of all that were measured, as often as the model uses them */
+  double seconds;
+} heddle_tune_result;
+
+/* Measures ways to compute the model's products and convolutions on this machine and keeps the
+ * best in the cache folder, where later compilations find them. It can be stopped and gone on with
+ * at any time. The result may be NULL. */
+HEDDLE_EXPORT heddle_status* heddle_tune(const heddle_model* model,
+                                         const heddle_compile_options* options,
+                                         const heddle_tune_options* tuning,
+                                         heddle_tune_result* result);
+
 /* ---- running ---- */
 
 typedef struct heddle_context heddle_context;

@@ -69,6 +69,13 @@ class Compilation {
     return program;
   }
 
+  Result<std::unique_ptr<hlo::Module>> fused() {
+    HEDDLE_RETURN_IF_ERROR(check_options());
+    HEDDLE_RETURN_IF_ERROR(optimize());
+    HEDDLE_RETURN_IF_ERROR(fuse_module());
+    return std::move(module_);
+  }
+
  private:
   Status check_options() const {
     if (options_.precision != "f32")
@@ -324,6 +331,12 @@ Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan
                                  const target::Target& target, const Options& options,
                                  Report* report) {
   return Compilation(std::move(module), target, options, report).run(names);
+}
+
+Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,
+                                               const target::Target& target,
+                                               const Options& options) {
+  return Compilation(std::move(module), target, options, nullptr).fused();
 }
 
 }  // namespace heddle::compiler

@@ -48,4 +48,9 @@ Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan
                                  const target::Target& target, const Options& options,
                                  Report* report = nullptr);
 
+// The first steps of the same: every fusion of the result becomes one kernel.
+Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,
+                                               const target::Target& target,
+                                               const Options& options);
+
 }  // namespace heddle::compiler

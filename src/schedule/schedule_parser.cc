@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "schedule/schedule.h"
+#include "schedule/tuning.h"
 
 namespace heddle::schedule {
 
@@ -25,6 +26,13 @@ class Parser {
     if (ok() && !token_.empty()) fail("the end");
     if (!ok()) return tl::unexpected<Error>(error_);
     return schedule;
+  }
+
+  Result<Gemm> parse_record() {
+    Gemm result = gemm();
+    if (ok() && !token_.empty()) fail("the end");
+    if (!ok()) return tl::unexpected<Error>(error_);
+    return result;
   }
 
  private:
@@ -237,6 +245,10 @@ class Parser {
 
 Result<Schedule> parse_schedule(std::string_view text, const StageGraph& graph) {
   return Parser(text, graph).parse();
+}
+
+Result<Gemm> parse_gemm(std::string_view text) {
+  return Parser(text, StageGraph()).parse_record();
 }
 
 }  // namespace heddle::schedule

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,9 @@ struct Target {
   int multiprocessors = 0, threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
   int64_t shared_bytes_per_block = 0, shared_bytes_per_multiprocessor = 0;
   int warp_size = 32;
+  // What tuning measured on this device, by key (schedule/tuning.h). Kept beside the text form, not
+  // in it; null: nothing. Part of what decides a program.
+  std::shared_ptr<const std::map<std::string, std::string>> records;
 
   bool has(std::string_view feature) const;
   // Elements of `type` in one vector register, at least 1.

@@ -265,7 +265,7 @@ class ErrorTest(CliTest):
     def test_the_users_mistakes_are_one_line_and_status_2(self):
         model = self.file("add.hlo", ADD)
         wrong = [
-            ([], "no command"), (["fly"], "unknown command"), (["tune", model], "not built yet"),
+            ([], "no command"), (["fly"], "unknown command"), (["dryrun", model], "not built yet"),
             (["dryrun", model], "not built yet"), (["run"], "MODEL"), (["--bogus"], "unknown"),
             (["run", model, "--bogus"], "--bogus"), (["run", "/no/such/file"], "/no/such/file"),
             (["run", str(self.folder)], str(self.folder)), (["run", model, "more"], "more"),

@@ -1,0 +1,119 @@
+#include "compiler/tune.h"
+
+#include <algorithm>
+#include <map>
+
+#include "hlo/builder.h"
+#include "schedule/place.h"
+#include "schedule/tuning.h"
+
+namespace heddle::compiler {
+
+namespace {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+Instr* find_product(hlo::Computation* computation) {
+  for (Instr* instr : computation->instrs())
+    if (instr->is(Opcode::dot) || instr->is(Opcode::convolution)) return instr;
+  return nullptr;
+}
+
+// The parameter that packed weights come from; null where B is not packed.
+const Instr* packed_source(const Instr* product) {
+  const Instr* at = product->operand(1);
+  while (at->is(Opcode::reshape) || at->is(Opcode::transpose) || at->is(Opcode::slice) ||
+         at->is(Opcode::bitcast))
+    at = at->operand(0);
+  return at->is(Opcode::parameter) && at != product->operand(1) ? at : nullptr;
+}
+
+// Values in [-1, 1) that differ; no denormals, which would change the time.
+tensor::Literal weights(const tensor::Shape& shape) {
+  tensor::Literal literal(shape.without_layout());
+  auto* values = static_cast<float*>(literal.mutable_data());
+  uint32_t state = 1;
+  for (int64_t i = 0; i < shape.elems(); ++i) {
+    state = state * 1664525u + 1013904223u;
+    values[i] = static_cast<float>(static_cast<int32_t>(state >> 8) - (1 << 23)) / (1 << 23);
+  }
+  return literal;
+}
+
+std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused, bool packed) {
+  auto sample = std::make_unique<hlo::Module>("sample");
+  hlo::Computation* entry = sample->clone_computation(fused, "entry");
+  sample->set_entry(entry);
+  if (packed) {
+    Instr* product = find_product(entry);
+    hlo::Builder b(entry);
+    Instr* constant = b.constant(weights(product->operand(1)->shape()));
+    b.check();
+    entry->replace_operand(product, 1, constant);
+    entry->sort();
+  }
+  return sample;
+}
+
+}  // namespace
+
+Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> module,
+                                              const target::Target& target, const Options& options,
+                                              size_t candidates) {
+  // Records that are there already decide what panels are, not what is worth trying.
+  target::Target untuned = target;
+  untuned.records = nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
+                          fuse_only(std::move(module), untuned, options));
+  std::vector<TuneTask> tasks;
+  std::map<std::string, size_t> places;
+  for (const hlo::Computation* computation : fused->post_order()) {
+    for (const Instr* fusion : computation->instrs()) {
+      if (!fusion->is(Opcode::fusion)) continue;
+      hlo::Computation* called = fusion->called().at(0);
+      const Instr* product = find_product(called);
+      if (!product) continue;
+      const schedule::PlacedFusion placed =
+          schedule::place(*called, untuned, options.numerics != Numerics::strict);
+      if (!schedule::is_gemm(placed)) continue;
+      const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
+      const schedule::Stage& stage = placed.graph.stage(row.joined[0]);
+      const schedule::GemmShape shape = match_gemm(placed.graph, row.joined[0]).shape;
+      const schedule::Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
+      const int64_t a_bytes =
+          placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
+      TuneTask task;
+      task.key = gemm_key(shape, stage, a_bytes);
+      const auto [place, added] = places.try_emplace(task.key, tasks.size());
+      if (!added) {
+        ++tasks[place->second].uses;
+        continue;
+      }
+      const bool packed = packed_source(product) != nullptr;
+      task.name = product->name();
+      task.flops =
+          2.0 * static_cast<double>(stage.out_elems()) * static_cast<double>(stage.red_elems());
+      task.candidates = gemm_candidates(shape, stage, a_bytes, target, packed, candidates);
+      task.sample = make_sample(*called, packed);
+      tasks.push_back(std::move(task));
+    }
+  }
+  std::stable_sort(tasks.begin(), tasks.end(), [](const TuneTask& a, const TuneTask& b) {
+    return a.flops * static_cast<double>(a.uses) > b.flops * static_cast<double>(b.uses);
+  });
+  return tasks;
+}
+
+target::Target with_record(const target::Target& target, const std::string& key,
+                           const schedule::Gemm& record) {
+  target::Target result = target;
+  auto records = target.records
+                     ? std::make_shared<std::map<std::string, std::string>>(*target.records)
+                     : std::make_shared<std::map<std::string, std::string>>();
+  (*records)[key] = schedule::to_string(record);
+  result.records = std::move(records);
+  return result;
+}
+
+}  // namespace heddle::compiler

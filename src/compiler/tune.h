@@ -1,0 +1,37 @@
+// What tuning measures: the products and convolutions of a module as samples, and the records to
+// try for each (templates.md §1.2). The measuring itself is the caller's: this folder runs nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "compiler/compiler.h"
+#include "schedule/gemm.h"
+
+namespace heddle::compiler {
+
+struct TuneTask {
+  std::string key;                         // of its record (schedule/tuning.h)
+  std::string name;                        // the instruction that has it first
+  int64_t uses = 1;                        // kernels of the module with this key
+  double flops = 0;                        // of one run
+  std::vector<schedule::Gemm> candidates;  // the static rule's first
+  // The fusion as a module of its own: the epilogue as it is, packed weights as a constant. Every
+  // input must be bound; those that no longer matter are still there.
+  std::unique_ptr<hlo::Module> sample;
+};
+
+// The tasks of a module, most work (flops times uses) first; the module is consumed. At most
+// `candidates` records each.
+Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> module,
+                                              const target::Target& target, const Options& options,
+                                              size_t candidates);
+
+// `target` with the record of one key replaced.
+target::Target with_record(const target::Target& target, const std::string& key,
+                           const schedule::Gemm& record);
+
+}  // namespace heddle::compiler

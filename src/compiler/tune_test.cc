@@ -1,0 +1,69 @@
+// Samples compute what the fusion computes, whatever the record.
+#include "compiler/tune.h"
+
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "hlo/text.h"
+#include "schedule/place.h"
+
+namespace heddle::compiler {
+namespace {
+
+constexpr const char* kNet = R"(HloModule net
+ENTRY e {
+  x = f32[64,96] parameter(0)
+  w0 = f32[96,96] constant({...})
+  w1 = f32[96,96] constant({...})
+  w2 = f32[96,40] constant({...})
+  b = f32[96] parameter(1)
+  bias = f32[64,96] broadcast(b), dimensions={1}
+  d0 = f32[64,96] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  a0 = f32[64,96] add(d0, bias)
+  t0 = f32[64,96] tanh(a0)
+  d1 = f32[64,96] dot(t0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  a1 = f32[64,96] add(d1, bias)
+  ROOT d2 = f32[64,40] dot(a1, w2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+
+TEST(Tune, TasksAreDistinctShapes) {
+  auto module = hlo::parse_module(kNet);
+  ASSERT_TRUE(module) << module.error().message;
+  auto target = target::find_target("icelake");
+  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  ASSERT_EQ(tasks->size(), 2u);
+  EXPECT_EQ((*tasks)[0].key, "v1 dot 64x96x96 batch 1");  // the heaviest first
+  EXPECT_EQ((*tasks)[0].uses, 2);
+  EXPECT_EQ((*tasks)[0].flops, 2.0 * 64 * 96 * 96);
+  EXPECT_EQ((*tasks)[1].key, "v1 dot 64x40x96 batch 1");
+  for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 3u);
+}
+
+TEST(Tune, SamplesAreCompiledWithTheRecord) {
+  auto module = hlo::parse_module(kNet);
+  ASSERT_TRUE(module);
+  auto target = target::find_target("icelake");
+  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  ASSERT_TRUE(tasks);
+  const TuneTask& task = tasks->front();
+  for (const schedule::Gemm& record : task.candidates) {
+    const target::Target tuned = with_record(*target, task.key, record);
+    auto fused = fuse_only(task.sample->clone(), tuned, {});
+    ASSERT_TRUE(fused) << fused.error().message;
+    int with_dot = 0;
+    for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      const hlo::Computation& called = *instr->called()[0];
+      const schedule::PlacedFusion placed = schedule::place(called, tuned);
+      if (!schedule::is_gemm(placed)) continue;
+      ++with_dot;
+      EXPECT_EQ(std::get<schedule::Row>(placed.schedule.nodes[0]).gemm, record);
+    }
+    EXPECT_EQ(with_dot, 1) << hlo::to_string(**fused);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::compiler

@@ -1,0 +1,34 @@
+// Tuning of the GEMM family (templates.md §1.2): the records worth measuring for a shape, and the
+// key under which the best one is kept. Records live with the target (Target::records);
+// choose_gemm() takes them before its static rule.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "schedule/gemm.h"
+
+namespace heddle::schedule {
+
+// Everything that the code of a kernel has baked in and that decides its time, as one line.
+// A product is the same whatever the digits of its rows.
+std::string gemm_key(const GemmShape& shape, const Stage& stage, int64_t a_bytes);
+std::string gemm_key(int64_t m, int64_t n, int64_t k);
+
+// Inverse of to_string(Gemm). Error (user): what was found and what was wanted.
+Result<Gemm> parse_gemm(std::string_view text);
+
+// The record kept for a key, if it can be used: lanes of the target, registers for the tile, and
+// panels of `nv` vectors where these are packed already (0: any).
+std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Target& target);
+bool fits_registers(const Gemm& gemm, const target::Target& target);
+
+// At most `most` records worth measuring: the static rule's first, then others by predicted time.
+// `any_panels`: B, if packed, can be packed anew for each.
+std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
+                                  const target::Target& target, bool any_panels, size_t most);
+
+}  // namespace heddle::schedule

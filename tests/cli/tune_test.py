@@ -1,0 +1,53 @@
+"""heddle tune: records that later compilations use, their text form, budgets, bad input."""
+import sys
+import unittest
+
+from cli import MODELS, CliTest
+
+
+class TuneTest(CliTest):
+    def tune(self, *options):
+        return self.json("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
+                         "--threads", "1", "--candidates", "3", *options)
+
+    def test_measures_once_and_keeps_records(self):
+        first = self.tune("--export", self.folder / "records.txt")
+        self.assertGreater(first["shapes"], 0)
+        self.assertEqual(first["shapes"], first["measured"])
+        self.assertEqual(0, first["left"])
+        for task in first["tasks"]:
+            self.assertFalse(task["known"])
+            self.assertLessEqual(task["ns"], task["untuned_ns"])
+            self.assertTrue(task["record"].startswith("gemm "), task)
+        again = self.tune()
+        self.assertEqual(again["shapes"], again["known"])
+        self.assertEqual(0, again["measured"])
+        # The same numbers with records as without.
+        self.ok("check", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8")
+        text = (self.folder / "records.txt").read_text()
+        self.assertEqual(1 + first["shapes"], len(text.splitlines()))
+
+    def test_records_travel_as_text(self):
+        self.tune("--export", self.folder / "records.txt")
+        elsewhere = ["--cache", self.folder / "elsewhere"]
+        taken = self.tune("--import", self.folder / "records.txt", *elsewhere)
+        self.assertEqual(taken["shapes"], taken["known"])
+
+    def test_last_line_says_pass(self):
+        done = self.ok("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
+                       "--candidates", "2")
+        self.assertTrue(done.stdout.splitlines()[-1].startswith("pass"), done.stdout)
+
+    def test_bad_input(self):
+        model = MODELS / "minilm" / "model.onnx"
+        bad = self.file("bad.txt", "nothing\n")
+        for options, words in [(["--budget", "0"], "at least 1"), (["--cache", "off"], "cache"),
+                               (["--candidates", "0"], "1 to 1000"),
+                               (["--import", bad], "line 1"),
+                               (["--import", self.folder / "none"], "cannot be read"),
+                               (["--device", "interp"], "nothing to tune")]:
+            self.assertIn(words, self.fails(2, "tune", model, "--dim", "sequence=8", *options))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

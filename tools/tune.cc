@@ -1,0 +1,175 @@
+// heddle tune: measures ways to compute a model's products and convolutions, and keeps the best.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cache/object_cache.h"
+#include "cache/tuning_store.h"
+#include "command_line.h"
+#include "commands.h"
+#include "model_options.h"
+#include "report.h"
+
+namespace heddle::tools {
+namespace {
+
+// Ctrl-C ends the tuning after the task at hand; what was measured is kept.
+std::atomic<bool> interrupted{false};
+void interrupt(int) { interrupted = true; }
+
+class Tune : public Command {
+ public:
+  std::string_view name() const override { return "tune"; }
+  std::string_view summary() const override {
+    return "measures ways to compute a model and keeps the best";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.group("Tuning");
+    line.number(budget_, "--budget", "SECONDS", "no measurement is begun after that (300)");
+    line.number(candidates_, "--candidates", "N", "ways tried for each shape, at most (12)");
+    line.flag(again_, "--again", "measures what has a record, too");
+    line.text(export_, "--export", "F.txt", "also writes the records of all models as text");
+    line.text(import_, "--import", "F.txt", "first takes the records of such a text");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle tune model.onnx --budget 60\n"
+        "  heddle tune model.onnx --export records.txt\n");
+  }
+
+  Result<int> run() override {
+    if (budget_ && *budget_ < 1) return user_error("--budget {}: wanted at least 1", *budget_);
+    if (candidates_ && (*candidates_ < 1 || *candidates_ > 1000))
+      return user_error("--candidates {}: wanted 1 to 1000", *candidates_);
+    if (!import_.empty()) HEDDLE_RETURN_IF_ERROR(import_records());
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options options, compile_.options());
+    auto tuning = sized<heddle_tune_options>();
+    tuning.budget_seconds = static_cast<double>(budget_.value_or(0));
+    tuning.candidates = candidates_.value_or(0);
+    tuning.again = again_;
+    tuning.context = this;
+    tuning.progress = [](const heddle_tune_progress* progress, void* self) -> int32_t {
+      static_cast<Tune*>(self)->show(*progress);
+      return interrupted ? 1 : 0;
+    };
+    std::signal(SIGINT, interrupt);
+    auto result = sized<heddle_tune_result>();
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_tune(model.get(), &options, &tuning, &result)));
+    std::signal(SIGINT, SIG_DFL);
+    if (bar_) fmt::print(stderr, "\r\x1b[K");
+    if (!export_.empty()) HEDDLE_RETURN_IF_ERROR(export_records());
+    if (!json_.only_json()) print(result);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(result)));
+    return 0;
+  }
+
+ private:
+  // A bar on a terminal; elsewhere a line a task that was measured.
+  void show(const heddle_tune_progress& progress) {
+    tasks_.push_back({{"key", progress.key},
+                      {"record", progress.record},
+                      {"known", progress.known != 0},
+                      {"ns", progress.ns},
+                      {"untuned_ns", progress.untuned_ns}});
+    const double gain = progress.ns > 0 ? progress.untuned_ns / progress.ns : 1;
+    if (isatty(STDERR_FILENO)) {
+      constexpr int kWidth = 30;
+      const int full =
+          static_cast<int>(kWidth * progress.done / std::max<int64_t>(progress.tasks, 1));
+      const double each =
+          progress.seconds / static_cast<double>(std::max<int64_t>(progress.done, 1));
+      fmt::print(stderr, "\r\x1b[K[{:{}}] {}/{}  {:.0f} s, {:.0f} s to go  {:.2f}x  {:.40}",
+                 std::string(static_cast<size_t>(full), '#'), kWidth, progress.done, progress.tasks,
+                 progress.seconds, each * static_cast<double>(progress.tasks - progress.done), gain,
+                 progress.key);
+      std::fflush(stderr);
+      bar_ = true;
+    } else if (!progress.known) {
+      fmt::print(stderr, "{}/{} {}: {:.1f} us, untuned {:.1f} us: {}\n", progress.done,
+                 progress.tasks, progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3,
+                 progress.record);
+    }
+  }
+
+  void print(const heddle_tune_result& result) const {
+    fmt::print(
+        "{} shapes: {} measured, {} known before, {} left by the budget; {} faster than "
+        "untuned\n",
+        result.tasks, result.measured, result.known, result.left, result.faster);
+    if (result.measured > 0)
+      fmt::print("what was measured: {:.2f} ms a run, untuned {:.2f} ms; it took {:.1f} s\n",
+                 result.ns / 1e6, result.untuned_ns / 1e6, result.seconds);
+    fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
+                                        : "pass: stopped early; the same command goes on");
+  }
+
+  nlohmann::ordered_json json(const heddle_tune_result& result) const {
+    nlohmann::ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["shapes"] = result.tasks;
+    json["measured"] = result.measured;
+    json["known"] = result.known;
+    json["left"] = result.left;
+    json["faster"] = result.faster;
+    json["ms"] = result.ns / 1e6;
+    json["untuned_ms"] = result.untuned_ns / 1e6;
+    json["seconds"] = result.seconds;
+    json["tasks"] = tasks_;
+    return json;
+  }
+
+  Result<cache::TuningStore> store() const {
+    std::string directory = compile_.cache;
+    if (directory.empty())
+      if (const char* variable = std::getenv("HEDDLE_CACHE")) directory = variable;
+    if (directory == "off")
+      return user_error("tuning keeps its records in the cache folder, and that is off; name one");
+    return cache::TuningStore::open(directory.empty() ? cache::default_directory() : directory);
+  }
+
+  Status import_records() const {
+    std::ifstream file(import_);
+    if (!file) return user_error("--import {}: cannot be read", import_);
+    std::ostringstream text;
+    text << file.rdbuf();
+    auto records = cache::parse_tuning_text(text.str());
+    if (!records) return user_error("--import {}: {}", import_, records.error().message);
+    HEDDLE_ASSIGN_OR_RETURN(cache::TuningStore store, this->store());
+    for (const cache::TuningRecord& record : *records) HEDDLE_RETURN_IF_ERROR(store.put(record));
+    return {};
+  }
+
+  Status export_records() const {
+    HEDDLE_ASSIGN_OR_RETURN(const cache::TuningStore store, this->store());
+    HEDDLE_ASSIGN_OR_RETURN(const auto records, store.records(""));
+    std::ofstream file(export_);
+    file << cache::to_text(records) << std::flush;
+    if (!file) return machine_error("--export {}: cannot be written", export_);
+    return {};
+  }
+
+  OpenChoices open_;
+  CompileChoices compile_;
+  std::optional<int64_t> budget_, candidates_;
+  bool again_ = false, bar_ = false;
+  std::string export_, import_;
+  nlohmann::ordered_json tasks_ = nlohmann::ordered_json::array();
+  JsonChoice json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_tune() { return std::make_unique<Tune>(); }
+
+}  // namespace heddle::tools
