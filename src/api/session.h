@@ -22,6 +22,7 @@
 #include "tensor/literal.h"
 
 namespace heddle::compiler {
+struct AdviceReport;
 struct Report;
 }
 namespace heddle::hlo {
@@ -172,6 +173,8 @@ const Program& unwrap(const heddle_program* program);
 // See heddle_compile_until.
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,
                                   const std::string& point);
+// What a designer could change for speed; see compiler/advise.h.
+Result<compiler::AdviceReport> advise(const Model& model, const CompileOptions& options);
 // The points before and after the passes, in order: "import", …; passes stand between the first
 // two.
 std::span<const std::string_view> stop_points();

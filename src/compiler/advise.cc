@@ -1,0 +1,248 @@
+#include "compiler/advise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_set>
+
+#include "schedule/place.h"
+#include "schedule/tuning.h"
+
+namespace heddle::compiler {
+
+namespace {
+
+using schedule::GemmShape;
+using schedule::Node;
+using schedule::Stage;
+
+// Advice below this share of the product is not worth a line.
+constexpr double kLeastShare = 0.02;
+
+// Cycles of one vector of an operator, as the target file has them.
+double cycles_of(const Node& node, const target::Target& target) {
+  if (node.kind != Node::Kind::op) return 0;
+  using enum hlo::Opcode;
+  const char* key = "add";
+  switch (node.opcode) {
+    case exponential:
+    case exponential_minus_one:
+    case logistic:
+      key = node.fast ? "exp_fast" : "exp";
+      break;
+    case tanh:
+      key = node.fast ? "tanh_fast" : "tanh";
+      break;
+    case erf:
+      key = node.fast ? "erf_fast" : "erf";
+      break;
+    case log:
+    case log_plus_one:
+      key = "log";
+      break;
+    case power:
+      key = "pow";
+      break;
+    case divide:
+    case sqrt:
+    case rsqrt:
+    case cbrt:
+      key = "div";
+      break;
+    default:
+      break;
+  }
+  auto found = target.cycles.find(key);
+  double cycles = found == target.cycles.end() ? 1 : found->second;
+  // A sigmoid also adds and divides.
+  if (node.opcode == logistic)
+    if (auto div = target.cycles.find("div"); div != target.cycles.end())
+      cycles += node.fast ? div->second / 2 : div->second;
+  return cycles;
+}
+
+// A product with what hangs on it.
+struct Product {
+  std::string name;
+  bool convolution = false, one_by_one = true;
+  GemmShape shape;
+  schedule::Gemm gemm;
+  double rows = 1;   // of all, batch included
+  double ns = 0;     // products alone
+  double bytes = 0;  // operands and results
+  double epilogue_ns = 0;
+  std::string epilogue;  // its costly operators
+  int64_t uses = 1;
+};
+
+class Adviser {
+ public:
+  Adviser(const target::Target& target, bool fast_forms)
+      : target_(target), fast_forms_(fast_forms) {}
+
+  void add(const hlo::Computation& fused) {
+    const schedule::PlacedFusion placed = schedule::place(fused, target_, fast_forms_);
+    if (!placed.decision) return;
+    double bytes = 0;
+    for (const schedule::Input& input : placed.graph.inputs)
+      bytes += static_cast<double>(input.shape.bytes());
+    for (const schedule::Output& output : placed.graph.outputs)
+      bytes += static_cast<double>(output.shape.bytes());
+    if (!schedule::is_gemm(placed)) {
+      report_.predicted_ns += bytes / std::max(target_.memory_bandwidth_bytes_per_ns, 1e-3);
+      return;
+    }
+    Product product = describe(placed);
+    product.bytes = bytes;
+    const double ns = product.ns + product.epilogue_ns;
+    report_.product_ns += ns;
+    report_.predicted_ns += ns;
+    const std::string key =
+        fmt::format("{}x{}x{} {} {}", product.rows, product.shape.n_extent, product.shape.k_extent,
+                    to_string(product.gemm), product.epilogue);
+    const auto [place, added] = places_.try_emplace(key, products_.size());
+    if (added)
+      products_.push_back(std::move(product));
+    else
+      ++products_[place->second].uses;
+  }
+
+  AdviceReport finish() {
+    for (const Product& product : products_) {
+      alignment(product);
+      activation(product);
+      capacity(product);
+      deepening(product);
+    }
+    std::stable_sort(
+        report_.advice.begin(), report_.advice.end(), [](const Advice& a, const Advice& b) {
+          return a.gain_ns * static_cast<double>(a.uses) > b.gain_ns * static_cast<double>(b.uses);
+        });
+    return std::move(report_);
+  }
+
+ private:
+  Product describe(const schedule::PlacedFusion& placed) const {
+    const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
+    const Stage& stage = placed.graph.stage(row.joined[0]);
+    Product product;
+    product.name = stage.instr ? stage.instr->name() : stage.name;
+    product.convolution = stage.kind == hlo::StageKind::conv;
+    product.shape = match_gemm(placed.graph, row.joined[0]).shape;
+    product.one_by_one = product.shape.windows.empty();
+    product.gemm = *row.gemm;
+    product.rows = static_cast<double>(stage.out_elems()) /
+                   static_cast<double>(std::max<int64_t>(product.shape.n_extent, 1));
+    product.ns = ns_of(product, product.shape.n_extent, product.rows);
+    for (size_t i = 1; i < row.joined.size(); ++i) {
+      const Stage& map = placed.graph.stage(row.joined[i]);
+      const double vectors = static_cast<double>(map.out_elems()) / product.gemm.lanes;
+      for (const Node& node : map.nodes) {
+        const double cycles = cycles_of(node, target_);
+        product.epilogue_ns += vectors * cycles / target_.clock_ghz;
+        if (cycles < 3) continue;
+        if (!product.epilogue.empty()) product.epilogue += ", ";
+        product.epilogue += hlo::opcode_text(node.opcode);
+      }
+    }
+    return product;
+  }
+
+  // Time of the product alone with other columns and rows: the family's model for one batch of
+  // rows.
+  double ns_of(const Product& product, int64_t columns, double rows) const {
+    const double batches = product.rows / static_cast<double>(product.shape.m_extent);
+    const int64_t m =
+        std::max<int64_t>(1, static_cast<int64_t>(std::llround(rows / std::max(batches, 1.0))));
+    schedule::Gemm gemm = product.gemm;
+    gemm.mr = static_cast<int>(std::min<int64_t>(gemm.mr * std::max(gemm.my, 1), m));
+    return std::max(batches, 1.0) * gemm_cycles(gemm, m, columns, product.shape.k_extent, target_) /
+           target_.clock_ghz;
+  }
+
+  void put(const Product& product, const char* kind, std::string text, double gain_ns) {
+    report_.advice.push_back({kind, product.name, std::move(text), gain_ns, product.uses});
+  }
+
+  void alignment(const Product& product) {
+    const int64_t n = product.shape.n_extent, lanes = product.gemm.lanes;
+    const int64_t padded = (n + lanes - 1) / lanes * lanes;
+    if (padded == n) return;
+    const double wasted = product.ns * (1 - static_cast<double>(n) / static_cast<double>(padded));
+    if (wasted < kLeastShare * product.ns) return;
+    put(product, "alignment",
+        fmt::format("{} columns take the time of {}: use {} for nothing, or {} to save it", n,
+                    padded, padded, padded - lanes),
+        wasted);
+  }
+
+  void activation(const Product& product) {
+    if (product.epilogue.empty()) return;
+    const double total = product.ns + product.epilogue_ns;
+    if (product.epilogue_ns < kLeastShare * total) return;
+    put(product, "activation",
+        fmt::format("{} behind it is {:.0f}% of the kernel; a rectifier or hard-swish is nearly "
+                    "free there",
+                    product.epilogue, 100 * product.epilogue_ns / total),
+        product.epilogue_ns);
+  }
+
+  // Few rows: the weights' way from memory is the time, whatever the rows.
+  void capacity(const Product& product) {
+    if (product.convolution) return;
+    const double traffic = product.bytes / std::max(target_.memory_bandwidth_bytes_per_ns, 1e-3);
+    if (traffic < 1.5 * product.ns) return;
+    const double rows = product.rows * traffic / product.ns;
+    put(product, "capacity",
+        fmt::format("reads {:.1f} MB for {:.0f} rows: up to {:.0f} rows take about the same time",
+                    product.bytes / 1e6, product.rows, std::floor(rows)),
+        0);
+  }
+
+  void deepening(const Product& product) {
+    if (!product.convolution || product.one_by_one) return;
+    const int64_t n = product.shape.n_extent;
+    schedule::Gemm gemm =
+        schedule::choose_gemm(static_cast<int64_t>(product.rows), n, n, true, target_);
+    const double ns =
+        gemm_cycles(gemm, static_cast<int64_t>(product.rows), n, n, target_) / target_.clock_ghz;
+    put(product, "deepening",
+        fmt::format("a 1x1 convolution of {} channels behind it would cost {:.1f}% of a run", n,
+                    100 * ns / std::max(report_.predicted_ns, 1.0)),
+        -ns);
+  }
+
+  const target::Target& target_;
+  bool fast_forms_;
+  AdviceReport report_;
+  std::vector<Product> products_;
+  std::map<std::string, size_t> places_;
+};
+
+}  // namespace
+
+Result<AdviceReport> advise(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                            const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
+                          fuse_only(std::move(module), target, options));
+  Adviser adviser(target, options.numerics != Numerics::strict);
+  // What depends on constants alone is done once, not in a run.
+  std::unordered_set<const hlo::Instr*> once;
+  for (const hlo::Computation* computation : fused->post_order()) {
+    for (const hlo::Instr* instr : computation->instrs()) {
+      const auto& operands = instr->operands();
+      const bool prepared =
+          !instr->is(hlo::Opcode::parameter) &&
+          std::all_of(operands.begin(), operands.end(), [&](const hlo::Instr* operand) {
+            return operand->is(hlo::Opcode::constant) || once.count(operand) > 0;
+          });
+      if (prepared)
+        once.insert(instr);
+      else if (instr->is(hlo::Opcode::fusion))
+        adviser.add(*instr->called().at(0));
+    }
+  }
+  return adviser.finish();
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,109 @@
+// heddle advise: what a model's designer could change for speed, with the predicted gain.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/session.h"
+#include "command_line.h"
+#include "commands.h"
+#include "compiler/advise.h"
+#include "model_options.h"
+#include "report.h"
+
+namespace heddle::tools {
+namespace {
+
+class Advise : public Command {
+ public:
+  std::string_view name() const override { return "advise"; }
+  std::string_view summary() const override {
+    return "says what a model's designer could change for speed";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.group("What to show");
+    line.flag(all_, "--all", "every line, not the first five of each kind");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle advise model.onnx\n"
+        "  heddle advise model.onnx --target avx2\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    api::CompileOptions options;
+    options.target = compile_.target;
+    options.level = compile_.level;
+    options.numerics = compile_.numerics;
+    options.device = compile_.device;
+    options.cache = compile_.cache;
+    HEDDLE_ASSIGN_OR_RETURN(const compiler::AdviceReport report,
+                            api::advise(api::unwrap(model.get()), options));
+    if (!json_.only_json()) print(report);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(report)));
+    return 0;
+  }
+
+ private:
+  void print(const compiler::AdviceReport& report) const {
+    fmt::print("predicted: {} a run on one core, {} of it products and what hangs on them\n",
+               ms_text(report.predicted_ns / 1e6), ms_text(report.product_ns / 1e6));
+    constexpr int kFew = 5;
+    for (const auto& [kind, head] :
+         {std::pair{"alignment", "alignment: columns that fill no vector"},
+          std::pair{"activation", "activation: what stands behind the products"},
+          std::pair{"capacity", "capacity: memory is the limit, arithmetic is free"},
+          std::pair{"deepening", "deepening: 1x1 convolutions behind others"}}) {
+      int64_t shown = 0, count = 0;
+      double total = 0;
+      for (const compiler::Advice& advice : report.advice) {
+        if (advice.kind != kind) continue;
+        ++count;
+        total += advice.gain_ns * static_cast<double>(advice.uses);
+        if (count == 1) fmt::print("\n{}\n", head);
+        if (!all_ && shown >= kFew) continue;
+        ++shown;
+        fmt::print("  {}{}: {}", advice.where,
+                   advice.uses > 1 ? fmt::format(" ({} times)", advice.uses) : "", advice.text);
+        if (advice.gain_ns > 0)
+          fmt::print(" (saves {})",
+                     ms_text(advice.gain_ns * static_cast<double>(advice.uses) / 1e6));
+        fmt::print("\n");
+      }
+      if (count > shown) fmt::print("  and {} more; --all shows them\n", count - shown);
+      if (total > 0)
+        fmt::print("  together {:.1f}% of the predicted time\n",
+                   100 * total / std::max(report.predicted_ns, 1.0));
+    }
+    if (report.advice.empty()) fmt::print("nothing to change was found\n");
+  }
+
+  nlohmann::ordered_json json(const compiler::AdviceReport& report) const {
+    nlohmann::ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["predicted_ms"] = report.predicted_ns / 1e6;
+    json["product_ms"] = report.product_ns / 1e6;
+    json["advice"] = nlohmann::ordered_json::array();
+    for (const compiler::Advice& advice : report.advice)
+      json["advice"].push_back({{"kind", advice.kind},
+                                {"where", advice.where},
+                                {"text", advice.text},
+                                {"uses", advice.uses},
+                                {"gain_ms", advice.gain_ns / 1e6}});
+    return json;
+  }
+
+  OpenChoices open_;
+  CompileChoices compile_;
+  bool all_ = false;
+  JsonChoice json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_advise() { return std::make_unique<Advise>(); }
+
+}  // namespace heddle::tools
