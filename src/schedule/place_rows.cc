@@ -5,6 +5,7 @@
 #include <set>
 
 #include "schedule/correspond.h"
+#include "schedule/turn.h"
 #include "schedule/windows.h"
 
 namespace heddle::schedule {
@@ -452,6 +453,8 @@ class RowPlacer {
 }  // namespace
 
 PlacedFusion place_rows(StageGraph graph, const target::Target& target) {
+  if (std::optional<TurnForm> turn = match_turn(graph, graph.stages[0], target))
+    return place_turn(std::move(graph), *turn, target);
   return RowPlacer(std::move(graph), target).run();
 }
 

@@ -1,5 +1,6 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
-// digit (columns.cc), windows of images (windows.cc), values and combines of all (row_values.cc).
+// digit (columns.cc), windows of images (windows.cc), squares that are turned (turns.cc), values
+// and combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -81,6 +82,16 @@ class RowEmitter {
   void emit_window_taps(const Window& window, BufferId sums, int64_t slot, int64_t columns,
                         Block* block);
   void finish_window_point(ExprId sum, Block* block);
+  // Squares of lanes by lanes over two digits of a map (turns.cc).
+  struct Square {
+    int across, along;
+    int64_t rows, columns;
+  };
+  void emit_turn(Block* block);
+  void emit_turn_across(int across, int along, int64_t rows, Block* block);
+  void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
+  void load_square(const schedule::Load& load, BufferId from, BufferId turned, const Square& square,
+                   Block* block);
   // Moves a digit of every member that has that loop.
   void move(const schedule::Own& own, const Expr& by);
 

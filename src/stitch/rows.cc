@@ -31,7 +31,7 @@ void RowEmitter::emit(Block* block) {
   if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {
         return own.kind == schedule::LoopKind::unrolled;
       }))
-    return emit_window(block);
+    return graph().stages[members_[0].stage].is_reduction() ? emit_window(block) : emit_turn(block);
   const Stage& first = graph().stages[members_[0].stage];
   int lane_digit = row_.own.back().digits[0];
   if (first.is_reduction() && lane_digit < static_cast<int>(first.out.size()))

@@ -42,6 +42,11 @@ std::vector<ExprId> emit_combine(kernel::Kernel* kernel, const hlo::Computation&
 std::optional<ExprId> neutral_start(kernel::Kernel* kernel, const hlo::Computation& combine,
                                     Type type);
 
+// Turns a square: vector i's lane j becomes vector j's lane i; as many vectors as lanes, a power of
+// two. `lane_number`: the lane (turns.cc).
+void turn(kernel::Kernel* kernel, std::vector<ExprId>* square, ExprId lane_number, Type type,
+          std::vector<Stmt>* block);
+
 // Where a stage's value is found by its readers.
 struct Home {
   enum class Kind { none, current, uniform, buffer } kind = Kind::none;

@@ -1,0 +1,96 @@
+#include "schedule/turn.h"
+
+#include <algorithm>
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+constexpr int64_t kLeastElems = 512;   // below that a gather is as good
+constexpr int64_t kStripElems = 8192;  // of a task, about
+
+// A digit that x has with factor 1, and else nowhere; -1: none.
+int unit_digit(const Expr& x, const Stage& stage) {
+  for (size_t d = 0; d < stage.out.size(); ++d) {
+    const int digit = static_cast<int>(d);
+    if (stage.out[d].extent > 1 && x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit))
+      return digit;
+  }
+  return -1;
+}
+
+}  // namespace
+
+std::optional<TurnForm> match_turn(const StageGraph& graph, const Stage& stage,
+                                   const target::Target& target) {
+  const int lanes = target.lanes(Type::f32);
+  if (graph.stages.size() != 1 || stage.is_reduction() || stage.kind != hlo::StageKind::map ||
+      stage.out_elems() < kLeastElems || lanes < 4)
+    return std::nullopt;
+  TurnForm form;
+  form.across = unit_digit(stage.position, stage);
+  if (form.across < 0 || stage.out[static_cast<size_t>(form.across)].extent < lanes / 2)
+    return std::nullopt;
+  for (size_t i = 0; i < stage.loads.size(); ++i) {
+    const Load& load = stage.loads[i];
+    if (load.source.input < 0 || !load.guards.empty()) continue;
+    const Type type = graph.inputs[static_cast<size_t>(load.source.input)].shape.type();
+    if (type != Type::f32 && type != Type::s32 && type != Type::u32) continue;
+    const Expr& x = load.coordinates[0];
+    const int64_t factor = x.factor_of(form.across);
+    if (!x.is_affine() || x.uses_runtime() || factor == 0 || factor == 1) continue;
+    const int along = unit_digit(x, stage);
+    if (along < 0 || along == form.across ||
+        stage.out[static_cast<size_t>(along)].extent < lanes / 2)
+      continue;
+    form.along = along;
+    form.load = static_cast<int>(i);
+    return form;
+  }
+  return std::nullopt;
+}
+
+PlacedFusion place_turn(StageGraph graph, const TurnForm& form, const target::Target& target) {
+  const Stage& stage = graph.stages[0];
+  const int lanes = target.lanes(Type::f32);
+  Schedule schedule;
+  schedule.name = graph.name;
+  schedule.target = target.name;
+  Row row{{StageId(0)}, {}, {}};
+  row.own.push_back({LoopKind::unrolled, {form.along}, lanes});
+  row.own.push_back({LoopKind::vector, {form.across}, lanes});
+  std::vector<int> body{0};
+  schedule.nodes.emplace_back(std::move(row));
+  auto around = [&](int digit, int64_t by) {
+    Loop loop;
+    loop.var = fmt::format("t{}", digit);
+    loop.kind = LoopKind::parallel;
+    loop.trips = stage.out[static_cast<size_t>(digit)].extent / by;
+    loop.drives.push_back({StageId(0), digit, by});
+    loop.body = std::move(body);
+    body = {static_cast<int>(schedule.nodes.size())};
+    schedule.nodes.emplace_back(std::move(loop));
+  };
+  // Equal strips of whole squares, where the extent has such a divisor.
+  const int64_t extent = stage.out[static_cast<size_t>(form.along)].extent;
+  const int64_t width = stage.out[static_cast<size_t>(form.across)].extent;
+  int64_t strip = 0;
+  for (int64_t by = lanes; by < extent; by += lanes)
+    if (extent % by == 0 && (strip == 0 || by * width <= kStripElems)) strip = by;
+  if (strip > 0) around(form.along, strip);
+  for (size_t d = stage.out.size(); d-- > 0;)
+    if (static_cast<int>(d) != form.along && static_cast<int>(d) != form.across &&
+        stage.out[d].extent > 1)
+      around(static_cast<int>(d), 1);
+  schedule.phases.push_back({Group{body, lanes}});
+  PlacedFusion result;
+  result.placement = place_values(graph, schedule, target);
+  result.decision = result.placement.decision;
+  result.graph = std::move(graph);
+  result.schedule = std::move(schedule);
+  return result;
+}
+
+}  // namespace heddle::schedule
