@@ -83,6 +83,9 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
       const schedule::Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
       const int64_t a_bytes =
           placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
+      if (stage.values[0].type != tensor::Type::f32 || shape.type != tensor::Type::f32 ||
+          product->operand(1)->shape().type() != tensor::Type::f32)
+        continue;  // records are of f32
       TuneTask task;
       task.key = gemm_key(shape, stage, a_bytes);
       const auto [place, added] = places.try_emplace(task.key, tasks.size());

@@ -38,7 +38,7 @@ TEST(Tune, TasksAreDistinctShapes) {
   EXPECT_EQ((*tasks)[0].uses, 2);
   EXPECT_EQ((*tasks)[0].flops, 2.0 * 64 * 96 * 96);
   EXPECT_EQ((*tasks)[1].key, "v1 dot 64x40x96 batch 1");
-  for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 3u);
+  for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 2u);
 }
 
 TEST(Tune, SamplesAreCompiledWithTheRecord) {

@@ -65,7 +65,7 @@ void GemmEmitter::turn_columns(const Panel& panel, int v, int along, Block* bloc
 }
 
 // `count` elements along k from digits_ on, of up to as many columns as there are lanes: loaded
-// along k, turned in rounds that exchange halves, quarters, … between vectors, stored along n.
+// along k, turned, stored along n.
 void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t count, Block* block) {
   const int64_t lanes = gemm_.lanes;
   const int64_t columns = std::min(lanes, panel.width - v * lanes);
@@ -94,17 +94,7 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
     else
       square.push_back(named(widened(k_.load_if(b, {at}, inside, outside))));
   }
-  for (int64_t half = 1; half < lanes; half *= 2) {
-    ExprId low =
-        k_.compare(Op::eq, k_.binary(Op::and_, lane_number, k_.constant(half)), k_.constant(0));
-    auto exchanged = [&](ExprId x) { return k_.add({Op::shuffle_xor, shape_.type, {x}, half}); };
-    for (int64_t i = 0; i < lanes; ++i) {
-      if (i & half) continue;
-      ExprId upper = square[i], lower = square[i + half];
-      square[i] = named(k_.select(low, upper, exchanged(lower)));
-      square[i + half] = named(k_.select(low, exchanged(upper), lower));
-    }
-  }
+  turn(&k_, &square, lane_number, shape_.type, &body);
   for (int64_t j = 0; j < count; ++j) {
     digits_[along] = first + Expr(j);
     Expr at = k_linear() * width_ + Expr(v * lanes) + lane;

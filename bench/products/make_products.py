@@ -1,0 +1,159 @@
+"""Single products and convolutions as ONNX models, for `compare.py models --models FOLDER`.
+
+A model holds several copies of one shape, each with weights and an input of its own, so that weights
+come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies.
+The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
+of ResNet-50 with their strides, of VGG, depthwise ones; activations behind a product (`epilogue`);
+two products in a row (`pair`); channels that fill no vector (`padding`).
+"""
+import argparse
+import json
+import os
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+WEIGHTS_BYTES = 48 << 20  # of all copies, about
+MOST_COPIES = 16
+
+PRODUCTS = {
+    "bert_1280x768x768": (1280, 768, 768), "bert_1280x3072x768": (1280, 3072, 768),
+    "bert_1280x768x3072": (1280, 768, 3072), "bert_128x768x768": (128, 768, 768),
+    "bert_128x3072x768": (128, 3072, 768), "bert_128x768x3072": (128, 768, 3072),
+    "one_3136x64x64": (3136, 64, 64), "one_3136x256x64": (3136, 256, 64),
+    "one_784x512x128": (784, 512, 128), "one_196x1024x256": (196, 1024, 256),
+    "one_196x256x1024": (196, 256, 1024), "one_49x2048x512": (49, 2048, 512),
+    "square_256": (256, 256, 256), "square_512": (512, 512, 512),
+    "square_1024": (1024, 1024, 1024), "square_2048": (2048, 2048, 2048),
+    "rows_1x1000x2048": (1, 1000, 2048), "rows_1x4096x4096": (1, 4096, 4096),
+    "rows_8x768x768": (8, 768, 768), "rows_16x3072x768": (16, 3072, 768),
+    "rows_32x768x3072": (32, 768, 3072),
+}
+# size, input and output channels, kernel, stride, groups
+CONVOLUTIONS = {
+    "conv_56_64_64_3": (56, 64, 64, 3, 1, 1), "conv_56_128_128_3s2": (56, 128, 128, 3, 2, 1),
+    "conv_28_128_128_3": (28, 128, 128, 3, 1, 1), "conv_28_256_256_3s2": (28, 256, 256, 3, 2, 1),
+    "conv_14_256_256_3": (14, 256, 256, 3, 1, 1), "conv_14_512_512_3s2": (14, 512, 512, 3, 2, 1),
+    "conv_7_512_512_3": (7, 512, 512, 3, 1, 1), "conv_224_3_64_7s2": (224, 3, 64, 7, 2, 1),
+    "vgg_224_64_64_3": (224, 64, 64, 3, 1, 1), "vgg_112_128_128_3": (112, 128, 128, 3, 1, 1),
+    "vgg_56_256_256_3": (56, 256, 256, 3, 1, 1), "vgg_28_512_512_3": (28, 512, 512, 3, 1, 1),
+    "depth_112_32_3": (112, 32, 32, 3, 1, 32), "depth_56_144_3": (56, 144, 144, 3, 1, 144),
+    "depth_56_144_5s2": (56, 144, 144, 5, 2, 144), "depth_28_240_5": (28, 240, 240, 5, 1, 240),
+    "depth_14_480_3": (14, 480, 480, 3, 1, 480), "depth_7_960_5": (7, 960, 960, 5, 1, 960),
+    "padding_20_46_32_3": (20, 46, 32, 3, 1, 1), "padding_20_174_64_5": (20, 174, 64, 5, 1, 1),
+}
+ACTIVATIONS = ["Relu", "Gelu", "HardSwish", "Softplus"]
+PAIRS = {"pair_2464_1_4_4": (2464, 1, 4, 4), "pair_16384_256_64_16": (16384, 256, 64, 16),
+         "pair_32768_576_128_64": (32768, 576, 128, 64), "pair_128320_96_32_96": (128320, 96, 32, 96)}
+
+
+class Model:
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+        self.nodes, self.inputs, self.outputs, self.weights = [], [], [], []
+        self.values, self.flops = {}, 0
+
+    def input(self, shape):
+        name = f"x{len(self.inputs)}"
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.values[name] = self.random.standard_normal(shape, dtype=np.float32)
+        return name
+
+    def weight(self, shape, fan_in):
+        name = f"w{len(self.weights)}"
+        value = self.random.standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(fan_in))
+        self.weights.append(numpy_helper.from_array(value, name))
+        return name
+
+    def node(self, kind, inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def product(self, x, m, n, k):
+        self.flops += 2 * m * n * k
+        return self.node("MatMul", [x, self.weight((k, n), k)])
+
+    def convolution(self, x, size, channels, features, kernel, stride, groups):
+        out = (size + stride - 1) // stride
+        depth = channels // groups * kernel * kernel
+        self.flops += 2 * out * out * features * depth
+        pad = kernel // 2
+        return self.node("Conv", [x, self.weight((features, channels // groups, kernel, kernel),
+                                                 depth)],
+                         kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
+                         group=groups)
+
+    def output(self, name):
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+
+    def proto(self):
+        graph = helper.make_graph(self.nodes, "products", self.inputs, self.outputs, self.weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+
+
+def copies_of(weight_elems):
+    return max(1, min(MOST_COPIES, WEIGHTS_BYTES // (4 * weight_elems)))
+
+
+def models():
+    for name, (m, n, k) in PRODUCTS.items():
+        model = Model(0)
+        for _ in range(copies_of(n * k)):
+            model.output(model.product(model.input((m, k)), m, n, k))
+        yield name, model
+    for name, (size, channels, features, kernel, stride, groups) in CONVOLUTIONS.items():
+        model = Model(0)
+        for _ in range(min(4, copies_of(features * channels // groups * kernel * kernel))):
+            x = model.input((1, channels, size, size))
+            # In a row where the shapes allow: what a network sees.
+            for _ in range(4 if channels == features and stride == 1 else 1):
+                x = model.convolution(x, size, channels, features, kernel, stride, groups)
+            model.output(x)
+        yield name, model
+    for kind in ACTIVATIONS:
+        model = Model(0)
+        for _ in range(4):
+            x = model.product(model.input((1280, 768)), 1280, 3072, 768)
+            model.output(model.node(kind, [model.node("Add", [x, model.weight((3072,), 1)])]))
+        yield f"epilogue_{kind.lower()}", model
+    for name, (m, k, n0, n1) in PAIRS.items():
+        model = Model(0)
+        x = model.node("Relu", [model.product(model.input((m, k)), m, n0, k)])
+        model.output(model.node("Relu", [model.product(x, m, n1, n0)]))
+        yield name, model
+
+
+def reference(path, values):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, values)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench-products"))
+    options = parser.parse_args()
+    cases = []
+    for name, model in models():
+        folder = os.path.join(options.out, name)
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, "model.onnx")
+        if not os.path.exists(os.path.join(folder, "expected.npz")):
+            onnx.save(model.proto(), path)
+            np.savez(os.path.join(folder, "inputs.npz"), **model.values)
+            np.savez(os.path.join(folder, "expected.npz"), **reference(path, model.values))
+        cases.append({"case": name, "model": f"{name}/model.onnx", "inputs": f"{name}/inputs.npz",
+                      "expected": f"{name}/expected.npz", "flops": model.flops})
+    with open(os.path.join(options.out, "cases.json"), "w") as file:
+        json.dump(cases, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
