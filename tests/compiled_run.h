@@ -30,7 +30,8 @@ inline std::vector<tensor::Literal> compile_and_run(std::unique_ptr<hlo::Module>
   auto context = (*executable)->make_context();
   if (!context) return *failure = context.error().message, outputs;
   const program::Program& loaded = (*executable)->program();
-  for (const program::Port& port : loaded.outputs) outputs.emplace_back(port.shape.without_layout());
+  for (const program::Port& port : loaded.outputs)
+    outputs.emplace_back(port.shape.without_layout());
   for (size_t i = 0; i < loaded.inputs.size(); ++i)
     (void)(*context)->bind_input(static_cast<int64_t>(i), leaves[i].data());
   for (size_t i = 0; i < outputs.size(); ++i)

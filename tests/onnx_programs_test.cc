@@ -42,8 +42,7 @@ TEST_P(OnnxProgram, AgreesWithTheRecordedOutputs) {
   import::Options import_options;
   for (const auto& [name, literal] : *inputs)
     import_options.shapes[name] = literal.shape().extents();
-  auto imported =
-      import::import_onnx(folder() + GetParam() + "/model.onnx", import_options);
+  auto imported = import::import_onnx(folder() + GetParam() + "/model.onnx", import_options);
   ASSERT_TRUE(imported) << imported.error().message;
   std::vector<Literal> leaves;
   for (const std::string& name : imported->input_names) {
@@ -51,8 +50,7 @@ TEST_P(OnnxProgram, AgreesWithTheRecordedOutputs) {
     ASSERT_NE(literal, nullptr) << name;
     leaves.push_back(*literal);
   }
-  for (compiler::Level level :
-       {compiler::Level::O0, compiler::Level::O1, compiler::Level::O2}) {
+  for (compiler::Level level : {compiler::Level::O0, compiler::Level::O1, compiler::Level::O2}) {
     std::vector<Literal> one;
     for (int threads : {1, 2}) {
       compiler::Options options;

@@ -69,7 +69,8 @@ void check(uint64_t seed) {
         auto comparison = tensor::compare(got[i], wanted[i], tolerance);
         ASSERT_TRUE(comparison.equal)
             << "seed " << seed << " level " << static_cast<int>(level) << " threads " << threads
-            << " output " << i << ": " << comparison.describe() << "\n" << hlo::to_string(*module);
+            << " output " << i << ": " << comparison.describe() << "\n"
+            << hlo::to_string(*module);
         if (threads == 2) {
           ASSERT_TRUE(got[i] == first[i]) << "bits differ, seed " << seed;
         }
@@ -80,7 +81,8 @@ void check(uint64_t seed) {
 }
 
 TEST_P(RandomPrograms, ComputeWhatTheInterpreterDoes) {
-  for (uint64_t seed = GetParam(); seed < kSeeds && !HasFatalFailure(); seed += kShards) check(seed);
+  for (uint64_t seed = GetParam(); seed < kSeeds && !HasFatalFailure(); seed += kShards)
+    check(seed);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomPrograms, ::testing::Range<uint64_t>(0, kShards));

@@ -168,7 +168,8 @@ Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume)
                     numerics != defaults.numerics || precision != defaults.precision ||
                     target != defaults.target || memory_limit_bytes || !disable.empty();
   if (asks && info_of(model).is_program)
-    fmt::print(stderr, "note: a compiled program stays as it was compiled; only --threads counts\n");
+    fmt::print(stderr,
+               "note: a compiled program stays as it was compiled; only --threads counts\n");
   wanted.consume_model = consume;
   heddle_program* program = nullptr;
   HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &wanted, &program)));

@@ -47,15 +47,10 @@ TuneOptions tune_options(const heddle_tune_options* from) {
   options.again = c.again != 0;
   if (c.progress != nullptr)
     options.progress = [c](const TuneProgress& progress) {
-      const heddle_tune_progress told{sizeof(heddle_tune_progress),
-                                      progress.done,
-                                      progress.tasks,
-                                      progress.key.c_str(),
-                                      progress.record.c_str(),
-                                      progress.ns,
-                                      progress.untuned_ns,
-                                      progress.seconds,
-                                      progress.known};
+      const heddle_tune_progress told{
+          sizeof(heddle_tune_progress), progress.done,           progress.tasks,
+          progress.key.c_str(),         progress.record.c_str(), progress.ns,
+          progress.untuned_ns,          progress.seconds,        progress.known};
       return c.progress(&told, c.context) == 0;
     };
   return options;
@@ -86,9 +81,9 @@ heddle_status* heddle_compile(heddle_model* model, const heddle_compile_options*
 heddle_status* heddle_tune(const heddle_model* model, const heddle_compile_options* options,
                            const heddle_tune_options* tuning, heddle_tune_result* result) {
   return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const api::TuneResult done,
-                            api::tune(*model->model, api::compile_options(options),
-                                      api::tune_options(tuning)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const api::TuneResult done,
+        api::tune(*model->model, api::compile_options(options), api::tune_options(tuning)));
     write_struct(result, heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured,
                                             done.known, done.left, done.faster, done.ns,
                                             done.untuned_ns, done.seconds});

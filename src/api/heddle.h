@@ -333,9 +333,9 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context,
 /* The first run also prepares the weights. */
 HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
 
-/* Profiling: times every command of the runs while it is on. Commands inside loops and branches have
- * numbers and times of their own, added up over all trips; a loop's own time is what the rest of its
- * time is. */
+/* Profiling: times every command of the runs while it is on. Commands inside loops and branches
+ * have numbers and times of their own, added up over all trips; a loop's own time is what the rest
+ * of its time is. */
 HEDDLE_EXPORT void heddle_context_set_profile(heddle_context* context, int32_t on);
 HEDDLE_EXPORT void heddle_context_reset_profile(heddle_context* context);
 typedef struct heddle_command_profile {

@@ -24,7 +24,7 @@
 namespace heddle::compiler {
 struct AdviceReport;
 struct Report;
-}
+}  // namespace heddle::compiler
 namespace heddle::hlo {
 class Module;
 }

@@ -89,9 +89,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.compile_threads = settings.threads;
   if (settings.device == Device::cpu) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
-    HEDDLE_ASSIGN_OR_RETURN(auto records,
-                            cache::TuningStore::load(compiler.object_cache_directory,
-                                                     tuning_device(settings.target)));
+    HEDDLE_ASSIGN_OR_RETURN(auto records, cache::TuningStore::load(compiler.object_cache_directory,
+                                                                   tuning_device(settings.target)));
     if (!records.empty())
       settings.target.records =
           std::make_shared<const std::map<std::string, std::string>>(std::move(records));

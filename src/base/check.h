@@ -14,9 +14,9 @@ namespace heddle {
 }  // namespace heddle
 
 // HEDDLE_CHECK(a == b, "rank {} against {}", a, b): the message is optional.
-#define HEDDLE_CHECK(condition, ...)                                                    \
-  do {                                                                                  \
-    if (__builtin_expect(!(condition), 0))                                              \
+#define HEDDLE_CHECK(condition, ...)                                                         \
+  do {                                                                                       \
+    if (__builtin_expect(!(condition), 0))                                                   \
       ::heddle::check_failed(__FILE__, __LINE__, #condition, ::fmt::format("" __VA_ARGS__)); \
   } while (0)
 

@@ -51,16 +51,16 @@ inline tl::unexpected<Error> error_in(const std::string& where, Error error) {
 #define HEDDLE_CONCAT(a, b) HEDDLE_CONCAT_INNER(a, b)
 
 // Returns the error of a Status or Result from the enclosing function, if it is one.
-#define HEDDLE_RETURN_IF_ERROR(expression)                               \
-  do {                                                                   \
-    if (auto heddle_status = (expression); !heddle_status)               \
-      return tl::unexpected<::heddle::Error>(heddle_status.error());     \
+#define HEDDLE_RETURN_IF_ERROR(expression)                           \
+  do {                                                               \
+    if (auto heddle_status = (expression); !heddle_status)           \
+      return tl::unexpected<::heddle::Error>(heddle_status.error()); \
   } while (0)
 
 // HEDDLE_ASSIGN_OR_RETURN(auto x, f()): declares or assigns the value, or returns the error.
 #define HEDDLE_ASSIGN_OR_RETURN(left, expression) \
   HEDDLE_ASSIGN_OR_RETURN_INNER(HEDDLE_CONCAT(heddle_result_, __LINE__), left, expression)
-#define HEDDLE_ASSIGN_OR_RETURN_INNER(result, left, expression)                 \
-  auto result = (expression);                                                   \
+#define HEDDLE_ASSIGN_OR_RETURN_INNER(result, left, expression)                   \
+  auto result = (expression);                                                     \
   if (!result) return tl::unexpected<::heddle::Error>(std::move(result).error()); \
   left = std::move(*result)

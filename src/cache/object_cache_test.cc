@@ -195,7 +195,8 @@ TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  // Each process counts its own stores only; one that comes later lists the disk and keeps the bound.
+  // Each process counts its own stores only; one that comes later lists the disk and keeps the
+  // bound.
   ObjectCache later = open(50'000);
   ASSERT_TRUE(later.store(key_of("later"), object_of(1, 2000)));
   EXPECT_LE(later.stats().bytes, 50'000);

@@ -48,9 +48,9 @@ class Compilation {
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty()) return {};
-      HEDDLE_ASSIGN_OR_RETURN(
-          object, generate_object(texts_, target_, options_.object_cache_directory,
-                                  options_.compile_threads));
+      HEDDLE_ASSIGN_OR_RETURN(object,
+                              generate_object(texts_, target_, options_.object_cache_directory,
+                                              options_.compile_threads));
       return {};
     }));
     plan::Options plan_options;
@@ -103,7 +103,8 @@ class Compilation {
     std::filesystem::create_directories(options_.dump_directory, error);
     std::ofstream file(std::filesystem::path(options_.dump_directory) / name);
     file << text();
-    if (!file.good()) return machine_error("--dump: cannot write {}/{}", options_.dump_directory, name);
+    if (!file.good())
+      return machine_error("--dump: cannot write {}/{}", options_.dump_directory, name);
     return {};
   }
 
@@ -137,9 +138,9 @@ class Compilation {
       (void)packed;
     }
     std::vector<fuse::Refusal> refusals;
-    HEDDLE_ASSIGN_OR_RETURN(
-        bool changed, fuse::fuse(module_.get(), target_,
-                                 fused ? fuse::Mode::greedy : fuse::Mode::off, &refusals));
+    HEDDLE_ASSIGN_OR_RETURN(bool changed,
+                            fuse::fuse(module_.get(), target_,
+                                       fused ? fuse::Mode::greedy : fuse::Mode::off, &refusals));
     (void)changed;
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
@@ -194,14 +195,15 @@ class Compilation {
       described_.emplace(result.text, std::pair(result.schedule, result.schedule));
       return result;
     }
-    schedule::PlacedFusion placed = schedule::place(computation, target_, options_.numerics != Numerics::strict);
+    schedule::PlacedFusion placed =
+        schedule::place(computation, target_, options_.numerics != Numerics::strict);
     for (const std::string& rewrite : placed.graph.rewrites)
       if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
         notes_.push_back(rewrite);
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
-    Pending result{fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)),
-                   {}, {}, {}};
+    Pending result{
+        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)), {}, {}, {}};
     check(result);
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
     result.schedule = std::move(result.stitched.kernel.schedule);
@@ -248,7 +250,8 @@ class Compilation {
 
   Status finish(Pending pending) {
     stitch::Stitched& stitched = pending.stitched;
-    std::string anonymous = pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel);
+    std::string anonymous =
+        pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel);
     std::string name = "k" + hash128(anonymous).hex().substr(0, 16);
     stitched.kernel.name = name;
     plan::KernelUse use;
@@ -262,8 +265,8 @@ class Compilation {
       program::Phase phase;
       phase.symbol = fmt::format("{}_p{}", name, p);
       phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
-      phase.serial = phase.tasks == 1 ||
-                     (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
+      phase.serial =
+          phase.tasks == 1 || (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
       use.kernel.phases.push_back(phase);
     }
     use.workspace_bytes = stitched.workspace_bytes;

@@ -25,25 +25,28 @@ struct Options {
   bool static_memory = true;
   int64_t memory_limit_bytes = -1;
   std::string precision = "f32";
-  std::string dump_directory;             // every stage as text; empty: none
-  std::string stop_after;                 // name of a point; empty: none
+  std::string dump_directory;  // every stage as text; empty: none
+  std::string stop_after;      // name of a point; empty: none
   std::vector<std::string> disabled_passes;
-  int64_t bisect_limit = -1;              // run only the first n changes of passes; -1: all
-  int compile_threads = 1;                // objects compiled side by side
-  std::string object_cache_directory;     // empty: off
+  int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
+  int compile_threads = 1;             // objects compiled side by side
+  std::string object_cache_directory;  // empty: off
 };
 
 // What was decided on the way, for explain and inspect.
 struct Report {
-  struct Refusal { std::string producer, consumer, code, reason; };
+  struct Refusal {
+    std::string producer, consumer, code, reason;
+  };
   std::vector<Refusal> refusals;
   std::vector<std::string> notes;
-  std::vector<std::pair<std::string, double>> times_ms;  // by step
-  std::string fused_module;               // HLO text after fusion
+  std::vector<std::pair<std::string, double>> times_ms;     // by step
+  std::string fused_module;                                 // HLO text after fusion
   std::vector<std::pair<std::string, std::string>> places;  // by kernel: a line a value
 };
 
-// The module is consumed. Errors are the user's (what cannot be compiled, by name) or the machine's.
+// The module is consumed. Errors are the user's (what cannot be compiled, by name) or the
+// machine's.
 Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
                                  const target::Target& target, const Options& options,
                                  Report* report = nullptr);

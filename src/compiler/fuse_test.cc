@@ -76,7 +76,8 @@ std::unique_ptr<hlo::Module> covered(const std::string& text, std::vector<Refusa
 
 // Written out for every register of a tile, this would be more code than the back end takes.
 TEST(FuseTest, LongEpiloguesAreCut) {
-  std::string text = "HloModule m\nENTRY e {\n  a = f32[64,64] parameter(0)\n"
+  std::string text =
+      "HloModule m\nENTRY e {\n  a = f32[64,64] parameter(0)\n"
       "  b = f32[64,64] parameter(1)\n  x0 = f32[64,64] dot(a, b), lhs_contracting_dims={1}, "
       "rhs_contracting_dims={0}\n";
   for (int i = 0; i < 40; ++i)

@@ -18,8 +18,8 @@ struct FusionCheck {
   schedule::PlacedFusion placed;
   kernel::Kernel kernel;
   kernel::InterpReport report;
-  std::string text;      // schedule and kernel
-  std::string failure;   // empty: equal and clean
+  std::string text;     // schedule and kernel
+  std::string failure;  // empty: equal and clean
 };
 
 // The entry of `module` as one fusion. `reduction_length` as in tensor::derived_tolerance.

@@ -147,7 +147,8 @@ ENTRY e {
   p = f32[512,300] abs(a)
   c = f32[] constant(0)
   ROOT s = f32[] reduce(p, c), dimensions={0,1}, to_apply=add
-})", "icelake", 1 << 18);
+})",
+                               "icelake", 1 << 18);
   EXPECT_EQ(ran.kernel.phases.size(), 2u);
 }
 

@@ -20,8 +20,12 @@ class Greedy {
  public:
   Greedy(const Covered& covered, const target::Target& target, Mode mode,
          std::vector<Refusal>* refusals)
-      : covered_(covered), entry_(covered.computation), target_(target), mode_(mode),
-        refusals_(refusals), once_(find_once(covered, &constant_)) {}
+      : covered_(covered),
+        entry_(covered.computation),
+        target_(target),
+        mode_(mode),
+        refusals_(refusals),
+        once_(find_once(covered, &constant_)) {}
 
   bool run() {
     const std::vector<Instr*> order = entry_->instrs();
@@ -82,8 +86,7 @@ class Greedy {
         continue;
       }
       for (Group* group : found->second)
-        if (std::find(result.begin(), result.end(), group) == result.end())
-          result.push_back(group);
+        if (std::find(result.begin(), result.end(), group) == result.end()) result.push_back(group);
     }
     return result;
   }
@@ -142,8 +145,8 @@ class Greedy {
 
   void refuse(const Instr* instr, const Group* group, const Decision& decision) {
     if (refusals_)
-      refusals_->push_back({instr->name(), group->members.back()->name(), decision.code(),
-                            decision.reason()});
+      refusals_->push_back(
+          {instr->name(), group->members.back()->name(), decision.code(), decision.reason()});
   }
 
   bool try_join(Instr* instr, Group* group, bool copy) {
@@ -162,8 +165,7 @@ class Greedy {
     if (group->once ? !constant_.count(instr) : once_.count(instr) > 0)
       return Decision::no("once", "one side depends on constants alone, and is done once");
     if (is_heavy(instr) && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
-    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) &&
-        !is_duplicable(instr))
+    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) && !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
     if (!copy && order_.makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
@@ -281,8 +283,8 @@ class Greedy {
       elems = std::max(elems, stage.out_elems() * stage.red_elems());
     bool reduces = std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(),
                                [](const schedule::Stage& s) { return s.is_reduction(); });
-    if (reduces && !gemm && placed.graph.stages.size() > 1 &&
-        tasks < 2 * target_.cores && elems > 32768)
+    if (reduces && !gemm && placed.graph.stages.size() > 1 && tasks < 2 * target_.cores &&
+        elems > 32768)
       return Decision::no("one-task", "{} tasks for {} elements", tasks, elems);
     return Decision::yes();
   }
@@ -322,7 +324,7 @@ class Greedy {
   GroupOrder order_{group_of_};
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Instr*, bool> templates_;  // of convolutions
-  std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own
+  std::unordered_set<const Instr*> copies_;           // every reader's group holds one of its own
 };
 
 }  // namespace

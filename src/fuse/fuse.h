@@ -28,9 +28,10 @@ struct Refusal {
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals = nullptr);
 
-// Rewrites dots with a constant right side (in a loop's body: one that goes round unchanged) so that their fusion reads it in the panels of its
-// GEMM record: packing is a pad, reshape and transpose of the constant (done once), and the fusion
-// holds the inverse, which index maps undo (stages.md §4.6).
+// Rewrites dots with a constant right side (in a loop's body: one that goes round unchanged) so
+// that their fusion reads it in the panels of its GEMM record: packing is a pad, reshape and
+// transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
+// (stages.md §4.6).
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target);
 
 }  // namespace heddle::fuse

@@ -12,10 +12,18 @@ bool is_unpack(const Instr* instr) {
 bool is_duplicable(const Instr* instr) {
   if (is_unpack(instr)) return true;
   switch (instr->opcode()) {
-    case Opcode::broadcast: case Opcode::iota: case Opcode::reshape: case Opcode::bitcast:
-    case Opcode::slice: case Opcode::transpose: case Opcode::copy: return true;
-    case Opcode::constant: return instr->shape().is_scalar();
-    default: return instr->shape().is_scalar() && has_trait(instr->opcode(), hlo::elementwise);
+    case Opcode::broadcast:
+    case Opcode::iota:
+    case Opcode::reshape:
+    case Opcode::bitcast:
+    case Opcode::slice:
+    case Opcode::transpose:
+    case Opcode::copy:
+      return true;
+    case Opcode::constant:
+      return instr->shape().is_scalar();
+    default:
+      return instr->shape().is_scalar() && has_trait(instr->opcode(), hlo::elementwise);
   }
 }
 
@@ -84,8 +92,8 @@ std::vector<Covered> covered_computations(const hlo::Module& module) {
           continue;
         }
         Covered& covered = found[instr->called()[i]];
-        covered.is_body = instr->is(Opcode::while_) && i == 1 &&
-                          (covered.is_body || covered.callers.empty());
+        covered.is_body =
+            instr->is(Opcode::while_) && i == 1 && (covered.is_body || covered.callers.empty());
         covered.callers.emplace_back(instr, i);
       }
     }
@@ -158,10 +166,10 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
   }
   std::vector<tensor::Shape> shapes;
   for (Instr* output : outputs) shapes.push_back(output->shape());
-  computation->set_root(outputs.size() == 1
-                            ? outputs[0]
-                            : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes),
-                                               outputs));
+  computation->set_root(
+      outputs.size() == 1
+          ? outputs[0]
+          : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), outputs));
   return module;
 }
 

@@ -36,8 +36,8 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
 // conditional.
 struct Covered {
   Computation* computation = nullptr;
-  bool is_body = false;                              // of a while
-  std::vector<std::pair<Instr*, size_t>> callers;    // and which of their computations it is
+  bool is_body = false;                            // of a while
+  std::vector<std::pair<Instr*, size_t>> callers;  // and which of their computations it is
 };
 std::vector<Covered> covered_computations(const hlo::Module& module);  // callees first
 
@@ -49,8 +49,8 @@ void rebuild(const Covered& covered, const std::vector<Group*>& groups,
 // The schedule of one instruction as a kernel of its own.
 schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
-// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides are
-// converted to f32 once, and the result back. The values are the same.
+// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides
+// are converted to f32 once, and the result back. The values are the same.
 bool widen_products(const Covered& covered, const target::Target& target);
 
 // Cheap enough to be computed again in every reader: data movement, scalars.

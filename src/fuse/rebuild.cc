@@ -59,8 +59,7 @@ class Rebuilder {
           new_->add_control_edge(value_.at(before), value_.at(instr));
     new_->set_root(value_.at(old_->root()));
     if (module_->entry() == old_) module_->set_entry(new_);
-    for (const auto& [caller, i] : covered_.callers)
-      caller->parent()->set_called(caller, i, new_);
+    for (const auto& [caller, i] : covered_.callers) caller->parent()->set_called(caller, i, new_);
     module_->remove_computation(old_);
     new_->remove_dead();
     module_->remove_dead_computations();

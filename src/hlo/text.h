@@ -28,6 +28,6 @@ struct PrintOptions {
 std::string to_string(const Module& module, const PrintOptions& options = {});
 std::string to_string(const Computation& computation, const PrintOptions& options = {});
 std::string to_string(const Instr& instr, const PrintOptions& options = {});  // one line
-std::string attrs_to_string(const Instr& instr);                             // "dimensions={1}, …"
+std::string attrs_to_string(const Instr& instr);                              // "dimensions={1}, …"
 
 }  // namespace heddle::hlo

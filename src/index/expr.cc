@@ -248,8 +248,11 @@ Range bounds(const Expr& x, const std::vector<int64_t>& extents) {
         range = bounds(*term.atom.inner, extents);
         range = {floor_quotient(range.low, term.atom.by), floor_quotient(range.high, term.atom.by)};
         break;
-      case Atom::Kind::remainder: range = {0, term.atom.by - 1}; break;
-      case Atom::Kind::runtime: break;
+      case Atom::Kind::remainder:
+        range = {0, term.atom.by - 1};
+        break;
+      case Atom::Kind::runtime:
+        break;
     }
     sum.low += term.factor * (term.factor > 0 ? range.low : range.high);
     sum.high += term.factor * (term.factor > 0 ? range.high : range.low);
@@ -263,14 +266,18 @@ int64_t evaluate(const Expr& x, const std::vector<int64_t>& point,
   for (const Term& term : x.terms()) {
     int64_t value = 0;
     switch (term.atom.kind) {
-      case Atom::Kind::digit: value = point.at(term.atom.id); break;
+      case Atom::Kind::digit:
+        value = point.at(term.atom.id);
+        break;
       case Atom::Kind::quotient:
         value = floor_quotient(evaluate(*term.atom.inner, point, runtime), term.atom.by);
         break;
       case Atom::Kind::remainder:
         value = floor_remainder(evaluate(*term.atom.inner, point, runtime), term.atom.by);
         break;
-      case Atom::Kind::runtime: value = runtime(term.atom.id); break;
+      case Atom::Kind::runtime:
+        value = runtime(term.atom.id);
+        break;
     }
     sum += term.factor * value;
   }
@@ -286,12 +293,14 @@ Expr substitute(const Expr& x, const std::vector<Expr>& replacements,
         sum = sum + replacements.at(term.atom.id) * term.factor;
         break;
       case Atom::Kind::quotient:
-        sum = sum + floor_div(substitute(*term.atom.inner, replacements, new_extents),
-                              term.atom.by, new_extents) * term.factor;
+        sum = sum + floor_div(substitute(*term.atom.inner, replacements, new_extents), term.atom.by,
+                              new_extents) *
+                        term.factor;
         break;
       case Atom::Kind::remainder:
         sum = sum + mod(substitute(*term.atom.inner, replacements, new_extents), term.atom.by,
-                        new_extents) * term.factor;
+                        new_extents) *
+                        term.factor;
         break;
       case Atom::Kind::runtime:
         sum = sum + Expr::runtime(term.atom.id, term.atom.range) * term.factor;
@@ -308,7 +317,7 @@ std::string to_string(const Expr& x, const std::vector<std::string>& names) {
     switch (term.atom.kind) {
       case Atom::Kind::digit:
         atom = static_cast<size_t>(term.atom.id) < names.size() ? names[term.atom.id]
-                                                               : fmt::format("d{}", term.atom.id);
+                                                                : fmt::format("d{}", term.atom.id);
         break;
       case Atom::Kind::quotient:
         atom = fmt::format("(({}) floordiv {})", to_string(*term.atom.inner, names), term.atom.by);
@@ -316,7 +325,9 @@ std::string to_string(const Expr& x, const std::vector<std::string>& names) {
       case Atom::Kind::remainder:
         atom = fmt::format("(({}) mod {})", to_string(*term.atom.inner, names), term.atom.by);
         break;
-      case Atom::Kind::runtime: atom = fmt::format("v{}", term.atom.id); break;
+      case Atom::Kind::runtime:
+        atom = fmt::format("v{}", term.atom.id);
+        break;
     }
     bool negative = term.factor < 0;
     int64_t factor = negative ? -term.factor : term.factor;

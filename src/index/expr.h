@@ -22,10 +22,10 @@ class Expr;
 struct Atom {
   enum class Kind : uint8_t { digit, quotient, remainder, runtime };
   Kind kind = Kind::digit;
-  int id = 0;                          // digit: number in its box; runtime: the owner's number
-  int64_t by = 1;                      // quotient, remainder: the positive divisor
-  Range range;                         // runtime: promised bounds
-  std::shared_ptr<const Expr> inner;   // quotient, remainder
+  int id = 0;                         // digit: number in its box; runtime: the owner's number
+  int64_t by = 1;                     // quotient, remainder: the positive divisor
+  Range range;                        // runtime: promised bounds
+  std::shared_ptr<const Expr> inner;  // quotient, remainder
 };
 
 struct Term {
@@ -46,7 +46,7 @@ class Expr {
   bool is_affine() const;                  // digits (and run-time values) only
   // Factor of a digit in an affine sum (0: absent). Digits inside quotients do not count.
   int64_t factor_of(int digit) const;
-  bool uses(int digit) const;              // anywhere, inside quotients too
+  bool uses(int digit) const;  // anywhere, inside quotients too
   bool uses_runtime() const;
 
   friend Expr operator+(const Expr& a, const Expr& b);

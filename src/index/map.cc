@@ -57,8 +57,12 @@ bool cover(const Expr& x, const Region& iterated, const std::vector<int64_t>& ou
   for (const Term& term : x.terms()) {
     Interval part;
     switch (term.atom.kind) {
-      case Atom::Kind::digit: part = iterated.at(term.atom.id); break;
-      case Atom::Kind::runtime: *why = "run-time value"; return false;
+      case Atom::Kind::digit:
+        part = iterated.at(term.atom.id);
+        break;
+      case Atom::Kind::runtime:
+        *why = "run-time value";
+        return false;
       case Atom::Kind::quotient:
       case Atom::Kind::remainder: {
         Interval inner;

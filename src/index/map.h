@@ -50,7 +50,8 @@ Region image(const Map& map, const Region& iterated, const std::vector<int64_t>&
 Region hull(const Region& a, const Region& b, const std::vector<int64_t>& outer,
             const std::vector<int64_t>& target, std::vector<std::string>* widened = nullptr);
 // Is `inner` inside `outer_region` for all values of the outer variables?
-Decision contains(const Region& outer_region, const Region& inner, const std::vector<int64_t>& outer);
+Decision contains(const Region& outer_region, const Region& inner,
+                  const std::vector<int64_t>& outer);
 // The hull over a range of one outer variable: variable `var` of extent n leaves the offsets.
 Region sweep(const Region& region, int var, int64_t n, const std::vector<int64_t>& target);
 int64_t volume(const Region& region);

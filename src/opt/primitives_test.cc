@@ -322,8 +322,7 @@ int64_t loops_left(const std::string& text) {
   run(*module, "{simplify_control,fold_tuples,algebraic,dce}*");
   int64_t count = 0;
   for (const auto& computation : module->computations())
-    for (const hlo::Instr* instr : computation->instrs())
-      count += instr->is(hlo::Opcode::while_);
+    for (const hlo::Instr* instr : computation->instrs()) count += instr->is(hlo::Opcode::while_);
   return count;
 }
 
@@ -343,15 +342,18 @@ TEST(SimplifyControl, LoopsOfFewTripsAreWrittenOut) {
 TEST(SimplifyControl, CarriedConstantsMoveInside) {
   const std::string text = LOOP(
       "n = s32[] constant(30) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
-                                                                    "z = s32[] constant(0) c = "
-                                                                    "f32[4] constant({1, 2, 3, 4}) "
-                                                                    "init = tuple(z, x, c)\n"
-                                                                    "w = " STATE
-                                                                    " while(init), condition=test, "
-                                                                    "body=body\n"
-                                                                    "ROOT r = f32[4] "
-                                                                    "get-tuple-element(w), index=1 "
-                                                                    "}";
+                                                                     "z = s32[] constant(0) c = "
+                                                                     "f32[4] constant({1, 2, 3, "
+                                                                     "4}) "
+                                                                     "init = tuple(z, x, c)\n"
+                                                                     "w = " STATE
+                                                                     " while(init), "
+                                                                     "condition=test, "
+                                                                     "body=body\n"
+                                                                     "ROOT r = f32[4] "
+                                                                     "get-tuple-element(w), "
+                                                                     "index=1 "
+                                                                     "}";
   auto module = parse(text);
   auto before = module->clone();
   EXPECT_TRUE(run(*module, "simplify_control").changed);
@@ -367,15 +369,15 @@ TEST(SimplifyControl, CarriedConstantsMoveInside) {
 TEST(SimplifyControl, CarriedVariablesStay) {
   expect_unchanged(
       LOOP("n = s32[] constant(30) ROOT r = compare(i, n), direction=LT") "ENTRY e {" X4
-                                                                         "z = s32[] constant(0) "
-                                                                         "init = tuple(z, x, x)\n"
-                                                                         "w = " STATE
-                                                                         " while(init), "
-                                                                         "condition=test, "
-                                                                         "body=body\n"
-                                                                         "ROOT r = f32[4] "
-                                                                         "get-tuple-element(w), "
-                                                                         "index=1 }",
+                                                                          "z = s32[] constant(0) "
+                                                                          "init = tuple(z, x, x)\n"
+                                                                          "w = " STATE
+                                                                          " while(init), "
+                                                                          "condition=test, "
+                                                                          "body=body\n"
+                                                                          "ROOT r = f32[4] "
+                                                                          "get-tuple-element(w), "
+                                                                          "index=1 }",
       "simplify_control");
 }
 

@@ -11,11 +11,22 @@ namespace {
 
 bool kernel_type(Type type) {
   switch (type) {
-    case Type::pred: case Type::s8: case Type::s16: case Type::s32: case Type::s64:
-    case Type::u8: case Type::u16: case Type::u32: case Type::u64:
-    case Type::f16: case Type::bf16: case Type::f32: case Type::f64:
+    case Type::pred:
+    case Type::s8:
+    case Type::s16:
+    case Type::s32:
+    case Type::s64:
+    case Type::u8:
+    case Type::u16:
+    case Type::u32:
+    case Type::u64:
+    case Type::f16:
+    case Type::bf16:
+    case Type::f32:
+    case Type::f64:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -27,7 +38,10 @@ bool all_array(const tensor::Shape& shape) {
 // Operators of a combine or of a body that the kernel IR can express.
 bool kernel_opcode(const Instr& instr) {
   switch (instr.opcode()) {
-    case Opcode::imag: case Opcode::real: case Opcode::complex: case Opcode::stochastic_convert:
+    case Opcode::imag:
+    case Opcode::real:
+    case Opcode::complex:
+    case Opcode::stochastic_convert:
     case Opcode::map:
       return false;
     case Opcode::bitcast_convert:
@@ -43,7 +57,8 @@ bool kernel_opcode(const Instr& instr) {
     }
     case Opcode::compare:
       return instr.attrs_as<hlo::CompareAttrs>().type != hlo::CompareType::total_order;
-    default: return has_trait(instr.opcode(), hlo::elementwise);
+    default:
+      return has_trait(instr.opcode(), hlo::elementwise);
   }
 }
 
@@ -67,11 +82,16 @@ Decision padding_ok(const Instr& instr) {
   bool plain = root->operands().size() == 2 && root->operand(0) != root->operand(1);
   for (const Instr* operand : root->operands()) plain &= operand->is(Opcode::parameter);
   switch (root->opcode()) {
-    case Opcode::add: case Opcode::multiply: case Opcode::maximum: case Opcode::minimum:
-    case Opcode::and_: case Opcode::or_:
+    case Opcode::add:
+    case Opcode::multiply:
+    case Opcode::maximum:
+    case Opcode::minimum:
+    case Opcode::and_:
+    case Opcode::or_:
       if (plain) return Decision::yes();
       break;
-    default: break;
+    default:
+      break;
   }
   if (!padded) return Decision::yes();
   return Decision::no("padded-window", "{}: padding has no neutral element under {}", instr.name(),
@@ -101,9 +121,17 @@ Decision can_stage(const Instr& instr) {
                           to_string(operand->shape()));
   }
   switch (instr.opcode()) {
-    case Opcode::broadcast: case Opcode::reshape: case Opcode::transpose: case Opcode::slice:
-    case Opcode::concatenate: case Opcode::pad: case Opcode::iota: case Opcode::reverse:
-    case Opcode::copy: case Opcode::gather: case Opcode::dynamic_slice:
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::concatenate:
+    case Opcode::pad:
+    case Opcode::iota:
+    case Opcode::reverse:
+    case Opcode::copy:
+    case Opcode::gather:
+    case Opcode::dynamic_slice:
     case Opcode::dynamic_update_slice:
       return Decision::yes();
     case Opcode::bitcast:
@@ -111,7 +139,8 @@ Decision can_stage(const Instr& instr) {
           instr.shape().elems() == instr.operand(0)->shape().elems())
         return Decision::yes();
       return Decision::no("bitcast", "{} changes the element type", instr.name());
-    case Opcode::reduce: return combine_ok(instr);
+    case Opcode::reduce:
+      return combine_ok(instr);
     case Opcode::reduce_window:
       if (instr.operands().size() != 2)
         return Decision::no("variadic-window", "{} has several operands", instr.name());

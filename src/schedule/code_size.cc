@@ -4,8 +4,8 @@ namespace heddle::schedule {
 
 namespace {
 
-// The back end takes 32,768 instructions a phase; there are several variants of a tile (two heights,
-// a narrow last panel, a convolution's edges), and the products themselves.
+// The back end takes 32,768 instructions a phase; there are several variants of a tile (two
+// heights, a narrow last panel, a convolution's edges), and the products themselves.
 constexpr int64_t kMostOfTile = 4096;
 
 // Vector instructions of one operator, roughly: what emit/llvm makes of it at its longest.

@@ -83,9 +83,8 @@ void split_digit(StageGraph* graph, size_t which, Split split) {
   size_t total = stage.out.size() + stage.red.size() - 1;
   for (size_t i = 0; i < total; ++i) {
     int shifted = static_cast<int>(i > split.digit ? i + 1 : i);
-    with.push_back(i == split.digit
-                       ? Expr::digit(shifted) * split.by + Expr::digit(shifted + 1)
-                       : Expr::digit(shifted));
+    with.push_back(i == split.digit ? Expr::digit(shifted) * split.by + Expr::digit(shifted + 1)
+                                    : Expr::digit(shifted));
   }
   substitute_stage(&stage, with);
   if (!is_out) return;
@@ -157,8 +156,10 @@ void merge(StageGraph* graph, int a) {
     std::vector<Expr> with;
     for (int i = 0; i < static_cast<int>(stage.out.size()); ++i) {
       // The merged digit stands for a·inner + (a+1): put it where the factor of a+1 was.
-      if (i == a) with.push_back(Expr(0));
-      else with.push_back(Expr::digit(i > a ? i - 1 : i));
+      if (i == a)
+        with.push_back(Expr(0));
+      else
+        with.push_back(Expr::digit(i > a ? i - 1 : i));
     }
     stage.out[a].extent *= inner;
     stage.out.erase(stage.out.begin() + a + 1);
@@ -206,8 +207,8 @@ StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts
   combine.combine = partial.combine;
   combine.position = result.stages[at].position;
   substitute_stage(&partial, with);
-  partial.position = index::linearize(index::identity(partial.out_extents()).results,
-                                      partial.out_extents());
+  partial.position =
+      index::linearize(index::identity(partial.out_extents()).results, partial.out_extents());
   for (size_t v = 0; v < partial.values.size(); ++v) {
     Value value = result.stages[at].values[v];
     Load load;

@@ -50,8 +50,7 @@ void mark_fast_forms(StageGraph* graph) {
       if (node.kind != Node::Kind::op || node.type != Type::f32) continue;
       if (node.opcode == hlo::Opcode::exponential) {
         const Node& argument = stage.nodes[node.operands[0]];
-        node.fast = argument.kind == Node::Kind::op &&
-                    argument.opcode == hlo::Opcode::subtract &&
+        node.fast = argument.kind == Node::Kind::op && argument.opcode == hlo::Opcode::subtract &&
                     is_row_maximum(*graph, stage, stage.nodes[argument.operands[1]]);
         if (node.fast) note("fast_forms: exp(t - max t)");
       } else if (node.opcode == hlo::Opcode::logistic) {

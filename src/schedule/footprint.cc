@@ -163,8 +163,9 @@ class Inference {
       region = index::sweep(region, other.path[i], placement_.extents[other.path[i]],
                             stage.out_extents());
     if (common < placed.path.size()) {
-      placement_.decision = Decision::no("other-block", "{} is computed inside a loop that {} is not in",
-                                         stage.name, graph_.stages[reader].name);
+      placement_.decision =
+          Decision::no("other-block", "{} is computed inside a loop that {} is not in", stage.name,
+                       graph_.stages[reader].name);
     }
     return region;
   }
@@ -192,8 +193,9 @@ class Inference {
       if (stored(i)) {
         Decision inside = index::contains(part, placed.need, placement_.extents);
         if (!inside) {
-          placement_.decision = Decision::no("other-block", "{}: a task reads what others store ({})",
-                                             stage.name, inside.reason());
+          placement_.decision =
+              Decision::no("other-block", "{}: a task reads what others store ({})", stage.name,
+                           inside.reason());
           return;
         }
       }
@@ -211,13 +213,12 @@ class Inference {
     if (other.row == placed.row) {
       const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
       auto position = [&](size_t stage) {
-        return static_cast<size_t>(
-            std::find(row.joined.begin(), row.joined.end(), StageId(stage)) - row.joined.begin());
+        return static_cast<size_t>(std::find(row.joined.begin(), row.joined.end(), StageId(stage)) -
+                                   row.joined.begin());
       };
       if (!row.gemm && !reads_current_point(graph_, row, position(reader), position(number)))
-        placement_.decision =
-            Decision::no("not-joined", "{} reads {} away from the current point",
-                         graph_.stages[reader].name, graph_.stages[number].name);
+        placement_.decision = Decision::no("not-joined", "{} reads {} away from the current point",
+                                           graph_.stages[reader].name, graph_.stages[number].name);
       return Space::reg;
     }
     return volume(placed.need) == 1 ? Space::reg : Space::scratch;

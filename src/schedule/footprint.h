@@ -17,24 +17,25 @@ namespace heddle::schedule {
 // (rows have extent 1).
 struct Placed {
   int phase = 0;
-  std::vector<int> path;           // loops around its row, outermost first (node numbers)
-  int row = -1;                    // node number
-  index::Region need;              // per out digit, at its place
-  Space space = Space::reg;        // of the value, for readers in this kernel
-  double recompute = 1;            // ρ: evaluations over the stage's own volume
-  int64_t bytes = 0;               // of the value at its place (scratch: what is reserved)
+  std::vector<int> path;             // loops around its row, outermost first (node numbers)
+  int row = -1;                      // node number
+  index::Region need;                // per out digit, at its place
+  Space space = Space::reg;          // of the value, for readers in this kernel
+  double recompute = 1;              // ρ: evaluations over the stage's own volume
+  int64_t bytes = 0;                 // of the value at its place (scratch: what is reserved)
   std::vector<std::string> widened;  // digits that did not line up
 };
 
 struct Placement {
-  std::vector<Placed> stages;      // by StageId
-  std::vector<int64_t> extents;    // of loop variables
+  std::vector<Placed> stages;    // by StageId
+  std::vector<int64_t> extents;  // of loop variables
   int64_t scratch_bytes = 0;
   Decision decision = Decision::yes();
 };
 
 // Codes: `other-block` (a reader in another task of the same phase), `runtime-index`, `space-full`,
-// `not-joined`, `order` (a reader stands before what it reads), `missing` (a stage that is read has no place).
+// `not-joined`, `order` (a reader stands before what it reads), `missing` (a stage that is read has
+// no place).
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target);
 

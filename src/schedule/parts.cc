@@ -13,10 +13,20 @@ constexpr size_t kFewestParts = 8;
 
 bool is_index_map(const Instr* value) {
   switch (value->opcode()) {
-    case Opcode::broadcast: case Opcode::slice: case Opcode::transpose: case Opcode::iota:
-    case Opcode::gather: case Opcode::pad: case Opcode::reverse: case Opcode::copy:
-    case Opcode::dynamic_slice: case Opcode::concatenate: case Opcode::constant: return true;
-    default: return false;
+    case Opcode::broadcast:
+    case Opcode::slice:
+    case Opcode::transpose:
+    case Opcode::iota:
+    case Opcode::gather:
+    case Opcode::pad:
+    case Opcode::reverse:
+    case Opcode::copy:
+    case Opcode::dynamic_slice:
+    case Opcode::concatenate:
+    case Opcode::constant:
+      return true;
+    default:
+      return false;
   }
 }
 

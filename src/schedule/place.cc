@@ -58,8 +58,7 @@ bool is_gemm(const PlacedFusion& placed) {
   return row && row->gemm;
 }
 
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
-                   bool fast_forms) {
+PlacedFusion place(const hlo::Computation& fusion, const target::Target& target, bool fast_forms) {
   StagedOrNot staged = build_stage_graph(fusion);
   if (fast_forms) mark_fast_forms(&staged.graph);
   PlacedFusion result;

@@ -9,7 +9,7 @@
 namespace heddle::schedule {
 
 struct PlacedFusion {
-  StageGraph graph;        // after digits were merged and reductions split
+  StageGraph graph;  // after digits were merged and reductions split
   Schedule schedule;
   Placement placement;
   Decision decision = Decision::yes();

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "schedule/stage_graph.h"
 #include "schedule/gemm.h"
+#include "schedule/stage_graph.h"
 
 namespace heddle::schedule {
 
@@ -29,7 +29,7 @@ enum class Space : uint8_t { reg, fragment, scratch, global };
 
 struct Drive {
   StageId stage;
-  int digit = 0;       // out digits, then red ones
+  int digit = 0;  // out digits, then red ones
   int64_t by = 1;
 };
 
@@ -43,8 +43,8 @@ struct Own {
 
 struct Row {
   std::vector<StageId> joined;
-  std::vector<Own> own;            // outermost first
-  std::optional<Gemm> gemm;        // a dot by its template family (gemm.h); joined maps follow it
+  std::vector<Own> own;      // outermost first
+  std::optional<Gemm> gemm;  // a dot by its template family (gemm.h); joined maps follow it
 };
 
 struct Loop {
@@ -52,14 +52,14 @@ struct Loop {
   LoopKind kind = LoopKind::serial;
   int64_t trips = 1;
   std::vector<Drive> drives;
-  std::vector<int> body;           // numbers of nodes
+  std::vector<int> body;  // numbers of nodes
 };
 
 using ScheduleNode = std::variant<Loop, Row>;
 
 struct Group {
   std::vector<int> body;
-  int lanes = 1;                   // of vector loops
+  int lanes = 1;  // of vector loops
 };
 
 struct Schedule {

@@ -247,8 +247,6 @@ Result<Schedule> parse_schedule(std::string_view text, const StageGraph& graph) 
   return Parser(text, graph).parse();
 }
 
-Result<Gemm> parse_gemm(std::string_view text) {
-  return Parser(text, StageGraph()).parse_record();
-}
+Result<Gemm> parse_gemm(std::string_view text) { return Parser(text, StageGraph()).parse_record(); }
 
 }  // namespace heddle::schedule

@@ -113,8 +113,9 @@ TEST(ScheduleTest, BadSchedulesAreRefused) {
     sum : serial d0 vector r1/64; mean : vector d0/16; d : serial d0 vector d1/16;
     vsum : serial d0 vector r1/64; q : vector d0/16; y : serial d0 vector d1/16; } })"),
             "space-full");
-  EXPECT_EQ(code("schedule bad on icelake phase { group lanes 16 { y : serial d0 vector d1/16; } }"),
-            "missing");
+  EXPECT_EQ(
+      code("schedule bad on icelake phase { group lanes 16 { y : serial d0 vector d1/16; } }"),
+      "missing");
 }
 
 TEST(ScheduleTest, RecomputeIsCounted) {

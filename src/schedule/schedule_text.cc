@@ -26,8 +26,7 @@ std::string by_text(int64_t by) { return by == 1 ? "" : fmt::format("/{}", by); 
 
 class Printer {
  public:
-  Printer(const Schedule& schedule, const StageGraph& graph)
-      : schedule_(schedule), graph_(graph) {}
+  Printer(const Schedule& schedule, const StageGraph& graph) : schedule_(schedule), graph_(graph) {}
 
   std::string print() {
     text_ = fmt::format("schedule {} on {}\n", schedule_.name, schedule_.target);

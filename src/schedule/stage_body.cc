@@ -46,7 +46,8 @@ int StageBuilder::integer(int64_t value, Type type) {
   Node node;
   node.type = type;
   node.bits = static_cast<uint64_t>(value);
-  if (tensor::type_bytes(type) < 8) node.bits &= (uint64_t{1} << (8 * tensor::type_bytes(type))) - 1;
+  if (tensor::type_bytes(type) < 8)
+    node.bits &= (uint64_t{1} << (8 * tensor::type_bytes(type))) - 1;
   return add(std::move(node));
 }
 
@@ -108,11 +109,16 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
   Coordinates inner;
   int node = 0;
   switch (instr->opcode()) {
-    case Opcode::parameter: case Opcode::get_tuple_element:
+    case Opcode::parameter:
+    case Opcode::get_tuple_element:
       node = value(instr, at, guards);
       break;
-    case Opcode::constant: node = constant(instr->literal()); break;
-    case Opcode::copy: node = value(instr->operand(0), at, guards); break;
+    case Opcode::constant:
+      node = constant(instr->literal());
+      break;
+    case Opcode::copy:
+      node = value(instr->operand(0), at, guards);
+      break;
     case Opcode::broadcast:
       for (int64_t i = 0; i < instr->operand(0)->shape().rank(); ++i)
         inner.push_back(instr->operand(0)->shape().dim(i) == 1 ? Expr(0)
@@ -126,7 +132,8 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
       break;
     case Opcode::reshape:
     case Opcode::bitcast: {
-      index::Map map = index::reshape(instr->shape().extents(), instr->operand(0)->shape().extents());
+      index::Map map =
+          index::reshape(instr->shape().extents(), instr->operand(0)->shape().extents());
       for (const Expr& result : map.results) inner.push_back(substitute(result, at, box));
       node = value(instr->operand(0), inner, guards);
       break;
@@ -151,12 +158,24 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
       node = add(std::move(iota));
       break;
     }
-    case Opcode::concatenate: node = concatenate(instr, at, guards); break;
-    case Opcode::pad: node = pad(instr, at, guards); break;
-    case Opcode::gather: node = gather(instr, at, guards); break;
-    case Opcode::dynamic_slice: node = dynamic_slice(instr, at, guards); break;
-    case Opcode::dynamic_update_slice: node = dynamic_update_slice(instr, at, guards); break;
-    default: node = elementwise(instr, at, guards); break;
+    case Opcode::concatenate:
+      node = concatenate(instr, at, guards);
+      break;
+    case Opcode::pad:
+      node = pad(instr, at, guards);
+      break;
+    case Opcode::gather:
+      node = gather(instr, at, guards);
+      break;
+    case Opcode::dynamic_slice:
+      node = dynamic_slice(instr, at, guards);
+      break;
+    case Opcode::dynamic_update_slice:
+      node = dynamic_update_slice(instr, at, guards);
+      break;
+    default:
+      node = elementwise(instr, at, guards);
+      break;
   }
   memo.push_back({at, guards, node});
   return node;
@@ -208,8 +227,7 @@ int StageBuilder::concatenate(const Instr* instr, const Coordinates& at,
   return std::max(result, 0);
 }
 
-int StageBuilder::pad(const Instr* instr, const Coordinates& at,
-                      const std::vector<Guard>& guards) {
+int StageBuilder::pad(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards) {
   const auto& attrs = instr->attrs_as<hlo::PadAttrs>();
   const tensor::Shape& operand = instr->operand(0)->shape();
   const std::vector<int64_t> box = stage_.extents();
@@ -280,7 +298,8 @@ int StageBuilder::gather(const Instr* instr, const Coordinates& at,
     auto batching =
         std::find(attrs.operand_batching_dims.begin(), attrs.operand_batching_dims.end(), d);
     if (batching != attrs.operand_batching_dims.end()) {
-      int64_t dim = attrs.start_indices_batching_dims[batching - attrs.operand_batching_dims.begin()];
+      int64_t dim =
+          attrs.start_indices_batching_dims[batching - attrs.operand_batching_dims.begin()];
       coordinate = batch[dim > attrs.index_vector_dim ? dim - 1 : dim];
     } else if (!in(attrs.collapsed_slice_dims, d)) {
       coordinate = coordinate + offsets[next_offset++];
@@ -302,8 +321,8 @@ int StageBuilder::dynamic_slice(const Instr* instr, const Coordinates& at,
                                             : 1 + i);
     Coordinates where;
     if (start->shape().rank() == 1) where.push_back(Expr(static_cast<int64_t>(i)));
-    inner.push_back(limit == 0 ? at[i]
-                               : at[i] + runtime(runtime_start(start, where, limit, guards), limit));
+    inner.push_back(
+        limit == 0 ? at[i] : at[i] + runtime(runtime_start(start, where, limit, guards), limit));
   }
   return value(operand, inner, guards);
 }

@@ -62,10 +62,18 @@ class Filler {
       stage_.kind = hlo::StageKind::map;
     add_out_digits(first_leaf(instr->shape()));
     switch (instr->opcode()) {
-      case Opcode::reduce: reduce(instr); break;
-      case Opcode::reduce_window: reduce_window(instr); break;
-      case Opcode::dot: dot(instr); break;
-      case Opcode::convolution: convolution(instr); break;
+      case Opcode::reduce:
+        reduce(instr);
+        break;
+      case Opcode::reduce_window:
+        reduce_window(instr);
+        break;
+      case Opcode::dot:
+        dot(instr);
+        break;
+      case Opcode::convolution:
+        convolution(instr);
+        break;
       default:
         stage_.values.push_back({instr->shape().type(), builder_.expand(instr, position_, {})});
     }
@@ -154,8 +162,8 @@ class Filler {
     // Padding does not take part: what the combine does not notice stands there.
     std::optional<tensor::Literal> value = window_padding(*instr);
     int outside = value ? builder_.constant(*value) : init;
-    stage_.values.push_back({instr->shape().type(),
-                             guarded_value(instr->operand(0), at, guards, outside), init});
+    stage_.values.push_back(
+        {instr->shape().type(), guarded_value(instr->operand(0), at, guards, outside), init});
     stage_.combine = instr->called().at(0);
     stage_.kind = hlo::StageKind::reduce;
   }
@@ -273,9 +281,8 @@ Decision add_outputs(const hlo::Computation& fusion,
       stage.instr = leaf;
       Coordinates at;
       for (int64_t d = 0; d < leaf->shape().rank(); ++d) {
-        at.push_back(leaf->shape().dim(d) == 1
-                         ? Expr(0)
-                         : Expr::digit(static_cast<int>(stage.out.size())));
+        at.push_back(leaf->shape().dim(d) == 1 ? Expr(0)
+                                               : Expr::digit(static_cast<int>(stage.out.size())));
         if (leaf->shape().dim(d) != 1)
           stage.out.push_back({fmt::format("d{}", d), leaf->shape().dim(d)});
       }

@@ -30,8 +30,8 @@ struct Digit {
 
 // What a load reads: parameter `number` of the fusion, or value `value` of a stage.
 struct Source {
-  int input = -1;    // >= 0: an input
-  StageId stage;     // else
+  int input = -1;  // >= 0: an input
+  StageId stage;   // else
   int value = 0;
   bool operator==(const Source&) const = default;
 };
@@ -63,8 +63,8 @@ struct Node {
 struct Value {
   Type type = Type::f32;
   int result = -1;
-  int init = -1;      // reduce, dot: body node without digits, or -1 for zero
-  int output = -1;    // leaf of the fusion's root that this value is, or -1
+  int init = -1;    // reduce, dot: body node without digits, or -1 for zero
+  int output = -1;  // leaf of the fusion's root that this value is, or -1
 };
 
 struct Stage {
@@ -81,11 +81,14 @@ struct Stage {
   // Row-major linear index of the value's element over `out`, for the store.
   index::Expr position;
 
-  std::vector<int64_t> extents() const;   // out, then red
+  std::vector<int64_t> extents() const;  // out, then red
   std::vector<int64_t> out_extents() const;
   int64_t out_elems() const;
   int64_t red_elems() const;
-  bool is_reduction() const { return !red.empty() || kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot || kind == hlo::StageKind::conv; }
+  bool is_reduction() const {
+    return !red.empty() || kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
+           kind == hlo::StageKind::conv;
+  }
 };
 
 struct Input {
@@ -99,10 +102,10 @@ struct Output {
 
 struct StageGraph {
   std::string name;
-  std::vector<Stage> stages;              // readers behind what they read
+  std::vector<Stage> stages;  // readers behind what they read
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  std::vector<std::string> rewrites;      // named rewrites used (mark_fast_forms), for the summary
+  std::vector<std::string> rewrites;  // named rewrites used (mark_fast_forms), for the summary
   const Stage& stage(StageId id) const { return stages[id.index()]; }
 };
 

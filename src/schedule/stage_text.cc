@@ -32,8 +32,10 @@ std::string node_text(const StageGraph& graph, const Stage& stage, int number) {
         return fmt::format("{}", tensor::float_from_bits(node.type, node.bits));
       return fmt::format("{}", static_cast<int64_t>(node.bits));
     }
-    case Node::Kind::index: return fmt::format("index({})", index::to_string(node.index, names));
-    case Node::Kind::guard: return fmt::format("({})", guards_text(node.guards, names));
+    case Node::Kind::index:
+      return fmt::format("index({})", index::to_string(node.index, names));
+    case Node::Kind::guard:
+      return fmt::format("({})", guards_text(node.guards, names));
     case Node::Kind::load: {
       const Load& load = stage.loads[node.load];
       std::string text = load.source.input >= 0 ? fmt::format("in{}", load.source.input)
@@ -44,7 +46,8 @@ std::string node_text(const StageGraph& graph, const Stage& stage, int number) {
         text += (i ? ", " : "") + index::to_string(load.coordinates[i], names);
       return text + "]";
     }
-    case Node::Kind::op: break;
+    case Node::Kind::op:
+      break;
   }
   std::string text = fmt::format("{}{}(", hlo::opcode_text(node.opcode), node.fast ? ".fast" : "");
   for (size_t i = 0; i < node.operands.size(); ++i)

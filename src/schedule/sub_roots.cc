@@ -7,14 +7,33 @@ namespace heddle::schedule {
 
 bool is_expensive(Opcode opcode) {
   switch (opcode) {
-    case Opcode::acos: case Opcode::acosh: case Opcode::asin: case Opcode::asinh:
-    case Opcode::atan2: case Opcode::atanh: case Opcode::cbrt: case Opcode::cosine:
-    case Opcode::cosh: case Opcode::divide: case Opcode::erf: case Opcode::exponential:
-    case Opcode::exponential_minus_one: case Opcode::log: case Opcode::log_plus_one:
-    case Opcode::logistic: case Opcode::power: case Opcode::remainder: case Opcode::rsqrt:
-    case Opcode::sine: case Opcode::sinh: case Opcode::sqrt: case Opcode::tan: case Opcode::tanh:
+    case Opcode::acos:
+    case Opcode::acosh:
+    case Opcode::asin:
+    case Opcode::asinh:
+    case Opcode::atan2:
+    case Opcode::atanh:
+    case Opcode::cbrt:
+    case Opcode::cosine:
+    case Opcode::cosh:
+    case Opcode::divide:
+    case Opcode::erf:
+    case Opcode::exponential:
+    case Opcode::exponential_minus_one:
+    case Opcode::log:
+    case Opcode::log_plus_one:
+    case Opcode::logistic:
+    case Opcode::power:
+    case Opcode::remainder:
+    case Opcode::rsqrt:
+    case Opcode::sine:
+    case Opcode::sinh:
+    case Opcode::sqrt:
+    case Opcode::tan:
+    case Opcode::tanh:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -29,12 +48,21 @@ bool is_reduction(const Instr* instr) {
 // Moves data only: never worth a stage of its own between two readers.
 bool moves_data(const Instr* instr) {
   switch (instr->opcode()) {
-    case Opcode::parameter: case Opcode::constant: case Opcode::get_tuple_element:
-    case Opcode::tuple: case Opcode::broadcast: case Opcode::reshape: case Opcode::transpose:
-    case Opcode::slice: case Opcode::reverse: case Opcode::iota: case Opcode::copy:
+    case Opcode::parameter:
+    case Opcode::constant:
+    case Opcode::get_tuple_element:
+    case Opcode::tuple:
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse:
+    case Opcode::iota:
+    case Opcode::copy:
     case Opcode::bitcast:
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -82,8 +110,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
         mine.stages.insert(reach[user].stages.begin(), reach[user].stages.end());
         mine.broadcast |= reach[user].broadcast;
       }
-      mine.broadcast |= user->is(Opcode::broadcast) &&
-                        user->shape().elems() > user->operand(0)->shape().elems();
+      mine.broadcast |=
+          user->is(Opcode::broadcast) && user->shape().elems() > user->operand(0)->shape().elems();
     }
     if (roots.count(instr) || moves_data(instr)) continue;
     bool shared = mine.stages.size() > 1;

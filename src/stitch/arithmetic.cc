@@ -11,80 +11,139 @@ bool small_float(Type type) { return type == Type::f16 || type == Type::bf16; }
 
 std::optional<Op> fast_op(Opcode opcode) {
   switch (opcode) {
-    case Opcode::exponential: return Op::exp_fast;
-    case Opcode::tanh: return Op::tanh_fast;
-    case Opcode::erf: return Op::erf_fast;
-    case Opcode::logistic: return Op::logistic_fast;
-    default: return std::nullopt;
+    case Opcode::exponential:
+      return Op::exp_fast;
+    case Opcode::tanh:
+      return Op::tanh_fast;
+    case Opcode::erf:
+      return Op::erf_fast;
+    case Opcode::logistic:
+      return Op::logistic_fast;
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<Op> unary_op(Opcode opcode) {
   switch (opcode) {
-    case Opcode::abs: return Op::abs;
-    case Opcode::acos: return Op::acos;
-    case Opcode::acosh: return Op::acosh;
-    case Opcode::asin: return Op::asin;
-    case Opcode::asinh: return Op::asinh;
-    case Opcode::atanh: return Op::atanh;
-    case Opcode::cbrt: return Op::cbrt;
-    case Opcode::ceil: return Op::ceil;
-    case Opcode::cosine: return Op::cos;
-    case Opcode::cosh: return Op::cosh;
-    case Opcode::count_leading_zeros: return Op::clz;
-    case Opcode::erf: return Op::erf;
-    case Opcode::exponential: return Op::exp;
-    case Opcode::exponential_minus_one: return Op::expm1;
-    case Opcode::floor: return Op::floor;
-    case Opcode::log: return Op::log;
-    case Opcode::log_plus_one: return Op::log1p;
-    case Opcode::logistic: return Op::logistic;
-    case Opcode::negate: return Op::neg;
-    case Opcode::not_: return Op::not_;
-    case Opcode::popcnt: return Op::popcnt;
-    case Opcode::round_nearest_afz: return Op::round_away;
-    case Opcode::round_nearest_even: return Op::round_even;
-    case Opcode::rsqrt: return Op::rsqrt;
-    case Opcode::sign: return Op::sign;
-    case Opcode::sine: return Op::sin;
-    case Opcode::sinh: return Op::sinh;
-    case Opcode::sqrt: return Op::sqrt;
-    case Opcode::tan: return Op::tan;
-    case Opcode::tanh: return Op::tanh;
-    default: return std::nullopt;
+    case Opcode::abs:
+      return Op::abs;
+    case Opcode::acos:
+      return Op::acos;
+    case Opcode::acosh:
+      return Op::acosh;
+    case Opcode::asin:
+      return Op::asin;
+    case Opcode::asinh:
+      return Op::asinh;
+    case Opcode::atanh:
+      return Op::atanh;
+    case Opcode::cbrt:
+      return Op::cbrt;
+    case Opcode::ceil:
+      return Op::ceil;
+    case Opcode::cosine:
+      return Op::cos;
+    case Opcode::cosh:
+      return Op::cosh;
+    case Opcode::count_leading_zeros:
+      return Op::clz;
+    case Opcode::erf:
+      return Op::erf;
+    case Opcode::exponential:
+      return Op::exp;
+    case Opcode::exponential_minus_one:
+      return Op::expm1;
+    case Opcode::floor:
+      return Op::floor;
+    case Opcode::log:
+      return Op::log;
+    case Opcode::log_plus_one:
+      return Op::log1p;
+    case Opcode::logistic:
+      return Op::logistic;
+    case Opcode::negate:
+      return Op::neg;
+    case Opcode::not_:
+      return Op::not_;
+    case Opcode::popcnt:
+      return Op::popcnt;
+    case Opcode::round_nearest_afz:
+      return Op::round_away;
+    case Opcode::round_nearest_even:
+      return Op::round_even;
+    case Opcode::rsqrt:
+      return Op::rsqrt;
+    case Opcode::sign:
+      return Op::sign;
+    case Opcode::sine:
+      return Op::sin;
+    case Opcode::sinh:
+      return Op::sinh;
+    case Opcode::sqrt:
+      return Op::sqrt;
+    case Opcode::tan:
+      return Op::tan;
+    case Opcode::tanh:
+      return Op::tanh;
+    default:
+      return std::nullopt;
   }
 }
 
 std::optional<Op> binary_op(Opcode opcode, bool pred) {
   switch (opcode) {
-    case Opcode::add: return pred ? Op::or_ : Op::add;
-    case Opcode::atan2: return Op::atan2;
-    case Opcode::divide: return Op::div;
-    case Opcode::maximum: return pred ? Op::or_ : Op::max;
-    case Opcode::minimum: return pred ? Op::and_ : Op::min;
-    case Opcode::multiply: return pred ? Op::and_ : Op::mul;
-    case Opcode::mulhi: return Op::mulhi;
-    case Opcode::power: return Op::pow;
-    case Opcode::remainder: return Op::rem;
-    case Opcode::shift_left: return Op::shl;
-    case Opcode::shift_right_arithmetic: return Op::shr_arithmetic;
-    case Opcode::shift_right_logical: return Op::shr_logical;
-    case Opcode::subtract: return Op::sub;
-    case Opcode::and_: return Op::and_;
-    case Opcode::or_: return Op::or_;
-    case Opcode::xor_: return Op::xor_;
-    default: return std::nullopt;
+    case Opcode::add:
+      return pred ? Op::or_ : Op::add;
+    case Opcode::atan2:
+      return Op::atan2;
+    case Opcode::divide:
+      return Op::div;
+    case Opcode::maximum:
+      return pred ? Op::or_ : Op::max;
+    case Opcode::minimum:
+      return pred ? Op::and_ : Op::min;
+    case Opcode::multiply:
+      return pred ? Op::and_ : Op::mul;
+    case Opcode::mulhi:
+      return Op::mulhi;
+    case Opcode::power:
+      return Op::pow;
+    case Opcode::remainder:
+      return Op::rem;
+    case Opcode::shift_left:
+      return Op::shl;
+    case Opcode::shift_right_arithmetic:
+      return Op::shr_arithmetic;
+    case Opcode::shift_right_logical:
+      return Op::shr_logical;
+    case Opcode::subtract:
+      return Op::sub;
+    case Opcode::and_:
+      return Op::and_;
+    case Opcode::or_:
+      return Op::or_;
+    case Opcode::xor_:
+      return Op::xor_;
+    default:
+      return std::nullopt;
   }
 }
 
 ExprId compare(kernel::Kernel* k, const hlo::Instr* instr, ExprId a, ExprId b) {
   switch (instr->attrs_as<hlo::CompareAttrs>().direction) {
-    case hlo::Direction::eq: return k->compare(Op::eq, a, b);
-    case hlo::Direction::ne: return k->compare(Op::ne, a, b);
-    case hlo::Direction::ge: return k->compare(Op::ge, a, b);
-    case hlo::Direction::gt: return k->compare(Op::gt, a, b);
-    case hlo::Direction::le: return k->compare(Op::le, a, b);
-    case hlo::Direction::lt: return k->compare(Op::lt, a, b);
+    case hlo::Direction::eq:
+      return k->compare(Op::eq, a, b);
+    case hlo::Direction::ne:
+      return k->compare(Op::ne, a, b);
+    case hlo::Direction::ge:
+      return k->compare(Op::ge, a, b);
+    case hlo::Direction::gt:
+      return k->compare(Op::gt, a, b);
+    case hlo::Direction::le:
+      return k->compare(Op::le, a, b);
+    case hlo::Direction::lt:
+      return k->compare(Op::lt, a, b);
   }
   HEDDLE_UNREACHABLE();
 }
@@ -132,7 +191,8 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
   ExprId result;
   bool pred = k->expr(x[0]).type == Type::pred;
   if (opcode == Opcode::compare) return compare(k, instr, x[0], x[1]);
-  if (opcode == Opcode::is_finite) return k->add({Op::is_finite, Type::pred, {x[0]}, 0, {}, {}, false});
+  if (opcode == Opcode::is_finite)
+    return k->add({Op::is_finite, Type::pred, {x[0]}, 0, {}, {}, false});
   if (opcode == Opcode::select) {
     result = k->select(x[0], x[1], x[2]);
   } else if (opcode == Opcode::clamp) {
@@ -179,21 +239,25 @@ std::vector<ExprId> emit_combine(kernel::Kernel* k, const hlo::Computation& comb
   return results;
 }
 
-std::optional<ExprId> neutral_start(kernel::Kernel* k, const hlo::Computation& combine,
-                                    Type type) {
+std::optional<ExprId> neutral_start(kernel::Kernel* k, const hlo::Computation& combine, Type type) {
   const hlo::Instr* root = combine.root();
   if (root->operands().size() != 2 || !root->operand(0)->is(Opcode::parameter) ||
       !root->operand(1)->is(Opcode::parameter) || root->operand(0) == root->operand(1))
     return std::nullopt;
   switch (root->opcode()) {
-    case Opcode::add: case Opcode::multiply: case Opcode::maximum: case Opcode::minimum:
-    case Opcode::and_: case Opcode::or_: {
+    case Opcode::add:
+    case Opcode::multiply:
+    case Opcode::maximum:
+    case Opcode::minimum:
+    case Opcode::and_:
+    case Opcode::or_: {
       tensor::Literal neutral = hlo::neutral_value(root->opcode(), type);
       uint64_t bits = 0;
       std::memcpy(&bits, neutral.data(), tensor::type_bytes(type));
       return emit_constant(k, type, bits);
     }
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

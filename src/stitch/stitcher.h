@@ -98,7 +98,7 @@ class Stitcher {
   std::vector<std::vector<Home>> homes_;  // by stage and value
   std::vector<VarId> scope_;
   std::vector<int64_t> scope_extents_;
-  std::vector<int> loop_scope_;  // scope number of each schedule loop
+  std::vector<int> loop_scope_;        // scope number of each schedule loop
   std::vector<index::Guard> assumed_;  // over scope variables: loops run only where they hold
 };
 
