@@ -41,7 +41,7 @@ class InstallTest(CliTest):
 
     def test_a_c_program(self):
         work = self.folder / "embed"
-        self.call("cmake", "-S", ROOT / "examples" / "embed", "-B", work,
+        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "embed", "-B", work,
                   f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.call("cmake", "--build", work)
         text = self.call(work / "embed", MODELS / "minilm" / "model.onnx", HEDDLE_CACHE="off")
