@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
@@ -29,10 +28,9 @@ class Cache : public Command {
   Result<int> run() override {
     if (action_ != "show" && action_ != "clear")
       return user_error("cache {}: unknown; there are show and clear", action_);
-    if (directory_.empty())
-      if (const char* variable = std::getenv("HEDDLE_CACHE")) directory_ = variable;
-    if (directory_ == "off") return user_error("cache: it is off; name one by --cache DIR");
-    HEDDLE_ASSIGN_OR_RETURN(cache::ObjectCache cache, cache::ObjectCache::open(directory_));
+    const std::string directory = cache::chosen_directory(directory_);
+    if (directory.empty()) return user_error("cache: it is off; name one by --cache DIR");
+    HEDDLE_ASSIGN_OR_RETURN(cache::ObjectCache cache, cache::ObjectCache::open(directory));
     const int64_t removed = cache.stats().entries;
     if (action_ == "clear") HEDDLE_RETURN_IF_ERROR(cache.clear());
     const cache::ObjectCacheStats stats = cache.stats();

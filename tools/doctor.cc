@@ -63,8 +63,8 @@ std::string find_code_generator() {
 }
 
 std::string cache_folder() {
-  const char* variable = std::getenv("HEDDLE_CACHE");
-  return variable && *variable ? variable : cache::default_directory();
+  const std::string directory = cache::chosen_directory({});
+  return directory.empty() ? "off" : directory;
 }
 
 class Doctor : public Command {

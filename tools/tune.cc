@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -130,12 +129,10 @@ class Tune : public Command {
   }
 
   Result<cache::TuningStore> store() const {
-    std::string directory = compile_.cache;
+    const std::string directory = cache::chosen_directory(compile_.cache);
     if (directory.empty())
-      if (const char* variable = std::getenv("HEDDLE_CACHE")) directory = variable;
-    if (directory == "off")
       return user_error("tuning keeps its records in the cache folder, and that is off; name one");
-    return cache::TuningStore::open(directory.empty() ? cache::default_directory() : directory);
+    return cache::TuningStore::open(directory);
   }
 
   Status import_records() const {

@@ -35,10 +35,8 @@ opt::Level opt_level(compiler::Level level) {
 Result<std::string> optimized_text(const hlo::Module& module, const Settings& settings,
                                    const std::string& stop_after) {
   const std::unique_ptr<hlo::Module> copy = module.clone();
-  pass::RunOptions run;
-  run.disabled = settings.compiler.disabled_passes;
+  pass::RunOptions run = compiler::pass_options(settings.compiler);
   run.stop_after = stop_after;
-  run.dump_directory = settings.compiler.dump_directory;
   const pass::PassTable table(opt::passes());
   HEDDLE_ASSIGN_OR_RETURN(
       const pass::RunReport report,

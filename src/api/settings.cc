@@ -1,6 +1,5 @@
 #include "api/settings.h"
 
-#include <cstdlib>
 #include <initializer_list>
 
 #include "api/tune.h"
@@ -28,11 +27,8 @@ Result<int> choose(const char* what, const std::string& text,
 
 // The folder of compiled code, or nothing.
 Result<std::string> cache_directory(const std::string& wanted) {
-  std::string directory = wanted;
-  if (directory.empty())
-    if (const char* variable = std::getenv("HEDDLE_CACHE")) directory = variable;
-  if (directory == "off") return std::string();
-  if (directory.empty()) return cache::default_directory();
+  const std::string directory = cache::chosen_directory(wanted);
+  if (directory.empty() || directory == cache::default_directory()) return directory;
   // One that was asked for by name must work.
   HEDDLE_ASSIGN_OR_RETURN(const cache::ObjectCache opened, cache::ObjectCache::open(directory));
   return opened.directory();

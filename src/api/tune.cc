@@ -42,7 +42,7 @@ class Sample {
                              const Settings& settings) {
     Settings mine = settings;
     mine.target = compiler::with_record(settings.target, task.key, record);
-    const std::unique_ptr<Model> model = Model::from_module(task.sample->clone());
+    const std::unique_ptr<Model> model = Model::from_module(task.sample->clone());  // its ports
     Sample sample;
     HEDDLE_ASSIGN_OR_RETURN(sample.program_,
                             compile_for_cpu(model->module()->clone(), *model, mine));

@@ -204,6 +204,13 @@ std::string default_directory() {
   return {};
 }
 
+std::string chosen_directory(const std::string& wanted) {
+  const char* variable = std::getenv("HEDDLE_CACHE");
+  const std::string directory = wanted.empty() && variable ? variable : wanted;
+  if (directory == "off") return {};
+  return directory.empty() ? default_directory() : directory;
+}
+
 Result<ObjectCache> ObjectCache::open(const std::string& directory, int64_t max_bytes) {
   auto state = std::make_unique<State>();
   state->directory = directory.empty() ? default_directory() : directory;

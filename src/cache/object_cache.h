@@ -65,5 +65,7 @@ class ObjectCache {
 
 // $XDG_CACHE_HOME/heddle, else ~/.cache/heddle; empty where neither is known.
 std::string default_directory();
+// What was asked for: `wanted`, else $HEDDLE_CACHE, else default_directory(); empty for "off".
+std::string chosen_directory(const std::string& wanted);
 
 }  // namespace heddle::cache

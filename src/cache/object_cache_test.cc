@@ -202,6 +202,18 @@ TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
   EXPECT_LE(later.stats().bytes, 50'000);
 }
 
+TEST(chosen_directory, NamedThenTheEnvironmentThenTheUsers) {
+  ASSERT_EQ(setenv("HEDDLE_CACHE", "/of/environment", 1), 0);
+  EXPECT_EQ(chosen_directory("/named"), "/named");
+  EXPECT_EQ(chosen_directory("off"), "");
+  EXPECT_EQ(chosen_directory(""), "/of/environment");
+  ASSERT_EQ(setenv("HEDDLE_CACHE", "off", 1), 0);
+  EXPECT_EQ(chosen_directory(""), "");
+  EXPECT_EQ(chosen_directory("/named"), "/named");
+  ASSERT_EQ(unsetenv("HEDDLE_CACHE"), 0);
+  EXPECT_EQ(chosen_directory(""), default_directory());
+}
+
 TEST(default_directory, FollowsTheEnvironment) {
   const char* old = std::getenv("XDG_CACHE_HOME");
   const std::string saved = old == nullptr ? "" : old;

@@ -117,15 +117,9 @@ class Compilation {
                                                      : opt::Level::O2;
     HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
                             pass::parse_pipeline(opt::pipeline_for(level)));
-    pass::RunOptions run;
-    run.disabled = options_.disabled_passes;
-    if (options_.numerics == Numerics::strict)
-      run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions"});
-    run.bisect_limit = options_.bisect_limit;
-    run.stop_after = options_.stop_after;
-    run.dump_directory = options_.dump_directory;
     pass::PassTable table(opt::passes());
-    HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done, pass::run(*module_, pipeline, table, run));
+    HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done,
+                            pass::run(*module_, pipeline, table, pass_options(options_)));
     notes_ = done.notes;
     if (report_) report_->notes = done.notes;
     return {};
@@ -329,6 +323,17 @@ class Compilation {
 };
 
 }  // namespace
+
+pass::RunOptions pass_options(const Options& options) {
+  pass::RunOptions run;
+  run.disabled = options.disabled_passes;
+  if (options.numerics == Numerics::strict)
+    run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions"});
+  run.bisect_limit = options.bisect_limit;
+  run.stop_after = options.stop_after;
+  run.dump_directory = options.dump_directory;
+  return run;
+}
 
 Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
                                  const target::Target& target, const Options& options,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "hlo/module.h"
+#include "pass/run.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "target/target.h"
@@ -50,6 +51,10 @@ struct Report {
 Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
                                  const target::Target& target, const Options& options,
                                  Report* report = nullptr);
+
+// How the passes run under these options: what is left out (under strict numerics also those that
+// change rounding), where they stop, what is dumped.
+pass::RunOptions pass_options(const Options& options);
 
 // The first steps of the same: every fusion of the result becomes one kernel.
 Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,

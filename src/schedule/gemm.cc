@@ -98,7 +98,7 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   };
   static constexpr Tile kWide[] = {{8, 3}, {14, 2}, {12, 2}, {6, 4}, {9, 3}, {10, 2}, {7, 3}};
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
-  if (b_constant && sums == Type::f32)
+  if (target.records && b_constant && sums == Type::f32)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
   Gemm best;
   best.lanes = target.lanes(sums);
@@ -301,8 +301,10 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target) {
   const int nv = static_cast<int>(shape.b_panel / target.lanes(shape.type));
   Gemm gemm;
-  if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(shape, stage, a_bytes), nv, target);
-      tuned && shape.type == Type::f32) {
+  std::optional<Gemm> tuned;
+  if (target.records && shape.type == Type::f32)
+    tuned = tuned_gemm(gemm_key(shape, stage, a_bytes), nv, target);
+  if (tuned) {
     gemm = *tuned;
   } else if (stage.kind != hlo::StageKind::conv) {
     gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target,

@@ -23,6 +23,7 @@ Result<Gemm> parse_gemm(std::string_view text);
 
 // The record kept for a key, if it can be used: lanes of the target, registers for the tile, and
 // panels of `nv` vectors where these are packed already (0: any).
+// Keys take time to make: where there are no records at all (Target::records), do not ask.
 std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Target& target);
 bool fits_registers(const Gemm& gemm, const target::Target& target);
 

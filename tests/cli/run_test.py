@@ -50,6 +50,10 @@ ENTRY e {
         self.assertIn("fold_scale_into_weights", self.ok("explain", model).stdout)
         strict = self.ok("explain", model, "--numerics", "strict").stdout
         self.assertNotIn("constant factors per channel", strict)
+        # What --stop-after shows is what is compiled.
+        stopped = ["run", model, "--stop-after", "optimize", "--numerics"]
+        self.assertIn("multiply(", self.ok(*stopped, "strict").stdout)
+        self.assertNotIn("multiply(", self.ok(*stopped, "default").stdout)
 
     def test_devices_levels_and_threads_agree(self):
         model, given = MODELS / "minilm" / "model.onnx", MODELS / "minilm" / "inputs.npz"
