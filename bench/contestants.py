@@ -67,6 +67,10 @@ class Server:
     def round(self, count):
         return self.ask(count)
 
+    def one_ns(self, measured):
+        """How long one run took, of what round() answered."""
+        return min(measured["wall_ns"])
+
     def fall_asleep(self):
         """Returns when no thread of the process runs any more."""
         begin = time.monotonic()
@@ -95,6 +99,9 @@ class Copy(Server):
 
     def __init__(self, probe, moved_bytes, threads):
         super().__init__(probe, moved_bytes, threads, name="copy")
+
+    def one_ns(self, measured):
+        return min(measured["memcpy"]["wall_ns"])
 
     @staticmethod
     def fastest(ways, clock):
@@ -142,8 +149,6 @@ def run_counts(contestants, wanted_s):
     for contestant in contestants:
         measured = contestant.round(2)
         contestant.fall_asleep()
-        if "cpu_ns" not in measured:  # a copy by several ways
-            measured = measured["memcpy"]
-        one_s = min(measured["wall_ns"]) / 1e9
+        one_s = contestant.one_ns(measured) / 1e9
         counts[contestant.name] = int(min(50, max(1, wanted_s / max(one_s, 1e-6))))
     return counts

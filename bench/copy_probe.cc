@@ -6,19 +6,11 @@
 // For every line on standard input that holds a count, copies BYTES / 2 that often by each of three
 // ways (vector stores, streaming stores, memcpy) and answers with one line of JSON: the wall and
 // the caller's CPU nanoseconds of every copy, by way.
-#include <immintrin.h>
-#include <sys/mman.h>
-#include <time.h>
-
-#include <atomic>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <thread>
-#include <vector>
 
+#include "probe.h"
+
+namespace heddle::bench {
 namespace {
 
 using Copy = void (*)(char*, const char*, size_t);
@@ -66,79 +58,11 @@ __attribute__((target("avx"))) void streams_256(char* to, const char* from, size
 
 void library_copy(char* to, const char* from, size_t bytes) { std::memcpy(to, from, bytes); }
 
-int64_t now_ns(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
-}
-
-// Large pages, as allocators for tensors ask for them; touched, so that no copy pays for faults.
-char* allocate(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::fprintf(stderr, "copy_probe: no memory\n");
-    std::exit(3);
-  }
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  std::memset(memory, 1, bytes);
-  return static_cast<char*>(memory);
-}
-
-// One worker that spins inside a round, so that a copy pays for no wake-up.
-class Pair {
- public:
-  Pair(bool two, size_t bytes) : split_(two ? bytes / 2 / 4096 * 4096 : bytes), bytes_(bytes) {
-    if (two) worker_ = std::thread([this] { serve(); });
-  }
-
-  ~Pair() {
-    if (!worker_.joinable()) return;
-    stop_ = true;
-    worker_.join();
-  }
-
-  void copy(Copy copy, char* to, const char* from) {
-    if (worker_.joinable()) {
-      copy_ = copy;
-      to_ = to + split_;
-      from_ = from + split_;
-      asked_.fetch_add(1, std::memory_order_release);
-    }
-    copy(to, from, split_);
-    while (done_.load(std::memory_order_acquire) != asked_.load(std::memory_order_relaxed)) {
-      _mm_pause();
-    }
-  }
-
- private:
-  void serve() {
-    for (int64_t seen = 0; !stop_; _mm_pause()) {
-      if (asked_.load(std::memory_order_acquire) == seen) continue;
-      copy_(to_, from_, bytes_ - split_);
-      done_.store(++seen, std::memory_order_release);
-    }
-  }
-
-  size_t split_, bytes_;
-  Copy copy_ = nullptr;
-  char* to_ = nullptr;
-  const char* from_ = nullptr;
-  std::atomic<int64_t> asked_ = 0, done_ = 0;
-  std::atomic<bool> stop_ = false;
-  std::thread worker_;
-};
-
-void print_list(const char* name, const std::vector<int64_t>& values) {
-  std::printf("\"%s\": [", name);
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::printf("%s%lld", i == 0 ? "" : ", ", static_cast<long long>(values[i]));
-  }
-  std::printf("]");
-}
-
 }  // namespace
+}  // namespace heddle::bench
 
 int main(int argc, char** argv) {
+  using namespace heddle::bench;
   const size_t bytes = argc == 3 ? std::strtoull(argv[1], nullptr, 10) / 512 * 256 : 0;
   const int threads = argc == 3 ? std::atoi(argv[2]) : 0;
   if (bytes == 0 || threads < 1 || threads > 2) {
@@ -155,22 +79,18 @@ int main(int argc, char** argv) {
   char line[64];
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     const int count = std::atoi(line);
-    Pair pair(threads == 2, bytes);
+    Pair pair(threads == 2);
+    const size_t first = threads == 2 ? bytes / 2 / 4096 * 4096 : bytes;
     for (const Way& way : ways) {
-      std::vector<int64_t> wall, cpu;
-      pair.copy(way.copy, to, from);
-      for (int i = 0; i < count; ++i) {
-        const int64_t wall_begin = now_ns(CLOCK_MONOTONIC);
-        const int64_t cpu_begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
-        pair.copy(way.copy, to, from);
-        cpu.push_back(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_begin);
-        wall.push_back(now_ns(CLOCK_MONOTONIC) - wall_begin);
-      }
-      std::printf("%s\"%s\": {", &way == ways ? "{" : ", ", way.name);
-      print_list("wall_ns", wall);
-      std::printf(", ");
-      print_list("cpu_ns", cpu);
-      std::printf("}");
+      std::printf("%s\"%s\": ", &way == ways ? "{" : ", ", way.name);
+      print_times(measure(count, [&] {
+        pair.run([&](int part) {
+          if (part == 0)
+            way.copy(to, from, first);
+          else
+            way.copy(to + first, from + first, bytes - first);
+        });
+      }));
     }
     std::printf("}\n");
     std::fflush(stdout);

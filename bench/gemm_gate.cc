@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "emit/llvm/emit.h"
+#include "fma_loop.h"
 #include "kernel/text.h"
 #include "runtime/loader.h"
 #include "target/target.h"
@@ -28,37 +29,6 @@ namespace heddle {
 namespace {
 
 using KernelFunction = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
-
-// 28 accumulators of 16 lanes: more than latency times throughput, all in registers.
-__attribute__((noinline)) void fma_loop_512(int64_t trips) {
-  __asm__ volatile(
-      "1:\n"
-      ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27\n"
-      "vfmadd231ps %%zmm30, %%zmm31, %%zmm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      "vzeroupper\n"
-      : "+r"(trips)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");
-}
-
-__attribute__((noinline)) void fma_loop_256(int64_t trips) {
-  __asm__ volatile(
-      "1:\n"
-      ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11\n"
-      "vfmadd231ps %%ymm14, %%ymm15, %%ymm\\n\n"
-      ".endr\n"
-      "dec %0\n"
-      "jnz 1b\n"
-      "vzeroupper\n"
-      : "+r"(trips)
-      :
-      : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
-        "xmm11", "xmm14", "xmm15", "cc");
-}
 
 double cpu_ns() {
   timespec now;
@@ -219,8 +189,8 @@ int main(int argc, char** argv) {
        64,
        256,
        32,
-       fma_loop_512,
-       28 * 32},
+       bench::fma_loop_512,
+       bench::kFlopsPerTrip512},
       {"gemm_6x16",
        source + "/bench/gemm_6x16.kernel",
        "avx2",
@@ -230,8 +200,8 @@ int main(int argc, char** argv) {
        64,
        256,
        16,
-       fma_loop_256,
-       12 * 16},
+       bench::fma_loop_256,
+       bench::kFlopsPerTrip256},
   };
   bool passed = true;
   for (const Gate& gate : gates) {

@@ -6,19 +6,13 @@
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.
-#include <sys/mman.h>
-#include <time.h>
-
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <vector>
-
 #include "api/heddle.h"
+#include "probe.h"
 #include "tensor/npz.h"
 
 namespace {
+
+using heddle::bench::allocate;
 
 void must(heddle_status* status) {
   if (status == nullptr) return;
@@ -26,31 +20,9 @@ void must(heddle_status* status) {
   std::exit(heddle_status_kind(status));
 }
 
-int64_t now_ns(clockid_t clock) {
-  timespec now;
-  clock_gettime(clock, &now);
-  return now.tv_sec * int64_t{1000000000} + now.tv_nsec;
-}
-
 // As copy_probe allocates: the yardstick and what it measures stand on the same pages.
-void* allocate(int64_t bytes) {
-  const size_t size = static_cast<size_t>(bytes == 0 ? 64 : bytes);
-  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::fprintf(stderr, "heddle_probe: no memory\n");
-    std::exit(3);
-  }
-  madvise(memory, size, MADV_HUGEPAGE);
-  std::memset(memory, 0, size);
-  return memory;
-}
-
-void print_list(const char* name, const std::vector<int64_t>& values, const char* end) {
-  std::printf("\"%s\": [", name);
-  for (size_t i = 0; i < values.size(); ++i) {
-    std::printf("%s%lld", i == 0 ? "" : ", ", static_cast<long long>(values[i]));
-  }
-  std::printf("]%s", end);
+void* allocate_for(const heddle_port& port) {
+  return allocate(static_cast<size_t>(port.bytes == 0 ? 64 : port.bytes));
 }
 
 heddle::tensor::NamedLiterals read(const char* path) {
@@ -86,7 +58,7 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
   for (heddle_port& port : ports) {
     port.struct_size = sizeof port;
     heddle_model_input(model, &port - ports.data(), &port);
-    inputs.push_back(allocate(port.bytes));
+    inputs.push_back(allocate_for(port));
   }
   must(heddle_model_random_inputs(model, 0, inputs.data()));
   for (size_t i = 0; i < ports.size(); ++i)
@@ -125,23 +97,14 @@ int main(int argc, char** argv) {
     heddle_port port = {};
     port.struct_size = sizeof port;
     heddle_program_output(program, i, &port);
-    must(heddle_context_bind_output(context, i, allocate(port.bytes)));
+    must(heddle_context_bind_output(context, i, allocate_for(port)));
   }
   char line[64];
   while (std::fgets(line, sizeof line, stdin) != nullptr) {
     const int count = std::atoi(line);
-    std::vector<int64_t> wall, cpu;
-    must(heddle_context_run(context));
-    for (int i = 0; i < count; ++i) {
-      const int64_t wall_begin = now_ns(CLOCK_MONOTONIC);
-      const int64_t cpu_begin = now_ns(CLOCK_THREAD_CPUTIME_ID);
-      must(heddle_context_run(context));
-      cpu.push_back(now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_begin);
-      wall.push_back(now_ns(CLOCK_MONOTONIC) - wall_begin);
-    }
-    std::printf("{");
-    print_list("wall_ns", wall, ", ");
-    print_list("cpu_ns", cpu, "}\n");
+    heddle::bench::print_times(
+        heddle::bench::measure(count, [&] { must(heddle_context_run(context)); }));
+    std::printf("\n");
     std::fflush(stdout);
   }
   heddle_context_free(context);

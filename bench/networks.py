@@ -9,6 +9,7 @@ import numpy as np
 import contestants
 import machine
 import peers
+import roofs
 
 # What is measured without names: every network once, the two sizes that BERT is compared at.
 CASES = ["resnet18", "resnet50", "vgg16", "repvgg_a0_train", "repvgg_a0_deploy", "repvgg_b0_deploy",
@@ -59,7 +60,7 @@ def start_peers(options, case, threads):
 def measure(options, case, threads):
     clock = "cpu_ns" if options.clock == "cpu" and threads == 1 else "wall_ns"
     taking_part, failed = start_peers(options, case, threads)
-    ours = None
+    ours = roof = None
     try:
         if not options.peer_only:
             ours = contestants.Heddle(
@@ -67,6 +68,9 @@ def measure(options, case, threads):
                 os.path.join(options.models, case["model"]), threads, options.level,
                 os.path.join(options.models, case["inputs"]))
             taking_part.append(ours)
+        if ours and "flops" in case:
+            roof = roofs.Roof(options.probes, case, threads)
+            taking_part.append(roof)
         counts = contestants.run_counts(taking_part, options.round_seconds)
         rounds = contestants.interleave(taking_part, options.rounds, counts)
     except contestants.Failed as failure:
@@ -74,10 +78,14 @@ def measure(options, case, threads):
     finally:
         for contestant in taking_part:
             contestant.close()
+    measured_roofs = rounds.pop(roof.name) if roof else []
+    taking_part = [c for c in taking_part if c is not roof]
     ms = {c: np.array([np.median(r[clock]) / 1e6 for r in rounds[c.name]]) for c in taking_part}
     result = {"clock": clock, "runs_per_round": counts, "failed": failed, "versus": []}
     if ours:
         result["latency_ms"] = machine.spread(ms[ours])
+    if roof:
+        result["roof"] = roofs.shares(case, ms[ours], measured_roofs, clock)
     for peer in taking_part:
         if peer is ours:
             continue
@@ -98,7 +106,9 @@ def compare(options, cases):
             result = measure(options, case, threads)
             results.append({"case": case["case"], "threads": threads, "result": result,
                             "load": os.getloadavg()[0]})
-            print(" ".join(line_of(results[-1], list(peers.KINDS))), file=sys.stderr, flush=True)
+            print(" ".join([*line_of(results[-1], list(peers.KINDS)),
+                            *roofs.cells(results[-1]["result"].get("roof"))]),
+                  file=sys.stderr, flush=True)
     return results
 
 
@@ -136,8 +146,14 @@ def as_markdown(results):
                     for versus in row["result"].get("versus", []))]
     head = ["network", "threads", "heddle ms", *(f"{kind} ms" for kind in kinds),
             "best peer / heddle", "of rounds", "best peer"]
-    text = machine.table(head, [line_of(row, kinds) for row in results])
+    lines = [line_of(row, kinds) for row in results]
+    if any("roof" in row["result"] for row in results):
+        head += roofs.HEAD
+        lines = [line + roofs.cells(row["result"].get("roof"))
+                 for line, row in zip(lines, results)]
+    text = machine.table(head, lines)
     notes = [f"{row['case']}, {row['threads']} thread(s): {failure.splitlines()[-1]}"
              for row in results for failure in row["result"]["failed"]]
-    parts = ["\n".join(geomeans(results)), "\n".join(f"- {note}" for note in notes)]
+    means = geomeans(results) + roofs.geomeans(results)
+    parts = ["\n".join(means), "\n".join(f"- {note}" for note in notes)]
     return "\n".join([text, *(part + "\n" for part in parts if part)])

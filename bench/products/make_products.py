@@ -1,7 +1,8 @@
 """Single products and convolutions as ONNX models, for `compare.py models --models FOLDER`.
 
 A model holds several copies of one shape, each with weights and an input of its own, so that weights
-come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies.
+come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies, and so
+so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
 of ResNet-50 with their strides, of VGG, depthwise ones; activations behind a product (`epilogue`);
 two products in a row (`pair`); channels that fill no vector (`padding`).
@@ -135,6 +136,10 @@ def reference(path, values):
     return dict(zip(names, session.run(names, values)))
 
 
+def weight_bytes(model):
+    return sum(4 * int(np.prod(weight.dims)) for weight in model.weights)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -149,8 +154,11 @@ def main():
             onnx.save(model.proto(), path)
             np.savez(os.path.join(folder, "inputs.npz"), **model.values)
             np.savez(os.path.join(folder, "expected.npz"), **reference(path, model.values))
+        values = [np.load(os.path.join(folder, f"{what}.npz")) for what in ["inputs", "expected"]]
+        moved = weight_bytes(model) + sum(file[key].nbytes for file in values for key in file.files)
         cases.append({"case": name, "model": f"{name}/model.onnx", "inputs": f"{name}/inputs.npz",
-                      "expected": f"{name}/expected.npz", "flops": model.flops})
+                      "expected": f"{name}/expected.npz", "flops": model.flops,
+                      "bytes": moved})
     with open(os.path.join(options.out, "cases.json"), "w") as file:
         json.dump(cases, file, indent=1)
 
