@@ -1,7 +1,7 @@
 """Single products and convolutions as ONNX models, for `compare.py models --models FOLDER`.
 
 A model holds several copies of one shape, each with weights and an input of its own, so that weights
-come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies, and so
+come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies, and
 so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
 of ResNet-50 with their strides, of VGG, depthwise ones; activations behind a product (`epilogue`);
