@@ -193,7 +193,7 @@ def main():
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: the thread's own clock where one thread runs, for a busy machine")
     parser.add_argument("--peers", type=lambda s: s.split(","), help="of models: "
-                        f"{', '.join(peers.KINDS)} (default: those that Python finds)")
+                        f"{', '.join(networks.KINDS)} (default: those that Python finds)")
     parser.add_argument("--peer-only", action="store_true", help="without heddle")
     parser.add_argument("--out", help="writes OUT.json and OUT.md")
     options = parser.parse_args()

@@ -8,6 +8,7 @@ import numpy as np
 
 import contestants
 import machine
+import onednn
 import peers
 import roofs
 
@@ -18,6 +19,7 @@ CASES = ["resnet18", "resnet50", "vgg16", "repvgg_a0_train", "repvgg_a0_deploy",
          "gpt2_decode", "llama_1x128", "llama_decode", "conformer", "crnn", "deepspeech2", "dien",
          "dlrm"]
 PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "inductor": "torch"}
+KINDS = [*peers.KINDS, "onednn"]
 # How far an engine may be from the recorded outputs before its time means nothing.
 BOUND = 1e-3
 
@@ -37,6 +39,12 @@ def error_of(got, expected_path):
     return worst
 
 
+def start_peer(options, kind, model, inputs, threads):
+    if kind == "onednn":
+        return onednn.OneDnn(os.path.join(options.probes, "onednn_probe"), model, inputs, threads)
+    return contestants.Peer(kind, model, inputs, threads)
+
+
 def start_peers(options, case, threads):
     """([started], [what failed])."""
     model, inputs, expected = (os.path.join(options.models, case[what])
@@ -44,7 +52,7 @@ def start_peers(options, case, threads):
     started, failed = [], []
     for kind in options.peers or installed():
         try:
-            peer = contestants.Peer(kind, model, inputs, threads)
+            peer = start_peer(options, kind, model, inputs, threads)
             with tempfile.TemporaryDirectory() as folder:
                 error = error_of(peer.outputs(os.path.join(folder, "out.npz")), expected)
             if not error <= BOUND:
@@ -106,7 +114,7 @@ def compare(options, cases):
             result = measure(options, case, threads)
             results.append({"case": case["case"], "threads": threads, "result": result,
                             "load": os.getloadavg()[0]})
-            print(" ".join([*line_of(results[-1], list(peers.KINDS)),
+            print(" ".join([*line_of(results[-1], KINDS),
                             *roofs.cells(results[-1]["result"].get("roof"))]),
                   file=sys.stderr, flush=True)
     return results
@@ -141,7 +149,7 @@ def geomeans(results):
 
 
 def as_markdown(results):
-    kinds = [kind for kind in peers.KINDS
+    kinds = [kind for kind in KINDS
              if any(versus["kind"] == kind for row in results
                     for versus in row["result"].get("versus", []))]
     head = ["network", "threads", "heddle ms", *(f"{kind} ms" for kind in kinds),
