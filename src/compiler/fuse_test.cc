@@ -94,6 +94,40 @@ TEST(FuseTest, LongEpiloguesAreCut) {
 }
 
 // Weights are packed once and read as panels: nothing unpacks them in a kernel of its own.
+// A window reads and writes along its lanes: transposes around it are kernels of their own.
+TEST(FuseTest, TransposesStayOutsideOfWindows) {
+  auto target = target::find_target("icelake");
+  ASSERT_TRUE(target.has_value());
+  const char* windows[] = {
+      R"(  w = f32[3,3,1,32] parameter(1)
+  y = f32[1,28,28,32] convolution(t, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=32
+)",
+      R"(  least = f32[] constant(-inf)
+  y = f32[1,28,28,32] reduce-window(t, least), window={size=1x3x3x1 pad=0_0x1_1x1_1x0_0}, to_apply=larger
+)"};
+  for (const std::string window : windows) {
+    const std::string text =
+        "HloModule m\nlarger {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+        "  ROOT c = f32[] maximum(a, b)\n}\nENTRY e {\n  x = f32[1,32,28,28] parameter(0)\n"
+        "  t = f32[1,28,28,32] transpose(x), dimensions={0,2,3,1}\n" +
+        window +
+        "  zero = f32[] constant(0)\n  zeros = f32[1,28,28,32] broadcast(zero), dimensions={}\n"
+        "  r = f32[1,28,28,32] maximum(y, zeros)\n"
+        "  ROOT o = f32[1,32,28,28] transpose(r), dimensions={0,3,1,2}\n}\n";
+    auto module = hlo::parse_module(text);
+    ASSERT_TRUE(module.has_value()) << module.error().message;
+    check_module(**module, *target, Mode::greedy, 3);
+    std::vector<Refusal> refusals;
+    ASSERT_TRUE(fuse(module->get(), *target, Mode::greedy, &refusals).has_value());
+    int64_t fusions = 0;
+    for (const hlo::Instr* instr : (*module)->entry()->instrs())
+      fusions += instr->is(hlo::Opcode::fusion) ? 1 : 0;
+    EXPECT_EQ(fusions, 3) << hlo::to_string(**module);
+    EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(),
+                            [](const Refusal& refusal) { return refusal.code == "window-lanes"; }));
+  }
+}
+
 TEST(FuseTest, PackedWeightsAreNotUnpacked) {
   std::vector<Refusal> refusals;
   auto module = covered(R"(HloModule m

@@ -55,6 +55,14 @@ class Greedy {
     return known->second;
   }
 
+  // Windows along an image: by themselves they have a schedule of their own, lanes along channels.
+  bool is_window(Instr* instr) {
+    if (!instr->is(Opcode::convolution) && !instr->is(Opcode::reduce_window)) return false;
+    auto [known, fresh] = windows_.emplace(instr, false);
+    if (fresh) known->second = schedule::count_windows(place_alone(instr, target_)) > 0;
+    return known->second;
+  }
+
   void visit(Instr* instr) {
     if (!stageable(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
@@ -276,6 +284,10 @@ class Greedy {
     const bool gemm = schedule::is_gemm(placed);
     if (wants_gemm && !gemm && sorted.size() > 1)
       return Decision::no("gemm-family", "the dot would lose its template");
+    const auto windows = std::count_if(sorted.begin(), sorted.end(),
+                                       [&](Instr* member) { return is_window(member); });
+    if (sorted.size() > 1 && schedule::count_windows(placed) < windows)
+      return Decision::no("window-lanes", "the window would be read or written across its lanes");
     int64_t tasks = 1, elems = 0;
     for (const schedule::ScheduleNode& node : placed.schedule.nodes)
       if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;
@@ -324,6 +336,7 @@ class Greedy {
   GroupOrder order_{group_of_};
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Instr*, bool> templates_;  // of convolutions
+  std::unordered_map<const Instr*, bool> windows_;    // of convolutions and pools
   std::unordered_set<const Instr*> copies_;           // every reader's group holds one of its own
 };
 

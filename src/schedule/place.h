@@ -17,6 +17,9 @@ struct PlacedFusion {
 
 // Placed, by the GEMM family.
 bool is_gemm(const PlacedFusion& placed);
+// How many of its rows are windows (windows.h) of which all that hangs on them, too, is read and
+// written along the lanes.
+int count_windows(const PlacedFusion& placed);
 
 // Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "hlo/module.h"
+#include "schedule/place.h"
 
 namespace heddle::schedule {
 
@@ -241,6 +242,40 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
   form.columns = choose_columns(stage, form, *load, target);
   if (border_blocks(stage, form, guards) > kMostBorderBlocks) return std::nullopt;
   return form;
+}
+
+namespace {
+
+// Neighbours along `digit` are neighbours in memory, or one element, in all that the map reads of
+// the inputs and in what it stores.
+bool follows_lanes(const Stage& map, int digit) {
+  auto beside = [&](const Expr& x) {
+    return !x.uses(digit) || (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));
+  };
+  return map.position.factor_of(digit) == 1 && beside(map.position) &&
+         std::all_of(map.loads.begin(), map.loads.end(), [&](const Load& load) {
+           return load.source.input < 0 || load.coordinates.empty() || beside(load.coordinates[0]);
+         });
+}
+
+}  // namespace
+
+int count_windows(const PlacedFusion& placed) {
+  int count = 0;
+  if (!placed.decision) return count;
+  for (const ScheduleNode& node : placed.schedule.nodes) {
+    const Row* row = std::get_if<Row>(&node);
+    if (!row || row->gemm || row->own.empty() || row->own.back().kind != LoopKind::vector ||
+        !placed.graph.stage(row->joined[0]).is_reduction() ||
+        std::none_of(row->own.begin(), row->own.end(),
+                     [](const Own& own) { return own.kind == LoopKind::unrolled; }))
+      continue;
+    bool follow = true;
+    for (size_t m = 1; m < row->joined.size(); ++m)
+      follow &= follows_lanes(placed.graph.stage(row->joined[m]), row->own.back().digits[m]);
+    count += follow ? 1 : 0;
+  }
+  return count;
 }
 
 }  // namespace heddle::schedule

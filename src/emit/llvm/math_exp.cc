@@ -85,12 +85,16 @@ Value* math_logistic(const MathKit& k, Value* x) {
 
 Value* math_exp_fast(const MathKit& k, Value* x) {
   Value* t = k.mul(x, kLog2E);
+  // Zero where the result would be subnormal: whoever multiplies it would pay for that (attention
+  // masks of -100 leave such numbers everywhere).
+  Value* nothing = k.less(t, -125.99);
   if (has_avx512_exponent(k)) {
+    t = k.select(nothing, k.number(-std::numeric_limits<double>::infinity()), t);
     return avx512_scale(k, k.poly(avx512_fraction(k, t), kExp2Reduced), t);
   }
   // 2^t by one multiplication with 2^n, an integer in the exponent: t is bounded to where that is
   // a normal number, zero or infinity.
-  t = k.at_least(k.at_most(t, 128), -127);
+  t = k.select(nothing, k.number(-127), k.at_most(t, 128));
   auto [real, n] = k.nearest(t);
   Value* p = k.poly(k.sub(t, real), kExp2Fast);
   return k.mul(p, k.power_of_two(n));

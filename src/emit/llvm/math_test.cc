@@ -204,5 +204,27 @@ TEST(Math, ErrorsStayBelowTheirBounds) {
   }
 }
 
+// Subnormal results would slow down every product that they go into.
+TEST(Math, FastExponentialsAreZeroOrNormal) {
+  report_missing_targets();
+  constexpr int64_t kCount = 4096;
+  std::vector<float> x, z(kCount);
+  for (int64_t i = 0; i < kCount; ++i) x.push_back(-80.0F - 30.0F * static_cast<float>(i) / kCount);
+  const kernel::Kernel k = one_op(Op::exp_fast, Type::f32, kCount);
+  for (const target::Target& target : runnable_targets()) {
+    auto code = TestCode::make(k, target);
+    ASSERT_TRUE(code.has_value()) << code.error().message;
+    (*code)->run({x.data(), x.data(), z.data()}, {});
+    int64_t zeros = 0;
+    for (size_t i = 0; i < z.size(); ++i) {
+      ASSERT_TRUE(z[i] == 0 || z[i] >= std::numeric_limits<float>::min())
+          << target.name << ": exp_fast(" << x[i] << ") = " << z[i];
+      zeros += z[i] == 0 ? 1 : 0;
+    }
+    EXPECT_GT(zeros, 0);
+    EXPECT_LT(zeros, kCount * 9 / 10);
+  }
+}
+
 }  // namespace
 }  // namespace heddle::emit
