@@ -15,10 +15,11 @@ constexpr char kToPrimitives[] =
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
 // for single readers trip over. fold_constants before algebraic: rules know constants by sight.
 // `contractions` come behind sink_movement: a bias next to its dot, reshapes out of the way.
+// hoist_invariant behind sink_movement: movement stays in the loop, what is computed leaves it.
 // Bounded: what has not converged after these rounds is a waste of compile time, not an error.
 std::string simplify(const std::string& contractions) {
-  return "{fold_tuples,simplify_control,fold_constants,algebraic,sink_movement," + contractions +
-         "cse,dce}*";
+  return "{fold_tuples,simplify_control,fold_constants,algebraic,sink_movement,hoist_invariant," +
+         contractions + "cse,dce}*";
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ std::string pipeline_for(Level level) {
   return start +
          "fold_scale_into_weights,merge_convolutions,choose_layout,split_input_dilation,"
          "convolution_to_dot," +
-         simplify("permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,");
+         simplify(
+             "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,");
 }
 
 bool is_lowered(hlo::Opcode opcode) {
