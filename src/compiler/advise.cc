@@ -23,42 +23,55 @@ constexpr double kLeastShare = 0.02;
 double cycles_of(const Node& node, const target::Target& target) {
   if (node.kind != Node::Kind::op) return 0;
   using enum hlo::Opcode;
-  const char* key = "add";
+  std::string key = "add";
   switch (node.opcode) {
     case exponential:
+      key = "exp";
+      break;
     case exponential_minus_one:
+      key = "expm1";
+      break;
     case logistic:
-      key = node.fast ? "exp_fast" : "exp";
+      key = "logistic";
       break;
     case tanh:
-      key = node.fast ? "tanh_fast" : "tanh";
+      key = "tanh";
       break;
     case erf:
-      key = node.fast ? "erf_fast" : "erf";
+      key = "erf";
       break;
     case log:
-    case log_plus_one:
       key = "log";
+      break;
+    case log_plus_one:
+      key = "log1p";
       break;
     case power:
       key = "pow";
       break;
-    case divide:
     case sqrt:
+      key = "sqrt";
+      break;
     case rsqrt:
+      key = "rsqrt";
+      break;
     case cbrt:
+      key = "cbrt";
+      break;
+    case divide:
       key = "div";
+      break;
+    case sine:
+    case cosine:
+      key = "sin";
       break;
     default:
       break;
   }
-  auto found = target.cycles.find(key);
-  double cycles = found == target.cycles.end() ? 1 : found->second;
-  // A sigmoid also adds and divides.
-  if (node.opcode == logistic)
-    if (auto div = target.cycles.find("div"); div != target.cycles.end())
-      cycles += node.fast ? div->second / 2 : div->second;
-  return cycles;
+  auto found = target.cycles.end();
+  if (node.fast) found = target.cycles.find(key + "_fast");
+  if (found == target.cycles.end()) found = target.cycles.find(key);
+  return found == target.cycles.end() ? 1 : found->second;
 }
 
 // A product with what hangs on it.
