@@ -1,6 +1,7 @@
 """Heddle against others in interleaved rounds; prints Markdown, writes JSON.
 
     compare.py models [NAME ...]   whole networks against ONNX Runtime, OpenVINO, Inductor
+    compare.py products [NAME ...] single products and convolutions, also by the machine's roofs
     compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round
     compare.py cold [NAME ...]     from file to first result with nothing cached, and peak memory
 
@@ -46,6 +47,19 @@ def listing(folder, file):
 
 def compare_models(options):
     cases = chosen(listing(options.models, "cases.json"), "case", options.names, networks.CASES)
+    results = networks.compare(options, cases)
+    return results, networks.as_markdown(results)
+
+
+def compare_products(options):
+    """The same for single products and convolutions; without names all of them."""
+    options.models = options.products
+    listed = listing(options.models, "cases.json")
+    cases = chosen(listed, "case", options.names, [case["case"] for case in listed])
+    if not options.peers:
+        options.peers = [kind for kind in networks.installed() if kind != "inductor"]
+        if os.path.exists(os.path.join(options.probes, "onednn_probe")):
+            options.peers.append("onednn")
     results = networks.compare(options, cases)
     return results, networks.as_markdown(results)
 
@@ -179,12 +193,13 @@ def cold_line(case, threads, first, second, weights):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["models", "rows", "cold"])
+    parser.add_argument("what", choices=["models", "products", "rows", "cold"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--heddle", default=os.path.join(ROOT, "build", "release", "heddle"))
     parser.add_argument("--probes", default=os.path.join(ROOT, "build", "release"),
                         help="folder of copy_probe and heddle_probe (-DHEDDLE_BENCH=ON)")
     parser.add_argument("--models", default=os.path.join(ROOT, "build", "bench-models"))
+    parser.add_argument("--products", default=os.path.join(ROOT, "build", "bench-products"))
     parser.add_argument("--rows", default=os.path.join(ROOT, "build", "bench-rows"))
     parser.add_argument("--threads", default="1,2", type=lambda s: [int(n) for n in s.split(",")])
     parser.add_argument("--rounds", type=int, default=15)
@@ -198,7 +213,8 @@ def main():
     parser.add_argument("--out", help="writes OUT.json and OUT.md")
     options = parser.parse_args()
     header = machine.about(ROOT)
-    measure = {"models": compare_models, "rows": compare_rows, "cold": compare_cold}[options.what]
+    measure = {"models": compare_models, "products": compare_products, "rows": compare_rows,
+               "cold": compare_cold}[options.what]
     results, markdown = measure(options)
     markdown = machine.as_markdown(header) + "\n" + markdown
     print(markdown)
