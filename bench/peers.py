@@ -79,8 +79,9 @@ class OpenVino:
             self.held.append(ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True))
             self.request.set_tensor(name, self.held[-1])
         self.run()
-        self.outputs = {port.get_any_name(): self.request.get_tensor(port).data.copy()
-                        for port in compiled.outputs}
+        # A port has several names, the model's own among them.
+        self.outputs = {name: self.request.get_tensor(port).data.copy()
+                        for port in compiled.outputs for name in port.get_names()}
 
     def run(self):
         self.request.infer()
