@@ -195,13 +195,14 @@ class Greedy {
     return false;
   }
 
-  // Does a window of the group read it, at once or through other operators?
+  // Does a window of the group read it, or a gather, at once or through other operators? They may
+  // look at an element several times.
   static bool feeds_window(const Instr* instr, const Group& group) {
     std::unordered_set<const Instr*> reached{instr};
     for (const Instr* member : group.members) {
       const bool reads = std::any_of(member->operands().begin(), member->operands().end(),
                                      [&](Instr* operand) { return reached.count(operand) > 0; });
-      if (reads && member->is(Opcode::reduce_window)) return true;
+      if (reads && (member->is(Opcode::reduce_window) || member->is(Opcode::gather))) return true;
       if (reads) reached.insert(member);
     }
     return false;

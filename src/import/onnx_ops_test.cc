@@ -299,6 +299,26 @@ TEST(OnnxEinsum, BecomesDots) {
   EXPECT_THAT(error_of(einsum("ij,jk", {{"2", "3"}, {"4", "5"}})), HasSubstr("dimensions 3 and 4"));
 }
 
+TEST(OnnxResize, InterpolatesByNeighbours) {
+  auto resized = [](const std::vector<float>& scales, const std::vector<Message>& attributes) {
+    Model model = one_node("Resize", {{"1", "3", "8", "8"}});
+    model.constants = {floats("s", {4}, scales)};
+    model.nodes = {node("Resize", {"x0", "", "s"}, {"y"}, attributes)};
+    return imported(model.import());
+  };
+  const Message linear = attr("mode", std::string("linear")),
+                cubic = attr("mode", std::string("cubic"));
+  const Imported twice = resized({1, 1, 2, 2}, {linear});
+  EXPECT_EQ(shape_of(twice), "f32[1,3,16,16]");
+  EXPECT_EQ(count(twice, Opcode::gather), 4);
+  EXPECT_EQ(count(twice, Opcode::dot), 0);
+  EXPECT_EQ(count(resized({1, 1, 1, 2}, {cubic}), Opcode::gather), 4);
+  // What looks at ever more neighbours is a product.
+  const Imported less = resized({1, 1, 0.25, 1}, {linear, attr("antialias", int64_t{1})});
+  EXPECT_EQ(count(less, Opcode::gather), 0);
+  EXPECT_EQ(count(less, Opcode::dot), 1);
+}
+
 TEST(OnnxBombs, AreRefusedBeforeTheyAreBuilt) {
   const int64_t large = int64_t{1} << 40;
   EXPECT_THAT(refusal("Expand", {{"1"}}, {}, {{large, large}}), HasSubstr("product at most"));

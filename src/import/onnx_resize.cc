@@ -1,5 +1,6 @@
 // Resize and Upsample, one dimension after the other. Nearest takes positions; linear and cubic
-// are a product with a matrix of weights [out, in] that is made here.
+// take the few neighbours of every position, with weights that are made here. Where shrinking looks
+// at more of them they are a product with a matrix of weights [out, in].
 #include <algorithm>
 #include <cmath>
 
@@ -56,31 +57,58 @@ double kernel(const Settings& settings, double distance) {
   return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 }
 
+bool shrinks(const Settings& settings, const Axis& axis) {
+  return settings.antialias && axis.scale < 1;
+}
+
+// How far from its place an output position looks, in steps of the input.
+double reach_of(const Settings& settings, const Axis& axis) {
+  const double reach = settings.mode == "linear" ? 1.0 : 2.0;
+  return shrinks(settings, axis) ? reach / axis.scale : reach;
+}
+
+struct Tap {
+  int64_t position = 0;
+  double weight = 0;
+};
+
+// What output position o is made of; the weights sum to 1. As many for every o, unless what is
+// seen grows with the scale.
+std::vector<Tap> taps_of(const Settings& settings, const Axis& axis, int64_t o) {
+  const bool shrink = shrinks(settings, axis);
+  const double reach = reach_of(settings, axis), last = static_cast<double>(axis.in - 1);
+  const double limit = static_cast<double>(axis.in) + 2 * reach;
+  const double at =
+      std::clamp(source_position(settings, axis, static_cast<double>(o)), -limit, limit);
+  const double first = shrink ? std::ceil(at - reach) : std::floor(at) - reach + 1;
+  const double end = shrink ? at + reach : std::floor(at) + reach;
+  std::vector<Tap> taps;
+  double total = 0;
+  for (double k = first; k <= end; ++k) {
+    const bool outside = k < 0 || k > last;
+    double weight = kernel(settings, (k - at) * (shrink ? axis.scale : 1.0));
+    if (outside && settings.exclude_outside) weight = 0;
+    taps.push_back({static_cast<int64_t>(std::clamp(k, 0.0, last)), weight});
+    total += weight;
+  }
+  for (Tap& tap : taps) tap.weight = total == 0 ? 0 : tap.weight / total;
+  return taps;
+}
+
 // [out, in]; every row sums to 1.
 Literal weights(Op& op, const Settings& settings, const Axis& axis, Type type) {
   constexpr int64_t kMostWeights = int64_t{1} << 24;
   if (axis.out > kMostWeights / axis.in)
     op.fail("resizes a dimension of {} to {}; too large to interpolate", axis.in, axis.out);
   Literal matrix = value_or_throw(Literal::make(Shape::array(type, {axis.out, axis.in})));
-  const double shrink = settings.antialias ? std::min(1.0, axis.scale) : 1.0;
-  const double reach = (settings.mode == "linear" ? 1.0 : 2.0) / shrink;
   std::vector<double> row(static_cast<size_t>(axis.in));
   for (int64_t o = 0; o < axis.out; ++o) {
     std::fill(row.begin(), row.end(), 0);
-    const double limit = static_cast<double>(axis.in) + 2 * reach;
-    const double at =
-        std::clamp(source_position(settings, axis, static_cast<double>(o)), -limit, limit);
-    double total = 0;
-    for (double k = std::ceil(at - reach); k <= at + reach; ++k) {
-      const bool outside = k < 0 || k > static_cast<double>(axis.in - 1);
-      if (outside && settings.exclude_outside) continue;
-      const double weight = kernel(settings, (k - at) * shrink);
-      row[static_cast<size_t>(std::clamp(k, 0.0, static_cast<double>(axis.in - 1)))] += weight;
-      total += weight;
-    }
+    for (const Tap& tap : taps_of(settings, axis, o))
+      row[static_cast<size_t>(tap.position)] += tap.weight;
     for (int64_t i = 0; i < axis.in; ++i) {
       if (row[static_cast<size_t>(i)] != 0)
-        matrix.set_f64(o * axis.in + i, row[static_cast<size_t>(i)] / total);
+        matrix.set_f64(o * axis.in + i, row[static_cast<size_t>(i)]);
     }
   }
   return matrix;
@@ -109,7 +137,8 @@ Instr* resize_nearest(Op& op, Instr* x, const Settings& settings, const Axis& ax
   return op.b.take(x, op.b.constant(positions), axis.dim);
 }
 
-Instr* resize_weighted(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+// A product with a matrix of weights.
+Instr* resize_by_matrix(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
   hlo::DotAttrs attrs;
   attrs.lhs_contracting_dims = {axis.dim};
   attrs.rhs_contracting_dims = {1};
@@ -119,6 +148,38 @@ Instr* resize_weighted(Op& op, Instr* x, const Settings& settings, const Axis& a
   Ints permutation = range(0, rank - 1);  // the new dimension is the last one
   permutation.insert(permutation.begin() + axis.dim, rank - 1);
   return axis.dim == rank - 1 ? x : op.b.transpose(x, permutation);
+}
+
+// A sum of a few neighbours, each with its weight.
+Instr* resize_by_taps(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+  const size_t count = taps_of(settings, axis, 0).size();
+  const Type type = x->shape().type();
+  op.check_extents({axis.out});
+  std::vector<Literal> positions(count, Literal(Shape::array(Type::s64, {axis.out})));
+  std::vector<Literal> weights(count, Literal(Shape::array(type, {axis.out})));
+  for (int64_t o = 0; o < axis.out; ++o) {
+    const std::vector<Tap> taps = taps_of(settings, axis, o);
+    for (size_t t = 0; t < count; ++t) {
+      positions[t].set_s64(o, taps[t].position);
+      weights[t].set_f64(o, taps[t].weight);
+    }
+  }
+  Instr* sum = nullptr;
+  for (size_t t = 0; t < count; ++t) {
+    Instr* taken = op.b.take(x, op.b.constant(positions[t]), axis.dim);
+    Instr* weight =
+        broadcast_along(op, op.b.constant(weights[t]), taken->shape().extents(), axis.dim);
+    Instr* part = op.b.binary(hlo::Opcode::multiply, taken, weight);
+    sum = sum ? op.b.binary(hlo::Opcode::add, sum, part) : part;
+  }
+  return sum;
+}
+
+Instr* resize_weighted(Op& op, Instr* x, const Settings& settings, const Axis& axis) {
+  constexpr double kMostReach = 2;  // four neighbours
+  return reach_of(settings, axis) <= kMostReach && !shrinks(settings, axis)
+             ? resize_by_taps(op, x, settings, axis)
+             : resize_by_matrix(op, x, settings, axis);
 }
 
 // tf_crop_and_resize: what lies outside the input is a constant.
