@@ -153,5 +153,29 @@ ENTRY e {
   EXPECT_EQ(with_dot, 1);
 }
 
+// Features in front of pixels: turned once where they are many and used often.
+TEST(FuseTest, DeepOperandsAreTurnedOnce) {
+  auto convolution_reads_input = [](int64_t channels, int64_t features) {
+    std::vector<Refusal> refusals;
+    auto module = covered(fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[1,{0},28,28] parameter(0)
+  w = f32[3,3,{0},{1}] constant({{...}})
+  t = f32[1,28,28,{0}] transpose(x), dimensions={{0,2,3,1}}
+  ROOT y = f32[1,28,28,{1}] convolution(t, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
+}})",
+                                      channels, features),
+                          &refusals);
+    const hlo::Instr* parameter = module->entry()->parameters()[0];
+    for (const hlo::Instr* user : parameter->users())
+      for (const hlo::Instr* member : user->called()[0]->instrs())
+        if (member->is(hlo::Opcode::convolution)) return true;
+    return false;
+  };
+  EXPECT_TRUE(convolution_reads_input(3, 256));
+  EXPECT_TRUE(convolution_reads_input(64, 32));
+  EXPECT_FALSE(convolution_reads_input(64, 256));
+}
+
 }  // namespace
 }  // namespace heddle::fuse

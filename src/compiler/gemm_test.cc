@@ -97,6 +97,40 @@ TEST(GemmTest, SmallFloatsAreWidenedWhereTheyAreUsedOften) {
   EXPECT_FALSE(rewritten(40, 48, "f32"));
 }
 
+// Bias by column, a residual and a maximum in front of a result whose rows are neighbours; another
+// result whose columns are.
+TEST(GemmTest, ResultsAlongRowsAreTurned) {
+  for (const char* target_name : {"icelake", "avx2", "portable"}) {
+    for (int64_t n : {16, 32, 37, 7}) {
+      for (int64_t m : {3, 17, 50}) {
+        const std::string text = fmt::format(
+            R"(HloModule m
+ENTRY e {{
+  a = f32[{0},21] parameter(0)
+  b = f32[21,{1}] parameter(1)
+  c = f32[{1}] parameter(2)
+  r = f32[{1},{0}] parameter(3)
+  d = f32[{0},{1}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  bias = f32[{0},{1}] broadcast(c), dimensions={{1}}
+  e = f32[{0},{1}] add(d, bias)
+  t = f32[{1},{0}] transpose(e), dimensions={{1,0}}
+  s = f32[{1},{0}] add(t, r)
+  ROOT both = (f32[{1},{0}], f32[{0},{1}]) tuple(s, e)
+}})",
+            m, n);
+        auto module = hlo::parse_module(text);
+        ASSERT_TRUE(module.has_value()) << module.error().message;
+        auto target = target::find_target(target_name);
+        compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 5, 64);
+        EXPECT_EQ(checked.failure, "") << checked.text;
+        EXPECT_TRUE(schedule::is_gemm(checked.placed));
+        const int64_t lanes = target->lanes(tensor::Type::f32);
+        EXPECT_EQ(checked.text.find("shuffle_xor") != std::string::npos, n >= lanes) << text;
+      }
+    }
+  }
+}
+
 TEST(GemmTest, FusedWhereTheTargetCan) {
   auto fused = [](const char* target) {
     compiler::FusionCheck checked = checked_product(4, 16, 5, false, target);

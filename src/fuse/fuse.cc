@@ -15,6 +15,8 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostMembers = 96;
+// An operand of a dot that is used so often is worth a copy that runs along what is summed up.
+constexpr int64_t kUsesOfCopy = 1024;
 
 class Greedy {
  public:
@@ -182,7 +184,7 @@ class Greedy {
     return place_ok(members, instr, copy, group);
   }
 
-  bool feeds_dot(const Instr* instr, const Group* group) const {
+  static bool feeds_dot(const Instr* instr, const Group* group) {
     // Does a path inside the group lead from instr to the dot?
     std::unordered_set<const Instr*> reached{instr};
     for (const Instr* member : group->members) {
@@ -289,6 +291,9 @@ class Greedy {
                                        [&](Instr* member) { return is_window(member); });
     if (sorted.size() > 1 && schedule::count_windows(placed) < windows)
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
+    if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, group) &&
+        schedule::uses_across(placed.graph) >= kUsesOfCopy)
+      return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
     int64_t tasks = 1, elems = 0;
     for (const schedule::ScheduleNode& node : placed.schedule.nodes)
       if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;

@@ -67,6 +67,9 @@ struct GemmShapeOrNot {
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
 // A batch digit that numbers groups of features of a convolution: neighbours in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
+// How often an element of A is used, where A runs on along its rows and not along k, which is deep:
+// then a copy that runs along k may pay. 0 elsewhere.
+int64_t uses_across(const StageGraph& graph);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 

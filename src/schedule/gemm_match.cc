@@ -193,6 +193,31 @@ bool is_group(const GemmShape& shape, const Stage& stage, int digit) {
   return stage.kind == hlo::StageKind::conv && uses(shape.a_load) && uses(shape.b_load);
 }
 
+int64_t uses_across(const StageGraph& graph) {
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const Stage& stage = graph.stages[i];
+    if (stage.kind != hlo::StageKind::conv && stage.kind != hlo::StageKind::dot) continue;
+    const GemmShapeOrNot match = match_gemm(graph, StageId(i));
+    if (!match.decision) return 0;
+    const GemmShape& shape = match.shape;
+    const Load& load = stage.loads[static_cast<size_t>(shape.a_load)];
+    const Expr& a = load.coordinates[0];
+    if (shape.m < 0 || std::abs(a.factor_of(shape.m)) != 1) return 0;
+    const std::vector<int64_t> extents = stage.extents();
+    int64_t depth = 1;  // of k, but for the windows
+    for (int k : shape.k) {
+      const int64_t extent = extents[static_cast<size_t>(k)];
+      if (extent > 1 && std::abs(a.factor_of(k)) == 1 && !shape.window_over(k)) return 0;
+      if (!shape.window_over(k)) depth *= extent;
+    }
+    constexpr int64_t kDeep = 16;
+    if (depth < kDeep) return 0;
+    const int64_t elems = graph.inputs[static_cast<size_t>(load.source.input)].shape.elems();
+    return stage.out_elems() * shape.k_extent / std::max<int64_t>(1, elems);
+  }
+  return 0;
+}
+
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;

@@ -21,6 +21,7 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number)
   k_places_.assign(shape_.k.size(), 1);
   for (size_t i = shape_.k.size(); i-- > 1;)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
+  find_turned();
 }
 
 Expr GemmEmitter::k_linear() const {

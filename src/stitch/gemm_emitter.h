@@ -1,5 +1,6 @@
 // Private to stitch: the code of one kernel of the GEMM family (cpu-codegen.md §2, stages.md §4.9).
-// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B.
+// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B,
+// gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows.
 #pragma once
 
 #include "schedule/gemm_axis.h"
@@ -69,7 +70,19 @@ class GemmEmitter {
   void emit_step(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
                  Block* block);
   void emit_epilogue(const Panel& panel, const Tile& tile, Block* block);
-  Block finished(const std::vector<Expr>& digits, ExprId sum);
+  // A value that is not stored yet.
+  struct Kept {
+    int stage = 0, value = 0;
+    ExprId x;
+  };
+  // `kept`: values of the stages that are turned come back, all others are stored.
+  Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
+
+  // gemm_turned.cc
+  void find_turned();
+  void emit_turned(const Panel& panel, const Tile& tile, int v, Block* block);
+  void emit_square(const Panel& panel, const Tile& tile, int v, int64_t first, int64_t count,
+                   Block* block);
 
   // gemm_panel.cc
   void copy_panel(const Panel& panel, Block* block);
@@ -78,8 +91,14 @@ class GemmEmitter {
   void turn_square(const Panel& panel, int v, int along, int64_t count, Block* block);
   ExprId b_vector(const Panel& panel, int v, int lane_scope);
   ExprId columns_load(BufferId buffer, const Expr& at, int lane_scope, int v, int64_t width);
-  void prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block);
   int64_t b_factor(int digit) const;  // elements between neighbours, in place or in the copy
+
+  // gemm_ahead.cc
+  void prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block);
+  void prefetch_rows(const Tile& tile, const KRange& range, const Expr& step, int64_t steps,
+                     int64_t count, Block* block);
+  void prefetch_results(const Panel& panel, const Tile& tile, Block* block);
+  void add_prefetch(BufferId buffer, const Expr& at, int level, bool for_write, Block* block);
 
   // What is read, in the type of the product, then of the sums.
   ExprId widened(ExprId x) { return k_.convert(k_.convert(x, stage_.values[0].type), shape_.type); }
@@ -110,6 +129,10 @@ class GemmEmitter {
   BufferId panel_;                 // of copy_b
   std::vector<Expr> digits_;       // of the dot, in scope: out, then reduced
   std::vector<std::vector<Expr>> epilogue_digits_;
+  // By stage: the place of its elements over the dot's digits, where they are stored along the rows
+  // of a tile instead of its columns; none: along columns.
+  std::vector<std::optional<Expr>> turned_;
+  bool any_turned_ = false, lines_joined_ = false;  // a tile's rows run on in the next line
 };
 
 }  // namespace heddle::stitch

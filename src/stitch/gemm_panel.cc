@@ -134,25 +134,4 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   return widened(columns_load(input_of(shape_.b_load), at, lane_scope, v, panel.width));
 }
 
-// Lines of the next panel, spread evenly over the elements of k of all tiles against this one: the
-// record's `prefetch` lines each `ku` elements. Here are those of the next `steps` elements.
-void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
-  if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
-  const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
-  const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
-  Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
-  std::vector<Expr> first = digits_;
-  for (int k : shape_.k) first[k] = Expr(0);
-  Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
-              (panel.number + Expr(1)) * shape_.b_panel_stride;
-  for (int64_t j = 0; j * line < steps * rate; ++j) {
-    Stmt stmt;
-    stmt.kind = kernel::StmtKind::prefetch;
-    stmt.buffer = input_of(shape_.b_load);
-    stmt.indices = {index(next + done + Expr(j * line))};
-    stmt.level = 2;
-    block->push_back(std::move(stmt));
-  }
-}
-
 }  // namespace heddle::stitch

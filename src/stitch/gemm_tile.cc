@@ -39,6 +39,7 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
   registers.space = kernel::Space::reg;
   registers.lanes = gemm_.lanes;
   tile.acc = k_.add_buffer(registers);
+  prefetch_results(panel, tile, block);
   Block clear;
   for (int v = 0; v < panel.vectors; ++v) {
     Block one = over_tile(all_lines, all_rows, [&](const Expr& line, const Expr& row) {
@@ -201,10 +202,12 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   const size_t digit = static_cast<size_t>(range.digit);
   if (steps > 0) {
     VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
-    Expr start = Expr(range.low) + Expr::digit(s_.add_scope(ko, steps)) * ku;
+    const Expr step = Expr::digit(s_.add_scope(ko, steps));
+    Expr start = Expr(range.low) + step * ku;
     Block inner, around;
     digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
+    prefetch_rows(tile, range, step, steps, count, &around);
     digits_[digit] = start + Expr::digit(s_.add_scope(ki, ku));
     emit_step(panel, tile, lines, rows, &inner);
     around.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(ku), std::move(inner)));
@@ -262,6 +265,10 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
   const Segment rows{0, 1, 0, tile.rows->rows};
   for (int v = 0; v < panel.vectors; ++v) {
     int64_t here = std::min<int64_t>(gemm_.lanes, panel.width - int64_t{v} * gemm_.lanes);
+    if (any_turned_ && here == gemm_.lanes && lines.row_high * rows.row_high > 1) {
+      emit_turned(panel, tile, v, block);
+      continue;
+    }
     VarId l = k_.add_var("l");
     Expr column = Expr::digit(s_.add_scope(l, here));
     Block all = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
@@ -277,12 +284,18 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
 }
 
 // What is stored for the element at `digits`, whose sum is given.
-Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum) {
+Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept) {
   Block body;
+  auto store = [&](int stage, int value, const std::vector<Expr>& at, ExprId x) {
+    if (kept && turned_[static_cast<size_t>(stage)])
+      kept->push_back({stage, value, x});
+    else
+      s_.store_value(stage, value, at, x, &body);
+  };
   sum = k_.convert(sum, stage_.values[0].type);
   std::vector<std::vector<Home>> saved = s_.homes_;
   s_.homes_[dot_][0] = {Home::Kind::current, sum, {}, false, false};
-  if (stage_.values[0].output >= 0) s_.store_value(dot_, 0, digits, sum, &body);
+  if (stage_.values[0].output >= 0) store(dot_, 0, digits, sum);
   for (size_t j = 1; j < row_.joined.size(); ++j) {
     int number = static_cast<int>(row_.joined[j].index());
     const Stage& map = s_.placed_.graph.stages[number];
@@ -295,7 +308,7 @@ Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum) {
       VarId name = k_.add_var("e", k_.expr(x).type);
       body.push_back(make_let(name, x));
       x = k_.ref(name);
-      s_.store_value(number, static_cast<int>(value), mine, x, &body);
+      store(number, static_cast<int>(value), mine, x);
       s_.homes_[number][value] = {Home::Kind::current, x, {}, false, false};
     }
   }

@@ -1,0 +1,96 @@
+// What the GEMM family fetches ahead: the next panel of B, the next rows of A, the lines that the
+// results will be stored to.
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+namespace {
+
+// Rows of A up to so many bytes a tile are fetched into the first cache: short rows end before the
+// processor's own prefetching has found them. Longer ones are only worth it where they do not stay
+// in the second cache because few panels read them.
+constexpr int64_t kShortRowsBytes = 16 << 10, kFewPanels = 4;
+// With less to sum up the stores themselves are as early as their prefetches.
+constexpr int64_t kLeastSum = 32;
+
+}  // namespace
+
+void GemmEmitter::add_prefetch(BufferId buffer, const Expr& at, int level, bool for_write,
+                               Block* block) {
+  Stmt stmt;
+  stmt.kind = kernel::StmtKind::prefetch;
+  stmt.buffer = buffer;
+  stmt.indices = {index(at)};
+  stmt.level = level;
+  stmt.for_write = for_write;
+  block->push_back(std::move(stmt));
+}
+
+// Lines of the next panel, spread evenly over the elements of k of all tiles against this one: the
+// record's `prefetch` lines each `ku` elements. Here are those of the next `steps` elements.
+void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t steps, Block* block) {
+  if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
+  const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
+  const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
+  Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
+  std::vector<Expr> first = digits_;
+  for (int k : shape_.k) first[k] = Expr(0);
+  Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
+              (panel.number + Expr(1)) * shape_.b_panel_stride;
+  for (int64_t j = 0; j * line < steps * rate; ++j)
+    add_prefetch(input_of(shape_.b_load), next + done + Expr(j * line), 2, false, block);
+}
+
+// What lies behind this tile's rows of A, as long as these: what the next tile has new, if rows are
+// dense. A part of it each of the `steps` steps over `count` elements of k.
+void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Expr& step,
+                                int64_t steps, int64_t count, Block* block) {
+  const Expr& a = coordinate(shape_.a_load);
+  const int out = gemm_.my > 1 ? shape_.y : shape_.m;
+  if (out < 0 || a.factor_of(range.digit) != 1) return;
+  const int64_t row = a.factor_of(out);
+  const int64_t rows = gemm_.my > 1 ? tile.lines->rows : tile.rows->rows;
+  const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.a_load)).type);
+  if (row < line || (gemm_.my == 1 && row > 2 * count)) return;
+  const int64_t lines = (rows * row + line - 1) / line, each = (lines + steps - 1) / steps;
+  const bool is_short = lines * 64 <= kShortRowsBytes;
+  if (!is_short && shape_.n_extent > kFewPanels * width_) return;
+  const std::vector<Expr> saved = digits_;
+  digits_[range.digit] = Expr(range.low);
+  if (shape_.m >= 0) digits_[shape_.m] = tile.m0;
+  if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
+  digits_[out] = digits_[out] + Expr(rows);
+  const Expr next = operand(shape_.a_load) + step * (each * line);
+  for (int64_t j = 0; j < each; ++j)
+    add_prefetch(input_of(shape_.a_load), next + Expr(j * line), is_short ? 1 : 2, false, block);
+  digits_ = saved;
+}
+
+// The lines that the tile's results will be stored to, where its columns are neighbours there.
+void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* block) {
+  if (shape_.k_extent < kLeastSum) return;
+  for (StageId joined : row_.joined) {
+    const Stage& stage = s_.placed_.graph.stages[joined.index()];
+    const Expr place = substitute(stage.position, epilogue_digits_[joined.index()], extents_);
+    for (const schedule::Value& value : stage.values) {
+      if (value.output < 0 || s_.streamed_[static_cast<size_t>(value.output)] ||
+          place.factor_of(shape_.n) != 1)
+        continue;
+      const BufferId to = s_.outputs_[static_cast<size_t>(value.output)];
+      const int64_t line = 64 / tensor::type_bytes(k_.buffer(to).type);
+      const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
+      std::vector<Expr> digits(digits_.begin(),
+                               digits_.begin() + static_cast<long>(stage_.out.size()));
+      for (int64_t row = 0; row < line_count * tile.rows->rows; ++row) {
+        if (shape_.y >= 0) digits[shape_.y] = tile.y0 + Expr(row / tile.rows->rows);
+        if (shape_.m >= 0) digits[shape_.m] = tile.m0 + Expr(row % tile.rows->rows);
+        for (int64_t column = 0; column < panel.width; column += line) {
+          digits[shape_.n] = panel.number * width_ + Expr(column);
+          add_prefetch(to, substitute(place, digits, s_.scope_extents_), 1, true, block);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace heddle::stitch
