@@ -9,7 +9,9 @@ using index::Expr;
 namespace {
 
 constexpr int64_t kLeastElems = 512;   // below that a gather is as good
-constexpr int64_t kStripElems = 8192;  // of a task, about
+constexpr int64_t kTaskElems = 32768;  // of a task, about: what it writes stays in the second cache
+constexpr int64_t kLeastSquares = 4;  // of a task along the longer digit, for runs that memory sees
+constexpr int64_t kFewTasks = 8;
 
 // A digit that x has with factor 1, and else nowhere; -1: none.
 int unit_digit(const Expr& x, const Stage& stage) {
@@ -19,6 +21,15 @@ int unit_digit(const Expr& x, const Stage& stage) {
       return digit;
   }
   return -1;
+}
+
+// The longest part of at most `most` (or one square) that divides an extent into equal ones of
+// whole squares; all of it where there is none.
+int64_t equal_strip(int64_t extent, int64_t lanes, int64_t most) {
+  int64_t strip = 0;
+  for (int64_t by = lanes; by < extent; by += lanes)
+    if (extent % by == 0 && (strip == 0 || by <= most)) strip = by;
+  return strip == 0 || extent <= most ? extent : strip;
 }
 
 }  // namespace
@@ -73,13 +84,21 @@ PlacedFusion place_turn(StageGraph graph, const TurnForm& form, const target::Ta
     body = {static_cast<int>(schedule.nodes.size())};
     schedule.nodes.emplace_back(std::move(loop));
   };
-  // Equal strips of whole squares, where the extent has such a divisor.
-  const int64_t extent = stage.out[static_cast<size_t>(form.along)].extent;
-  const int64_t width = stage.out[static_cast<size_t>(form.across)].extent;
-  int64_t strip = 0;
-  for (int64_t by = lanes; by < extent; by += lanes)
-    if (extent % by == 0 && (strip == 0 || by * width <= kStripElems)) strip = by;
-  if (strip > 0) around(form.along, strip);
+  // A task goes far along the longer digit, so that memory sees few long runs, and takes all of the
+  // other one, unless that leaves too few of them.
+  const bool longer_along = stage.out[static_cast<size_t>(form.along)].extent >=
+                            stage.out[static_cast<size_t>(form.across)].extent;
+  const int longer = longer_along ? form.along : form.across;
+  const int other = longer_along ? form.across : form.along;
+  const int64_t length = stage.out[static_cast<size_t>(longer)].extent;
+  const int64_t width = stage.out[static_cast<size_t>(other)].extent;
+  const int64_t run =
+      equal_strip(length, lanes, std::max(kTaskElems / width, kLeastSquares * lanes));
+  const int64_t tasks = stage.out_elems() / (run * width);
+  const int64_t part =
+      tasks >= kFewTasks ? width : equal_strip(width, lanes, width * tasks / kFewTasks);
+  if (part < width) around(other, part);
+  if (run < length) around(longer, run);
   for (size_t d = stage.out.size(); d-- > 0;)
     if (static_cast<int>(d) != form.along && static_cast<int>(d) != form.across &&
         stage.out[d].extent > 1)

@@ -88,7 +88,7 @@ class RowEmitter {
     int64_t rows, columns;
   };
   void emit_turn(Block* block);
-  void emit_turn_across(int across, int along, int64_t rows, Block* block);
+  void each_square(int digit, const std::function<void(int64_t, Block*)>& body, Block* block);
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
   void load_square(const schedule::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);

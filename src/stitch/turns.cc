@@ -5,42 +5,42 @@
 
 namespace heddle::stitch {
 
-// Squares over the two digits: whole ones in loops, then what is left at the edges.
+// Squares over the two digits, the longer one inside: whole ones in loops, then what is left at the
+// edges.
 void RowEmitter::emit_turn(Block* block) {
   const int along = row_.own[0].digits[0], across = row_.own[1].digits[0];
-  const int64_t squares = members_[0].extents[along] / lanes_;
-  const int64_t rest = members_[0].extents[along] % lanes_;
-  const Expr first = members_[0].digits[along];
-  if (squares > 0) {
-    VarId var = k_.add_var("square");
-    members_[0].digits[along] = first + Expr::digit(s_.add_scope(var, squares)) * lanes_;
-    Block body;
-    emit_turn_across(across, along, lanes_, &body);
-    block->push_back(make_loop(LoopKind::serial, var, k_.constant(squares), std::move(body)));
-  }
-  if (rest > 0) {
-    members_[0].digits[along] = first + Expr(squares * lanes_);
-    emit_turn_across(across, along, rest, block);
-  }
-  members_[0].digits[along] = first;
+  const std::vector<int64_t>& extents = members_[0].extents;
+  const bool along_inside = extents[along] >= extents[across];
+  auto inside = [&](int64_t outer, Block* to) {
+    each_square(
+        along_inside ? along : across,
+        [&](int64_t inner, Block* body) {
+          emit_square(across, along, along_inside ? inner : outer, along_inside ? outer : inner,
+                      body);
+        },
+        to);
+  };
+  each_square(along_inside ? across : along, inside, block);
 }
 
-void RowEmitter::emit_turn_across(int across, int along, int64_t rows, Block* block) {
-  const int64_t squares = members_[0].extents[across] / lanes_;
-  const int64_t rest = members_[0].extents[across] % lanes_;
-  const Expr first = members_[0].digits[across];
+// `body` for every stretch of lanes of a digit, with the length of the stretch.
+void RowEmitter::each_square(int digit, const std::function<void(int64_t, Block*)>& body,
+                             Block* block) {
+  const int64_t squares = members_[0].extents[digit] / lanes_;
+  const int64_t rest = members_[0].extents[digit] % lanes_;
+  const Expr first = members_[0].digits[digit];
   if (squares > 0) {
-    VarId var = k_.add_var("turned");
-    members_[0].digits[across] = first + Expr::digit(s_.add_scope(var, squares)) * lanes_;
-    Block body;
-    emit_square(across, along, rows, lanes_, &body);
-    block->push_back(make_loop(LoopKind::serial, var, k_.constant(squares), std::move(body)));
+    VarId var = k_.add_var("square");
+    members_[0].digits[digit] = first + Expr::digit(s_.add_scope(var, squares)) * lanes_;
+    Block inner;
+    body(lanes_, &inner);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(squares), std::move(inner)));
   }
   if (rest > 0) {
-    members_[0].digits[across] = first + Expr(squares * lanes_);
-    emit_square(across, along, rows, rest, block);
+    members_[0].digits[digit] = first + Expr(squares * lanes_);
+    body(rest, block);
   }
-  members_[0].digits[across] = first;
+  members_[0].digits[digit] = first;
 }
 
 // `rows` elements along the load's digit by `columns` of the output's, from the member's digits on.
