@@ -72,7 +72,7 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
 
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 5 || std::atoi(argv[2]) < 1) {
-    std::fprintf(stderr, "usage: heddle_probe MODEL THREADS [LEVEL [INPUTS.npz]]\n");
+    std::fprintf(stderr, "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE] [INPUTS.npz]]\n");
     return 2;
   }
   heddle::tensor::NamedLiterals values;
@@ -85,7 +85,13 @@ int main(int argc, char** argv) {
   heddle_compile_options options = {};
   options.struct_size = sizeof options;
   options.threads = std::atoi(argv[2]);
-  options.level = argc >= 4 ? argv[3] : nullptr;
+  std::string level = argc >= 4 ? argv[3] : "", fuse;
+  if (const size_t comma = level.find(','); comma != std::string::npos) {
+    fuse = level.substr(comma + 1);
+    level.resize(comma);
+  }
+  options.level = level.empty() ? nullptr : level.c_str();
+  options.fuse = fuse.empty() ? nullptr : fuse.c_str();
   heddle_program* program = nullptr;
   must(heddle_compile(model, &options, &program));
   heddle_context* context = nullptr;

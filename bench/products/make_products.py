@@ -5,7 +5,8 @@ come from beyond the second cache as they do in a network; `flops` in cases.json
 so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
 of ResNet-50 with their strides, of VGG, depthwise ones; activations behind a product (`epilogue`);
-two products in a row (`pair`); channels that fill no vector (`padding`).
+two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and rows of products
+(`chain`); channels that fill no vector (`padding`).
 """
 import argparse
 import json
@@ -49,6 +50,15 @@ CONVOLUTIONS = {
 ACTIVATIONS = ["Relu", "Gelu", "HardSwish", "Softplus"]
 PAIRS = {"pair_2464_1_4_4": (2464, 1, 4, 4), "pair_16384_256_64_16": (16384, 256, 64, 16),
          "pair_32768_576_128_64": (32768, 576, 128, 64), "pair_128320_96_32_96": (128320, 96, 32, 96)}
+# size, input channels, features, stride of the first; the second has as many features
+CHAINED = {"chain_224_3_48_2": (224, 3, 48, 2), "chain_112_48_48_2": (112, 48, 48, 2),
+           "chain_56_48_48_1": (56, 48, 48, 1), "chain_224_3_64_2": (224, 3, 64, 2),
+           "chain_112_64_64_2": (112, 64, 64, 2), "chain_56_64_64_1": (56, 64, 64, 1),
+           "chain_112_64_64_1": (112, 64, 64, 1)}
+# rows, then the width of the input and of every layer
+LAYERS = {"chain_2048_13_512_256_64": (2048, 13, 512, 256, 64),
+          "chain_65536_64_64_64_64_64": (65536, 64, 64, 64, 64, 64),
+          "chain_50176_32_64_32_16": (50176, 32, 64, 32, 16)}
 
 
 class Model:
@@ -78,13 +88,15 @@ class Model:
         self.flops += 2 * m * n * k
         return self.node("MatMul", [x, self.weight((k, n), k)])
 
-    def convolution(self, x, size, channels, features, kernel, stride, groups):
+    def convolution(self, x, size, channels, features, kernel, stride, groups, bias=False):
         out = (size + stride - 1) // stride
         depth = channels // groups * kernel * kernel
         self.flops += 2 * out * out * features * depth
         pad = kernel // 2
-        return self.node("Conv", [x, self.weight((features, channels // groups, kernel, kernel),
-                                                 depth)],
+        weights = [self.weight((features, channels // groups, kernel, kernel), depth)]
+        if bias:
+            weights.append(self.weight((features,), 1))
+        return self.node("Conv", [x, *weights],
                          kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
                          group=groups)
 
@@ -121,6 +133,22 @@ def models():
             x = model.product(model.input((1280, 768)), 1280, 3072, 768)
             model.output(model.node(kind, [model.node("Add", [x, model.weight((3072,), 1)])]))
         yield f"epilogue_{kind.lower()}", model
+    for name, (size, channels, features, stride) in CHAINED.items():
+        model = Model(0)
+        x = model.input((1, channels, size, size))
+        x = model.convolution(x, size, channels, features, 3, stride, 1, bias=True)
+        x = model.node("Relu", [x])
+        x = model.convolution(x, size // stride, features, features, 1, 1, 1, bias=True)
+        model.output(model.node("Relu", [x]))
+        yield name, model
+    for name, (m, *widths) in LAYERS.items():
+        model = Model(0)
+        x = model.input((m, widths[0]))
+        for k, n in zip(widths, widths[1:]):
+            x = model.node("Add", [model.product(x, m, n, k), model.weight((n,), 1)])
+            x = model.node("Relu", [x])
+        model.output(x)
+        yield name, model
     for name, (m, k, n0, n1) in PAIRS.items():
         model = Model(0)
         x = model.node("Relu", [model.product(model.input((m, k)), m, n0, k)])

@@ -131,10 +131,11 @@ class Compilation {
       HEDDLE_ASSIGN_OR_RETURN(bool packed, fuse::pack_weights(module_.get(), target_));
       (void)packed;
     }
+    const fuse::Mode mode = !fused                          ? fuse::Mode::off
+                            : options_.fuse == Fuse::greedy ? fuse::Mode::greedy
+                                                            : fuse::Mode::stitch;
     std::vector<fuse::Refusal> refusals;
-    HEDDLE_ASSIGN_OR_RETURN(bool changed,
-                            fuse::fuse(module_.get(), target_,
-                                       fused ? fuse::Mode::greedy : fuse::Mode::off, &refusals));
+    HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fuse/chains.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "schedule/parts.h"
@@ -68,7 +69,7 @@ class Greedy {
   void visit(Instr* instr) {
     if (!stageable(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
-    if (mode_ == Mode::greedy) {
+    if (mode_ != Mode::off) {
       if (is_duplicable(instr) && instr != entry_->root()) {
         if (join_all(instr)) return;
       } else if (join_one(instr)) {
@@ -174,7 +175,8 @@ class Greedy {
     // A view of a constant is nothing to be done once, and may be read by what is.
     if (group->once ? !constant_.count(instr) : once_.count(instr) > 0)
       return Decision::no("once", "one side depends on constants alone, and is done once");
-    if (is_heavy(instr) && group->has_dot) return Decision::no("two-dots", "no chains of dots yet");
+    if (is_heavy(instr) && group->has_dot)
+      return Decision::no("two-dots", "products in a row are joined as chains, if at all");
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) && !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
     if (!copy && order_.makes_cycle(instr, group))
@@ -316,8 +318,10 @@ class Greedy {
   }
 
   bool build() {
+    if (mode_ == Mode::stitch) merge_chains(groups_, &group_of_, index_, target_, refusals_);
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
+      if (group->members.empty()) continue;  // in a chain
       if (is_view(*group)) {
         group_of_.erase(group->members[0]);
         continue;

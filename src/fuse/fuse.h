@@ -15,6 +15,7 @@ namespace heddle::fuse {
 enum class Mode {
   off,     // one kernel an operator
   greedy,  // consumers first, every producer that fits joins its readers
+  stitch,  // and products in a row become one kernel where that pays (schedule/chain.h)
 };
 
 struct Refusal {

@@ -41,13 +41,17 @@ int64_t instructions(const Node& node) {
 
 }  // namespace
 
-Decision fits_in_code(const StageGraph& graph, StageId dot, const Gemm& gemm) {
+int64_t code_of_tile(const StageGraph& graph, const std::vector<StageId>& joined,
+                     const Gemm& gemm) {
   int64_t total = 0;
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    if (i == dot.index()) continue;
-    for (const Node& node : graph.stages[i].nodes) total += instructions(node);
-  }
-  total *= int64_t{gemm.mr} * gemm.nv;
+  for (size_t i = 1; i < joined.size(); ++i)
+    for (const Node& node : graph.stage(joined[i]).nodes) total += instructions(node);
+  return total * gemm.mr * gemm.nv;
+}
+
+Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joined,
+                      const Gemm& gemm) {
+  const int64_t total = code_of_tile(graph, joined, gemm);
   if (total > kMostOfTile)
     return Decision::no("gemm-epilogue", "about {} instructions for a tile of {}x{}, {} fit", total,
                         gemm.mr, gemm.nv, kMostOfTile);

@@ -8,8 +8,12 @@
 
 namespace heddle::schedule {
 
-// No, with code `gemm-epilogue`: the stages behind `dot` would be so many instructions, written out
-// for each register of the tile, that the back end refuses them or takes seconds.
-Decision fits_in_code(const StageGraph& graph, StageId dot, const Gemm& gemm);
+// Instructions of what hangs on a dot (the first of `joined`), for one tile, roughly.
+int64_t code_of_tile(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm);
+// No, with code `gemm-epilogue`: that would be so many
+// instructions, written out for each register of the tile, that the back end refuses them or takes
+// seconds.
+Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joined,
+                      const Gemm& gemm);
 
 }  // namespace heddle::schedule

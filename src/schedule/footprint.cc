@@ -142,9 +142,10 @@ class Inference {
     index::Map map{graph_.stages[reader].extents(), load.coordinates};
     Region region = index::image(map, iterated(reader), placement_.extents, stage.out_extents(),
                                  &placed.widened);
-    if (other.phase != placed.phase) {  // through memory: all of it is there
-      Region whole;
-      for (const Digit& digit : stage.out) whole.push_back({Expr(0), digit.extent});
+    const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
+    // Through memory: all of it is there. On a template's tile: element for element, whatever the
+    // map's digits (invert_epilogue).
+    if (other.phase != placed.phase || (other.row == placed.row && row.gemm)) {
       Region part(stage.out.size());
       for (size_t d = 0; d < stage.out.size(); ++d)
         driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);

@@ -36,15 +36,14 @@ bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& valu
 
 }  // namespace
 
-Decision invert_epilogue(const StageGraph& graph, StageId dot,
+Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,
                          std::vector<std::vector<Expr>>* digits) {
-  const Stage& from = graph.stage(dot);
+  const Stage& from = graph.stage(joined[0]);
   const std::vector<int64_t> box = from.out_extents();
   digits->assign(graph.stages.size(), {});
-  (*digits)[dot.index()] = index::identity(box).results;
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    if (i == dot.index()) continue;
-    const Stage& stage = graph.stages[i];
+  (*digits)[joined[0].index()] = index::identity(box).results;
+  for (size_t j = 1; j < joined.size(); ++j) {
+    const Stage& stage = graph.stage(joined[j]);
     std::vector<Expr> mine(stage.out.size());
     std::vector<bool> known(stage.out.size(), false);
     bool reads = false;
@@ -65,7 +64,7 @@ Decision invert_epilogue(const StageGraph& graph, StageId dot,
     if (!reads || std::find(known.begin(), known.end(), false) != known.end())
       return Decision::no("gemm-epilogue", "{} is not element for element with {}", stage.name,
                           from.name);
-    (*digits)[i] = std::move(mine);
+    (*digits)[joined[j].index()] = std::move(mine);
   }
   return Decision::yes();
 }

@@ -73,9 +73,10 @@ int64_t uses_across(const StageGraph& graph);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 
-// The digits of every map that hangs on the dot, as expressions over the dot's out digits, by
-// StageId. No: a map's elements are not the dot's, one for one.
-Decision invert_epilogue(const StageGraph& graph, StageId dot,
+// The digits of every map that hangs on a dot, as expressions over the dot's out digits, by
+// StageId. `joined`: the dot first, then the maps. No: a map's elements are not the dot's, one for
+// one.
+Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,
                          std::vector<std::vector<index::Expr>>* digits);
 
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels

@@ -120,6 +120,18 @@ std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const
   return plan_axis(shape.y_extent, 1, gemm.y_block, nullptr, 1);
 }
 
+int64_t count_rows(const AxisPart& part) {
+  int64_t rows = 0;
+  for (const Run& run : part.runs) rows += run.count * run.rows;
+  return rows;
+}
+
+AxisPart retile(const AxisPart& part, int64_t tile) {
+  AxisPart result{part.blocks, part.step, {}};
+  add_tiles(part.runs.front().start, count_rows(part), tile, nullptr, 1, &result.runs);
+  return result;
+}
+
 int64_t count_segments(const std::vector<AxisPart>& parts) {
   int64_t count = 0;
   for (const AxisPart& part : parts)

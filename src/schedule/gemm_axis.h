@@ -36,6 +36,10 @@ std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, con
 // The axes of a shape under a record: rows of a line, and lines (where a tile has several).
 std::vector<AxisPart> row_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
+// The rows of a block of a part.
+int64_t count_rows(const AxisPart& part);
+// The same blocks of rows, in other tiles and without a window.
+AxisPart retile(const AxisPart& part, int64_t tile);
 int64_t count_segments(const std::vector<AxisPart>& parts);
 
 }  // namespace heddle::schedule

@@ -1,6 +1,7 @@
 // Which stages are of the GEMM family: by their access maps alone, whatever the layout.
 #include <algorithm>
 
+#include "schedule/chain.h"
 #include "schedule/gemm.h"
 
 namespace heddle::schedule {
@@ -245,6 +246,151 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   if (const char* why = check_operands(stage, a.coordinates[0], b.coordinates[0], &shape))
     return refuse(why);
   return result;
+}
+
+namespace {
+
+// The link's rows are those of the value before: digit for digit, or counted through by one.
+bool match_rows(const Stage& stage, const Stage& value, const Load& a, const Link& before,
+                Link* link) {
+  const GemmShape& rows = before.shape;
+  GemmShape& shape = link->shape;
+  std::vector<Expr> at;
+  std::vector<int64_t> extents;
+  std::vector<int> order;  // of the product before, without its columns
+  for (size_t d = 0; d < value.out.size(); ++d) {
+    if (before.value_digits[d] == rows.n) continue;
+    at.push_back(a.coordinates[d]);
+    extents.push_back(value.out[d].extent);
+    order.push_back(before.value_digits[d]);
+  }
+  std::vector<int> taken;
+  for (size_t i = 0; i < at.size(); ++i) {
+    int digit = -1;
+    if (!at[i].is_digit(&digit) || digit >= static_cast<int>(stage.out.size()) ||
+        stage.out[static_cast<size_t>(digit)].extent != extents[i] ||
+        std::find(taken.begin(), taken.end(), digit) != taken.end())
+      break;
+    taken.push_back(digit);
+  }
+  if (taken.size() == at.size()) {
+    shape.batch.assign(rows.batch.size(), -1);
+    for (size_t i = 0; i < order.size(); ++i) {
+      const auto batch = std::find(rows.batch.begin(), rows.batch.end(), order[i]);
+      if (order[i] == rows.m)
+        shape.m = taken[i];
+      else if (order[i] == rows.y)
+        shape.y = taken[i];
+      else
+        shape.batch[static_cast<size_t>(batch - rows.batch.begin())] = taken[i];
+    }
+    link->counted = before.counted;
+    return true;
+  }
+  // Blocks of rows must stay in one piece: lines, then rows, stand last.
+  const size_t last = order.size();
+  if (order[last - 1] != rows.m || (rows.y >= 0 && (last < 2 || order[last - 2] != rows.y)))
+    return false;
+  int64_t all = 1;
+  for (int64_t extent : extents) all *= extent;
+  for (size_t d = 0; d < stage.out.size(); ++d) {
+    if (stage.out[d].extent != all) continue;
+    index::Map map = index::reshape({all}, extents);
+    const std::vector<int64_t> box = stage.extents();
+    bool equal = true;
+    for (size_t i = 0; i < at.size(); ++i)
+      equal &= substitute(map.results[i], {Expr::digit(static_cast<int>(d))}, box) == at[i];
+    if (!equal) continue;
+    shape.m = static_cast<int>(d);
+    link->counted = true;
+    return true;
+  }
+  return false;
+}
+
+// The columns of the value before are what the link sums up, in any order of its digits.
+bool covers_columns(const Expr& x, const Stage& stage, int64_t columns) {
+  if (!x.is_affine() || x.constant() != 0 || x.terms().size() != stage.red.size()) return false;
+  std::vector<std::pair<int64_t, int64_t>> radix;
+  for (const index::Term& term : x.terms()) {
+    const int digit = term.atom.id - static_cast<int>(stage.out.size());
+    if (term.atom.kind != index::Atom::Kind::digit || digit < 0) return false;
+    radix.emplace_back(term.factor, stage.red[static_cast<size_t>(digit)].extent);
+  }
+  std::sort(radix.begin(), radix.end());
+  int64_t next = 1;
+  for (const auto& [factor, extent] : radix) {
+    if (factor != next) return false;
+    next *= extent;
+  }
+  return next == columns;
+}
+
+// The right side: one digit of columns, k evenly spaced.
+const char* match_right(const Stage& stage, const Expr& xb, GemmShape* shape) {
+  std::vector<int> rows = shape->batch;
+  rows.insert(rows.end(), {shape->y, shape->m});
+  for (int d = 0; d < static_cast<int>(stage.out.size()); ++d) {
+    if (std::find(rows.begin(), rows.end(), d) != rows.end()) continue;
+    if (shape->n >= 0 || !xb.uses(d)) return "its result has more digits than rows and columns";
+    shape->n = d;
+    shape->n_extent = stage.out[static_cast<size_t>(d)].extent;
+  }
+  if (shape->n < 0) return "no columns: a matrix times a vector";
+  for (int d : {shape->m, shape->y})
+    if (d >= 0 && xb.uses(d)) return "its right side differs from row to row";
+  auto extent = [&](int d) { return d < 0 ? 1 : stage.out[static_cast<size_t>(d)].extent; };
+  shape->m_extent = extent(shape->m);
+  shape->y_extent = extent(shape->y);
+  for (size_t i = 0; i < stage.red.size(); ++i) {
+    shape->k.push_back(static_cast<int>(stage.out.size() + i));
+    shape->k_extent *= stage.red[i].extent;
+  }
+  if (stage.kind == hlo::StageKind::conv)
+    std::stable_sort(shape->k.begin(), shape->k.end(), [&](int a, int b) {
+      return std::abs(xb.factor_of(a)) > std::abs(xb.factor_of(b));
+    });
+  for (int k : shape->k)
+    if (!affine_in(xb, k)) return "k of its right side is not evenly spaced";
+  shape->b_n = xb.factor_of(shape->n);
+  if (!affine_in(xb, shape->n) && !match_panel(xb, stage, shape))
+    return "columns of its right side are neither evenly spaced nor packed";
+  return nullptr;
+}
+
+}  // namespace
+
+Decision match_link(const StageGraph& graph, const Link& before, Link* link) {
+  const Stage& stage = graph.stage(link->joined[0]);
+  const Stage& value = graph.stage(before.value);
+  auto no = [&](const char* code, const char* why) {
+    return Decision::no(code, "{} behind {}: {}", stage.name, value.name, why);
+  };
+  const bool conv = stage.kind == hlo::StageKind::conv;
+  Sides sides;
+  if (!sum_type(stage.values[0].type)) return no("gemm-family", "no sums of this type");
+  if (stage.red.empty()) return no("gemm-family", "nothing is contracted");
+  if (!find_sides(stage, &sides)) return no("chain-operand", "an operand is more than a load");
+  const Load& a = stage.loads[static_cast<size_t>(sides.a)];
+  const Load& b = stage.loads[static_cast<size_t>(sides.b)];
+  if (b.source.input < 0 || !b.guards.empty() || b.coordinates[0].uses_runtime())
+    return no("chain-operand", "its right side is no input as it is");
+  if (a.source.input >= 0 || !(a.source.stage == before.value))
+    return no("chain-operand", "its left side is another value");
+  if (!a.guards.empty()) return no("chain-window", "its window leaves the input");
+  GemmShape& shape = link->shape;
+  shape.type = *sum_type(stage.values[0].type);
+  shape.a_load = sides.a;
+  shape.b_load = sides.b;
+  if (!match_rows(stage, value, a, before, link))
+    return conv ? no("chain-window", "a window or a stride") : no("chain-operand", "other rows");
+  for (size_t d = 0; d < value.out.size(); ++d)
+    if (before.value_digits[d] == before.shape.n &&
+        !covers_columns(a.coordinates[d], stage, value.out[d].extent))
+      return conv ? no("chain-window", "a window or groups") : no("chain-operand", "other columns");
+  if (const char* why = match_right(stage, b.coordinates[0], &shape))
+    return no("chain-operand", why);
+  return Decision::yes();
 }
 
 }  // namespace heddle::schedule

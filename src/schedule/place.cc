@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "schedule/chain.h"
 #include "schedule/code_size.h"
+#include "schedule/place_chain.h"
 #include "schedule/place_rows.h"
 
 namespace heddle::schedule {
@@ -29,14 +31,14 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
     row.joined.push_back(StageId(i));
   }
   std::vector<std::vector<Expr>> digits;
-  result.decision = invert_epilogue(graph, StageId(dot), &digits);
+  result.decision = invert_epilogue(graph, row.joined, &digits);
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
   row.gemm = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
   result.decision = fits_family(*row.gemm, shape, stage);
   if (!result.decision) return result;
-  result.decision = fits_in_code(graph, StageId(dot), *row.gemm);
+  result.decision = fits_in_code(graph, row.joined, *row.gemm);
   if (!result.decision) return result;
   result.schedule.name = graph.name;
   result.schedule.target = target.name;
@@ -52,6 +54,10 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
 
 }  // namespace
 
+bool is_chain(const PlacedFusion& placed) {
+  return is_gemm(placed) && placed.schedule.nodes.size() > 1;
+}
+
 bool is_gemm(const PlacedFusion& placed) {
   if (!placed.decision) return false;
   const Row* row = std::get_if<Row>(&placed.schedule.nodes.at(0));
@@ -66,6 +72,7 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     result.decision = staged.decision;
     return result;
   }
+  if (has_chain(staged.graph)) return place_chain(std::move(staged.graph), target);
   for (size_t i = 0; i < staged.graph.stages.size(); ++i) {
     const bool conv = staged.graph.stages[i].kind == hlo::StageKind::conv;
     if (staged.graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;

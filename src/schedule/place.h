@@ -20,10 +20,12 @@ bool is_gemm(const PlacedFusion& placed);
 // How many of its rows are windows (windows.h) of which all that hangs on them, too, is read and
 // written along the lanes.
 int count_windows(const PlacedFusion& placed);
+// Several products in a row (chain.h); is_gemm() too. The schedule's first nodes are its products.
+bool is_chain(const PlacedFusion& placed);
 
 // Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
-// `one-task` (all work would fall to one task).
+// `one-task` (all work would fall to one task), those of place_chain.
 // `fast_forms`: false under --numerics=strict.
 PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
                    bool fast_forms = true);

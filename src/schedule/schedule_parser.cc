@@ -161,7 +161,9 @@ class Parser {
       drive.by = by();
       if (!ok()) return result;
       int64_t extent = graph_.stage(drive.stage).extents()[drive.digit];
-      result.trips = (extent + drive.by - 1) / drive.by;
+      // A digit may be driven by several loops, of which this one has a part.
+      const int64_t trips = (extent + drive.by - 1) / drive.by;
+      result.trips = result.drives.empty() ? trips : std::min(result.trips, trips);
       result.drives.push_back(drive);
     } while (accept(","));
     result.body = body(depth + 1);

@@ -77,6 +77,24 @@ const Instr* producer(const Instr* instr) {
   return instr->is(Opcode::get_tuple_element) ? instr->operand(0) : instr;
 }
 
+// Between two products: what the second reads is a value of its own, not computed for every column.
+void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>* roots) {
+  auto is_product = [](const Instr* instr) {
+    return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+  };
+  std::unordered_set<const Instr*> behind;  // a product of this fusion
+  for (const Instr* instr : fusion.instrs()) {
+    const auto& operands = instr->operands();
+    const bool reads = std::any_of(operands.begin(), operands.end(),
+                                   [&](const Instr* x) { return behind.count(x) > 0; });
+    if (reads || is_product(instr)) behind.insert(instr);
+    if (!is_product(instr)) continue;
+    const Instr* left = instr->operand(0);
+    while (moves_data(left) && !left->operands().empty()) left = left->operand(0);
+    if (behind.count(left)) roots->insert(left);
+  }
+}
+
 }  // namespace
 
 std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion) {
@@ -91,6 +109,7 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
   }
   for (const Instr* instr : fusion.instrs())
     if (is_reduction(instr)) roots.insert(instr);
+  add_links(fusion, &roots);
 
   // Readers first: the set of stages into which an instruction would be inlined, and whether a
   // broadcast on the way makes each evaluation count many times.

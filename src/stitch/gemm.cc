@@ -6,22 +6,31 @@
 
 namespace heddle::stitch {
 
-GemmEmitter::GemmEmitter(Stitcher* s, int number)
+GemmEmitter::GemmEmitter(Stitcher* s, int number, const schedule::Link* link)
     : s_(*s),
       k_(s->kernel_),
       row_(std::get<Row>(s->placed_.schedule.nodes[number])),
       gemm_(*row_.gemm),
       dot_(static_cast<int>(row_.joined[0].index())),
       stage_(s->placed_.graph.stages[dot_]),
-      shape_(match_gemm(s->placed_.graph, row_.joined[0]).shape),
+      shape_(link ? link->shape : match_gemm(s->placed_.graph, row_.joined[0]).shape),
       extents_(stage_.extents()) {
-  Decision inverted = invert_epilogue(s->placed_.graph, row_.joined[0], &epilogue_digits_);
+  Decision inverted = invert_epilogue(s->placed_.graph, row_.joined, &epilogue_digits_);
   HEDDLE_CHECK(static_cast<bool>(inverted), "{}", inverted.reason());
   width_ = int64_t{gemm_.nv} * gemm_.lanes;
   k_places_.assign(shape_.k.size(), 1);
   for (size_t i = shape_.k.size(); i-- > 1;)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
   find_turned();
+  if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
+  a_ = input_of(shape_.a_load);
+  a_at_ = coordinate(shape_.a_load);
+}
+
+void GemmEmitter::read_from(BufferId buffer, Expr at, Expr base) {
+  a_ = buffer;
+  a_at_ = std::move(at);
+  a_base_ = std::move(base);
 }
 
 Expr GemmEmitter::k_linear() const {
@@ -31,18 +40,21 @@ Expr GemmEmitter::k_linear() const {
   return linear;
 }
 
+void GemmEmitter::make_panel() {
+  if (!gemm_.copy_b) return;
+  kernel::Buffer panel;
+  panel.name = "panel";
+  panel.type = shape_.type;
+  panel.extents = {shape_.k_extent * width_};
+  panel.space = kernel::Space::scratch;
+  panel.offset_bytes = k_.scratch_bytes;
+  k_.scratch_bytes += (shape_.k_extent * width_ * tensor::type_bytes(shape_.type) + 63) / 64 * 64;
+  panel_ = k_.add_buffer(panel);
+}
+
 std::vector<kernel::Group> GemmEmitter::emit() {
   const int64_t full = shape_.n_extent / width_, rest = shape_.n_extent % width_;
-  if (gemm_.copy_b) {
-    kernel::Buffer panel;
-    panel.name = "panel";
-    panel.type = shape_.type;
-    panel.extents = {shape_.k_extent * width_};
-    panel.space = kernel::Space::scratch;
-    panel.offset_bytes = k_.scratch_bytes;
-    k_.scratch_bytes += (shape_.k_extent * width_ * tensor::type_bytes(shape_.type) + 63) / 64 * 64;
-    panel_ = k_.add_buffer(panel);
-  }
+  make_panel();
   std::vector<kernel::Group> groups;
   for (const AxisPart& lines : line_parts(gemm_, shape_, stage_)) {
     for (const AxisPart& rows : row_parts(gemm_, shape_, stage_)) {
@@ -124,6 +136,26 @@ void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const Ax
             });
     down += line_run.count;
   }
+}
+
+void GemmEmitter::emit_block(const std::vector<Expr>& batch, const AxisPart& lines,
+                             const AxisPart& rows, const Expr& y0, const Expr& m0, Block* block) {
+  const int64_t full = shape_.n_extent / width_, rest = shape_.n_extent % width_;
+  auto panel_at = [&](const Expr& number, int64_t width, Block* to) {
+    digits_.assign(extents_.size(), Expr(0));
+    for (size_t i = 0; i < batch.size(); ++i) digits_[shape_.batch[i]] = batch[i];
+    Panel panel{number, width, static_cast<int>((width + gemm_.lanes - 1) / gemm_.lanes)};
+    emit_panel(panel, lines, rows, y0, m0, to);
+  };
+  if (full == 1) {
+    panel_at(Expr(0), width_, block);
+  } else if (full > 1) {
+    VarId var = k_.add_var("panel_of");
+    Block body;
+    panel_at(Expr::digit(s_.add_scope(var, full)), width_, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(full), std::move(body)));
+  }
+  if (rest > 0) panel_at(Expr(full), rest, block);
 }
 
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row) {

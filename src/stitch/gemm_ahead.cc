@@ -45,6 +45,7 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
 // dense. A part of it each of the `steps` steps over `count` elements of k.
 void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Expr& step,
                                 int64_t steps, int64_t count, Block* block) {
+  if (stage_.loads[shape_.a_load].source.input < 0) return;  // in a cache already
   const Expr& a = coordinate(shape_.a_load);
   const int out = gemm_.my > 1 ? shape_.y : shape_.m;
   if (out < 0 || a.factor_of(range.digit) != 1) return;

@@ -3,6 +3,7 @@
 // gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows.
 #pragma once
 
+#include "schedule/chain.h"
 #include "schedule/gemm_axis.h"
 #include "stitch/stitcher.h"
 
@@ -17,8 +18,17 @@ using schedule::Window;
 
 class GemmEmitter {
  public:
-  GemmEmitter(Stitcher* s, int row);
+  // `link`: of a chain, else null.
+  GemmEmitter(Stitcher* s, int row, const schedule::Link* link = nullptr);
   std::vector<kernel::Group> emit();
+
+  // For chains (chain.cc). What A is read from, instead of an input: element `at` (an expression
+  // over the product's digits) less `base` (in scope).
+  void read_from(BufferId buffer, Expr at, Expr base);
+  void make_panel();  // of copy_b
+  // All panels against one block of rows.
+  void emit_block(const std::vector<Expr>& batch, const AxisPart& lines, const AxisPart& rows,
+                  const Expr& y0, const Expr& m0, Block* block);
 
  private:
   // One column panel: its number, and the columns that it has.
@@ -105,9 +115,7 @@ class GemmEmitter {
   ExprId zero(Type type) { return emit_constant(&k_, type, 0); }
   ExprId index(const Expr& x) { return s_.index_expr(x); }
   // Linear index of an operand's element at `digits_`.
-  Expr operand(int load) const {
-    return substitute(stage_.loads[load].coordinates[0], digits_, s_.scope_extents_);
-  }
+  Expr operand(int load) const { return substitute(coordinate(load), digits_, s_.scope_extents_); }
   const Expr& coordinate(int load) const { return stage_.loads[load].coordinates[0]; }
   BufferId input_of(int load) const { return s_.inputs_[stage_.loads[load].source.input]; }
   // Place of the current k in a row-major panel.
@@ -123,6 +131,8 @@ class GemmEmitter {
   int dot_;
   const Stage& stage_;
   GemmShape shape_;
+  BufferId a_;
+  Expr a_at_, a_base_;  // over the digits; in scope
   int64_t width_ = 0;
   std::vector<int64_t> extents_;   // of the dot's digits
   std::vector<int64_t> k_places_;  // by shape_.k: elements of k between neighbours

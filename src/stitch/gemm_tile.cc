@@ -102,7 +102,7 @@ std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
 // others stay at their starts.
 int64_t GemmEmitter::merge_inner(std::vector<KRange>* ranges) {
   const KRange inner = ranges->back();
-  const Expr& a = coordinate(shape_.a_load);
+  const Expr& a = a_at_;
   ranges->pop_back();
   int64_t count = inner.count;
   bool whole = !inner.moving && count == extents_[inner.digit];
@@ -245,7 +245,7 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
     if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
     if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
     VarId name = k_.add_var("a", shape_.type);
-    ExprId a = k_.load(input_of(shape_.a_load), {index(operand(shape_.a_load))});
+    ExprId a = k_.load(a_, {index(substitute(a_at_, digits_, s_.scope_extents_) - a_base_)});
     Block update{make_let(name, widened(a))};
     for (int v = 0; v < panel.vectors; ++v) {
       std::vector<ExprId> at = acc_at(line, row, v);
@@ -294,8 +294,9 @@ Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum, std::ve
   };
   sum = k_.convert(sum, stage_.values[0].type);
   std::vector<std::vector<Home>> saved = s_.homes_;
+  if (stage_.values[0].output >= 0 || s_.homes_[dot_][0].kind == Home::Kind::buffer)
+    store(dot_, 0, digits, sum);
   s_.homes_[dot_][0] = {Home::Kind::current, sum, {}, false, false};
-  if (stage_.values[0].output >= 0) store(dot_, 0, digits, sum);
   for (size_t j = 1; j < row_.joined.size(); ++j) {
     int number = static_cast<int>(row_.joined[j].index());
     const Stage& map = s_.placed_.graph.stages[number];

@@ -32,6 +32,7 @@ kernel::Buffer flat(std::string name, Type type, int64_t elems, kernel::Access a
 
 void Stitcher::add_buffers() {
   const schedule::StageGraph& graph = placed_.graph;
+  const bool chain = is_chain(placed_);
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     kernel::Buffer buffer = flat(fmt::format("in{}", i), graph.inputs[i].shape.type(),
                                  graph.inputs[i].shape.elems(), kernel::Access::in);
@@ -62,7 +63,7 @@ void Stitcher::add_buffers() {
           kernel::Buffer buffer = flat(name, type, stage.out_elems(), kernel::Access::out);
           home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), true, false};
           result_.workspace_bytes.push_back(stage.out_elems() * tensor::type_bytes(type));
-        } else if (placed.space == schedule::Space::scratch) {
+        } else if (placed.space == schedule::Space::scratch && !chain) {
           kernel::Buffer buffer = flat(name, type, volume(placed.need), kernel::Access::out);
           buffer.space = kernel::Space::scratch;
           buffer.offset_bytes = kernel_.scratch_bytes;
@@ -138,8 +139,13 @@ ExprId Stitcher::guards(Context* context, const std::vector<index::Guard>& list)
 Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Expr>& digits) const {
   const Stage& from = placed_.graph.stages[stage];
   if (home.output) return substitute(from.position, digits, scope_extents_);
-  const index::Region& need = placed_.placement.stages[stage].need;
   Expr linear;
+  if (!home.pitch.empty()) {
+    for (size_t d = 0; d < home.pitch.size(); ++d)
+      linear = linear + (digits[d] - home.origin[d]) * home.pitch[d];
+    return linear;
+  }
+  const index::Region& need = placed_.placement.stages[stage].need;
   for (size_t d = 0; d < from.out.size(); ++d) {
     if (home.whole) {
       linear = linear * from.out[d].extent + digits[d];
@@ -283,6 +289,10 @@ Stitched Stitcher::run() {
   for (const auto& phase : placed_.schedule.phases) {
     kernel::Phase made;
     for (const schedule::Group& group : phase) {
+      if (is_chain(placed_)) {
+        made.groups = emit_chain(this);
+        continue;
+      }
       const Row* row = std::get_if<Row>(&placed_.schedule.nodes[group.body.at(0)]);
       if (row && row->gemm) {
         made.groups = emit_gemm(this, group.body[0]);

@@ -54,6 +54,9 @@ struct Home {
   BufferId buffer;      // scratch, workspace or output
   bool whole = false;   // buffer: holds the whole value (else the need at its place)
   bool output = false;  // buffer: addressed by the stage's position
+  // buffer, where not empty: element `digits` lies at Σ (digits − origin)·pitch.
+  std::vector<Expr> origin = {};
+  std::vector<int64_t> pitch = {};
 };
 
 class Stitcher {
@@ -65,6 +68,7 @@ class Stitcher {
  private:
   friend class RowEmitter;
   friend class GemmEmitter;
+  friend class ChainEmitter;
 
   void add_buffers();
   void emit_node(int number, Block* block);
@@ -106,5 +110,7 @@ class Stitcher {
 void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
 // A dot by its family; makes groups of its own (gemm.cc).
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
+// Several in a row, one a node of the schedule (chain.cc).
+std::vector<kernel::Group> emit_chain(Stitcher* stitcher);
 
 }  // namespace heddle::stitch

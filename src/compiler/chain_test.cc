@@ -1,0 +1,324 @@
+// Chains of products as one kernel: proved by the kernel interpreter against the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/fusion_check.h"
+#include "fuse/fuse.h"
+#include "hlo/text.h"
+#include "hlo/verify.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "schedule/chain.h"
+#include "tensor/compare.h"
+
+namespace heddle::stitch {
+namespace {
+
+using compiler::check_fusion;
+using compiler::FusionCheck;
+
+std::unique_ptr<hlo::Module> parsed(const std::string& text) {
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
+  return std::move(*module);
+}
+
+FusionCheck checked(const std::string& text, const char* target_name = "icelake") {
+  auto target = target::find_target(target_name);
+  FusionCheck check = check_fusion(*parsed(text), *target, 7, 4096);
+  EXPECT_EQ(check.failure, "") << text << check.text;
+  EXPECT_TRUE(is_chain(check.placed)) << text;
+  const std::string printed = to_string(check.placed.schedule, check.placed.graph);
+  auto again = schedule::parse_schedule(printed, check.placed.graph);
+  EXPECT_TRUE(again.has_value()) << (again ? "" : again.error().message);
+  if (again) {
+    EXPECT_EQ(to_string(*again, check.placed.graph), printed);
+  }
+  return check;
+}
+
+// D0 = relu(A·W0 + b0), D1 = relu(D0·W1 + b1), …: extents[0] is K of the first.
+std::string products(int64_t m, const std::vector<int64_t>& extents, const char* type = "f32") {
+  std::string text = "HloModule m\nENTRY e {\n";
+  std::string last = "a";
+  text += fmt::format("  a = {}[{},{}] parameter(0)\n  zero = {}[] constant(0)\n", type, m,
+                      extents[0], type);
+  int parameter = 1;
+  for (size_t i = 0; i + 1 < extents.size(); ++i) {
+    const int64_t k = extents[i], n = extents[i + 1];
+    const std::string out = fmt::format("{}[{},{}]", type, m, n);
+    text += fmt::format("  w{} = {}[{},{}] parameter({})\n", i, type, k, n, parameter++);
+    text += fmt::format("  b{} = {}[{}] parameter({})\n", i, type, n, parameter++);
+    text += fmt::format("  c{0} = {1} broadcast(b{0}), dimensions={{1}}\n", i, out);
+    text += fmt::format(
+        "  d{0} = {1} dot({2}, w{0}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n", i,
+        out, last);
+    text += fmt::format(
+        "  s{0} = {1} add(d{0}, c{0})\n  z{0} = {1} broadcast(zero), dimensions={{}}\n", i, out);
+    const bool is_last = i + 2 == extents.size();
+    text += fmt::format("  {2}e{0} = {1} maximum(s{0}, z{0})\n", i, out, is_last ? "ROOT " : "");
+    last = fmt::format("e{}", i);
+  }
+  return text + "}\n";
+}
+
+TEST(ChainTest, TwoProducts) {
+  for (const char* target : {"icelake", "avx2", "portable"}) {
+    checked(products(64, {24, 32, 16}), target);
+    checked(products(37, {19, 21, 50}), target);
+    checked(products(3, {5, 7, 2}), target);
+  }
+}
+
+TEST(ChainTest, AnyNumberOfProducts) {
+  for (const char* target : {"icelake", "avx2"}) {
+    checked(products(45, {20, 33, 17, 40}), target);
+    checked(products(70, {8, 16, 24, 9, 48, 3}), target);
+  }
+}
+
+TEST(ChainTest, Types) {
+  for (const char* type : {"f64", "f16", "bf16", "s32"})
+    for (const char* target : {"icelake", "avx2"})
+      checked(products(21, {11, 20, 13}, type), target);
+}
+
+TEST(ChainTest, BatchesOfProducts) {
+  // The right sides differ by batch, the first is a row of B for each column.
+  checked(R"(HloModule m
+ENTRY e {
+  a = f32[3,18,20] parameter(0)
+  b = f32[3,30,20] parameter(1)
+  c = f32[3,30,9] parameter(2)
+  d = f32[3,18,30] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  e = f32[3,18,30] tanh(d)
+  ROOT f = f32[3,18,9] dot(e, c), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+})");
+}
+
+TEST(ChainTest, NothingBetweenAndAResidual) {
+  checked(R"(HloModule m
+ENTRY e {
+  a = f32[50,20] parameter(0)
+  b = f32[20,12] parameter(1)
+  c = f32[12,20] parameter(2)
+  d = f32[50,12] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[50,20] dot(d, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT f = f32[50,20] add(e, a)
+})");
+}
+
+// A convolution, an activation, and a second one; the second as a product where `rows` says how
+// its rows are counted.
+std::string convolutions(const char* input, const char* kernel, const char* middle,
+                         const std::string& window, const char* second, const char* output,
+                         const char* window_1 = "1x1") {
+  return fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[{0}] parameter(0)
+  w = f32[{1}] parameter(1)
+  v = f32[{4}] parameter(2)
+  zero = f32[] constant(0)
+  c = f32[{2}] convolution(x, w), window={{{3}}}, dim_labels=b01f_01io->b01f
+  z = f32[{2}] broadcast(zero), dimensions={{}}
+  r = f32[{2}] maximum(c, z)
+  d = f32[{5}] convolution(r, v), window={{size={6}}}, dim_labels=b01f_01io->b01f
+  ROOT e = f32[{5}] tanh(d)
+}})",
+                     input, kernel, middle, window, second, output, window_1);
+}
+
+TEST(ChainTest, Convolutions) {
+  for (const char* target : {"icelake", "avx2"}) {
+    checked(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1", "1,1,18,20",
+                         "1,12,20,20"),
+            target);
+    checked(convolutions("2,17,31,4", "3,3,4,9", "2,9,16,9", "size=3x3 stride=2x2 pad=1_1x1_1",
+                         "1,1,9,21", "2,9,16,21"),
+            target);
+    checked(convolutions("3,7,7,4", "3,3,4,40", "3,7,7,40", "size=3x3 pad=1_1x1_1", "1,1,40,10",
+                         "3,7,7,10"),
+            target);
+    checked(convolutions("1,2,70,4", "1,1,4,5", "1,2,70,5", "size=1x1", "1,1,5,6", "1,2,70,6"),
+            target);
+  }
+}
+
+TEST(ChainTest, RowsOfAConvolutionAreCountedThrough) {
+  for (const char* batch : {"1", "3"}) {
+    for (int lines : {5, 12}) {
+      const int rows = std::stoi(batch) * lines * 9;
+      checked(fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[{0},{1},9,4] parameter(0)
+  w = f32[3,3,4,19] parameter(1)
+  v = f32[19,8] parameter(2)
+  u = f32[8,33] parameter(3)
+  c = f32[{0},{1},9,19] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
+  t = f32[{0},{1},9,19] tanh(c)
+  r = f32[{2},19] reshape(t)
+  d = f32[{2},8] dot(r, v), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  f = f32[{2},8] negate(d)
+  g = f32[{2},33] dot(f, u), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT h = f32[{0},{1},9,33] reshape(g)
+}})",
+                          batch, lines, rows));
+    }
+  }
+}
+
+std::string refused(const std::string& text) {
+  schedule::PlacedFusion placed =
+      schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
+  EXPECT_FALSE(static_cast<bool>(placed.decision)) << text;
+  return placed.decision.code();
+}
+
+// The last rows are stored in other dimensions, which no loop drives.
+TEST(ChainTest, RowsLeaveInOtherDimensions) {
+  checked(R"(HloModule m
+ENTRY e {
+  a = f32[60,20] parameter(0)
+  b = f32[20,12] parameter(1)
+  c = f32[12,16] parameter(2)
+  d = f32[60,12] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[60,16] dot(d, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  f = f32[4,15,2,8] reshape(e)
+  ROOT g = f32[4,2,15,8] transpose(f), dimensions={0,2,1,3}
+})");
+}
+
+TEST(ChainTest, ConvolutionsWithAWindowAreRefused) {
+  auto second = [](const char* kernel, const char* output, const char* window) {
+    return refused(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1",
+                                kernel, output, window));
+  };
+  EXPECT_EQ(second("3,3,18,8", "1,12,20,8", "3x3 pad=1_1x1_1"), "chain-window");
+  EXPECT_EQ(second("3,3,18,8", "1,10,18,8", "3x3"), "chain-window");
+  EXPECT_EQ(second("1,1,18,8", "1,6,10,8", "1x1 stride=2x2"), "chain-window");
+  EXPECT_EQ(second("1,1,18,8", "1,14,20,8", "1x1 pad=1_1x0_0"), "chain-window");
+}
+
+TEST(ChainTest, OperandsAndConsumers) {
+  auto chain = [](const char* last) {
+    return refused(fmt::format(R"(HloModule m
+ENTRY e {{
+  a = f32[20,20] parameter(0)
+  b = f32[20,20] parameter(1)
+  c = f32[20,20] parameter(2)
+  d = f32[20,20] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[20,20] tanh(d)
+{}
+}})",
+                               last));
+  };
+  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(c, t), lhs_contracting_dims={1}, "
+                  "rhs_contracting_dims={0}"),
+            "chain-operand");
+  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(t, c), lhs_contracting_dims={0}, "
+                  "rhs_contracting_dims={0}"),
+            "chain-operand");
+  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(t, t), lhs_contracting_dims={1}, "
+                  "rhs_contracting_dims={0}"),
+            "chain-operand");
+  EXPECT_EQ(chain("f = f32[20,20] dot(t, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                  "ROOT g = f32[20,20] add(f, t)"),
+            "chain-consumers");
+  EXPECT_EQ(chain("f = f32[20,20] dot(t, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                  "ROOT g = (f32[20,20], f32[20,20]) tuple(f, t)"),
+            "chain-consumers");
+}
+
+TEST(ChainTest, WhatLiesBetweenMustFit) {
+  EXPECT_EQ(refused(products(8, {4, 200000, 4})), "chain-residence");
+}
+
+// Rows of one register tile where the weights fit the first cache, else a block for the second.
+TEST(ChainTest, Residence) {
+  auto rows = [](int64_t m, std::vector<int64_t> extents, schedule::Space* space) {
+    schedule::PlacedFusion placed =
+        schedule::place(*parsed(products(m, extents))->entry(), *target::find_target("icelake"));
+    EXPECT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
+    for (size_t i = 0; i < placed.graph.stages.size(); ++i)
+      if (placed.graph.stages[i].name == "e0") *space = placed.placement.stages[i].space;
+    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm->m_block;
+  };
+  const int64_t first_cache = target::find_target("icelake")->caches[0].bytes;
+  schedule::Space space = schedule::Space::reg;
+  EXPECT_LE(rows(128320, {96, 16, 32}, &space) * (96 + 16 + 32) * 4, first_cache / 2);
+  EXPECT_EQ(space, schedule::Space::scratch);
+  EXPECT_GE(rows(16384, {256, 64, 16}, &space) * (256 + 64 + 16) * 4, first_cache);
+  EXPECT_EQ(space, schedule::Space::scratch);
+}
+
+struct Cover {
+  int products = 0;  // kernels with a product
+  std::vector<fuse::Refusal> refusals;
+  bool refused(const std::string& code) const {
+    return std::any_of(refusals.begin(), refusals.end(),
+                       [&](const fuse::Refusal& refusal) { return refusal.code == code; });
+  }
+};
+
+// Covered by fusions; the values stay what they were.
+Cover cover(const std::string& text, fuse::Mode mode = fuse::Mode::stitch, bool evaluate = true) {
+  Cover result;
+  auto target = target::find_target("icelake");
+  auto before = parsed(text);
+  auto module = before->clone();
+  EXPECT_TRUE(fuse::pack_weights(module.get(), *target).has_value());
+  EXPECT_TRUE(fuse::fuse(module.get(), *target, mode, &result.refusals).has_value());
+  EXPECT_TRUE(hlo::verify(*module).has_value());
+  for (const hlo::Instr* instr : module->entry()->instrs()) {
+    if (!instr->is(hlo::Opcode::fusion)) continue;
+    const auto members = instr->called()[0]->instrs();
+    result.products += std::any_of(members.begin(), members.end(), [](const hlo::Instr* member) {
+      return member->is(hlo::Opcode::dot) || member->is(hlo::Opcode::convolution);
+    });
+  }
+  if (!evaluate) return result;
+  std::vector<tensor::Literal> arguments = interp::random_arguments(*before, 5);
+  auto want = interp::evaluate(*before, arguments), got = interp::evaluate(*module, arguments);
+  EXPECT_TRUE(want.has_value() && got.has_value());
+  if (want && got) {
+    auto same = tensor::compare(*got, *want, tensor::derived_tolerance(tensor::Type::f32, 4096));
+    EXPECT_TRUE(same.equal) << same.describe();
+  }
+  return result;
+}
+
+TEST(ChainTest, MemoryBoundRowsOfProductsAreOneKernel) {
+  EXPECT_EQ(cover(products(16384, {8, 16, 4}), fuse::Mode::stitch, false).products, 1);
+  EXPECT_EQ(cover(products(65536, {16, 32, 16, 24}), fuse::Mode::stitch, false).products, 1);
+  EXPECT_EQ(cover(products(16384, {8, 16, 4}), fuse::Mode::greedy, false).products, 2);
+}
+
+TEST(ChainTest, ComputeBoundOnesStayApart) {
+  Cover wide = cover(products(512, {1024, 1024, 1024}), fuse::Mode::stitch, false);
+  EXPECT_EQ(wide.products, 2);
+  EXPECT_TRUE(wide.refused("chain-compute-bound") || wide.refused("chain-residence"));
+}
+
+TEST(ChainTest, RefusedEdgesHaveACode) {
+  // The value between is a result too; then a later convolution with a window.
+  Cover two = cover(R"(HloModule m
+ENTRY e {
+  a = f32[64,20] parameter(0)
+  b = f32[20,20] parameter(1)
+  c = f32[20,20] parameter(2)
+  d = f32[64,20] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[64,20] tanh(d)
+  f = f32[64,20] dot(t, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT g = (f32[64,20], f32[64,20]) tuple(f, t)
+})");
+  EXPECT_EQ(two.products, 2);
+  EXPECT_TRUE(two.refused("chain-consumers"));
+  Cover window = cover(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1",
+                                    "3,3,18,8", "1,12,20,8", "3x3 pad=1_1x1_1"));
+  EXPECT_EQ(window.products, 2);
+  EXPECT_TRUE(window.refused("chain-window"));
+}
+
+}  // namespace
+}  // namespace heddle::stitch

@@ -1,0 +1,218 @@
+#include "fuse/chains.h"
+
+#include <algorithm>
+#include <map>
+
+#include "schedule/chain_cost.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// Longer rows of products are cut into pieces of so many.
+constexpr size_t kMostLinks = 8;
+// What a chain must be predicted to gain: below that it is noise.
+constexpr double kLeastGain = 1.01;
+
+class ChainMerger {
+ public:
+  ChainMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+              const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
+              std::vector<Refusal>* refusals)
+      : group_of_(*group_of), index_(index), target_(target), refusals_(refusals) {
+    for (const auto& group : groups)
+      if (group->has_gemm && !group->once) find_edge(group.get());
+  }
+
+  void run() {
+    for (Group* after : order_) {
+      if (next_.count(after)) continue;  // not the end of a row
+      std::vector<Group*> row{after};
+      while (edges_.count(row.back())) row.push_back(edges_.at(row.back()).before);
+      std::reverse(row.begin(), row.end());
+      for (size_t begin = 0; begin + 1 < row.size(); begin += kMostLinks - 1) {
+        const size_t end = std::min(row.size(), begin + kMostLinks);
+        cut({row.begin() + static_cast<long>(begin), row.begin() + static_cast<long>(end)});
+        if (end == row.size()) break;
+      }
+    }
+  }
+
+ private:
+  struct Edge {
+    Group* before = nullptr;
+    Instr *value = nullptr, *product = nullptr;
+  };
+
+  static Instr* product_of(const Group& group) {
+    Instr* found = nullptr;
+    for (Instr* member : group.members) {
+      if (!member->is(Opcode::dot) && !member->is(Opcode::convolution)) continue;
+      if (found) return nullptr;
+      found = member;
+    }
+    return found;
+  }
+
+  static bool has(const Group& group, const Instr* instr) {
+    return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
+  }
+
+  // What an operand is made of outside the group: views inside are passed by.
+  static Instr* source(const Group& group, Instr* operand) {
+    while (has(group, operand) && operand->operands().size() == 1) operand = operand->operand(0);
+    return has(group, operand) ? nullptr : operand;
+  }
+
+  Group* product_group(const Instr* value) const {
+    auto found = group_of_.find(value);
+    if (found == group_of_.end() || found->second.size() != 1) return nullptr;
+    Group* group = found->second[0];
+    return group->has_gemm && !group->once && product_of(*group) ? group : nullptr;
+  }
+
+  void find_edge(Group* after) {
+    Instr* product = product_of(*after);
+    if (!product) return;
+    for (size_t side = 0; side < 2; ++side) {
+      Instr* value = source(*after, product->operand(side));
+      Group* before = value ? product_group(value) : nullptr;
+      if (!before || before == after) continue;
+      const Edge edge{before, value, product};
+      if (side == 1) {
+        refuse(edge, Decision::no("chain-operand", "it is the right side of {}", product->name()));
+        continue;
+      }
+      if (Decision alone = only_reader(edge, *after); !alone) {
+        refuse(edge, alone);
+        continue;
+      }
+      edges_.emplace(after, edge);
+      order_.push_back(after);
+      next_.insert(before);
+    }
+  }
+
+  // Nothing of the group before is read but the one value, and that by the one group.
+  Decision only_reader(const Edge& edge, const Group& after) const {
+    for (const Instr* member : edge.before->members) {
+      if (edge.before->copies.count(member)) continue;
+      if (member == member->parent()->root())
+        return Decision::no("chain-consumers", "{} is a result", member->name());
+      for (const Instr* user : member->users()) {
+        if (has(*edge.before, user)) continue;
+        if (member != edge.value || !has(after, user))
+          return Decision::no("chain-consumers", "{} reads {} too", user->name(), member->name());
+      }
+    }
+    return Decision::yes();
+  }
+
+  void refuse(const Edge& edge, const Decision& decision) {
+    if (refusals_)
+      refusals_->push_back(
+          {edge.value->name(), edge.product->name(), decision.code(), decision.reason()});
+  }
+
+  std::vector<Instr*> members_of(const std::vector<Group*>& row) const {
+    std::vector<Instr*> members;
+    for (const Group* group : row)
+      members.insert(members.end(), group->members.begin(), group->members.end());
+    std::sort(members.begin(), members.end(),
+              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    return members;
+  }
+
+  schedule::PlacedFusion place(const std::vector<Group*>& row) const {
+    const std::vector<Instr*> members = members_of(row);
+    std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
+      if (member == member->parent()->root()) return true;
+      return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
+        return std::find(members.begin(), members.end(), user) == members.end() &&
+               !row.back()->copies.count(member);
+      });
+    });
+    return schedule::place(*candidate->entry(), target_);
+  }
+
+  struct Piece {
+    double ns = 0;
+    size_t begin = 0;
+  };
+
+  // The row in pieces, each a kernel, with the least time in all.
+  void cut(const std::vector<Group*>& row) {
+    std::vector<Piece> best(row.size() + 1);
+    std::vector<double> alone;
+    std::map<std::pair<size_t, size_t>, Decision> pairs;  // of neighbours
+    for (size_t end = 1; end <= row.size(); ++end) {
+      alone.push_back(schedule::predicted_ns(place({row[end - 1]}), target_));
+      best[end] = {best[end - 1].ns + alone.back(), end - 1};
+      for (size_t begin = end - 1; begin-- > 0;) {
+        const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
+                                       row.begin() + static_cast<long>(end));
+        const schedule::PlacedFusion placed = place(part);
+        if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
+        if (!placed.decision) break;  // longer ones hold this one
+        double apart = 0;
+        for (size_t i = begin; i < end; ++i) apart += alone[i];
+        const double fused = schedule::predicted_ns(placed, target_);
+
+        if (fused * kLeastGain > apart) {
+          if (begin + 2 == end)
+            pairs.at({begin, end}) =
+                Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us apart",
+                             fused / 1e3, apart / 1e3);
+          continue;
+        }
+        if (best[begin].ns + fused < best[end].ns) best[end] = {best[begin].ns + fused, begin};
+      }
+    }
+    std::vector<bool> joined(row.size(), false);  // with the one before
+    for (size_t end = row.size(); end > 0; end = best[end].begin)
+      for (size_t i = best[end].begin + 1; i < end; ++i) joined[i] = true;
+    for (size_t i = row.size(); i-- > 1;) {
+      if (joined[i])
+        join(row[i - 1], row[i]);
+      else if (const Decision& decision = pairs.at({i - 1, i + 1}); !decision)
+        refuse(edges_.at(row[i]), decision);
+      else
+        refuse(edges_.at(row[i]), Decision::no("chain-compute-bound", "another cut is faster"));
+    }
+  }
+
+  // `before` moves into `after`: later links are there already.
+  void join(Group* before, Group* after) {
+    while (moved_.count(after)) after = moved_.at(after);
+    const std::vector<Instr*> members = members_of({before, after});
+    for (const Instr* member : before->members) {
+      std::vector<Group*>& groups = group_of_.at(member);
+      groups.erase(std::find(groups.begin(), groups.end(), before));
+      if (std::find(groups.begin(), groups.end(), after) == groups.end()) groups.push_back(after);
+    }
+    after->members = members;
+    after->copies.insert(before->copies.begin(), before->copies.end());
+    before->members.clear();
+    moved_.emplace(before, after);
+  }
+
+  GroupOrder::GroupsOf& group_of_;
+  const std::unordered_map<const Instr*, size_t>& index_;
+  const target::Target& target_;
+  std::vector<Refusal>* refusals_;
+  std::unordered_map<Group*, Edge> edges_;  // by the group that reads
+  std::vector<Group*> order_;               // those groups
+  std::unordered_set<Group*> next_;         // groups that are read by one
+  std::unordered_map<Group*, Group*> moved_;
+};
+
+}  // namespace
+
+void merge_chains(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+                  const std::unordered_map<const Instr*, size_t>& index,
+                  const target::Target& target, std::vector<Refusal>* refusals) {
+  ChainMerger(groups, group_of, index, target, refusals).run();
+}
+
+}  // namespace heddle::fuse

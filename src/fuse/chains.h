@@ -1,0 +1,19 @@
+// Private to fuse: groups with a product each that follow one another become one (a chain,
+// schedule/chain.h) where that is legal and predicted, or measured, to pay.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fuse/group_order.h"
+#include "fuse/groups.h"
+
+namespace heddle::fuse {
+
+// Groups that were joined into others are left without members. Refusals: the codes of
+// schedule::match_chain and place_chain, and `chain-compute-bound`.
+void merge_chains(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+                  const std::unordered_map<const Instr*, size_t>& index,
+                  const target::Target& target, std::vector<Refusal>* refusals);
+
+}  // namespace heddle::fuse

@@ -1,0 +1,13 @@
+// What a chain saves: the gate of templates.md §1.4. The values between its products are neither
+// written nor read again; in return every block of rows passes by all weights, and rows alone make
+// tasks. Times are of all cores of the target.
+#pragma once
+
+#include "schedule/place.h"
+
+namespace heddle::schedule {
+
+// A kernel of the GEMM family: one product, or a chain.
+double predicted_ns(const PlacedFusion& placed, const target::Target& target);
+
+}  // namespace heddle::schedule

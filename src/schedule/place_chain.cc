@@ -1,0 +1,196 @@
+// The schedule of a chain: loops over blocks of rows, in them one row of stages a product. That
+// nothing is computed twice is found by the footprints, not assumed.
+#include "schedule/place_chain.h"
+
+#include <algorithm>
+
+#include "schedule/chain.h"
+#include "schedule/code_size.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+// The back end takes 32,768 instructions a phase, of which an unrolled tile's products are a part.
+constexpr int64_t kMostOfChain = 12288;
+
+class ChainPlacer {
+ public:
+  ChainPlacer(StageGraph graph, const target::Target& target) : target_(target) {
+    result_.graph = std::move(graph);
+  }
+
+  PlacedFusion run() {
+    chain_ = match_chain(result_.graph);
+    result_.decision = chain_.decision;
+    if (result_.decision) result_.decision = choose();
+    if (!result_.decision) return std::move(result_);
+    build();
+    result_.placement = place_values(result_.graph, result_.schedule, target_);
+    result_.decision = result_.placement.decision;
+    if (result_.decision) result_.decision = check_once();
+    return std::move(result_);
+  }
+
+ private:
+  Decision choose() {
+    records_ = choose_chain(chain_, result_.graph, target_);
+    const int64_t bytes = resident_bytes(chain_, result_.graph, records_);
+    const int64_t most = resident_limit(target_);
+    if (bytes > most)
+      return Decision::no("chain-residence", "{} rows between the products take {} bytes, {} fit",
+                          records_[0].m_block * records_[0].y_block, bytes, most);
+    int64_t code = 0;
+    for (size_t i = 0; i < chain_.links.size(); ++i) {
+      const Link& link = chain_.links[i];
+      const Gemm& gemm = records_[i];
+      const Stage& stage = result_.graph.stage(link.joined[0]);
+      if (Decision fits = fits_family(gemm, link.shape, stage); !fits) return fits;
+      if (Decision fits = fits_in_code(result_.graph, link.joined, gemm); !fits) return fits;
+      code += code_of_tile(result_.graph, link.joined, gemm) + int64_t{gemm.mr} * gemm.nv * gemm.ku;
+    }
+    if (code > kMostOfChain)
+      return Decision::no("chain-residence", "about {} instructions for a tile of each, {} fit",
+                          code, kMostOfChain);
+    return Decision::yes();
+  }
+
+  void build() {
+    Schedule& schedule = result_.schedule;
+    schedule.name = result_.graph.name;
+    schedule.target = target_.name;
+    Group group;
+    group.lanes = records_[0].lanes;
+    for (size_t i = 0; i < chain_.links.size(); ++i) {
+      group.body.push_back(static_cast<int>(i));
+      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, records_[i]});
+    }
+    invert();
+    const GemmShape& shape = chain_.links[0].shape;
+    // Innermost first: each is put around what is there.
+    if (records_[0].m_block < shape.m_extent)
+      around("rows_of", shape.m, records_[0].m_block, &group);
+    if (shape.y >= 0 && records_[0].y_block < shape.y_extent)
+      around("lines_of", shape.y, records_[0].y_block, &group);
+    const Stage& first = result_.graph.stage(chain_.links[0].joined[0]);
+    for (size_t i = shape.batch.size(); i-- > 0;)
+      around(first.out[static_cast<size_t>(shape.batch[i])].name, shape.batch[i], 1, &group);
+    schedule.phases.push_back({group});
+  }
+
+  void invert() {
+    digits_.resize(chain_.links.size());
+    for (size_t i = 0; i < chain_.links.size(); ++i)
+      HEDDLE_CHECK(
+          static_cast<bool>(invert_epilogue(result_.graph, chain_.links[i].joined, &digits_[i])),
+          "a chain's epilogue was inverted before");
+  }
+
+  // A loop over a digit of the first product, and what corresponds to it in all other stages.
+  void around(const std::string& var, int digit, int64_t by, Group* group) {
+    Loop loop;
+    loop.var = var;
+    loop.kind = LoopKind::parallel;
+    loop.body = std::move(group->body);
+    const Stage& first = result_.graph.stage(chain_.links[0].joined[0]);
+    loop.trips = (first.out[static_cast<size_t>(digit)].extent + by - 1) / by;
+    for (size_t i = 0; i < chain_.links.size(); ++i) drive(i, digit, by, &loop);
+    group->body = {static_cast<int>(result_.schedule.nodes.size())};
+    result_.schedule.nodes.emplace_back(std::move(loop));
+  }
+
+  void drive(size_t number, int digit, int64_t by, Loop* loop) const {
+    const Link& link = chain_.links[number];
+    const GemmShape &shape = link.shape, &first = chain_.links[0].shape;
+    const int64_t step = by;
+    int mine = -1;
+    if (link.counted) {
+      mine = shape.m;
+      by *= rows_within(digit);
+    } else if (digit == first.m) {
+      mine = shape.m;
+    } else if (digit == first.y) {
+      mine = shape.y;
+    } else {
+      const auto at = std::find(first.batch.begin(), first.batch.end(), digit);
+      mine = shape.batch[static_cast<size_t>(at - first.batch.begin())];
+    }
+    const Expr row = Expr::digit(mine);
+    const Expr part = link.counted ? part_of_row(number, digit) : row;
+    for (StageId stage : link.joined) {
+      const std::vector<Expr>& from = digits_[number][stage.index()];
+      for (size_t d = 0; d < from.size(); ++d) {
+        if (from[d] == row)
+          loop->drives.push_back({stage, static_cast<int>(d), by});
+        else if (from[d] == part)
+          loop->drives.push_back({stage, static_cast<int>(d), step});
+      }
+    }
+  }
+
+  // A digit of the first product, of the row that a counted link is at.
+  Expr part_of_row(size_t number, int digit) const {
+    const Link &first = chain_.links[0], &link = chain_.links[number];
+    std::vector<int64_t> extents;
+    size_t place = 0;
+    for (size_t d = 0; d < first.value_digits.size(); ++d) {
+      if (first.value_digits[d] == first.shape.n) continue;
+      if (first.value_digits[d] == digit) place = extents.size();
+      extents.push_back(result_.graph.stage(first.value).out[d].extent);
+    }
+    const index::Map map = index::reshape({link.shape.m_extent}, extents);
+    const std::vector<int64_t> box = result_.graph.stage(link.joined[0]).out_extents();
+    return substitute(map.results[place], {Expr::digit(link.shape.m)}, box);
+  }
+
+  // Rows that are counted through for one step of a digit of the first product.
+  int64_t rows_within(int digit) const {
+    const Link& first = chain_.links[0];
+    int64_t rows = 1;
+    for (size_t d = first.value_digits.size(); d-- > 0;) {
+      if (first.value_digits[d] == digit) break;
+      if (first.value_digits[d] != first.shape.n)
+        rows *= result_.graph.stage(first.value).out[d].extent;
+    }
+    return rows;
+  }
+
+  // The products are computed once, but for blocks that are not full; what hangs on them is done
+  // with them.
+  Decision check_once() const {
+    double most = 1;
+    for (const ScheduleNode& node : result_.schedule.nodes) {
+      const Loop* loop = std::get_if<Loop>(&node);
+      if (!loop) continue;
+      const Drive& drive = loop->drives[0];
+      most *= static_cast<double>(loop->trips * drive.by) /
+              static_cast<double>(
+                  result_.graph.stage(drive.stage).extents()[static_cast<size_t>(drive.digit)]);
+    }
+    for (const Link& link : chain_.links) {
+      for (StageId id : {link.joined[0], link.value.valid() ? link.value : link.joined[0]}) {
+        const Placed& placed = result_.placement.stages[id.index()];
+        if (placed.recompute > most * 1.000001)
+          return Decision::no("chain-operand", "{} would be computed {:.3g} times",
+                              result_.graph.stage(id).name, placed.recompute);
+      }
+    }
+    return Decision::yes();
+  }
+
+  const target::Target& target_;
+  PlacedFusion result_;
+  Chain chain_;
+  std::vector<Gemm> records_;
+  std::vector<std::vector<std::vector<Expr>>> digits_;  // by link, stage and digit
+};
+
+}  // namespace
+
+PlacedFusion place_chain(StageGraph graph, const target::Target& target) {
+  return ChainPlacer(std::move(graph), target).run();
+}
+
+}  // namespace heddle::schedule
