@@ -311,7 +311,8 @@ ENTRY e {
   t = f32[64,20] tanh(d)
   f = f32[64,20] dot(t, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT g = (f32[64,20], f32[64,20]) tuple(f, t)
-})");
+})",
+                    fuse::Mode::stitch, /*evaluate=*/false);
   EXPECT_EQ(two.products, 2);
   EXPECT_TRUE(two.refused("chain-consumers"));
   Cover window = cover(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1",
