@@ -294,6 +294,18 @@ TEST(ChainTest, MemoryBoundRowsOfProductsAreOneKernel) {
   EXPECT_EQ(cover(products(16384, {8, 16, 4}), fuse::Mode::greedy, false).products, 2);
 }
 
+// What several kernels hold copies of (here the zero of every activation) is read by others too,
+// and still no value that leaves.
+TEST(ChainTest, CopiesDoNotLeave) {
+  std::string text = products(16384, {8, 16, 4});
+  text.replace(text.find("ROOT "), 5, "");
+  text.insert(text.rfind('}'),
+              "  y = f32[16384,16] parameter(5)\n  q = f32[16384,16] maximum(y, z0)\n"
+              "  u = f32[16384,16] exponential(q)\n"
+              "  ROOT r = (f32[16384,4], f32[16384,16]) tuple(e1, u)\n");
+  EXPECT_EQ(cover(text, fuse::Mode::stitch, false).products, 1);
+}
+
 TEST(ChainTest, ComputeBoundOnesStayApart) {
   Cover wide = cover(products(512, {1024, 1024, 1024}), fuse::Mode::stitch, false);
   EXPECT_EQ(wide.products, 2);

@@ -64,8 +64,11 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
   // Records that are there already decide what panels are, not what is worth trying.
   target::Target untuned = target;
   untuned.records = nullptr;
+  // Each product by itself: in a chain it has the same tile.
+  Options apart = options;
+  if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
-                          fuse_only(std::move(module), untuned, options));
+                          fuse_only(std::move(module), untuned, apart));
   std::vector<TuneTask> tasks;
   std::map<std::string, size_t> places;
   for (const hlo::Computation* computation : fused->post_order()) {

@@ -126,12 +126,13 @@ class ChainMerger {
 
   schedule::PlacedFusion place(const std::vector<Group*>& row) const {
     const std::vector<Instr*> members = members_of(row);
+    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
     std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
+      for (const Group* group : row)
+        if (group->copies.count(member)) return false;
       if (member == member->parent()->root()) return true;
-      return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
-        return std::find(members.begin(), members.end(), user) == members.end() &&
-               !row.back()->copies.count(member);
-      });
+      return std::any_of(member->users().begin(), member->users().end(),
+                         [&](const Instr* user) { return inside.count(user) == 0; });
     });
     return schedule::place(*candidate->entry(), target_);
   }
