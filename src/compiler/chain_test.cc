@@ -306,6 +306,15 @@ TEST(ChainTest, CopiesDoNotLeave) {
   EXPECT_EQ(cover(text, fuse::Mode::stitch, false).products, 1);
 }
 
+// A product with one column is a reduction in rows.
+TEST(ChainTest, AMatrixTimesAVectorIsNoLink) {
+  Cover one = cover(products(64, {20, 30, 1}));
+  EXPECT_EQ(one.products, 2);
+  EXPECT_TRUE(one.refused("gemm-family"));
+  EXPECT_EQ(cover(products(64, {20, 1, 30})).products, 2);
+  EXPECT_EQ(cover(products(1, {20, 40, 30})).products, 2);
+}
+
 TEST(ChainTest, ComputeBoundOnesStayApart) {
   Cover wide = cover(products(512, {1024, 1024, 1024}), fuse::Mode::stitch, false);
   EXPECT_EQ(wide.products, 2);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "schedule/chain_cost.h"
 
@@ -79,6 +80,11 @@ class ChainMerger {
       Group* before = value ? product_group(value) : nullptr;
       if (!before || before == after) continue;
       const Edge edge{before, value, product};
+      // A dot may well be a reduction in rows: a matrix times a vector.
+      if (!alone_ns(before) || !alone_ns(after)) {
+        refuse(edge, Decision::no("gemm-family", "one of the two products is not of the family"));
+        continue;
+      }
       if (side == 1) {
         refuse(edge, Decision::no("chain-operand", "it is the right side of {}", product->name()));
         continue;
@@ -137,6 +143,15 @@ class ChainMerger {
     return schedule::place(*candidate->entry(), target_);
   }
 
+  // Of a group as a kernel by itself; none: it is not of the GEMM family.
+  std::optional<double> alone_ns(Group* group) {
+    auto [known, fresh] = alone_.emplace(group, std::nullopt);
+    if (!fresh) return known->second;
+    const schedule::PlacedFusion placed = place({group});
+    if (schedule::is_gemm(placed)) known->second = schedule::predicted_ns(placed, target_);
+    return known->second;
+  }
+
   struct Piece {
     double ns = 0;
     size_t begin = 0;
@@ -148,7 +163,7 @@ class ChainMerger {
     std::vector<double> alone;
     std::map<std::pair<size_t, size_t>, Decision> pairs;  // of neighbours
     for (size_t end = 1; end <= row.size(); ++end) {
-      alone.push_back(schedule::predicted_ns(place({row[end - 1]}), target_));
+      alone.push_back(*alone_ns(row[end - 1]));
       best[end] = {best[end - 1].ns + alone.back(), end - 1};
       for (size_t begin = end - 1; begin-- > 0;) {
         const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
@@ -206,6 +221,7 @@ class ChainMerger {
   std::vector<Group*> order_;               // those groups
   std::unordered_set<Group*> next_;         // groups that are read by one
   std::unordered_map<Group*, Group*> moved_;
+  std::unordered_map<Group*, std::optional<double>> alone_;
 };
 
 }  // namespace
