@@ -1,6 +1,7 @@
 // Loops and branches the whole way: every file of testdata/control at all levels, with one thread
-// and two, against the reference interpreter. A file may say how many commands of each kind its
-// loops have at O2: what a trip costs is counted there, not timed.
+// and two, against the reference interpreter, with and without loops as one kernel. A file may say
+// how many commands of each kind its loops have at O2 where they are regions: what a trip costs is
+// counted there, not timed. "stitched" are those where loops may be kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,12 +31,12 @@ std::string read_text(const std::filesystem::path& path) {
 }
 
 // "// inside loops: launches 4, copies 0": by word.
-std::map<std::string, int64_t> expected_counts(const std::string& text) {
-  static const std::string kMark = "// inside loops: ";
+std::map<std::string, int64_t> expected_counts(const std::string& text, const std::string& what) {
+  const std::string mark = "// " + what + ": ";
   std::map<std::string, int64_t> counts;
-  const size_t at = text.find(kMark);
+  const size_t at = text.find(mark);
   if (at == std::string::npos) return counts;
-  std::string line = text.substr(at + kMark.size(), text.find('\n', at) - at - kMark.size());
+  std::string line = text.substr(at + mark.size(), text.find('\n', at) - at - mark.size());
   std::replace(line.begin(), line.end(), ',', ' ');
   std::istringstream words(line);
   std::string word;
@@ -43,14 +44,14 @@ std::map<std::string, int64_t> expected_counts(const std::string& text) {
   return counts;
 }
 
-std::map<std::string, int64_t> count_inside(const program::Program& program) {
+std::map<std::string, int64_t> count_commands(const program::Program& program, int least_depth) {
   std::map<std::string, int64_t> counts;
   program::for_each_command(
       program, program.commands, program.command_info,
       [&](const program::Command& command, const program::CommandInfo&, int depth) {
         constexpr const char* kWords[] = {"launches", "copies",   "host",        "updates",
                                           "loops",    "branches", "concatenates"};
-        if (depth > 0) ++counts[kWords[command.index()]];
+        if (depth >= least_depth) ++counts[kWords[command.index()]];
       });
   return counts;
 }
@@ -74,7 +75,7 @@ class ControlPrograms : public ::testing::TestWithParam<std::string> {
     module_ = std::move(*module);
   }
 
-  void check(compiler::Level level, uint64_t seed) {
+  void check(compiler::Level level, compiler::Fuse fuse, uint64_t seed) {
     const std::vector<Literal> arguments = interp::random_arguments(*module_, seed);
     std::vector<Literal> leaves, wanted, first;
     for (const Literal& argument : arguments) append_leaves(argument, &leaves);
@@ -84,6 +85,7 @@ class ControlPrograms : public ::testing::TestWithParam<std::string> {
     for (const int threads : {1, 2}) {
       compiler::Options options;
       options.level = level;
+      options.fuse = fuse;
       options.static_memory = threads == 1;
       std::string failure;
       const std::vector<Literal> got = compile_and_run(
@@ -111,16 +113,21 @@ class ControlPrograms : public ::testing::TestWithParam<std::string> {
 
 TEST_P(ControlPrograms, ComputeWhatTheInterpreterDoes) {
   for (compiler::Level level : {compiler::Level::O0, compiler::Level::O1, compiler::Level::O2})
-    for (uint64_t seed = 0; seed < 2; ++seed) check(level, seed);
+    for (uint64_t seed = 0; seed < 2; ++seed) check(level, compiler::Fuse::stitch, seed);
+  check(compiler::Level::O2, compiler::Fuse::greedy, 0);
 }
 
 TEST_P(ControlPrograms, HaveNoCommandTooMany) {
-  compiler::Options options;
-  auto program =
-      compiler::compile(std::move(module_), {}, *target::find_target("icelake"), options);
-  ASSERT_TRUE(program) << program.error().message;
-  std::map<std::string, int64_t> counts = count_inside(*program);
-  for (const auto& [word, count] : expected_counts(text_)) EXPECT_EQ(counts[word], count) << word;
+  for (const bool stitched : {false, true}) {
+    compiler::Options options;
+    options.fuse = stitched ? compiler::Fuse::stitch : compiler::Fuse::greedy;
+    auto program =
+        compiler::compile(module_->clone(), {}, *target::find_target("icelake"), options);
+    ASSERT_TRUE(program) << program.error().message;
+    std::map<std::string, int64_t> counts = count_commands(*program, stitched ? 0 : 1);
+    for (const auto& [word, count] : expected_counts(text_, stitched ? "stitched" : "inside loops"))
+      EXPECT_EQ(counts[word], count) << word << (stitched ? ", stitched" : "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ControlPrograms, ::testing::ValuesIn(files()),

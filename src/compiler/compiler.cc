@@ -12,10 +12,12 @@
 #include "compiler/equal_fusions.h"
 #include "compiler/shifted_reads.h"
 #include "fuse/fuse.h"
+#include "hlo/loop_trips.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
+#include "opt/counted_loop.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "pass/run.h"
@@ -28,6 +30,7 @@ namespace {
 
 // Below this much work a phase is not worth waking the workers (cpu-codegen §6: about 3 us).
 constexpr int64_t kSerialFlops = 8192, kSerialBytes = 32 << 10;
+constexpr int64_t kMostTrips = 1 << 16;  // that are counted
 constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
 
 class Compilation {
@@ -131,6 +134,10 @@ class Compilation {
       HEDDLE_ASSIGN_OR_RETURN(bool packed, fuse::pack_weights(module_.get(), target_));
       (void)packed;
     }
+    for (const auto& computation : module_->computations())
+      for (hlo::Instr* instr : computation->instrs())
+        if (instr->is(hlo::Opcode::while_))
+          if (auto trips = opt::trip_count(instr, kMostTrips)) hlo::set_trips(instr, *trips);
     const fuse::Mode mode = !fused                          ? fuse::Mode::off
                             : options_.fuse == Fuse::greedy ? fuse::Mode::greedy
                                                             : fuse::Mode::stitch;
@@ -156,9 +163,16 @@ class Compilation {
 
   Status stitch_all() {
     std::vector<Pending> all;
-    for (const hlo::Computation* computation : module_->post_order())
+    std::unordered_set<const hlo::Computation*> inside;  // of fusions
+    const std::vector<hlo::Computation*> callees_first = module_->post_order();
+    for (size_t c = callees_first.size(); c-- > 0;)
+      for (const hlo::Instr* instr : callees_first[c]->instrs())
+        if (instr->is(hlo::Opcode::fusion) || inside.count(callees_first[c]))
+          inside.insert(instr->called().begin(), instr->called().end());
+    for (const hlo::Computation* computation : callees_first)
       for (const hlo::Instr* instr : computation->instrs())
-        if (instr->is(hlo::Opcode::fusion)) all.push_back(stitch_or_copy(instr, all));
+        if (instr->is(hlo::Opcode::fusion) && !inside.count(computation))
+          all.push_back(stitch_or_copy(instr, all));
     share_alike(&all);
     for (Pending& one : all) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
     return {};
@@ -181,8 +195,30 @@ class Compilation {
     return stitch_one(fusion);
   }
 
+  // The kernels of a loop's step in one; they are none of their own.
+  Pending stitch_loop(const hlo::Instr* fusion) {
+    std::unordered_map<const hlo::Instr*, Pending> steps;
+    auto kernel_of = [&](const hlo::Instr* step) -> const stitch::Stitched& {
+      auto known = steps.find(step);
+      if (known == steps.end()) known = steps.emplace(step, stitch_one(step)).first;
+      return known->second.stitched;
+    };
+    const hlo::Computation& computation = *fusion->called()[0];
+    Pending result{
+        fusion, stitch::stitch_loop(computation, "kernel", target_, kernel_of), {}, {}, {}};
+    check(result);
+    for (const hlo::Instr* instr : computation.instrs())
+      if (instr->is(hlo::Opcode::while_))
+        result.schedule +=
+            fmt::format("{} steps of {} kernels in one\n", *hlo::known_trips(instr), steps.size());
+    result.text = kernel::to_string(result.stitched.kernel);
+    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
+    return result;
+  }
+
   Pending stitch_one(const hlo::Instr* fusion) {
     const hlo::Computation& computation = *fusion->called().at(0);
+    if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
     if (auto parts = stitch::stitch_parts(computation, "kernel", target_)) {
       Pending result{fusion, std::move(*parts), "copies the parts side by side", {}, {}};
       check(result);

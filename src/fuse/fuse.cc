@@ -8,6 +8,7 @@
 #include "fuse/chains.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
+#include "fuse/loops.h"
 #include "schedule/parts.h"
 #include "schedule/place.h"
 
@@ -357,6 +358,7 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   bool changed = false;
   for (const Covered& covered : covered_computations(*module))
     changed |= Greedy(covered, target, mode, refusals).run();
+  if (mode == Mode::stitch) changed |= form_loops(module, target, refusals);
   return changed;
 }
 

@@ -15,7 +15,8 @@ namespace heddle::fuse {
 enum class Mode {
   off,     // one kernel an operator
   greedy,  // consumers first, every producer that fits joins its readers
-  stitch,  // and products in a row become one kernel where that pays (schedule/chain.h)
+  stitch,  // and products in a row become one kernel where that pays (schedule/chain.h), and so do
+           // loops with small steps (loops.h)
 };
 
 struct Refusal {

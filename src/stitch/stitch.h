@@ -2,6 +2,7 @@
 // place() accepted has a kernel.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,5 +33,11 @@ Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
 // other fusions.
 std::optional<Stitched> stitch_parts(const hlo::Computation& computation, const std::string& name,
                                      const target::Target& target);
+
+// The kernel of a loop fusion (hlo/loop_trips.h), of those of the fusions in its bodies: a group a
+// loop, one task each.
+using KernelOf = std::function<const Stitched&(const hlo::Instr* fusion)>;
+Stitched stitch_loop(const hlo::Computation& computation, const std::string& name,
+                     const target::Target& target, const KernelOf& kernel_of);
 
 }  // namespace heddle::stitch

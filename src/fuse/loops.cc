@@ -1,0 +1,444 @@
+#include "fuse/loops.h"
+
+#include <algorithm>
+
+#include "fuse/step_cost.h"
+#include "hlo/loop_trips.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr size_t kMostTogether = 8, kMostKernels = 32;
+constexpr int64_t kMostStateBytes = int64_t{1} << 20;    // copied once on the way in
+constexpr int64_t kMostValueBytes = int64_t{256} << 10;  // of a step's values, in scratch
+
+bool is_view_of_all(const Instr* instr) {
+  return (instr->is(Opcode::reshape) || instr->is(Opcode::bitcast) || instr->is(Opcode::copy)) &&
+         instr->shape().is_array() && instr->operand(0)->shape().is_array() &&
+         instr->shape().type() == instr->operand(0)->shape().type() &&
+         instr->shape().elems() == instr->operand(0)->shape().elems();
+}
+
+bool is_plain(const tensor::Shape& shape) { return shape.is_array() && shape.is_static(); }
+
+// A fusion of loops under construction.
+struct LoopFusion {
+  Computation* computation;
+  std::vector<Instr*> operands, outputs;
+  std::unordered_map<const Instr*, Instr*> parameters;
+
+  Instr* parameter(Instr* value) {
+    Instr*& known = parameters[value];
+    if (known) return known;
+    hlo::ParameterAttrs attrs{static_cast<int64_t>(operands.size())};
+    operands.push_back(value);
+    return known = computation->add(Opcode::parameter, value->shape().without_layout(), {}, attrs,
+                                    {}, fmt::format("p{}", attrs.number));
+  }
+};
+
+class LoopFormer {
+ public:
+  LoopFormer(Instr* loop, const target::Target& target) : loop_(loop), target_(target) {
+    body_ = loop->called()[1];
+    state_ = body_->parameters()[0];
+  }
+
+  Decision may_form() {
+    const auto trips = hlo::known_trips(loop_);
+    if (!trips) return Decision::no("loop-count", "how often {} runs is not known", loop_->name());
+    trips_ = *trips;
+    if (!body_->root()->is(Opcode::tuple))
+      return Decision::no("loop-state", "the next state is no tuple");
+    for (const tensor::Shape& shape : loop_->shape().elements())
+      if (!is_plain(shape))
+        return Decision::no("loop-state", "its state holds {}", tensor::to_string(shape));
+    find_invariant();
+    Decision decision = check_body();
+    if (decision) decision = check_state();
+    if (decision) decision = measure();
+    return decision;
+  }
+
+  const StepCost& cost() const { return cost_; }
+
+  // They take about the same time, so that two cores are busy to the end.
+  bool is_like(const LoopFormer& other) const {
+    const double a = static_cast<double>(trips_) * cost_.alone_ns,
+                 b = static_cast<double>(other.trips_) * other.cost_.alone_ns;
+    return a <= 2 * b && b <= 2 * a;
+  }
+
+  // Another loop that `loop_` does not lead to, nor it to this one.
+  bool is_independent(const LoopFormer& other) const {
+    return !leads_to(loop_, other.loop_) && !leads_to(other.loop_, loop_);
+  }
+
+  std::string name() const { return loop_->name(); }
+  std::string body_name() const { return body_->name(); }
+
+  // The loop inside `fusion`, which becomes larger: its operands and outputs.
+  void add_to(LoopFusion* fusion) {
+    hlo::Module* module = loop_->parent()->module();
+    Computation* made = fusion->computation;
+    std::vector<Instr*> init;
+    for (size_t i = 0; i < loop_->shape().elements().size(); ++i) {
+      Instr* value = outside(static_cast<int64_t>(i));
+      const bool scalar = value->is(Opcode::constant) && value->shape().is_scalar();
+      init.push_back(scalar ? made->add(Opcode::constant, value->shape(), {}, value->attrs())
+                            : fusion->parameter(value));
+    }
+    Computation* condition = module->clone_computation(*loop_->called()[0]);
+    Computation* body = module->clone_computation(*body_);
+    for (Instr* value : hoist(body)) init.push_back(fusion->parameter(value));
+    std::vector<tensor::Shape> shapes;
+    for (const Instr* value : init) shapes.push_back(value->shape());
+    const tensor::Shape shape = tensor::Shape::make_tuple(shapes);
+    condition->parameters()[0]->set_shape(shape);
+    Instr* loop = made->add(Opcode::while_, shape, {made->add(Opcode::tuple, shape, init)}, {},
+                            {condition, body}, loop_->name());
+    hlo::set_trips(loop, trips_);
+    first_output_ = fusion->outputs.size();
+    find_leaves();
+    for (int64_t i : leaves_)
+      fusion->outputs.push_back(made->add(Opcode::get_tuple_element, shapes[static_cast<size_t>(i)],
+                                          {loop}, hlo::TupleIndexAttrs{i}));
+  }
+
+  // Readers of the loop read the fusion's outputs (`values`) instead.
+  void redirect(const std::vector<Instr*>& values) {
+    Computation* parent = loop_->parent();
+    auto value = [&](int64_t i) {
+      const auto at = std::find(leaves_.begin(), leaves_.end(), i);
+      return at == leaves_.end()
+                 ? outside(i)
+                 : values[first_output_ + static_cast<size_t>(at - leaves_.begin())];
+    };
+    for (Instr* user : std::vector<Instr*>(loop_->users()))
+      if (user->is(Opcode::get_tuple_element))
+        parent->replace_all_uses(user, value(user->tuple_index()));
+    if (!read_whole_) return;
+    std::vector<Instr*> all;
+    for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i) all.push_back(value(i));
+    parent->replace_all_uses(loop_, parent->add(Opcode::tuple, loop_->shape(), all));
+  }
+
+ private:
+  // --- What may be one kernel. ---
+
+  void find_invariant() {
+    for (const Instr* instr : body_->instrs()) {
+      if (instr->is(Opcode::get_tuple_element) && instr->operand(0) == state_) {
+        if (hlo::goes_round(loop_, instr->tuple_index())) invariant_.insert(instr);
+        continue;
+      }
+      if (instr->is(Opcode::constant)) {
+        invariant_.insert(instr);
+      } else if (!instr->operands().empty() || instr->is(Opcode::fusion)) {
+        if (!has_trait(instr->opcode(), hlo::pure) && !instr->is(Opcode::fusion) &&
+            !instr->is(Opcode::get_tuple_element))
+          continue;
+        if (instr != body_->root() && !hlo::has_effect(*instr) &&
+            std::all_of(instr->operands().begin(), instr->operands().end(),
+                        [&](const Instr* operand) { return invariant_.count(operand) > 0; }))
+          invariant_.insert(instr);
+      }
+    }
+  }
+
+  Decision check_body() const {
+    for (const Instr* instr : body_->instrs()) {
+      if (invariant_.count(instr) || instr == state_ || instr == body_->root()) continue;
+      if (!instr->control_predecessors().empty())
+        return Decision::no("loop-body", "{} waits for another one", instr->name());
+      if (instr->is(Opcode::get_tuple_element) || is_view_of_all(instr)) continue;
+      if (instr->is(Opcode::fusion)) continue;
+      if (!instr->is(Opcode::dynamic_update_slice) || !is_update(instr))
+        return Decision::no("loop-body", "{} ({}) is no kernel", instr->name(),
+                            hlo::opcode_text(instr->opcode()));
+    }
+    return Decision::yes();
+  }
+
+  static const Instr* source(const Instr* value) {
+    while (is_view_of_all(value)) value = value->operand(0);
+    return value;
+  }
+
+  // The leaf of the state whose memory holds `value`; -1: none.
+  int64_t leaf_of(const Instr* value) const {
+    value = source(value);
+    while (value->is(Opcode::dynamic_update_slice)) value = source(value->operand(0));
+    if (!value->is(Opcode::get_tuple_element) || value->operand(0) != state_) return -1;
+    return value->tuple_index();
+  }
+
+  // A box is put into the state itself, so all others that read what it was come before, and it
+  // is the next state.
+  Decision check_state() const {
+    int64_t bytes = 0;
+    const std::vector<Instr*>& next = body_->root()->operands();
+    for (size_t i = 0; i < next.size(); ++i)
+      if (!hlo::goes_round(loop_, static_cast<int64_t>(i))) bytes += next[i]->shape().bytes();
+    if (bytes > kMostStateBytes) return Decision::no("loop-state", "its state has {} bytes", bytes);
+    for (size_t n = body_->instrs().size(); n-- > 0;) {
+      const Instr* instr = body_->instrs()[n];
+      if (!instr->is(Opcode::dynamic_update_slice) || invariant_.count(instr)) continue;
+      const int64_t leaf = leaf_of(instr);
+      if (leaf < 0 || hlo::goes_round(loop_, leaf))
+        return Decision::no("loop-state", "{} changes what is no state", instr->name());
+      if (!all_before(source(instr->operand(0)), instr))
+        return Decision::no("loop-state", "what {} changes is read behind it", instr->name());
+      const Instr* last = source(next[static_cast<size_t>(leaf)]);
+      if (leaf_of(last) != leaf)
+        return Decision::no("loop-state", "{} is not the next state", instr->name());
+    }
+    return Decision::yes();
+  }
+
+  // All that read `value`, or a view of it, stand before `last` or are it.
+  bool all_before(const Instr* value, const Instr* last) const {
+    std::vector<const Instr*> work;
+    for (const Instr* instr : body_->instrs())
+      if (source(instr) == value || reads_state(instr, value)) work.push_back(instr);
+    std::unordered_set<const Instr*> before;
+    for (const Instr* instr : body_->instrs()) {
+      before.insert(instr);
+      if (instr == last) break;
+    }
+    for (const Instr* view : work)
+      for (const Instr* user : view->users())
+        if (!is_view_of_all(user) && !before.count(user)) return false;
+    return true;
+  }
+  // Another reading of the same leaf of the state.
+  bool reads_state(const Instr* instr, const Instr* value) const {
+    return value->is(Opcode::get_tuple_element) && value->operand(0) == state_ &&
+           source(instr)->is(Opcode::get_tuple_element) && source(instr)->operand(0) == state_ &&
+           source(instr)->tuple_index() == value->tuple_index();
+  }
+
+  // --- Whether it pays. ---
+
+  Decision measure() {
+    int64_t bytes = 0;
+    std::vector<const Instr*> kernels;
+    for (const Instr* instr : body_->instrs()) {
+      if (invariant_.count(instr)) continue;
+      if (instr->is(Opcode::dynamic_update_slice) || instr->is(Opcode::fusion))
+        kernels.push_back(instr);
+      if (!instr->is(Opcode::fusion)) continue;
+      if (instr->shape().is_array()) bytes += instr->shape().bytes();
+      if (instr->shape().is_tuple())
+        for (const tensor::Shape& shape : instr->shape().elements()) bytes += shape.bytes();
+    }
+    if (kernels.size() > kMostKernels)
+      return Decision::no("loop-body", "a step has {} kernels", kernels.size());
+    if (bytes > kMostValueBytes) return Decision::no("loop-state", "a step makes {} bytes", bytes);
+    cost_ = cost_of_step(kernels, target_);
+    return Decision::yes();
+  }
+
+  // --- Forming it. ---
+
+  // Leaf i of the initial state, as a value of the computation around the loop.
+  Instr* outside(int64_t i) {
+    Instr* init = loop_->operand(0);
+    if (init->is(Opcode::tuple)) return init->operand(static_cast<size_t>(i));
+    Instr*& made = elements_[i];
+    if (!made)
+      made = loop_->parent()->add(Opcode::get_tuple_element, loop_->shape().elements()[i], {init},
+                                  hlo::TupleIndexAttrs{i});
+    return made;
+  }
+
+  // Moves what a step computes anew out of `copy`, a copy of the body: read there from new
+  // elements of the state. Their values around the loop, in order.
+  std::vector<Instr*> hoist(Computation* copy) {
+    std::unordered_map<const Instr*, Instr*> moved;  // by instruction of the body
+    std::vector<Instr*> values;
+    const std::vector<Instr*> from = body_->instrs(), to = copy->instrs();
+    HEDDLE_CHECK(from.size() == to.size());
+    Instr* state = copy->parameters()[0];
+    std::vector<Instr*> wanted;
+    for (size_t n = 0; n < from.size(); ++n) {
+      Instr* instr = from[n];
+      if (!invariant_.count(instr)) continue;
+      if (instr->is(Opcode::get_tuple_element) && instr->operand(0) == state_) {
+        moved[instr] = outside(instr->tuple_index());
+        continue;
+      }
+      if (instr->is(Opcode::constant) && instr->shape().is_scalar()) {
+        moved[instr] = loop_->parent()->add(Opcode::constant, instr->shape(), {}, instr->attrs());
+        continue;
+      }
+      std::vector<Instr*> operands;
+      for (const Instr* operand : instr->operands()) operands.push_back(moved.at(operand));
+      std::vector<Computation*> called;
+      for (const Computation* one : instr->called())
+        called.push_back(body_->module()->clone_computation(*one));
+      moved[instr] = loop_->parent()->add(instr->opcode(), instr->shape(), operands, instr->attrs(),
+                                          called, instr->name());
+      const bool needed = instr->shape().is_array() &&
+                          std::any_of(instr->users().begin(), instr->users().end(),
+                                      [&](const Instr* user) { return !invariant_.count(user); });
+      if (needed) {
+        values.push_back(moved[instr]);
+        wanted.push_back(to[n]);
+      }
+    }
+    std::vector<tensor::Shape> shapes = loop_->shape().elements();
+    const auto first = static_cast<int64_t>(shapes.size());
+    for (const Instr* value : values) shapes.push_back(value->shape());
+    state->set_shape(tensor::Shape::make_tuple(shapes));
+    std::vector<Instr*> next = copy->root()->operands();
+    for (size_t v = 0; v < values.size(); ++v) {
+      Instr* element = copy->add(Opcode::get_tuple_element, values[v]->shape(), {state},
+                                 hlo::TupleIndexAttrs{first + static_cast<int64_t>(v)});
+      copy->replace_all_uses(wanted[v], element);
+      next.push_back(element);
+    }
+    for (size_t i = 0; i < static_cast<size_t>(first); ++i) next[i] = copy->root()->operand(i);
+    Instr* root = copy->add(Opcode::tuple, state->shape(), next);
+    copy->set_root(root);
+    copy->remove_dead();
+    copy->sort();
+    return values;
+  }
+
+  // Leaves that change and that somebody reads behind the loop.
+  void find_leaves() {
+    read_whole_ = loop_->parent()->root() == loop_;
+    for (const Instr* user : loop_->users()) read_whole_ |= !user->is(Opcode::get_tuple_element);
+    for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i) {
+      const bool read =
+          read_whole_ || std::any_of(loop_->users().begin(), loop_->users().end(),
+                                     [&](const Instr* u) { return u->tuple_index() == i; });
+      if (read && !hlo::goes_round(loop_, i)) leaves_.push_back(i);
+    }
+  }
+
+  static bool leads_to(const Instr* from, const Instr* to) {
+    std::unordered_set<const Instr*> seen{from};
+    std::vector<const Instr*> work{from};
+    while (!work.empty()) {
+      const Instr* at = work.back();
+      work.pop_back();
+      if (at == to) return true;
+      auto visit = [&](const Instr* next) {
+        if (seen.insert(next).second) work.push_back(next);
+      };
+      for (const Instr* user : at->users()) visit(user);
+      for (const Instr* after : at->control_successors()) visit(after);
+    }
+    return false;
+  }
+
+  Instr* loop_;
+  const target::Target& target_;
+  Computation* body_;
+  Instr* state_;
+  int64_t trips_ = 0;
+  std::unordered_set<const Instr*> invariant_;
+  std::unordered_map<int64_t, Instr*> elements_;
+  StepCost cost_;
+  std::vector<int64_t> leaves_;  // that are outputs of the fusion, from number first_output_
+  size_t first_output_ = 0;
+  bool read_whole_ = false;
+};
+
+// Do these loops, a task each, take less than their commands one behind the other?
+Decision pays(const std::vector<LoopFormer*>& loops, const target::Target& target) {
+  double longest = 0, sum = 0, spread = 0;
+  for (const LoopFormer* loop : loops) {
+    longest = std::max(longest, loop->cost().alone_ns);
+    sum += loop->cost().alone_ns;
+    spread += loop->cost().spread_ns;
+  }
+  const double time = std::max(longest, sum / std::max(1, target.cores));
+  if (time <= spread) return Decision::yes();
+  return Decision::no("loop-work", "a step of {:.1f} us takes {:.1f} us as commands", time / 1000,
+                      spread / 1000);
+}
+
+// Those of `loops`, the first one among them, that become one fusion; the others stay in the list.
+std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
+                                       const target::Target& target) {
+  std::vector<LoopFormer*> together{loops->front()}, rest;
+  for (size_t i = 1; i < loops->size(); ++i) {
+    LoopFormer* candidate = (*loops)[i];
+    const bool joins =
+        together.size() < kMostTogether && std::all_of(
+                                               together.begin(), together.end(),
+                                               [&](const LoopFormer* member) {
+                                                 return candidate->is_like(*member) &&
+                                                        candidate->is_independent(*member);
+                                               });
+    (joins ? together : rest).push_back(candidate);
+  }
+  if (together.size() > 1 && !pays(together, target)) {
+    together.resize(1);
+    loops->erase(loops->begin());
+  } else {
+    *loops = std::move(rest);
+  }
+  return together;
+}
+
+void form(Computation* parent, const std::vector<LoopFormer*>& loops) {
+  LoopFusion made{parent->module()->add_computation("loop"), {}, {}, {}};
+  for (LoopFormer* loop : loops) loop->add_to(&made);
+  std::vector<tensor::Shape> shapes;
+  for (const Instr* output : made.outputs) shapes.push_back(output->shape());
+  const bool single = shapes.size() == 1;
+  made.computation->set_root(
+      single
+          ? made.outputs[0]
+          : made.computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), made.outputs));
+  Instr* fusion = parent->add(Opcode::fusion, made.computation->root()->shape(), made.operands,
+                              hlo::FusionAttrs{}, {made.computation}, loops[0]->name());
+  std::vector<Instr*> values;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    values.push_back(single ? fusion
+                            : parent->add(Opcode::get_tuple_element, shapes[i], {fusion},
+                                          hlo::TupleIndexAttrs{static_cast<int64_t>(i)}));
+  for (LoopFormer* loop : loops) loop->redirect(values);
+  parent->sort();
+}
+
+}  // namespace
+
+bool form_loops(hlo::Module* module, const target::Target& target, std::vector<Refusal>* refusals) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(*module)) {
+    std::vector<std::unique_ptr<LoopFormer>> found;
+    std::vector<LoopFormer*> loops;
+    auto refuse = [&](const LoopFormer& loop, const Decision& decision) {
+      if (refusals)
+        refusals->push_back({loop.body_name(), loop.name(), decision.code(), decision.reason()});
+    };
+    for (Instr* instr : covered.computation->instrs()) {
+      if (!instr->is(Opcode::while_)) continue;
+      found.push_back(std::make_unique<LoopFormer>(instr, target));
+      if (const Decision decision = found.back()->may_form(); decision)
+        loops.push_back(found.back().get());
+      else
+        refuse(*found.back(), decision);
+    }
+    while (!loops.empty()) {
+      const std::vector<LoopFormer*> together = take_together(&loops, target);
+      if (const Decision decision = pays(together, target); !decision) {
+        refuse(*together[0], decision);
+        continue;
+      }
+      form(covered.computation, together);
+      changed = true;
+    }
+    if (changed) covered.computation->remove_dead();
+  }
+  if (changed) module->remove_dead_computations();
+  return changed;
+}
+
+}  // namespace heddle::fuse

@@ -1,0 +1,109 @@
+#include <unordered_map>
+
+#include "base/check.h"
+#include "stitch/loop.h"
+
+namespace heddle::stitch {
+
+using kernel::BufferId;
+using kernel::Expr;
+using kernel::ExprId;
+using kernel::Kernel;
+using kernel::Stmt;
+using kernel::VarId;
+
+namespace {
+
+class Inliner {
+ public:
+  Inliner(const Kernel& from, const Buffers& globals, Kernel* to)
+      : from_(from), to_(*to), exprs_(from.exprs().size()), vars_(from.vars.size()) {
+    HEDDLE_CHECK(from.dims.empty() && from.global_count() == std::ssize(globals),
+                 "{} does not fit the loop around it", from.name);
+    for (size_t b = 0; b < from.buffers.size(); ++b)
+      buffers_.push_back(b < globals.size() ? globals[b] : to_.add_buffer(from.buffers[b]));
+  }
+
+  std::vector<Stmt> run() {
+    std::vector<Stmt> result;
+    for (const kernel::Phase& phase : from_.phases)
+      for (const kernel::Group& group : phase.groups) {
+        std::vector<Stmt> body = copy(group.body, &group);
+        for (size_t d = group.grid.size(); d-- > 0;) {
+          std::vector<Stmt> around;
+          around.push_back(make_loop(kernel::LoopKind::serial, var(group.grid[d].var),
+                                     expr(group.grid[d].extent), std::move(body)));
+          body = std::move(around);
+        }
+        for (Stmt& stmt : body) result.push_back(std::move(stmt));
+      }
+    return result;
+  }
+
+ private:
+  std::vector<Stmt> copy(const std::vector<Stmt>& body, const kernel::Group* = nullptr) {
+    std::vector<Stmt> result;
+    for (const Stmt& stmt : body) {
+      Stmt made = stmt;
+      if (made.var.valid()) made.var = var(made.var);
+      for (ExprId* id : {&made.extent, &made.value, &made.mask}) *id = expr(*id);
+      for (ExprId& id : made.indices) id = expr(id);
+      for (ExprId& id : made.source_indices) id = expr(id);
+      for (BufferId* id : {&made.buffer, &made.source})
+        if (id->valid()) *id = buffers_[id->index()];
+      for (BufferId& id : made.fragments) id = buffers_[id.index()];
+      made.body = copy(stmt.body);
+      made.otherwise = copy(stmt.otherwise);
+      result.push_back(std::move(made));
+    }
+    return result;
+  }
+
+  VarId var(VarId id) {
+    VarId& made = vars_[id.index()];
+    if (!made.valid()) made = to_.add_var(from_.var(id).name, from_.var(id).type);
+    return made;
+  }
+
+  // Operands have smaller ids: no recursion deeper than the expression.
+  ExprId expr(ExprId id) {
+    if (!id.valid()) return id;
+    std::vector<ExprId> work{id};
+    while (!work.empty()) {
+      const ExprId at = work.back();
+      ExprId& made = exprs_[at.index()];
+      if (made.valid()) {
+        work.pop_back();
+        continue;
+      }
+      Expr copy = from_.expr(at);
+      bool ready = true;
+      for (ExprId operand : copy.operands) {
+        if (exprs_[operand.index()].valid()) continue;
+        work.push_back(operand);
+        ready = false;
+      }
+      if (!ready) continue;
+      for (ExprId& operand : copy.operands) operand = exprs_[operand.index()];
+      if (copy.var.valid()) copy.var = var(copy.var);
+      if (copy.buffer.valid()) copy.buffer = buffers_[copy.buffer.index()];
+      made = to_.add(std::move(copy));
+      work.pop_back();
+    }
+    return exprs_[id.index()];
+  }
+
+  const Kernel& from_;
+  Kernel& to_;
+  std::vector<ExprId> exprs_;
+  std::vector<VarId> vars_;
+  std::vector<BufferId> buffers_;
+};
+
+}  // namespace
+
+std::vector<Stmt> inline_kernel(const Kernel& from, const Buffers& globals, Kernel* to) {
+  return Inliner(from, globals, to).run();
+}
+
+}  // namespace heddle::stitch
