@@ -2,7 +2,8 @@
 
     compare.py models [NAME ...]   whole networks against ONNX Runtime, OpenVINO, Inductor
     compare.py products [NAME ...] single products and convolutions, also by the machine's roofs
-    compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round
+    compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round,
+                                   also of XLA:CPU through JAX
     compare.py cold [NAME ...]     from file to first result with nothing cached, and peak memory
 
 All sides: the same threads, one stream, buffers bound once, a process each. A figure is the median
@@ -17,16 +18,11 @@ import sys
 import tempfile
 import time
 
-import numpy as np
-
-import contestants
 import machine
+import memory_rows
 import networks
-import peers
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
-# fusion.md, 4.1: the best peer there at one and two threads, times the copy.
-BEST_PEER = {"b1": (3.7, 3.9), "b2": (5.1, 5.6), "b3e": (2.3, 2.6), "b3t": (2.3, 3.4)}
 
 
 def chosen(listed, key, names, otherwise):
@@ -64,79 +60,11 @@ def compare_products(options):
     return results, networks.as_markdown(results)
 
 
-# ---- memory-bound rows ----
-
-def fastest_form(options, row, threads, inputs):
-    """ONNX Runtime on the form of the row that it runs fastest."""
-    found = []
-    for form in row["forms"]:
-        peer = contestants.Peer(
-            "onnxruntime", os.path.join(options.rows, f"{row['row']}.{form}.onnx"), inputs, threads)
-        found.append((min(peer.round(5)["cpu_ns" if threads == 1 else "wall_ns"]), form, peer))
-    found.sort(key=lambda one: one[0])
-    for _, _, slower in found[1:]:
-        slower.close()
-    return found[0][1], found[0][2]
-
-
-def measure_row(options, row, threads):
-    clock = "cpu_ns" if threads == 1 and options.clock == "cpu" else "wall_ns"
-    inputs = os.path.join(options.rows, f"{row['row']}.inputs.npz")
-    form, peer = fastest_form(options, row, threads, inputs)
-    expected = peers.load_npz(os.path.join(options.rows, f"{row['row']}.expected.npz"))["out0"]
-    with tempfile.TemporaryDirectory() as folder:
-        out = peer.outputs(os.path.join(folder, "out.npz"))["out0"]
-    error = np.abs(out.reshape(expected.shape) - expected).max()
-    copy = contestants.Copy(os.path.join(options.probes, "copy_probe"), row["bytes"], threads)
-    taking_part = [copy, peer]
-    if not options.peer_only:
-        taking_part.append(contestants.Heddle(
-            os.path.join(options.probes, "heddle_probe"),
-            os.path.join(ROOT, "bench", "rows", f"{row['row']}.hlo"), threads, options.level))
-    counts = contestants.run_counts(taking_part, options.round_seconds)
-    rounds = contestants.interleave(taking_part, options.rounds, counts)
-    for contestant in taking_part:
-        contestant.close()
-    fastest = [contestants.Copy.fastest(r, clock) for r in rounds.pop("copy")]
-    copies = np.array([ns for _, ns in fastest])
-    result = {"row": row["row"], "threads": threads, "clock": clock, "runs_per_round": counts,
-              "bytes": row["bytes"], "copy_ms": machine.spread(copies / 1e6), "peer_form": form,
-              "copy_ways": {way: sum(w == way for w, _ in fastest) for way, _ in fastest},
-              "peer_max_error_to_f64": float(error), "load": os.getloadavg()[0]}
-    for name, measured in rounds.items():
-        times = np.array([np.median(r[clock]) for r in measured])
-        result[name] = {"ms": machine.spread(times / 1e6), "factor": machine.spread(times / copies)}
-    return result
-
-
 def compare_rows(options):
-    wanted = chosen(listing(options.rows, "rows.json"), "row", options.names, list(BEST_PEER))
-    results, rows = [], []
-    for row in wanted:
-        for threads in options.threads:
-            try:
-                result = measure_row(options, row, threads)
-            except contestants.Failed as failed:
-                result = {"row": row["row"], "threads": threads, "failed": str(failed)}
-            results.append(result)
-            rows.append(row_line(row, result))
-            print(" ".join(rows[-1]), file=sys.stderr, flush=True)
-    head = ["row", "what", "threads", "copy ms", "heddle, times copy", "of rounds",
-            "ONNX Runtime, times copy", "best peer of fusion.md"]
-    return results, machine.table(head, rows)
-
-
-def row_line(row, result):
-    start = [row["row"], row["what"], str(result["threads"])]
-    if "failed" in result:
-        return [*start, result["failed"].split("\n")[-1], "", "", "", ""]
-    peer = next(v for k, v in result.items() if k.startswith("onnxruntime"))["factor"]
-    ours = result.get("heddle", {}).get("factor")
-    known = BEST_PEER[row["row"]][min(result["threads"], 2) - 1]
-    return [*start, f"{result['copy_ms']['median']:.2f}",
-            f"**{ours['median']:.2f}**" if ours else "",
-            f"{ours['min']:.2f}-{ours['max']:.2f}" if ours else "", f"{peer['median']:.2f}",
-            str(known)]
+    listed = listing(options.rows, "rows.json")
+    rows = chosen(listed, "row", options.names, [row["row"] for row in listed])
+    results = memory_rows.compare(options, rows)
+    return results, memory_rows.as_markdown(results)
 
 
 # ---- from file to first result ----
@@ -207,8 +135,12 @@ def main():
     parser.add_argument("--level", default="O2")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: the thread's own clock where one thread runs, for a busy machine")
-    parser.add_argument("--peers", type=lambda s: s.split(","), help="of models: "
-                        f"{', '.join(networks.KINDS)} (default: those that Python finds)")
+    parser.add_argument("--peers", type=lambda s: s.split(",") if s else [], help="of models: "
+                        f"{', '.join(networks.KINDS)}; of rows: {', '.join(memory_rows.PACKAGES)} "
+                        "(default: those that Python finds)")
+    parser.add_argument("--heaps", type=lambda s: s.split(","), default=["kept"],
+                        help="of rows: kept also tries each peer with a heap that keeps its memory; "
+                        "default does not (kept)")
     parser.add_argument("--peer-only", action="store_true", help="without heddle")
     parser.add_argument("--out", help="writes OUT.json and OUT.md")
     options = parser.parse_args()

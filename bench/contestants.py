@@ -40,12 +40,14 @@ def used_ns(process):
 class Server:
     """A process of its own: a line in, a line out."""
 
-    def __init__(self, *command, name=None):
+    def __init__(self, *command, name=None, environment=None):
+        """`environment`: what is set beside what this process has."""
         self.name = name
         self.command = [str(part) for part in command]
         self.errors = tempfile.TemporaryFile()  # a pipe that nobody reads would stop it when full
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True)
+                                        stderr=self.errors, text=True,
+                                        env={**os.environ, **(environment or {})})
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -112,8 +114,9 @@ class Copy(Server):
 class Peer(Server):
     """Another engine, by peers.py."""
 
-    def __init__(self, kind, model, inputs, threads):
-        super().__init__(sys.executable, os.path.join(HERE, "peers.py"), kind, model, inputs, threads)
+    def __init__(self, kind, model, inputs, threads, environment=None):
+        super().__init__(sys.executable, os.path.join(HERE, "peers.py"), kind, model, inputs, threads,
+                         environment=environment)
         limit = threading.Timer(START_LIMIT_S, self.process.kill)
         limit.start()
         try:

@@ -1,11 +1,13 @@
 // Runs one model through the C interface as a server, so that its rounds can be interleaved with
 // those of others and this process is idle in between. Buffers are bound once; without INPUTS.npz,
-// which also says the shapes, values are random.
+// which also says the shapes of an ONNX model, values are random.
 //
 //   heddle_probe MODEL THREADS [LEVEL [INPUTS.npz]]
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.
+#include <string_view>
+
 #include "api/heddle.h"
 #include "probe.h"
 #include "tensor/npz.h"
@@ -38,7 +40,8 @@ heddle_model* open(const char* path, const heddle::tensor::NamedLiterals& values
   std::vector<std::vector<int64_t>> extents;
   for (const auto& [name, value] : values) extents.push_back(value.shape().extents());
   std::vector<heddle_shape> shapes;
-  for (size_t i = 0; i < values.size(); ++i)
+  const bool has_fixed_shapes = std::string_view(path).ends_with(".hlo");
+  for (size_t i = 0; !has_fixed_shapes && i < values.size(); ++i)
     shapes.push_back(
         {values[i].first.c_str(), extents[i].data(), static_cast<int64_t>(extents[i].size())});
   heddle_open_options options = {};

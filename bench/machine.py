@@ -42,7 +42,7 @@ def machine_class():
 
 def about(source):
     """The header of a result: machine, versions, command, commit of `source`, load at the start."""
-    packages = ["onnxruntime", "openvino", "torch", "torchvision", "transformers", "onnx", "numpy"]
+    packages = ["onnxruntime", "openvino", "torch", "jax", "torchvision", "transformers", "onnx", "numpy"]
     versions = {p: version_of(p) for p in packages if version_of(p)}
     versions["python"] = platform.python_version()
     versions["c++"] = output_of("c++", "--version").split("\n")[0]

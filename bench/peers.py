@@ -1,7 +1,8 @@
 """Engines that heddle is compared with, each in a process of its own:
 
-    python peers.py KIND MODEL INPUTS.npz THREADS      KIND: onnxruntime, openvino, inductor
+    python peers.py KIND MODEL INPUTS.npz THREADS
 
+KIND: onnxruntime, openvino, inductor, and those of row_peers.py.
 Answers "ready NAME" or "error TEXT", then for every line with a count a line of JSON: the wall and the
 CPU nanoseconds of `count` runs after one that is not measured; and for a line with a path, writes the
 outputs there. Buffers are bound once where the engine has that. Inductor compiles the torch module
@@ -13,6 +14,8 @@ import sys
 import time
 
 import numpy as np
+
+import row_peers
 
 
 class OnnxRuntime:
@@ -138,7 +141,7 @@ def main():
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     try:
-        engine = KINDS[kind](model, load_npz(inputs), int(threads))
+        engine = {**KINDS, **row_peers.KINDS}[kind](model, load_npz(inputs), int(threads))
         engine.run()
     except Exception as error:  # whatever the engine finds wrong with the model
         print(f"error {type(error).__name__}: {' '.join(str(error).split())[:400]}", file=answers,

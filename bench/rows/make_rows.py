@@ -1,137 +1,119 @@
-"""The rows as small ONNX models for the peers, with inputs and expected outputs in f64.
+"""What the rows are measured with: inputs, expected outputs, and the peers' models.
 
     python make_rows.py [-o DIR] [ROW ...]
 
-Each row in the forms a peer may know best; the harness takes the fastest of them. Writes
-DIR/ROW.FORM.onnx, DIR/ROW.inputs.npz (arg0, arg1, ...: the names heddle gives HLO parameters),
-DIR/ROW.expected.npz (out0) and DIR/rows.json with the minimal bytes of each row.
+Writes DIR/ROW.inputs.npz (arg0, arg1, ...: the names heddle gives HLO parameters), DIR/ROW.expected.npz
+(out0, ...: computed in f64 by torch, rounded to the types of the row), DIR/ROW.FORM.onnx for every form
+of torch_rows.py, the HLO text of the rows that are too long to be kept, and DIR/rows.json with the
+minimal bytes of each row. A form that cannot be exported is named there with the reason. Rows that are
+there already are kept when others are named.
 """
 import argparse
 import json
-import math
 import os
+import sys
+import time
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper
+import torch
+
+import catalogue
+import many_tensors
+import torch_rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEFAULT_FOLDER = os.path.join(HERE, "..", "..", "build", "bench-rows")
-F32 = TensorProto.FLOAT
-B1, B2, B2_MASK, B3 = [1, 4096, 768], [8, 12, 512, 512], [8, 1, 1, 512], [1, 4096, 3072]
+DEFAULT_FOLDER = os.path.realpath(os.path.join(HERE, "..", "..", "build", "bench-rows"))
+OPSET = 20
+# The forms that an operator set after that has an operator for.
+LATER_OPSETS = {("l1", "op"): 23, ("l4", "op"): 23}
 
 
-def value(name, shape):
-    return helper.make_tensor_value_info(name, F32, shape)
+class AsModule(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments):
+        return self.function(*arguments)
 
 
-def number(name, x):
-    return helper.make_tensor(name, F32, [], [x])
+def tensors_of(inputs, float_type=torch.float32):
+    tensors = [torch.from_numpy(x) for x in inputs.values()]
+    return [x.to(float_type) if x.is_floating_point() else x for x in tensors]
 
 
-def model(name, nodes, inputs, shape, numbers=(), opset=20):
-    """Nodes are (op, operands, result) or (op, operands, result, attributes)."""
-    made = [helper.make_node(n[0], n[1].split(), [n[2]], **(n[3] if len(n) > 3 else {}))
-            for n in nodes]
-    graph = helper.make_graph(made, name, [value(*i) for i in inputs], [value("out0", shape)],
-                              [number(*n) for n in numbers])
-    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
-    onnx.checker.check_model(made)
+def as_list(results):
+    return [results] if isinstance(results, torch.Tensor) else list(results)
+
+
+def expected_of(row, inputs):
+    first = next(iter(torch_rows.forms_of(row).values()))
+    with torch.no_grad():
+        results = as_list(first(*tensors_of(inputs, torch.float64)))
+    return {f"out{i}": (x.to(torch.float32) if x.is_floating_point() else x).numpy()
+            for i, x in enumerate(results)}
+
+
+def export(function, inputs, output_count, path, opset):
+    with torch.no_grad():
+        torch.onnx.export(AsModule(function).eval(), tuple(tensors_of(inputs)), path, dynamo=True,
+                          opset_version=opset, external_data=False, verbose=False,
+                          input_names=list(inputs),
+                          output_names=[f"out{i}" for i in range(output_count)])
+
+
+def hlo_path(row, folder=DEFAULT_FOLDER):
+    """The row's HLO: kept beside this file, or written where the rows are made."""
+    kept = os.path.join(HERE, f"{row}.hlo")
+    return kept if os.path.exists(kept) else os.path.join(folder, f"{row}.hlo")
+
+
+def make(row, folder):
+    """The entry of rows.json."""
+    inputs = catalogue.ROWS[row].make_inputs()
+    np.savez(os.path.join(folder, f"{row}.inputs.npz"), **inputs)
+    expected = expected_of(row, inputs)
+    np.savez(os.path.join(folder, f"{row}.expected.npz"), **expected)
+    if row in ["l7", "l8"]:
+        with open(hlo_path(row, folder), "w") as file:
+            file.write(many_tensors.text(row, catalogue.TENSORS))
+    made = {"row": row, "what": catalogue.ROWS[row].what, "onnx_forms": [],
+            "torch_forms": list(torch_rows.forms_of(row)), "failed": {},
+            "bytes": catalogue.ROWS[row].moved_bytes(inputs, expected.values())}
+    for form, function in torch_rows.forms_of(row).items():
+        try:
+            export(function, inputs, len(expected), os.path.join(folder, f"{row}.{form}.onnx"),
+                   LATER_OPSETS.get((row, form), OPSET))
+            made["onnx_forms"].append(form)
+        except Exception as error:  # whatever the exporter cannot do
+            made["failed"][form] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return made
-
-
-def b1():
-    norm = {"axis": -1, "epsilon": 1e-5}
-    inputs = [("arg0", B1), ("arg1", B1), ("arg2", [768]), ("arg3", [768])]
-    return {"op": model("b1", [("Add", "arg0 arg1", "h"),
-                               ("LayerNormalization", "h arg2 arg3", "out0", norm)], inputs, B1)}
-
-
-def b2():
-    inputs = [("arg0", B2), ("arg1", B2_MASK)]
-    nodes = [("Mul", "arg0 scale", "scaled"), ("Add", "scaled arg1", "masked"),
-             ("Softmax", "masked", "out0", {"axis": -1})]
-    return {"op": model("b2", nodes, inputs, B2, [("scale", 0.125)])}
-
-
-def b3(approximate):
-    inputs = [("arg0", B3), ("arg1", [3072])]
-    tail = [("Add", "gate one", "gate1"), ("Mul", "h gate1", "product"),
-            ("Mul", "product half", "out0")]
-    if approximate == "none":
-        nodes = [("Div", "h root", "argument"), ("Erf", "argument", "gate"), *tail]
-        numbers = [("root", math.sqrt(2))]
-    else:
-        nodes = [("Pow", "h three", "cube"), ("Mul", "cube cubic", "part"), ("Add", "h part", "inner"),
-                 ("Mul", "inner root", "argument"), ("Tanh", "argument", "gate"), *tail]
-        numbers = [("three", 3.0), ("cubic", 0.044715), ("root", math.sqrt(2 / math.pi))]
-    numbers += [("one", 1.0), ("half", 0.5)]
-    bias = ("Add", "arg0 arg1", "h")
-    gelu = ("Gelu", "h", "out0", {"approximate": approximate})
-    return {"op": model("b3", [bias, gelu], inputs, B3),
-            "parts": model("b3", [bias, *nodes], inputs, B3, numbers, opset=17)}
-
-
-def inputs_of(row, random):
-    def normal(*shape):
-        return random.standard_normal(shape, dtype=np.float32)
-
-    if row == "b1":
-        return {"arg0": normal(4096, 768), "arg1": normal(4096, 768),
-                "arg2": 1 + 0.1 * normal(768), "arg3": 0.1 * normal(768)}
-    if row == "b2":
-        mask = np.zeros((8, 512), np.float32)
-        for batch in range(8):
-            mask[batch, 512 - 40 * batch:] = -10000
-        return {"arg0": 8 * normal(8, 12, 512, 512), "arg1": mask}
-    return {"arg0": 2 * normal(4096, 3072), "arg1": normal(3072)}
-
-
-def expected_of(row, a):
-    """In f64, written apart from both sides."""
-    a = {name: x.astype(np.float64) for name, x in a.items()}
-    if row == "b1":
-        h = a["arg0"] + a["arg1"]
-        h = h - h.mean(1, keepdims=True)
-        return h / np.sqrt((h * h).mean(1, keepdims=True) + 1e-5) * a["arg2"] + a["arg3"]
-    if row == "b2":
-        h = a["arg0"] * 0.125 + a["arg1"][:, None, None, :]
-        h = np.exp(h - h.max(-1, keepdims=True))
-        return h / h.sum(-1, keepdims=True)
-    h = a["arg0"] + a["arg1"]
-    if row == "b3e":
-        erf = np.frompyfunc(math.erf, 1, 1)
-        return 0.5 * h * (1 + erf(h / math.sqrt(2)).astype(np.float64))
-    return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h ** 3)))
-
-
-ROWS = {"b1": b1, "b2": b2, "b3e": lambda: b3("none"), "b3t": lambda: b3("tanh")}
-WHAT = {"b1": "residual + LayerNorm 4096x768", "b2": "scale + mask + softmax 8x12x512x512",
-        "b3e": "bias + GELU (erf) 4096x3072", "b3t": "bias + GELU (tanh) 4096x3072"}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-o", "--folder", default=DEFAULT_FOLDER)
-    parser.add_argument("rows", nargs="*", help=f"of {', '.join(ROWS)} (default: all)")
+    parser.add_argument("rows", nargs="*", help=f"of {', '.join(catalogue.ROWS)} (default: all)")
     options = parser.parse_args()
+    unknown = set(options.rows) - set(catalogue.ROWS)
+    if unknown:
+        sys.exit(f"make_rows: no row {', '.join(sorted(unknown))}")
     os.makedirs(options.folder, exist_ok=True)
-    listed = []
-    for row, make in ROWS.items():
-        if options.rows and row not in options.rows:
-            continue
-        inputs = inputs_of(row, np.random.default_rng(0))
-        expected = expected_of(row, inputs).astype(np.float32)
-        np.savez(os.path.join(options.folder, f"{row}.inputs.npz"), **inputs)
-        np.savez(os.path.join(options.folder, f"{row}.expected.npz"), out0=expected)
-        forms = make()
-        for form, made in forms.items():
-            onnx.save(made, os.path.join(options.folder, f"{row}.{form}.onnx"))
-        moved = sum(x.nbytes for x in inputs.values()) + expected.nbytes
-        listed.append({"row": row, "what": WHAT[row], "forms": list(forms), "bytes": moved})
-        print(f"{row}: {', '.join(forms)}; {moved / 1e6:.2f} MB")
-    with open(os.path.join(options.folder, "rows.json"), "w") as file:
-        json.dump(listed, file, indent=1)
+    listing = os.path.join(options.folder, "rows.json")
+    listed = {}
+    if options.rows and os.path.exists(listing):
+        with open(listing) as file:
+            listed = {entry["row"]: entry for entry in json.load(file)}
+    for row in options.rows or catalogue.ROWS:
+        begin = time.perf_counter()
+        listed[row] = entry = make(row, options.folder)
+        print(f"{row}: {', '.join(entry['onnx_forms'])}; {entry['bytes'] / 1e6:.2f} MB; "
+              f"{time.perf_counter() - begin:.1f} s", flush=True)
+        for form, reason in entry["failed"].items():
+            print(f"  {form} is not exported: {reason}", flush=True)
+        with open(listing, "w") as file:
+            json.dump([listed[r] for r in catalogue.ROWS if r in listed], file, indent=1)
+            file.write("\n")
 
 
 if __name__ == "__main__":
