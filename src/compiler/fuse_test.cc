@@ -12,6 +12,7 @@
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "pass/random_module.h"
+#include "schedule/strides.h"
 #include "tensor/compare.h"
 
 namespace heddle::fuse {
@@ -125,6 +126,43 @@ TEST(FuseTest, TransposesStayOutsideOfWindows) {
     EXPECT_EQ(fusions, 3) << hlo::to_string(**module);
     EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(),
                             [](const Refusal& refusal) { return refusal.code == "window-lanes"; }));
+  }
+}
+
+// What would be written, or read, from lane to lane with strides is turned by a kernel of its own.
+TEST(FuseTest, NothingMovesAcrossTheLanes) {
+  auto target = target::find_target("icelake");
+  ASSERT_TRUE(target.has_value());
+  const char* head =
+      "HloModule m\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+      "  ROOT c = f32[] add(a, b)\n}\nENTRY e {\n  x = f32[40,36,64] parameter(0)\n";
+  const char* bodies[] = {
+      R"(  y = f32[40,36,64] parameter(1)
+  s = f32[40,36,64] add(x, y)
+  t = f32[64,40,36] transpose(s), dimensions={2,0,1}
+  ROOT r = (f32[40,36,64], f32[64,40,36]) tuple(s, t)
+})",
+      R"(  t = f32[64,40,36] transpose(x), dimensions={2,0,1}
+  zero = f32[] constant(0)
+  n = f32[64] reduce(t, zero), dimensions={1,2}, to_apply=sum
+  m = f32[64,40,36] broadcast(n), dimensions={0}
+  ROOT r = f32[64,40,36] subtract(t, m)
+})"};
+  for (const std::string body : bodies) {
+    auto module = hlo::parse_module(head + body);
+    ASSERT_TRUE(module.has_value()) << module.error().message;
+    check_module(**module, *target, Mode::greedy, 3);
+    std::vector<Refusal> refusals;
+    ASSERT_TRUE(fuse(module->get(), *target, Mode::greedy, &refusals).has_value());
+    EXPECT_TRUE(std::any_of(refusals.begin(), refusals.end(), [](const Refusal& refusal) {
+      return refusal.code == "across-lanes";
+    })) << hlo::to_string(**module);
+    // A transpose alone is a turned square: nothing else moves across the lanes.
+    for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      EXPECT_EQ(schedule::strided_elems(schedule::place(*instr->called()[0], *target), *target), 0)
+          << hlo::to_string(**module);
+    }
   }
 }
 

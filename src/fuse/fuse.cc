@@ -11,6 +11,7 @@
 #include "fuse/loops.h"
 #include "schedule/parts.h"
 #include "schedule/place.h"
+#include "schedule/strides.h"
 
 namespace heddle::fuse {
 
@@ -294,6 +295,8 @@ class Greedy {
                                        [&](Instr* member) { return is_window(member); });
     if (sorted.size() > 1 && schedule::count_windows(placed) < windows)
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
+    if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
+      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
     if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, group) &&
         schedule::uses_across(placed.graph) >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
@@ -308,6 +311,20 @@ class Greedy {
         elems > 32768)
       return Decision::no("one-task", "{} tasks for {} elements", tasks, elems);
     return Decision::yes();
+  }
+
+  // More is read or written with strides than by the two on their own (a transpose of its own is
+  // turned in registers).
+  bool strides_more(const schedule::PlacedFusion& placed, Instr* newcomer, const Group& group) {
+    const int64_t together = schedule::strided_elems(placed, target_);
+    if (together == 0 ||
+        together <= schedule::strided_elems(place_alone(newcomer, target_), target_))
+      return false;
+    std::unique_ptr<hlo::Module> rest = extract(
+        group.members, [&](const Instr* member) { return leaves(member, &group, nullptr); });
+    return together >
+           schedule::strided_elems(place_alone(newcomer, target_), target_) +
+               schedule::strided_elems(schedule::place(*rest->entry(), target_), target_);
   }
 
   // A reshape between dense arrays is no work at all: it stays a view unless it joined something.

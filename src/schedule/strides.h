@@ -1,0 +1,14 @@
+// How much of a schedule moves across its lanes: neighbouring lanes that are no neighbours in
+// memory. The explorer asks whether two operators are better off apart.
+#pragma once
+
+#include "schedule/place.h"
+
+namespace heddle::schedule {
+
+// Elements that rows read from inputs or write to outputs with a stride from lane to lane; arrays
+// that a first cache holds easily do not count, nor does what a family or a turned square (turn.h)
+// moves. 0 for a refused placement.
+int64_t strided_elems(const PlacedFusion& placed, const target::Target& target);
+
+}  // namespace heddle::schedule
