@@ -4,9 +4,9 @@ A model holds several copies of one shape, each with weights and an input of its
 come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies, and
 so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
-of ResNet-50 with their strides, of VGG, depthwise ones; activations behind a product (`epilogue`);
-two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and rows of products
-(`chain`); channels that fill no vector (`padding`).
+of ResNet-50 with their strides, of VGG, depthwise ones, ResNeXt's 32 groups; activations behind a
+product (`epilogue`); two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and
+rows of products (`chain`); channels that fill no vector (`padding`).
 """
 import argparse
 import json
@@ -45,6 +45,8 @@ CONVOLUTIONS = {
     "depth_112_32_3": (112, 32, 32, 3, 1, 32), "depth_56_144_3": (56, 144, 144, 3, 1, 144),
     "depth_56_144_5s2": (56, 144, 144, 5, 2, 144), "depth_28_240_5": (28, 240, 240, 5, 1, 240),
     "depth_14_480_3": (14, 480, 480, 3, 1, 480), "depth_7_960_5": (7, 960, 960, 5, 1, 960),
+    "group_56_128_3": (56, 128, 128, 3, 1, 32), "group_28_256_3": (28, 256, 256, 3, 1, 32),
+    "group_14_512_3": (14, 512, 512, 3, 1, 32), "one_56_256_512s2": (56, 256, 512, 1, 2, 1),
     "padding_20_46_32_3": (20, 46, 32, 3, 1, 1), "padding_20_174_64_5": (20, 174, 64, 5, 1, 1),
 }
 ACTIVATIONS = ["Relu", "Gelu", "HardSwish", "Softplus"]
