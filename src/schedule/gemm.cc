@@ -294,7 +294,38 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   return scattered || (row_bytes % 4096 == 0 && shape.k_extent > 64);
 }
 
+// Where rows of A are long, a block of them that stays in the second cache is too low for its
+// panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
+// wait in scratch.
+void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
+  constexpr int64_t kMostUncut = 1024, kFewestRows = 64;
+  const int64_t k = shape.k_extent, m = shape.m_extent;
+  if (k <= kMostUncut || m < kFewestRows || shape.type != Type::f32 || !can_cut_k(shape)) return;
+  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
+  const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
+  const int64_t most_rows = std::max<int64_t>(second / 4 / (kc * 4), 4 * int64_t{gemm->mr});
+  const int64_t blocks = (m + most_rows - 1) / most_rows, rows = (m + blocks - 1) / blocks;
+  const int64_t width = int64_t{gemm->nv} * gemm->lanes, panels = shape.n_extent / width;
+  // Their sums take an eighth of the cache at most, and every core has at least four tasks.
+  const int64_t room = second / 8 / (rows * width * 4);
+  const int64_t shared = panels * blocks / (4 * int64_t{target.cores});
+  const int64_t together = std::min({room, shared, panels});
+  if (together < 2) return;
+  gemm->kc = kc;
+  gemm->m_block = rows;
+  gemm->panels = together;
+  const int64_t tiles = (rows + gemm->mr - 1) / gemm->mr;
+  if (gemm->prefetch > 0)
+    gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
+}
+
 }  // namespace
+
+bool can_cut_k(const GemmShape& shape) {
+  return shape.b_panel > 0 && shape.k.size() == 1 && shape.windows.empty() && shape.y < 0 &&
+         shape.m >= 0;
+}
 
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target) {
@@ -305,9 +336,14 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     tuned = tuned_gemm(gemm_key(shape, stage, a_bytes), nv, target);
   if (tuned) {
     gemm = *tuned;
+    const int64_t panels = shape.n_extent / (int64_t{gemm.nv} * gemm.lanes);
+    const bool cut = can_cut_k(shape) && gemm.kc > 0 && gemm.kc < shape.k_extent;
+    gemm.panels = cut ? std::min(gemm.panels, panels) : 0;
+    if (gemm.panels == 0) gemm.kc = shape.k_extent;
   } else if (stage.kind != hlo::StageKind::conv) {
     gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target,
                        nv, shape.type);
+    cut_k(shape, target, &gemm);
   } else {
     gemm.lanes = target.lanes(shape.type);
     gemm.kc = shape.k_extent;
@@ -334,8 +370,9 @@ Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stag
 
 std::string to_string(const Gemm& gemm) {
   std::string lines;
+  if (gemm.panels > 0) lines = fmt::format(" panels {}", gemm.panels);
   if (gemm.my > 1 || gemm.y_block > 1)
-    lines = fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
+    lines += fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
   return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}{}{}", gemm.mr, gemm.nv,
                      gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block, lines,
                      gemm.copy_b ? " copy_b" : "", gemm.panels_first ? " panels_first" : "");

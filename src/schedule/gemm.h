@@ -17,7 +17,7 @@ namespace heddle::schedule {
 // registers; K runs in blocks of `kc`; B is read in panels of nv·lanes columns.
 struct Gemm {
   int mr = 1, nv = 1, lanes = 16;
-  int64_t kc = 0;       // whole K where it is not smaller
+  int64_t kc = 0;       // elements of a block of K, where K is cut
   int ku = 4;           // unrolling of k
   int prefetch = 0;     // cache lines of the next panel fetched each ku steps of k
   int64_t m_block = 0;  // rows of a task, against one panel
@@ -28,6 +28,9 @@ struct Gemm {
   // Tasks run through the batch against one panel before they come to the next (else a panel's
   // neighbours come first, and share their rows of A).
   bool panels_first = false;
+  // K is cut in blocks of kc: a task has so many panels, and keeps their sums in scratch from one
+  // block to the next. 0: K is whole.
+  int64_t panels = 0;
   bool operator==(const Gemm&) const = default;
 };
 
@@ -67,6 +70,8 @@ struct GemmShapeOrNot {
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
 // A batch digit that numbers groups of features of a convolution: neighbours in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
+// Can the shape's K be cut? B in panels, one digit of K, no windows.
+bool can_cut_k(const GemmShape& shape);
 // How often an element of A is used, where A runs on along its rows and not along k, which is deep:
 // then a copy that runs along k may pay. 0 elsewhere.
 int64_t uses_across(const StageGraph& graph);

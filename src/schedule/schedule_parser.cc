@@ -226,6 +226,7 @@ class Parser {
     result.prefetch = static_cast<int>(number());
     expect("rows");
     result.m_block = number();
+    if (accept("panels")) result.panels = std::clamp<int64_t>(number(), 0, 1 << 20);
     if (accept("lines")) {
       result.my = static_cast<int>(std::clamp<int64_t>(number(), 1, 1024));
       expect("of");

@@ -9,7 +9,7 @@ namespace heddle::schedule {
 namespace {
 
 // A new meaning of a record, or code that makes old measurements wrong, gets a new number.
-constexpr int kRecordVersion = 2;
+constexpr int kRecordVersion = 3;
 
 // Whether B is packed is not part of it: with one panel that cannot be seen.
 std::string product_key(int64_t m, int64_t n, int64_t k, int64_t batch) {
@@ -77,6 +77,13 @@ void add_blocks(const Gemm& from, const GemmShape& shape, std::vector<Gemm>* fou
   }
   add([&](Gemm* gemm) { gemm->panels_first = !from.panels_first; });
   if (from.prefetch > 0) add([&](Gemm* gemm) { gemm->prefetch = 0; });
+  if (from.panels > 0) {
+    add([&](Gemm* gemm) {
+      gemm->panels = 0;
+      gemm->kc = shape.k_extent;
+    });
+    add([&](Gemm* gemm) { gemm->panels = std::max<int64_t>(1, from.panels / 2); });
+  }
 }
 
 }  // namespace

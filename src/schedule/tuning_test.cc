@@ -52,6 +52,7 @@ TEST(Tuning, RecordsAreReadBack) {
   gemm.kc = 96;
   gemm.m_block = 14;
   gemm.prefetch = 3;
+  gemm.panels = 5;
   gemm.panels_first = gemm.copy_b = true;
   auto parsed = parse_gemm(to_string(gemm));
   ASSERT_TRUE(parsed) << parsed.error().message;
@@ -62,10 +63,10 @@ TEST(Tuning, RecordsAreReadBack) {
 
 TEST(Tuning, KeysSayWhatIsBakedIn) {
   const Case dot = product(), conv = convolution();
-  EXPECT_EQ(gemm_key(dot.shape, dot.graph.stages[0], dot.a_bytes), "v2 dot 100x80x64 batch 1");
-  EXPECT_EQ(gemm_key(100, 80, 64), "v2 dot 100x80x64 batch 1");
+  EXPECT_EQ(gemm_key(dot.shape, dot.graph.stages[0], dot.a_bytes), "v3 dot 100x80x64 batch 1");
+  EXPECT_EQ(gemm_key(100, 80, 64), "v3 dot 100x80x64 batch 1");
   EXPECT_EQ(gemm_key(conv.shape, conv.graph.stages[0], conv.a_bytes),
-            "v2 conv n 64 rows 14 lines 14 of 196 groups 1 k 3 3 32 window 1+1-1<14 window "
+            "v3 conv n 64 rows 14 lines 14 of 196 groups 1 k 3 3 32 window 1+1-1<14 window "
             "1+1-1<14 bytes 25088");
 }
 

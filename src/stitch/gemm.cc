@@ -22,6 +22,7 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number, const schedule::Link* link)
   for (size_t i = shape_.k.size(); i-- > 1;)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
   find_turned();
+  block_.count = shape_.k_extent;
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
   a_ = input_of(shape_.a_load);
   a_at_ = coordinate(shape_.a_load);
@@ -56,6 +57,10 @@ std::vector<kernel::Group> GemmEmitter::emit() {
   const int64_t full = shape_.n_extent / width_, rest = shape_.n_extent % width_;
   make_panel();
   std::vector<kernel::Group> groups;
+  if (gemm_.panels > 0) {
+    emit_cut(full, rest, &groups);
+    return groups;
+  }
   for (const AxisPart& lines : line_parts(gemm_, shape_, stage_)) {
     for (const AxisPart& rows : row_parts(gemm_, shape_, stage_)) {
       if (full) groups.push_back(group(lines, rows, full, 0, width_));

@@ -32,11 +32,19 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
   const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
-  Expr done = (tile.number * shape_.k_extent + k_linear()) * rate;
+  Expr done = (tile.number * block_.count + k_linear() - block_.start) * rate;
   std::vector<Expr> first = digits_;
   for (int k : shape_.k) first[k] = Expr(0);
+  Expr number = panel.number + Expr(1);
+  if (is_cut_) {
+    // Behind the last panel: the first one of the next block of K, or of the next task.
+    const Expr wrapped = floor_div(block_.panel + Expr(1), block_.panels, s_.scope_extents_);
+    if (!block_.last) number = number - wrapped * block_.panels;
+    first[shape_.k[0]] = block_.last ? block_.start - wrapped * block_.start.constant()
+                                     : block_.start + wrapped * block_.count;
+  }
   Expr next = substitute(coordinate(shape_.b_load), first, s_.scope_extents_) +
-              (panel.number + Expr(1)) * shape_.b_panel_stride;
+              number * shape_.b_panel_stride;
   for (int64_t j = 0; j * line < steps * rate; ++j)
     add_prefetch(input_of(shape_.b_load), next + done + Expr(j * line), 2, false, block);
 }
@@ -57,7 +65,7 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   const bool is_short = lines * 64 <= kShortRowsBytes;
   if (!is_short && shape_.n_extent > kFewPanels * width_) return;
   const std::vector<Expr> saved = digits_;
-  digits_[range.digit] = Expr(range.low);
+  digits_[range.digit] = block_.start + Expr(range.low);
   if (shape_.m >= 0) digits_[shape_.m] = tile.m0;
   if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
   digits_[out] = digits_[out] + Expr(rows);

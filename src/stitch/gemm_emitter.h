@@ -1,6 +1,7 @@
 // Private to stitch: the code of one kernel of the GEMM family (cpu-codegen.md §2, stages.md §4.9).
 // gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B,
-// gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows.
+// gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows,
+// gemm_cut.cc cuts K.
 #pragma once
 
 #include "schedule/chain.h"
@@ -88,6 +89,12 @@ class GemmEmitter {
   // `kept`: values of the stages that are turned come back, all others are stored.
   Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
 
+  // gemm_cut.cc
+  void emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups);
+  kernel::Group cut_group(const AxisPart& rows, int64_t tasks, int64_t panels, int64_t first_panel,
+                          int64_t width);
+  void move_sums(const Panel& panel, const Tile& tile, bool load, Block* block);
+
   // gemm_turned.cc
   void find_turned();
   void emit_turned(const Panel& panel, const Tile& tile, int v, Block* block);
@@ -137,7 +144,18 @@ class GemmEmitter {
   std::vector<int64_t> extents_;   // of the dot's digits
   std::vector<int64_t> k_places_;  // by shape_.k: elements of k between neighbours
   BufferId panel_;                 // of copy_b
-  std::vector<Expr> digits_;       // of the dot, in scope: out, then reduced
+  // Where K is cut: the block at hand (its start, its length, whether it is the first or the last),
+  // and the sums of a task's tiles. Else all of K.
+  struct KBlock {
+    Expr start;
+    int64_t count = 0;
+    bool first = true, last = true;
+    Expr panel;  // which of the task's `panels`
+    int64_t panels = 1;
+  } block_;
+  BufferId sums_;             // [panel, tile, row, vector, lane]
+  int64_t tiles_ = 0;         // of a panel, at most
+  std::vector<Expr> digits_;  // of the dot, in scope: out, then reduced
   std::vector<std::vector<Expr>> epilogue_digits_;
   // By stage: the place of its elements over the dot's digits, where they are stored along the rows
   // of a tile instead of its columns; none: along columns.

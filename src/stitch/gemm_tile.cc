@@ -39,15 +39,19 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
   registers.space = kernel::Space::reg;
   registers.lanes = gemm_.lanes;
   tile.acc = k_.add_buffer(registers);
-  prefetch_results(panel, tile, block);
-  Block clear;
-  for (int v = 0; v < panel.vectors; ++v) {
-    Block one = over_tile(all_lines, all_rows, [&](const Expr& line, const Expr& row) {
-      return Block{make_store(tile.acc, acc_at(line, row, v), zero(shape_.type))};
-    });
-    for (Stmt& stmt : one) clear.push_back(std::move(stmt));
+  if (block_.last) prefetch_results(panel, tile, block);
+  if (block_.first) {
+    Block clear;
+    for (int v = 0; v < panel.vectors; ++v) {
+      Block one = over_tile(all_lines, all_rows, [&](const Expr& line, const Expr& row) {
+        return Block{make_store(tile.acc, acc_at(line, row, v), zero(shape_.type))};
+      });
+      for (Stmt& stmt : one) clear.push_back(std::move(stmt));
+    }
+    block->push_back(lanes_loop(k_.add_var("l"), gemm_.lanes, std::move(clear)));
+  } else {
+    move_sums(panel, tile, true, block);
   }
-  block->push_back(lanes_loop(k_.add_var("l"), gemm_.lanes, std::move(clear)));
   Block sums;
   const std::vector<Segment> one_line{{0, 1, 0, 1}};
   for (const Segment& lines : gemm_.my > 1 ? tile.lines->segments : one_line)
@@ -56,7 +60,10 @@ void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
     block->push_back(make_if(inside, std::move(sums)));
   else
     for (Stmt& stmt : sums) block->push_back(std::move(stmt));
-  emit_epilogue(panel, tile, block);
+  if (block_.last)
+    emit_epilogue(panel, tile, block);
+  else
+    move_sums(panel, tile, false, block);
 }
 
 // Padding without a window (of one element), along a digit that is a loop's: all or nothing.
@@ -80,7 +87,7 @@ std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
                                                        const Segment& rows) const {
   std::vector<KRange> moving, fixed;
   for (int digit : shape_.k) {
-    KRange range{digit, 0, extents_[digit], nullptr};
+    KRange range{digit, 0, is_cut_ ? block_.count : extents_[digit], nullptr};
     const Window* window = shape_.window_over(digit);
     if (!window) {
       fixed.push_back(range);
@@ -203,7 +210,7 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   if (steps > 0) {
     VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
     const Expr step = Expr::digit(s_.add_scope(ko, steps));
-    Expr start = Expr(range.low) + step * ku;
+    Expr start = block_.start + Expr(range.low) + step * ku;
     Block inner, around;
     digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
@@ -215,7 +222,8 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   }
   if (rest > 0) {
     VarId ki = k_.add_var("ki");
-    digits_[digit] = Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
+    digits_[digit] =
+        block_.start + Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
     Block inner;
     emit_step(panel, tile, lines, rows, &inner);
     block->push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));

@@ -1,0 +1,108 @@
+// Products whose K is cut: the sums of several panels wait in scratch from block to block.
+#include <gtest/gtest.h>
+
+#include "compiler/fusion_check.h"
+#include "fuse/fuse.h"
+#include "hlo/text.h"
+#include "schedule/tuning.h"
+
+namespace heddle::stitch {
+namespace {
+
+struct Case {
+  const char* target;
+  const char* record;
+  int64_t m, n, k;
+};
+
+std::string rising(int64_t count, double by) {
+  std::string values;
+  for (int64_t i = 0; i < count; ++i)
+    values += fmt::format("{}{}", i ? ", " : "", by * static_cast<double>(i));
+  return values;
+}
+
+// The kernel by the record that is kept for the shape, with a bias and a maximum behind it.
+compiler::FusionCheck check(const Case& c) {
+  target::Target target = *target::find_target(c.target);
+  target.records = std::make_shared<std::map<std::string, std::string>>(
+      std::map<std::string, std::string>{{schedule::gemm_key(c.m, c.n, c.k), c.record}});
+  const std::string text = fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[{0},{2}] parameter(0)
+  p = f32[{2}] constant({{{3}}})
+  i = f32[{2},{1}] broadcast(p), dimensions={{0}}
+  q = f32[{1}] constant({{{4}}})
+  j = f32[{2},{1}] broadcast(q), dimensions={{1}}
+  s = f32[{2},{1}] add(i, j)
+  w = f32[{2},{1}] cosine(s)
+  d = f32[{0},{1}] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  b = f32[{1}] parameter(1)
+  bias = f32[{0},{1}] broadcast(b), dimensions={{1}}
+  ROOT y = f32[{0},{1}] maximum(d, bias)
+}})",
+                                       c.m, c.n, c.k, rising(c.k, 1.3), rising(c.n, 2.7));
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+  EXPECT_TRUE(fuse::pack_weights(module->get(), target).has_value());
+  EXPECT_TRUE(fuse::fuse(module->get(), target, fuse::Mode::greedy).has_value());
+  for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
+    if (!instr->is(hlo::Opcode::fusion)) continue;
+    hlo::Module alone("fusion");
+    alone.set_entry(alone.clone_computation(*instr->called()[0]));
+    compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, c.k);
+    if (!schedule::is_gemm(checked.placed)) continue;
+    EXPECT_EQ(checked.failure, "") << checked.text;
+    return checked;
+  }
+  ADD_FAILURE() << "no product";
+  return {};
+}
+
+TEST(CutKTest, SumsWaitInScratch) {
+  for (const Case& c :
+       {Case{"icelake", "gemm 7x2 lanes 16 kc 16 ku 4 prefetch 1 rows 10 panels 3", 23, 150, 50},
+        Case{"icelake", "gemm 7x2 lanes 16 kc 32 ku 4 prefetch 0 rows 23 panels 2", 23, 128, 64},
+        Case{"icelake", "gemm 8x3 lanes 16 kc 48 ku 4 prefetch 2 rows 9 panels 1", 17, 70, 77},
+        Case{"avx2", "gemm 4x2 lanes 8 kc 16 ku 4 prefetch 1 rows 8 panels 4", 23, 150, 50}}) {
+    compiler::FusionCheck checked = check(c);
+    ASSERT_TRUE(schedule::is_gemm(checked.placed));
+    const schedule::Gemm& gemm = *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
+    EXPECT_EQ(schedule::to_string(gemm), c.record);
+    EXPECT_NE(checked.text.find("sums"), std::string::npos) << checked.text;
+  }
+}
+
+TEST(CutKTest, OnlyWherePanelsArePackedAndKIsLonger) {
+  for (const Case& c :
+       {Case{"icelake", "gemm 7x2 lanes 16 kc 50 ku 4 prefetch 0 rows 10 panels 3", 23, 64, 50},
+        Case{"icelake", "gemm 7x2 lanes 16 kc 0 ku 4 prefetch 0 rows 10 panels 3", 23, 64, 50}}) {
+    compiler::FusionCheck checked = check(c);
+    EXPECT_EQ(checked.text.find("sums"), std::string::npos) << checked.text;
+  }
+}
+
+// By rule: many rows of a long K, and panels enough for every core.
+TEST(CutKTest, LongSumsAreCut) {
+  const target::Target target = *target::find_target("icelake");
+  auto cut = [&](int64_t m, int64_t n, int64_t k) {
+    const std::string text = fmt::format(
+        "HloModule m\nENTRY e {{ x = f32[{0},{2}] parameter(0) w = f32[{3},{2},32] parameter(1) "
+        "t = f32[{2},{3},32] transpose(w), dimensions={{1,0,2}} r = f32[{2},{1}] reshape(t) "
+        "ROOT d = f32[{0},{1}] dot(x, r), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={{0}} }}",
+        m, n, k, n / 32);
+    auto module = hlo::parse_module(text);
+    EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+    const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
+    EXPECT_TRUE(schedule::is_gemm(placed));
+    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm->panels > 0;
+  };
+  EXPECT_TRUE(cut(4096, 4096, 4096));
+  EXPECT_TRUE(cut(1280, 2048, 3072));
+  EXPECT_FALSE(cut(1280, 2048, 768));
+  EXPECT_FALSE(cut(16, 4096, 4096));
+}
+
+}  // namespace
+}  // namespace heddle::stitch

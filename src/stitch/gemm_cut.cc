@@ -1,0 +1,98 @@
+// Products whose K is cut: tasks of several panels, the sums in scratch from one block of K to the
+// next. The order of a sum is that of K, as without.
+#include <algorithm>
+
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+// Tasks over (batch, rows, several panels): in each, the blocks of K one after the other.
+void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups) {
+  const std::vector<AxisPart> parts = row_parts(gemm_, shape_, stage_);
+  int64_t tiles = 0;
+  for (const AxisPart& rows : parts) {
+    int64_t here = 0;
+    for (const Run& run : rows.runs) here += run.count;
+    tiles = std::max(tiles, here);
+  }
+  kernel::Buffer sums;
+  sums.name = "sums";
+  sums.type = shape_.type;
+  sums.extents = {gemm_.panels * tiles * gemm_.mr * width_};
+  sums.space = kernel::Space::scratch;
+  sums.offset_bytes = k_.scratch_bytes;
+  k_.scratch_bytes += (sums.extents[0] * tensor::type_bytes(sums.type) + 63) / 64 * 64;
+  sums_ = k_.add_buffer(sums);
+  tiles_ = tiles;
+  is_cut_ = true;
+  const int64_t tasks = full / gemm_.panels, left = full % gemm_.panels;
+  for (const AxisPart& rows : parts) {
+    if (tasks) groups->push_back(cut_group(rows, tasks, gemm_.panels, 0, width_));
+    if (left) groups->push_back(cut_group(rows, 1, left, tasks * gemm_.panels, width_));
+    if (rest) groups->push_back(cut_group(rows, 1, 1, full, rest));
+  }
+}
+
+kernel::Group GemmEmitter::cut_group(const AxisPart& rows, int64_t tasks, int64_t panels,
+                                     int64_t first_panel, int64_t width) {
+  kernel::Group group;
+  digits_.assign(extents_.size(), Expr(0));
+  for (int d : shape_.batch) add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
+  Expr block, task;
+  if (rows.blocks > 1) add_grid(&group, "rows_of", rows.blocks, &block);
+  add_grid(&group, "panels_of", tasks, &task);
+  const AxisPart line{1, 0, {{0, 1, 1, {}}}};
+  auto emit = [&](const KBlock& k_block, Block* body) {
+    block_ = k_block;
+    block_.panels = panels;
+    VarId var = k_.add_var("panel_of");
+    block_.panel = Expr::digit(s_.add_scope(var, panels));
+    Panel panel{Expr(first_panel) + task * panels + block_.panel, width,
+                static_cast<int>((width + gemm_.lanes - 1) / gemm_.lanes)};
+    Block inner;
+    emit_panel(panel, line, rows, Expr(0), block * rows.step, &inner);
+    body->push_back(make_loop(LoopKind::serial, var, k_.constant(panels), std::move(inner)));
+  };
+  const int64_t k = shape_.k_extent, kc = gemm_.kc, blocks = (k + kc - 1) / kc;
+  KBlock one;
+  one.count = std::min(kc, k);
+  one.last = blocks == 1;
+  emit(one, &group.body);
+  one.first = false;
+  if (blocks > 2) {
+    VarId var = k_.add_var("k_block");
+    one.start = Expr(kc) + Expr::digit(s_.add_scope(var, blocks - 2)) * kc;
+    Block body;
+    emit(one, &body);
+    group.body.push_back(
+        make_loop(LoopKind::serial, var, k_.constant(blocks - 2), std::move(body)));
+  }
+  if (blocks > 1) {
+    one.start = Expr((blocks - 1) * kc);
+    one.count = k - (blocks - 1) * kc;
+    one.last = true;
+    emit(one, &group.body);
+  }
+  return group;
+}
+
+// A tile's sums come from scratch, or wait there for the next block of K.
+void GemmEmitter::move_sums(const Panel& panel, const Tile& tile, bool load, Block* block) {
+  const Segment all_rows{0, 1, 0, tile.rows->rows};
+  VarId l = k_.add_var("l");
+  const Expr lane = Expr::digit(s_.add_scope(l, gemm_.lanes));
+  const Expr start = (block_.panel * tiles_ + tile.number) * (gemm_.mr * width_) + lane;
+  Block body;
+  for (int v = 0; v < panel.vectors; ++v) {
+    Block one = over_tile({0, 1, 0, 1}, all_rows, [&](const Expr& line, const Expr& row) {
+      const ExprId place = index(start + row * width_ + Expr(int64_t{v} * gemm_.lanes));
+      const std::vector<ExprId> at = acc_at(line, row, v);
+      return Block{load ? make_store(tile.acc, at, k_.load(sums_, {place}))
+                        : make_store(sums_, {place}, k_.load(tile.acc, at))};
+    });
+    for (Stmt& stmt : one) body.push_back(std::move(stmt));
+  }
+  block->push_back(lanes_loop(l, gemm_.lanes, std::move(body)));
+}
+
+}  // namespace heddle::stitch
