@@ -153,8 +153,9 @@ class GemmEmitter {
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
   } block_;
-  BufferId sums_;             // [panel, tile, row, vector, lane]
-  int64_t tiles_ = 0;         // of a panel, at most
+  BufferId sums_;      // [panel, tile, row, vector, lane]
+  int64_t tiles_ = 0;  // of a panel, at most
+  bool is_cut_ = false;
   std::vector<Expr> digits_;  // of the dot, in scope: out, then reduced
   std::vector<std::vector<Expr>> epilogue_digits_;
   // By stage: the place of its elements over the dot's digits, where they are stored along the rows
