@@ -1,0 +1,95 @@
+// Private to fuse: candidate patterns of every vertex, by FusionStitching's approximate dynamic
+// programming (PatternReduction; fusion.md §1.8). A pattern is a convex set of vertices that would
+// be one kernel.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fuse/reach.h"
+
+namespace heddle::fuse {
+
+using Members = std::vector<int>;  // ascending
+
+// What a pattern is worth. Asked once for each set of members.
+class Evaluator {
+ public:
+  virtual ~Evaluator() = default;
+  // Nanoseconds saved against a kernel for every member. Quick: asked of every union.
+  virtual double gain(const Members& members) = 0;
+  // Can code be made of it? Slow: asked in the order of gains, until enough can.
+  virtual bool can_build(const Members& members) = 0;
+};
+
+struct Pattern {
+  Members members;
+  double gain = 0;
+};
+using PatternId = int;
+
+struct SearchOptions {
+  int top = 3;            // patterns kept for a vertex
+  int beam = 3;           // plans kept while a cover is made
+  int most_members = 96;  // of a pattern
+};
+
+class Patterns {
+ public:
+  // Consumers first; every vertex keeps the best `top` patterns that begin with it, itself alone
+  // among the candidates of its producers. Unions that are not convex (a value would leave the
+  // kernel and come back) are dropped.
+  Patterns(const SearchGraph& graph, Evaluator* evaluator, const SearchOptions& options);
+
+  // Of at least two members and with a gain, best first.
+  const std::vector<PatternId>& of(int vertex) const {
+    return of_vertex_[static_cast<size_t>(vertex)];
+  }
+  const Pattern& pattern(PatternId id) const { return patterns_[static_cast<size_t>(id)]; }
+  size_t size() const { return patterns_.size(); }
+  // The pattern of these members, if it is convex, gains something and can be built.
+  std::optional<PatternId> consider(Members members);
+  // Unions that were looked at, and patterns that the evaluator was asked to build.
+  int64_t unions() const { return unions_; }
+  int64_t builds() const { return builds_; }
+
+ private:
+  std::vector<PatternId> reduce(int vertex, const int* begin, const int* end);
+  std::vector<PatternId> best_of(std::vector<PatternId> pool);
+  std::vector<PatternId> candidates(int consumer);
+  std::optional<PatternId> unite(int vertex, PatternId a, PatternId b);
+  std::optional<PatternId> with_only_producers(PatternId id);
+  PatternId intern(Members members);
+  bool builds(PatternId id);
+  bool is_convex(const Members& members) const;
+
+  const SearchGraph& graph_;
+  Evaluator* evaluator_;
+  SearchOptions options_;
+  Reach reach_;
+  std::vector<Pattern> patterns_;
+  std::vector<std::optional<bool>> builds_known_;  // by pattern
+  std::map<Members, PatternId> known_;
+  std::vector<std::vector<PatternId>> of_vertex_;
+  int64_t unions_ = 0, builds_ = 0;
+};
+
+// A set of patterns without common members and without a cycle among them.
+struct Cover {
+  std::vector<PatternId> patterns;  // in the order of their first members
+  double gain = 0;
+};
+
+// Beam search, producers first: at every vertex each plan goes on with each of the vertex's
+// patterns or with none; the best `beam` plans stay, by what they have gained and may still gain.
+// Then neighbours are united while that gains: patterns with several beginnings, which the
+// published search has only below a virtual producer. The finalists, best first; at least one.
+std::vector<Cover> search_covers(const SearchGraph& graph, Patterns* patterns,
+                                 const SearchOptions& options);
+
+// True if contracting every set of members to one vertex leaves no cycle. By a whole pass: for
+// tests and checks.
+bool is_acyclic(const SearchGraph& graph, const std::vector<Members>& contracted);
+
+}  // namespace heddle::fuse
