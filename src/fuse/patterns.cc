@@ -130,6 +130,19 @@ std::optional<PatternId> Patterns::with_only_producers(PatternId id) {
   return intern(std::move(members));
 }
 
+std::optional<PatternId> Patterns::offer(Members members) {
+  const std::optional<PatternId> id = consider(std::move(members));
+  if (!id) return id;
+  std::vector<PatternId>& known = of_vertex_[static_cast<size_t>(pattern(*id).members.front())];
+  if (std::find(known.begin(), known.end(), *id) != known.end()) return id;
+  known.insert(std::upper_bound(known.begin(), known.end(), *id,
+                                [&](PatternId a, PatternId b) {
+                                  return pattern(a).gain > pattern(b).gain;
+                                }),
+               *id);
+  return id;
+}
+
 PatternId Patterns::intern(Members members) {
   const auto [place, added] = known_.try_emplace(std::move(members), static_cast<int>(size()));
   if (added) {

@@ -50,6 +50,8 @@ class Patterns {
   size_t size() const { return patterns_.size(); }
   // The pattern of these members, if it is convex, gains something and can be built.
   std::optional<PatternId> consider(Members members);
+  // The same, and one more for its first vertex to choose from.
+  std::optional<PatternId> offer(Members members);
   // Unions that were looked at, and patterns that the evaluator was asked to build.
   int64_t unions() const { return unions_; }
   int64_t builds() const { return builds_; }
