@@ -23,13 +23,25 @@ std::vector<Literal> leaves(const Literal& literal) {
 
 // Where results are sums of many signs, the largest one sets the scale; arguments are of order one,
 // so that what cancels may leave that much rounding behind.
-bool close(const Literal& got, const Literal& want, int64_t reduction_length,
+bool close(const Literal& got, const Literal& want, tensor::Type coarsest, int64_t reduction_length,
            std::string* failure) {
-  tensor::Tolerance tolerance = tensor::derived_tolerance(want.type(), reduction_length);
+  const bool is_float = tensor::is_float(want.type());
+  tensor::Tolerance tolerance =
+      tensor::derived_tolerance(is_float ? coarsest : want.type(), reduction_length);
   tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
   tensor::Comparison comparison = tensor::compare(got, want, tolerance);
   if (!comparison.equal) *failure = comparison.describe();
   return comparison.equal;
+}
+
+// A value that is widened behind its operators has the rounding of the narrow ones: f32 counts as
+// the finest, for small floats are computed in it.
+tensor::Type coarsest_type(const hlo::Module& module) {
+  for (const hlo::Instr* instr : module.entry()->instrs())
+    if (instr->shape().is_array() && tensor::is_float(instr->shape().type()) &&
+        instr->shape().type() != tensor::Type::f64)
+      return tensor::Type::f32;
+  return tensor::Type::f64;
 }
 
 }  // namespace
@@ -66,7 +78,9 @@ FusionCheck check_fusion(const hlo::Module& module, const target::Target& target
   check.report = kernel::interpret(stitched.kernel, memory, {}, seed);
   if (!check.report.faults.empty()) check.failure = check.report.faults[0];
   for (size_t i = 0; i < wanted.size() && check.failure.empty(); ++i)
-    close(got[i], wanted[i], reduction_length, &check.failure);
+    close(got[i], wanted[i],
+          wanted[i].type() == tensor::Type::f64 ? coarsest_type(module) : wanted[i].type(),
+          reduction_length, &check.failure);
   check.kernel = std::move(stitched.kernel);
   return check;
 }

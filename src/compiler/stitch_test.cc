@@ -42,6 +42,36 @@ ENTRY e {
   EXPECT_EQ(flat.placed.graph.stages[0].out.size(), 1u);
 }
 
+// A value that is read one row further on: in front of its first row nothing is read, and where it
+// is stored itself its loops are its own.
+TEST(StitchTest, ReadOneRowFurtherOn) {
+  run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[7,2] parameter(0)
+  y = f32[8,2] parameter(1)
+  one = f32[] constant(1)
+  ones = f32[7,2] broadcast(one), dimensions={}
+  a = f32[7,2] abs(x)
+  s = f32[7,2] add(a, ones)
+  d = f32[7,2] divide(x, s)
+  zero = f32[] constant(0)
+  p = f32[8,2] pad(d, zero), padding=1_0x0_0
+  t = f32[8,2] add(p, y)
+  u = f32[8,2] abs(p)
+  ROOT r = tuple(t, u)
+})");
+  run_fusion(R"(HloModule m
+ENTRY e {
+  x = f32[3,4] parameter(0)
+  y = f32[3,4] parameter(1)
+  s = f32[3,4] add(x, y)
+  half = f32[] constant(0.5)
+  p = f32[3,4] pad(s, half), padding=1_-1x0_0
+  m = f32[3,4] multiply(p, y)
+  ROOT r = tuple(s, p, m)
+})");
+}
+
 constexpr const char* kLayerNorm = R"(HloModule m
 add { x = f32[] parameter(0)
   y = f32[] parameter(1)

@@ -13,8 +13,8 @@ namespace heddle::fuse {
 namespace {
 
 // The computation as a graph to search. A vertex is an instruction that may move, or a group that
-// stays, or an instruction without a kernel. Views (what is_duplicable() says) whose readers are all
-// kernels that hold a copy are no vertices: they are part of whoever reads them.
+// stays, or an instruction without a kernel. Views (what is_duplicable() says) whose readers are
+// all kernels that hold a copy are no vertices: they are part of whoever reads them.
 class Space {
  public:
   Space(const Basic& basic, const std::function<bool(const Group&)>& stays) : basic_(basic) {
@@ -68,24 +68,25 @@ class Space {
  private:
   // Readers first.
   void find_views() {
-    const std::vector<Instr*>& order = basic_.covered->computation->instrs();
-    std::unordered_map<const Instr*, std::vector<const Group*>> copies_in;
-    for (const Group* group : kept)
-      for (const Instr* copy : group->copies) copies_in[copy].push_back(group);
+    const Computation& computation = *basic_.covered->computation;
+    const std::vector<Instr*>& order = computation.instrs();
+    std::unordered_set<const Instr*> read_by_kept;  // from outside of the group
+    for (const Group* group : kept) {
+      const std::unordered_set<const Instr*> inside(group->members.begin(), group->members.end());
+      for (const Instr* member : group->members)
+        for (const Instr* operand : member->operands())
+          if (!inside.count(operand)) read_by_kept.insert(operand);
+    }
     for (size_t i = order.size(); i-- > 0;) {
       const Instr* instr = order[i];
-      if (!is_duplicable(instr) || instr == basic_.covered->computation->root() ||
-          instr->users().empty())
+      if (!is_duplicable(instr) || instr->is(Opcode::constant) || instr->users().empty() ||
+          instr == computation.root() || kept_of_.count(instr) || read_by_kept.count(instr))
         continue;
       const bool inside =
           std::all_of(instr->users().begin(), instr->users().end(), [&](const Instr* user) {
-            if (views_.count(user)) return true;
-            auto owner = kept_of_.find(user);
-            if (owner == kept_of_.end()) return movable_.count(user) > 0;
-            const auto& groups = copies_in[instr];
-            return std::find(groups.begin(), groups.end(), owner->second) != groups.end();
+            return views_.count(user) || kept_of_.count(user) || movable_.count(user);
           });
-      if (inside && !kept_of_.count(instr)) views_.insert(instr);
+      if (inside) views_.insert(instr);
     }
   }
 
@@ -232,8 +233,8 @@ class Delta : public Evaluator {
     return bytes / std::max(rate, 1e-3);
   }
 
-  void add_reads(const Instr* instr, const Members& members,
-                 std::unordered_set<const Instr*>* read, double* moved) const {
+  void add_reads(const Instr* instr, const Members& members, std::unordered_set<const Instr*>* read,
+                 double* moved) const {
     for (const Instr* operand : instr->operands()) {
       if (space_.is_view(operand)) {
         add_reads(operand, members, read, moved);
@@ -298,7 +299,9 @@ Explored explore(const Basic& basic, const target::Target& target,
   for (const Group* group : space.free) {
     Members members;
     for (const Instr* member : group->members)
-      if (const int vertex = space.vertex(member); vertex >= 0) members.push_back(vertex);
+      if (const int vertex = space.vertex(member);
+          vertex >= 0 && space.graph.vertices[static_cast<size_t>(vertex)].can_fuse)
+        members.push_back(vertex);
     std::sort(members.begin(), members.end());
     members.erase(std::unique(members.begin(), members.end()), members.end());
     if (members.size() < 2) continue;
@@ -316,16 +319,33 @@ Explored explore(const Basic& basic, const target::Target& target,
   for (int v = 0; v < static_cast<int>(taken.size()); ++v)
     if (!taken[static_cast<size_t>(v)] && space.graph.vertices[static_cast<size_t>(v)].can_fuse)
       parts.push_back({v});
-  std::unordered_map<const Instr*, int> copies;
+  // A view that an instruction by itself cannot read in place is a kernel of its own, or none.
+  std::unordered_set<const Instr*> apart;
+  std::function<void(const Instr*)> set_apart = [&](const Instr* reader) {
+    for (const Instr* operand : reader->operands())
+      if (space.is_view(operand) && apart.insert(operand).second) set_apart(operand);
+  };
   for (const Members& members : parts) {
     auto group = std::make_unique<Group>();
-    group->members = space.with_views(members);
+    if (members.size() == 1 && !delta.can_build(members)) {
+      group->members = {space.instr_of[static_cast<size_t>(members[0])]};
+      set_apart(group->members[0]);
+    } else {
+      group->members = space.with_views(members);
+    }
     for (const Instr* member : group->members)
       if (space.is_view(member)) group->copies.insert(member);
     result.groups.push_back(std::move(group));
   }
-  for (const Instr* instr : basic.covered->computation->instrs())
-    if (space.is_view(instr)) result.copies.insert(instr);
+  for (Instr* instr : basic.covered->computation->instrs()) {
+    if (!space.is_view(instr)) continue;
+    if (!apart.count(instr)) {
+      result.copies.insert(instr);
+    } else if (!instr->is(Opcode::reshape) && !instr->is(Opcode::bitcast)) {
+      result.groups.push_back(std::make_unique<Group>());
+      result.groups.back()->members = {instr};
+    }
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fuse/chains.h"
+#include "fuse/explore.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "fuse/loops.h"
@@ -336,7 +337,7 @@ class Greedy {
   }
 
   bool build() {
-    if (mode_ == Mode::stitch) merge_chains(groups_, &group_of_, index_, target_, refusals_);
+    if (mode_ >= Mode::stitch) merge_chains(groups_, &group_of_, index_, target_, refusals_);
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
       if (group->members.empty()) continue;  // in a chain
@@ -349,7 +350,23 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
+    if (mode_ == Mode::explore) return build_explored(kept);
     rebuild(covered_, kept, copies_);
+    return true;
+  }
+
+  // The explorer's cover of what is bound by memory, around the products' kernels.
+  bool build_explored(const std::vector<Group*>& basic) {
+    auto stays = [&](const Group& group) {
+      return group.has_dot || group.once ||
+             std::any_of(group.members.begin(), group.members.end(), [&](Instr* member) {
+               return is_window(member) || schedule::is_copied_by_parts(*member);
+             });
+    };
+    Explored explored = explore({&covered_, basic, copies_}, target_, stays, {});
+    std::vector<Group*> all = explored.kept;
+    for (const auto& group : explored.groups) all.push_back(group.get());
+    rebuild(covered_, all, explored.copies);
     return true;
   }
 
@@ -375,7 +392,7 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   bool changed = false;
   for (const Covered& covered : covered_computations(*module))
     changed |= Greedy(covered, target, mode, refusals).run();
-  if (mode == Mode::stitch) changed |= form_loops(module, target, refusals);
+  if (mode >= Mode::stitch) changed |= form_loops(module, target, refusals);
   return changed;
 }
 

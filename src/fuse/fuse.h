@@ -17,6 +17,7 @@ enum class Mode {
   greedy,  // consumers first, every producer that fits joins its readers
   stitch,  // and products in a row become one kernel where that pays (schedule/chain.h), and so do
            // loops with small steps (loops.h)
+  explore,  // stitch, and what is bound by memory is covered by FusionStitching's search
 };
 
 struct Refusal {

@@ -135,11 +135,10 @@ std::optional<PatternId> Patterns::offer(Members members) {
   if (!id) return id;
   std::vector<PatternId>& known = of_vertex_[static_cast<size_t>(pattern(*id).members.front())];
   if (std::find(known.begin(), known.end(), *id) != known.end()) return id;
-  known.insert(std::upper_bound(known.begin(), known.end(), *id,
-                                [&](PatternId a, PatternId b) {
-                                  return pattern(a).gain > pattern(b).gain;
-                                }),
-               *id);
+  known.insert(
+      std::upper_bound(known.begin(), known.end(), *id,
+                       [&](PatternId a, PatternId b) { return pattern(a).gain > pattern(b).gain; }),
+      *id);
   return id;
 }
 

@@ -239,6 +239,26 @@ Placement place_values(const StageGraph& graph, const Schedule& schedule,
   return Inference(graph, schedule, target).run();
 }
 
+namespace {
+
+// All that is needed of it is what is read at one place: its loops begin where the reader's do, a
+// constant further on. What is stored, or read at several places, has loops of its own.
+bool follows_one_reader(const StageGraph& graph, StageId stage) {
+  for (const Value& value : graph.stage(stage).values)
+    if (value.output >= 0) return false;
+  const Load* first = nullptr;
+  for (const Stage& reader : graph.stages) {
+    for (const Load& load : reader.loads) {
+      if (load.source.input >= 0 || !(load.source.stage == stage)) continue;
+      if (first && !(first->coordinates == load.coordinates)) return false;
+      first = &load;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader, size_t stage) {
   const Stage& from = graph.stage(row.joined[stage]);
   const Stage& to = graph.stage(row.joined[reader]);
@@ -248,11 +268,12 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
     if (own.digits[stage] >= static_cast<int>(from.out.size())) return false;
     same.emplace_back(own.digits[reader], own.digits[stage]);
   }
+  const bool may_shift = follows_one_reader(graph, row.joined[stage]);
   for (const Load& load : to.loads) {
     if (load.source.input >= 0 || !(load.source.stage == row.joined[stage])) continue;
     for (const auto& [to_digit, from_digit] : same) {
       const Expr& x = load.coordinates[from_digit];
-      if (x.factor_of(to_digit) != 1) return false;
+      if (x.factor_of(to_digit) != 1 || (x.constant() != 0 && !may_shift)) return false;
       for (const auto& [other, unused] : same)
         if (other != to_digit && x.uses(other)) return false;
     }

@@ -27,7 +27,10 @@ bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& valu
   for (const auto& [factor, digit] : radix) {
     if (factor != next || digit >= static_cast<int>(reader.out.size())) return false;
     int64_t n = reader.out[digit].extent;
-    (*digits)[digit] = mod(floor_div(value, factor, box), n, box);
+    const Expr found = mod(floor_div(value, factor, box), n, box);
+    // Read twice, at two places: no tile has both.
+    if ((*known)[digit] && !((*digits)[digit] == found)) return false;
+    (*digits)[digit] = found;
     (*known)[digit] = true;
     next *= n;
   }

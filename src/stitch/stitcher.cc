@@ -14,6 +14,13 @@ Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name
   homes_.resize(placed.graph.stages.size());
   for (size_t i = 0; i < homes_.size(); ++i) homes_[i].resize(placed.graph.stages[i].values.size());
   loop_scope_.assign(placed.schedule.nodes.size(), -1);
+  for (const Stage& stage : placed.graph.stages) driven_.emplace_back(stage.out.size(), false);
+  for (const schedule::ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<schedule::Loop>(&node))
+      for (const schedule::Drive& drive : loop->drives)
+        if (auto& digits = driven_[drive.stage.index()];
+            drive.digit < static_cast<int>(digits.size()))
+          digits[static_cast<size_t>(drive.digit)] = true;
 }
 
 namespace {
@@ -107,6 +114,18 @@ ExprId Stitcher::index_expr(const Expr& x, const std::function<ExprId(int)>& run
   return sum;
 }
 
+Stitcher::Context Stitcher::context(int stage, std::vector<Expr> digits) {
+  Context result{stage, std::move(digits), {}, {}};
+  const Stage& from = placed_.graph.stages[stage];
+  for (size_t d = 0; d < from.out.size(); ++d) {
+    if (driven_[stage][d]) continue;
+    const index::Range range = bounds(result.digits[d], scope_extents_);
+    if (range.low < 0 || range.high >= from.out[d].extent)
+      result.inside.push_back({Expr::digit(static_cast<int>(d)), 0, from.out[d].extent});
+  }
+  return result;
+}
+
 Expr Stitcher::in_scope(const Context& context, const Expr& x) const {
   return substitute(x, context.digits, scope_extents_);
 }
@@ -179,9 +198,11 @@ ExprId Stitcher::load(Context* context, const schedule::Load& load, Type type) {
     at = place_in_buffer(stage, home, digits);
   }
   ExprId index = index_expr(at, runtime);
-  if (load.guards.empty()) return kernel_.load(buffer, {index});
+  if (load.guards.empty() && context->inside.empty()) return kernel_.load(buffer, {index});
   ExprId other = emit_constant(&kernel_, type, 0);
-  ExprId mask = guards(context, load.guards);
+  std::vector<index::Guard> all = load.guards;
+  all.insert(all.end(), context->inside.begin(), context->inside.end());
+  ExprId mask = guards(context, all);
   const kernel::Expr& condition = kernel_.expr(mask);
   if (condition.op == Op::constant && condition.imm) return kernel_.load(buffer, {index});
   return kernel_.load_if(buffer, {index}, mask, other);

@@ -81,9 +81,12 @@ class Stitcher {
   struct Context {
     int stage = 0;
     std::vector<Expr> digits;
+    // A stage that no loop drives is asked at points of its reader: where these may lie outside of
+    // it (the edge of a pad), nothing is read.
+    std::vector<index::Guard> inside;
     std::unordered_map<int, ExprId> memo;
   };
-  Context context(int stage, std::vector<Expr> digits) { return {stage, std::move(digits), {}}; }
+  Context context(int stage, std::vector<Expr> digits);
   ExprId node(Context* context, int number);
   ExprId load(Context* context, const schedule::Load& load, Type type);
   ExprId guards(Context* context, const std::vector<index::Guard>& guards);
@@ -102,8 +105,9 @@ class Stitcher {
   std::vector<std::vector<Home>> homes_;  // by stage and value
   std::vector<VarId> scope_;
   std::vector<int64_t> scope_extents_;
-  std::vector<int> loop_scope_;        // scope number of each schedule loop
-  std::vector<index::Guard> assumed_;  // over scope variables: loops run only where they hold
+  std::vector<std::vector<bool>> driven_;  // by stage and out digit: by a loop of the schedule
+  std::vector<int> loop_scope_;            // scope number of each schedule loop
+  std::vector<index::Guard> assumed_;      // over scope variables: loops run only where they hold
 };
 
 // Rows of joined stages (rows.cc).
