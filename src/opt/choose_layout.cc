@@ -12,6 +12,7 @@
 
 #include "opt/follow_layout.h"
 #include "opt/passes.h"
+#include "opt/pull_layout.h"
 #include "opt/rules.h"
 
 namespace heddle::opt {
@@ -50,6 +51,10 @@ class Layouts {
   Layouts(Computation* computation, const PassContext& context)
       : computation_(computation), context_(context), b_(computation) {
     store_as_ = [this](Instr* value, const Ints& order) { return stored(value, order); };
+    is_free_ = [this](Instr* value, const Ints& order) {
+      const auto kept = kept_.find(value);
+      return kept == kept_.end() ? is_free(value, order) : kept->second.order == order;
+    };
   }
 
   bool run() {
@@ -185,9 +190,46 @@ class Layouts {
     const Ints from = is_kept ? kept->second.order : counting(value->shape().rank());
     if (from == order) return is_kept ? kept->second.instr : value;
     if (Instr* copy = find_copy(value, order)) return copy;
+    if (!is_kept) {
+      if (Instr* made = pulled(value, order)) return made;
+    }
     Instr* made = move(is_kept ? kept->second.instr : value, permuted(inverted(from), order));
     copies_[value].push_back({order, made});
     return made;
+  }
+
+  // The value computed in that order, where the transposes it begins with vanish for it; or null.
+  Instr* pulled(Instr* value, const Ints& order) {
+    const auto known = region_.find(value);
+    const bool begins = known == region_.end() || known->second != order;
+    if (begins) {
+      if (!region_.empty() || is_free(value, order)) return nullptr;
+      std::optional<Region> region = pull_layout(value, order, is_free_);
+      if (!region) return nullptr;
+      region_ = std::move(*region);
+    }
+    const std::optional<Lead> lead = lead_for(value, order);
+    const Stored start{lead->order, stored(value->operand(lead->operand), lead->order)};
+    std::optional<Stored> made = follow_layout(value, lead->operand, start, store_as_, b_);
+    if (begins) region_.clear();
+    const Ints extents = value->shape().extents();
+    if (!made || !same_dims(made->order, order, extents)) return nullptr;
+    Instr* result =
+        made->order == order ? made->instr : b_.reshape(made->instr, permuted(extents, order));
+    if (result->annotations().empty()) result->annotations() = value->annotations();
+    copies_[value].push_back({order, result});
+    return result;
+  }
+
+  // The same order but for dimensions of extent 1.
+  static bool same_dims(const Ints& a, const Ints& b, const Ints& extents) {
+    auto wide = [&](const Ints& order) {
+      Ints dims;
+      for (int64_t d : order)
+        if (extents[static_cast<size_t>(d)] != 1) dims.push_back(d);
+      return dims;
+    };
+    return wide(a) == wide(b);
   }
 
   Instr* move(Instr* x, const Ints& order) {
@@ -204,6 +246,8 @@ class Layouts {
   const PassContext& context_;
   hlo::Builder b_;
   StoreAs store_as_;
+  IsFree is_free_;
+  Region region_;  // that is being computed in another order
   // Values that exist in another order; and what was made of values for those who want another.
   std::unordered_map<const Instr*, Stored> kept_;
   std::unordered_map<const Instr*, std::vector<Stored>> copies_;

@@ -31,6 +31,32 @@ TEST(ChooseLayout, AConvolutionBetweenTransposes) {
             "transpose[3,3,3,4]{2,3,1,0}(p1)))");
 }
 
+// Tokens become images, are resized and joined, and go into a convolution: no transpose is left.
+TEST(ChooseLayout, WhatComesBeforeIsComputedInTheWantedOrder) {
+  const std::string text =
+      "x = f32[1,30,8] parameter(0)\n"
+      "t = f32[1,8,30] transpose(x), dimensions={0,2,1}\n"
+      "i = f32[1,8,5,6] reshape(t)\n"
+      "places = s64[10] constant({0,0,1,1,2,2,3,3,4,4})\n"
+      "g = f32[1,8,10,6] gather(i, places), offset_dims={0,1,3}, collapsed_slice_dims={2}, "
+      "start_index_map={2}, index_vector_dim=1, slice_sizes={1,8,1,6}\n"
+      "y = f32[1,10,6,3] parameter(1)\n"
+      "u = f32[1,3,10,6] transpose(y), dimensions={0,3,1,2}\n"
+      "m = f32[1,3,10,6] negate(u)\n"
+      "c = f32[1,11,10,6] concatenate(g, m), dimensions={1}\n"
+      "k = f32[3,3,11,4] parameter(2)\n"
+      "ROOT r = f32[1,10,6,4] convolution(c, k), window={size=3x3 pad=1_1x1_1}, "
+      "dim_labels=bf01_01io->b01f";
+  EXPECT_EQ(simplified(text, "choose_layout").find("transpose"), std::string::npos)
+      << simplified(text, "choose_layout");
+  // Read by others too, the image is there anyway.
+  const std::string twice = text.substr(0, text.rfind("ROOT")) +
+                            "n = f32[1,10,6,4] convolution(c, k), window={size=3x3 pad=1_1x1_1}, "
+                            "dim_labels=bf01_01io->b01f\n"
+                            "ROOT r = (f32[1,10,6,4], f32[1,11,10,6]) tuple(n, c)";
+  EXPECT_NE(simplified(twice, "choose_layout").find("transpose"), std::string::npos);
+}
+
 TEST(ChooseLayout, WhatStandsRightStays) {
   expect_unchanged(
       "x = f32[2,5,6,3] parameter(0) k = f32[3,3,3,4] parameter(1)\n"
