@@ -115,6 +115,24 @@ TEST(StitchTest, ResidualLayerNormIsOneKernelAndComputesNothingTwice) {
   EXPECT_EQ(ran.report.buffers[1].max_loads_per_elem, 1);
 }
 
+// What the row before was is not what this row is: such a reader has loops of its own.
+TEST(StitchTest, TheRowBeforeIsNotTheCurrentOne) {
+  run_fusion(R"(HloModule m
+add { x = f32[] parameter(0)
+  y = f32[] parameter(1)
+  ROOT s = f32[] add(x, y) }
+ENTRY e {
+  a = f32[6,32] parameter(0)
+  zero = f32[] constant(0)
+  sum = f32[6] reduce(a, zero), dimensions={1}, to_apply=add
+  sumb = f32[6,32] broadcast(sum), dimensions={0}
+  d = f32[6,32] subtract(a, sumb)
+  shifted = f32[6,32] pad(d, zero), padding=1_-1x0_0
+  r = f32[6,32] multiply(d, shifted)
+  ROOT t = (f32[6,32], f32[6,32], f32[6,32]) tuple(d, shifted, r)
+})");
+}
+
 TEST(StitchTest, LayerNormOnOtherTargets) {
   run_fusion(kLayerNorm, "avx2");
   run_fusion(kLayerNorm, "portable");
