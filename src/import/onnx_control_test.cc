@@ -125,6 +125,32 @@ TEST(OnnxLoop, WithoutAnEndIsRefused) {
   EXPECT_THAT(error_of(model.import()), HasSubstr("no trip count and its condition stays true"));
 }
 
+// As torch writes bags of embeddings: no trip count, a counter that the condition is asked of.
+TEST(OnnxLoop, SequencesAreCarriedAsLongAsTheConditionIsKnown) {
+  Model model;
+  model.inputs = {value("x", kFloat, {"5", "3"})};
+  model.constants = {scalar("zero", 0), scalar("one", 1), scalar("end", 5),
+                     ints_tensor("axis", {0})};
+  model.nodes = {node("SequenceEmpty", {}, {"none"}), node("Less", {"zero", "end"}, {"first"})};
+  const Message body = body_graph(
+      {node("Gather", {"x", "at"}, {"row"}), node("SequenceInsert", {"rows", "row"}, {"more"}),
+       node("Add", {"at", "one"}, {"next"}), node("Less", {"next", "end"}, {"going_on"})},
+      {value("i", kInt64, {}), value("going", kBool, {}), value("rows", kFloat, {}),
+       value("at", kInt64, {})},
+      {"going_on", "more", "next"});
+  model.nodes.push_back(node("Loop", {"", "first", "none", "zero"}, {"rows_out", "last"},
+                             {graph_attr("body", body)}));
+  model.nodes.push_back(node("ConcatFromSequence", {"rows_out"}, {"y"}, {attr("axis", int64_t{0})}));
+  model.outputs = {"y"};
+  const Imported result = imported(model.import());
+  EXPECT_EQ(count(result, Opcode::while_), 0);
+  EXPECT_EQ(shape_of(result), "f32[15]");
+  // Where the end depends on an input nobody knows how many there are.
+  model.constants.erase(model.constants.begin() + 2);
+  model.inputs.push_back(value("end", kInt64, {}));
+  EXPECT_NE(error_of(model.import()), "");
+}
+
 TEST(OnnxIf, BranchesOfOtherShapesNeedTheCondition) {
   Model model;
   model.inputs = {value("x", kFloat, {"4"}), value("c", kBool, {})};

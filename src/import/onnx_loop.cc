@@ -88,7 +88,10 @@ std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Sco
   std::vector<Value*> carried = form.carried;
   std::vector<std::vector<Value*>> collected(form.outputs.size());
   const size_t at = carried_at(form);
-  for (int64_t trip = 0; trip < *form.trip_count; ++trip) {
+  const int64_t most =
+      std::min(kMostTrips, kMostCopies / static_cast<int64_t>(form.body->nodes.size() + 1));
+  for (int64_t trip = 0; !form.trip_count || trip < *form.trip_count; ++trip) {
+    if (trip >= most) fail("{}: more than {} trips to write out", describe(node), most);
     Scope inner;
     inner.outer = &scope;
     inner.opsets = scope.opsets;
@@ -178,6 +181,21 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
       as_while();
     } catch (const Failure&) {
       written_out();
+    }
+  } else if (form.trips == nullptr && !form.trip_count && condition == true) {
+    // Only its own condition ends it. What no while can carry is written out trip by trip, as long
+    // as that is known to be true.
+    const bool sequences = std::any_of(form.carried.begin(), form.carried.end(),
+                                       [](const Value* value) { return !value->is_tensor(); });
+    try {
+      sequences ? written_out() : as_while();
+    } catch (const Failure& failure) {
+      if (sequences) throw;
+      try {
+        written_out();
+      } catch (const Failure&) {
+        throw failure;
+      }
     }
   } else {
     try {
