@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "schedule/gemm_axis.h"
 #include "schedule/tuning.h"
@@ -153,16 +154,22 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
 namespace {
 
 // Cycles of one column panel of a convolution: tiles of `my` lines, or rows of one line in tiles of
-// mr. A panel that does not fit the first cache streams from the second at 16 bytes a cycle.
-double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors,
+// mr. A panel that does not fit the first cache streams from the second at 16 bytes a cycle. Rows
+// of A that lie `row_bytes` apart share sets of the first cache: where there are more than these
+// hold beside B, each element comes from the second, a line a cycle.
+double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors, int64_t row_bytes,
                     const target::Target& target) {
   const double k = static_cast<double>(shape.k_extent);
   const double bytes = vectors * gemm.lanes * 4;
   const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   const double stream = k * bytes > static_cast<double>(first) / 2 ? bytes / 16 : 0;
+  constexpr int64_t kLine = 64, kSpan = 4096;  // of sets
+  const double held =
+      0.75 * static_cast<double>(first / std::max(kLine, std::gcd(row_bytes, kSpan)));
   auto tile = [&](double rows) {
     double cycles = std::max(
         {rows * vectors / std::max(1, target.fma_per_cycle), 4.0, (rows + vectors) / 2, stream});
+    if (rows > held) cycles = std::max(cycles, rows + vectors);
     return k * cycles + 20 + 1.5 * rows * vectors;
   };
   auto axis = [&](int64_t extent, int64_t most, double times) {
@@ -175,13 +182,14 @@ double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors,
   return static_cast<double>(shape.y_extent) * axis(shape.m_extent, gemm.mr, 1);
 }
 
-double window_cycles(const Gemm& gemm, const GemmShape& shape, const target::Target& target) {
+double window_cycles(const Gemm& gemm, const GemmShape& shape, int64_t row_bytes,
+                     const target::Target& target) {
   const int64_t width = int64_t{gemm.nv} * gemm.lanes;
-  double total =
-      static_cast<double>(shape.n_extent / width) * panel_cycles(gemm, shape, gemm.nv, target);
+  double total = static_cast<double>(shape.n_extent / width) *
+                 panel_cycles(gemm, shape, gemm.nv, row_bytes, target);
   if (int64_t rest = shape.n_extent % width)
     total += panel_cycles(gemm, shape, static_cast<double>((rest + gemm.lanes - 1) / gemm.lanes),
-                          target);
+                          row_bytes, target);
   return total;
 }
 
@@ -203,6 +211,8 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
   static constexpr Tile kWide[] = {{14, 2}, {8, 3}, {12, 2}, {6, 4}, {9, 3},
                                    {10, 2}, {7, 3}, {28, 1}, {14, 1}};
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}, {7, 1}};
+  const Expr& a = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
+  const int64_t row_bytes = shape.m >= 0 ? std::abs(a.factor_of(shape.m)) * 4 : 0;
   double least = std::numeric_limits<double>::max();
   Gemm candidate = *best;
   auto consider = [&](Tile tile) {
@@ -211,7 +221,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
     candidate.mr = static_cast<int>(std::min<int64_t>(tile.rows, shape.m_extent));
     candidate.my =
         static_cast<int>(std::clamp<int64_t>(tile.rows / shape.m_extent, 1, shape.y_extent));
-    double cycles = window_cycles(candidate, shape, target);
+    double cycles = window_cycles(candidate, shape, row_bytes, target);
     if (cycles >= least) return;
     least = cycles;
     *best = candidate;

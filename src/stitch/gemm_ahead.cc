@@ -10,6 +10,7 @@ namespace {
 // processor's own prefetching has found them. Longer ones are only worth it where they do not stay
 // in the second cache because few panels read them.
 constexpr int64_t kShortRowsBytes = 16 << 10, kFewPanels = 4;
+constexpr int64_t kMostAStep = 8;
 // With less to sum up the stores themselves are as early as their prefetches.
 constexpr int64_t kLeastSum = 32;
 
@@ -60,8 +61,11 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   const int64_t row = a.factor_of(out);
   const int64_t rows = gemm_.my > 1 ? tile.lines->rows : tile.rows->rows;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.a_load)).type);
-  if (row < line || (gemm_.my == 1 && row > 2 * count)) return;
+  // Not where a tile reads only a part of what lies there: one group of many, say.
+  const int64_t apart = shape_.m >= 0 ? a.factor_of(shape_.m) : row;
+  if (row < line || apart > 2 * count) return;
   const int64_t lines = (rows * row + line - 1) / line, each = (lines + steps - 1) / steps;
+  if (each > kMostAStep) return;
   const bool is_short = lines * 64 <= kShortRowsBytes;
   if (!is_short && shape_.n_extent > kFewPanels * width_) return;
   const std::vector<Expr> saved = digits_;
