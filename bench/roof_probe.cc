@@ -6,6 +6,8 @@
 // For every line on standard input that holds a count, answers with one line of JSON: "flops" of
 // one run of the fma loop on all threads, its times, "bytes" of one reading, and its times, by way
 // (plain loads; loads with prefetches ahead). Times are the wall and the caller's CPU nanoseconds.
+#include <string_view>
+
 #include "fma_loop.h"
 #include "probe.h"
 
@@ -64,7 +66,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   __builtin_cpu_init();
-  const bool wide = __builtin_cpu_supports("avx512f");
+  const char* isa = std::getenv("HEDDLE_ISA");  // lowers it, as for heddle
+  const bool wide = __builtin_cpu_supports("avx512f") && !(isa && std::string_view(isa) == "avx2");
   if (!__builtin_cpu_supports("fma")) {
     std::fprintf(stderr, "roof_probe: this machine has no fma\n");
     return 3;
