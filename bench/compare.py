@@ -52,8 +52,12 @@ def compare_products(options):
     options.models = options.products
     listed = listing(options.models, "cases.json")
     cases = chosen(listed, "case", options.names, [case["case"] for case in listed])
+    if options.isa:  # before oneDNN's own name, and since
+        os.environ |= {"HEDDLE_ISA": "avx2", "DNNL_MAX_CPU_ISA": "AVX2",
+                       "ONEDNN_MAX_CPU_ISA": "AVX2"}
     if not options.peers:
-        options.peers = [kind for kind in networks.installed() if kind != "inductor"]
+        left_out = ["inductor", "onnxruntime"] if options.isa else ["inductor"]
+        options.peers = [kind for kind in networks.installed() if kind not in left_out]
         if os.path.exists(os.path.join(options.probes, "onednn_probe")):
             options.peers.append("onednn")
     results = networks.compare(options, cases)
@@ -141,6 +145,8 @@ def main():
     parser.add_argument("--heaps", type=lambda s: s.split(","), default=["kept"],
                         help="of rows: kept also tries each peer with a heap that keeps its memory; "
                         "default does not (kept)")
+    parser.add_argument("--isa", choices=["avx2"], help="of products: hold heddle, oneDNN and OpenVINO "
+                        "to it (ONNX Runtime cannot be, and does not take part)")
     parser.add_argument("--peer-only", action="store_true", help="without heddle")
     parser.add_argument("--out", help="writes OUT.json and OUT.md")
     options = parser.parse_args()
