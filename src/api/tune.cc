@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
 // A sample program with memory of its own, ready to run.
 class Sample {
  public:
-  static Result<Sample> make(const compiler::TuneTask& task, const schedule::Gemm& record,
+  static Result<Sample> make(const compiler::TuneTask& task, const std::string& record,
                              const Settings& settings) {
     Settings mine = settings;
     mine.target = compiler::with_record(settings.target, task.key, record);
@@ -154,8 +154,8 @@ class Tuner {
  private:
   Result<cache::TuningRecord> measure(const compiler::TuneTask& task, const std::string& device) {
     std::vector<Sample> samples;
-    std::vector<schedule::Gemm> tried;
-    for (const schedule::Gemm& candidate : task.candidates) {
+    std::vector<std::string> tried;
+    for (const std::string& candidate : task.records()) {
       HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, candidate, settings_));
       if (!samples.empty() && !sample.agrees(samples.front())) continue;
       samples.push_back(std::move(sample));
@@ -184,11 +184,11 @@ class Tuner {
     for (size_t i = 0; i < samples.size(); ++i) {
       medians.push_back(median(times[i]));
       if (i > 0) record.measured += "; ";
-      record.measured += fmt::format("{}: {:.0f}", to_string(tried[i]), medians[i]);
+      record.measured += fmt::format("{}: {:.0f}", tried[i], medians[i]);
       if (medians[i] < medians[best]) best = i;
     }
     if (medians[best] * kLeastGain > medians[0]) best = 0;
-    record.record = to_string(tried[best]);
+    record.record = tried[best];
     record.ns = medians[best];
     record.untuned_ns = medians[0];
     return record;

@@ -140,6 +140,7 @@ class Compilation {
           if (auto trips = opt::trip_count(instr, kMostTrips)) hlo::set_trips(instr, *trips);
     const fuse::Mode mode = !fused                          ? fuse::Mode::off
                             : options_.fuse == Fuse::greedy ? fuse::Mode::greedy
+                            : options_.any_chain            ? fuse::Mode::chains
                                                             : fuse::Mode::stitch;
     std::vector<fuse::Refusal> refusals;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));

@@ -32,6 +32,7 @@ struct Options {
   int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
   int compile_threads = 1;             // objects compiled side by side
   std::string object_cache_directory;  // empty: off
+  bool any_chain = false;              // joins products that may pay as a chain (tuning)
 };
 
 // What was decided on the way, for explain and inspect.

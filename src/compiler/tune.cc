@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "hlo/builder.h"
+#include "schedule/chain_cost.h"
 #include "schedule/place.h"
 #include "schedule/tuning.h"
 
@@ -41,19 +43,76 @@ tensor::Literal weights(const tensor::Shape& shape) {
   return literal;
 }
 
-std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused, bool packed) {
+// Packed weights become constants.
+std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused) {
   auto sample = std::make_unique<hlo::Module>("sample");
   hlo::Computation* entry = sample->clone_computation(fused, "entry");
   sample->set_entry(entry);
-  if (packed) {
-    Instr* product = find_product(entry);
+  const std::vector<Instr*> members = entry->instrs();
+  for (Instr* product : members) {
+    if ((!product->is(Opcode::dot) && !product->is(Opcode::convolution)) || !packed_source(product))
+      continue;
     hlo::Builder b(entry);
     Instr* constant = b.constant(weights(product->operand(1)->shape()));
     b.check();
     entry->replace_operand(product, 1, constant);
-    entry->sort();
   }
+  entry->sort();
   return sample;
+}
+
+bool is_f32(const schedule::PlacedFusion& placed) {
+  return std::all_of(
+      placed.graph.inputs.begin(), placed.graph.inputs.end(),
+      [](const schedule::Input& input) { return input.shape.type() == tensor::Type::f32; });
+}
+
+// Calls visit(fusion, placed, key) for each fusion that is a chain.
+template <typename Visit>
+Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                      const Options& options, Visit&& visit) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
+                          fuse_only(std::move(module), target, options));
+  for (const hlo::Computation* computation : fused->post_order()) {
+    for (const Instr* fusion : computation->instrs()) {
+      if (!fusion->is(Opcode::fusion)) continue;
+      const schedule::PlacedFusion placed =
+          schedule::place(*fusion->called().at(0), target, options.numerics != Numerics::strict);
+      if (schedule::is_chain(placed) && is_f32(placed)) visit(fusion, placed, chain_key(placed));
+    }
+  }
+  return {};
+}
+
+// Rows of products that may be one kernel; what is done without measuring is tried first.
+Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                  const Options& options, std::vector<TuneTask>* tasks) {
+  Options any = options;
+  any.any_chain = true;
+  std::set<std::string> taken;
+  HEDDLE_RETURN_IF_ERROR(for_each_chain(module->clone(), target, options,
+                                        [&](const Instr*, const schedule::PlacedFusion&,
+                                            const std::string& key) { taken.insert(key); }));
+  std::map<std::string, size_t> places;
+  return for_each_chain(
+      std::move(module), target, any,
+      [&](const Instr* fusion, const schedule::PlacedFusion& placed, const std::string& key) {
+        const auto [place, added] = places.try_emplace(key, tasks->size());
+        if (!added) {
+          ++(*tasks)[place->second].uses;
+          return;
+        }
+        TuneTask task;
+        task.key = key;
+        task.name = fusion->name();
+        task.chain_first = taken.count(key) > 0;
+        for (const schedule::Stage& stage : placed.graph.stages)
+          if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
+            task.flops += 2.0 * static_cast<double>(stage.out_elems()) *
+                          static_cast<double>(stage.red_elems());
+        task.sample = make_sample(*fusion->called().at(0));
+        tasks->push_back(std::move(task));
+      });
 }
 
 }  // namespace
@@ -67,9 +126,11 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
   // Each product by itself: in a chain it has the same tile.
   Options apart = options;
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
+  std::vector<TuneTask> tasks, chains;
+  if (options.fuse == Fuse::stitch)
+    HEDDLE_RETURN_IF_ERROR(add_chains(module->clone(), untuned, options, &chains));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), untuned, apart));
-  std::vector<TuneTask> tasks;
   std::map<std::string, size_t> places;
   for (const hlo::Computation* computation : fused->post_order()) {
     for (const Instr* fusion : computation->instrs()) {
@@ -101,23 +162,40 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
       task.flops =
           2.0 * static_cast<double>(stage.out_elems()) * static_cast<double>(stage.red_elems());
       task.candidates = gemm_candidates(shape, stage, a_bytes, target, packed, candidates);
-      task.sample = make_sample(*called, packed);
+      task.sample = make_sample(*called);
       tasks.push_back(std::move(task));
     }
   }
+  for (TuneTask& chain : chains) tasks.push_back(std::move(chain));
   std::stable_sort(tasks.begin(), tasks.end(), [](const TuneTask& a, const TuneTask& b) {
     return a.flops * static_cast<double>(a.uses) > b.flops * static_cast<double>(b.uses);
   });
   return tasks;
 }
 
+std::vector<std::string> TuneTask::records() const {
+  if (candidates.empty()) {
+    std::vector<std::string> both{schedule::kApartRecord, schedule::kChainRecord};
+    if (chain_first) std::swap(both[0], both[1]);
+    return both;
+  }
+  std::vector<std::string> texts;
+  for (const schedule::Gemm& gemm : candidates) texts.push_back(schedule::to_string(gemm));
+  return texts;
+}
+
 target::Target with_record(const target::Target& target, const std::string& key,
                            const schedule::Gemm& record) {
+  return with_record(target, key, schedule::to_string(record));
+}
+
+target::Target with_record(const target::Target& target, const std::string& key,
+                           const std::string& record) {
   target::Target result = target;
   auto records = target.records
                      ? std::make_shared<std::map<std::string, std::string>>(*target.records)
                      : std::make_shared<std::map<std::string, std::string>>();
-  (*records)[key] = schedule::to_string(record);
+  (*records)[key] = record;
   result.records = std::move(records);
   return result;
 }

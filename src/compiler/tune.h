@@ -1,5 +1,6 @@
-// What tuning measures: the products and convolutions of a module as samples, and the records to
-// try for each (templates.md §1.2). The measuring itself is the caller's: this folder runs nothing.
+// What tuning measures: the products and convolutions of a module as samples, and rows of them that
+// may be one kernel, and the records to try for each (templates.md §1.2). The measuring itself is
+// the caller's: this folder runs nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,10 @@ struct TuneTask {
   std::string name;                        // the instruction that has it first
   int64_t uses = 1;                        // kernels of the module with this key
   double flops = 0;                        // of one run
-  std::vector<schedule::Gemm> candidates;  // the static rule's first
+  std::vector<schedule::Gemm> candidates;  // the static rule's first; a chain: none
+  bool chain_first = false;                // a chain that is joined without a record
+  // The records to try as text: the candidates; or `apart` and `chain` (schedule/chain_cost.h).
+  std::vector<std::string> records() const;
   // The fusion as a module of its own: the epilogue as it is, packed weights as a constant. Every
   // input must be bound; those that no longer matter are still there.
   std::unique_ptr<hlo::Module> sample;
@@ -33,5 +37,7 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
 // `target` with the record of one key replaced.
 target::Target with_record(const target::Target& target, const std::string& key,
                            const schedule::Gemm& record);
+target::Target with_record(const target::Target& target, const std::string& key,
+                           const std::string& record);
 
 }  // namespace heddle::compiler

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "hlo/text.h"
 #include "schedule/place.h"
@@ -27,11 +29,13 @@ ENTRY e {
 }
 )";
 
+const Options kProductsAlone = {.fuse = Fuse::greedy};
+
 TEST(Tune, TasksAreDistinctShapes) {
   auto module = hlo::parse_module(kNet);
   ASSERT_TRUE(module) << module.error().message;
   auto target = target::find_target("icelake");
-  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  auto tasks = find_tune_tasks(std::move(*module), *target, kProductsAlone, 6);
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 2u);
   EXPECT_EQ((*tasks)[0].key, "v3 dot 64x96x96 batch 1");  // the heaviest first
@@ -41,11 +45,47 @@ TEST(Tune, TasksAreDistinctShapes) {
   for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 2u);
 }
 
+// Rows of products that may be one kernel are measured both ways, and the record decides.
+TEST(Tune, ChainsAreMeasuredAgainstTheirParts) {
+  const std::string text = R"(HloModule net
+ENTRY e {
+  x = f32[8192,24] parameter(0)
+  w0 = f32[24,40] constant({...})
+  w1 = f32[40,16] constant({...})
+  d0 = f32[8192,40] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t0 = f32[8192,40] tanh(d0)
+  ROOT d1 = f32[8192,16] dot(t0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+  auto module = hlo::parse_module(text);
+  ASSERT_TRUE(module) << module.error().message;
+  auto target = target::find_target("icelake");
+  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  ASSERT_EQ(tasks->size(), 3u);
+  const TuneTask& task = tasks->front();
+  EXPECT_EQ(task.key, "v2 dot 8192x40x24 batch 1 then 16");
+  EXPECT_EQ(task.records(), (std::vector<std::string>{"chain", "apart"}));
+  for (const std::string& record : task.records()) {
+    auto fused = fuse_only(task.sample->clone(), with_record(*target, task.key, record), {});
+    ASSERT_TRUE(fused) << fused.error().message;
+    int with_dot = 0;
+    for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      const auto members = instr->called()[0]->instrs();
+      with_dot += std::any_of(members.begin(), members.end(), [](const hlo::Instr* member) {
+        return member->is(hlo::Opcode::dot);
+      });
+    }
+    EXPECT_EQ(with_dot, record == "chain" ? 1 : 2) << hlo::to_string(**fused);
+  }
+}
+
 TEST(Tune, SamplesAreCompiledWithTheRecord) {
   auto module = hlo::parse_module(kNet);
   ASSERT_TRUE(module);
   auto target = target::find_target("icelake");
-  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  auto tasks = find_tune_tasks(std::move(*module), *target, kProductsAlone, 6);
   ASSERT_TRUE(tasks);
   const TuneTask& task = tasks->front();
   for (const schedule::Gemm& record : task.candidates) {

@@ -14,13 +14,15 @@ namespace {
 constexpr size_t kMostLinks = 8;
 // What a chain must be predicted to gain: below that it is noise.
 constexpr double kLeastGain = 1.01;
+// What one may be predicted to lose and still be measured, and what one counts for that was faster.
+constexpr double kMostLoss = 1.3, kMeasuredGain = 1.02;
 
 class ChainMerger {
  public:
   ChainMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
               const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
-              std::vector<Refusal>* refusals)
-      : group_of_(*group_of), index_(index), target_(target), refusals_(refusals) {
+              bool any, std::vector<Refusal>* refusals)
+      : group_of_(*group_of), index_(index), target_(target), any_(any), refusals_(refusals) {
     for (const auto& group : groups)
       if (group->has_gemm && !group->once) find_edge(group.get());
   }
@@ -152,6 +154,19 @@ class ChainMerger {
     return known->second;
   }
 
+  // Measurements before predictions. `fused_ns`: what the cut counts with.
+  Decision judge(const schedule::PlacedFusion& placed, double apart_ns, double* fused_ns) const {
+    *fused_ns = schedule::predicted_ns(placed, target_);
+    const std::optional<bool> tuned = any_ ? std::nullopt : schedule::tuned_chain(placed, target_);
+    if (tuned && !*tuned)
+      return Decision::no("chain-compute-bound", "measured: no faster in one kernel");
+    if (!tuned && *fused_ns * (any_ ? 1 / kMostLoss : kLeastGain) > apart_ns)
+      return Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us apart",
+                          *fused_ns / 1e3, apart_ns / 1e3);
+    if (tuned || any_) *fused_ns = std::min(*fused_ns, apart_ns / kMeasuredGain);
+    return Decision::yes();
+  }
+
   struct Piece {
     double ns = 0;
     size_t begin = 0;
@@ -173,15 +188,10 @@ class ChainMerger {
         if (!placed.decision) break;  // longer ones hold this one
         double apart = 0;
         for (size_t i = begin; i < end; ++i) apart += alone[i];
-        const double fused = schedule::predicted_ns(placed, target_);
-
-        if (fused * kLeastGain > apart) {
-          if (begin + 2 == end)
-            pairs.at({begin, end}) =
-                Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us apart",
-                             fused / 1e3, apart / 1e3);
-          continue;
-        }
+        double fused = 0;
+        const Decision decision = judge(placed, apart, &fused);
+        if (begin + 2 == end) pairs.at({begin, end}) = decision;
+        if (!decision) continue;
         if (best[begin].ns + fused < best[end].ns) best[end] = {best[begin].ns + fused, begin};
       }
     }
@@ -216,6 +226,7 @@ class ChainMerger {
   GroupOrder::GroupsOf& group_of_;
   const std::unordered_map<const Instr*, size_t>& index_;
   const target::Target& target_;
+  const bool any_;
   std::vector<Refusal>* refusals_;
   std::unordered_map<Group*, Edge> edges_;  // by the group that reads
   std::vector<Group*> order_;               // those groups
@@ -228,8 +239,8 @@ class ChainMerger {
 
 void merge_chains(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
                   const std::unordered_map<const Instr*, size_t>& index,
-                  const target::Target& target, std::vector<Refusal>* refusals) {
-  ChainMerger(groups, group_of, index, target, refusals).run();
+                  const target::Target& target, bool any, std::vector<Refusal>* refusals) {
+  ChainMerger(groups, group_of, index, target, any, refusals).run();
 }
 
 }  // namespace heddle::fuse

@@ -11,9 +11,10 @@
 namespace heddle::fuse {
 
 // Groups that were joined into others are left without members. Refusals: the codes of
-// schedule::match_chain and place_chain, and `chain-compute-bound`.
+// schedule::match_chain and place_chain, and `chain-compute-bound`. `any`: also those that are
+// predicted to lose a little, whatever was measured.
 void merge_chains(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
                   const std::unordered_map<const Instr*, size_t>& index,
-                  const target::Target& target, std::vector<Refusal>* refusals);
+                  const target::Target& target, bool any, std::vector<Refusal>* refusals);
 
 }  // namespace heddle::fuse

@@ -337,7 +337,8 @@ class Greedy {
   }
 
   bool build() {
-    if (mode_ >= Mode::stitch) merge_chains(groups_, &group_of_, index_, target_, refusals_);
+    if (mode_ >= Mode::stitch)
+      merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
       if (group->members.empty()) continue;  // in a chain

@@ -5,6 +5,7 @@
 
 #include "schedule/chain.h"
 #include "schedule/gemm_axis.h"
+#include "schedule/tuning.h"
 
 namespace heddle::schedule {
 
@@ -71,6 +72,27 @@ double idle_factor(double tasks, const target::Target& target) {
 }
 
 }  // namespace
+
+std::string chain_key(const PlacedFusion& placed) {
+  const Chain chain = match_chain(placed.graph);
+  const Link& first = chain.links[0];
+  const Stage& stage = placed.graph.stage(first.joined[0]);
+  const Load& a = stage.loads[static_cast<size_t>(first.shape.a_load)];
+  std::string key = gemm_key(
+      first.shape, stage, placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes());
+  for (size_t i = 1; i < chain.links.size(); ++i)
+    key += fmt::format(" then {}", chain.links[i].shape.n_extent);
+  return key;
+}
+
+std::optional<bool> tuned_chain(const PlacedFusion& chain, const target::Target& target) {
+  if (!target.records) return std::nullopt;
+  const auto found = target.records->find(chain_key(chain));
+  if (found == target.records->end()) return std::nullopt;
+  if (found->second == kChainRecord) return true;
+  if (found->second == kApartRecord) return false;
+  return std::nullopt;
+}
 
 double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
   Chain chain;

@@ -3,11 +3,20 @@
 // tasks. Times are of all cores of the target.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "schedule/place.h"
 
 namespace heddle::schedule {
 
 // A kernel of the GEMM family: one product, or a chain.
 double predicted_ns(const PlacedFusion& placed, const target::Target& target);
+
+// What tuning measured (schedule/tuning.h): a record under the chain's key says `chain` or `apart`.
+inline constexpr const char *kChainRecord = "chain", *kApartRecord = "apart";
+std::string chain_key(const PlacedFusion& chain);
+// Whether to join; none: nothing was measured.
+std::optional<bool> tuned_chain(const PlacedFusion& chain, const target::Target& target);
 
 }  // namespace heddle::schedule
