@@ -78,6 +78,44 @@ TEST(ChainTest, AnyNumberOfProducts) {
   }
 }
 
+// Rows, widths and their number at random; some blocks of rows are not full, some panels narrow.
+TEST(ChainTest, RandomExtents) {
+  uint64_t state = 12345;
+  auto below = [&](uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>((state >> 33) % n);
+  };
+  for (int round = 0; round < 60 && !HasFailure(); ++round) {
+    std::vector<int64_t> extents;
+    const int64_t count = 3 + below(3);
+    for (int64_t i = 0; i < count; ++i) extents.push_back(2 + below(i % 2 ? 70 : 20));
+    checked(products(2 + below(round % 3 == 0 ? 700 : 60), extents),
+            round % 4 == 0 ? "avx2" : "icelake");
+  }
+}
+
+TEST(ChainTest, RandomConvolutions) {
+  uint64_t state = 4321;
+  auto below = [&](uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>((state >> 33) % n);
+  };
+  for (int round = 0; round < 40 && !HasFailure(); ++round) {
+    const int64_t batch = 1 + below(3), height = 2 + below(14), width = 2 + below(40);
+    const int64_t in = 1 + below(6), between = 4 + below(36), out = 2 + below(40);
+    const int64_t size = 1 + 2 * below(3), stride = 1 + below(2), pad = size / 2;
+    const int64_t lines = (height - 1) / stride + 1, rows = (width - 1) / stride + 1;
+    const std::string middle = fmt::format("{},{},{},{}", batch, lines, rows, between);
+    checked(convolutions(
+                fmt::format("{},{},{},{}", batch, height, width, in).c_str(),
+                fmt::format("{0},{0},{1},{2}", size, in, between).c_str(), middle.c_str(),
+                fmt::format("size={0}x{0} stride={1}x{1} pad={2}_{2}x{2}_{2}", size, stride, pad),
+                fmt::format("1,1,{},{}", between, out).c_str(),
+                fmt::format("{},{},{},{}", batch, lines, rows, out).c_str()),
+            round % 4 == 0 ? "avx2" : "icelake");
+  }
+}
+
 TEST(ChainTest, Types) {
   for (const char* type : {"f64", "f16", "bf16", "s32"})
     for (const char* target : {"icelake", "avx2"})
@@ -107,6 +145,38 @@ ENTRY e {
   e = f32[50,20] dot(d, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   ROOT f = f32[50,20] add(e, a)
 })");
+}
+
+// D = relu(alpha·A·W + beta·C), twice.
+TEST(ChainTest, AlphaBetaAndC) {
+  const char* const text = R"(HloModule m
+ENTRY e {
+  a = f32[75,20] parameter(0)
+  w0 = f32[20,24] parameter(1)
+  c0 = f32[75,24] parameter(2)
+  w1 = f32[24,10] parameter(3)
+  c1 = f32[75,10] parameter(4)
+  alpha = f32[] constant(0.75)
+  beta = f32[] constant(-1.5)
+  zero = f32[] constant(0)
+  alphas0 = f32[75,24] broadcast(alpha), dimensions={}
+  betas0 = f32[75,24] broadcast(beta), dimensions={}
+  zeros0 = f32[75,24] broadcast(zero), dimensions={}
+  alphas1 = f32[75,10] broadcast(alpha), dimensions={}
+  betas1 = f32[75,10] broadcast(beta), dimensions={}
+  zeros1 = f32[75,10] broadcast(zero), dimensions={}
+  d0 = f32[75,24] dot(a, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ad0 = f32[75,24] multiply(d0, alphas0)
+  bc0 = f32[75,24] multiply(c0, betas0)
+  s0 = f32[75,24] add(ad0, bc0)
+  e0 = f32[75,24] maximum(s0, zeros0)
+  d1 = f32[75,10] dot(e0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ad1 = f32[75,10] multiply(d1, alphas1)
+  bc1 = f32[75,10] multiply(c1, betas1)
+  s1 = f32[75,10] add(ad1, bc1)
+  ROOT e1 = f32[75,10] maximum(s1, zeros1)
+})";
+  for (const char* target : {"icelake", "avx2", "portable"}) checked(text, target);
 }
 
 // A convolution, an activation, and a second one; the second as a product where `rows` says how
