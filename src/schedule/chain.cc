@@ -172,6 +172,8 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
                                 ? graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes()
                                 : stage.out_elems() / link.shape.n_extent * link.shape.k_extent * 4;
     Gemm gemm = choose_gemm(link.shape, stage, a_bytes, target);
+    gemm.kc = link.shape.k_extent;
+    gemm.panels = 0;
     gemm.prefetch = 0;
     gemm.panels_first = false;
     if (link.shape.y < 0) gemm.my = 1, gemm.y_block = 1;

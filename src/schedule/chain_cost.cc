@@ -116,7 +116,8 @@ double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
     tiles += std::max(tiles_ns(chain.links[i], records[i], placed.graph, target), stream);
   }
   if (chain.links.size() == 1) {
-    const int64_t width = int64_t{records[0].nv} * records[0].lanes;
+    const int64_t width =
+        int64_t{records[0].nv} * records[0].lanes * std::max<int64_t>(records[0].panels, 1);
     tasks *= static_cast<double>((chain.links[0].shape.n_extent + width - 1) / width);
   }
   double ns = tiles / std::max(target.cores, 1) * idle_factor(tasks, target) + target.launch_ns;
