@@ -167,6 +167,31 @@ TEST(FuseTest, NothingMovesAcrossTheLanes) {
   }
 }
 
+// A power in front of a pool with overlapping windows is computed once.
+TEST(FuseTest, CostlyOperatorsStayOutsideOfWindows) {
+  auto target = target::find_target("icelake");
+  ASSERT_TRUE(target.has_value());
+  auto module = hlo::parse_module(R"(HloModule m
+larger {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+ENTRY e {
+  x = f32[1,16,16,32] parameter(0)
+  p = f32[1,16,16,32] exponential(x)
+  least = f32[] constant(-inf)
+  ROOT y = f32[1,7,7,32] reduce-window(p, least), window={size=1x3x3x1 stride=1x2x2x1}, to_apply=larger
+})");
+  ASSERT_TRUE(module.has_value()) << module.error().message;
+  check_module(**module, *target, Mode::greedy, 3);
+  ASSERT_TRUE(fuse(module->get(), *target, Mode::greedy, nullptr).has_value());
+  const auto& all = (*module)->entry()->instrs();
+  EXPECT_EQ(std::count_if(all.begin(), all.end(),
+                          [](const hlo::Instr* x) { return x->is(hlo::Opcode::fusion); }),
+            2);
+}
+
 TEST(FuseTest, PackedWeightsAreNotUnpacked) {
   std::vector<Refusal> refusals;
   auto module = covered(R"(HloModule m

@@ -132,9 +132,9 @@ class Greedy {
         refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
         continue;
       }
-      if (feeds_window(instr, *group) && ends_convolution(instr)) {
+      if (feeds_window(instr, *group) && (is_costly(instr) || ends_convolution(instr))) {
         refuse(instr, group,
-               Decision::no("window-prologue", "once behind a convolution, not for every window"));
+               Decision::no("window-prologue", "computed once, not for every window that sees it"));
         continue;
       }
       if (leaves && !group->has_dot && reduces(*group) && ends_convolution(instr)) {
@@ -200,6 +200,22 @@ class Greedy {
       reached.insert(member);
     }
     return false;
+  }
+
+  // Many cycles an element.
+  static bool is_costly(const Instr* instr) {
+    switch (instr->opcode()) {
+      case Opcode::divide:
+      case Opcode::erf:
+      case Opcode::exponential:
+      case Opcode::log:
+      case Opcode::logistic:
+      case Opcode::power:
+      case Opcode::tanh:
+        return true;
+      default:
+        return false;
+    }
   }
 
   // Does a window of the group read it, or a gather, at once or through other operators? They may
