@@ -113,7 +113,11 @@ double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
   for (size_t i = 0; i < chain.links.size(); ++i) {
     const double stream = weights_bytes(chain.links[i], records[i]) * blocks /
                           bandwidth(near, target) * std::max(target.cores, 1);
-    tiles += std::max(tiles_ns(chain.links[i], records[i], placed.graph, target), stream);
+    const double computed = tiles_ns(chain.links[i], records[i], placed.graph, target);
+    // What comes from beyond the second cache hides behind the sums only if it is fetched ahead.
+    const bool hides = records[i].prefetch > 0 || target.caches.size() < 2 ||
+                       near <= static_cast<double>(target.caches[1].bytes) / 2;
+    tiles += hides ? std::max(computed, stream) : computed + stream;
   }
   if (chain.links.size() == 1) {
     const int64_t width =
