@@ -79,7 +79,8 @@ class OpenVino:
         self.request = compiled.create_infer_request()
         self.held = []
         for name in ports:
-            self.held.append(ov.Tensor(np.ascontiguousarray(inputs[name]), shared_memory=True))
+            array = np.ascontiguousarray(inputs[name]).reshape(inputs[name].shape)  # also a scalar
+            self.held.append(ov.Tensor(array, shared_memory=True))
             self.request.set_tensor(name, self.held[-1])
         self.run()
         # A port has several names, the model's own among them.
