@@ -5,6 +5,7 @@
 
 #include "schedule/chain.h"
 #include "schedule/code_size.h"
+#include "schedule/column_sums.h"
 #include "schedule/place_chain.h"
 #include "schedule/place_rows.h"
 
@@ -55,7 +56,11 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
 }  // namespace
 
 bool is_chain(const PlacedFusion& placed) {
-  return is_gemm(placed) && placed.schedule.nodes.size() > 1;
+  const auto& nodes = placed.schedule.nodes;
+  return is_gemm(placed) && std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
+                              const Row* row = std::get_if<Row>(&node);
+                              return row && row->gemm;
+                            }) > 1;
 }
 
 bool is_gemm(const PlacedFusion& placed) {
@@ -82,6 +87,13 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
       if (staged.graph.stages.size() == 1 || conv) continue;
       result.decision = match.decision;
       return result;
+    }
+    const bool reduces =
+        std::any_of(staged.graph.stages.begin(), staged.graph.stages.end(),
+                    [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
+    if (reduces && match.shape.m >= 0) {
+      PlacedFusion placed = place_column_sums(staged.graph, StageId(i), match.shape, target);
+      if (placed.decision || !conv) return placed;
     }
     if (!conv) return place_gemm(std::move(staged.graph), i, match.shape, target);
     PlacedFusion placed = place_gemm(staged.graph, i, match.shape, target);

@@ -15,13 +15,15 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number, const schedule::Link* link)
       stage_(s->placed_.graph.stages[dot_]),
       shape_(link ? link->shape : match_gemm(s->placed_.graph, row_.joined[0]).shape),
       extents_(stage_.extents()) {
-  Decision inverted = invert_epilogue(s->placed_.graph, row_.joined, &epilogue_digits_);
+  find_sums();
+  Decision inverted = invert_epilogue(s->placed_.graph, joined_, &epilogue_digits_);
   HEDDLE_CHECK(static_cast<bool>(inverted), "{}", inverted.reason());
   width_ = int64_t{gemm_.nv} * gemm_.lanes;
   k_places_.assign(shape_.k.size(), 1);
   for (size_t i = shape_.k.size(); i-- > 1;)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
-  find_turned();
+  if (column_sums_.empty()) find_turned();
+  turned_.resize(s->placed_.graph.stages.size());
   block_.count = shape_.k_extent;
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
   a_ = input_of(shape_.a_load);
@@ -97,7 +99,10 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   add_batch(false);
   auto add_blocks = [&](const char* name, const AxisPart& part) {
     Expr block;
-    if (part.blocks > 1) add_grid(&group, name, part.blocks, &block);
+    if (part.blocks > 1) {
+      add_grid(&group, name, part.blocks, &block);
+      row_block_ = block;
+    }
     return block * part.step;
   };
   Expr y0 = add_blocks("lines_of", lines);
@@ -124,6 +129,7 @@ void GemmEmitter::for_run(const char* name, const Run& run, const Expr& origin, 
 void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const AxisPart& rows,
                              const Expr& y0, const Expr& m0, Block* block) {
   if (gemm_.copy_b) copy_panel(panel, block);
+  start_sums(panel, block);
   int64_t across = 0, down = 0;
   for (const Run& run : rows.runs) across += run.count;
   for (const Run& line_run : lines.runs) {
@@ -141,6 +147,7 @@ void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const Ax
             });
     down += line_run.count;
   }
+  store_sums(panel, block);
 }
 
 void GemmEmitter::emit_block(const std::vector<Expr>& batch, const AxisPart& lines,

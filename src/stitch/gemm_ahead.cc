@@ -82,7 +82,7 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
 // The lines that the tile's results will be stored to, where its columns are neighbours there.
 void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* block) {
   if (shape_.k_extent < kLeastSum) return;
-  for (StageId joined : row_.joined) {
+  for (StageId joined : joined_) {
     const Stage& stage = s_.placed_.graph.stages[joined.index()];
     const Expr place = substitute(stage.position, epilogue_digits_[joined.index()], extents_);
     for (const schedule::Value& value : stage.values) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "schedule/chain.h"
+#include "schedule/column_sums.h"
 #include "schedule/gemm_axis.h"
 #include "stitch/stitcher.h"
 
@@ -89,6 +90,12 @@ class GemmEmitter {
   // `kept`: values of the stages that are turned come back, all others are stored.
   Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
 
+  // column_sums.cc
+  void find_sums();
+  void start_sums(const Panel& panel, Block* block);
+  void add_to_sums(const std::vector<Expr>& digits, Block* block);
+  void store_sums(const Panel& panel, Block* block);
+
   // gemm_cut.cc
   void emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups);
   kernel::Group cut_group(const AxisPart& rows, int64_t tasks, int64_t panels, int64_t first_panel,
@@ -156,7 +163,16 @@ class GemmEmitter {
   BufferId sums_;      // [panel, tile, row, vector, lane]
   int64_t tiles_ = 0;  // of a panel, at most
   bool is_cut_ = false;
-  std::vector<Expr> digits_;  // of the dot, in scope: out, then reduced
+  // Reductions over the rows: what they are, and their registers against the panel at hand.
+  struct Sum {
+    schedule::ColumnSum what;
+    BufferId registers;
+  };
+  std::vector<Sum> column_sums_;
+  std::vector<StageId> joined_;  // of the row, without these
+  Expr row_block_;               // number of the task's block of rows
+  int vector_ = 0;               // of the tile, whose epilogue is written
+  std::vector<Expr> digits_;     // of the dot, in scope: out, then reduced
   std::vector<std::vector<Expr>> epilogue_digits_;
   // By stage: the place of its elements over the dot's digits, where they are stored along the rows
   // of a tile instead of its columns; none: along columns.

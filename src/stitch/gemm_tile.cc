@@ -277,6 +277,7 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
       emit_turned(panel, tile, v, block);
       continue;
     }
+    vector_ = v;
     VarId l = k_.add_var("l");
     Expr column = Expr::digit(s_.add_scope(l, here));
     Block all = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
@@ -305,8 +306,8 @@ Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum, std::ve
   if (stage_.values[0].output >= 0 || s_.homes_[dot_][0].kind == Home::Kind::buffer)
     store(dot_, 0, digits, sum);
   s_.homes_[dot_][0] = {Home::Kind::current, sum, {}, false, false};
-  for (size_t j = 1; j < row_.joined.size(); ++j) {
-    int number = static_cast<int>(row_.joined[j].index());
+  for (size_t j = 1; j < joined_.size(); ++j) {
+    int number = static_cast<int>(joined_[j].index());
     const Stage& map = s_.placed_.graph.stages[number];
     std::vector<Expr> mine;
     for (const Expr& x : epilogue_digits_[number])
@@ -321,6 +322,7 @@ Block GemmEmitter::finished(const std::vector<Expr>& digits, ExprId sum, std::ve
       s_.homes_[number][value] = {Home::Kind::current, x, {}, false, false};
     }
   }
+  add_to_sums(digits, &body);
   s_.homes_ = saved;
   return body;
 }

@@ -10,7 +10,7 @@ void GemmEmitter::find_turned() {
   turned_.assign(stages.size(), std::nullopt);
   if (shape_.m < 0 || shape_.type != Type::f32) return;
   lines_joined_ = gemm_.my > 1;
-  for (StageId joined : row_.joined) {
+  for (StageId joined : joined_) {
     const Stage& stage = stages[joined.index()];
     if (stage.values.size() != 1 || stage.values[0].output < 0 ||
         stage.values[0].type != Type::f32 ||

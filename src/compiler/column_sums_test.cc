@@ -1,0 +1,165 @@
+// Epilogue (iv): reductions over the rows of a product in its own kernel, proved by the kernel
+// interpreter against the reference.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "compiler/fusion_check.h"
+#include "fuse/fuse.h"
+#include "hlo/text.h"
+
+namespace heddle::stitch {
+namespace {
+
+using compiler::FusionCheck;
+
+std::unique_ptr<hlo::Module> parsed(const std::string& text) {
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
+  return std::move(*module);
+}
+
+FusionCheck checked(const std::string& text, const char* target_name) {
+  auto target = target::find_target(target_name);
+  FusionCheck check = compiler::check_fusion(*parsed(text), *target, 5, 8192);
+  EXPECT_EQ(check.failure, "") << text << check.text;
+  EXPECT_TRUE(is_gemm(check.placed)) << text;
+  return check;
+}
+
+constexpr const char* kCombines = R"(HloModule m
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b) }
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b) }
+)";
+
+// t = tanh(A·B): its sums over the rows, the greatest of its squares less an input, and, if it
+// leaves, itself.
+std::string product(int64_t m, int64_t n, int64_t k, bool leaves) {
+  return kCombines + fmt::format(R"(ENTRY e {{
+  a = f32[{0},{2}] parameter(0)
+  b = f32[{2},{1}] parameter(1)
+  y = f32[{0},{1}] parameter(2)
+  zero = f32[] constant(0)
+  least = f32[] constant(-inf)
+  d = f32[{0},{1}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[{0},{1}] tanh(d)
+  s = f32[{1}] reduce(t, zero), dimensions={{0}}, to_apply=sum
+  q = f32[{0},{1}] multiply(t, t)
+  r = f32[{0},{1}] subtract(q, y)
+  g = f32[{1}] reduce(r, least), dimensions={{0}}, to_apply=most
+  ROOT o = ({3}f32[{1}], f32[{1}]) tuple({4}s, g)
+}})",
+                                 m, n, k, leaves ? fmt::format("f32[{},{}], ", m, n) : "",
+                                 leaves ? "t, " : "");
+}
+
+TEST(ColumnSumsTest, SumsOfAProduct) {
+  for (const char* target : {"icelake", "avx2", "portable"}) {
+    for (bool leaves : {false, true}) {
+      checked(product(49, 40, 20, leaves), target);
+      checked(product(14, 16, 8, leaves), target);
+    }
+  }
+}
+
+// More rows than one task has: partial sums by task, and a second phase.
+TEST(ColumnSumsTest, PartialSumsLeaveWithTheTask) {
+  for (const char* target : {"icelake", "avx2"}) {
+    FusionCheck check = checked(product(1024, 35, 12, true), target);
+    EXPECT_EQ(check.kernel.phases.size(), 2u);
+  }
+  EXPECT_EQ(checked(product(100, 35, 12, true), "icelake").kernel.phases.size(), 1u);
+}
+
+// A number of rows that has no good divisor: all in one task, or none of it.
+TEST(ColumnSumsTest, RowsWithoutDivisors) {
+  EXPECT_EQ(checked(product(523, 600, 9, false), "icelake").kernel.phases.size(), 1u);
+  schedule::PlacedFusion placed = schedule::place(*parsed(product(8191, 16, 9, false))->entry(),
+                                                  *target::find_target("icelake"));
+  EXPECT_EQ(placed.decision.code(), "gemm-epilogue");
+}
+
+// The mean over the lines and rows of every picture, as a network's head has it.
+TEST(ColumnSumsTest, MeansOfAConvolution) {
+  for (int batch : {1, 3}) {
+    for (int lines : {7, 24}) {
+      checked(kCombines + fmt::format(R"(ENTRY e {{
+  x = f32[{0},{1},9,4] parameter(0)
+  w = f32[3,3,4,19] parameter(1)
+  zero = f32[] constant(0)
+  scale = f32[] constant(0.125)
+  c = f32[{0},{1},9,19] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
+  t = f32[{0},{1},9,19] tanh(c)
+  s = f32[{0},19] reduce(t, zero), dimensions={{1,2}}, to_apply=sum
+  scales = f32[{0},19] broadcast(scale), dimensions={{}}
+  ROOT r = f32[{0},19] multiply(s, scales)
+}})",
+                                      batch, lines),
+              "icelake");
+    }
+  }
+}
+
+TEST(ColumnSumsTest, RowsCountedThrough) {
+  checked(std::string(kCombines) + R"(ENTRY e {
+  a = f32[49,20] parameter(0)
+  b = f32[20,24] parameter(1)
+  y = f32[1,7,7,24] parameter(2)
+  zero = f32[] constant(0)
+  d = f32[49,24] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  r = f32[1,7,7,24] reshape(d)
+  t = f32[1,7,7,24] add(r, y)
+  ROOT s = f32[1,24] reduce(t, zero), dimensions={1,2}, to_apply=sum
+})",
+          "icelake");
+}
+
+// A sum over the columns, and over a part of the rows, are not of this kind.
+TEST(ColumnSumsTest, OthersAreRefused) {
+  for (const char* dimensions :
+       {"f32[20] reduce(r, zero), dimensions={1}", "f32[16] reduce(r, zero), dimensions={0}"}) {
+    const bool columns = std::string(dimensions).find("{1}") != std::string::npos;
+    std::string text = kCombines + fmt::format(R"(ENTRY e {{
+  a = f32[20,12] parameter(0)
+  b = f32[12,16] parameter(1)
+  zero = f32[] constant({1})
+  d = f32[20,16] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  r = f32[20,16] tanh(d)
+  ROOT s = {0}, to_apply=sum
+}})",
+                                               dimensions, columns ? "0" : "3");
+    schedule::PlacedFusion placed =
+        schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
+    EXPECT_EQ(placed.decision.code(), "gemm-epilogue") << text;
+  }
+}
+
+// One kernel for a product and its sums, whether the product is read by others or not.
+TEST(ColumnSumsTest, OneKernel) {
+  for (bool leaves : {false, true}) {
+    auto module =
+        parsed(kCombines + fmt::format(R"(ENTRY e {{
+  a = f32[392,48] parameter(0)
+  b = f32[48,64] parameter(1)
+  zero = f32[] constant(0)
+  d = f32[392,64] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[392,64] tanh(d)
+  s = f32[64] reduce(t, zero), dimensions={{0}}, to_apply=sum
+  ROOT o = ({}f32[64]) tuple({}s)
+}})",
+                                       leaves ? "f32[392,64], " : "", leaves ? "t, " : ""));
+    ASSERT_TRUE(
+        fuse::fuse(module.get(), *target::find_target("icelake"), fuse::Mode::stitch).has_value());
+    int kernels = 0;
+    for (const hlo::Instr* instr : module->entry()->instrs())
+      kernels += instr->is(hlo::Opcode::fusion);
+    EXPECT_EQ(kernels, 1) << hlo::to_string(*module);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::stitch
