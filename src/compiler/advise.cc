@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "schedule/operator_cycles.h"
 #include "schedule/place.h"
 #include "schedule/tuning.h"
 
@@ -18,61 +19,6 @@ using schedule::Stage;
 
 // Advice below this share of the product is not worth a line.
 constexpr double kLeastShare = 0.02;
-
-// Cycles of one vector of an operator, as the target file has them.
-double cycles_of(const Node& node, const target::Target& target) {
-  if (node.kind != Node::Kind::op) return 0;
-  using enum hlo::Opcode;
-  std::string key = "add";
-  switch (node.opcode) {
-    case exponential:
-      key = "exp";
-      break;
-    case exponential_minus_one:
-      key = "expm1";
-      break;
-    case logistic:
-      key = "logistic";
-      break;
-    case tanh:
-      key = "tanh";
-      break;
-    case erf:
-      key = "erf";
-      break;
-    case log:
-      key = "log";
-      break;
-    case log_plus_one:
-      key = "log1p";
-      break;
-    case power:
-      key = "pow";
-      break;
-    case sqrt:
-      key = "sqrt";
-      break;
-    case rsqrt:
-      key = "rsqrt";
-      break;
-    case cbrt:
-      key = "cbrt";
-      break;
-    case divide:
-      key = "div";
-      break;
-    case sine:
-    case cosine:
-      key = "sin";
-      break;
-    default:
-      break;
-  }
-  auto found = target.cycles.end();
-  if (node.fast) found = target.cycles.find(key + "_fast");
-  if (found == target.cycles.end()) found = target.cycles.find(key);
-  return found == target.cycles.end() ? 1 : found->second;
-}
 
 // A product with what hangs on it.
 struct Product {
@@ -151,7 +97,9 @@ class Adviser {
       const Stage& map = placed.graph.stage(row.joined[i]);
       const double vectors = static_cast<double>(map.out_elems()) / product.gemm.lanes;
       for (const Node& node : map.nodes) {
-        const double cycles = cycles_of(node, target_);
+        const double cycles = node.kind == Node::Kind::op
+                                  ? schedule::operator_cycles(node.opcode, node.fast, target_)
+                                  : 0;
         product.epilogue_ns += vectors * cycles / target_.clock_ghz;
         if (cycles < 3) continue;
         if (!product.epilogue.empty()) product.epilogue += ", ";

@@ -5,6 +5,7 @@
 #include <map>
 #include <queue>
 
+#include "schedule/operator_cycles.h"
 #include "schedule/parts.h"
 #include "schedule/place.h"
 
@@ -254,30 +255,7 @@ class Delta : public Evaluator {
     double elems = static_cast<double>(instr->shape().is_tuple() ? 0 : instr->shape().elems());
     if (instr->is(Opcode::reduce) && !instr->operands().empty())
       elems = static_cast<double>(instr->operand(0)->shape().elems());
-    double cycles = 1;
-    switch (instr->opcode()) {
-      case Opcode::exponential:
-      case Opcode::exponential_minus_one:
-      case Opcode::logistic:
-      case Opcode::log:
-      case Opcode::log_plus_one:
-      case Opcode::tanh:
-      case Opcode::erf:
-        cycles = 12;
-        break;
-      case Opcode::divide:
-      case Opcode::sqrt:
-      case Opcode::rsqrt:
-        cycles = 10;
-        break;
-      case Opcode::power:
-      case Opcode::sine:
-      case Opcode::cosine:
-        cycles = 70;
-        break;
-      default:
-        break;
-    }
+    const double cycles = schedule::operator_cycles(instr->opcode(), /*fast=*/false, target_);
     return elems * cycles / target_.lanes(tensor::Type::f32);
   }
 
