@@ -248,5 +248,33 @@ ENTRY e {
     EXPECT_FALSE(window_row(run_fusion(text, "icelake"))) << text;
 }
 
+// A short window along the lanes themselves (a sum over neighbouring channels): lanes run over the
+// outputs, not over the few elements of the window.
+TEST(Window, AlongTheLanes) {
+  const FusionCheck ran = run_fusion(R"(HloModule m
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[4,7,48] parameter(0)
+  s = f32[4,7,48] multiply(x, x)
+  zero = f32[] constant(0)
+  r = f32[4,7,48] reduce-window(s, zero), window={size=1x1x5 pad=0_0x0_0x2_2}, to_apply=sum
+  ROOT y = f32[4,7,48] divide(x, r)
+})",
+                                     "icelake");
+  bool found = false;
+  for (const schedule::ScheduleNode& node : ran.placed.schedule.nodes) {
+    const auto* row = std::get_if<schedule::Row>(&node);
+    if (!row || !ran.placed.graph.stage(row->joined[0]).is_reduction()) continue;
+    const schedule::Stage& stage = ran.placed.graph.stage(row->joined[0]);
+    EXPECT_LT(row->own.back().digits[0], static_cast<int>(stage.out.size()));
+    found = true;
+  }
+  EXPECT_TRUE(found);
+}
+
 }  // namespace
 }  // namespace heddle::stitch

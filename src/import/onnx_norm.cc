@@ -255,6 +255,16 @@ Outputs lp_normalization(Op& op) {
   return {op.b.binary(Opcode::divide, x, broadcast_back(op, size, op.shape(0).extents(), dims))};
 }
 
+// x^exponent of what is not below 0, by square roots where they do: a power of any kind takes many
+// times as long.
+Instr* power_of(Op& op, Instr* x, double exponent) {
+  if (exponent == 1) return x;
+  if (exponent != 0.5 && exponent != 0.75) return binary(op, Opcode::power, x, exponent);
+  Instr* root = op.b.unary(Opcode::sqrt, x);
+  return exponent == 0.5 ? root
+                         : op.b.binary(Opcode::multiply, root, op.b.unary(Opcode::sqrt, root));
+}
+
 // x / (bias + alpha / size * sum of squares over `size` channels around)^beta
 Outputs lrn(Op& op) {
   check_image(op, 2);
@@ -271,7 +281,7 @@ Outputs lrn(Op& op) {
   Instr* sum = op.b.reduce_window(Opcode::add, op.b.binary(Opcode::multiply, x, x),
                                   op.b.scalar(op.type(0), 0), window);
   Instr* below = binary(op, Opcode::multiply, sum, alpha / static_cast<double>(size));
-  below = binary(op, Opcode::power, binary(op, Opcode::add, below, bias), beta);
+  below = power_of(op, binary(op, Opcode::add, below, bias), beta);
   return {op.b.binary(Opcode::divide, x, below)};
 }
 

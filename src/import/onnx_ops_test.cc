@@ -299,6 +299,15 @@ TEST(OnnxEinsum, BecomesDots) {
   EXPECT_THAT(error_of(einsum("ij,jk", {{"2", "3"}, {"4", "5"}})), HasSubstr("dimensions 3 and 4"));
 }
 
+TEST(OnnxLrn, UsualPowersAreRoots) {
+  const Message size = attr("size", int64_t{3});
+  const Imported usual = one("LRN", {{"1", "8", "4", "4"}}, {size});
+  EXPECT_EQ(count(usual, Opcode::power), 0);
+  EXPECT_EQ(count(usual, Opcode::sqrt), 2);
+  const Imported other = one("LRN", {{"1", "8", "4", "4"}}, {size, attr("beta", 0.6)});
+  EXPECT_EQ(count(other, Opcode::power), 1);
+}
+
 TEST(OnnxResize, InterpolatesByNeighbours) {
   auto resized = [](const std::vector<float>& scales, const std::vector<Message>& attributes) {
     Model model = one_node("Resize", {{"1", "3", "8", "8"}});

@@ -297,7 +297,8 @@ class RowPlacer {
     if (stage.is_reduction()) {
       int best = INT32_MIN;
       for (int d : digits) {
-        int score = contiguity(stage, d);
+        // Of two that are as good, the one that fills the lanes: a window moves along both.
+        int score = 2 * contiguity(stage, d) + (extents[d] >= lanes_ ? 1 : 0);
         if (score < best) continue;
         best = score;
         lane_digit = d;
