@@ -184,8 +184,11 @@ class Adviser {
 
 Result<AdviceReport> advise(std::unique_ptr<hlo::Module> module, const target::Target& target,
                             const Options& options) {
+  // Each product by itself: chains of them save traffic, which is not what is advised on.
+  Options apart = options;
+  if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
-                          fuse_only(std::move(module), target, options));
+                          fuse_only(std::move(module), target, apart));
   Adviser adviser(target, options.numerics != Numerics::strict);
   // What depends on constants alone is done once, not in a run.
   std::unordered_set<const hlo::Instr*> once;
