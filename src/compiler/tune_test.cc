@@ -38,10 +38,10 @@ TEST(Tune, TasksAreDistinctShapes) {
   auto tasks = find_tune_tasks(std::move(*module), *target, kProductsAlone, 6);
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 2u);
-  EXPECT_EQ((*tasks)[0].key, "v3 dot 64x96x96 batch 1");  // the heaviest first
+  EXPECT_EQ((*tasks)[0].key, "v4 dot 64x96x96 batch 1");  // the heaviest first
   EXPECT_EQ((*tasks)[0].uses, 2);
   EXPECT_EQ((*tasks)[0].flops, 2.0 * 64 * 96 * 96);
-  EXPECT_EQ((*tasks)[1].key, "v3 dot 64x40x96 batch 1");
+  EXPECT_EQ((*tasks)[1].key, "v4 dot 64x40x96 batch 1");
   for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 2u);
 }
 

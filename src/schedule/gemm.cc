@@ -117,8 +117,9 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
       if (nv && tile.nv != nv) return;
       candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
       candidate.nv = tile.nv;
+      // Level is level: the first of the list then.
       double cycles = gemm_cycles(candidate, m, n, k, target);
-      if (cycles >= least) return;
+      if (cycles >= 0.998 * least) return;
       least = cycles;
       best.mr = candidate.mr;
       best.nv = candidate.nv;
@@ -136,12 +137,14 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   best.kc = k;
   // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
   // beside two panels. That is as good as blocks of k, and needs no sums in memory.
-  int64_t blocks = 1;
-  if (m > 512) {
-    const int64_t room = (target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10) / 4;
-    const int64_t rows = std::clamp<int64_t>(room / (k * 4), 4 * int64_t{best.mr}, 256);
-    blocks = (m + rows - 1) / rows;
-  }
+  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  int64_t rows = m;
+  if (m > 512) rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
+  // Where little is summed up the stores weigh: those of a block's panels stay near each other.
+  if (k <= 256 && k * n * 4 <= second)
+    rows =
+        std::clamp<int64_t>(second / 8 / ((k + n) * 4), std::min(4 * int64_t{best.mr}, rows), rows);
+  const int64_t blocks = (m + rows - 1) / rows;
   best.m_block = (m + blocks - 1) / blocks;
   int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
@@ -311,7 +314,7 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
 // panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
 // wait in scratch.
 void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
-  constexpr int64_t kMostUncut = 1024, kFewestRows = 64;
+  constexpr int64_t kMostUncut = 1024, kFewestRows = 24;
   const int64_t k = shape.k_extent, m = shape.m_extent;
   if (k <= kMostUncut || m < kFewestRows || shape.type != Type::f32 || !can_cut_k(shape)) return;
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;

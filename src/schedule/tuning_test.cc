@@ -63,10 +63,10 @@ TEST(Tuning, RecordsAreReadBack) {
 
 TEST(Tuning, KeysSayWhatIsBakedIn) {
   const Case dot = product(), conv = convolution();
-  EXPECT_EQ(gemm_key(dot.shape, dot.graph.stages[0], dot.a_bytes), "v3 dot 100x80x64 batch 1");
-  EXPECT_EQ(gemm_key(100, 80, 64), "v3 dot 100x80x64 batch 1");
+  EXPECT_EQ(gemm_key(dot.shape, dot.graph.stages[0], dot.a_bytes), "v4 dot 100x80x64 batch 1");
+  EXPECT_EQ(gemm_key(100, 80, 64), "v4 dot 100x80x64 batch 1");
   EXPECT_EQ(gemm_key(conv.shape, conv.graph.stages[0], conv.a_bytes),
-            "v3 conv n 64 rows 14 lines 14 of 196 groups 1 k 3 3 32 window 1+1-1<14 window "
+            "v4 conv n 64 rows 14 lines 14 of 196 groups 1 k 3 3 32 window 1+1-1<14 window "
             "1+1-1<14 bytes 25088");
 }
 
