@@ -137,6 +137,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--round-seconds", type=float, default=0.1, help="of one contestant")
     parser.add_argument("--level", default="O2")
+    parser.add_argument("--numerics", default="default", help="of heddle, for models")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: the thread's own clock where one thread runs, for a busy machine")
     parser.add_argument("--peers", type=lambda s: s.split(",") if s else [], help="of models: "

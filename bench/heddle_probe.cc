@@ -2,7 +2,7 @@
 // those of others and this process is idle in between. Buffers are bound once; without INPUTS.npz,
 // which also says the shapes of an ONNX model, values are random.
 //
-//   heddle_probe MODEL THREADS [LEVEL [INPUTS.npz]]
+//   heddle_probe MODEL THREADS [LEVEL [INPUTS.npz [NUMERICS]]]
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.
@@ -74,12 +74,13 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 5 || std::atoi(argv[2]) < 1) {
-    std::fprintf(stderr, "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE] [INPUTS.npz]]\n");
+  if (argc < 3 || argc > 6 || std::atoi(argv[2]) < 1) {
+    std::fprintf(stderr,
+                 "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE] [INPUTS.npz [NUMERICS]]]\n");
     return 2;
   }
   heddle::tensor::NamedLiterals values;
-  if (argc == 5) values = read(argv[4]);
+  if (argc >= 5) values = read(argv[4]);
   heddle_model* model = open(argv[1], values);
   heddle_model_info model_info = {};
   model_info.struct_size = sizeof model_info;
@@ -95,6 +96,7 @@ int main(int argc, char** argv) {
   }
   options.level = level.empty() ? nullptr : level.c_str();
   options.fuse = fuse.empty() ? nullptr : fuse.c_str();
+  options.numerics = argc >= 6 ? argv[5] : nullptr;
   heddle_program* program = nullptr;
   must(heddle_compile(model, &options, &program));
   heddle_context* context = nullptr;

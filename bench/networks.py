@@ -74,7 +74,7 @@ def measure(options, case, threads):
             ours = contestants.Heddle(
                 os.path.join(options.probes, "heddle_probe"),
                 os.path.join(options.models, case["model"]), threads, options.level,
-                os.path.join(options.models, case["inputs"]))
+                os.path.join(options.models, case["inputs"]), options.numerics)
             taking_part.append(ours)
         if ours and "flops" in case:
             roof = roofs.Roof(options.probes, case, threads)

@@ -131,7 +131,10 @@ class Compilation {
   Status fuse_module() {
     bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
     if (options_.level != Level::O0) {
-      HEDDLE_ASSIGN_OR_RETURN(bool packed, fuse::pack_weights(module_.get(), target_));
+      HEDDLE_ASSIGN_OR_RETURN(
+          bool packed,
+          fuse::pack_weights(module_.get(), target_,
+                             fused && options_.numerics == Numerics::relaxed, &notes_));
       (void)packed;
     }
     for (const auto& computation : module_->computations())

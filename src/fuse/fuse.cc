@@ -43,6 +43,7 @@ class Greedy {
  private:
   bool stageable(const Instr* instr) const {
     if (is_update(instr) || is_long_concatenate(instr)) return false;
+    if (instr->is(Opcode::custom_call)) return false;  // transformed filters come with their reader
     if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
         instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
       return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
@@ -70,6 +71,7 @@ class Greedy {
   }
 
   void visit(Instr* instr) {
+    if (group_of_.count(instr) > 0) return;  // a transformed filter
     if (!stageable(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ != Mode::off) {
@@ -85,6 +87,7 @@ class Greedy {
     group->has_gemm = has_template(instr);
     group->has_dot = is_heavy(instr);
     group_of_[instr].push_back(group.get());
+    add_filter(instr, group.get());
     order_.add_group(group.get());
     groups_.push_back(std::move(group));
   }
@@ -155,6 +158,17 @@ class Greedy {
     group->has_dot |= is_heavy(instr);
     group->has_gemm |= has_template(instr);
     group_of_[instr].push_back(group);
+    add_filter(instr, group);
+  }
+
+  // A convolution's transformed filter has a meaning in the same group only.
+  void add_filter(const Instr* instr, Group* group) {
+    Instr* filter = transformed_filter(instr);
+    if (!filter) return;
+    group->members.insert(group->members.begin(), filter);
+    group->copies.insert(filter);
+    group_of_[filter].push_back(group);
+    copies_.insert(filter);
   }
 
   void refuse(const Instr* instr, const Group* group, const Decision& decision) {
@@ -185,6 +199,7 @@ class Greedy {
     if (!copy && order_.makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
     std::vector<Instr*> members{instr};
+    if (Instr* filter = transformed_filter(instr)) members.push_back(filter);
     members.insert(members.end(), group->members.begin(), group->members.end());
     return place_ok(members, instr, copy, group);
   }
@@ -276,7 +291,7 @@ class Greedy {
     std::unique_ptr<hlo::Module> candidate =
         extract(members, [&](const Instr* member) { return member == instr; });
     const schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
-    return placed.decision && (!has_template(convolution) || schedule::is_gemm(placed));
+    return placed.decision && (!has_template(convolution) || schedule::is_template(placed));
   }
 
   // Would the member be an output? As rebuild() will decide: copies never are.
@@ -305,7 +320,7 @@ class Greedy {
     });
     schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     if (!placed.decision) return placed.decision;
-    const bool gemm = schedule::is_gemm(placed);
+    const bool gemm = schedule::is_template(placed);
     if (wants_gemm && !gemm && sorted.size() > 1)
       return Decision::no("gemm-family", "the dot would lose its template");
     const auto windows = std::count_if(sorted.begin(), sorted.end(),

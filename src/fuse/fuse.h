@@ -36,6 +36,9 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
 // that their fusion reads it in the panels of its GEMM record: packing is a pad, reshape and
 // transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
 // (stages.md §4.6).
-Result<bool> pack_weights(hlo::Module* module, const target::Target& target);
+// `relaxed`: convolutions that Winograd's algorithm is predicted to do faster, and accurately
+// enough, get its transformed filter (schedule/winograd.h); a note says how many.
+Result<bool> pack_weights(hlo::Module* module, const target::Target& target, bool relaxed = false,
+                          std::vector<std::string>* notes = nullptr);
 
 }  // namespace heddle::fuse

@@ -53,6 +53,12 @@ schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 // are converted to f32 once, and the result back. The values are the same.
 bool widen_products(const Covered& covered, const target::Target& target);
 
+// Winograd (transform_filter.cc): where it pays, the convolution's constant filter lies
+// transformed, and `hlo::winograd_filter` makes it the filter that it is; both are always in one
+// group.
+bool transform_filter(Instr* conv, const target::Target& target);
+Instr* transformed_filter(const Instr* conv);  // that call; none: null
+
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than

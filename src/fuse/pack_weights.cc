@@ -102,7 +102,8 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
   return true;
 }
 
-bool pack_all(const Covered& covered, const target::Target& target) {
+bool pack_all(const Covered& covered, const target::Target& target, bool relaxed,
+              int64_t* transformed) {
   std::unordered_set<const Instr*> constant;  // views of constants too
   find_once(covered, &constant);
   std::vector<Instr*> found;
@@ -117,6 +118,9 @@ bool pack_all(const Covered& covered, const target::Target& target) {
     if (instr->is(Opcode::dot)) {
       pack_dot(instr, target);
       changed = true;
+    } else if (relaxed && transform_filter(instr, target)) {
+      ++*transformed;
+      changed = true;
     } else {
       changed |= pack_convolution(instr, target);
     }
@@ -127,12 +131,16 @@ bool pack_all(const Covered& covered, const target::Target& target) {
 
 }  // namespace
 
-Result<bool> pack_weights(hlo::Module* module, const target::Target& target) {
+Result<bool> pack_weights(hlo::Module* module, const target::Target& target, bool relaxed,
+                          std::vector<std::string>* notes) {
   bool changed = false;
+  int64_t transformed = 0;
   for (const Covered& covered : covered_computations(*module)) {
     changed |= widen_products(covered, target);
-    changed |= pack_all(covered, target);
+    changed |= pack_all(covered, target, relaxed, &transformed);
   }
+  if (notes && transformed > 0)
+    notes->push_back(fmt::format("winograd: {} convolutions by Winograd's algorithm", transformed));
   return changed;
 }
 

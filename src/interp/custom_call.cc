@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "hlo/winograd_filter.h"
 #include "interp/evaluator.h"
 
 namespace heddle::interp {
@@ -68,6 +69,40 @@ bool is_top_k(const Instr& instr) {
          !tensor::is_complex(x.type());
 }
 
+// The filter from its points: w = L U Lᵀ, where L G is the identity (hlo/winograd_filter.h). Each
+// row of L as the points it adds up, and with what factors.
+struct Points {
+  std::array<int, 2> at;
+  std::array<double, 2> factor;
+};
+
+constexpr std::array<Points, 3> kTwo = {{{{0, 0}, {1, 0}}, {{1, 2}, {1, -1}}, {{3, 3}, {1, 0}}}};
+constexpr std::array<Points, 3> kFour = {{{{0, 0}, {4, 0}}, {{2, 1}, {3, -3}}, {{5, 5}, {1, 0}}}};
+
+Literal filter_of_points(const Instr& instr, const Literal& points) {
+  const auto& rows = hlo::winograd_filter(instr) == 2 ? kTwo : kFour;
+  const Shape& from = points.shape();
+  const int64_t channels = from.dim(3), width = from.dim(4), side = from.dim(0);
+  const int64_t features = instr.shape().dim(3);
+  Literal result(Shape::array(points.type(), instr.shape().extents()));
+  for (int64_t n = 0; n < result.elems(); ++n) {
+    const int64_t f = n % features, c = n / features % channels;
+    const auto tap = static_cast<size_t>(n / features / channels);
+    double sum = 0;
+    for (size_t i = 0; i < 2; ++i) {
+      for (size_t j = 0; j < 2; ++j) {
+        const Points &row = rows[tap / 3], &column = rows[tap % 3];
+        const int64_t point = row.at[i] * side + column.at[j];
+        sum +=
+            row.factor[i] * column.factor[j] *
+            points.get_f64(((point * from.dim(2) + f / width) * channels + c) * width + f % width);
+      }
+    }
+    result.set_f64(n, sum);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::string describe(const Instr& instr) {
@@ -77,6 +112,7 @@ std::string describe(const Instr& instr) {
 }
 
 Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& operands) {
+  if (hlo::winograd_filter(instr) > 0) return filter_of_points(instr, operands[0]);
   if (is_top_k(instr)) return top_k(e, operands[0], instr.shape().elements()[0].dim(-1), true);
   if (wraps_computation(instr)) return e.run(*instr.called()[0], std::move(operands));
   if (operands.size() != 1 || (instr.shape().is_tuple() && !operands[0].shape().is_tuple()))
@@ -87,7 +123,7 @@ Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& ope
 namespace {
 
 std::optional<std::string> refuse_custom_call(const Instr& instr) {
-  if (is_top_k(instr)) return std::nullopt;
+  if (is_top_k(instr) || hlo::winograd_filter(instr) > 0) return std::nullopt;
   const std::string& target = target_of(instr);
   if (!is_identity_target(target) && !target.starts_with("xla_builder."))
     return "the target is not known here";

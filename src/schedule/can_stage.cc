@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hlo/winograd_filter.h"
 #include "schedule/stage_graph.h"
 
 namespace heddle::schedule {
@@ -154,6 +155,9 @@ Decision can_stage(const Instr& instr) {
       if (instr.operands().size() != 2)
         return Decision::no("sparse-dot", "{} has more than two operands", instr.name());
       return Decision::yes();
+    case Opcode::custom_call:
+      if (hlo::winograd_filter(instr) > 0) return Decision::yes();
+      return Decision::no("no-kernel", "{}: a custom call has no stage form", instr.name());
     case Opcode::constant:
       if (instr.shape().is_scalar()) return Decision::yes();
       return Decision::no("constant", "{} is an array: an operand of the fusion", instr.name());

@@ -145,7 +145,7 @@ class Inference {
     const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
     // Through memory: all of it is there. On a template's tile: element for element, whatever the
     // map's digits (invert_epilogue).
-    if (other.phase != placed.phase || (other.row == placed.row && row.gemm)) {
+    if (other.phase != placed.phase || (other.row == placed.row && (row.gemm || row.winograd))) {
       Region part(stage.out.size());
       for (size_t d = 0; d < stage.out.size(); ++d)
         driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);
@@ -217,7 +217,8 @@ class Inference {
         return static_cast<size_t>(std::find(row.joined.begin(), row.joined.end(), StageId(stage)) -
                                    row.joined.begin());
       };
-      if (!row.gemm && !reads_current_point(graph_, row, position(reader), position(number)))
+      if (!row.gemm && !row.winograd &&
+          !reads_current_point(graph_, row, position(reader), position(number)))
         placement_.decision = Decision::no("not-joined", "{} reads {} away from the current point",
                                            graph_.stages[reader].name, graph_.stages[number].name);
       return Space::reg;

@@ -3,6 +3,7 @@
 
 #include "schedule/chain.h"
 #include "schedule/gemm.h"
+#include "schedule/winograd.h"
 
 namespace heddle::schedule {
 
@@ -219,7 +220,10 @@ int64_t uses_across(const StageGraph& graph) {
   return 0;
 }
 
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
+namespace {
+
+// All but how the operands lie.
+GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;
   auto refuse = [&](const char* why) {
@@ -243,9 +247,30 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   if (!match_windows(a.guards, stage, &shape))
     return refuse("what is inside is not a window a dimension");
   find_roles(stage, a.coordinates[0], b.coordinates[0], &shape);
-  if (const char* why = check_operands(stage, a.coordinates[0], b.coordinates[0], &shape))
-    return refuse(why);
   return result;
+}
+
+}  // namespace
+
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
+  GemmShapeOrNot result = match_roles(graph, dot);
+  if (!result.decision) return result;
+  const Stage& stage = graph.stage(dot);
+  auto at = [&](int load) -> const Expr& {
+    return stage.loads[static_cast<size_t>(load)].coordinates[0];
+  };
+  const char* why = stage.winograd > 0 ? "its filter is transformed"
+                                       : check_operands(stage, at(result.shape.a_load),
+                                                        at(result.shape.b_load), &result.shape);
+  if (why) result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
+  return result;
+}
+
+Decision match_winograd(const StageGraph& graph, StageId conv, const target::Target& target,
+                        WinogradShape* shape) {
+  const GemmShapeOrNot match = match_roles(graph, conv);
+  if (!match.decision) return match.decision;
+  return match_winograd(match.shape, graph.stage(conv), target, shape);
 }
 
 namespace {

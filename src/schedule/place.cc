@@ -15,24 +15,38 @@ using index::Expr;
 
 namespace {
 
-// The family's schedule: the dot's tiles, with the maps that hang on them (stages.md §4.6).
+// The dot, and the maps that hang on its tiles.
+Decision join_maps(const StageGraph& graph, size_t dot, Row* row) {
+  row->joined.push_back(StageId(dot));
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    if (i == dot) continue;
+    const Stage& stage = graph.stages[i];
+    if (stage.is_reduction() || i < dot || stage.out_elems() != graph.stages[dot].out_elems())
+      return Decision::no("gemm-epilogue", "{} does not follow the tiles of {}", stage.name,
+                          graph.stages[dot].name);
+    row->joined.push_back(StageId(i));
+  }
+  std::vector<std::vector<Expr>> digits;
+  return invert_epilogue(graph, row->joined, &digits);
+}
+
+void finish(Row row, int lanes, StageGraph graph, const target::Target& target,
+            PlacedFusion* result) {
+  result->schedule.name = graph.name;
+  result->schedule.target = target.name;
+  result->schedule.nodes.emplace_back(std::move(row));
+  result->schedule.phases.push_back({Group{{0}, lanes}});
+  result->graph = std::move(graph);
+  result->placement = place_values(result->graph, result->schedule, target);
+  result->decision = result->placement.decision;
+}
+
+// The family's schedule (stages.md §4.6).
 PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
                         const target::Target& target) {
   PlacedFusion result;
   Row row;
-  row.joined.push_back(StageId(dot));
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    if (i == dot) continue;
-    const Stage& stage = graph.stages[i];
-    if (stage.is_reduction() || i < dot || stage.out_elems() != graph.stages[dot].out_elems()) {
-      result.decision = Decision::no("gemm-epilogue", "{} does not follow the tiles of {}",
-                                     stage.name, graph.stages[dot].name);
-      return result;
-    }
-    row.joined.push_back(StageId(i));
-  }
-  std::vector<std::vector<Expr>> digits;
-  result.decision = invert_epilogue(graph, row.joined, &digits);
+  result.decision = join_maps(graph, dot, &row);
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
@@ -41,15 +55,33 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   if (!result.decision) return result;
   result.decision = fits_in_code(graph, row.joined, *row.gemm);
   if (!result.decision) return result;
-  result.schedule.name = graph.name;
-  result.schedule.target = target.name;
-  int lanes = row.gemm->lanes;
-  result.schedule.nodes.emplace_back(std::move(row));
-  result.schedule.phases.push_back({Group{{0}, lanes}});
-  result.graph = std::move(graph);
-  target::Target roomy = target;
-  result.placement = place_values(result.graph, result.schedule, roomy);
-  result.decision = result.placement.decision;
+  const int lanes = row.gemm->lanes;
+  finish(std::move(row), lanes, std::move(graph), target, &result);
+  return result;
+}
+
+// A convolution whose filter is transformed: it has no other schedule.
+PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target& target) {
+  PlacedFusion result;
+  Row row;
+  WinogradShape shape;
+  result.decision = match_winograd(graph, StageId(conv), target, &shape);
+  if (result.decision) result.decision = join_maps(graph, conv, &row);
+  if (!result.decision) return result;
+  const Stage& stage = graph.stages[conv];
+  const int lanes = target.lanes(Type::f32);
+  row.winograd =
+      choose_winograd(shape, stage.winograd, static_cast<int>(shape.panel / lanes), target);
+  if (row.winograd->columns == 0 || shape.panel % lanes != 0) {
+    result.decision =
+        Decision::no("winograd-lanes", "{}: panels of {} features", stage.name, shape.panel);
+    return result;
+  }
+  Gemm outputs;  // as the epilogue sees a tile
+  outputs.mr = stage.winograd * stage.winograd;
+  result.decision = fits_in_code(graph, row.joined, outputs);
+  if (!result.decision) return result;
+  finish(std::move(row), lanes, std::move(graph), target, &result);
   return result;
 }
 
@@ -61,6 +93,12 @@ bool is_chain(const PlacedFusion& placed) {
                               const Row* row = std::get_if<Row>(&node);
                               return row && row->gemm;
                             }) > 1;
+}
+
+bool is_template(const PlacedFusion& placed) {
+  if (!placed.decision) return false;
+  const Row* row = std::get_if<Row>(&placed.schedule.nodes.at(0));
+  return row && (row->gemm || row->winograd);
 }
 
 bool is_gemm(const PlacedFusion& placed) {
@@ -81,6 +119,8 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
   for (size_t i = 0; i < staged.graph.stages.size(); ++i) {
     const bool conv = staged.graph.stages[i].kind == hlo::StageKind::conv;
     if (staged.graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;
+    if (staged.graph.stages[i].winograd > 0)
+      return place_winograd(std::move(staged.graph), i, target);
     GemmShapeOrNot match = match_gemm(staged.graph, StageId(i));
     if (!match.decision) {
       // Convolutions outside the family (one feature a group, say) are reductions among others.

@@ -22,6 +22,8 @@ bool is_gemm(const PlacedFusion& placed);
 int count_windows(const PlacedFusion& placed);
 // Several products in a row (chain.h); is_gemm() too. The schedule's first nodes are its products.
 bool is_chain(const PlacedFusion& placed);
+// Placed, by any template family.
+bool is_template(const PlacedFusion& placed);
 
 // Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "schedule/gemm.h"
 #include "schedule/stage_graph.h"
+#include "schedule/winograd.h"
 
 namespace heddle::schedule {
 
@@ -43,8 +44,9 @@ struct Own {
 
 struct Row {
   std::vector<StageId> joined;
-  std::vector<Own> own;      // outermost first
-  std::optional<Gemm> gemm;  // a dot by its template family (gemm.h); joined maps follow it
+  std::vector<Own> own;              // outermost first
+  std::optional<Gemm> gemm;          // a dot by its template family (gemm.h); joined maps follow it
+  std::optional<Winograd> winograd;  // the same for a convolution (winograd.h)
 };
 
 struct Loop {

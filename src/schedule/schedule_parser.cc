@@ -178,6 +178,8 @@ class Parser {
     if (accept(":")) {
       if (token_ == "gemm") {
         result.gemm = gemm();
+      } else if (token_ == "winograd") {
+        result.winograd = winograd();
       } else {
         own(&result);
       }
@@ -205,17 +207,41 @@ class Parser {
     }
   }
 
-  Gemm gemm() {
-    Gemm result;
-    expect("gemm");
+  void tile(Gemm* result) {
     std::string tile = word();
     size_t x = tile.find('x');
     if (x == std::string::npos ||
-        std::from_chars(tile.data(), tile.data() + x, result.mr).ec != std::errc() ||
-        std::from_chars(tile.data() + x + 1, tile.data() + tile.size(), result.nv).ec !=
+        std::from_chars(tile.data(), tile.data() + x, result->mr).ec != std::errc() ||
+        std::from_chars(tile.data() + x + 1, tile.data() + tile.size(), result->nv).ec !=
             std::errc() ||
-        result.mr < 1 || result.nv < 1)
+        result->mr < 1 || result->nv < 1)
       fail("a tile such as 8x3");
+  }
+
+  Winograd winograd() {
+    Winograd result;
+    expect("winograd");
+    result.m = static_cast<int>(number());
+    if (result.m != 2 && result.m != 4) fail("2 or 4 outputs a side");
+    expect("tile");
+    tile(&result.tile);
+    expect("lanes");
+    result.tile.lanes = static_cast<int>(number());
+    expect("ku");
+    result.tile.ku = static_cast<int>(number());
+    expect("prefetch");
+    result.tile.prefetch = static_cast<int>(number());
+    expect("lines");
+    result.lines = number();
+    expect("columns");
+    result.columns = number();
+    return result;
+  }
+
+  Gemm gemm() {
+    Gemm result;
+    expect("gemm");
+    tile(&result);
     expect("lanes");
     result.lanes = static_cast<int>(number());
     expect("kc");

@@ -65,6 +65,7 @@ class Printer {
     for (size_t i = 0; i < row.joined.size(); ++i)
       text_ += fmt::format("{}{}", i ? " & " : "", graph_.stage(row.joined[i]).name);
     if (row.gemm) text_ += " : " + to_string(*row.gemm);
+    if (row.winograd) text_ += " : " + to_string(*row.winograd);
     for (size_t i = 0; i < row.own.size(); ++i) {
       const Own& own = row.own[i];
       text_ += fmt::format("{}{} ", i ? " " : " : ", loop_kind_name(own.kind));

@@ -1,6 +1,7 @@
 // The expression DAG of a stage: one function per kind of instruction.
 #include <algorithm>
 
+#include "hlo/winograd_filter.h"
 #include "schedule/stage_builder.h"
 
 namespace heddle::schedule {
@@ -173,6 +174,9 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
     case Opcode::dynamic_update_slice:
       node = dynamic_update_slice(instr, at, guards);
       break;
+    case Opcode::custom_call:
+      node = winograd_filter(instr, at, guards);
+      break;
     default:
       node = elementwise(instr, at, guards);
       break;
@@ -199,6 +203,25 @@ int StageBuilder::elementwise(const Instr* instr, const Coordinates& at,
     node.operands.push_back(value(operand, scalar ? Coordinates{} : at, guards));
   }
   return add(std::move(node));
+}
+
+// What stands at [i, j, c, f] is made of all points; the load is of the first, in its panel.
+int StageBuilder::winograd_filter(const Instr* instr, const Coordinates& at,
+                                  const std::vector<Guard>& guards) {
+  if (Decision possible = can_stage(*instr); !possible) {
+    decision = possible;
+    return 0;
+  }
+  if (stage_.kind != hlo::StageKind::conv) {
+    decision = Decision::no("winograd-filter", "{} is read by no convolution", instr->name());
+    return 0;
+  }
+  const int64_t width = instr->operand(0)->shape().dim(4);
+  const std::vector<int64_t> box = stage_.extents();
+  stage_.winograd = static_cast<int>(hlo::winograd_filter(*instr));
+  return value(instr->operand(0),
+               {Expr(0), Expr(0), floor_div(at[3], width, box), at[2], mod(at[3], width, box)},
+               guards);
 }
 
 int StageBuilder::concatenate(const Instr* instr, const Coordinates& at,

@@ -51,6 +51,7 @@ class StageBuilder {
   int dynamic_update_slice(const Instr* instr, const Coordinates& at,
                            const std::vector<Guard>& guards);
   int elementwise(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+  int winograd_filter(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
 
   const std::unordered_map<const Instr*, StageId>& stages_;
   const StageGraph& graph_;

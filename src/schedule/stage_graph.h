@@ -78,6 +78,9 @@ struct Stage {
   // reduce: to_apply; its parameters are the accumulators, then the elements. dot, conv: none, the
   // body is {multiply(a, b)} and the combine is addition (fma where the types allow).
   const hlo::Computation* combine = nullptr;
+  // conv: the outputs m along a side of a Winograd tile where b is a transformed filter
+  // (hlo::winograd_filter), 0 where it is the filter itself. Its load is then of the first point.
+  int winograd = 0;
   // Row-major linear index of the value's element over `out`, for the store.
   index::Expr position;
 

@@ -319,6 +319,10 @@ Stitched Stitcher::run() {
         made.groups = emit_gemm(this, group.body[0]);
         continue;
       }
+      if (row && row->winograd) {
+        made.groups.push_back(emit_winograd(this, group.body[0]));
+        continue;
+      }
       Block body;
       for (int number : group.body) emit_node(number, &body);
       kernel::Group out;
@@ -347,8 +351,8 @@ Stitched Stitcher::run() {
       one_phase = one_phase && placed_.schedule.phases[0].size() == 1;
     }
     const Row* row = std::get_if<Row>(&placed_.schedule.nodes[0]);
-    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !(row && row->gemm);
-         ++i) {
+    const bool tiles = row && (row->gemm || row->winograd);  // read what others store
+    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !tiles; ++i) {
       if (graph.inputs[i].shape.bytes() == output.shape.bytes() &&
           tensor::type_bytes(graph.inputs[i].shape.type()) ==
               tensor::type_bytes(output.shape.type()) &&

@@ -69,6 +69,7 @@ class Stitcher {
   friend class RowEmitter;
   friend class GemmEmitter;
   friend class ChainEmitter;
+  friend class WinogradEmitter;
 
   void add_buffers();
   void emit_node(int number, Block* block);
@@ -116,5 +117,7 @@ void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
 // Several in a row, one a node of the schedule (chain.cc).
 std::vector<kernel::Group> emit_chain(Stitcher* stitcher);
+// A convolution by Winograd's algorithm (winograd.cc).
+kernel::Group emit_winograd(Stitcher* stitcher, int row);
 
 }  // namespace heddle::stitch

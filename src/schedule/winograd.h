@@ -1,0 +1,74 @@
+// Winograd's algorithm F(m x m, 3x3) for convolutions of stride 1 (templates.md §3.4; Lavin and
+// Gray, arXiv 1509.09308), a family of its own beside GEMM: a task takes some lines of tiles of the
+// image, transforms their input into (m+2)² matrices in scratch, multiplies each by its matrix of
+// the transformed filter, and transforms the products back into m x m outputs a tile, on which the
+// epilogue is done. Only under --numerics=relaxed: a stage is of the family where its filter is
+// hlo::winograd_filter, and fuse::pack_weights decides that.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schedule/gemm.h"
+
+namespace heddle::schedule {
+
+// y = Aᵀ[(G g Gᵀ) ∘ (Bᵀ d B)]A, each matrix row-major.
+struct WinogradMatrices {
+  int points = 0;              // m + 2
+  std::vector<double> input;   // Bᵀ [points, points]
+  std::vector<double> filter;  // G [points, 3]
+  std::vector<double> output;  // Aᵀ [m, points]
+};
+const WinogradMatrices& winograd_matrices(int m);  // m: 2 or 4
+// How much larger the rounding errors of independent terms come out than from direct sums of the
+// same length, in root mean square, at the worst output of a tile.
+double winograd_amplification(int m);
+// The error, in relation to the largest output, that is to be expected of sums over so many
+// channels, and the accuracy gate: a form whose error is expected to be larger is not used.
+double winograd_error(int m, int64_t channels);
+inline constexpr double kWinogradErrorLimit = 2.5e-5;
+
+// The record.
+struct Winograd {
+  int m = 2;            // outputs along a side of a tile
+  Gemm tile;            // mr, nv, lanes, ku, prefetch of the products
+  int64_t lines = 1;    // lines of tiles of a task
+  int64_t columns = 0;  // output features of a task
+  bool operator==(const Winograd&) const = default;
+};
+
+// A convolution seen as the family needs it. Digits as in GemmShape.
+struct WinogradShape {
+  GemmShape roles;               // batch, y, m (along a line), n, loads
+  int c = -1, ky = -1, kx = -1;  // reduced digits
+  int64_t panel = 0;             // features side by side in a transformed filter
+  int64_t images = 1, height = 1, width = 1, channels = 1, features = 1;
+  // Line y + a of the window is inside where 0 <= y + a + y_offset < y_span; along x likewise.
+  int64_t y_offset = 0, y_span = 0, x_offset = 0, x_span = 0;
+};
+
+// Is this stage, whose family roles are `roles`, a convolution that the algorithm can compute on
+// the target? Codes: `winograd-window` (not 3x3 of stride 1), `winograd-layout` (channels or
+// features are not next to each other), `winograd-lanes` (they fill no vectors), `winograd-small`
+// (too few channels, or too small a map, to be worth it).
+Decision match_winograd(const GemmShape& roles, const Stage& stage, const target::Target& target,
+                        WinogradShape* shape);
+// The same for a stage whose filter is transformed.
+Decision match_winograd(const StageGraph& graph, StageId conv, const target::Target& target,
+                        WinogradShape* shape);
+
+// The record with the least predicted time of F(m x m), with panels of `nv` vectors (0: any).
+Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target::Target& target);
+// Predicted cycles of all cores together, and those of the direct form at its usual rate.
+double winograd_cycles(const Winograd& winograd, const WinogradShape& shape,
+                       const target::Target& target);
+double direct_cycles(const WinogradShape& shape, const target::Target& target);
+// The best form and record, where one is accurate enough and predicted to be at least 5% faster
+// than the direct form. No: `winograd-accuracy`, `winograd-slower`.
+Decision prefer_winograd(const WinogradShape& shape, const target::Target& target,
+                         Winograd* winograd);
+std::string to_string(const Winograd& winograd);
+
+}  // namespace heddle::schedule
