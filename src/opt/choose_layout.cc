@@ -1,8 +1,9 @@
-// choose_layout: convolutions take their features last (activations [N,spatial…,C], filters
-// [spatial…,I,O]), and what reads their results keeps that order: elementwise operators, windows,
-// broadcasts, reductions, slices, concatenations, reshapes where dimensions stay whole. A network
-// in NCHW ends with one transpose of what goes in and one of what comes out, where even those do
-// not meet others. Only what a convolution reaches is touched. No sum changes its order.
+// choose_layout: convolutions (and pools that stand alone) take their features last (activations
+// [N,spatial…,C], filters [spatial…,I,O]), and what reads their results keeps that order:
+// elementwise operators, windows, broadcasts, reductions, slices, concatenations, reshapes where
+// dimensions stay whole. A network in NCHW ends with one transpose of what goes in and one of what
+// comes out, where even those do not meet others. Only what a convolution or a pool reaches is
+// touched. No sum changes its order.
 //
 // One walk in order; each instruction is rebuilt at most once, so it ends. A second run finds every
 // convolution in place and changes nothing.
@@ -46,6 +47,25 @@ bool is_pointwise(const hlo::Window& window) {
                      [](const hlo::WindowDim& d) { return d.size == 1; });
 }
 
+// A pool over an image with the features second: windows over what stands behind them, the last
+// dimension among it, so that the lanes would lie across the windows.
+bool is_pool_of_features(const Instr* x) {
+  constexpr int64_t kLeastFeatures = 8, kLeastWindow = 3, kLeastElems = 4096;
+  if (!x->is(Opcode::reduce_window) || x->operands().size() != 2 || !are_static_arrays(x) ||
+      x->shape().rank() < 3 || x->operand(0)->shape().elems() < kLeastElems ||
+      x->shape().dim(1) < kLeastFeatures)
+    return false;
+  const auto& dims = x->attrs_as<hlo::WindowAttrs>().window.dims;
+  int64_t seen = 1;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (d < 2 &&
+        (dims[d].size != 1 || dims[d].stride != 1 || dims[d].pad_low != 0 || dims[d].pad_high != 0))
+      return false;
+    seen *= dims[d].size;
+  }
+  return seen >= kLeastWindow && dims.back().size > 1;
+}
+
 class Layouts {
  public:
   Layouts(Computation* computation, const PassContext& context)
@@ -71,6 +91,7 @@ class Layouts {
  private:
   void visit(Instr* x) {
     if (x->is(Opcode::convolution) && convolve(x)) return;
+    if (is_pool_of_features(x) && !kept_.count(x->operand(0)) && pool(x)) return;
     std::optional<size_t> lead = leading_operand(x);
     if (lead && worth_following(x, *lead)) {
       const Stored kept = kept_.at(x->operand(*lead));
@@ -119,6 +140,19 @@ class Layouts {
                           std::move(moved), {}, &shape);
     keep(x, {out, made});
     return true;
+  }
+
+  bool pool(Instr* x) {
+    Ints order = counting(x->shape().rank());
+    order.erase(order.begin() + 1);
+    order.push_back(1);
+    Instr* input = x->operand(0);
+    if (moves_nothing(order, input->shape().extents()) || !context_.allow("choose_layout", "pool"))
+      return false;
+    const std::optional<Stored> made =
+        follow_layout(x, 0, {order, stored(input, order)}, store_as_, b_);
+    if (made) keep(x, *made);
+    return made.has_value();
   }
 
   // x is from now on what `made` says.
@@ -260,8 +294,9 @@ Result<bool> choose_layout(hlo::Module& module, const PassContext& context) {
   bool changed = false;
   for (Computation* computation : module.post_order()) {
     const std::vector<Instr*>& all = computation->instrs();
-    if (std::none_of(all.begin(), all.end(),
-                     [](const Instr* instr) { return instr->is(Opcode::convolution); }))
+    if (std::none_of(all.begin(), all.end(), [](const Instr* instr) {
+          return instr->is(Opcode::convolution) || is_pool_of_features(instr);
+        }))
       continue;
     changed |= Layouts(computation, context).run();
   }

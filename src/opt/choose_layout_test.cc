@@ -57,6 +57,20 @@ TEST(ChooseLayout, WhatComesBeforeIsComputedInTheWantedOrder) {
   EXPECT_NE(simplified(twice, "choose_layout").find("transpose"), std::string::npos);
 }
 
+TEST(ChooseLayout, PoolsAloneTakeTheirFeaturesLast) {
+  auto pool = [](const char* window) {
+    return std::string(
+               "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+               "ENTRY e { x = f32[1,16,20,21] parameter(0) zero = f32[] constant(0)\n"
+               "ROOT r = f32[1,16,20,21] reduce-window(x, zero), window={size=") +
+           window + "}, to_apply=add }";
+  };
+  const std::string moved = simplified(pool("1x1x3x3 pad=0_0x0_0x1_1x1_1"), "choose_layout");
+  EXPECT_NE(moved.find("transpose[1,20,21,16]{0,2,3,1}(p0)"), std::string::npos) << moved;
+  // Lanes along the last dimension read neighbours already.
+  expect_unchanged(pool("1x1x3x1 pad=0_0x0_0x1_1x0_0"), "choose_layout");
+}
+
 TEST(ChooseLayout, WhatStandsRightStays) {
   expect_unchanged(
       "x = f32[2,5,6,3] parameter(0) k = f32[3,3,3,4] parameter(1)\n"
