@@ -237,7 +237,7 @@ ENTRY e {{
     return false;
   };
   EXPECT_TRUE(convolution_reads_input(3, 256));
-  EXPECT_TRUE(convolution_reads_input(64, 32));
+  EXPECT_TRUE(convolution_reads_input(64, 16));
   EXPECT_FALSE(convolution_reads_input(64, 256));
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kMostMembers = 96;
 // An operand of a dot that is used so often is worth a copy that runs along what is summed up.
-constexpr int64_t kUsesOfCopy = 1024;
+constexpr int64_t kUsesOfCopy = 256;
 
 class Greedy {
  public:

@@ -204,7 +204,9 @@ int64_t uses_across(const StageGraph& graph) {
     const GemmShape& shape = match.shape;
     const Load& load = stage.loads[static_cast<size_t>(shape.a_load)];
     const Expr& a = load.coordinates[0];
-    if (shape.m < 0 || std::abs(a.factor_of(shape.m)) != 1) return 0;
+    constexpr int64_t kNear = 4;  // elements between neighbours that still share a line
+    const int64_t row = shape.m < 0 ? 0 : std::abs(a.factor_of(shape.m));
+    if (row == 0 || row > kNear) return 0;
     const std::vector<int64_t> extents = stage.extents();
     int64_t depth = 1;  // of k, but for the windows
     for (int k : shape.k) {
