@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "api/host_native.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
 #include "interp/interp.h"
@@ -106,6 +107,7 @@ Result<runtime::HostCallable> make_interp_call(const std::string& text) {
   if (!refused.empty())
     return user_error("{} has neither a kernel nor a reference form; take it out of the model",
                       refused.front());
+  if (auto native = native_call(*module)) return *native;
   const auto call = std::make_shared<const InterpCall>(std::move(module));
   return
       [call](std::span<const runtime::HostArgument> arguments,

@@ -1,0 +1,390 @@
+#include "api/host_native.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+namespace heddle::api {
+namespace {
+
+using hlo::Direction;
+using hlo::Instr;
+using hlo::Opcode;
+using runtime::HostArgument;
+using runtime::HostCallable;
+using runtime::HostResult;
+using tensor::Shape;
+using tensor::Type;
+using Ints = std::vector<int64_t>;
+using Arguments = std::span<const HostArgument>;
+using Results = std::span<const HostResult>;
+
+bool is_dense(const Shape& shape) {
+  return shape.is_array() && shape.is_static() &&
+         (!shape.layout() || shape.layout()->is_row_major());
+}
+
+// Its operands are the parameters, in order, and all arrays lie as they are counted.
+bool is_whole_entry(const Instr& root) {
+  const auto& parameters = root.parent()->parameters();
+  if (parameters.size() != root.operands().size()) return false;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (root.operand(i) != parameters[i] || !is_dense(parameters[i]->shape())) return false;
+  if (!root.shape().is_tuple()) return is_dense(root.shape());
+  for (const Shape& shape : root.shape().elements())
+    if (!is_dense(shape)) return false;
+  return true;
+}
+
+Ints row_major_strides(const Ints& extents) {
+  Ints strides(extents.size(), 1);
+  for (size_t d = extents.size(); d-- > 1;) strides[d - 1] = strides[d] * extents[d];
+  return strides;
+}
+
+// Calls `function` with a value of the type; false: none of the four.
+template <typename Function>
+bool with_type(Type type, Function&& function) {
+  switch (type) {
+    case Type::f32:
+      return function(float{}), true;
+    case Type::f64:
+      return function(double{}), true;
+    case Type::s32:
+      return function(int32_t{}), true;
+    case Type::s64:
+      return function(int64_t{}), true;
+    default:
+      return false;
+  }
+}
+
+// --- Sorting. ---
+
+struct Sort {
+  int64_t outer = 1, n = 0, step = 1;  // lines: outer x step, of n elements `step` apart
+  size_t key = 0;
+  bool strict = false, descending = false;  // strict: equal keys are not before each other
+  std::vector<int64_t> bytes;               // of an element, by operand
+};
+
+template <typename T>
+struct Keyed {
+  T key;
+  int64_t place;
+};
+
+// Bottom-up, stable, and within bounds whatever NaN answers: the interpreter's order.
+template <typename T, typename Before>
+void sort_line(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* merged, Before before) {
+  const size_t n = line->size();
+  for (size_t width = 1; width < n; width *= 2) {
+    for (size_t begin = 0; begin < n; begin += 2 * width) {
+      const size_t middle = std::min(begin + width, n), end = std::min(begin + 2 * width, n);
+      size_t a = begin, b = middle;
+      for (size_t out = begin; out < end; ++out) {
+        const bool take_b = a == middle || (b < end && before((*line)[b].key, (*line)[a].key));
+        (*merged)[out] = (*line)[take_b ? b++ : a++];
+      }
+    }
+    line->swap(*merged);
+  }
+}
+
+// Numbers that are ordered as the keys are; NaN has none, and both zeros are one.
+template <typename T>
+using Ranks = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+template <typename T>
+Ranks<T> rank_of(T key, bool descending) {
+  using Rank = Ranks<T>;
+  constexpr Rank kSign = Rank{1} << (8 * sizeof(Rank) - 1);
+  Rank bits = 0;
+  if constexpr (std::is_floating_point_v<T>) key = key == 0 ? T{0} : key;
+  std::memcpy(&bits, &key, sizeof(T));
+  if (std::is_floating_point_v<T> && (bits & kSign))
+    bits = ~bits;
+  else
+    bits ^= kSign;
+  return descending ? static_cast<Rank>(~bits) : bits;
+}
+
+// By bytes from the last one, stable: the merge's order where no key is NaN.
+template <typename T>
+bool sort_by_bytes(std::vector<Keyed<T>>* line, std::vector<Keyed<T>>* moved, bool descending) {
+  if constexpr (std::is_floating_point_v<T>)
+    if (std::any_of(line->begin(), line->end(), [](const auto& x) { return x.key != x.key; }))
+      return false;
+  for (size_t byte = 0; byte < sizeof(T); ++byte) {
+    auto digit = [&](const Keyed<T>& x) {
+      return static_cast<size_t>(rank_of(x.key, descending) >> (8 * byte)) & 255;
+    };
+    size_t begin[257] = {};
+    for (const Keyed<T>& x : *line) ++begin[digit(x) + 1];
+    if (std::find(begin, begin + 257, line->size()) != begin + 257) continue;  // all are equal
+    for (size_t i = 0; i < 256; ++i) begin[i + 1] += begin[i];
+    for (const Keyed<T>& x : *line) (*moved)[begin[digit(x)]++] = x;
+    line->swap(*moved);
+  }
+  return true;
+}
+
+template <typename T, typename Before>
+void run_sort(const Sort& sort, Arguments arguments, Results results, Before before) {
+  std::vector<Keyed<T>> line(static_cast<size_t>(sort.n)), merged(line.size());
+  const auto* keys = static_cast<const T*>(arguments[sort.key].data);
+  for (int64_t o = 0; o < sort.outer; ++o) {
+    for (int64_t s = 0; s < sort.step; ++s) {
+      const int64_t base = o * sort.n * sort.step + s;
+      for (int64_t i = 0; i < sort.n; ++i)
+        line[static_cast<size_t>(i)] = {keys[base + i * sort.step], base + i * sort.step};
+      constexpr int64_t kFewForBytes = 256;
+      const bool by_bytes =
+          sort.strict && sort.n >= kFewForBytes && sort_by_bytes(&line, &merged, sort.descending);
+      if (!by_bytes) sort_line(&line, &merged, before);
+      for (size_t k = 0; k < results.size(); ++k) {
+        const auto size = static_cast<size_t>(sort.bytes[k]);
+        const auto* from = static_cast<const char*>(arguments[k].data);
+        auto* to = static_cast<char*>(results[k].data);
+        for (int64_t i = 0; i < sort.n; ++i)
+          std::memcpy(to + (base + i * sort.step) * sort.bytes[k],
+                      from + line[static_cast<size_t>(i)].place * sort.bytes[k], size);
+      }
+    }
+  }
+}
+
+std::optional<HostCallable> native_sort(const Instr& instr) {
+  const Instr& test = *instr.called()[0]->root();
+  if (!test.is(Opcode::compare)) return {};
+  const auto& compare = test.attrs_as<hlo::CompareAttrs>();
+  const Instr *x = test.operand(0), *y = test.operand(1);
+  if (!x->is(Opcode::parameter) || !y->is(Opcode::parameter)) return {};
+  const int64_t first = x->parameter_number();
+  if (first % 2 != 0 || y->parameter_number() != first + 1) return {};
+  Sort sort;
+  sort.key = static_cast<size_t>(first / 2);
+  const Shape& shape = instr.operand(sort.key)->shape();
+  const bool floating = shape.type() == Type::f32 || shape.type() == Type::f64;
+  if (compare.type == hlo::CompareType::total_order && floating) return {};
+  const auto along = instr.attrs_as<hlo::SortAttrs>().dimension;
+  for (int64_t d = 0; d < shape.rank(); ++d) (d < along ? sort.outer : sort.step) *= shape.dim(d);
+  sort.n = shape.dim(along);
+  if (sort.n == 0 || shape.elems() == 0) return {};
+  sort.step /= sort.n;
+  for (const Instr* operand : instr.operands())
+    sort.bytes.push_back(tensor::type_bytes(operand->shape().type()));
+  sort.strict = compare.direction == Direction::lt || compare.direction == Direction::gt;
+  sort.descending = compare.direction == Direction::gt;
+  std::optional<HostCallable> call;
+  with_type(shape.type(), [&](auto zero) {
+    using T = decltype(zero);
+    auto make = [&](auto before) {
+      call = [sort, before](Arguments arguments, Results results) -> Status {
+        run_sort<T>(sort, arguments, results, before);
+        return {};
+      };
+    };
+    if (compare.direction == Direction::lt) make([](T a, T b) { return a < b; });
+    if (compare.direction == Direction::gt) make([](T a, T b) { return a > b; });
+    if (compare.direction == Direction::le) make([](T a, T b) { return a <= b; });
+    if (compare.direction == Direction::ge) make([](T a, T b) { return a >= b; });
+  });
+  return call;
+}
+
+// --- Scatters. ---
+
+struct Scatter {
+  int64_t bytes = 0;          // of the operand
+  Ints batch, batch_strides;  // of the indices, without the vector; in the updates
+  Ints index_strides;         // by batch dimension
+  int64_t vector_stride = 1;
+  Ints indexed;                     // operand dimension, by part of the index vector
+  Ints dims, strides;               // of the operand
+  Ints box, box_strides, box_dims;  // window: extents, strides in the updates, dimensions
+  int64_t elements = 0;             // not 0: windows are elements, index vectors lie in one piece
+  bool wide_index = false;          // s64, not s32
+};
+
+int64_t read_index(const Scatter& s, const void* data, int64_t at) {
+  return s.wide_index ? static_cast<const int64_t*>(data)[at]
+                      : static_cast<const int32_t*>(data)[at];
+}
+
+// Goes to the next point of a box; false: there is none.
+bool next_point(const Ints& extents, Ints* at) {
+  for (size_t d = extents.size(); d-- > 0;) {
+    if (++(*at)[d] < extents[d]) return true;
+    (*at)[d] = 0;
+  }
+  return false;
+}
+
+constexpr int64_t kFarOutside = int64_t{1} << 48;  // of any array, and no sum overflows
+
+// An element an index vector, which lies in one piece.
+template <typename T, typename Combine>
+void scatter_elements(const Scatter& s, Arguments arguments, T* out, Combine combine) {
+  const auto* updates = static_cast<const T*>(arguments[2].data);
+  const auto parts = static_cast<int64_t>(s.indexed.size());
+  for (int64_t e = 0; e < s.elements; ++e) {
+    int64_t to = 0;
+    bool inside = true;
+    for (int64_t v = 0; v < parts; ++v) {
+      const auto d = static_cast<size_t>(s.indexed[static_cast<size_t>(v)]);
+      const int64_t place = read_index(s, arguments[1].data, e * parts + v);
+      inside = inside && static_cast<uint64_t>(place) < static_cast<uint64_t>(s.dims[d]);
+      to += inside ? place * s.strides[d] : 0;
+    }
+    if (inside) out[to] = combine(out[to], updates[e]);
+  }
+}
+
+template <typename T, typename Combine>
+void run_scatter(const Scatter& s, Arguments arguments, Results results, Combine combine) {
+  auto* out = static_cast<T*>(results[0].data);
+  std::memcpy(out, arguments[0].data, static_cast<size_t>(s.bytes));
+  if (s.elements > 0) return scatter_elements(s, arguments, out, combine);
+  const auto* updates = static_cast<const T*>(arguments[2].data);
+  const size_t inner = s.box.size();
+  // All but the last dimension of the window are walked through.
+  const int64_t run = inner > 0 ? s.box.back() : 1;
+  const int64_t run_from = inner > 0 ? s.box_strides.back() : 1;
+  const int64_t last = inner > 0 ? s.box_dims.back() : -1;
+  const int64_t run_to = last >= 0 ? s.strides[static_cast<size_t>(last)] : 1;
+  Ints around(s.box.begin(), inner > 0 ? s.box.end() - 1 : s.box.end());
+  Ints batch(s.batch.size(), 0), start(s.dims.size()), window(around.size(), 0);
+  do {
+    int64_t at = 0, from = 0;
+    for (size_t d = 0; d < batch.size(); ++d) {
+      at += batch[d] * s.index_strides[d];
+      from += batch[d] * s.batch_strides[d];
+    }
+    std::fill(start.begin(), start.end(), 0);
+    for (size_t v = 0; v < s.indexed.size(); ++v)
+      start[static_cast<size_t>(s.indexed[v])] = std::clamp(
+          read_index(s, arguments[1].data, at + static_cast<int64_t>(v) * s.vector_stride),
+          -kFarOutside, kFarOutside);
+    std::fill(window.begin(), window.end(), 0);
+    do {
+      int64_t to = 0, source = from;
+      bool inside = true;
+      Ints& place = start;
+      for (size_t w = 0; w < window.size(); ++w) {
+        place[static_cast<size_t>(s.box_dims[w])] += window[w];
+        source += window[w] * s.box_strides[w];
+      }
+      int64_t begin = 0, end = run;
+      for (size_t d = 0; d < s.dims.size(); ++d) {
+        if (static_cast<int64_t>(d) == last) {
+          const int64_t p = std::clamp<int64_t>(place[d], -run, s.dims[d]);
+          begin = std::max<int64_t>(0, -p);
+          end = std::min(run, s.dims[d] - p);
+          to += p * s.strides[d];
+          continue;
+        }
+        inside = inside && place[d] >= 0 && place[d] < s.dims[d];
+        if (inside) to += place[d] * s.strides[d];
+      }
+      for (size_t w = 0; w < window.size(); ++w)
+        place[static_cast<size_t>(s.box_dims[w])] -= window[w];
+      if (!inside) continue;
+      for (int64_t i = begin; i < end; ++i)
+        out[to + i * run_to] = combine(out[to + i * run_to], updates[source + i * run_from]);
+    } while (next_point(around, &window));
+  } while (next_point(s.batch, &batch));
+}
+
+std::optional<Scatter> scatter_of(const Instr& instr) {
+  const auto& attrs = instr.attrs_as<hlo::ScatterAttrs>();
+  if (instr.operands().size() != 3 || !attrs.input_batching_dims.empty()) return {};
+  const Shape &operand = instr.operand(0)->shape(), &indices = instr.operand(1)->shape();
+  const Shape& updates = instr.operand(2)->shape();
+  if (operand.elems() == 0 || updates.elems() == 0) return {};
+  if (indices.type() != Type::s32 && indices.type() != Type::s64) return {};
+  Scatter s;
+  s.wide_index = indices.type() == Type::s64;
+  s.bytes = operand.bytes();
+  s.dims = operand.extents();
+  s.strides = row_major_strides(s.dims);
+  const Ints index_strides = row_major_strides(indices.extents());
+  for (int64_t d = 0; d < indices.rank(); ++d) {
+    if (d == attrs.index_vector_dim) {
+      s.vector_stride = index_strides[static_cast<size_t>(d)];
+      continue;
+    }
+    s.batch.push_back(indices.dim(d));
+    s.index_strides.push_back(index_strides[static_cast<size_t>(d)]);
+  }
+  s.indexed = attrs.scatter_dims_to_operand_dims;
+  const Ints update_strides = row_major_strides(updates.extents());
+  for (int64_t d = 0; d < updates.rank(); ++d) {
+    const Ints& inside = attrs.update_window_dims;
+    const bool is_window = std::find(inside.begin(), inside.end(), d) != inside.end();
+    if (!is_window) s.batch_strides.push_back(update_strides[static_cast<size_t>(d)]);
+  }
+  for (int64_t d : attrs.update_window_dims) {
+    s.box.push_back(updates.dim(d));
+    s.box_strides.push_back(update_strides[static_cast<size_t>(d)]);
+  }
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    const Ints& gone = attrs.inserted_window_dims;
+    if (std::find(gone.begin(), gone.end(), d) == gone.end()) s.box_dims.push_back(d);
+  }
+  const bool in_piece = s.indexed.size() == 1 || attrs.index_vector_dim == indices.rank() - 1;
+  const bool in_order = attrs.index_vector_dim >= indices.rank() - 1;
+  if (in_piece && in_order &&
+      std::all_of(s.box.begin(), s.box.end(), [](int64_t extent) { return extent == 1; }))
+    s.elements = updates.elems();
+  return s;
+}
+
+std::optional<HostCallable> native_scatter(const Instr& instr) {
+  const std::optional<Scatter> found = scatter_of(instr);
+  if (!found) return {};
+  const Scatter& s = *found;
+  const hlo::Computation& body = *instr.called()[0];
+  const Instr& root = *body.root();
+  std::optional<HostCallable> call;
+  with_type(instr.shape().type(), [&](auto zero) {
+    using T = decltype(zero);
+    auto make = [&](auto combine) {
+      call = [s, combine](Arguments arguments, Results results) -> Status {
+        run_scatter<T>(s, arguments, results, combine);
+        return {};
+      };
+    };
+    if (&root == body.parameters()[1]) return make([](T, T b) { return b; });
+    const auto& operands = root.operands();
+    if (operands.size() != 2 || operands[0] == operands[1] || !operands[0]->is(Opcode::parameter) ||
+        !operands[1]->is(Opcode::parameter))
+      return;
+    if constexpr (std::is_floating_point_v<T>) {
+      if (root.is(Opcode::add)) make([](T a, T b) { return a + b; });
+      if (root.is(Opcode::multiply)) make([](T a, T b) { return a * b; });
+    } else {
+      using U = std::make_unsigned_t<T>;  // they wrap
+      if (root.is(Opcode::add))
+        make([](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
+      if (root.is(Opcode::multiply))
+        make([](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
+      if (root.is(Opcode::maximum)) make([](T a, T b) { return std::max(a, b); });
+      if (root.is(Opcode::minimum)) make([](T a, T b) { return std::min(a, b); });
+    }
+  });
+  return call;
+}
+
+}  // namespace
+
+std::optional<HostCallable> native_call(const hlo::Module& module) {
+  const Instr& root = *module.entry()->root();
+  if (!is_whole_entry(root)) return {};
+  if (root.is(Opcode::sort)) return native_sort(root);
+  if (root.is(Opcode::scatter)) return native_scatter(root);
+  return {};
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,20 @@
+// Host calls that need no interpreter: sorting by one key, and scatters of numbers.
+#pragma once
+
+#include <optional>
+
+#include "hlo/module.h"
+#include "runtime/host.h"
+
+namespace heddle::api {
+
+// The same results as the interpreter's, bit for bit, for a module whose entry is one operator on
+// its parameters, in their order:
+// - sort by a comparison of one operand's numbers (not the total order of floats);
+// - scatter of one operand without batching dimensions, by replacement, sum, product (of integers:
+//   maximum or minimum too).
+// f32, f64, s32 and s64; what a sort only moves, any type. None: another operator. May be called by
+// several threads at once.
+std::optional<runtime::HostCallable> native_call(const hlo::Module& module);
+
+}  // namespace heddle::api
