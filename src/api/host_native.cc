@@ -1,6 +1,7 @@
 #include "api/host_native.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 #include <vector>
@@ -341,6 +342,15 @@ std::optional<Scatter> scatter_of(const Instr& instr) {
   return s;
 }
 
+// NaN wins, -0 < +0.
+template <typename T>
+T larger(T a, T b) {
+  if (a != a) return a;
+  if (b != b) return b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+
 std::optional<HostCallable> native_scatter(const Instr& instr) {
   const std::optional<Scatter> found = scatter_of(instr);
   if (!found) return {};
@@ -364,6 +374,8 @@ std::optional<HostCallable> native_scatter(const Instr& instr) {
     if constexpr (std::is_floating_point_v<T>) {
       if (root.is(Opcode::add)) make([](T a, T b) { return a + b; });
       if (root.is(Opcode::multiply)) make([](T a, T b) { return a * b; });
+      if (root.is(Opcode::maximum)) make([](T a, T b) { return larger(a, b); });
+      if (root.is(Opcode::minimum)) make([](T a, T b) { return -larger(-a, -b); });
     } else {
       using U = std::make_unsigned_t<T>;  // they wrap
       if (root.is(Opcode::add))

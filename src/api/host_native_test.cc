@@ -122,8 +122,15 @@ TEST(HostNative, ScattersNumbers) {
     for (const char* type : {"f32", "f64", "s32", "s64"})
       EXPECT_TRUE(compare(scatter_text(type, combine), spread)) << type;
   for (const char* combine : {"maximum(x, y)", "minimum(y, x)"})
-    for (const char* type : {"s32", "s64"})
-      EXPECT_TRUE(compare(scatter_text(type, combine), spread)) << type;
+    for (const char* type : {"f32", "f64", "s32", "s64"})
+      EXPECT_TRUE(compare(scatter_text(type, combine), [](std::vector<Literal>& arguments) {
+        spread(arguments);
+        if (arguments[0].type() == tensor::Type::f32 || arguments[0].type() == tensor::Type::f64)
+          for (int64_t i = 0; i < 20; i += 2) {
+            arguments[0].set_f64(i, i % 4 == 0 ? 0.0 : -0.0);
+            arguments[2].set_f64(i, i % 3 == 0 ? -0.0 : 0.0);
+          }
+      })) << type;
   EXPECT_FALSE(compare(scatter_text("f32", "subtract(x, y)"), spread));
   EXPECT_FALSE(compare(scatter_text("bf16", "add(x, y)"), spread));
   // An element each.
