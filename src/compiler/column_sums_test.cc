@@ -7,6 +7,7 @@
 #include "compiler/fusion_check.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
+#include "hlo/verify.h"
 
 namespace heddle::stitch {
 namespace {
@@ -136,6 +137,39 @@ TEST(ColumnSumsTest, OthersAreRefused) {
         schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
     EXPECT_EQ(placed.decision.code(), "gemm-epilogue") << text;
   }
+}
+
+// Many rows, which others read too; the value they hang on may be what a later product reads.
+TEST(ColumnSumsTest, WhatIsReadAgainIsSummedUpWhereItIsMade) {
+  auto kernels = [](const std::string& rest) {
+    auto module = parsed(kCombines + fmt::format(R"(ENTRY e {{
+  a = f32[20000,48] parameter(0)
+  b = f32[48,64] parameter(1)
+  zero = f32[] constant(0)
+  d = f32[20000,64] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  t = f32[20000,64] tanh(d)
+  s = f32[64] reduce(t, zero), dimensions={{0}}, to_apply=sum
+{}
+}})",
+                                                 rest));
+    EXPECT_TRUE(
+        fuse::fuse(module.get(), *target::find_target("icelake"), fuse::Mode::stitch).has_value());
+    EXPECT_TRUE(hlo::verify(*module).has_value());
+    int count = 0;
+    for (const hlo::Instr* instr : module->entry()->instrs())
+      count += instr->is(hlo::Opcode::fusion);
+    return count;
+  };
+  EXPECT_EQ(kernels("ROOT o = (f32[20000,64], f32[64]) tuple(t, s)"), 1);
+  // The sums behind what the rest needs: the statistics are used by a second kernel.
+  EXPECT_EQ(kernels("m = f32[20000,64] broadcast(s), dimensions={1}\n"
+                    "ROOT o = f32[20000,64] subtract(t, m)"),
+            2);
+  // Another reduction over rows of a value that hangs on the first sums: no way back.
+  EXPECT_EQ(kernels("m = f32[20000,64] broadcast(s), dimensions={1}\n"
+                    "u = f32[20000,64] subtract(t, m)\n"
+                    "ROOT v = f32[64] reduce(u, zero), dimensions={0}, to_apply=sum"),
+            2);
 }
 
 // One kernel for a product and its sums, whether the product is read by others or not.

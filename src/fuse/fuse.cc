@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fuse/chains.h"
+#include "fuse/column_sums.h"
 #include "fuse/explore.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
@@ -368,6 +369,7 @@ class Greedy {
   }
 
   bool build() {
+    if (mode_ != Mode::off) merge_column_sums(groups_, &group_of_, index_, target_, refusals_);
     if (mode_ >= Mode::stitch)
       merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     std::vector<Group*> kept;
