@@ -314,9 +314,11 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
 // panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
 // wait in scratch.
 void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
-  constexpr int64_t kMostUncut = 1024, kFewestRows = 24;
+  constexpr int64_t kMostUncut = 1024;
+  // Narrow vectors leave time enough for a panel to arrive while few rows are multiplied.
+  const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
   const int64_t k = shape.k_extent, m = shape.m_extent;
-  if (k <= kMostUncut || m < kFewestRows || shape.type != Type::f32 || !can_cut_k(shape)) return;
+  if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !can_cut_k(shape)) return;
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
   const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
   const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
