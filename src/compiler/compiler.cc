@@ -130,11 +130,12 @@ class Compilation {
 
   Status fuse_module() {
     bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
+    std::vector<fuse::Refusal> refusals;
     if (options_.level != Level::O0) {
       HEDDLE_ASSIGN_OR_RETURN(
           bool packed,
           fuse::pack_weights(module_.get(), target_,
-                             fused && options_.numerics == Numerics::relaxed, &notes_));
+                             fused && options_.numerics == Numerics::relaxed, &notes_, &refusals));
       (void)packed;
     }
     for (const auto& computation : module_->computations())
@@ -145,7 +146,6 @@ class Compilation {
                             : options_.fuse == Fuse::greedy ? fuse::Mode::greedy
                             : options_.any_chain            ? fuse::Mode::chains
                                                             : fuse::Mode::stitch;
-    std::vector<fuse::Refusal> refusals;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
     if (Status verified = hlo::verify(*module_); !verified)

@@ -37,8 +37,10 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
 // transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
 // (stages.md §4.6).
 // `relaxed`: convolutions that Winograd's algorithm is predicted to do faster, and accurately
-// enough, get its transformed filter (schedule/winograd.h); a note says how many.
+// enough, get its transformed filter (schedule/winograd.h); a note says how many, a refusal why
+// not.
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target, bool relaxed = false,
-                          std::vector<std::string>* notes = nullptr);
+                          std::vector<std::string>* notes = nullptr,
+                          std::vector<Refusal>* refusals = nullptr);
 
 }  // namespace heddle::fuse

@@ -56,8 +56,8 @@ bool widen_products(const Covered& covered, const target::Target& target);
 // Winograd (transform_filter.cc): where it pays, the convolution's constant filter lies
 // transformed, and `hlo::winograd_filter` makes it the filter that it is; both are always in one
 // group.
-bool transform_filter(Instr* conv, const target::Target& target);
-Instr* transformed_filter(const Instr* conv);  // that call; none: null
+Decision transform_filter(Instr* conv, const target::Target& target);  // no: not changed
+Instr* transformed_filter(const Instr* conv);                          // that call; none: null
 
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);

@@ -102,8 +102,16 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
   return true;
 }
 
+// Winograd's algorithm where it is wanted and pays.
+bool transforms(Instr* conv, const target::Target& target, std::vector<Refusal>* refusals) {
+  const std::string filter = conv->operand(1)->name(), name = conv->name();
+  const Decision done = transform_filter(conv, target);
+  if (!done && refusals) refusals->push_back({filter, name, done.code(), done.reason()});
+  return static_cast<bool>(done);
+}
+
 bool pack_all(const Covered& covered, const target::Target& target, bool relaxed,
-              int64_t* transformed) {
+              int64_t* transformed, std::vector<Refusal>* refusals) {
   std::unordered_set<const Instr*> constant;  // views of constants too
   find_once(covered, &constant);
   std::vector<Instr*> found;
@@ -118,7 +126,7 @@ bool pack_all(const Covered& covered, const target::Target& target, bool relaxed
     if (instr->is(Opcode::dot)) {
       pack_dot(instr, target);
       changed = true;
-    } else if (relaxed && transform_filter(instr, target)) {
+    } else if (relaxed && transforms(instr, target, refusals)) {
       ++*transformed;
       changed = true;
     } else {
@@ -132,12 +140,12 @@ bool pack_all(const Covered& covered, const target::Target& target, bool relaxed
 }  // namespace
 
 Result<bool> pack_weights(hlo::Module* module, const target::Target& target, bool relaxed,
-                          std::vector<std::string>* notes) {
+                          std::vector<std::string>* notes, std::vector<Refusal>* refusals) {
   bool changed = false;
   int64_t transformed = 0;
   for (const Covered& covered : covered_computations(*module)) {
     changed |= widen_products(covered, target);
-    changed |= pack_all(covered, target, relaxed, &transformed);
+    changed |= pack_all(covered, target, relaxed, &transformed, refusals);
   }
   if (notes && transformed > 0)
     notes->push_back(fmt::format("winograd: {} convolutions by Winograd's algorithm", transformed));

@@ -44,9 +44,9 @@ Instr* transformed_filter(const Instr* conv) {
   return is_unpack(filter) && hlo::winograd_filter(*filter) > 0 ? filter : nullptr;
 }
 
-bool transform_filter(Instr* conv, const target::Target& target) {
+Decision transform_filter(Instr* conv, const target::Target& target) {
   schedule::Winograd winograd;
-  if (!prefer(conv, target, &winograd)) return false;
+  if (Decision preferred = prefer(conv, target, &winograd); !preferred) return preferred;
   hlo::Builder b(conv->parent());
   auto attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
   Instr* w = conv->operand(1);
@@ -76,7 +76,7 @@ bool transform_filter(Instr* conv, const target::Target& target) {
   b.check();
   conv->parent()->replace_all_uses(conv, made);
   conv->parent()->remove(conv);
-  return true;
+  return Decision::yes();
 }
 
 }  // namespace heddle::fuse
