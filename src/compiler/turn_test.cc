@@ -60,5 +60,18 @@ TEST(Turn, OthersAreRows) {
       "icelake")));
 }
 
+// Every element twice: the lanes run over the elements, not over the two.
+TEST(Turn, NarrowDigitsAreNoLanes) {
+  const compiler::FusionCheck ran = run_fusion(R"(
+  a = f32[40,28] parameter(0)
+  b = f32[40,28,2] broadcast(a), dimensions={0,1}
+  n = f32[40,28,2] negate(b)
+  ROOT r = f32[40,56] reshape(n))",
+                                               "icelake");
+  const auto& row = std::get<schedule::Row>(ran.placed.schedule.nodes.at(0));
+  const schedule::Stage& stage = ran.placed.graph.stage(row.joined[0]);
+  EXPECT_GE(stage.out[static_cast<size_t>(row.own.back().digits[0])].extent, 28) << ran.text;
+}
+
 }  // namespace
 }  // namespace heddle::stitch

@@ -135,7 +135,7 @@ class RowPlacer {
     const auto [lane, column] = window_digits();
     int64_t count = 1;
     for (int d = 0; d < static_cast<int>(anchor.out.size()); ++d) {
-      if (d == lane || d == column) continue;
+      if (d == lane || d == column || d == wide_lane(anchor)) continue;
       if (!may_be_task(result_.graph, anchor_, tasks_, d, target_)) continue;
       tasks_.push_back({d, 1});
       count *= anchor.out[d].extent;
@@ -146,6 +146,14 @@ class RowPlacer {
                          tasks_.back().digit == static_cast<int>(anchor.out.size()) - 1;
     if (tasks_.size() == anchor.out.size() || strided) leave_lanes(&count);
     return count;
+  }
+
+  // A map whose last digit fills no lanes (an image made twice as wide, say): the digit before it
+  // that does, so that it stays in the task; -1: none.
+  static int wide_lane(const Stage& map) {
+    const auto last = static_cast<int>(map.out.size()) - 1;
+    if (map.is_reduction() || last < 1 || map.out[last].extent >= 4) return -1;
+    return map.out[last - 1].extent > 4 * map.out[last].extent ? last - 1 : -1;
   }
 
   // The anchor's digits that are lanes and columns of a window: they stay in a task.
