@@ -58,6 +58,22 @@ std::string product(int64_t m, int64_t n, int64_t k, bool leaves) {
                                  leaves ? "t, " : "");
 }
 
+// A sum for each image of a batch: rows of one block would be mixed.
+TEST(ColumnSumsTest, ImagesOfABatchStayApart) {
+  auto target = target::find_target("icelake");
+  FusionCheck check = compiler::check_fusion(*parsed(kCombines + std::string(R"(ENTRY e {
+  a = f32[18,24] parameter(0)
+  b = f32[24,10] parameter(1)
+  zero = f32[] constant(0)
+  d = f32[18,10] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t = f32[18,10] tanh(d)
+  i = f32[2,3,3,10] reshape(t)
+  ROOT s = f32[2,10] reduce(i, zero), dimensions={1,2}, to_apply=sum
+})")),
+                                             *target, 5, 8192);
+  EXPECT_TRUE(check.failure.empty() || check.failure.find("refused") == 0) << check.failure;
+}
+
 TEST(ColumnSumsTest, SumsOfAProduct) {
   for (const char* target : {"icelake", "avx2", "portable"}) {
     for (bool leaves : {false, true}) {

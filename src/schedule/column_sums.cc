@@ -197,6 +197,10 @@ class SumPlacer {
       ColumnSum sum;
       if (Decision match = match_column_sum(result_.graph, joined_, shape_, id, &sum); !match)
         return match;
+      // Before it is split, no digit of its own may be a block of rows: an image of a batch, say.
+      if (std::find(sum.product.begin(), sum.product.end(), -1) != sum.product.end())
+        return Decision::no("gemm-epilogue", "{}: reduces over a part of the rows",
+                            result_.graph.stage(id).name);
     }
     return Decision::yes();
   }
