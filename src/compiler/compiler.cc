@@ -28,8 +28,10 @@ namespace heddle::compiler {
 
 namespace {
 
-// Below this much work a phase is not worth waking the workers (cpu-codegen §6: about 3 us).
-constexpr int64_t kSerialFlops = 8192, kSerialBytes = 32 << 10;
+// Below this much work a phase is not worth sharing: half of what the next one reads would then lie
+// in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5 times
+// as long on two threads as on one).
+constexpr int64_t kSerialFlops = 400'000, kSerialBytes = 96 << 10;
 constexpr int64_t kMostTrips = 1 << 16;  // that are counted
 constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
 
