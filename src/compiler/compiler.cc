@@ -29,9 +29,9 @@ namespace heddle::compiler {
 namespace {
 
 // Below this much work a phase is not worth sharing: half of what the next one reads would then lie
-// in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5 times
-// as long on two threads as on one).
-constexpr int64_t kSerialFlops = 400'000, kSerialBytes = 96 << 10;
+// in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
+// times as long on two threads as on one).
+constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
 constexpr int64_t kMostTrips = 1 << 16;  // that are counted
 constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
 

@@ -328,8 +328,14 @@ void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
   // Their sums take an eighth of the cache at most, and every core has at least four tasks.
   const int64_t room = second / 8 / (rows * width * 4);
   const int64_t shared = panels * blocks / (4 * int64_t{target.cores});
-  const int64_t together = std::min({room, shared, panels});
+  int64_t together = std::min({room, shared, panels});
   if (together < 2) return;
+  // Tasks alike, where there is a divisor near: a smaller rest would be all of one core's work.
+  for (int64_t divisor = together; 2 * divisor >= together && divisor > 1; --divisor) {
+    if (panels % divisor != 0) continue;
+    together = divisor;
+    break;
+  }
   gemm->kc = kc;
   gemm->m_block = rows;
   gemm->panels = together;
