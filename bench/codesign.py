@@ -116,12 +116,7 @@ def main():
     text = machine.as_markdown(header) + "\n" + machine.table(
         ["variant", "measured ms", "predicted ms", "measured", "predicted", "told"], rows)
     print(text)
-    if options.out:
-        with open(options.out + ".md", "w") as file:
-            file.write(text)
-        with open(options.out + ".json", "w") as file:
-            json.dump({**header, "rounds": options.rounds, "results": results}, file, indent=1)
-            file.write("\n")
+    machine.write(options.out, header, options.rounds, results, text)
 
 
 if __name__ == "__main__":

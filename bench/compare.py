@@ -157,13 +157,7 @@ def main():
     results, markdown = measure(options)
     markdown = machine.as_markdown(header) + "\n" + markdown
     print(markdown)
-    if options.out:
-        os.makedirs(os.path.dirname(options.out) or ".", exist_ok=True)
-        with open(options.out + ".md", "w") as file:
-            file.write(markdown)
-        with open(options.out + ".json", "w") as file:
-            json.dump({**header, "rounds": options.rounds, "results": results}, file, indent=1)
-            file.write("\n")
+    machine.write(options.out, header, options.rounds, results, markdown)
 
 
 if __name__ == "__main__":

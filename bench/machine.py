@@ -1,5 +1,6 @@
 """What a result was measured on and with, and how results are written."""
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -71,3 +72,15 @@ def spread(values):
 def table(head, rows):
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def write(out, header, rounds, results, text):
+    """OUT.md and OUT.json; nothing without OUT."""
+    if not out:
+        return
+    os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
+    with open(out + ".md", "w") as file:
+        file.write(text)
+    with open(out + ".json", "w") as file:
+        json.dump({**header, "rounds": rounds, "results": results}, file, indent=1)
+        file.write("\n")

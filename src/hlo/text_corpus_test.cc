@@ -59,6 +59,7 @@ void check_file(const std::filesystem::path& path, Counts& counts) {
 
 TEST(TextCorpus, EveryModuleParsesVerifiesAndRoundTrips) {
   const char* corpora = std::getenv("HEDDLE_CORPORA");
+  // Third-party data is no part of the project; script/test sets the variable where it is at hand.
   if (!corpora) GTEST_SKIP() << "HEDDLE_CORPORA is not set: no third-party HLO files to read";
   const std::filesystem::path root = std::filesystem::path(corpora) / "xla-hlo";
   if (!std::filesystem::exists(root)) GTEST_SKIP() << root << " does not exist";

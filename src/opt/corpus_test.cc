@@ -91,6 +91,7 @@ TEST(Corpus, OperatorsTestData) {
 
 TEST(Corpus, XlaFiles) {
   const char* corpora = std::getenv("HEDDLE_CORPORA");
+  // Third-party data is no part of the project; script/test sets the variable where it is at hand.
   if (!corpora) GTEST_SKIP() << "HEDDLE_CORPORA is not set: no third-party HLO files to rewrite";
   const Counts counts = check_directory(std::string(corpora) + "/xla-hlo");
   std::cout << counts.modules << " modules, " << counts.evaluated << " evaluated\n";

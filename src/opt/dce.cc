@@ -1,36 +1,15 @@
 // dce: removes instructions, computations and elements of loop states that no output and no effect
 // needs. Parameters of the entry stay: they are the caller's.
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 
+#include "opt/loop_state.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
 
 namespace heddle::opt {
 namespace {
-
-// A loop whose state is a tuple that is only read by element: what shrinking one wants.
-struct Loop {
-  Instr* instr;
-  Computation *condition, *body;
-  size_t size() const { return instr->shape().elements().size(); }
-};
-
-bool only_read_by_element(const Instr* tuple) {
-  return std::all_of(tuple->users().begin(), tuple->users().end(),
-                     [](const Instr* user) { return user->is(Opcode::get_tuple_element); });
-}
-
-bool can_shrink(const Loop& loop, const std::unordered_map<const Computation*, int>& callers) {
-  return loop.instr->shape().is_tuple() && loop.body->root()->is(Opcode::tuple) &&
-         loop.instr != loop.instr->parent()->root() && only_read_by_element(loop.instr) &&
-         loop.body->root()->users().empty() &&
-         only_read_by_element(loop.condition->parameters()[0]) &&
-         only_read_by_element(loop.body->parameters()[0]) && callers.at(loop.condition) == 1 &&
-         callers.at(loop.body) == 1;
-}
 
 // Elements of the state that `from` (and all its operands) read.
 void mark_read(const Instr* from, const Instr* state, std::unordered_set<const Instr*>& seen,
@@ -126,18 +105,8 @@ void shrink(const Loop& loop, const std::vector<bool>& live) {
 }
 
 bool shrink_loops(hlo::Module& module, const PassContext& context) {
-  std::unordered_map<const Computation*, int> callers;
-  std::vector<Loop> loops;
-  for (Computation* computation : module.post_order()) {
-    for (Instr* instr : computation->instrs()) {
-      for (const Computation* called : instr->called()) ++callers[called];
-      if (instr->is(Opcode::while_))
-        loops.push_back({instr, instr->called()[0], instr->called()[1]});
-    }
-  }
   bool changed = false;
-  for (const Loop& loop : loops) {
-    if (!can_shrink(loop, callers)) continue;
+  for (const Loop& loop : loops_of_own_state(module)) {
     const std::vector<bool> live = live_elements(loop);
     if (std::find(live.begin(), live.end(), false) == live.end()) continue;
     if (!context.allow("dce", "loop_element")) continue;

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "hlo/loop_trips.h"
+#include "opt/loop_state.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -16,32 +18,9 @@
 namespace heddle::opt {
 namespace {
 
-struct Loop {
-  Instr* instr;
-  Computation *condition, *body;
-  Instr* state() const { return body->parameters()[0]; }
-};
-
-bool only_read_by_element(const Instr* tuple) {
-  return std::all_of(tuple->users().begin(), tuple->users().end(),
-                     [](const Instr* user) { return user->is(Opcode::get_tuple_element); });
-}
-
-// The state can be given more elements without anybody seeing it.
-bool can_grow(const Loop& loop, const std::unordered_map<const Computation*, int>& callers) {
-  return loop.instr->shape().is_tuple() && loop.body->root()->is(Opcode::tuple) &&
-         loop.body->root()->users().empty() && loop.instr != loop.instr->parent()->root() &&
-         only_read_by_element(loop.instr) &&
-         only_read_by_element(loop.condition->parameters()[0]) &&
-         only_read_by_element(loop.state()) && callers.at(loop.condition) == 1 &&
-         callers.at(loop.body) == 1;
-}
-
 bool is_handed_on(const Instr* part, const Loop& loop) {
-  if (!part->is(Opcode::get_tuple_element) || part->operand(0) != loop.state()) return false;
-  const Instr* next = loop.body->root()->operand(static_cast<size_t>(part->tuple_index()));
-  return next == part || (next->is(Opcode::get_tuple_element) && next->operand(0) == loop.state() &&
-                          next->tuple_index() == part->tuple_index());
+  return part->is(Opcode::get_tuple_element) && part->operand(0) == loop.state() &&
+         hlo::goes_round(loop.instr, part->tuple_index());
 }
 
 // Nothing but another view of its operands, or a constant: made where it is read.
@@ -200,19 +179,9 @@ class Hoist {
 }  // namespace
 
 Result<bool> hoist_invariant(hlo::Module& module, const PassContext& context) {
-  std::unordered_map<const Computation*, int> callers;
-  std::vector<Loop> loops;
-  for (Computation* computation : module.post_order()) {
-    for (Instr* instr : computation->instrs()) {
-      for (const Computation* called : instr->called()) ++callers[called];
-      if (instr->is(Opcode::while_))
-        loops.push_back({instr, instr->called()[0], instr->called()[1]});
-    }
-  }
   bool changed = false;
   // Inner loops first: what leaves one may leave the next.
-  for (const Loop& loop : loops)
-    if (can_grow(loop, callers)) changed |= Hoist(loop).run(context);
+  for (const Loop& loop : loops_of_own_state(module)) changed |= Hoist(loop).run(context);
   return changed;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "hlo/loop_trips.h"
 #include "opt/counted_loop.h"
 #include "opt/match.h"
 #include "opt/passes.h"
@@ -104,11 +105,8 @@ bool sink_constants(Instr* loop, const std::unordered_map<const Computation*, in
   bool changed = false;
   for (size_t i = 0; i < init->operands().size(); ++i) {
     const Instr* start = init->operand(i);
-    const Instr* next = body->root()->operand(i);
     if (!constant_of(start) || start->shape().elems() > kMaxSunkElems) continue;
-    if (!next->is(Opcode::get_tuple_element) || next->operand(0) != body->parameters()[0] ||
-        next->tuple_index() != static_cast<int64_t>(i))
-      continue;
+    if (!hlo::goes_round(loop, static_cast<int64_t>(i))) continue;
     if (!context.allow("simplify_control", "loop_constant")) continue;
     changed |= sink_into(condition, i, start);
     changed |= sink_into(body, i, start);
