@@ -15,13 +15,6 @@ constexpr size_t kMaxFaults = 20;
 constexpr int64_t kMaxTasks = int64_t{1} << 30;
 constexpr int64_t kMaxElems = int64_t{1} << 31;
 
-bool has_subgroup_loop(const std::vector<Stmt>& body) {
-  return std::any_of(body.begin(), body.end(), [](const Stmt& stmt) {
-    return (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::subgroup) ||
-           has_subgroup_loop(stmt.body) || has_subgroup_loop(stmt.otherwise);
-  });
-}
-
 // What keeps the kernel from being run at all.
 std::string refuse(const Kernel& kernel, const std::vector<void*>& memory,
                    const std::vector<int64_t>& dims) {
@@ -59,7 +52,6 @@ std::string refuse(const Kernel& kernel, const std::vector<void*>& memory,
             static_cast<double>(std::max<int64_t>(0, evaluate_extent(kernel, dim.extent, dims)));
       }
       tasks += product;
-      if (has_subgroup_loop(group.body)) return "subgroup loops cannot be interpreted yet";
     }
     if (tasks > static_cast<double>(kMaxTasks)) return "a phase has too many tasks to interpret";
   }
@@ -75,6 +67,22 @@ std::vector<int64_t> task_order(int64_t tasks, std::mt19937_64* random) {
 }
 
 }  // namespace
+
+int64_t InterpReport::bank_conflicts() const {
+  int64_t conflicts = 0;
+  for (const BufferCounts& counts : buffers)
+    conflicts += std::max<int64_t>(0, counts.bank_passes - counts.requests);
+  return conflicts;
+}
+
+double InterpReport::sector_excess() const {
+  int64_t sectors = 0, least = 0;
+  for (const BufferCounts& counts : buffers) {
+    sectors += counts.sectors;
+    least += counts.least_sectors;
+  }
+  return least == 0 ? 1 : static_cast<double>(sectors) / static_cast<double>(least);
+}
 
 InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
                        const std::vector<int64_t>& dims, uint64_t seed) {

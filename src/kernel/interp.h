@@ -1,6 +1,7 @@
 // The kernel interpreter: runs a kernel on host memory, slowly and suspiciously. It proves what a
 // schedule claims: no access out of bounds, no read of memory or registers that nobody wrote, no
-// race between tasks of a phase, each output element stored; and counts what was done.
+// race between tasks of a phase or between threads of a block (blocks.h), each output element
+// stored; and counts what was done.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,10 @@ struct BufferCounts {
   int64_t loads = 0, stores = 0;  // elements
   int64_t max_loads_per_elem = 0, max_stores_per_elem = 0;
   int64_t distinct_loaded = 0, distinct_stored = 0;
+  // Groups with threads: requests are what one statement asks for all lanes of a subgroup. Scratch:
+  // passes over the banks, one a request where none conflict. Global: 32-byte sectors that were
+  // touched, and as many as the bytes would fill.
+  int64_t requests = 0, bank_passes = 0, sectors = 0, least_sectors = 0;
 };
 
 struct InterpReport {
@@ -23,6 +28,11 @@ struct InterpReport {
   std::vector<BufferCounts> buffers;  // by BufferId
   std::vector<int64_t> op_counts;     // by Op: evaluations per active lane
   int64_t barriers = 0, prefetches = 0;
+  int64_t subgroup_barriers = 0;
+
+  int64_t bank_conflicts() const;  // passes beyond one a request, all scratch buffers
+  // Sectors touched over the fewest possible, all global buffers; 1: every access is coalesced.
+  double sector_excess() const;
 };
 
 // `memory[i]` is global buffer i (row-major, whole bytes an element). `out` buffers are treated as

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/blocks.h"
 #include "kernel/lanes.h"
 #include "kernel/stmt_text.h"
 
@@ -86,12 +87,17 @@ void InterpExec::hazard(const AccessPlan& plan, Hazard hazard, int64_t at, int l
       return fault(
           plan, Fault::race, lane,
           what + ", which another task of the phase " + (storing ? "reads or writes" : "writes"));
+    case Hazard::thread_race:
+      return fault(plan, Fault::thread_race, lane,
+                   what + ", which another thread of the block " +
+                       (storing ? "reads or writes" : "writes") + " without a barrier between");
   }
 }
 
 void InterpExec::run_task(size_t phase, int64_t task) {
   memory_.begin_task(task);
   phase_ = phase;
+  task_ = task;
   loops_.clear();
   int64_t rest = task;
   for (group_ = 0;; ++group_) {
@@ -106,17 +112,23 @@ void InterpExec::run_task(size_t phase, int64_t task) {
       rest /= plan.extents[i];
     }
     for (const GridDim& dim : group.grid) loops_.push_back(dim.var);
+    if (has_threads(group)) return run_threads(plan, group.block_threads);
+    copies_ = &task_copies_;
     run_block(plan.body);
     break;
   }
-  pending_copies_.push_back(std::move(open_copies_));
-  open_copies_.clear();
-  for (const std::vector<Copy>& copies : pending_copies_) {
+  end_copies();
+}
+
+void InterpExec::end_copies() {
+  copies_->pending.push_back(std::move(copies_->open));
+  copies_->open.clear();
+  for (const std::vector<Copy>& copies : copies_->pending) {
     if (copies.empty()) continue;
     fault(program_.accesses[copies[0].access], Fault::wait, 0,
           "the task ends before an async_wait for this copy");
   }
-  pending_copies_.clear();
+  copies_->pending.clear();
 }
 
 void InterpExec::run_block(const std::vector<Node>& nodes) {
@@ -147,7 +159,12 @@ void InterpExec::run_node(const Node& node) {
     case StmtKind::branch:
       return run_branch(node);
     case StmtKind::barrier:
-      ++report_.barriers;
+      if (threads_ == 0) {
+        ++report_.barriers;
+      } else {  // of the subgroup: the block's are met in run_meeting
+        ++report_.subgroup_barriers;
+        memory_.clocks().subgroup_barrier();
+      }
       return;
     case StmtKind::prefetch:
       report_.prefetches += lanes_ == 0 ? 1 : active_count_;
@@ -167,7 +184,10 @@ void InterpExec::run_loop(const Node& node) {
   if (is_lane_loop(node.stmt->loop)) {
     run_lane_loop(node, trips);
   } else {
-    for (int64_t i = 0; i < trips && !stopped_; ++i) {
+    const bool shared = node.stmt->loop == LoopKind::subgroup && threads_ > 0;
+    const int64_t first = shared ? memory_.clocks().subgroup() : 0;
+    const int64_t step_by = shared ? threads_ / kSubgroupLanes : 1;
+    for (int64_t i = first; i < trips && !stopped_; i += step_by) {
       cells_[node.var.at] = static_cast<uint64_t>(i);
       if (node.body.empty() && !step()) break;
       run_block(node.body);
@@ -184,8 +204,8 @@ void InterpExec::run_lane_loop(const Node& node, int64_t trips) {
   for (int64_t first = 0; first < trips && !stopped_; first += lanes) {
     for (int l = 0; l < lanes; ++l)
       cells_[node.var.at + static_cast<uint32_t>(l)] = static_cast<uint64_t>(first + l);
-    active_count_ = static_cast<int>(std::min<int64_t>(lanes, trips - first));
-    if (active_count_ < lanes) std::fill(active.begin() + active_count_, active.end(), 0);
+    active_count_ = activate(active, first, trips);
+    if (active_count_ == 0) continue;
     if (node.body.empty() && !step()) break;
     run_block(node.body);
   }
@@ -244,6 +264,7 @@ void InterpExec::run_store(const Node& node) {
     if (found != Hazard::none) hazard(plan, found, at, l, true);
     stored_.push_back(at);
   }
+  if (threads_ > 0 && !stored_.empty()) memory_.count_traffic(plan.buffer, stored_);
   if (stored_.size() > 1 && view.lanes == 0) check_collisions(plan);
 }
 
@@ -269,23 +290,24 @@ void InterpExec::run_async_copy(const Node& node) {
     int64_t first = locate(to, l, "copy", count), read = locate(from, l, "copy", count);
     if (first < 0 || read < 0) continue;
     for (int64_t i = 0; i < count; ++i) {
-      Copy copy{node.access, node.source, first + i, read + i, 0};
+      Copy copy{node.access, node.source, first + i, read + i, 0, l};
       Hazard found = memory_.load(source, from.buffer, read + i, l, copy.value);
       if (found != Hazard::none) hazard(from, found, read + i, l, false);
-      found = memory_.mark_pending(target, first + i);
+      found = memory_.mark_pending(target, first + i, l);
       if (found != Hazard::none) hazard(to, found, first + i, l, true);
-      open_copies_.push_back(copy);
+      copies_->open.push_back(copy);
     }
   }
 }
 
 void InterpExec::run_async_wait(int64_t count) {
-  if (!open_copies_.empty() || !pending_copies_.empty()) {
-    pending_copies_.push_back(std::move(open_copies_));
-    open_copies_.clear();
+  std::deque<std::vector<Copy>>& pending = copies_->pending;
+  if (!copies_->open.empty() || !pending.empty()) {
+    pending.push_back(std::move(copies_->open));
+    copies_->open.clear();
   }
-  for (; static_cast<int64_t>(pending_copies_.size()) > count; pending_copies_.pop_front()) {
-    for (const Copy& copy : pending_copies_.front()) {
+  for (; static_cast<int64_t>(pending.size()) > count; pending.pop_front()) {
+    for (const Copy& copy : pending.front()) {
       const AccessPlan& to = program_.accesses[copy.access];
       const AccessPlan& from = program_.accesses[copy.source];
       if (memory_.peek(memory_.view(from.buffer), copy.from) != copy.value) {
@@ -294,7 +316,7 @@ void InterpExec::run_async_wait(int64_t count) {
                           kernel_.buffer(from.buffer).name,
                           element_text(memory_.view(from.buffer), copy.from)));
       }
-      memory_.complete(memory_.view(to.buffer), to.buffer, copy.to, copy.value);
+      memory_.complete(memory_.view(to.buffer), to.buffer, copy.to, copy.value, copy.lane);
     }
   }
 }
@@ -372,6 +394,7 @@ void InterpExec::run_load(const Instr& in) {
   const AccessPlan& plan = program_.accesses[in.access];
   const InterpMemory::View& view = memory_.view(plan.buffer);
   uint64_t* dst = cells_ + in.dst;
+  touched_.clear();
   for (int l = 0; l < in.n; ++l) {
     if (in.varying && !is_active(l)) {
       dst[l] = 0;
@@ -386,9 +409,12 @@ void InterpExec::run_load(const Instr& in) {
       dst[l] = 0;
       continue;
     }
-    Hazard found = memory_.load(view, plan.buffer, at, l, dst[l]);
+    const int lane = threads_ > 0 && !in.varying ? InterpClocks::kAllLanes : l;
+    Hazard found = memory_.load(view, plan.buffer, at, lane, dst[l]);
     if (found != Hazard::none) hazard(plan, found, at, l, false);
+    if (threads_ > 0) touched_.push_back(at);
   }
+  count_traffic(plan);
 }
 
 void InterpExec::check_divisor(const Instr& in) {

@@ -32,12 +32,19 @@ class InterpExec {
     race,
     collision,
     source,
-    wait
+    wait,
+    thread_race
   };
   struct Copy {
     uint32_t access, source;  // AccessPlans
     int64_t to, from;         // elements
     uint64_t value;
+    int lane;
+  };
+  // Of a task, or of a subgroup of a block.
+  struct Copies {
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> pending;  // closed groups, oldest first
   };
 
   bool step();  // false: the limit is reached
@@ -50,7 +57,16 @@ class InterpExec {
   void run_store(const Node& node);
   void run_async_copy(const Node& node);
   void run_async_wait(int64_t count);
+  void end_copies();
   void run_mma(const Node& node);
+
+  // interp_blocks.cc
+  void run_threads(const GroupPlan& plan, int threads);
+  void enter(size_t subgroup);
+  void run_together(const std::vector<Node>& nodes);
+  void run_meeting(const Node& node);
+  int activate(std::vector<uint8_t>& active, int64_t first, int64_t trips) const;
+  void count_traffic(const AccessPlan& plan);
 
   void run_instrs(uint32_t begin, uint32_t end);
   void run_load(const Instr& instr);
@@ -78,15 +94,20 @@ class InterpExec {
 
   // Where we are.
   size_t phase_ = 0, group_ = 0;
+  int64_t task_ = 0;
+  int threads_ = 0;  // of the running block; 0: a task without threads
   const Stmt* stmt_ = nullptr;
   std::vector<VarId> loops_;         // bound grid and loop variables, outermost first
   int lanes_ = 0;                    // of the running lane loop; 0: none
   const uint8_t* active_ = nullptr;  // by lane
   int active_count_ = 0;
 
-  std::vector<int64_t> stored_;  // elements of the running store
-  std::vector<Copy> open_copies_;
-  std::deque<std::vector<Copy>> pending_copies_;  // closed groups, oldest first
+  std::vector<int64_t> stored_;   // elements of the running store
+  std::vector<int64_t> touched_;  // elements of the running load
+  Copies task_copies_;
+  Copies* copies_ = &task_copies_;
+  std::vector<Copies> subgroup_copies_;
+  std::vector<std::vector<uint64_t>> subgroup_cells_;
 };
 
 }  // namespace heddle::kernel

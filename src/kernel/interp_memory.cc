@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 
+#include "kernel/blocks.h"
+#include "kernel/interp_traffic.h"
 #include "kernel/scalar.h"
 
 namespace heddle::kernel {
@@ -54,6 +56,14 @@ void write_bits(char* p, int size, uint64_t bits) {
   }
 }
 
+// Of the widest group.
+size_t most_subgroups(const Kernel& kernel) {
+  int threads = 1;
+  for (const Phase& phase : kernel.phases)
+    for (const Group& group : phase.groups) threads = std::max(threads, group.block_threads);
+  return static_cast<size_t>((threads + kSubgroupLanes - 1) / kSubgroupLanes);
+}
+
 }  // namespace
 
 InterpMemory::InterpMemory(const Kernel& kernel, const std::vector<void*>& memory,
@@ -62,6 +72,7 @@ InterpMemory::InterpMemory(const Kernel& kernel, const std::vector<void*>& memor
   size_t count = kernel.buffers.size();
   views_.resize(count);
   counts_.resize(count);
+  traffic_.resize(count);
   cells_.resize(count);
   stamps_.resize(count);
   scratch_.resize(static_cast<size_t>(kernel.scratch_bytes));
@@ -77,7 +88,8 @@ InterpMemory::InterpMemory(const Kernel& kernel, const std::vector<void*>& memor
       view.first_byte = kernel.buffers[i].offset_bytes;
       view.data = scratch_.data() + view.first_byte;
     } else {
-      cells_[i].resize(elems * static_cast<size_t>(std::max(1, view.lanes)));
+      view.of_subgroup = view.elems * std::max(1, view.lanes);
+      cells_[i].resize(static_cast<size_t>(view.of_subgroup) * most_subgroups(kernel));
       stamps_[i].resize(cells_[i].size());
       view.cells = cells_[i].data();
       view.stamps = stamps_[i].data();
@@ -157,6 +169,40 @@ void InterpMemory::begin_task(int64_t task) {
   ++task_stamp_;
 }
 
+void InterpMemory::enter_subgroup(int subgroup) {
+  subgroup_ = subgroup;
+  clocks_.enter(subgroup);
+}
+
+bool InterpMemory::thread_race(std::vector<InterpClocks::Seen>& seen, int64_t first, int64_t count,
+                               int lane, bool storing) {
+  if (seen.size() < static_cast<size_t>(first + count))
+    seen.resize(static_cast<size_t>(first + count));
+  if (lane >= 0) lane %= kSubgroupLanes;
+  bool raced = false;
+  for (int64_t i = first; i < first + count; ++i) {
+    InterpClocks::Seen& one = seen[static_cast<size_t>(i)];
+    raced |= storing ? clocks_.store(one, lane) : clocks_.load(one, lane);
+  }
+  return raced;
+}
+
+void InterpMemory::count_traffic(BufferId id, std::vector<int64_t>& elements) {
+  const View& view = views_[id.index()];
+  if (view.space != Space::scratch && view.space != Space::global) return;
+  Traffic& traffic = traffic_[id.index()];
+  std::vector<int64_t> bytes;
+  for (int64_t at : elements) bytes.push_back(view.first_byte + at * view.size);
+  ++traffic.requests;
+  if (view.space == Space::scratch) {
+    traffic.bank_passes += count_bank_passes(bytes, view.size);
+    return;
+  }
+  const Sectors sectors = count_sectors(bytes, view.size);
+  traffic.sectors += sectors.touched;
+  traffic.least_sectors += sectors.least;
+}
+
 Hazard InterpMemory::load(const View& view, BufferId id, int64_t at, int lane, uint64_t& value) {
   ++counts_[id.index()][static_cast<size_t>(at)].loads;
   if (view.space == Space::global) {
@@ -167,14 +213,20 @@ Hazard InterpMemory::load(const View& view, BufferId id, int64_t at, int lane, u
     else if (shadow.reader != task_tag_)
       shadow.reader = phase_tag_;  // several
     if (shadow.writer > phase_tag_ && shadow.writer != task_tag_) return Hazard::race;
+    if (clocks_.running()) {
+      seen_.resize(regions_.size());
+      if (thread_race(seen_[view.region], at, 1, lane, false)) return Hazard::thread_race;
+    }
     if (shadow.owner == view.owner) return Hazard::none;
     if (shadow.owner != 0) return Hazard::overwritten;
     return view.access == Access::out ? Hazard::unwritten : Hazard::none;
   }
   if (view.space == Space::scratch) {
     value = read_bits(view.data + at * view.size, view.type, view.size);
-    const uint32_t* stamps =
-        &scratch_stamps_[static_cast<size_t>(view.first_byte + at * view.size)];
+    const int64_t byte = view.first_byte + at * view.size;
+    const uint32_t* stamps = &scratch_stamps_[static_cast<size_t>(byte)];
+    if (clocks_.running() && thread_race(scratch_seen_, byte, view.size, lane, false))
+      return Hazard::thread_race;
     for (int i = 0; i < view.size; ++i) {
       if (stamps[i] == scratch_base_ + view.owner) continue;
       return stamps[i] < scratch_base_    ? Hazard::unwritten
@@ -183,7 +235,8 @@ Hazard InterpMemory::load(const View& view, BufferId id, int64_t at, int lane, u
     }
     return Hazard::none;
   }
-  int64_t cell = view.lanes == 0 ? at : at * view.lanes + lane;
+  int64_t cell =
+      subgroup_ * view.of_subgroup + (view.lanes == 0 ? at : at * view.lanes + std::max(0, lane));
   value = view.cells[cell];
   return view.stamps[cell] == task_stamp_ ? Hazard::none : Hazard::unwritten;
 }
@@ -197,7 +250,12 @@ Hazard InterpMemory::store(const View& view, BufferId id, int64_t at, int lane, 
                  (shadow.reader >= phase_tag_ && shadow.reader != task_tag_);
     shadow.writer = task_tag_;
     shadow.owner = view.owner;
-    return raced ? Hazard::race : Hazard::none;
+    if (raced) return Hazard::race;
+    if (clocks_.running()) {
+      seen_.resize(regions_.size());
+      if (thread_race(seen_[view.region], at, 1, lane, true)) return Hazard::thread_race;
+    }
+    return Hazard::none;
   }
   if (view.space == Space::scratch) {
     write_bits(view.data + at * view.size, view.size, value);
@@ -207,26 +265,32 @@ Hazard InterpMemory::store(const View& view, BufferId id, int64_t at, int lane, 
       pending = pending || stamps[i] == scratch_base_;
       stamps[i] = scratch_base_ + view.owner;
     }
+    const int64_t byte = view.first_byte + at * view.size;
+    if (clocks_.running() && thread_race(scratch_seen_, byte, view.size, lane, true))
+      return Hazard::thread_race;
     return pending ? Hazard::pending : Hazard::none;
   }
-  int64_t cell = view.lanes == 0 ? at : at * view.lanes + lane;
+  int64_t cell = subgroup_ * view.of_subgroup + (view.lanes == 0 ? at : at * view.lanes + lane);
   view.cells[cell] = value;
   view.stamps[cell] = task_stamp_;
   return Hazard::none;
 }
 
-Hazard InterpMemory::mark_pending(const View& view, int64_t at) {
+Hazard InterpMemory::mark_pending(const View& view, int64_t at, int lane) {
   uint32_t* stamps = &scratch_stamps_[static_cast<size_t>(view.first_byte + at * view.size)];
   bool pending = false;
   for (int i = 0; i < view.size; ++i) {
     pending = pending || stamps[i] == scratch_base_;
     stamps[i] = scratch_base_;
   }
+  const int64_t byte = view.first_byte + at * view.size;
+  if (clocks_.running() && thread_race(scratch_seen_, byte, view.size, lane, true))
+    return Hazard::thread_race;
   return pending ? Hazard::pending : Hazard::none;
 }
 
-void InterpMemory::complete(const View& view, BufferId id, int64_t at, uint64_t value) {
-  store(view, id, at, 0, value);
+void InterpMemory::complete(const View& view, BufferId id, int64_t at, uint64_t value, int lane) {
+  store(view, id, at, lane, value);
 }
 
 uint64_t InterpMemory::peek(const View& view, int64_t at) const {
@@ -245,6 +309,11 @@ std::vector<BufferCounts> InterpMemory::counts() const {
       sum.distinct_loaded += count.loads != 0;
       sum.distinct_stored += count.stores != 0;
     }
+    const Traffic& traffic = traffic_[i];
+    sum.requests = traffic.requests;
+    sum.bank_passes = traffic.bank_passes;
+    sum.sectors = traffic.sectors;
+    sum.least_sectors = traffic.least_sectors;
   }
   return result;
 }

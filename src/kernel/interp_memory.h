@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "kernel/interp.h"
+#include "kernel/interp_clocks.h"
 #include "kernel/kernel.h"
 
 namespace heddle::kernel {
 
-enum class Hazard : uint8_t { none, unwritten, overwritten, pending, race };
+enum class Hazard : uint8_t { none, unwritten, overwritten, pending, race, thread_race };
 
 class InterpMemory {
  public:
@@ -33,17 +34,24 @@ class InterpMemory {
     int64_t first_byte = 0;      // scratch
     uint64_t* cells = nullptr;   // registers: [element][lane]
     uint32_t* stamps = nullptr;  // registers
+    int64_t of_subgroup = 0;     // registers: cells of one subgroup
   };
   const View& view(BufferId id) const { return views_[id.index()]; }
 
   void begin_phase(int64_t tasks);  // tasks are numbered from 0 in it
   void begin_task(int64_t task);
+  // Groups with threads: whose registers and accesses follow; 0 behind the block.
+  void enter_subgroup(int subgroup);
+  InterpClocks& clocks() { return clocks_; }
+  const InterpClocks& clocks() const { return clocks_; }
+  // One request of a subgroup for these elements, which are sorted.
+  void count_traffic(BufferId id, std::vector<int64_t>& elements);
 
   // One element; `at` is inside. Counts it; a hazard does not keep the value from being moved.
   Hazard load(const View& view, BufferId id, int64_t at, int lane, uint64_t& value);
   Hazard store(const View& view, BufferId id, int64_t at, int lane, uint64_t value);
-  Hazard mark_pending(const View& view, int64_t at);  // scratch: until the next complete()
-  void complete(const View& view, BufferId id, int64_t at, uint64_t value);
+  Hazard mark_pending(const View& view, int64_t at, int lane);  // scratch: until complete()
+  void complete(const View& view, BufferId id, int64_t at, uint64_t value, int lane = 0);
   uint64_t peek(const View& view, int64_t at) const;  // global: the value, not counted
 
   // By BufferId; and the elements of `out` buffers that nobody stored.
@@ -59,6 +67,8 @@ class InterpMemory {
     uint32_t loads = 0, stores = 0;
   };
 
+  bool thread_race(std::vector<InterpClocks::Seen>& seen, int64_t first, int64_t count, int lane,
+                   bool storing);
   void lay_out(const Buffer& buffer, View& view, const std::vector<int64_t>& dims);
   void place_global(size_t index, const std::vector<void*>& memory,
                     std::vector<std::string>& problems);
@@ -66,6 +76,14 @@ class InterpMemory {
   const Kernel& kernel_;
   std::vector<View> views_;
   std::vector<std::vector<Shadow>> regions_;
+  InterpClocks clocks_;
+  std::vector<std::vector<InterpClocks::Seen>> seen_;  // by region; filled as threads come
+  std::vector<InterpClocks::Seen> scratch_seen_;       // a byte
+  struct Traffic {
+    int64_t requests = 0, bank_passes = 0, sectors = 0, least_sectors = 0;
+  };
+  std::vector<Traffic> traffic_;  // by BufferId
+  int64_t subgroup_ = 0;
   std::vector<std::vector<Count>> counts_;  // by BufferId
   std::vector<char> scratch_;
   std::vector<uint32_t> scratch_stamps_;  // a byte

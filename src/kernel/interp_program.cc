@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernel/blocks.h"
 #include "kernel/lanes.h"
 
 namespace heddle::kernel {
@@ -83,6 +84,7 @@ class Compiler {
       node.access = add_access(stmt.buffer, stmt.indices);
     }
     if (stmt.source.valid()) node.source = add_access(stmt.source, stmt.source_indices);
+    node.meets = meets_block(stmt);
     node.body = compile_block(stmt.body);
     node.otherwise = compile_block(stmt.otherwise);
     return node;

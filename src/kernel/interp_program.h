@@ -50,6 +50,7 @@ struct Node {
   uint32_t begin = 0, end = 0;  // instructions that compute what follows
   Slot extent, value, mask, var;
   uint32_t access = 0, source = 0, mma = 0;
+  bool meets = false;  // a barrier of the block stands in it (blocks.h)
   std::vector<Node> body, otherwise;
 };
 

@@ -17,6 +17,7 @@ class Verifier {
  private:
   struct Context {
     int lanes = 0;           // of the enclosing vector or thread loop; 0: none
+    bool subgroup = false;   // inside a subgroup loop
     bool all_active = true;  // no lane of it can be off
     int64_t copies = 1;      // product of the enclosing unrolled extents
   };
@@ -35,6 +36,7 @@ class Verifier {
   void check_block(const std::vector<Stmt>& body, const Context& context);
   void check_stmt(const Stmt& stmt, const Context& context);
   void check_loop(const Stmt& stmt, const Context& context);
+  void check_thread_loop(const Stmt& stmt, const Context& context);
   void check_let(const Stmt& stmt);
   void check_store(const Stmt& stmt, const Context& context);
   void check_branch(const Stmt& stmt, const Context& context);
@@ -66,6 +68,7 @@ class Verifier {
   std::vector<bool> visible_, bound_;  // by VarId
   std::vector<int64_t> unrolled_;      // extent by VarId; -1: no unrolled loop's variable
   std::vector<VarId> scope_;
+  int threads_ = 1;  // of the group
 };
 
 }  // namespace heddle::kernel

@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_set>
 
+#include "kernel/interp_clocks.h"
 #include "kernel/lexer.h"
 #include "kernel/mma.h"
 #include "kernel/scalar.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kMaxProblems = 100;
 constexpr int64_t kMaxCopies = 4096;
+constexpr int kMaxThreads = 1024;
 constexpr int64_t kMaxElems = int64_t{1} << 48;
 
 bool is_register(const Buffer& buffer) {
@@ -103,7 +105,11 @@ void Verifier::check_buffer(const Buffer& buffer) {
 }
 
 void Verifier::check_group(const Group& group) {
-  if (group.block_threads < 1) fail(12, "block_threads is {}", group.block_threads);
+  threads_ = group.block_threads;
+  if (threads_ < 1) fail(12, "block_threads is {}", threads_);
+  if (threads_ > 1 && (threads_ % kSubgroupLanes != 0 || threads_ > kMaxThreads))
+    fail(15, "block_threads is {}, not 1 or a multiple of {} up to {}", threads_, kSubgroupLanes,
+         kMaxThreads);
   for (const GridDim& dim : group.grid) {
     if (!dim.extent.valid())
       fail(12, "a grid dimension has no extent");
@@ -201,6 +207,8 @@ void Verifier::check_loop(const Stmt& stmt, const Context& context) {
     inner.copies = std::max<int64_t>(1, context.copies * trips);
     if (stmt.var.index() < kernel_.vars.size()) unrolled_[stmt.var.index()] = trips;
   }
+  if (threads_ > 1 || stmt.loop == LoopKind::subgroup) check_thread_loop(stmt, context);
+  inner.subgroup = context.subgroup || stmt.loop == LoopKind::subgroup;
   if (is_lane_loop(stmt.loop)) {
     if (context.lanes != 0) fail(5, "vector and thread loops do not nest");
     if (stmt.lanes < 1) fail(5, "a {} loop wants lanes", loop_text(stmt.loop));
@@ -213,6 +221,21 @@ void Verifier::check_loop(const Stmt& stmt, const Context& context) {
   bind(stmt.var);
   check_block(stmt.body, inner);
   for (; scope_.size() > outside; scope_.pop_back()) visible_[scope_.back().index()] = false;
+}
+
+// The rules of blocks.h.
+void Verifier::check_thread_loop(const Stmt& stmt, const Context& context) {
+  if (stmt.loop == LoopKind::subgroup) {
+    if (threads_ == 1) return fail(15, "a subgroup loop in a group without threads");
+    if (context.subgroup || context.lanes != 0)
+      fail(15, "a subgroup loop inside a {} loop", context.subgroup ? "subgroup" : "thread");
+  } else if (stmt.loop == LoopKind::vector) {
+    fail(15, "a vector loop in a group with threads");
+  } else if (stmt.loop == LoopKind::thread) {
+    const int wanted = context.subgroup ? kSubgroupLanes : threads_;
+    if (stmt.lanes != wanted)
+      fail(15, "a thread loop of {} lanes, wanted {} here", stmt.lanes, wanted);
+  }
 }
 
 void Verifier::check_let(const Stmt& stmt) {

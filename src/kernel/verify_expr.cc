@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "kernel/interp_clocks.h"
 #include "kernel/scalar.h"
 #include "kernel/stmt_text.h"
 #include "kernel/verifier.h"
@@ -166,6 +167,12 @@ void Verifier::check_lane_op(const Expr& expr, const Context& context, bool unde
   if (lanes == 0) return fail(5, "{} of a value without lanes", op_text(expr.op));
   if (!context.all_active) {
     fail(5, "{} where some lanes may be inactive", op_text(expr.op));
+  }
+  if (threads_ > 1 && lanes > kSubgroupLanes && expr.op == Op::lane) {
+    fail(15, "lane of a value of {} lanes, which several subgroups hold", lanes);
+  }
+  if (threads_ > 1 && expr.op == Op::shuffle_xor && expr.imm >= kSubgroupLanes) {
+    fail(15, "shuffle_xor with {}, beyond the subgroup", expr.imm);
   }
   if (expr.imm < 0 || expr.imm >= lanes) {
     fail(5, "{} with {} of {} lanes", op_text(expr.op), expr.imm, lanes);

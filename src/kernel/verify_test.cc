@@ -58,7 +58,8 @@ TEST(Verify, GoodKernelsPass) {
        }) {
     EXPECT_EQ(problems(body), "") << body;
   }
-  EXPECT_EQ(problems("y[a, 0] = x[b, 0]", "group grid (a 8, b floor_div(n + 7, 8)) threads 4"), "");
+  EXPECT_EQ(problems("y[a, 0] = x[b, 0]", "group grid (a 8, b floor_div(n + 7, 8)) threads 64"),
+            "");
 }
 
 struct Case {
