@@ -58,20 +58,53 @@ std::string product(int64_t m, int64_t n, int64_t k, bool leaves) {
                                  leaves ? "t, " : "");
 }
 
-// A sum for each image of a batch: rows of one block would be mixed.
-TEST(ColumnSumsTest, ImagesOfABatchStayApart) {
-  auto target = target::find_target("icelake");
-  FusionCheck check = compiler::check_fusion(*parsed(kCombines + std::string(R"(ENTRY e {
+// A sum for each image of a batch: an image is a block of rows.
+std::string images(int64_t batch, int64_t side, int64_t features, bool leaves) {
+  return kCombines + fmt::format(R"(ENTRY e {{
+  a = f32[{0},24] parameter(0)
+  b = f32[24,{3}] parameter(1)
+  y = f32[{1},{2},{2},{3}] parameter(2)
+  zero = f32[] constant(0)
+  scale = f32[] constant(0.25)
+  d = f32[{0},{3}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  i = f32[{1},{2},{2},{3}] reshape(d)
+  r = f32[{1},{2},{2},{3}] add(i, y)
+  t = f32[{1},{2},{2},{3}] tanh(r)
+  s = f32[{1},{3}] reduce(t, zero), dimensions={{1,2}}, to_apply=sum
+  scales = f32[{1},{3}] broadcast(scale), dimensions={{}}
+  {4}m = f32[{1},{3}] multiply(s, scales)
+  {5}
+}})",
+                                 batch * side * side, batch, side, features, leaves ? "" : "ROOT ",
+                                 leaves
+                                     ? fmt::format("ROOT o = (f32[{0},{2}], f32[{0},{1},{1},{2}]) "
+                                                   "tuple(m, t)",
+                                                   batch, side, features)
+                                     : "");
+}
+
+TEST(ColumnSumsTest, ImagesOfABatchAreBlocksOfRows) {
+  for (const char* target : {"icelake", "avx2", "portable"}) {
+    checked(images(2, 3, 10, false), target);
+    checked(images(3, 7, 40, true), target);
+  }
+  checked(images(5, 20, 33, true), "icelake");
+}
+
+// Part of the lines of an image, or blocks that do not lie together, are none.
+TEST(ColumnSumsTest, OtherBlocksAreRefused) {
+  const std::string text = kCombines + std::string(R"(ENTRY e {
   a = f32[18,24] parameter(0)
   b = f32[24,10] parameter(1)
   zero = f32[] constant(0)
   d = f32[18,10] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   t = f32[18,10] tanh(d)
   i = f32[2,3,3,10] reshape(t)
-  ROOT s = f32[2,10] reduce(i, zero), dimensions={1,2}, to_apply=sum
-})")),
-                                             *target, 5, 8192);
-  EXPECT_TRUE(check.failure.empty() || check.failure.find("refused") == 0) << check.failure;
+  ROOT s = f32[3,10] reduce(i, zero), dimensions={0,2}, to_apply=sum
+})");
+  auto target = target::find_target("icelake");
+  FusionCheck check = compiler::check_fusion(*parsed(text), *target, 5, 8192);
+  EXPECT_TRUE(check.failure.find("refused") == 0) << check.failure;
 }
 
 TEST(ColumnSumsTest, SumsOfAProduct) {

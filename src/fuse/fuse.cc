@@ -11,6 +11,8 @@
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "fuse/loops.h"
+#include "fuse/pooled.h"
+#include "fuse/turns.h"
 #include "schedule/parts.h"
 #include "schedule/place.h"
 #include "schedule/strides.h"
@@ -197,6 +199,9 @@ class Greedy {
       return Decision::no("two-dots", "products in a row are joined as chains, if at all");
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) && !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
+    if (is_heavy(instr) && feeds_window(instr, *group) && has_template(instr))
+      return Decision::no("window-prologue",
+                          "pools join a convolution behind the cover, if at all");
     if (!copy && order_.makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
     std::vector<Instr*> members{instr};
@@ -370,6 +375,9 @@ class Greedy {
 
   bool build() {
     if (mode_ != Mode::off) merge_column_sums(groups_, &group_of_, index_, target_, refusals_);
+    if (mode_ != Mode::off) merge_turns(groups_, &group_of_, index_, target_, refusals_);
+    if (mode_ >= Mode::stitch)
+      merge_pools(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     if (mode_ >= Mode::stitch)
       merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     std::vector<Group*> kept;

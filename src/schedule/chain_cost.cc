@@ -23,10 +23,6 @@ double bandwidth(double bytes, const target::Target& target) {
   return std::max(target.memory_bandwidth_all_bytes_per_ns, 1.0);
 }
 
-double moved_ns(double bytes, const target::Target& target) {
-  return bytes / bandwidth(bytes, target);
-}
-
 double rows_of(const Link& link, const StageGraph& graph) {
   return static_cast<double>(graph.stage(link.joined[0]).out_elems()) /
          static_cast<double>(std::max<int64_t>(link.shape.n_extent, 1));
@@ -72,6 +68,10 @@ double idle_factor(double tasks, const target::Target& target) {
 }
 
 }  // namespace
+
+double moved_ns(double bytes, const target::Target& target) {
+  return bytes / bandwidth(bytes, target);
+}
 
 std::string chain_key(const PlacedFusion& placed) {
   const Chain chain = match_chain(placed.graph);

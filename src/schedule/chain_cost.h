@@ -13,6 +13,9 @@ namespace heddle::schedule {
 // A kernel of the GEMM family: one product, or a chain.
 double predicted_ns(const PlacedFusion& placed, const target::Target& target);
 
+// Bytes that are read or written, by all cores, as they lie where so many fit.
+double moved_ns(double bytes, const target::Target& target);
+
 // What tuning measured (schedule/tuning.h): a record under the chain's key says `chain` or `apart`.
 inline constexpr const char *kChainRecord = "chain", *kApartRecord = "apart";
 std::string chain_key(const PlacedFusion& chain);

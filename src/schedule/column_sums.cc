@@ -56,6 +56,23 @@ bool counts_rows(const Expr& x, const Radix& radix) {
                       [&](const auto& one) { return rest.uses(one.first); });
 }
 
+// The product's element that a load reads through whatever maps hang on it, element for element
+// (invert_epilogue), over the digits of the reader.
+std::vector<Expr> at_product(const StageGraph& graph, StageId product, const Load& load,
+                             const std::vector<int64_t>& box) {
+  std::vector<Expr> at = load.coordinates;
+  for (StageId id = load.source.stage; !(id == product);) {
+    const Stage& map = graph.stage(id);
+    const auto reads = std::find_if(map.loads.begin(), map.loads.end(),
+                                    [](const Load& each) { return each.source.input < 0; });
+    std::vector<Expr> next;
+    for (const Expr& x : reads->coordinates) next.push_back(substitute(x, at, box));
+    at = std::move(next);
+    id = reads->source.stage;
+  }
+  return at;
+}
+
 bool starts_neutral(const Stage& stage) {
   if (stage.values.size() != 1 || stage.values[0].init < 0 || !stage.combine) return false;
   const Node& init = stage.nodes[static_cast<size_t>(stage.values[0].init)];
@@ -81,8 +98,6 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
     return Decision::no("gemm-epilogue", "{}: {}", stage.name, why);
   };
   if (!starts_neutral(stage)) return no("no plain sum of f32, maximum or minimum");
-  std::vector<std::vector<Expr>> digits;
-  if (Decision inverted = invert_epilogue(graph, joined, &digits); !inverted) return inverted;
   const std::vector<int64_t> box = graph.stage(joined[0]).out_extents();
   sum->stage = reduce;
   sum->product.assign(stage.out.size(), -2);
@@ -92,19 +107,17 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
     if (!load.guards.empty()) return no("reads a part");
     if (load.source.input >= 0) continue;
     any = true;
-    const std::vector<Expr>& from = digits[load.source.stage.index()];
-    for (size_t d = 0; d < from.size(); ++d) {
-      int digit = -1, own = -1;
-      const Expr& x = load.coordinates[d];
-      if (!from[d].is_digit(&digit)) return no("the product has other dimensions");
+    const std::vector<Expr> at = at_product(graph, joined[0], load, stage.extents());
+    for (size_t d = 0; d < at.size(); ++d) {
+      const int digit = static_cast<int>(d);
+      int own = -1;
       if (digit == shape.m || digit == shape.y) {
         Radix here;
-        if (!match_radix(x, stage, box[static_cast<size_t>(digit)], &here))
-          return no("reduces over a part of the rows");
+        if (!match_radix(at[d], stage, box[d], &here)) return no("reduces over a part of the rows");
         Radix& known = digit == shape.m ? rows : lines;
         if (known.inner >= 0 && known.digits != here.digits) return no("reads different rows");
         known = here;
-      } else if (x.is_digit(&own) && own < static_cast<int>(stage.out.size())) {
+      } else if (at[d].is_digit(&own) && own < static_cast<int>(stage.out.size())) {
         sum->product[static_cast<size_t>(own)] = digit;
       } else {
         return no("reduces over columns, or over a batch");
@@ -115,10 +128,15 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
   size_t reduced = 0;
   for (const Radix* radix : {&rows, &lines}) {
     for (const auto& [digit, factor] : radix->digits) {
-      if (digit < static_cast<int>(stage.out.size()))
-        sum->product[static_cast<size_t>(digit)] = -1;
-      else
+      if (digit >= static_cast<int>(stage.out.size())) {
         ++reduced;
+        continue;
+      }
+      // The outermost, or a block's rows would not lie together.
+      if (sum->block != 0 || digit != radix->digits.back().first)
+        return no("its rows are no blocks");
+      sum->product[static_cast<size_t>(digit)] = -1;
+      sum->block = factor;
     }
   }
   if (reduced != stage.red.size() ||
@@ -197,10 +215,11 @@ class SumPlacer {
       ColumnSum sum;
       if (Decision match = match_column_sum(result_.graph, joined_, shape_, id, &sum); !match)
         return match;
-      // Before it is split, no digit of its own may be a block of rows: an image of a batch, say.
-      if (std::find(sum.product.begin(), sum.product.end(), -1) != sum.product.end())
+      // A digit of its own, before it is split: an image of a batch, of which the rows are a block.
+      if ((sum.block != 0 && shape_.y >= 0) || (id != sums_[0] && sum.block != image_))
         return Decision::no("gemm-epilogue", "{}: reduces over a part of the rows",
                             result_.graph.stage(id).name);
+      image_ = sum.block;
     }
     return Decision::yes();
   }
@@ -227,17 +246,20 @@ class SumPlacer {
       const int64_t outer = result_.graph.stage(id).red[0].extent;
       divided = divided == 0 || divided == outer ? outer : 1;
     }
+    if (image_ > 0) divided = 1;
     parts_ = (extent + wanted - 1) / wanted;
     while (parts_ <= divided && (divided % parts_ != 0 || extent % parts_ != 0)) ++parts_;
     // No divisor near: all rows in one block, where that leaves tasks enough or is little.
     if (parts_ > divided || 2 * (extent / parts_) < wanted) parts_ = 1;
-    const int64_t block = extent / parts_, width = int64_t{record_.nv} * record_.lanes;
-    int64_t tasks = parts_ * ((shape_.n_extent + width - 1) / width);
+    const int64_t block = image_ > 0 ? image_ : extent / parts_;
+    const int64_t width = int64_t{record_.nv} * record_.lanes;
+    int64_t tasks = extent / block * ((shape_.n_extent + width - 1) / width);
     for (int d : shape_.batch) tasks *= stage.out[static_cast<size_t>(d)].extent;
     const bool alone = block > wanted;
     if (alone && (block * unit > kMostRows || (block * unit > 512 && tasks < 4 * target_.cores)))
       return Decision::no("gemm-epilogue", "{} rows have no divisor near {}", extent * unit,
                           wanted * unit);
+    if (image_ > 0) share_panels();
     (lines ? record_.y_block : record_.m_block) = block;
     if (lines) record_.m_block = shape_.m_extent;
     for (StageId id : behind_)
@@ -250,6 +272,12 @@ class SumPlacer {
                             result_.graph.stage(id).name,
                             result_.graph.stage(id).out_elems() * parts_);
     return fits_family(record_, shape_, stage);
+  }
+
+  // Neighbours share a panel of B rather than their rows of A where B is what is read from far.
+  void share_panels() {
+    const int64_t second = target_.caches.size() > 1 ? target_.caches[1].bytes : 512 << 10;
+    record_.panels_first = shape_.k_extent * shape_.n_extent * 4 > second / 2;
   }
 
   void split() {
@@ -297,6 +325,7 @@ class SumPlacer {
   PlacedFusion result_;
   Gemm record_;
   int64_t parts_ = 1;
+  int64_t image_ = 0;  // rows of an image, where sums are of one each
   std::vector<StageId> joined_, sums_, behind_;
 };
 

@@ -1,6 +1,7 @@
 // Epilogue (iv): reductions over the rows of a product, or of what hangs on it, as a part of its
 // kernel. Every task sums up its rows in registers; where several blocks of rows share a column,
-// the partial sums leave with the task and a second phase adds them in a fixed order.
+// the partial sums leave with the task and a second phase adds them in a fixed order. Sums for each
+// image of a batch have a block of rows an image, and are whole.
 #pragma once
 
 #include <vector>
@@ -16,6 +17,7 @@ struct ColumnSum {
   // The red digits that stand for m and y: with these at the row's and line's numbers, and all
   // others at 0, its loads are those of the row.
   int row = -1, line = -1;
+  int64_t block = 0;  // rows, or lines, that the block's digit counts by; 0: no such digit
 };
 
 // `joined`: the product, then the maps that hang on it. No, with code `gemm-epilogue`: it is

@@ -69,6 +69,13 @@ class Inference {
     return any;
   }
 
+  bool is_driven(size_t stage) const {
+    for (int number : placement_.stages[stage].path)
+      for (const Drive& drive : std::get<Loop>(schedule_.nodes[number]).drives)
+        if (drive.stage.index() == stage) return true;
+    return false;
+  }
+
   // What the stage iterates over, out digits then red ones.
   Region iterated(size_t number) const {
     const Stage& stage = graph_.stages[number];
@@ -144,8 +151,9 @@ class Inference {
                                  &placed.widened);
     const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
     // Through memory: all of it is there. On a template's tile: element for element, whatever the
-    // map's digits (invert_epilogue).
-    if (other.phase != placed.phase || (other.row == placed.row && (row.gemm || row.winograd))) {
+    // map's digits (invert_epilogue); in loops that drive other stages, what these need of it.
+    const bool on_tile = other.row == placed.row && (row.gemm || row.winograd);
+    if (other.phase != placed.phase || (on_tile && (placed.path.empty() || is_driven(number)))) {
       Region part(stage.out.size());
       for (size_t d = 0; d < stage.out.size(); ++d)
         driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);

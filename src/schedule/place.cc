@@ -8,6 +8,7 @@
 #include "schedule/column_sums.h"
 #include "schedule/place_chain.h"
 #include "schedule/place_rows.h"
+#include "schedule/pooled.h"
 
 namespace heddle::schedule {
 
@@ -128,6 +129,8 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
       result.decision = match.decision;
       return result;
     }
+    if (conv && has_pool(staged.graph))
+      return place_pooled(std::move(staged.graph), StageId(i), match.shape, target);
     const bool reduces =
         std::any_of(staged.graph.stages.begin(), staged.graph.stages.end(),
                     [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/chain.h"
 #include "schedule/turn.h"
 
 namespace heddle::schedule {
@@ -52,6 +53,45 @@ int64_t strided_elems(const PlacedFusion& placed, const target::Target& target) 
                             turn ? turn->load : -1);
   }
   return elems;
+}
+
+namespace {
+
+int64_t scattered_of(const StageGraph& graph, const Row& row, const GemmShape& shape) {
+  std::vector<std::vector<Expr>> digits;
+  if (!invert_epilogue(graph, row.joined, &digits)) return 0;
+  const Stage& product = graph.stage(row.joined[0]);
+  int64_t elems = 0;
+  for (StageId id : row.joined) {
+    const Stage& stage = graph.stage(id);
+    const bool stored = std::any_of(stage.values.begin(), stage.values.end(),
+                                    [](const Value& value) { return value.output >= 0; });
+    if (!stored) continue;
+    const Expr at = substitute(stage.position, digits[id.index()], product.extents());
+    if (is_beside(at, shape.n)) continue;
+    const bool turned = shape.type == Type::f32 && stage.values.size() == 1 &&
+                        stage.values[0].type == Type::f32 && shape.m >= 0 &&
+                        at.factor_of(shape.m) == 1 && is_beside(at, shape.m);
+    const int64_t columns = turned ? shape.n_extent % row.gemm->lanes : shape.n_extent;
+    elems += stage.out_elems() / shape.n_extent * columns;
+  }
+  return elems;
+}
+
+}  // namespace
+
+int64_t scattered_stores(const PlacedFusion& placed) {
+  if (!is_gemm(placed)) return 0;
+  const Chain chain = is_chain(placed) ? match_chain(placed.graph) : Chain{};
+  if (!chain.links.empty()) {
+    const Row& last = std::get<Row>(placed.schedule.nodes[chain.links.size() - 1]);
+    return scattered_of(placed.graph, last, chain.links.back().shape);
+  }
+  const Row& row = std::get<Row>(placed.schedule.nodes[0]);
+  if (std::any_of(row.joined.begin() + 1, row.joined.end(),
+                  [&](StageId id) { return placed.graph.stage(id).is_reduction(); }))
+    return 0;
+  return scattered_of(placed.graph, row, match_gemm(placed.graph, row.joined[0]).shape);
 }
 
 }  // namespace heddle::schedule

@@ -11,4 +11,8 @@ namespace heddle::schedule {
 // moves. 0 for a refused placement.
 int64_t strided_elems(const PlacedFusion& placed, const target::Target& target);
 
+// Elements that a product's kernel stores one by one: its results run on along neither the columns
+// of its tiles nor, in whole vectors of them, their rows (stitch/gemm_turned.cc). 0 for others.
+int64_t scattered_stores(const PlacedFusion& placed);
+
 }  // namespace heddle::schedule

@@ -150,6 +150,21 @@ void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const Ax
   store_sums(panel, block);
 }
 
+void GemmEmitter::emit_line(const Panel& panel, const AxisPart& rows, const Expr& y,
+                            const Expr& number, Block* block) {
+  static const Run kOneLine{0, 1, 1, {}};
+  digits_[shape_.y] = y;
+  int64_t across = 0, before = 0;
+  for (const Run& run : rows.runs) across += run.count;
+  for (const Run& run : rows.runs) {
+    for_run("tile", run, Expr(0), number * across + Expr(before), block,
+            [&](const Expr& m, const Expr& tile, Block* inner) {
+              emit_tile(panel, {&kOneLine, &run, y, m, tile, {}}, inner);
+            });
+    before += run.count;
+  }
+}
+
 void GemmEmitter::emit_block(const std::vector<Expr>& batch, const AxisPart& lines,
                              const AxisPart& rows, const Expr& y0, const Expr& m0, Block* block) {
   const int64_t full = shape_.n_extent / width_, rest = shape_.n_extent % width_;

@@ -31,6 +31,10 @@ class GemmEmitter {
   // All panels against one block of rows.
   void emit_block(const std::vector<Expr>& batch, const AxisPart& lines, const AxisPart& rows,
                   const Expr& y0, const Expr& m0, Block* block);
+  // For pools behind a convolution (pooled.cc). The panels of `width` columns from `column` on
+  // against `lines` whole lines from `first` on, `most_lines` at most.
+  void emit_strip(const std::vector<Expr>& batch, const Expr& column, int64_t width,
+                  const Expr& first, ExprId lines, int64_t most_lines, Block* block);
 
  private:
   // One column panel: its number, and the columns that it has.
@@ -59,6 +63,9 @@ class GemmEmitter {
   void add_grid(kernel::Group* group, const std::string& name, int64_t extent, Expr* value);
   void emit_panel(const Panel& panel, const AxisPart& lines, const AxisPart& rows, const Expr& y0,
                   const Expr& m0, Block* block);
+  // All tiles of one line, the task's number `number`.
+  void emit_line(const Panel& panel, const AxisPart& rows, const Expr& y, const Expr& number,
+                 Block* block);
   // Calls emit(start, number) for each tile of a run, in a loop where there are several.
   template <typename Emit>
   void for_run(const char* name, const Run& run, const Expr& origin, const Expr& first,

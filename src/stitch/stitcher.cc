@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/pooled.h"
+
 namespace heddle::stitch {
 
 Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
@@ -39,7 +41,7 @@ kernel::Buffer flat(std::string name, Type type, int64_t elems, kernel::Access a
 
 void Stitcher::add_buffers() {
   const schedule::StageGraph& graph = placed_.graph;
-  const bool chain = is_chain(placed_);
+  const bool chain = is_chain(placed_) || is_pooled(placed_);  // they make their own
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     kernel::Buffer buffer = flat(fmt::format("in{}", i), graph.inputs[i].shape.type(),
                                  graph.inputs[i].shape.elems(), kernel::Access::in);
@@ -312,6 +314,10 @@ Stitched Stitcher::run() {
     for (const schedule::Group& group : phase) {
       if (is_chain(placed_)) {
         made.groups = emit_chain(this);
+        continue;
+      }
+      if (is_pooled(placed_)) {
+        made.groups.push_back(emit_pooled(this));
         continue;
       }
       const Row* row = std::get_if<Row>(&placed_.schedule.nodes[group.body.at(0)]);

@@ -69,6 +69,7 @@ class Stitcher {
   friend class RowEmitter;
   friend class GemmEmitter;
   friend class ChainEmitter;
+  friend class PooledEmitter;
   friend class WinogradEmitter;
 
   void add_buffers();
@@ -117,6 +118,8 @@ void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
 // Several in a row, one a node of the schedule (chain.cc).
 std::vector<kernel::Group> emit_chain(Stitcher* stitcher);
+// A convolution and the pool behind it (pooled.cc).
+kernel::Group emit_pooled(Stitcher* stitcher);
 // A convolution by Winograd's algorithm (winograd.cc).
 kernel::Group emit_winograd(Stitcher* stitcher, int row);
 

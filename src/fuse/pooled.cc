@@ -1,0 +1,100 @@
+#include "fuse/pooled.h"
+
+#include <algorithm>
+
+#include "fuse/group_merger.h"
+#include "schedule/chain_cost.h"
+#include "schedule/pooled.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// What the one kernel must be predicted to gain: below that it is noise. What it may be predicted
+// to lose and still be measured.
+constexpr double kLeastGain = 1.01, kMostLoss = 1.3;
+
+class PoolMerger : public GroupMerger {
+ public:
+  PoolMerger(GroupOrder::GroupsOf* group_of, const std::unordered_map<const Instr*, size_t>& index,
+             const target::Target& target, bool any, std::vector<Refusal>* refusals)
+      : GroupMerger(group_of, index, target, refusals), any_(any) {}
+
+  void visit(Group* pools) {
+    if (pools->has_dot || pools->once) return;
+    Instr* pool = nullptr;
+    for (Instr* member : pools->members) {
+      if (!member->is(Opcode::reduce_window)) continue;
+      if (pool) return;  // several see it: they stay together
+      pool = member;
+    }
+    if (!pool) return;
+    Instr* value = pool->operand(0);
+    Group* product = product_group(value);
+    if (!product || product == pools ||
+        std::none_of(product->members.begin(), product->members.end(),
+                     [](const Instr* x) { return x->is(Opcode::convolution); }))
+      return;
+    const Decision decision = may_join(*product, *pools, value);
+    if (!decision) return refuse(value, pool, decision);
+    join(product, pools);
+    // Not a product that a chain could go on from: has_gemm stays false.
+  }
+
+ private:
+  // Nothing of the convolution's group is read but the one value, and that by the pool's group.
+  static Decision only_reader(const Group& product, const Group& pools, const Instr* value) {
+    for (const Instr* member : product.members) {
+      if (product.copies.count(member)) continue;
+      if (member == member->parent()->root())
+        return Decision::no("chain-consumers", "{} is a result", member->name());
+      for (const Instr* user : member->users()) {
+        if (has(product, user)) continue;
+        if (member != value || !has(pools, user))
+          return Decision::no("chain-consumers", "{} reads {} too", user->name(), member->name());
+      }
+    }
+    return Decision::yes();
+  }
+
+  Decision may_join(const Group& product, const Group& pools, const Instr* value) const {
+    if (Decision alone = only_reader(product, pools, value); !alone) return alone;
+    const Both both = place_both(product, pools);
+    const schedule::PlacedFusion& placed = both.placed;
+    if (!placed.decision) return placed.decision;
+    if (!schedule::is_pooled(placed))
+      return Decision::no("gemm-family", "the convolution would lose its template");
+    return judge(placed);
+  }
+
+  // Measurements before predictions.
+  Decision judge(const schedule::PlacedFusion& placed) const {
+    if (!any_ && target_.records) {
+      const auto found = target_.records->find(schedule::pooled_key(placed));
+      if (found != target_.records->end()) {
+        if (found->second == schedule::kChainRecord) return Decision::yes();
+        if (found->second == schedule::kApartRecord)
+          return Decision::no("pool-recompute", "measured: no faster in one kernel");
+      }
+    }
+    const schedule::PooledTime time = pooled_time(placed, target_);
+    if (time.together_ns * (any_ ? 1 / kMostLoss : kLeastGain) > time.apart_ns)
+      return Decision::no("pool-recompute", "{:.3g} us in one kernel, {:.3g} us apart",
+                          time.together_ns / 1e3, time.apart_ns / 1e3);
+    return Decision::yes();
+  }
+
+  const bool any_;
+};
+
+}  // namespace
+
+void merge_pools(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+                 const std::unordered_map<const Instr*, size_t>& index,
+                 const target::Target& target, bool any, std::vector<Refusal>* refusals) {
+  PoolMerger merger(group_of, index, target, any, refusals);
+  for (const auto& group : groups)
+    if (!group->members.empty()) merger.visit(group.get());
+}
+
+}  // namespace heddle::fuse

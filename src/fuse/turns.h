@@ -1,0 +1,19 @@
+// Private to fuse: a transpose of a product's result moves into the product's kernel, which stores
+// it in that order (a network whose result has its features before its pixels, say).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fuse/group_order.h"
+#include "fuse/groups.h"
+
+namespace heddle::fuse {
+
+// Groups that were joined into others are left without members. Refusals: the codes of
+// schedule::place, and `across-lanes` where the stores would take longer than a kernel that turns.
+void merge_turns(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+                 const std::unordered_map<const Instr*, size_t>& index,
+                 const target::Target& target, std::vector<Refusal>* refusals);
+
+}  // namespace heddle::fuse

@@ -1,0 +1,61 @@
+// Pools behind a convolution, in its kernel (stages.md §4.9): a task computes the lines of the
+// convolution that a strip of pooled lines sees into scratch, pools them, and stores only what
+// comes out. Lines that two strips see are computed by both of their tasks; what that costs is
+// weighed against what is no longer written and read (PooledTime).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedule/gemm.h"
+#include "schedule/place.h"
+#include "schedule/windows.h"
+
+namespace heddle::schedule {
+
+struct Pooled {
+  std::vector<StageId> joined;  // the convolution, then the maps that hang on it
+  StageId value;                // of these, what the pool reads
+  StageId pool;
+  std::vector<StageId> behind;    // maps of the pool's results, digit for digit
+  GemmShape shape;                // of the convolution
+  std::vector<int> value_digits;  // by the value's out digit: the convolution's digit that it is
+  WindowForm form;                // of the pool: its lanes, its columns
+  std::vector<int> batch;         // the pool's out digits that are neither lines, columns nor lanes
+  int line = -1;                  // its out digit of lines
+  // Pooled line i sees the convolution's lines from i·stride + first on, `reach` of them.
+  int64_t stride = 1, first = 0, reach = 1;
+  Decision decision = Decision::yes();
+};
+
+// Is there a pool beside the convolution?
+bool has_pool(const StageGraph& graph);
+// Codes: `gemm-epilogue` (what hangs on the convolution does not follow its tiles),
+// `chain-consumers` (its result has other readers), `pool-window` (the window is not one over lines
+// and columns, with the channels in lanes).
+Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shape,
+                    const target::Target& target);
+// Codes beside those: `chain-residence` (the lines of one pooled line do not fit).
+PlacedFusion place_pooled(StageGraph graph, StageId conv, const GemmShape& shape,
+                          const target::Target& target);
+// Placed like that: the first node is the convolution, the second the pool.
+bool is_pooled(const PlacedFusion& placed);
+
+// Elements between neighbouring columns of the lines in scratch, of `columns` features.
+int64_t pooled_pitch(int64_t columns, int lanes);
+// What the schedule holds of the convolution's lines in a task, and of its features.
+struct PooledStrip {
+  int64_t lines = 1, width = 0;
+};
+PooledStrip pooled_strip(const PlacedFusion& placed, const Pooled& pooled);
+
+// What the two take, on all cores of the target, but for what is the same either way. The module
+// that was placed must still be there.
+struct PooledTime {
+  double together_ns = 0, apart_ns = 0;
+};
+PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target);
+// The key of a tuning record that says `chain` or `apart` (chain_cost.h).
+std::string pooled_key(const PlacedFusion& placed);
+
+}  // namespace heddle::schedule

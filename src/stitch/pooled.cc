@@ -1,0 +1,155 @@
+// A pool behind a convolution (schedule/pooled.h): a task's lines of the convolution lie in
+// scratch, the pool's row reads them there.
+#include "schedule/pooled.h"
+
+#include <algorithm>
+
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+using schedule::Pooled;
+
+class PooledEmitter {
+ public:
+  explicit PooledEmitter(Stitcher* s) : s_(*s), k_(s->kernel_) {
+    const Row& row = std::get<Row>(s->placed_.schedule.nodes[0]);
+    const StageId conv = row.joined[0];
+    const GemmShape shape = match_gemm(s->placed_.graph, conv).shape;
+    pooled_ = match_pooled(s->placed_.graph, conv, shape, s->target_);
+    HEDDLE_CHECK(static_cast<bool>(pooled_.decision), "{}", pooled_.decision.reason());
+    strip_ = pooled_strip(s->placed_, pooled_);
+    pitch_ = schedule::pooled_pitch(strip_.width, row.gemm->lanes);
+    add_buffer();
+  }
+
+  kernel::Group emit() {
+    kernel::Group group;
+    int node = s_.placed_.schedule.phases[0][0].body[0];
+    while (const auto* loop = std::get_if<schedule::Loop>(&s_.placed_.schedule.nodes[node])) {
+      const VarId var = k_.add_var(loop->var);
+      s_.loop_scope_[node] = s_.add_scope(var, loop->trips);
+      group.grid.push_back({var, k_.constant(loop->trips)});
+      node = loop->body[0];
+    }
+    settle();
+    emit_lines(&group.body);
+    emit_row(&s_, 1, s_.placed_.schedule.phases[0][0].lanes, &group.body);
+    return group;
+  }
+
+ private:
+  const Stage& value() const { return s_.placed_.graph.stage(pooled_.value); }
+
+  void add_buffer() {
+    kernel::Buffer buffer;
+    buffer.name = "lines";
+    buffer.type = value().values[0].type;
+    buffer.extents = {strip_.lines * pooled_.shape.m_extent * pitch_};
+    buffer.space = kernel::Space::scratch;
+    buffer.offset_bytes = k_.scratch_bytes;
+    buffer.aligned_bytes = 64;
+    k_.scratch_bytes += (buffer.extents[0] * tensor::type_bytes(buffer.type) + 63) / 64 * 64;
+    buffer_ = k_.add_buffer(buffer);
+  }
+
+  // Where the pool's digit begins in this task.
+  Expr begin(int digit) const {
+    std::vector<Expr> loops;
+    for (int scope : s_.loop_scope_) loops.push_back(scope >= 0 ? Expr::digit(scope) : Expr(0));
+    const index::Region& need = s_.placed_.placement.stages[pooled_.pool.index()].need;
+    return substitute(need[static_cast<size_t>(digit)].offset, loops, s_.scope_extents_);
+  }
+
+  // The first line that the strip sees; above the image where the pool is padded.
+  Expr first_line() const { return begin(pooled_.line) * pooled_.stride + Expr(pooled_.first); }
+
+  // Lines one behind the other, columns in them, features in these.
+  void settle() {
+    Home& home = s_.homes_[pooled_.value.index()][0];
+    home = Home{};
+    home.kind = Home::Kind::buffer;
+    home.buffer = buffer_;
+    const GemmShape& shape = pooled_.shape;
+    for (int digit : pooled_.value_digits) {
+      home.origin.push_back(Expr(0));
+      home.pitch.push_back(0);
+      if (digit == shape.n) {
+        home.origin.back() = begin(pooled_.form.lane);
+        home.pitch.back() = 1;
+      } else if (digit == shape.m) {
+        home.pitch.back() = pitch_;
+      } else if (digit == shape.y) {
+        home.origin.back() = first_line();
+        home.pitch.back() = pitch_ * shape.m_extent;
+      }
+    }
+  }
+
+  void emit_lines(Block* block) {
+    const GemmShape& shape = pooled_.shape;
+    GemmEmitter conv(&s_, 0);
+    conv.make_panel();
+    // What of the strip lies inside the image.
+    const Expr first = first_line();
+    const index::Range range = bounds(first, s_.scope_extents_);
+    Expr from = first;
+    ExprId lines = k_.constant(strip_.lines);
+    if (range.low < 0 || range.high + strip_.lines > shape.y_extent) {
+      const VarId low = k_.add_var("line_low");
+      const ExprId at = s_.index_expr(first);
+      block->push_back(make_let(low, k_.binary(Op::max, at, k_.constant(0))));
+      const ExprId high =
+          k_.binary(Op::min, k_.binary(Op::add, at, lines), k_.constant(shape.y_extent));
+      lines = k_.binary(Op::sub, high, k_.ref(low));
+      from = Expr::digit(s_.add_scope(low, shape.y_extent));
+    }
+    std::vector<Expr> batch;
+    const schedule::Load* load = nullptr;
+    for (const schedule::Load& each : s_.placed_.graph.stage(pooled_.pool).loads)
+      if (each.source.input < 0) load = &each;
+    for (int digit : shape.batch) {
+      const auto at = std::find(pooled_.value_digits.begin(), pooled_.value_digits.end(), digit);
+      int own = -1;
+      HEDDLE_CHECK(
+          at != pooled_.value_digits.end() &&
+              load->coordinates[static_cast<size_t>(at - pooled_.value_digits.begin())].is_digit(
+                  &own),
+          "digit {} of the convolution is no digit of the pool", digit);
+      batch.push_back(begin(own));
+    }
+    conv.emit_strip(batch, begin(pooled_.form.lane), strip_.width, from, lines, strip_.lines,
+                    block);
+  }
+
+  Stitcher& s_;
+  kernel::Kernel& k_;
+  Pooled pooled_;
+  schedule::PooledStrip strip_;
+  int64_t pitch_ = 0;  // between columns
+  BufferId buffer_;
+};
+
+kernel::Group emit_pooled(Stitcher* stitcher) { return PooledEmitter(stitcher).emit(); }
+
+// All panels of [column, column + width) against lines from `first` on, one after another.
+void GemmEmitter::emit_strip(const std::vector<Expr>& batch, const Expr& column, int64_t width,
+                             const Expr& first, ExprId lines, int64_t most_lines, Block* block) {
+  const std::vector<AxisPart> rows = row_parts(gemm_, shape_, stage_);
+  HEDDLE_CHECK(rows.size() == 1 && gemm_.my == 1, "{}: lines in parts", stage_.name);
+  for (int64_t done = 0; done < width; done += width_) {
+    const int64_t here = std::min(width_, width - done);
+    digits_.assign(extents_.size(), Expr(0));
+    for (size_t i = 0; i < batch.size(); ++i) digits_[shape_.batch[i]] = batch[i];
+    const Expr number = floor_div(column + Expr(done), width_, s_.scope_extents_);
+    Panel panel{number, here, static_cast<int>((here + gemm_.lanes - 1) / gemm_.lanes)};
+    if (gemm_.copy_b) copy_panel(panel, block);
+    const VarId var = k_.add_var("line");
+    const Expr line = Expr::digit(s_.add_scope(var, most_lines));
+    Block body;
+    emit_line(panel, rows[0], first + line, line, &body);
+    block->push_back(make_loop(LoopKind::serial, var, lines, std::move(body)));
+  }
+}
+
+}  // namespace heddle::stitch
