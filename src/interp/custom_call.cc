@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "hlo/library_call.h"
 #include "hlo/winograd_filter.h"
 #include "interp/evaluator.h"
 
@@ -124,6 +125,7 @@ namespace {
 
 std::optional<std::string> refuse_custom_call(const Instr& instr) {
   if (is_top_k(instr) || hlo::winograd_filter(instr) > 0) return std::nullopt;
+  if (hlo::library_call(instr) && wraps_computation(instr)) return std::nullopt;
   const std::string& target = target_of(instr);
   if (!is_identity_target(target) && !target.starts_with("xla_builder."))
     return "the target is not known here";

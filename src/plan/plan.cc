@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/trace.h"
+#include "hlo/library_call.h"
 #include "plan/flow.h"
 #include "plan/host_call.h"
 #include "plan/outputs.h"
@@ -26,7 +27,7 @@ using program::View;
 // "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
 std::string operators_of(const Node& node) {
   if (node.kind == NodeKind::copy) return "copy";
-  if (!node.instr->is(hlo::Opcode::fusion))
+  if (!node.instr->is(hlo::Opcode::fusion) && !hlo::library_call(*node.instr))
     return std::string(hlo::opcode_text(node.instr->opcode()));
   std::string text;
   std::set<hlo::Opcode> seen;
@@ -233,6 +234,9 @@ class Planner {
         break;
     }
     if (node.use == nullptr)
+      if (const std::optional<hlo::LibraryCall> call = hlo::library_call(*node.instr))
+        return library_call(*call, std::move(operands), results.at(0));
+    if (node.use == nullptr)
       return program::HostCall{"interp", host_module_text(*node.instr), std::move(operands),
                                std::move(results)};
     program::Launch launch;
@@ -247,6 +251,25 @@ class Planner {
       launch.arguments.push_back(view(
           workspace, tensor::Shape::array(tensor::Type::u8, {flow_.storage(workspace).bytes})));
     return launch;
+  }
+
+  program::LibraryCall library_call(const hlo::LibraryCall& call, std::vector<View> operands,
+                                    View result) const {
+    program::LibraryCall made;
+    made.library = call.library;
+    made.operation = call.operation;
+    made.tasks = call.tasks;
+    made.flops = call.flops;
+    made.min_bytes = program::stored_bytes(result.shape);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      made.min_bytes += program::stored_bytes(operands[i].shape);
+      const BufferKind kind = program_.buffers[operands[i].buffer.index()].kind;
+      if (kind == BufferKind::constant || kind == BufferKind::once)
+        made.fixed.push_back(static_cast<int64_t>(i));
+    }
+    made.arguments = std::move(operands);
+    made.result = std::move(result);
+    return made;
   }
 
   program::RegionId region(RegionId id) {

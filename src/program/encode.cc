@@ -57,6 +57,11 @@ void visit(A& archive, Concatenate& concatenate) {
   archive(concatenate.pieces, concatenate.result, concatenate.dimension);
 }
 template <typename A>
+void visit(A& archive, LibraryCall& call) {
+  archive(call.library, call.operation, call.arguments, call.result, call.fixed, call.tasks,
+          call.flops, call.min_bytes);
+}
+template <typename A>
 void visit(A& archive, Carried& carried) {
   archive(carried.init, carried.state, carried.next, carried.swapped);
 }
@@ -238,6 +243,8 @@ class Reader {
         return get(command.emplace<Branch>());
       case 6:
         return get(command.emplace<Concatenate>());
+      case 7:
+        return get(command.emplace<LibraryCall>());
       default:
         fail("unknown kind of command");
     }

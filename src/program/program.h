@@ -118,6 +118,16 @@ struct HostCall {
   std::string function, text;
   std::vector<View> arguments, results;
 };
+// An operator that a vendor library does, found by `library` when the program is loaded. It runs in
+// `tasks` parts that write different bytes of the result, each on one thread.
+struct LibraryCall {
+  std::string library, operation;  // "onednn"; what is done, as text (library/operation.h)
+  std::vector<View> arguments;     // f32: A, B, and a bias where the operation has one
+  View result;
+  std::vector<int64_t> fixed;  // arguments that are constants or once results
+  int64_t tasks = 1;
+  int64_t flops = 0, min_bytes = 0;  // as of a kernel
+};
 // One array of a loop's state. Before the first trip `init` becomes `state`, which is the same
 // memory; after each, `next` does. `next` is the same memory too, or (swapped) a buffer of its own
 // of equal size that exchanges contents with the state's; the executor exchanges addresses.
@@ -143,7 +153,8 @@ struct Branch {
   std::vector<RegionId> regions;
   std::vector<Joined> joined;
 };
-using Command = std::variant<Launch, Copy, HostCall, Update, Loop, Branch, Concatenate>;
+using Command =
+    std::variant<Launch, Copy, HostCall, Update, Loop, Branch, Concatenate, LibraryCall>;
 
 struct CommandInfo {      // beside each command
   std::string name;       // the HLO instruction it came from
@@ -170,7 +181,7 @@ struct MemoryNumbers {            // always reported as three (DESIGN.md §4, pl
 };
 
 struct Program {
-  static constexpr int kVersion = 2;
+  static constexpr int kVersion = 3;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)

@@ -77,6 +77,10 @@ std::string command_text(const Program& program, const Command& command) {
     return fmt::format("concatenate {} along {} -> {}",
                        views_text(concatenate->pieces, 0, concatenate->pieces.size()),
                        concatenate->dimension, view_text(concatenate->result));
+  if (const auto* call = std::get_if<LibraryCall>(&command))
+    return fmt::format("library {} {} ({}) -> {} in {} tasks, fixed [{}]", call->library,
+                       call->operation, views_text(call->arguments, 0, call->arguments.size()),
+                       view_text(call->result), call->tasks, fmt::join(call->fixed, ", "));
   if (const auto* loop = std::get_if<Loop>(&command)) return loop_text(*loop);
   if (const auto* branch = std::get_if<Branch>(&command)) return branch_text(*branch);
   const auto& call = std::get<HostCall>(command);

@@ -240,6 +240,8 @@ class Checker {
       HEDDLE_RETURN_IF_ERROR(update_fits(*update));
     } else if (const auto* concatenate = std::get_if<Concatenate>(&command)) {
       HEDDLE_RETURN_IF_ERROR(concatenate_fits(*concatenate));
+    } else if (const auto* call = std::get_if<LibraryCall>(&command)) {
+      HEDDLE_RETURN_IF_ERROR(library_call_fits(*call));
     } else if (std::get<HostCall>(command).function.empty()) {
       return fail("{}: a host call of no function", where_);
     }
@@ -298,6 +300,30 @@ class Checker {
     if (fits && length == all.dim(d)) return {};
     return fail("{}: {} pieces do not make {}", where_, concatenate.pieces.size(),
                 tensor::to_string(all));
+  }
+
+  // What the operation reads of its arguments is checked when it is made ready (api).
+  Status library_call_fits(const LibraryCall& call) const {
+    constexpr int64_t kMostTasks = 1 << 16;
+    if (call.library.empty()) return fail("{}: a call of no library", where_);
+    if (call.arguments.size() < 2 || call.arguments.size() > 3 || call.tasks < 1 ||
+        call.tasks > kMostTasks)
+      return fail("{}: {} arguments and {} tasks of a library", where_, call.arguments.size(),
+                  call.tasks);
+    bool plain = is_plain(call.result.shape) && call.result.shape.type() == tensor::Type::f32;
+    for (const View& view : call.arguments)
+      plain = plain && is_plain(view.shape) && view.shape.type() == tensor::Type::f32;
+    if (!plain) return fail("{}: an array of a library is not plain f32", where_);
+    for (int64_t i : call.fixed) {
+      if (i < 0 || i >= std::ssize(call.arguments))
+        return fail("{}: there is no argument {}", where_, i);
+      const View& view = call.arguments[static_cast<size_t>(i)];
+      HEDDLE_RETURN_IF_ERROR(view_fits(view));
+      const BufferKind kind = buffer(view.buffer).kind;
+      if (kind != BufferKind::constant && kind != BufferKind::once)
+        return fail("{}: {} is called fixed and is no constant", where_, buffer(view.buffer).name);
+    }
+    return {};
   }
 
   Status same_memory(const View& a, const View& b) const {

@@ -38,6 +38,9 @@ void for_each_view(CommandT& command, Function&& function) {
   } else if (auto* concatenate = std::get_if<Concatenate>(&command)) {
     for (auto& view : concatenate->pieces) function(view, Use::read);
     function(concatenate->result, Use::write);
+  } else if (auto* call = std::get_if<LibraryCall>(&command)) {
+    for (auto& view : call->arguments) function(view, Use::read);
+    function(call->result, Use::write);
   } else if (auto* loop = std::get_if<Loop>(&command)) {
     for (auto& carried : loop->carried) function(carried.init, Use::read);
     function(loop->predicate, Use::read);

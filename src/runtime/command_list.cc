@@ -13,6 +13,7 @@ using program::Concatenate;
 using program::Copy;
 using program::HostCall;
 using program::Launch;
+using program::LibraryCall;
 using program::Loop;
 using program::Update;
 using program::View;
@@ -102,6 +103,23 @@ void CommandList::add(const HostCall& call) {
     host.results.push_back({&view.shape, nullptr});
   }
   hosts_.push_back(std::move(host));
+}
+
+void CommandList::add(const LibraryCall& call) {
+  const auto command = static_cast<uint32_t>(infos_.size() - 1);
+  auto run = std::make_unique<LibraryRun>();
+  run->work = section_->library[command].get();
+  run->self = reinterpret_cast<int64_t>(run.get());
+  Record& record = add_record(Kind::library, command);
+  record.index = static_cast<uint32_t>(library_runs_.size());
+  record.launch.function = reinterpret_cast<const void*>(&run_library);
+  record.launch.dims = &run->self;
+  record.launch.tasks = run->work->tasks();
+  record.launch.serial = record.launch.tasks <= 1;
+  if (!record.launch.serial) has_parallel_ = true;
+  for (const View& view : call.arguments) add_slot(view);
+  add_slot(call.result);
+  library_runs_.push_back(std::move(run));
 }
 
 // Dimensions that the box fills, at the end, make one run of bytes with the one before them.

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct LinkedSection {
   const std::vector<program::Command>* commands = nullptr;
   const std::vector<program::CommandInfo>* info = nullptr;
   std::vector<HostCallable> host;  // by number of command; empty where it is no host call
+  std::vector<std::shared_ptr<LibraryWork>> library;  // the same of library calls
 };
 // Functions of the phases, by kernel.
 using Functions = std::vector<std::vector<const void*>>;
@@ -53,6 +56,7 @@ class CommandList {
     host,         // hosts_[index]
     update,       // updates_[index]; buffers: operand, update, result, starts
     concatenate,  // joins_[index]; buffers: the pieces, the result
+    library,      // library_runs_[index]; buffers: arguments, result
     enter,        // a loop or a branch begins
     test,         // where *buffers[0] is false, go to `jump`
     again,        // loops_[index] exchanges addresses; go to `jump`
@@ -70,6 +74,13 @@ class CommandList {
     const HostCallable* function;
     std::vector<HostArgument> arguments;
     std::vector<HostResult> results;
+  };
+  // What a task of a library call finds behind the dimensions of its launch.
+  struct LibraryRun {
+    LibraryWork* work;
+    int64_t self;  // this, as the launch's only dimension
+    std::mutex mutex;
+    Status status;  // the first error of the tasks
   };
   struct UpdateRecord {
     struct Dim {
@@ -110,6 +121,7 @@ class CommandList {
   void add(const program::HostCall& call);
   void add(const program::Update& update);
   void add(const program::Concatenate& concatenate);
+  void add(const program::LibraryCall& call);
   void add(const program::Loop& loop);
   void add(const program::Branch& branch);
   void add_region(program::RegionId id);
@@ -125,6 +137,9 @@ class CommandList {
   Status execute_update(const Record& record);
   Status execute_join(const Record& record);
   Status execute_host(const Record& record);
+  Status execute_library(const Record& record);
+  static void run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
+                          void* scratch);
   void point_slots(program::BufferId buffer, char* base);
   void exchange(LoopRecord& loop, bool odd);
   Status leave(LoopRecord& loop, const Record& record);
@@ -141,6 +156,7 @@ class CommandList {
   std::vector<std::vector<Patch>> patches_;         // by buffer
   std::vector<char*> bases_;                        // by buffer
   std::vector<HostRecord> hosts_;
+  std::vector<std::unique_ptr<LibraryRun>> library_runs_;
   std::vector<UpdateRecord> updates_;
   std::vector<JoinRecord> joins_;
   std::vector<LoopRecord> loops_;

@@ -1,5 +1,6 @@
 // The walk over a command list.
 #include <algorithm>
+#include <utility>
 
 #include "base/trace.h"
 #include "runtime/command_list.h"
@@ -81,6 +82,28 @@ Status CommandList::execute_host(const Record& record) {
   return {};
 }
 
+// A kernel by its form, so that the device shares its tasks among the workers.
+void CommandList::run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
+                              void*) {
+  auto& run = *reinterpret_cast<LibraryRun*>(dims[0]);
+  Status status = run.work->run(buffers, begin, end);
+  if (status) return;
+  const std::lock_guard lock(run.mutex);
+  if (run.status) run.status = std::move(status);
+}
+
+Status CommandList::execute_library(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  LibraryRun& run = *library_runs_[record.index];
+  if (Status ready = run.work->prepare(record.launch.buffers); !ready)
+    return failed(record, ready.error());
+  if (hal.launch(hal.device, &record.launch) != 0)
+    return failed(record, device_.last_error("cannot launch").value());
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  if (run.status) return {};
+  return failed(record, std::exchange(run.status, Status()).error());
+}
+
 Status CommandList::execute_update(const Record& record) {
   const heddle_hal& hal = device_.hal();
   UpdateRecord& update = updates_[record.index];
@@ -150,6 +173,8 @@ Status CommandList::execute(const Record& record, size_t* next) {
       return execute_update(record);
     case Kind::concatenate:
       return execute_join(record);
+    case Kind::library:
+      return execute_library(record);
     case Kind::enter:
       return {};
     case Kind::test:

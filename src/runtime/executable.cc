@@ -106,16 +106,17 @@ Executable::Executable(Program program, const Device& device)
     : program_(std::move(program)), device_(device) {}
 
 Result<std::shared_ptr<Executable>> Executable::load(Program program, const Device& device,
-                                                     const HostFunctions& host_functions) {
+                                                     const HostFunctions& host_functions,
+                                                     const LibraryFunction& library) {
   trace::Span span("load");
   HEDDLE_RETURN_IF_ERROR(program::verify(program));
   HEDDLE_RETURN_IF_ERROR(check_target(program));
   std::shared_ptr<Executable> executable(new Executable(std::move(program), device));
-  HEDDLE_RETURN_IF_ERROR(executable->link(host_functions));
+  HEDDLE_RETURN_IF_ERROR(executable->link(host_functions, library));
   return executable;
 }
 
-Status Executable::link(const HostFunctions& host_functions) {
+Status Executable::link(const HostFunctions& host_functions, const LibraryFunction& library) {
   if (!program_.kernels.empty()) {
     auto code = Code::load(device_, program_.object);
     if (!code) return error_in("program " + program_.name, code.error());
@@ -133,9 +134,9 @@ Status Executable::link(const HostFunctions& host_functions) {
     scratch_stride_bytes_ = std::max(scratch_stride_bytes_, stride);
   }
   HEDDLE_RETURN_IF_ERROR(
-      link_section(once_section_, program_.once, program_.once_info, host_functions));
-  HEDDLE_RETURN_IF_ERROR(
-      link_section(run_section_, program_.commands, program_.command_info, host_functions));
+      link_section(once_section_, program_.once, program_.once_info, host_functions, library));
+  HEDDLE_RETURN_IF_ERROR(link_section(run_section_, program_.commands, program_.command_info,
+                                      host_functions, library));
   used_by_run_.assign(program_.buffers.size(), false);
   program::for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
     used_by_run_[view.buffer.index()] = true;
@@ -150,15 +151,34 @@ Status Executable::link(const HostFunctions& host_functions) {
   return {};
 }
 
+Status Executable::link_library(const program::LibraryCall& call, const program::CommandInfo& about,
+                                const LibraryFunction& library,
+                                std::shared_ptr<LibraryWork>* work) const {
+  const std::string where = "program " + program_.name + ": " + about.name;
+  if (std::string_view(device_.hal().name) != "cpu")
+    return user_error("{}: library calls run on the cpu, not on {}", where, device_.hal().name);
+  if (!library)
+    return user_error("{}: it needs the library {}, and libraries are not used here", where,
+                      call.library);
+  auto made = library(call);
+  if (!made) return error_in(where, made.error());
+  *work = std::move(*made);
+  return {};
+}
+
 Status Executable::link_section(LinkedSection& section, const std::vector<Command>& commands,
                                 const std::vector<program::CommandInfo>& info,
-                                const HostFunctions& host_functions) const {
+                                const HostFunctions& host_functions,
+                                const LibraryFunction& library) const {
   section.commands = &commands;
   section.info = &info;
   Status status;
   program::for_each_command(program_, commands, info,
                             [&](const Command& command, const program::CommandInfo& about, int) {
                               HostCallable& callable = section.host.emplace_back();
+                              std::shared_ptr<LibraryWork>& work = section.library.emplace_back();
+                              if (const auto* one = std::get_if<program::LibraryCall>(&command))
+                                if (status) status = link_library(*one, about, library, &work);
                               const auto* call = std::get_if<program::HostCall>(&command);
                               if (call == nullptr || !status) return;
                               auto found = host_functions.find(call->function);

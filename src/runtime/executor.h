@@ -30,8 +30,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // Verifies the program, loads its code, resolves its kernels and prepares its host calls. The
   // device's HAL must outlive it. Errors: a program or an object that is damaged, a host function
   // that is not registered (user); no memory, an instruction set this machine lacks (machine).
+  // `library`: what makes library calls ready; without it a program that has some is refused.
   static Result<std::shared_ptr<Executable>> load(program::Program program, const Device& device,
-                                                  const HostFunctions& host_functions = {});
+                                                  const HostFunctions& host_functions = {},
+                                                  const LibraryFunction& library = {});
 
   // After the once section has run, constants that only it needed are gone from here.
   const program::Program& program() const { return program_; }
@@ -47,10 +49,12 @@ class Executable : public std::enable_shared_from_this<Executable> {
  private:
   friend class Context;
   Executable(program::Program program, const Device& device);
-  Status link(const HostFunctions& host_functions);
+  Status link(const HostFunctions& host_functions, const LibraryFunction& library);
   Status link_section(LinkedSection& section, const std::vector<program::Command>& commands,
                       const std::vector<program::CommandInfo>& info,
-                      const HostFunctions& host_functions) const;
+                      const HostFunctions& host_functions, const LibraryFunction& library) const;
+  Status link_library(const program::LibraryCall& call, const program::CommandInfo& about,
+                      const LibraryFunction& library, std::shared_ptr<LibraryWork>* work) const;
   void align_run_constants();
   Status do_once();
   char* fixed_base(program::BufferId id) const;  // constants and once buffers
