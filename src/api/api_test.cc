@@ -300,7 +300,7 @@ TEST_F(api, UnknownChoicesAreNamed) {
   EXPECT_THAT(message_of([](auto& o) { o.memory = "x"; }), HasSubstr("static, dynamic"));
   EXPECT_THAT(message_of([](auto& o) { o.numerics = "x"; }), HasSubstr("relaxed"));
   EXPECT_THAT(message_of([](auto& o) { o.precision = "int8"; }), HasSubstr("f32"));
-  EXPECT_THAT(message_of([](auto& o) { o.library = "auto"; }), HasSubstr("none"));
+  EXPECT_THAT(message_of([](auto& o) { o.library = "mkl"; }), HasSubstr("none, auto, onednn"));
   EXPECT_THAT(message_of([](auto& o) { o.device = "cuda:0"; }), HasSubstr("cpu and interp"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "z80"; }), HasSubstr("z80"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "sm_90"; }), HasSubstr("GPU"));

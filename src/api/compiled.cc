@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "api/host_interp.h"
+#include "api/library_work.h"
 #include "api/ports.h"
 #include "base/parallel.h"
 #include "base/trace.h"
@@ -105,6 +106,10 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
     program::for_each_view(command, [&](const program::View& view, program::Use) {
       used[view.buffer.index()] = true;
     });
+    if (const auto* call = std::get_if<program::LibraryCall>(&command)) {
+      facts.flops += call->flops;
+      facts.min_bytes += call->min_bytes;
+    }
     const auto* launch = std::get_if<program::Launch>(&command);
     if (launch == nullptr) return;
     const program::Kernel& kernel = program.kernels[launch->kernel.index()];
@@ -155,9 +160,10 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     notes_ = program.notes;
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
-    HEDDLE_ASSIGN_OR_RETURN(
-        executable_,
-        runtime::Executable::load(std::move(program), runtime_->device.device(), host_functions()));
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
+    HEDDLE_ASSIGN_OR_RETURN(executable_,
+                            runtime::Executable::load(std::move(program), runtime_->device.device(),
+                                                      host_functions(), library_function(target)));
     steps_.emplace_back("load", ms_since(begin));
     return {};
   }
@@ -277,9 +283,11 @@ class CompiledContext : public Context {
       report.flops = kernel.flops;
       report.bytes = kernel.min_bytes;
     } else {
-      constexpr const char* kKinds[] = {"kernel", "copy",   "host",       "update",
-                                        "loop",   "branch", "concatenate"};
+      constexpr const char* kKinds[] = {"kernel", "copy",   "host",        "update",
+                                        "loop",   "branch", "concatenate", "library"};
       report.kind = kKinds[command.index()];
+      if (const auto* call = std::get_if<program::LibraryCall>(&command))
+        report.flops = call->flops;
       if (!program::regions_of(command).empty()) return with_time(report, profile.time);
       program::for_each_view(command, [&](const program::View& view, program::Use) {
         report.bytes += program::stored_bytes(view.shape);

@@ -214,7 +214,7 @@ typedef struct heddle_compile_options {
   const char* memory;         /* ["static"], "dynamic" */
   const char* numerics;       /* "strict", ["default"], "relaxed" */
   const char* precision;      /* ["f32"] */
-  const char* library;        /* ["none"] */
+  const char* library;        /* ["none"], "auto" (where tuning measured it), "onednn" */
   const char* cache;          /* folder of compiled code [the user's], "off" */
   const char* dump;           /* folder for every stage as text [none] */
   const char* disable;        /* passes and rewrites to leave out, by commas [none] */

@@ -6,6 +6,7 @@
 #include "base/parallel.h"
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
+#include "library/library.h"
 
 namespace heddle::api {
 namespace {
@@ -65,8 +66,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
                           choose("memory", options.memory, {"static", "dynamic"}));
   HEDDLE_ASSIGN_OR_RETURN(const int numerics,
                           choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
-  if (options.library != "none")
-    return user_error("library '{}': vendor libraries are not built; take none", options.library);
+  const auto library = choose("library", options.library, {"none", "auto", library::kOneDnn});
+  if (!library) return tl::unexpected<Error>(library.error());
   if (options.precision != "f32")
     return user_error("precision '{}': not built; there is f32", options.precision);
   HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
@@ -80,6 +81,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.static_memory = memory == 0;
   compiler.memory_limit_bytes = options.memory_limit_bytes;
   compiler.precision = options.precision;
+  compiler.library = options.library;
   compiler.dump_directory = options.dump;
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;

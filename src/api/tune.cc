@@ -18,8 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a record must gain before it displaces the static rule's: below that it is noise.
-constexpr double kLeastGain = 1.02;
 constexpr int kLeastRounds = 5, kMostRounds = 15;
 // Of one candidate in all its rounds.
 constexpr double kCandidateSeconds = 0.25;
@@ -42,6 +40,7 @@ class Sample {
                              const Settings& settings) {
     Settings mine = settings;
     mine.target = compiler::with_record(settings.target, task.key, record);
+    mine.compiler.library = task.choices.empty() ? "none" : "auto";
     const std::unique_ptr<Model> model = Model::from_module(task.sample->clone());  // its ports
     Sample sample;
     HEDDLE_ASSIGN_OR_RETURN(sample.program_,
@@ -130,6 +129,8 @@ class Tuner {
       } else {
         HEDDLE_ASSIGN_OR_RETURN(const cache::TuningRecord record, measure(task, device));
         HEDDLE_RETURN_IF_ERROR(store_.put(record));
+        // What follows is measured with it: a library against our own best.
+        settings_.target = compiler::with_record(settings_.target, task.key, record.record);
         progress.record = record.record;
         progress.ns = record.ns;
         progress.untuned_ns = record.untuned_ns;
@@ -187,14 +188,15 @@ class Tuner {
       record.measured += fmt::format("{}: {:.0f}", tried[i], medians[i]);
       if (medians[i] < medians[best]) best = i;
     }
-    if (medians[best] * kLeastGain > medians[0]) best = 0;
+    // Below that it is noise, or not worth a library.
+    if (medians[best] * task.least_gain > medians[0]) best = 0;
     record.record = tried[best];
     record.ns = medians[best];
     record.untuned_ns = medians[0];
     return record;
   }
 
-  const Settings& settings_;
+  Settings settings_;
   const TuneOptions& options_;
   cache::TuningStore store_;
   std::vector<char> sweep_;

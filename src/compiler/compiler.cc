@@ -10,6 +10,7 @@
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
 #include "compiler/equal_fusions.h"
+#include "compiler/library_calls.h"
 #include "compiler/shifted_reads.h"
 #include "fuse/fuse.h"
 #include "hlo/loop_trips.h"
@@ -133,6 +134,9 @@ class Compilation {
   Status fuse_module() {
     bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
     std::vector<fuse::Refusal> refusals;
+    if (options_.library != "none")
+      HEDDLE_RETURN_IF_ERROR(
+          call_libraries(module_.get(), target_, options_.library, &notes_, report_));
     if (options_.level != Level::O0) {
       HEDDLE_ASSIGN_OR_RETURN(
           bool packed,
@@ -346,10 +350,12 @@ class Compilation {
   std::string options_text() const {
     static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
     static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};
-    return fmt::format("level={} fuse={} memory={} precision={}",
-                       kLevels[static_cast<int>(options_.level)],
-                       kFuse[static_cast<int>(options_.fuse)],
-                       options_.static_memory ? "static" : "dynamic", options_.precision);
+    std::string text = fmt::format(
+        "level={} fuse={} memory={} precision={}", kLevels[static_cast<int>(options_.level)],
+        kFuse[static_cast<int>(options_.fuse)], options_.static_memory ? "static" : "dynamic",
+        options_.precision);
+    if (options_.library != "none") text += " library=" + options_.library;
+    return text;
   }
 
   std::unique_ptr<hlo::Module> module_;

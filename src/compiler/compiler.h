@@ -26,8 +26,9 @@ struct Options {
   bool static_memory = true;
   int64_t memory_limit_bytes = -1;
   std::string precision = "f32";
-  std::string dump_directory;  // every stage as text; empty: none
-  std::string stop_after;      // name of a point; empty: none
+  std::string library = "none";  // vendor libraries: none, auto (where records say so), or a name
+  std::string dump_directory;    // every stage as text; empty: none
+  std::string stop_after;        // name of a point; empty: none
   std::vector<std::string> disabled_passes;
   int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
   int compile_threads = 1;             // objects compiled side by side
@@ -40,7 +41,11 @@ struct Report {
   struct Refusal {
     std::string producer, consumer, code, reason;
   };
+  struct LibraryUse {  // a product that a vendor library does
+    std::string name, library, implementation, operation, why;
+  };
   std::vector<Refusal> refusals;
+  std::vector<LibraryUse> library_calls;
   std::vector<std::string> notes;
   std::vector<std::pair<std::string, double>> times_ms;     // by step
   std::string fused_module;                                 // HLO text after fusion

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "compiler/library_tasks.h"
 #include "hlo/builder.h"
 #include "schedule/chain_cost.h"
 #include "schedule/place.h"
@@ -31,8 +32,9 @@ const Instr* packed_source(const Instr* product) {
   return at->is(Opcode::parameter) && at != product->operand(1) ? at : nullptr;
 }
 
-// Values in [-1, 1) that differ; no denormals, which would change the time.
-tensor::Literal weights(const tensor::Shape& shape) {
+}  // namespace
+
+tensor::Literal sample_weights(const tensor::Shape& shape) {
   tensor::Literal literal(shape.without_layout());
   auto* values = static_cast<float*>(literal.mutable_data());
   uint32_t state = 1;
@@ -43,7 +45,6 @@ tensor::Literal weights(const tensor::Shape& shape) {
   return literal;
 }
 
-// Packed weights become constants.
 std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused) {
   auto sample = std::make_unique<hlo::Module>("sample");
   hlo::Computation* entry = sample->clone_computation(fused, "entry");
@@ -53,13 +54,15 @@ std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused) {
     if ((!product->is(Opcode::dot) && !product->is(Opcode::convolution)) || !packed_source(product))
       continue;
     hlo::Builder b(entry);
-    Instr* constant = b.constant(weights(product->operand(1)->shape()));
+    Instr* constant = b.constant(sample_weights(product->operand(1)->shape()));
     b.check();
     entry->replace_operand(product, 1, constant);
   }
   entry->sort();
   return sample;
 }
+
+namespace {
 
 bool is_f32(const schedule::PlacedFusion& placed) {
   return std::all_of(
@@ -88,9 +91,12 @@ Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target&
 Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& target,
                   const Options& options, std::vector<TuneTask>* tasks) {
   Options any = options;
+  any.library = "none";
   any.any_chain = true;
   std::set<std::string> taken;
-  HEDDLE_RETURN_IF_ERROR(for_each_chain(module->clone(), target, options,
+  Options taken_options = any;
+  taken_options.any_chain = false;
+  HEDDLE_RETURN_IF_ERROR(for_each_chain(module->clone(), target, taken_options,
                                         [&](const Instr*, const schedule::PlacedFusion&,
                                             const std::string& key) { taken.insert(key); }));
   std::map<std::string, size_t> places;
@@ -125,10 +131,12 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
   untuned.records = nullptr;
   // Each product by itself: in a chain it has the same tile.
   Options apart = options;
+  apart.library = "none";
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
   std::vector<TuneTask> tasks, chains;
   if (options.fuse == Fuse::stitch)
     HEDDLE_RETURN_IF_ERROR(add_chains(module->clone(), untuned, options, &chains));
+  HEDDLE_RETURN_IF_ERROR(add_library_tasks(module->clone(), untuned, options, &chains));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), untuned, apart));
   std::map<std::string, size_t> places;
@@ -174,6 +182,7 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
 }
 
 std::vector<std::string> TuneTask::records() const {
+  if (!choices.empty()) return choices;
   if (candidates.empty()) {
     std::vector<std::string> both{schedule::kApartRecord, schedule::kChainRecord};
     if (chain_first) std::swap(both[0], both[1]);
