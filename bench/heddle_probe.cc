@@ -2,11 +2,13 @@
 // those of others and this process is idle in between. Buffers are bound once; without INPUTS.npz,
 // which also says the shapes of an ONNX model, values are random.
 //
-//   heddle_probe MODEL THREADS [LEVEL [INPUTS.npz [NUMERICS]]]
+//   heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/heddle.h"
 #include "probe.h"
@@ -76,7 +78,7 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 6 || std::atoi(argv[2]) < 1) {
     std::fprintf(stderr,
-                 "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE] [INPUTS.npz [NUMERICS]]]\n");
+                 "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]\n");
     return 2;
   }
   heddle::tensor::NamedLiterals values;
@@ -89,13 +91,16 @@ int main(int argc, char** argv) {
   heddle_compile_options options = {};
   options.struct_size = sizeof options;
   options.threads = std::atoi(argv[2]);
-  std::string level = argc >= 4 ? argv[3] : "", fuse;
-  if (const size_t comma = level.find(','); comma != std::string::npos) {
-    fuse = level.substr(comma + 1);
-    level.resize(comma);
+  std::string level = argc >= 4 ? argv[3] : "", fuse, library;
+  for (auto [from, to] : {std::pair(&level, &fuse), std::pair(&fuse, &library)}) {
+    const size_t comma = from->find(',');
+    if (comma == std::string::npos) continue;
+    *to = from->substr(comma + 1);
+    from->resize(comma);
   }
   options.level = level.empty() ? nullptr : level.c_str();
   options.fuse = fuse.empty() ? nullptr : fuse.c_str();
+  options.library = library.empty() ? nullptr : library.c_str();
   options.numerics = argc >= 6 ? argv[5] : nullptr;
   heddle_program* program = nullptr;
   must(heddle_compile(model, &options, &program));

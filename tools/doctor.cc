@@ -12,6 +12,7 @@
 #include "cache/object_cache.h"
 #include "command_line.h"
 #include "commands.h"
+#include "library/library.h"
 #include "peer.h"
 #include "report.h"
 #include "target/target.h"
@@ -47,6 +48,14 @@ std::string find_library(std::initializer_list<const char*> names) {
     return name;
   }
   return {};
+}
+
+std::string library_text(const library::Opened& opened) {
+  if (!opened.library)
+    return fmt::format("none ({}): {}", opened.decision.code(), opened.decision.reason());
+  const library::Facts& facts = opened.library->facts();
+  return fmt::format("{} from {} ({}), a candidate with --library auto", facts.version, facts.path,
+                     facts.threading);
 }
 
 // The code generator lies beside this binary, or where it is installed to.
@@ -87,7 +96,7 @@ class Doctor : public Command {
     }
     const std::string generator = find_code_generator();
     const std::string cuda = find_library({"libcuda.so.1"});
-    const std::string dnnl = find_library({"libdnnl.so.3", "libdnnl.so.2"});
+    const library::Opened dnnl = library::open(library::kOneDnn, host);
     if (!json_.only_json()) {
       fmt::print("heddle {}\n", version());
       fmt::print("processor: {}\n", processor_name());
@@ -110,7 +119,7 @@ class Doctor : public Command {
                                      "programs run"
                                    : generator);
       fmt::print("CUDA driver: {}\n", cuda.empty() ? "not found" : cuda + " (not used yet)");
-      fmt::print("oneDNN: {}\n", dnnl.empty() ? "not found" : dnnl + " (not used yet)");
+      fmt::print("oneDNN: {}\n", library_text(dnnl));
       fmt::print("cache: {}\n", cache_folder().empty() ? "none" : cache_folder());
       fmt::print("Python of peers: {}\n", Peer::python(""));
     }
@@ -126,7 +135,8 @@ class Doctor : public Command {
     json["devices"] = {"cpu", "interp"};
     json["code_generator"] = generator;
     json["libcuda"] = cuda;
-    json["libdnnl"] = dnnl;
+    json["libdnnl"] = dnnl.library ? dnnl.library->facts().path : "";
+    json["onednn"] = library_text(dnnl);
     json["cache"] = cache_folder();
     json["target"] = ordered_json::parse(target::to_string(host));
     HEDDLE_RETURN_IF_ERROR(json_.write(json));

@@ -126,9 +126,18 @@ class Explain : public Command {
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
     }
+    print_library_calls(program.report());
     print_refusals(program.report());
     print_order(*program.compiled());
     print_memory(facts);
+  }
+
+  static void print_library_calls(const compiler::Report& report) {
+    if (report.library_calls.empty()) return;
+    fmt::print("\nlibrary calls ({}):\n", report.library_calls.size());
+    for (const auto& call : report.library_calls)
+      fmt::print("  {}: {} by {}, {}\n    {}\n", call.name, call.library, call.implementation,
+                 call.why, call.operation);
   }
 
   void print_refusals(const compiler::Report& report) const {
@@ -180,6 +189,13 @@ class Explain : public Command {
                                  {"once", use.once},
                                  {"schedule", use.kernel->schedule},
                                  {"places", places_of(program, use.kernel->name)}});
+    json["library_calls"] = ordered_json::array();
+    for (const auto& call : program.report().library_calls)
+      json["library_calls"].push_back({{"name", call.name},
+                                       {"library", call.library},
+                                       {"implementation", call.implementation},
+                                       {"operation", call.operation},
+                                       {"why", call.why}});
     json["refusals"] = ordered_json::array();
     for (const auto& refusal : program.report().refusals)
       json["refusals"].push_back({{"producer", refusal.producer},

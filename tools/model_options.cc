@@ -128,7 +128,8 @@ void CompileChoices::declare(CommandLine& line) {
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
   line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");
-  line.choice(library, "--library", {"none"}, "vendor libraries as candidates (none)");
+  line.choice(library, "--library", {"none", "auto", "onednn"},
+              "vendor libraries: where tuning measured one as faster, or one by name (none)");
   line.number(threads, "--threads", "N", "workers (the cores there are)");
   line.number(memory_limit_bytes, "--memory-limit", "BYTES", "of temporaries (none)");
   line.text(target, "--target", "NAME", "what to compile for (host)");
@@ -166,7 +167,8 @@ Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume)
   const CompileChoices defaults;
   const bool asks = level != defaults.level || fuse != defaults.fuse || memory != defaults.memory ||
                     numerics != defaults.numerics || precision != defaults.precision ||
-                    target != defaults.target || memory_limit_bytes || !disable.empty();
+                    library != defaults.library || target != defaults.target ||
+                    memory_limit_bytes || !disable.empty();
   if (asks && info_of(model).is_program)
     fmt::print(stderr,
                "note: a compiled program stays as it was compiled; only --threads counts\n");

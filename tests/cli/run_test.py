@@ -277,7 +277,7 @@ class ErrorTest(CliTest):
             (["run", model, "--device", "virtual:h100"], "cpu and interp"),
             (["run", model, "--level", "O9"], "O0, O1, O2"),
             (["run", model, "--precision", "int8"], "f32"),
-            (["run", model, "--library", "auto"], "none"),
+            (["run", model, "--library", "mkl"], "none, auto, onednn"),
             (["run", model, "--threads", "0"], "--threads"),
             (["run", model, "--threads", "many"], "--threads"),
             (["run", model, "--memory-limit", "-4"], "--memory-limit"),
