@@ -5,18 +5,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "compiled_run.h"
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "program/views.h"
+#include "row_kernels.h"
 #include "target/target.h"
 #include "tensor/compare.h"
 
@@ -26,58 +23,6 @@ namespace {
 using tensor::Literal;
 
 constexpr int64_t kLongestReduction = 1100;  // of a row with small extents
-
-std::string read_text(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// The rest of the line that starts with `mark`; empty where there is none.
-std::string line_after(const std::string& text, const std::string& mark) {
-  const size_t at = text.find("\n" + mark);
-  if (at == std::string::npos) return {};
-  const size_t begin = at + 1 + mark.size();
-  return text.substr(begin, text.find('\n', begin) - begin);
-}
-
-std::map<std::string, std::string> small_extents(const std::string& text) {
-  std::map<std::string, std::string> extents;
-  std::istringstream words(line_after(text, "// small: "));
-  for (std::string word; words >> word;) {
-    const size_t equals = word.find('=');
-    extents[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return extents;
-}
-
-// Every whole word that is a key becomes its value.
-std::string substituted(const std::string& text, const std::map<std::string, std::string>& words) {
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && is_word(text[end])) ++end;
-    const std::string word = text.substr(at, end - at);
-    const auto found = words.find(word);
-    result += found == words.end() ? word : found->second;
-    if (end < text.size()) result += text[end++];
-    at = end;
-  }
-  return result;
-}
-
-std::map<std::string, std::string> files() {
-  std::map<std::string, std::string> found;
-  for (const char* folder : {"/bench/rows", "/tests/testdata/rows"})
-    for (const auto& entry :
-         std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR + std::string(folder)))
-      if (entry.path().extension() == ".hlo") found[entry.path().stem()] = entry.path();
-  return found;
-}
 
 class RowPrograms : public ::testing::TestWithParam<std::pair<const std::string, std::string>> {};
 
@@ -131,11 +76,11 @@ TEST_P(RowPrograms, ComputeWhatTheInterpreterDoes) {
   fmt::print("{}: {}\n", GetParam().first, description(**module));
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, RowPrograms, ::testing::ValuesIn(files()),
+INSTANTIATE_TEST_SUITE_P(Files, RowPrograms, ::testing::ValuesIn(row_files()),
                          [](const auto& info) { return info.param.first; });
 
 TEST(RowFiles, HaveSmallExtents) {
-  const auto all = files();
+  const auto all = row_files();
   EXPECT_EQ(all.size(), 31);
   for (const auto& [name, path] : all)
     EXPECT_EQ(small_extents(read_text(path)).empty(), path.find("testdata") != std::string::npos)

@@ -6,6 +6,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "emit_cuda.h"
 #include "model_options.h"
 #include "report.h"
 #include "values.h"
@@ -23,15 +24,19 @@ class Compile : public Command {
   void declare(CommandLine& line) override {
     open_.declare(line);
     line.text(output_, "-o,--output", "F.heddle", "where the program goes");
+    line.choice(emit_, "--emit", {"program", "cuda"},
+                "what is written: cuda is the CUDA C++ of a GPU's kernels (program)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle compile model.onnx -o model.heddle\n"
-        "  heddle compile model.onnx --stop-after=fuse\n");
+        "  heddle compile model.onnx --stop-after=fuse\n"
+        "  heddle compile model.onnx --emit cuda --target sm_90 -o model.cu\n");
   }
 
   Result<int> run() override {
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open());
+    if (emit_ == "cuda") return emit_cuda(model.get(), open_.model, compile_, output_, json_);
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     if (output_.empty()) return user_error("compile: -o F.heddle says where the program goes");
@@ -73,7 +78,7 @@ class Compile : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string output_;
+  std::string output_, emit_ = "program";
 };
 
 }  // namespace

@@ -12,9 +12,11 @@
 #include "cache/object_cache.h"
 #include "command_line.h"
 #include "commands.h"
+#include "emit/cuda/nvrtc.h"
 #include "library/library.h"
 #include "peer.h"
 #include "report.h"
+#include "runtime/cuda_driver.h"
 #include "target/target.h"
 
 namespace heddle::tools {
@@ -58,6 +60,25 @@ std::string library_text(const library::Opened& opened) {
                      facts.threading);
 }
 
+// "cuda:0 NVIDIA H100, sm_90, 132 multiprocessors, 80 GB".
+std::vector<std::string> find_gpus() {
+  std::vector<std::string> result;
+  const auto driver = runtime::CudaDriver::open();
+  if (!driver) return result;
+  const auto devices = runtime::cuda_devices(**driver);
+  if (!devices) return result;
+  for (const runtime::CudaDeviceInfo& info : *devices)
+    result.push_back(fmt::format("cuda:{} {}, sm_{}{}, {} multiprocessors, {}", result.size(),
+                                 info.name, info.major, info.minor, info.multiprocessors,
+                                 bytes_text(static_cast<int64_t>(info.memory_bytes))));
+  return result;
+}
+
+std::string find_nvrtc() {
+  const auto nvrtc = emit::cuda::Nvrtc::open();
+  return nvrtc ? (*nvrtc)->version() : "";
+}
+
 // The code generator lies beside this binary, or where it is installed to.
 std::string find_code_generator() {
   std::error_code error;
@@ -96,6 +117,8 @@ class Doctor : public Command {
     }
     const std::string generator = find_code_generator();
     const std::string cuda = find_library({"libcuda.so.1"});
+    const std::vector<std::string> gpus = find_gpus();
+    const std::string compiler = find_nvrtc();
     const library::Opened dnnl = library::open(library::kOneDnn, host);
     if (!json_.only_json()) {
       fmt::print("heddle {}\n", version());
@@ -118,7 +141,10 @@ class Doctor : public Command {
                  generator.empty() ? "libheddle-llvm.so was not found: only compiled and cached "
                                      "programs run"
                                    : generator);
-      fmt::print("CUDA driver: {}\n", cuda.empty() ? "not found" : cuda + " (not used yet)");
+      for (const std::string& gpu : gpus) fmt::print("GPU: {} (kernels only: --emit cuda)\n", gpu);
+      if (gpus.empty())
+        fmt::print("GPU: none, CUDA driver {}\n", cuda.empty() ? "not found" : cuda);
+      fmt::print("NVRTC: {}\n", compiler.empty() ? "not found" : compiler);
       fmt::print("oneDNN: {}\n", library_text(dnnl));
       fmt::print("cache: {}\n", cache_folder().empty() ? "none" : cache_folder());
       fmt::print("Python of peers: {}\n", Peer::python(""));
@@ -135,6 +161,8 @@ class Doctor : public Command {
     json["devices"] = {"cpu", "interp"};
     json["code_generator"] = generator;
     json["libcuda"] = cuda;
+    json["gpus"] = gpus;
+    json["nvrtc"] = compiler;
     json["libdnnl"] = dnnl.library ? dnnl.library->facts().path : "";
     json["onednn"] = library_text(dnnl);
     json["cache"] = cache_folder();

@@ -7,6 +7,7 @@
 #include "schedule/code_size.h"
 #include "schedule/column_sums.h"
 #include "schedule/place_chain.h"
+#include "schedule/place_gpu_rows.h"
 #include "schedule/place_rows.h"
 #include "schedule/pooled.h"
 
@@ -115,6 +116,10 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
   if (!staged.decision) {
     result.decision = staged.decision;
     return result;
+  }
+  if (target.kind == target::DeviceKind::gpu) {
+    flatten_digits(&staged.graph);
+    return place_gpu_rows(std::move(staged.graph), target);
   }
   if (has_chain(staged.graph)) return place_chain(std::move(staged.graph), target);
   for (size_t i = 0; i < staged.graph.stages.size(); ++i) {

@@ -92,6 +92,13 @@ class RowEmitter {
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
   void load_square(const schedule::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);
+  // Threads of a GPU as lanes (gpu_rows.cc).
+  bool is_gpu() const;
+  int shuffled_lanes() const;
+  BufferId scratch_buffer(const std::string& name, Type type, int64_t elems);
+  std::vector<ExprId> combine_subgroups(const Member& member, VarId lane, Block body, Block* block);
+  void load_square_through_scratch(const schedule::Load& load, BufferId from, BufferId turned,
+                                   const Square& square, Block* block);
   // Moves a digit of every member that has that loop.
   void move(const schedule::Own& own, const Expr& by);
 
@@ -101,6 +108,7 @@ class RowEmitter {
   int number_;
   int lanes_;
   std::vector<Member> members_;
+  BufferId turn_tile_;  // scratch, of a GPU
 };
 
 }  // namespace heddle::stitch

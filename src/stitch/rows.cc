@@ -247,7 +247,7 @@ void RowEmitter::combine_partials(size_t m, Block* block) {
       step(slot, others);
     }
   }
-  for (int distance = lanes_ / 2; distance > 0; distance /= 2) {
+  for (int distance = shuffled_lanes() / 2; distance > 0; distance /= 2) {
     std::vector<ExprId> others;
     for (BufferId partial : member.partials) {
       ExprId own = k_.load(partial, {k_.constant(0)});
@@ -257,6 +257,8 @@ void RowEmitter::combine_partials(size_t m, Block* block) {
     if (others.size() > 1) others = name_all(others, &body);
     step(0, others);
   }
+  if (shuffled_lanes() < lanes_)
+    return finish(&member, combine_subgroups(member, l, std::move(body), block), block);
   if (!body.empty()) block->push_back(lanes_loop(l, lanes_, std::move(body)));
   std::vector<ExprId> results;
   for (BufferId partial : member.partials) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "schedule/pooled.h"
+#include "stitch/gpu_blocks.h"
 
 namespace heddle::stitch {
 
@@ -377,6 +378,7 @@ Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed) {
   HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
                placed.decision.reason());
+  if (target.kind == target::DeviceKind::gpu) return stitch_blocks(placed, name, target);
   return Stitcher(placed, name, target, streamed).run();
 }
 

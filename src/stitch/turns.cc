@@ -81,6 +81,7 @@ void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t column
 // All lanes take part in turning, also where the square is not whole.
 void RowEmitter::load_square(const schedule::Load& load, BufferId from, BufferId turned,
                              const Square& square, Block* block) {
+  if (is_gpu()) return load_square_through_scratch(load, from, turned, square, block);
   const Type type = k_.buffer(from).type;
   VarId l = k_.add_var("l");
   const Expr lane = Expr::digit(s_.add_scope(l, lanes_));

@@ -1,0 +1,35 @@
+// The kernels of a module for a GPU target: fused, placed, stitched and written as CUDA C++. Needs
+// no GPU, and nothing of CUDA.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "emit/cuda/cuda_text.h"
+#include "hlo/module.h"
+#include "stitch/stitch.h"
+
+namespace heddle::compiler {
+
+struct GpuKernel {
+  std::string fusion;                   // the instruction that it computes
+  std::unique_ptr<hlo::Module> module;  // the fusion alone, as an entry
+  stitch::Stitched stitched;            // named k0, k1, …
+  emit::cuda::CudaText cuda;
+};
+
+struct GpuKernels {
+  std::vector<GpuKernel> kernels;
+  struct Refusal {
+    std::string fusion, code, reason;
+  };
+  std::vector<Refusal> refused;  // computed by no kernel yet
+};
+
+// The module is consumed. Errors: as compile(); the target is none of a GPU.
+Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                               const Options& options);
+
+}  // namespace heddle::compiler

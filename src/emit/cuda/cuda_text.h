@@ -1,0 +1,39 @@
+// Kernels with threads (kernel/blocks.h) as CUDA C++ text: one __global__ function a phase, without
+// includes, so that NVRTC needs no headers and the text can be read as it is.
+//
+//     extern "C" __global__ void <kernel>_p<phase>(T0* buffer0, T1* buffer1, …, long long dim0, …)
+//
+// takes the global buffers in order of declaration, then the run-time dimensions. It is launched on
+// a grid of one dimension: the blocks of the phase's groups, one group after the other.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "kernel/kernel.h"
+#include "target/target.h"
+
+namespace heddle::emit::cuda {
+
+struct Launch {
+  std::string function;
+  int64_t blocks = 0;  // 0 where the kernel has run-time dimensions: kernel::task_count says it
+  int threads = 0;
+  int64_t scratch_bytes = 0;
+  // What the launch must ask for: 0 where the text declares the scratch itself.
+  int64_t dynamic_scratch_bytes() const { return scratch_bytes > (48 << 10) ? scratch_bytes : 0; }
+};
+
+struct CudaText {
+  std::string text;
+  std::vector<Launch> launches;  // by phase
+};
+
+// Error: what the CUDA back end lacks, by name. Precondition: verified.
+Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target);
+
+// "sm_90" of a GPU target: the architecture that NVRTC is asked for.
+std::string architecture(const target::Target& target);
+
+}  // namespace heddle::emit::cuda

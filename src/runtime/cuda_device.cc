@@ -1,0 +1,213 @@
+#include "runtime/cuda_device.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "program/gpu_code.h"
+
+namespace heddle::runtime {
+namespace {
+
+constexpr int kDynamicScratch = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr unsigned kOwnStream = 1;  // CU_STREAM_NON_BLOCKING
+
+thread_local std::string last_error_text;
+
+int fail(std::string text) {
+  last_error_text = std::move(text);
+  return 1;
+}
+
+const char* cuda_last_error(void*) { return last_error_text.c_str(); }
+
+struct Function {
+  CudaDriver::Handle handle = nullptr;
+  program::GpuFunction launch;
+};
+
+struct Module {
+  CudaDriver::Handle handle = nullptr;
+  std::map<std::string, Function> functions;
+};
+
+CudaDriver::Address address(const void* pointer) {
+  return reinterpret_cast<CudaDriver::Address>(pointer);
+}
+
+}  // namespace
+
+struct CudaDevice::State {
+  std::shared_ptr<const CudaDriver> driver;
+  CudaDeviceInfo info;
+  CudaDriver::Device number = 0;
+  CudaDriver::Handle context = nullptr, stream = nullptr, begin = nullptr, end = nullptr;
+  std::string name;
+  heddle_hal hal{};
+
+  static State& of(void* device) { return *static_cast<State*>(device); }
+
+  // The context belongs to the calling thread from here on.
+  int check(const char* what, CudaDriver::Code code) const {
+    return code == 0 ? 0 : fail(fmt::format("cuda: {}: {}", what, driver->text(code)));
+  }
+  int enter() const { return check("context", driver->set_context(context)); }
+
+  static int allocate(void* device, int64_t bytes, void** memory) {
+    State& s = of(device);
+    CudaDriver::Address at = 0;
+    if (bytes < 0) return fail(fmt::format("{} bytes", bytes));
+    if (s.enter()) return 1;
+    if (s.check("memory",
+                s.driver->allocate(&at, static_cast<size_t>(std::max<int64_t>(1, bytes)))))
+      return 1;
+    *memory = reinterpret_cast<void*>(at);
+    return 0;
+  }
+  static void release(void* device, void* memory, int64_t) {
+    State& s = of(device);
+    if (s.enter() == 0) s.driver->release(address(memory));
+  }
+  // Host and device share one space of addresses: the driver knows which is which.
+  static int copy(void* device, void* to, const void* from, int64_t bytes) {
+    State& s = of(device);
+    if (bytes <= 0) return 0;
+    if (s.enter()) return 1;
+    return s.check("copy", s.driver->copy_async(address(to), address(from),
+                                                static_cast<size_t>(bytes), s.stream));
+  }
+  static int load(void* device, const uint8_t* object, size_t bytes, heddle_hal_program** program) {
+    State& s = of(device);
+    auto code = program::decode_gpu_code({object, bytes});
+    if (!code) return fail(code.error().message);
+    if (s.enter()) return 1;
+    auto module = std::make_unique<Module>();
+    if (s.check("code", s.driver->load_module(&module->handle, code->cubin.data()))) return 1;
+    for (program::GpuFunction& launch : code->functions) {
+      Function function;
+      int failed = s.check(launch.name.c_str(), s.driver->function(&function.handle, module->handle,
+                                                                   launch.name.c_str()));
+      if (!failed && launch.scratch_bytes > 0)
+        failed = s.check(launch.name.c_str(),
+                         s.driver->set_function_attribute(function.handle, kDynamicScratch,
+                                                          static_cast<int>(launch.scratch_bytes)));
+      if (failed) {
+        s.driver->unload_module(module->handle);
+        return 1;
+      }
+      function.launch = launch;
+      module->functions.emplace(launch.name, std::move(function));
+    }
+    *program = reinterpret_cast<heddle_hal_program*>(module.release());
+    return 0;
+  }
+  static void unload(void* device, heddle_hal_program* program) {
+    State& s = of(device);
+    std::unique_ptr<Module> module(reinterpret_cast<Module*>(program));
+    if (s.enter() == 0) s.driver->unload_module(module->handle);
+  }
+  static int find(void*, heddle_hal_program* program, const char* symbol, const void** function) {
+    const Module& module = *reinterpret_cast<Module*>(program);
+    const auto found = module.functions.find(symbol);
+    if (found == module.functions.end()) return fail(fmt::format("no function '{}'", symbol));
+    *function = &found->second;
+    return 0;
+  }
+  static int launch(void* device, const heddle_hal_launch* launch) {
+    State& s = of(device);
+    const Function& function = *static_cast<const Function*>(launch->function);
+    if (launch->tasks <= 0) return 0;
+    if (s.enter()) return 1;
+    std::vector<void*> arguments;
+    for (int i = 0; i < function.launch.buffers; ++i)
+      arguments.push_back(const_cast<void**>(launch->buffers + i));
+    for (int i = 0; i < function.launch.dims; ++i)
+      arguments.push_back(const_cast<int64_t*>(launch->dims + i));
+    return s.check(function.launch.name.c_str(),
+                   s.driver->launch(function.handle, static_cast<unsigned>(launch->tasks), 1, 1,
+                                    static_cast<unsigned>(function.launch.threads), 1, 1,
+                                    static_cast<unsigned>(function.launch.scratch_bytes), s.stream,
+                                    arguments.data(), nullptr));
+  }
+  static int wait(void* device) {
+    State& s = of(device);
+    if (s.enter()) return 1;
+    return s.check("wait", s.driver->wait_stream(s.stream));
+  }
+  static int64_t worker_count(void*) { return 1; }
+
+  const heddle_hal* fill() {
+    hal.struct_bytes = sizeof(heddle_hal);
+    hal.version = HEDDLE_HAL_VERSION;
+    hal.name = name.c_str();
+    hal.device = this;
+    hal.last_error = &cuda_last_error;
+    hal.allocate = &State::allocate;
+    hal.release = &State::release;
+    hal.copy = &State::copy;
+    hal.load = &State::load;
+    hal.unload = &State::unload;
+    hal.find = &State::find;
+    hal.launch = &State::launch;
+    hal.wait = &State::wait;
+    hal.worker_count = &State::worker_count;
+    return &hal;
+  }
+};
+
+Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaDriver> driver,
+                                                     int number) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<CudaDeviceInfo> devices, cuda_devices(*driver));
+  if (number < 0 || number >= static_cast<int>(devices.size()))
+    return machine_error("device cuda:{}: there is none; this machine has {}", number,
+                         devices.size());
+  std::unique_ptr<CudaDevice> result(new CudaDevice);
+  result->state_ = std::make_unique<State>();
+  State& s = *result->state_;
+  s.driver = std::move(driver);
+  s.info = devices[static_cast<size_t>(number)];
+  s.name = fmt::format("cuda:{}", number);
+  const CudaDriver& d = *s.driver;
+  CudaDriver::Code code = d.device(&s.number, number);
+  if (code == 0) code = d.retain_context(&s.context, s.number);
+  if (code == 0) code = d.set_context(s.context);
+  if (code == 0) code = d.create_stream(&s.stream, kOwnStream);
+  if (code == 0) code = d.create_event(&s.begin, 0);
+  if (code == 0) code = d.create_event(&s.end, 0);
+  if (code != 0) return machine_error("device cuda:{}: {}", number, d.text(code));
+  HEDDLE_ASSIGN_OR_RETURN(Device device, Device::make(s.fill()));
+  result->device_ = std::make_unique<Device>(device);
+  return result;
+}
+
+CudaDevice::~CudaDevice() {
+  if (!state_ || state_->context == nullptr) return;
+  const CudaDriver& d = *state_->driver;
+  d.set_context(state_->context);
+  if (state_->begin) d.destroy_event(state_->begin);
+  if (state_->end) d.destroy_event(state_->end);
+  if (state_->stream) d.destroy_stream(state_->stream);
+  d.release_context(state_->number);
+}
+
+const CudaDeviceInfo& CudaDevice::info() const { return state_->info; }
+
+Status CudaDevice::begin_timing() {
+  const State& s = *state_;
+  if (s.enter() || s.check("event", s.driver->record_event(s.begin, s.stream)))
+    return machine_error("{}", last_error_text);
+  return {};
+}
+
+Result<double> CudaDevice::end_timing_ms() {
+  const State& s = *state_;
+  float ms = 0;
+  if (s.enter() || s.check("event", s.driver->record_event(s.end, s.stream)) ||
+      s.check("event", s.driver->wait_event(s.end)) ||
+      s.check("event", s.driver->elapsed_ms(&ms, s.begin, s.end)))
+    return machine_error("{}", last_error_text);
+  return static_cast<double>(ms);
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,93 @@
+#include "runtime/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include <vector>
+
+namespace heddle::runtime {
+
+namespace {
+
+// Numbers of the driver's interface, as its documentation gives them.
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;
+
+struct Symbol {
+  const char* name;
+  void** place;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& library) {
+  // Never closed: the driver keeps threads of its own.
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return machine_error("cuda: {} was not found: no NVIDIA driver is installed", library);
+  auto driver = std::make_shared<CudaDriver>();
+  CudaDriver& d = *driver;
+  const Symbol symbols[] = {
+      {"cuInit", reinterpret_cast<void**>(&d.init)},
+      {"cuDriverGetVersion", reinterpret_cast<void**>(&d.driver_version)},
+      {"cuGetErrorString", reinterpret_cast<void**>(&d.error_text)},
+      {"cuDeviceGetCount", reinterpret_cast<void**>(&d.device_count)},
+      {"cuDeviceGet", reinterpret_cast<void**>(&d.device)},
+      {"cuDeviceGetName", reinterpret_cast<void**>(&d.device_name)},
+      {"cuDeviceGetAttribute", reinterpret_cast<void**>(&d.device_attribute)},
+      {"cuDeviceTotalMem_v2", reinterpret_cast<void**>(&d.device_memory)},
+      {"cuDevicePrimaryCtxRetain", reinterpret_cast<void**>(&d.retain_context)},
+      {"cuDevicePrimaryCtxRelease_v2", reinterpret_cast<void**>(&d.release_context)},
+      {"cuCtxSetCurrent", reinterpret_cast<void**>(&d.set_context)},
+      {"cuMemAlloc_v2", reinterpret_cast<void**>(&d.allocate)},
+      {"cuMemFree_v2", reinterpret_cast<void**>(&d.release)},
+      {"cuMemcpyAsync", reinterpret_cast<void**>(&d.copy_async)},
+      {"cuModuleLoadData", reinterpret_cast<void**>(&d.load_module)},
+      {"cuModuleUnload", reinterpret_cast<void**>(&d.unload_module)},
+      {"cuModuleGetFunction", reinterpret_cast<void**>(&d.function)},
+      {"cuFuncSetAttribute", reinterpret_cast<void**>(&d.set_function_attribute)},
+      {"cuLaunchKernel", reinterpret_cast<void**>(&d.launch)},
+      {"cuStreamCreate", reinterpret_cast<void**>(&d.create_stream)},
+      {"cuStreamDestroy_v2", reinterpret_cast<void**>(&d.destroy_stream)},
+      {"cuStreamSynchronize", reinterpret_cast<void**>(&d.wait_stream)},
+      {"cuEventCreate", reinterpret_cast<void**>(&d.create_event)},
+      {"cuEventDestroy_v2", reinterpret_cast<void**>(&d.destroy_event)},
+      {"cuEventRecord", reinterpret_cast<void**>(&d.record_event)},
+      {"cuEventSynchronize", reinterpret_cast<void**>(&d.wait_event)},
+      {"cuEventElapsedTime", reinterpret_cast<void**>(&d.elapsed_ms)},
+  };
+  for (const Symbol& symbol : symbols) {
+    *symbol.place = ::dlsym(handle, symbol.name);
+    if (*symbol.place == nullptr)
+      return machine_error("cuda: {} has no {}: update the driver", library, symbol.name);
+  }
+  if (Code code = d.init(0)) return machine_error("cuda: {}: {}", library, d.text(code));
+  return driver;
+}
+
+std::string CudaDriver::text(Code code) const {
+  const char* text = nullptr;
+  if (error_text(code, &text) != 0 || text == nullptr) return fmt::format("error {}", code);
+  return text;
+}
+
+Result<std::vector<CudaDeviceInfo>> cuda_devices(const CudaDriver& driver) {
+  int count = 0;
+  if (auto code = driver.device_count(&count)) return machine_error("cuda: {}", driver.text(code));
+  std::vector<CudaDeviceInfo> devices;
+  for (int i = 0; i < count; ++i) {
+    CudaDriver::Device device = 0;
+    char name[256] = {};
+    CudaDeviceInfo info;
+    for (CudaDriver::Code code :
+         {driver.device(&device, i), driver.device_name(name, sizeof name - 1, device),
+          driver.device_attribute(&info.major, kMajor, device),
+          driver.device_attribute(&info.minor, kMinor, device),
+          driver.device_attribute(&info.multiprocessors, kMultiprocessors, device),
+          driver.device_memory(&info.memory_bytes, device)})
+      if (code != 0) return machine_error("cuda: device {}: {}", i, driver.text(code));
+    info.name = name;
+    devices.push_back(std::move(info));
+  }
+  return devices;
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,65 @@
+// The CUDA driver's C interface, opened at run time with declarations of our own: nothing here
+// needs CUDA to build, and a machine without it gets a reason.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace heddle::runtime {
+
+struct CudaDriver {
+  using Code = int;  // CUresult, 0: success
+  using Device = int;
+  using Address = unsigned long long;
+  using Handle = void*;  // context, module, function, stream, event
+
+  Code (*init)(unsigned) = nullptr;
+  Code (*driver_version)(int*) = nullptr;
+  Code (*error_text)(Code, const char**) = nullptr;
+  Code (*device_count)(int*) = nullptr;
+  Code (*device)(Device*, int) = nullptr;
+  Code (*device_name)(char*, int, Device) = nullptr;
+  Code (*device_attribute)(int*, int, Device) = nullptr;
+  Code (*device_memory)(size_t*, Device) = nullptr;
+  Code (*retain_context)(Handle*, Device) = nullptr;
+  Code (*release_context)(Device) = nullptr;
+  Code (*set_context)(Handle) = nullptr;
+  Code (*allocate)(Address*, size_t) = nullptr;
+  Code (*release)(Address) = nullptr;
+  Code (*copy_async)(Address, Address, size_t, Handle) = nullptr;
+  Code (*load_module)(Handle*, const void*) = nullptr;
+  Code (*unload_module)(Handle) = nullptr;
+  Code (*function)(Handle*, Handle, const char*) = nullptr;
+  Code (*set_function_attribute)(Handle, int, int) = nullptr;
+  Code (*launch)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                 Handle, void**, void**) = nullptr;
+  Code (*create_stream)(Handle*, unsigned) = nullptr;
+  Code (*destroy_stream)(Handle) = nullptr;
+  Code (*wait_stream)(Handle) = nullptr;
+  Code (*create_event)(Handle*, unsigned) = nullptr;
+  Code (*destroy_event)(Handle) = nullptr;
+  Code (*record_event)(Handle, Handle) = nullptr;
+  Code (*wait_event)(Handle) = nullptr;
+  Code (*elapsed_ms)(float*, Handle, Handle) = nullptr;
+
+  // Opened and initialised once a process. `library`: another file than libcuda.so.1. Error (of the
+  // machine): why there is none.
+  static Result<std::shared_ptr<const CudaDriver>> open(
+      const std::string& library = "libcuda.so.1");
+
+  std::string text(Code code) const;  // "CUDA_ERROR…" in words
+};
+
+struct CudaDeviceInfo {
+  std::string name;
+  int major = 0, minor = 0, multiprocessors = 0;
+  size_t memory_bytes = 0;
+};
+// Every device of the driver, by number.
+Result<std::vector<CudaDeviceInfo>> cuda_devices(const CudaDriver& driver);
+
+}  // namespace heddle::runtime

@@ -1,0 +1,81 @@
+// What rows do otherwise where their lanes are the threads of a GPU.
+#include <algorithm>
+
+#include "stitch/row_emitter.h"
+
+namespace heddle::stitch {
+
+bool RowEmitter::is_gpu() const { return s_.target_.kind == target::DeviceKind::gpu; }
+
+// The lanes that exchange values: all of a CPU's, a subgroup's of a GPU's.
+int RowEmitter::shuffled_lanes() const {
+  return is_gpu() ? std::min(lanes_, s_.target_.warp_size) : lanes_;
+}
+
+BufferId RowEmitter::scratch_buffer(const std::string& name, Type type, int64_t elems) {
+  kernel::Buffer buffer;
+  buffer.name = name;
+  buffer.type = type;
+  buffer.extents = {elems};
+  buffer.space = kernel::Space::scratch;
+  buffer.offset_bytes = (k_.scratch_bytes + 63) / 64 * 64;
+  k_.scratch_bytes = buffer.offset_bytes + (elems * tensor::type_bytes(type) + 63) / 64 * 64;
+  return k_.add_buffer(buffer);
+}
+
+// The partial results of the subgroups, lane 0 of each, meet in scratch; every thread combines them
+// in the same order. `body` has combined the lanes of a subgroup, `lane` is its loop.
+std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId lane, Block body,
+                                                  Block* block) {
+  const Stage& stage = stage_of(member);
+  const int subgroups = lanes_ / s_.target_.warp_size;
+  const ExprId warp_size = k_.constant(s_.target_.warp_size);
+  std::vector<BufferId> parts;
+  for (size_t v = 0; v < member.partials.size(); ++v) {
+    const Type type = k_.buffer(member.partials[v]).type;
+    parts.push_back(scratch_buffer(fmt::format("part{}", member.stage), type, subgroups));
+    const ExprId first =
+        k_.compare(Op::eq, k_.binary(Op::floor_mod, k_.ref(lane), warp_size), k_.constant(0));
+    body.push_back(make_store(parts[v], {k_.binary(Op::floor_div, k_.ref(lane), warp_size)},
+                              k_.load(member.partials[v], {k_.constant(0)}), first));
+  }
+  block->push_back(lanes_loop(lane, lanes_, std::move(body)));
+  std::vector<ExprId> results;
+  for (int s = 0; s < subgroups; ++s) {
+    std::vector<ExprId> loaded;
+    for (BufferId part : parts) loaded.push_back(k_.load(part, {k_.constant(s)}));
+    loaded = name_all(loaded, block);
+    results = s == 0 ? loaded : name_all(combine(stage, results, loaded), block);
+  }
+  return results;
+}
+
+// A square is read along the one digit and written to scratch, and read from there along the other.
+// Rows of one element more than the lanes: down a column, lanes meet different banks.
+void RowEmitter::load_square_through_scratch(const schedule::Load& load, BufferId from,
+                                             BufferId turned, const Square& square, Block* block) {
+  const int64_t pitch = lanes_ + 1;
+  if (!turn_tile_.valid())
+    turn_tile_ = scratch_buffer("tile", k_.buffer(from).type, lanes_ * pitch);
+  VarId l = k_.add_var("l");
+  const Expr lane = Expr::digit(s_.add_scope(l, square.rows));
+  Block body;
+  for (int64_t c = 0; c < square.columns; ++c) {
+    std::vector<Expr> digits = members_[0].digits;
+    digits[square.across] = digits[square.across] + Expr(c);
+    digits[square.along] = digits[square.along] + lane;
+    const ExprId at = s_.index_expr(substitute(load.coordinates[0], digits, s_.scope_extents_));
+    body.push_back(
+        make_store(turn_tile_, {s_.index_expr(Expr(c * pitch) + lane)}, k_.load(from, {at})));
+  }
+  block->push_back(lanes_loop(l, square.rows, std::move(body)));
+  VarId column = k_.add_var("l");
+  const Expr across = Expr::digit(s_.add_scope(column, square.columns));
+  Block back;
+  for (int64_t r = 0; r < square.rows; ++r)
+    back.push_back(make_store(turned, {k_.constant(r)},
+                              k_.load(turn_tile_, {s_.index_expr(across * pitch + Expr(r))})));
+  block->push_back(lanes_loop(column, square.columns, std::move(back)));
+}
+
+}  // namespace heddle::stitch

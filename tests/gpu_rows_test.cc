@@ -1,0 +1,119 @@
+// The memory-bound rows of bench/rows for GPU targets, with small extents: every kernel runs clean
+// in the kernel interpreter and equals the reference interpreter, has CUDA text, and where NVRTC is
+// at hand becomes a cubin without spills. What has no kernel yet is listed by row, with its code.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "compiler/gpu_kernels.h"
+#include "emit/cuda/nvrtc.h"
+#include "gpu_check.h"
+#include "hlo/text.h"
+#include "kernel/interp.h"
+#include "kernel/text.h"
+#include "row_kernels.h"
+#include "target/target.h"
+
+namespace heddle {
+namespace {
+
+constexpr int kMostRegisters = 255;
+
+// Rows with a fusion or operator that has no GPU kernel yet: row, then the codes.
+const std::map<std::string, std::set<std::string>> kRefused = {{"l6", {"no-kernel"}}};
+
+class GpuRows : public ::testing::TestWithParam<std::pair<const std::string, std::string>> {};
+
+std::shared_ptr<emit::cuda::Nvrtc> nvrtc() {
+  static const auto opened = emit::cuda::Nvrtc::open(HEDDLE_SOURCE_DIR "/build/venv/lib");
+  return opened ? *opened : nullptr;
+}
+
+void expect_cubin(const compiler::GpuKernel& kernel, const target::Target& target) {
+  auto cubin = nvrtc()->compile(kernel.cuda.text, emit::cuda::architecture(target));
+  ASSERT_TRUE(cubin) << cubin.error().message << "\n" << kernel.cuda.text;
+  EXPECT_FALSE(cubin->code.empty());
+  ASSERT_EQ(cubin->functions.size(), kernel.cuda.launches.size()) << cubin->log;
+  for (const emit::cuda::FunctionUse& use : cubin->functions) {
+    fmt::print("  {} {}: {} registers, {} bytes spilled, {} shared\n", target.name, use.function,
+               use.registers, use.spill_store_bytes, use.shared_bytes);
+    EXPECT_GT(use.registers, 0);
+    EXPECT_LE(use.registers, kMostRegisters);
+    EXPECT_EQ(use.spill_store_bytes, 0) << kernel.cuda.text;
+  }
+}
+
+TEST_P(GpuRows, KernelsAreProvedAndCompile) {
+  const std::string text = read_text(GetParam().second);
+  for (const char* name : {"sm_90", "sm_80"}) {
+    auto module = hlo::parse_module(substituted(text, small_extents(text)));
+    ASSERT_TRUE(module) << module.error().message;
+    const target::Target target = *target::find_target(name);
+    auto made = compiler::gpu_kernels(std::move(*module), target, {});
+    ASSERT_TRUE(made) << made.error().message;
+    std::set<std::string> codes;
+    for (const auto& refusal : made->refused) {
+      codes.insert(refusal.code);
+      fmt::print("  refused {}: {}: {}\n", refusal.fusion, refusal.code, refusal.reason);
+    }
+    const auto listed = kRefused.find(GetParam().first);
+    EXPECT_EQ(codes, listed == kRefused.end() ? std::set<std::string>() : listed->second);
+    fmt::print("{} {}: {} kernels\n", GetParam().first, name, made->kernels.size());
+    for (const compiler::GpuKernel& kernel : made->kernels) {
+      kernel::InterpReport report;
+      const auto interpret = [&](const auto& memory, const auto&) {
+        report = kernel::interpret(kernel.stitched.kernel, memory, {}, 1);
+        return report.faults.empty() ? std::string() : report.faults[0];
+      };
+      EXPECT_EQ(check_gpu_kernel(kernel, is_positive(text), interpret), "")
+          << kernel::to_string(kernel.stitched.kernel);
+      fmt::print(
+          "  {}: {} phases, {} block barriers, {} bank conflicts, sectors {:.2f} of the least\n",
+          kernel.fusion, kernel.stitched.kernel.phases.size(), report.barriers,
+          report.bank_conflicts(), report.sector_excess());
+      if (nvrtc()) expect_cubin(kernel, target);
+    }
+  }
+}
+
+// Longer rows are held in more registers, or are a block's.
+TEST_P(GpuRows, FullSizesCompileWithoutSpills) {
+  if (!nvrtc()) GTEST_SKIP() << "NVRTC was not found";
+  auto module = hlo::parse_module(read_text(GetParam().second));
+  ASSERT_TRUE(module) << module.error().message;
+  const target::Target target = *target::find_target("sm_90");
+  auto made = compiler::gpu_kernels(std::move(*module), target, {});
+  ASSERT_TRUE(made) << made.error().message;
+  for (const compiler::GpuKernel& kernel : made->kernels) {
+    for (const emit::cuda::Launch& launch : kernel.cuda.launches) {
+      EXPECT_LE(launch.scratch_bytes, target.shared_bytes_per_block);
+      fmt::print("  {} {}: {} blocks of {} threads\n", GetParam().first, launch.function,
+                 launch.blocks, launch.threads);
+    }
+    expect_cubin(kernel, target);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, GpuRows, ::testing::ValuesIn(row_files()),
+                         [](const auto& info) { return info.param.first; });
+
+TEST(GpuPending, ListsRowsThatExist) {
+  const auto rows = row_files();
+  std::istringstream lines(read_text(HEDDLE_SOURCE_DIR "/tests/gpu/pending"));
+  for (std::string line; std::getline(lines, line);)
+    if (line[0] != '#') {
+      EXPECT_TRUE(rows.contains(line.substr(0, line.find(' ')))) << line;
+    }
+}
+
+// script/test installs NVRTC, so that there is never nothing to check there.
+TEST(GpuCompiler, IsAtHand) {
+  if (!nvrtc() && std::getenv("HEDDLE_WITHOUT_NVRTC"))
+    GTEST_SKIP() << "HEDDLE_WITHOUT_NVRTC is set";
+  EXPECT_TRUE(nvrtc()) << "script/bootstrap test installs it";
+}
+
+}  // namespace
+}  // namespace heddle

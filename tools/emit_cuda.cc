@@ -1,0 +1,67 @@
+#include "emit_cuda.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "api/gpu.h"
+#include "command_line.h"
+
+namespace heddle::tools {
+
+namespace {
+
+nlohmann::ordered_json to_json(const compiler::GpuKernels& made) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const compiler::GpuKernel& kernel : made.kernels) {
+    nlohmann::ordered_json launches = nlohmann::ordered_json::array();
+    for (const emit::cuda::Launch& launch : kernel.cuda.launches)
+      launches.push_back({{"function", launch.function},
+                          {"blocks", launch.blocks},
+                          {"threads", launch.threads},
+                          {"scratch_bytes", launch.scratch_bytes}});
+    kernels.push_back({{"fusion", kernel.fusion}, {"launches", launches}});
+  }
+  nlohmann::ordered_json refused = nlohmann::ordered_json::array();
+  for (const compiler::GpuKernels::Refusal& one : made.refused)
+    refused.push_back({{"fusion", one.fusion}, {"code", one.code}, {"reason", one.reason}});
+  return {{"schema", 1}, {"kernels", kernels}, {"refused", refused}};
+}
+
+}  // namespace
+
+Result<int> emit_cuda(const heddle_model* model, const std::string& name,
+                      const CompileChoices& choices, const std::string& output,
+                      const JsonChoice& json) {
+  api::CompileOptions options;
+  options.target = choices.target;
+  options.level = choices.level;
+  options.fuse = choices.fuse;
+  options.numerics = choices.numerics;
+  if (choices.target == "host")
+    return user_error("compile: --emit cuda wants --target sm_80 or sm_90");
+  HEDDLE_ASSIGN_OR_RETURN(const compiler::GpuKernels made,
+                          api::gpu_kernels(api::unwrap(model), options));
+  std::string text =
+      fmt::format("// {}: {} kernels for {}\n", name, made.kernels.size(), choices.target);
+  for (const compiler::GpuKernel& kernel : made.kernels)
+    text += fmt::format("\n// ---- {}\n{}", kernel.fusion, kernel.cuda.text);
+  if (!output.empty()) {
+    std::ofstream file(output, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) return machine_error("{}: cannot be written", output);
+  } else if (!json.only_json()) {
+    fmt::print("{}", text);
+  }
+  for (const compiler::GpuKernels::Refusal& one : made.refused)
+    fmt::print(stderr, "note: {} has no GPU kernel yet ({}): {}\n", one.fusion, one.code,
+               one.reason);
+  if (!output.empty() && !json.only_json())
+    fmt::print("{}: {} kernels for {}\n", output, made.kernels.size(), choices.target);
+  HEDDLE_RETURN_IF_ERROR(json.write(to_json(made)));
+  return 0;
+}
+
+}  // namespace heddle::tools
