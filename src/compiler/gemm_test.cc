@@ -7,6 +7,7 @@
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "schedule/strides.h"
 #include "tensor/compare.h"
 
 namespace heddle::stitch {
@@ -112,7 +113,7 @@ TEST(GemmTest, ElementsAtTwoPlacesAreRefused) {
 // result whose columns are.
 TEST(GemmTest, ResultsAlongRowsAreTurned) {
   for (const char* target_name : {"icelake", "avx2", "portable"}) {
-    for (int64_t n : {16, 32, 37, 7}) {
+    for (int64_t n : {16, 32, 37, 7, 3}) {
       for (int64_t m : {3, 17, 50}) {
         const std::string text = fmt::format(
             R"(HloModule m
@@ -135,8 +136,9 @@ ENTRY e {{
         compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 5, 64);
         EXPECT_EQ(checked.failure, "") << checked.text;
         EXPECT_TRUE(schedule::is_gemm(checked.placed));
-        const int64_t lanes = target->lanes(tensor::Type::f32);
-        EXPECT_EQ(checked.text.find("shuffle_xor") != std::string::npos, n >= lanes) << text;
+        EXPECT_EQ(checked.text.find("shuffle_xor") != std::string::npos,
+                  n >= schedule::kLeastTurned)
+            << text;
       }
     }
   }

@@ -72,7 +72,8 @@ int64_t scattered_of(const StageGraph& graph, const Row& row, const GemmShape& s
     const bool turned = shape.type == Type::f32 && stage.values.size() == 1 &&
                         stage.values[0].type == Type::f32 && shape.m >= 0 &&
                         at.factor_of(shape.m) == 1 && is_beside(at, shape.m);
-    const int64_t columns = turned ? shape.n_extent % row.gemm->lanes : shape.n_extent;
+    const int64_t rest = shape.n_extent % row.gemm->lanes;
+    const int64_t columns = !turned ? shape.n_extent : rest >= kLeastTurned ? 0 : rest;
     elems += stage.out_elems() / shape.n_extent * columns;
   }
   return elems;

@@ -11,6 +11,8 @@ namespace heddle::schedule {
 // moves. 0 for a refused placement.
 int64_t strided_elems(const PlacedFusion& placed, const target::Target& target);
 
+// Columns of a product's last vector from which on they are turned.
+inline constexpr int64_t kLeastTurned = 4;
 // Elements that a product's kernel stores one by one: its results run on along neither the columns
 // of its tiles nor, in whole vectors of them, their rows (stitch/gemm_turned.cc). 0 for others.
 int64_t scattered_stores(const PlacedFusion& placed);

@@ -111,8 +111,12 @@ class GemmEmitter {
 
   // gemm_turned.cc
   void find_turned();
-  void emit_turned(const Panel& panel, const Tile& tile, int v, Block* block);
-  void emit_square(const Panel& panel, const Tile& tile, int v, int64_t first, int64_t count,
+  bool is_turned(int64_t columns) const;
+  void emit_turned(const Panel& panel, const Tile& tile, int v, int64_t columns, Block* block);
+  struct Rows {
+    int64_t first = 0, count = 0;
+  };
+  void emit_square(const Panel& panel, const Tile& tile, int v, int64_t columns, const Rows& rows,
                    Block* block);
 
   // gemm_panel.cc

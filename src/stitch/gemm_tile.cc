@@ -273,8 +273,8 @@ void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* blo
   const Segment rows{0, 1, 0, tile.rows->rows};
   for (int v = 0; v < panel.vectors; ++v) {
     int64_t here = std::min<int64_t>(gemm_.lanes, panel.width - int64_t{v} * gemm_.lanes);
-    if (any_turned_ && here == gemm_.lanes && lines.row_high * rows.row_high > 1) {
-      emit_turned(panel, tile, v, block);
+    if (is_turned(here) && lines.row_high * rows.row_high > 1) {
+      emit_turned(panel, tile, v, here, block);
       continue;
     }
     vector_ = v;

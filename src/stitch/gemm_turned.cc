@@ -1,5 +1,10 @@
 // Outputs that run on along the rows of a tile, not along its columns (features before pixels,
 // say): squares of rows by columns are turned in registers, so that each column is stored at once.
+// Of a last vector that is not full, what is finished goes back to the tile's registers first: its
+// other lanes have no elements.
+#include <algorithm>
+
+#include "schedule/strides.h"
 #include "stitch/gemm_emitter.h"
 
 namespace heddle::stitch {
@@ -27,61 +32,81 @@ void GemmEmitter::find_turned() {
   }
 }
 
-// Vector v of the tile. Lines that run on into each other fill the lanes together.
-void GemmEmitter::emit_turned(const Panel& panel, const Tile& tile, int v, Block* block) {
+// Few columns are stored element by element as fast as they are turned.
+bool GemmEmitter::is_turned(int64_t columns) const {
+  if (!any_turned_ || columns == gemm_.lanes) return any_turned_;
+  const auto turned = std::count_if(turned_.begin(), turned_.end(),
+                                    [](const auto& place) { return place.has_value(); });
+  return columns >= schedule::kLeastTurned && turned == 1;
+}
+
+// Vector v of the tile, of which `columns` are elements. Lines that run on into each other fill the
+// lanes together.
+void GemmEmitter::emit_turned(const Panel& panel, const Tile& tile, int v, int64_t columns,
+                              Block* block) {
   const int64_t rows = tile.rows->rows, lines = gemm_.my > 1 ? tile.lines->rows : 1;
   const int64_t together = lines_joined_ ? lines * rows : rows;
   for (int64_t start = 0; start < lines * rows; start += together)
     for (int64_t first = 0; first < together; first += gemm_.lanes)
-      emit_square(panel, tile, v, start + first, std::min<int64_t>(gemm_.lanes, together - first),
-                  block);
+      emit_square(panel, tile, v, columns,
+                  {start + first, std::min<int64_t>(gemm_.lanes, together - first)}, block);
 }
 
-// `count` of the tile's rows from number `first` on, counted through its lines.
-void GemmEmitter::emit_square(const Panel& panel, const Tile& tile, int v, int64_t first,
-                              int64_t count, Block* block) {
-  const int64_t rows = tile.rows->rows, lanes = gemm_.lanes;
-  VarId l = k_.add_var("l");
-  const Expr lane = Expr::digit(s_.add_scope(l, lanes));
+// The tile's rows `rows`, counted through its lines.
+void GemmEmitter::emit_square(const Panel& panel, const Tile& tile, int v, int64_t columns,
+                              const Rows& rows, Block* block) {
+  const int64_t in_line = tile.rows->rows, lanes = gemm_.lanes;
+  const VarId l = k_.add_var("l");
+  const Expr lane = Expr::digit(s_.add_scope(l, columns));
   auto digits_at = [&](int64_t row, const Expr& column) {
     std::vector<Expr> digits(digits_.begin(),
                              digits_.begin() + static_cast<long>(stage_.out.size()));
-    if (shape_.y >= 0) digits[shape_.y] = tile.y0 + Expr(row / rows);
-    digits[shape_.m] = tile.m0 + Expr(row % rows);
+    if (shape_.y >= 0) digits[shape_.y] = tile.y0 + Expr(row / in_line);
+    digits[shape_.m] = tile.m0 + Expr(row % in_line);
     digits[shape_.n] = panel.number * width_ + Expr(v * lanes) + column;
     return digits;
   };
   Block body;
   std::vector<std::vector<Kept>> kept;  // by row
-  for (int64_t row = first; row < first + count; ++row) {
-    const ExprId sum = k_.load(tile.acc, acc_at(Expr(row / rows), Expr(row % rows), v));
+  for (int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+    const std::vector<ExprId> at = acc_at(Expr(row / in_line), Expr(row % in_line), v);
     kept.emplace_back();
-    Block one = finished(digits_at(row, lane), sum, &kept.back());
+    Block one = finished(digits_at(row, lane), k_.load(tile.acc, at), &kept.back());
     for (Stmt& stmt : one) body.push_back(std::move(stmt));
+    if (columns == lanes) continue;
+    body.push_back(make_store(tile.acc, at, kept.back()[0].x));
+    kept.back()[0].x = k_.load(tile.acc, at);
   }
+  VarId all = l;  // lanes
+  if (columns < lanes) {
+    block->push_back(lanes_loop(l, columns, std::move(body)));
+    body = {};
+    all = k_.add_var("l");
+  }
+  const Expr turned_lane = columns < lanes ? Expr::digit(s_.add_scope(all, lanes)) : lane;
   for (size_t i = 0; i < kept[0].size(); ++i) {
     const Kept& what = kept[0][i];
     const Stage& stage = s_.placed_.graph.stages[static_cast<size_t>(what.stage)];
     std::vector<ExprId> square;
     for (const std::vector<Kept>& row : kept) square.push_back(row[i].x);
     square.resize(static_cast<size_t>(lanes), zero(Type::f32));
-    turn(&k_, &square, k_.ref(l), Type::f32, &body);
+    turn(&k_, &square, k_.ref(all), Type::f32, &body);
     Block stores;
-    for (int64_t column = 0; column < lanes; ++column) {
-      std::vector<Expr> digits = digits_at(first, Expr(column));
-      digits[shape_.m] = digits[shape_.m] + lane;
+    for (int64_t column = 0; column < columns; ++column) {
+      std::vector<Expr> digits = digits_at(rows.first, Expr(column));
+      digits[shape_.m] = digits[shape_.m] + turned_lane;
       const Expr at =
           substitute(*turned_[static_cast<size_t>(what.stage)], digits, s_.scope_extents_);
       stores.push_back(make_store(s_.outputs_[static_cast<size_t>(stage.values[0].output)],
                                   {index(at)}, square[static_cast<size_t>(column)]));
     }
-    if (count < lanes) {
-      const ExprId inside = k_.compare(Op::lt, k_.ref(l), k_.constant(count));
+    if (rows.count < lanes) {
+      const ExprId inside = k_.compare(Op::lt, k_.ref(all), k_.constant(rows.count));
       stores = {make_if(inside, std::move(stores))};
     }
     for (Stmt& stmt : stores) body.push_back(std::move(stmt));
   }
-  block->push_back(lanes_loop(l, lanes, std::move(body)));
+  block->push_back(lanes_loop(all, lanes, std::move(body)));
 }
 
 }  // namespace heddle::stitch
