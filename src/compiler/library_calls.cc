@@ -93,19 +93,21 @@ class Replacer {
     LibraryProduct found;
     std::string why;
     std::unique_ptr<library::Call> call;
-    const Decision decision = decide(product, constants, &found, &why, &call);
+    int64_t tasks = 1;
+    const Decision decision = decide(product, constants, &found, &why, &tasks, &call);
     if (!decision) {
       if (report_)
         report_->refusals.push_back(
             {product->name(), library::kOneDnn, decision.code(), decision.reason()});
       return false;
     }
-    replace(found, why, *call);
+    replace(found, why, tasks, *call);
     return true;
   }
 
   Decision decide(Instr* product, const std::unordered_set<const Instr*>& constants,
-                  LibraryProduct* found, std::string* why, std::unique_ptr<library::Call>* call) {
+                  LibraryProduct* found, std::string* why, int64_t* tasks,
+                  std::unique_ptr<library::Call>* call) {
     if (!library_) return absent_;
     if (constants.count(product->operand(0)) > 0)
       return Decision::no("library-once", "{} has a constant left side", product->name());
@@ -114,21 +116,23 @@ class Replacer {
     if (Decision fits = match_library(product, found); !fits) return fits;
     const library::Facts& facts = library_->facts();
     *why = "asked for";
+    *tasks = part_count(found->operation, target_.cores);
     if (automatic_) {
       const auto record = record_of(found->operation);
       if (!record)
         return Decision::no("library-unmeasured",
                             "no record says that {} is faster; heddle tune --library auto measures",
                             facts.name);
-      if (*record != facts.name)
+      if (*record == facts.name + kWhole)
+        *tasks = 1;
+      else if (*record != facts.name)
         return Decision::no("library-slower", "measured: our own kernel is not 4% slower than {}",
                             facts.name);
       *why = "measured: faster than our best by more than 4%";
     }
     library::Fixed fixed;
     fixed.b = constants.count(product->operand(1)) > 0;
-    library::CallOrNot made =
-        library_->make_call(found->operation, fixed, part_count(found->operation, target_.cores));
+    library::CallOrNot made = library_->make_call(found->operation, fixed, *tasks);
     *call = std::move(made.call);
     return made.decision;
   }
@@ -142,7 +146,8 @@ class Replacer {
     return found->second;
   }
 
-  void replace(const LibraryProduct& found, const std::string& why, const library::Call& call) {
+  void replace(const LibraryProduct& found, const std::string& why, int64_t tasks,
+               const library::Call& call) {
     hlo::CustomCallAttrs attrs;
     attrs.custom_call_target = hlo::kLibraryCall;
     std::vector<Instr*> operands = {found.product->operand(0), found.product->operand(1)};
@@ -151,8 +156,7 @@ class Replacer {
     Instr* made = computation->add(Opcode::custom_call, found.root->shape().without_layout(),
                                    operands, attrs, {wrap(module_, found)}, found.root->name());
     const library::Facts& facts = library_->facts();
-    hlo::LibraryCall text{facts.name, to_string(found.operation),
-                          part_count(found.operation, target_.cores),
+    hlo::LibraryCall text{facts.name, to_string(found.operation), tasks,
                           static_cast<int64_t>(found.operation.flops())};
     made->annotations().emplace_back(hlo::kLibraryAnnotation, hlo::annotation_text(text));
     const std::string name = found.root->name();

@@ -15,8 +15,9 @@
 namespace heddle::compiler {
 
 // Records of a key of library::key_of(): who was faster when it was measured (tuning). A library's
-// record is its name.
+// record is its name; with this behind it, the operation was not cut into tasks.
 inline constexpr const char* kOwnRecord = "own";
+inline constexpr const char* kWhole = " whole";
 
 // A product or convolution as a library's operation, with the bias behind it.
 struct LibraryProduct {

@@ -164,8 +164,9 @@ TEST(CallLibraries, RecordsDecide) {
   LibraryProduct conv;
   ASSERT_TRUE(match_library(find_product(*module), &conv));
   const std::string key = library::key_of(conv.operation, facts.name + " " + facts.version);
-  for (const bool faster : {false, true}) {
-    target::Target target = with_record(host(), key, faster ? facts.name : kOwnRecord);
+  for (const std::string& record : {std::string(kOwnRecord), facts.name, facts.name + kWhole}) {
+    const bool faster = record != kOwnRecord;
+    target::Target target = with_record(host(), key, record);
     module = parse(kNet);
     Report report;
     ASSERT_TRUE(call_libraries(module.get(), target, "auto", &notes, &report));

@@ -101,6 +101,7 @@ Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Targ
       task.name = fusion->name();
       task.flops = operation.flops();
       task.choices = {kOwnRecord, facts.name};
+      if (call->tasks > 1) task.choices.push_back(facts.name + kWhole);
       task.least_gain = kLeastLibraryGain;
       task.sample = std::move(sample);
       tasks->push_back(std::move(task));

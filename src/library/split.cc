@@ -34,7 +34,8 @@ void split_product(const Operation& o, int64_t count, std::vector<Part>* parts) 
     part.b = batch.begin * o.b[0];
     part.c = batch.begin * o.c[0];
     const int64_t left = by_batch ? 1 : (count + o.batch - 1) / o.batch;
-    const bool by_columns = o.m < kLeastRows * left && o.n >= kColumnTile * left;
+    // The smaller side is the one that every part reads whole.
+    const bool by_columns = (o.m < o.n || o.m < kLeastRows * left) && o.n >= kColumnTile * left;
     const int64_t rows = by_columns ? 1 : std::min(left, std::max<int64_t>(1, o.m / kRowTile));
     for (const Piece& row : cut(o.m, rows, kRowTile)) {
       for (const Piece& column : cut(o.n, by_columns ? left : 1, kColumnTile)) {
