@@ -317,8 +317,8 @@ std::string CudaEmitter::convert(Type from, Type to, const std::string& x) {
     const std::string narrow = from == Type::f32 ? x : fmt::format("(float){}", x);
     if (exact)
       return fmt::format("{}({})", helper(to == Type::f16 ? "to_half" : "to_bfloat"), narrow);
-    if (to == Type::f16 && (from == Type::f64 || tensor::type_bits(from) <= 32))
-      return fmt::format("{}((double){})", helper("to_half"), x);
+    if (from == Type::f64 || tensor::type_bits(from) <= 32)
+      return fmt::format("{}((double){})", helper(to == Type::f16 ? "to_half" : "to_bfloat"), x);
     refuse(fmt::format("convert of {} to {}", tensor::type_name(from), tensor::type_name(to)));
     return "0";
   }

@@ -90,7 +90,12 @@ constexpr Function kFunctions[] = {
      "__device__ unsigned short to_bfloat(float f) {\n"
      "  const unsigned bits = __float_as_uint(f);\n"
      "  if (f != f) return (unsigned short)(bits >> 16 | 0x40);\n"
-     "  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"},
+     "  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n}\n"
+     // What the first step cut off stays as an odd last bit, so that the second one rounds right.
+     "__device__ unsigned short to_bfloat(double d) {\n"
+     "  const float f = __double2float_rz(d);\n"
+     "  if (d != d || (double)f == d) return to_bfloat(f);\n"
+     "  return to_bfloat(__uint_as_float(__float_as_uint(f) | 1));\n}\n"},
     // Four to sixteen bytes from global memory to scratch, seen behind the wait for them.
     {"copy_async",
      "template <int Bytes>\n__device__ void copy_async(void* to, const void* from) {\n"
