@@ -102,6 +102,26 @@ ENTRY main {
   EXPECT_LT(made.report.sector_excess(), 1.1);
 }
 
+// Eight images of rows with a statistic a column: recomputing it for a strip of rows is cheap, for
+// every row it is not.
+TEST(GpuRows, FewTasksAreCutWhereLittleIsComputedTwice) {
+  const FusionCheck made = check(R"(HloModule scaled
+ENTRY main {
+  x = f32[8,375,64] parameter(0)
+  squares = f32[64] parameter(1)
+  a = f32[64] abs(squares)
+  one = f32[] constant(1)
+  ones = f32[64] broadcast(one), dimensions={}
+  some = f32[64] add(a, ones)
+  scale = f32[64] rsqrt(some)
+  scales = f32[8,375,64] broadcast(scale), dimensions={2}
+  ROOT y = f32[8,375,64] multiply(x, scales)
+})");
+  const int64_t blocks = kernel::task_count(made.kernel, made.kernel.phases[0], {});
+  EXPECT_GT(blocks, 8) << made.text;
+  EXPECT_LT(blocks, 8 * 375 / 4) << made.text;
+}
+
 TEST(GpuRows, TextIsReadableCuda) {
   const FusionCheck made = check(softmax(13, 96), 96);
   const auto text = emit::cuda::to_cuda(made.kernel, *target::find_target("sm_90"));
