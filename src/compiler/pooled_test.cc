@@ -80,9 +80,9 @@ ENTRY e {{
   return text + more + result + "}";
 }
 
-FusionCheck checked(const Case& c, const char* target_name = "icelake") {
+FusionCheck checked(const Case& c, const char* target_name = "icelake", const char* result = "") {
   auto target = target::find_target(target_name);
-  const std::string text = network(c);
+  const std::string text = network(c, "", result);
   FusionCheck check = compiler::check_fusion(*parsed(text), *target, 3, 4096);
   EXPECT_EQ(check.failure, "") << text << check.text;
   EXPECT_TRUE(is_pooled(check.placed)) << text;
@@ -135,15 +135,27 @@ TEST(PooledTest, TheHaloIsCounted) {
   EXPECT_GT(check.placed.placement.stages[0].recompute, 1);
 }
 
+// The convolution's result leaves too: it is read where it was stored.
+TEST(PooledTest, TheConvolutionIsKept) {
+  const char* both = "  ROOT t = (f32[2,6,5,48], f32[2,12,10,48]) tuple(p, r)\n";
+  for (const char* target : {"icelake", "avx2"})
+    checked({.batch = 2, .features = 48}, target, both);
+  FusionCheck check = checked({.lines = 48, .columns = 80, .features = 40}, "icelake",
+                              "  ROOT t = (f32[1,24,40,40], f32[1,48,80,40]) tuple(p, r)\n");
+  EXPECT_EQ(check.kernel.scratch_bytes, 0);
+}
+
 schedule::PlacedFusion placed(const std::string& text) {
   return schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
 }
 
 TEST(PooledTest, RefusalsHaveACode) {
-  // The convolution's own result leaves too.
-  EXPECT_EQ(placed(network({}, "", "  ROOT t = (f32[1,12,10,16], f32[1,6,5,16]) tuple(r, p)\n"))
-                .decision.code(),
-            "chain-consumers");
+  // The convolution's own result leaves too, and windows overlap.
+  const Case overlaps{.pool = {3, 2, 1}};
+  EXPECT_EQ(
+      placed(network(overlaps, "", "  ROOT t = (f32[1,12,10,16], f32[1,6,5,16]) tuple(r, p)\n"))
+          .decision.code(),
+      "chain-consumers");
   // Too many features for one line in scratch.
   EXPECT_EQ(placed(network({.lines = 4, .columns = 1000, .features = 1001})).decision.code(),
             "chain-residence");

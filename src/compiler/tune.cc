@@ -8,6 +8,7 @@
 #include "hlo/builder.h"
 #include "schedule/chain_cost.h"
 #include "schedule/place.h"
+#include "schedule/pooled.h"
 #include "schedule/tuning.h"
 
 namespace heddle::compiler {
@@ -70,7 +71,7 @@ bool is_f32(const schedule::PlacedFusion& placed) {
       [](const schedule::Input& input) { return input.shape.type() == tensor::Type::f32; });
 }
 
-// Calls visit(fusion, placed, key) for each fusion that is a chain.
+// Calls visit(fusion, placed, key) for each fusion that is a chain, or a convolution with its pool.
 template <typename Visit>
 Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target& target,
                       const Options& options, Visit&& visit) {
@@ -81,7 +82,9 @@ Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target&
       if (!fusion->is(Opcode::fusion)) continue;
       const schedule::PlacedFusion placed =
           schedule::place(*fusion->called().at(0), target, options.numerics != Numerics::strict);
-      if (schedule::is_chain(placed) && is_f32(placed)) visit(fusion, placed, chain_key(placed));
+      const bool pooled = schedule::is_pooled(placed);
+      if ((schedule::is_chain(placed) || pooled) && is_f32(placed))
+        visit(fusion, placed, pooled ? pooled_key(placed) : chain_key(placed));
     }
   }
   return {};

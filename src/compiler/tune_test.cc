@@ -81,6 +81,50 @@ ENTRY e {
   }
 }
 
+// So are a convolution and the pool behind it.
+TEST(Tune, PoolsAreMeasuredBehindTheirConvolution) {
+  const std::string text = R"(HloModule net
+most { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b) }
+ENTRY e {
+  x = f32[1,112,112,3] parameter(0)
+  w = f32[3,3,3,64] constant({...})
+  start = f32[] constant(-inf)
+  c = f32[1,112,112,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  t = f32[1,112,112,64] tanh(c)
+  ROOT p = f32[1,56,56,64] reduce-window(t, start), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=most
+}
+)";
+  auto module = hlo::parse_module(text);
+  ASSERT_TRUE(module) << module.error().message;
+  auto target = target::find_target("icelake");
+  auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  ASSERT_EQ(tasks->size(), 2u);
+  for (const TuneTask& task : *tasks) {
+    if (!task.candidates.empty()) continue;
+    EXPECT_NE(task.key.find(" then pool 2 2 to 56 56 64"), std::string::npos) << task.key;
+    for (const std::string& record : task.records()) {
+      auto fused = fuse_only(task.sample->clone(), with_record(*target, task.key, record), {});
+      ASSERT_TRUE(fused) << fused.error().message;
+      int with_pool = 0, with_both = 0;
+      for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
+        if (!instr->is(hlo::Opcode::fusion)) continue;
+        auto holds = [&](hlo::Opcode opcode) {
+          const auto members = instr->called()[0]->instrs();
+          return std::any_of(members.begin(), members.end(),
+                             [&](const hlo::Instr* member) { return member->is(opcode); });
+        };
+        with_pool += holds(hlo::Opcode::reduce_window);
+        with_both += holds(hlo::Opcode::reduce_window) && holds(hlo::Opcode::convolution);
+      }
+      EXPECT_EQ(with_pool, 1);
+      EXPECT_EQ(with_both, record == "chain" ? 1 : 0) << hlo::to_string(**fused);
+    }
+  }
+}
+
 TEST(Tune, SamplesAreCompiledWithTheRecord) {
   auto module = hlo::parse_module(kNet);
   ASSERT_TRUE(module);

@@ -42,23 +42,30 @@ class PoolMerger : public GroupMerger {
   }
 
  private:
-  // Nothing of the convolution's group is read but the one value, and that by the pool's group.
-  static Decision only_reader(const Group& product, const Group& pools, const Instr* value) {
+  // Nothing of the convolution's group is read but the one value. Where others read that too,
+  // nothing else may lead from it to the pool.
+  static Decision only_value(const Group& product, const Group& pools, const Instr* value) {
+    bool others = value == value->parent()->root();
     for (const Instr* member : product.members) {
       if (product.copies.count(member)) continue;
-      if (member == member->parent()->root())
-        return Decision::no("chain-consumers", "{} is a result", member->name());
       for (const Instr* user : member->users()) {
         if (has(product, user)) continue;
-        if (member != value || !has(pools, user))
+        if (member != value)
           return Decision::no("chain-consumers", "{} reads {} too", user->name(), member->name());
+        others |= !has(pools, user);
       }
     }
+    if (!others) return Decision::yes();
+    for (const Instr* member : pools.members)
+      for (const Instr* operand : member->operands())
+        if (operand != value && !has(pools, operand) && !operand->is(Opcode::parameter) &&
+            !operand->is(Opcode::constant))
+          return Decision::no("cycle", "{} may depend on {} too", operand->name(), value->name());
     return Decision::yes();
   }
 
   Decision may_join(const Group& product, const Group& pools, const Instr* value) const {
-    if (Decision alone = only_reader(product, pools, value); !alone) return alone;
+    if (Decision alone = only_value(product, pools, value); !alone) return alone;
     const Both both = place_both(product, pools);
     const schedule::PlacedFusion& placed = both.placed;
     if (!placed.decision) return placed.decision;

@@ -1,4 +1,4 @@
-// Private to fuse: a pool that reads a convolution's result alone moves into its kernel
+// Private to fuse: a convolution moves into the kernel of the pool that reads it
 // (schedule/pooled.h) where that is predicted, or measured, to pay.
 #pragma once
 

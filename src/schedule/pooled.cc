@@ -26,6 +26,7 @@ class Matcher {
     result_.decision = collect();
     if (result_.decision) result_.decision = find_value();
     if (result_.decision) result_.decision = read_window();
+    if (result_.decision) result_.decision = check_kept();
     if (result_.decision) result_.decision = check_behind();
     return std::move(result_);
   }
@@ -68,11 +69,15 @@ class Matcher {
       load_ = &load;
     }
     result_.value = load_->source.stage;
-    for (StageId id : result_.joined)
-      for (const Value& value : graph_.stage(id).values)
-        if (value.output >= 0)
+    for (StageId id : result_.joined) {
+      for (const Value& value : graph_.stage(id).values) {
+        if (value.output < 0) continue;
+        if (!(id == result_.value))
           return Decision::no("chain-consumers", "{} is read outside the kernel too",
                               graph_.stage(id).name);
+        result_.keeps = true;
+      }
+    }
     std::vector<std::vector<Expr>> digits;
     if (Decision inverted = invert_epilogue(graph_, result_.joined, &digits); !inverted)
       return inverted;
@@ -149,6 +154,18 @@ class Matcher {
       result_.stride = term.factor;
     }
     return result_.line < 0 ? no("one line") : Decision::yes();
+  }
+
+  // What leaves is stored once, all of it.
+  Decision check_kept() const {
+    if (!result_.keeps) return Decision::yes();
+    const Stage& pool = graph_.stage(result_.pool);
+    if (result_.first == 0 && result_.reach == result_.stride &&
+        pool.out[static_cast<size_t>(result_.line)].extent * result_.stride ==
+            result_.shape.y_extent)
+      return Decision::yes();
+    return Decision::no("chain-consumers", "{} is read outside the kernel too",
+                        graph_.stage(result_.value).name);
   }
 
   // Maps behind the pool have its digits, and their lanes read and write neighbours.
@@ -310,9 +327,29 @@ class PooledPlacer {
     loop.trips = pool().out[static_cast<size_t>(digit)].extent / by;
     loop.drives.push_back({pooled_.pool, digit, by});
     for (StageId id : pooled_.behind) loop.drives.push_back({id, digit, by});
+    if (pooled_.keeps) drive_kept(digit, by, &loop);
     loop.body = std::move(group->body);
     group->body = {static_cast<int>(result_.schedule.nodes.size())};
     result_.schedule.nodes.emplace_back(std::move(loop));
+  }
+
+  // What leaves is driven itself: the digit of the convolution that moves with one of the pool.
+  void drive_kept(int digit, int64_t by, Loop* loop) const {
+    const Load* load = nullptr;
+    for (const Load& each : pool().loads)
+      if (each.source.input < 0) load = &each;
+    std::vector<std::vector<Expr>> digits;
+    HEDDLE_CHECK(static_cast<bool>(invert_epilogue(result_.graph, pooled_.joined, &digits)),
+                 "an epilogue was inverted before");
+    for (size_t d = 0; d < pooled_.value_digits.size(); ++d) {
+      const int64_t factor = load->coordinates[d].factor_of(digit);
+      if (factor == 0) continue;
+      const Expr mine = Expr::digit(pooled_.value_digits[d]);
+      for (StageId id : pooled_.joined)
+        for (size_t other = 0; other < digits[id.index()].size(); ++other)
+          if (digits[id.index()][other] == mine)
+            loop->drives.push_back({id, static_cast<int>(other), by * factor});
+    }
   }
 
   // As windows have it: lines, blocks of columns, lines of the window, its columns, the lanes.
@@ -408,10 +445,10 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
                             strips * batch * panels(strip.width));
   result.apart_ns = time(shape.y_extent, blocks * batch,
                          blocks * batch * panels(int64_t{alone.nv} * alone.lanes));
-  // The convolution's result is written, and read again by a kernel of its own.
+  // The convolution's result is written, unless it is anyway, and read again by another kernel.
   const double between =
       static_cast<double>(conv.out_elems() * tensor::type_bytes(conv.values[0].type));
-  result.apart_ns += 2 * moved_ns(between, target) + target.launch_ns;
+  result.apart_ns += (pooled.keeps ? 1 : 2) * moved_ns(between, target) + target.launch_ns;
   return result;
 }
 

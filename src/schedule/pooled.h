@@ -25,13 +25,15 @@ struct Pooled {
   int line = -1;                  // its out digit of lines
   // Pooled line i sees the convolution's lines from i·stride + first on, `reach` of them.
   int64_t stride = 1, first = 0, reach = 1;
+  // The convolution's result leaves too: every line is seen once, and read where it was stored.
+  bool keeps = false;
   Decision decision = Decision::yes();
 };
 
 // Is there a pool beside the convolution?
 bool has_pool(const StageGraph& graph);
 // Codes: `gemm-epilogue` (what hangs on the convolution does not follow its tiles),
-// `chain-consumers` (its result has other readers), `pool-window` (the window is not one over lines
+// `chain-consumers` (its result has other readers, and windows overlap or leave lines out), `pool-window` (the window is not one over lines
 // and columns, with the channels in lanes).
 Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shape,
                     const target::Target& target);

@@ -1,5 +1,5 @@
 // A pool behind a convolution (schedule/pooled.h): a task's lines of the convolution lie in
-// scratch, the pool's row reads them there.
+// scratch, or where they leave the kernel, and the pool's row reads them there.
 #include "schedule/pooled.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class PooledEmitter {
     HEDDLE_CHECK(static_cast<bool>(pooled_.decision), "{}", pooled_.decision.reason());
     strip_ = pooled_strip(s->placed_, pooled_);
     pitch_ = schedule::pooled_pitch(strip_.width, row.gemm->lanes);
-    add_buffer();
+    if (!pooled_.keeps) add_buffer();
   }
 
   kernel::Group emit() {
@@ -32,7 +32,7 @@ class PooledEmitter {
       group.grid.push_back({var, k_.constant(loop->trips)});
       node = loop->body[0];
     }
-    settle();
+    if (!pooled_.keeps) settle();  // else where it leaves
     emit_lines(&group.body);
     emit_row(&s_, 1, s_.placed_.schedule.phases[0][0].lanes, &group.body);
     return group;
