@@ -1,6 +1,7 @@
 // heddle explain: what was decided, and why.
 #include <fmt/format.h>
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <variant>
@@ -9,6 +10,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "compiler/compiler.h"
+#include "explain_page.h"
 #include "model_options.h"
 #include "program/program.h"
 #include "program/views.h"
@@ -65,15 +67,20 @@ class Explain : public Command {
     open_.declare(line);
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
-    line.flag(all_, "--all", "every refusal, not the first of each kind");
+    line.flag(all_, "--all", "every edge and refusal, not the first of each kind");
+    line.text(html_, "--html", "F.html", "also writes one page with the graph, to click through");
+    line.text(profile_, "--profile", "F.json", "times of heddle profile --json F.json, beside");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle explain model.onnx\n"
-        "  heddle explain model.onnx --fuse off --json explain.json\n");
+        "  heddle explain model.onnx --fuse off --json explain.json\n"
+        "  heddle profile model.onnx --json p.json && heddle explain model.onnx --html "
+        "model.html --profile p.json\n");
   }
 
   Result<int> run() override {
+    HEDDLE_RETURN_IF_ERROR(read_profile());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
@@ -83,6 +90,7 @@ class Explain : public Command {
       return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
     if (!kernel_.empty()) return show_kernel(program, uses);
+    if (!html_.empty()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
     if (!json_.only_json()) print(handle.get(), program, uses);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program, uses)));
     return 0;
@@ -93,6 +101,97 @@ class Explain : public Command {
   static std::string places_of(const api::Program& program, const std::string& kernel) {
     for (const auto& [name, text] : program.report().places)
       if (name == kernel) return text;
+    return {};
+  }
+
+  static double predicted_ns(const api::Program& program, const std::string& kernel) {
+    for (const auto& [name, ns] : program.report().predicted_ns)
+      if (name == kernel) return ns;
+    return 0;
+  }
+
+  // Of one launch; 0: not known.
+  double measured_ms(const std::string& kernel) const {
+    const auto found = measured_.find(kernel);
+    return found == measured_.end() ? 0 : found->second;
+  }
+
+  std::string time_text(const api::Program& program, const std::string& kernel) const {
+    std::string text;
+    if (const double ns = predicted_ns(program, kernel); ns > 0)
+      text = fmt::format("predicted {}", ms_text(ns / 1e6));
+    if (const double ms = measured_ms(kernel); ms > 0)
+      text += fmt::format("{}measured {}", text.empty() ? "" : ", ", ms_text(ms));
+    return text.empty() ? "no prediction" : text;
+  }
+
+  Status read_profile() {
+    if (profile_.empty()) return {};
+    std::ifstream file(profile_);
+    if (!file) return user_error("--profile {}: cannot be read", profile_);
+    const auto json = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+    const bool right = json.is_object() && json.contains("kernels") && json["kernels"].is_array();
+    if (!right)
+      return user_error("--profile {}: wanted what heddle profile --json writes, by kernel",
+                        profile_);
+    for (const ordered_json& one : json["kernels"]) {
+      const double launches = one.value("commands", 0.0);
+      if (launches > 0) measured_[one.value("kernel", "")] = one.value("ms", 0.0) / launches;
+    }
+    return {};
+  }
+
+  static std::string kind_of(const std::string& operators) {
+    for (const char* word : {"dot", "convolution"})
+      if (operators.find(word) != std::string::npos) return "product";
+    if (operators.find("reduce") != std::string::npos) return "reduction";
+    if (operators.empty() || operators == "copy") return "copy";
+    return "map";
+  }
+
+  static std::string edge_text(const compiler::UnfusedEdge& edge) {
+    return fmt::format("{} ({}): {}: {}; {}", edge.value, bytes_text(edge.bytes), edge.code,
+                       edge.reason, ms_text(edge.ns / 1e6));
+  }
+
+  Status write_page(const api::Program& program, const std::vector<KernelUse>& uses) const {
+    Page page;
+    page.title = open_.model;
+    std::map<std::string, size_t> numbers;
+    const program::Program& compiled = *program.compiled();
+    double predicted_ms = 0;
+    program::for_each_command(
+        compiled, compiled.commands, compiled.command_info,
+        [&](const program::Command& command, const program::CommandInfo& info, int) {
+          PageNode node;
+          node.name = info.name;
+          node.title = info.operators.empty() ? info.name : info.operators;
+          node.kind = "other";
+          node.details = info.operators + "\n";
+          if (const auto* launch = std::get_if<program::Launch>(&command)) {
+            const program::Kernel& kernel = compiled.kernels[launch->kernel.index()];
+            node.kind = kind_of(info.operators);
+            node.predicted_ms = predicted_ns(program, kernel.name) / 1e6;
+            node.measured_ms = measured_ms(kernel.name);
+            node.details += fmt::format("kernel {}, {}\n{} flops, {} at least\n\n{}\n{}",
+                                        kernel.name, time_text(program, kernel.name), kernel.flops,
+                                        bytes_text(kernel.min_bytes), kernel.schedule,
+                                        places_of(program, kernel.name));
+          }
+          predicted_ms += node.predicted_ms;
+          numbers.emplace(node.name, page.nodes.size());
+          page.nodes.push_back(std::move(node));
+        });
+    for (const compiler::UnfusedEdge& edge : program.report().edges) {
+      const auto from = numbers.find(edge.producer), to = numbers.find(edge.consumer);
+      if (from == numbers.end() || to == numbers.end()) continue;
+      page.edges.push_back({from->second, to->second, edge_text(edge)});
+    }
+    page.summary = fmt::format("{}: {} commands, {} kernels, predicted {}", program.facts().options,
+                               page.nodes.size(), uses.size(), ms_text(predicted_ms));
+    std::ofstream file(html_);
+    file << html_of(page) << std::flush;
+    if (!file) return machine_error("--html {}: cannot be written", html_);
     return {};
   }
 
@@ -123,10 +222,12 @@ class Explain : public Command {
       fmt::print("  {} {} {}: {}\n", use.kernel->name, use.once ? "once" : "run",
                  use.commands.size(), use.operators);
       fmt::print("    for {}\n", fmt::join(use.commands, ", "));
+      fmt::print("    {}\n", time_text(program, use.kernel->name));
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
     }
     print_library_calls(program.report());
+    print_edges(program.report());
     print_refusals(program.report());
     print_order(*program.compiled());
     print_memory(facts);
@@ -138,6 +239,26 @@ class Explain : public Command {
     for (const auto& call : report.library_calls)
       fmt::print("  {}: {} by {}, {}\n    {}\n", call.name, call.library, call.implementation,
                  call.why, call.operation);
+  }
+
+  void print_edges(const compiler::Report& report) const {
+    std::map<std::string, std::vector<const compiler::UnfusedEdge*>> by_code;
+    double total_ns = 0;
+    for (const compiler::UnfusedEdge& edge : report.edges) {
+      by_code[edge.code].push_back(&edge);
+      total_ns += edge.ns;
+    }
+    fmt::print("\nedges not fused ({}, judged to cost {}):\n", report.edges.size(),
+               ms_text(total_ns / 1e6));
+    for (const auto& [code, edges] : by_code) {
+      double ns = 0;
+      for (const auto* edge : edges) ns += edge->ns;
+      fmt::print("  {}: {}, {}\n", code, edges.size(), ms_text(ns / 1e6));
+      for (const auto* edge : edges) {
+        fmt::print("    {} -> {}: {}\n", edge->producer, edge->consumer, edge_text(*edge));
+        if (!all_) break;
+      }
+    }
   }
 
   void print_refusals(const compiler::Report& report) const {
@@ -187,6 +308,9 @@ class Explain : public Command {
                                  {"operators", use.operators},
                                  {"commands", use.commands},
                                  {"once", use.once},
+                                 {"phases", use.kernel->phases.size()},
+                                 {"predicted_ns", predicted_ns(program, use.kernel->name)},
+                                 {"measured_ns", measured_ms(use.kernel->name) * 1e6},
                                  {"schedule", use.kernel->schedule},
                                  {"places", places_of(program, use.kernel->name)}});
     json["library_calls"] = ordered_json::array();
@@ -196,6 +320,15 @@ class Explain : public Command {
                                        {"implementation", call.implementation},
                                        {"operation", call.operation},
                                        {"why", call.why}});
+    json["edges"] = ordered_json::array();
+    for (const compiler::UnfusedEdge& edge : program.report().edges)
+      json["edges"].push_back({{"producer", edge.producer},
+                               {"consumer", edge.consumer},
+                               {"value", edge.value},
+                               {"bytes", edge.bytes},
+                               {"code", edge.code},
+                               {"reason", edge.reason},
+                               {"ns", edge.ns}});
     json["refusals"] = ordered_json::array();
     for (const auto& refusal : program.report().refusals)
       json["refusals"].push_back({{"producer", refusal.producer},
@@ -215,7 +348,8 @@ class Explain : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string kernel_;
+  std::string kernel_, html_, profile_;
+  std::map<std::string, double> measured_;  // ms of a launch, by kernel
   bool all_ = false;
 };
 

@@ -132,7 +132,7 @@ void CompileChoices::declare(CommandLine& line) {
               "vendor libraries: where tuning measured one as faster, or one by name (none)");
   line.number(threads, "--threads", "N", "workers (the cores there are)");
   line.number(memory_limit_bytes, "--memory-limit", "BYTES", "of temporaries (none)");
-  line.text(target, "--target", "NAME", "what to compile for (host)");
+  line.text(target, "--target", "NAME|F.json", "what to compile for: a name, or a target file (host)");
   line.text(cache, "--cache", "DIR|off", "folder of compiled code (the user's; or HEDDLE_CACHE)");
   line.text(disable, "--disable", "A,B", "passes and rewrites to leave out");
   line.text(dump, "--dump", "DIR", "writes every stage as text");

@@ -5,7 +5,7 @@
 #include <map>
 #include <unordered_set>
 
-#include "schedule/operator_cycles.h"
+#include "cost/operator_cycles.h"
 #include "schedule/place.h"
 #include "schedule/tuning.h"
 
@@ -98,7 +98,7 @@ class Adviser {
       const double vectors = static_cast<double>(map.out_elems()) / product.gemm.lanes;
       for (const Node& node : map.nodes) {
         const double cycles = node.kind == Node::Kind::op
-                                  ? schedule::operator_cycles(node.opcode, node.fast, target_)
+                                  ? cost::operator_cycles(node.opcode, node.fast, target_)
                                   : 0;
         product.epilogue_ns += vectors * cycles / target_.clock_ghz;
         if (cycles < 3) continue;

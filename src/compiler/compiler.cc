@@ -12,6 +12,8 @@
 #include "compiler/equal_fusions.h"
 #include "compiler/library_calls.h"
 #include "compiler/shifted_reads.h"
+#include "cost/delta.h"
+#include "cost/latency.h"
 #include "fuse/fuse.h"
 #include "hlo/loop_trips.h"
 #include "hlo/text.h"
@@ -33,7 +35,8 @@ namespace {
 // in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
 // times as long on two threads as on one).
 constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
-constexpr int64_t kMostTrips = 1 << 16;  // that are counted
+constexpr int64_t kMostTrips = 1 << 16;    // that are counted
+constexpr const char* kSearch = "search";  // a name to disable beside those of passes
 constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
 
 class Compilation {
@@ -86,8 +89,6 @@ class Compilation {
   Status check_options() const {
     if (options_.precision != "f32")
       return user_error("--precision={}: only f32 is built; leave it out", options_.precision);
-    if (options_.fuse == Fuse::xla)
-      return user_error("--fuse=xla is not built; use off, greedy or stitch");
     return {};
   }
 
@@ -148,19 +149,35 @@ class Compilation {
       for (hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::while_))
           if (auto trips = opt::trip_count(instr, kMostTrips)) hlo::set_trips(instr, *trips);
-    const fuse::Mode mode = !fused                          ? fuse::Mode::off
-                            : options_.fuse == Fuse::greedy ? fuse::Mode::greedy
-                            : options_.any_chain            ? fuse::Mode::chains
-                                                            : fuse::Mode::stitch;
+    const fuse::Mode mode = fused ? fuse_mode() : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
+    if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
     if (report_)
       for (fuse::Refusal& refusal : refusals)
         report_->refusals.push_back(
             {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
     return {};
+  }
+
+  fuse::Mode fuse_mode() const {
+    switch (options_.fuse) {
+      case Fuse::off:
+        return fuse::Mode::off;
+      case Fuse::greedy:
+        return fuse::Mode::greedy;
+      case Fuse::xla:
+        return fuse::Mode::xla;
+      case Fuse::stitch:
+        break;
+    }
+    const bool no_search =
+        std::count(options_.disabled_passes.begin(), options_.disabled_passes.end(), kSearch) > 0;
+    return options_.any_chain ? fuse::Mode::chains
+           : no_search        ? fuse::Mode::join
+                              : fuse::Mode::stitch;
   }
 
   // A kernel on the way to its name.
@@ -169,6 +186,7 @@ class Compilation {
     stitch::Stitched stitched;
     std::string schedule, text;  // the text of a kernel without a name
     std::vector<int64_t> dims;
+    double predicted_ns = 0;
   };
 
   Status stitch_all() {
@@ -215,12 +233,17 @@ class Compilation {
     };
     const hlo::Computation& computation = *fusion->called()[0];
     Pending result{
-        fusion, stitch::stitch_loop(computation, "kernel", target_, kernel_of), {}, {}, {}};
+        fusion, stitch::stitch_loop(computation, "kernel", target_, kernel_of), {}, {}, {}, 0};
     check(result);
-    for (const hlo::Instr* instr : computation.instrs())
-      if (instr->is(hlo::Opcode::while_))
-        result.schedule +=
-            fmt::format("{} steps of {} kernels in one\n", *hlo::known_trips(instr), steps.size());
+    for (const hlo::Instr* instr : computation.instrs()) {
+      if (!instr->is(hlo::Opcode::while_)) continue;
+      const int64_t trips = *hlo::known_trips(instr);
+      result.schedule += fmt::format("{} steps of {} kernels in one\n", trips, steps.size());
+      for (const auto& [step, kernel] : steps)
+        if (step->parent() == instr->called()[1])
+          result.predicted_ns += static_cast<double>(trips) *
+                                 std::max(0.0, kernel.predicted_ns - target_.serial_command_ns);
+    }
     result.text = kernel::to_string(result.stitched.kernel);
     described_.emplace(result.text, std::pair(result.schedule, result.schedule));
     return result;
@@ -230,7 +253,8 @@ class Compilation {
     const hlo::Computation& computation = *fusion->called().at(0);
     if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
     if (auto parts = stitch::stitch_parts(computation, "kernel", target_)) {
-      Pending result{fusion, std::move(*parts), "copies the parts side by side", {}, {}};
+      Pending result{fusion, std::move(*parts), "copies the parts side by side", {},
+                     {},     moved_ns(*fusion)};
       check(result);
       result.text = kernel::to_string(result.stitched.kernel);
       described_.emplace(result.text, std::pair(result.schedule, result.schedule));
@@ -244,8 +268,9 @@ class Compilation {
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
     Pending result{
-        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)), {}, {}, {}};
+        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)), {}, {}, {}, 0};
     check(result);
+    result.predicted_ns = cost::latency(placed, target_).ns;
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
     result.schedule = std::move(result.stitched.kernel.schedule);
     result.stitched.kernel.schedule.clear();
@@ -258,6 +283,12 @@ class Compilation {
       described_.emplace(result.text, std::pair(std::move(places), std::move(dumped)));
     }
     return result;
+  }
+
+  // Of a kernel that only copies.
+  double moved_ns(const hlo::Instr& fusion) const {
+    const double array_ns = cost::DeltaEvaluator(target_).array_ns(cost::bytes_of(fusion.shape()));
+    return cost::call_ns(/*serial=*/false, 1, target_) + 2 * array_ns;
   }
 
   static void check(const Pending& pending) {
@@ -317,6 +348,7 @@ class Compilation {
       const auto& [places, dumped] = described_.at(pending.text);
       HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] { return dumped; }));
       if (report_) report_->places.emplace_back(name, places);
+      if (report_) report_->predicted_ns.emplace_back(name, pending.predicted_ns);
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
       texts_.push_back(use.kernel.text);
     }
@@ -376,6 +408,7 @@ class Compilation {
 pass::RunOptions pass_options(const Options& options) {
   pass::RunOptions run;
   run.disabled = options.disabled_passes;
+  std::erase(run.disabled, kSearch);
   if (options.numerics == Numerics::strict)
     run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions"});
   run.bisect_limit = options.bisect_limit;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "compiler/unfused_edges.h"
 #include "hlo/module.h"
 #include "pass/run.h"
 #include "plan/plan.h"
@@ -47,9 +48,11 @@ struct Report {
   std::vector<Refusal> refusals;
   std::vector<LibraryUse> library_calls;
   std::vector<std::string> notes;
-  std::vector<std::pair<std::string, double>> times_ms;     // by step
-  std::string fused_module;                                 // HLO text after fusion
-  std::vector<std::pair<std::string, std::string>> places;  // by kernel: a line a value
+  std::vector<std::pair<std::string, double>> times_ms;      // by step
+  std::string fused_module;                                  // HLO text after fusion
+  std::vector<std::pair<std::string, std::string>> places;   // by kernel: a line a value
+  std::vector<std::pair<std::string, double>> predicted_ns;  // by kernel: of one launch
+  std::vector<UnfusedEdge> edges;                            // that stay between commands
 };
 
 // The module is consumed. Errors are the user's (what cannot be compiled, by name) or the

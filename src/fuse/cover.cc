@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -198,12 +199,12 @@ class Merger {
   }
 
   Cover run() {
-    for (int node = 0; node < static_cast<int>(nodes_.size()); ++node) push_pairs(node);
-    while (!queue_.empty()) {
-      const Pair pair = queue_.top();
-      queue_.pop();
-      if (nodes_[pair.a].alive && nodes_[pair.b].alive) unite(pair.a, pair.b, pair.to);
-    }
+    for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node, true));
+    unite_all();
+    // The virtual producer's turn.
+    for (size_t place = 0; place < order_.size(); ++place)
+      if (order_[place] != kNone) push_remote(order_[place]);
+    unite_all();
     Cover cover;
     for (const Node& node : nodes_) {
       if (!node.alive || node.pattern < 0) continue;
@@ -264,9 +265,32 @@ class Merger {
     return nodes_[node].pattern < 0 ? 0 : patterns_.pattern(nodes_[node].pattern).gain;
   }
 
-  void push_pairs(size_t node) {
+  void unite_all() {
+    while (!queue_.empty()) {
+      const Pair pair = queue_.top();
+      queue_.pop();
+      if (nodes_[pair.a].alive && nodes_[pair.b].alive) unite(pair.a, pair.b, pair.to);
+    }
+  }
+
+  // Pairs with those of the same class that come shortly before it.
+  void push_remote(size_t node) {
+    constexpr size_t kMostPartners = 4, kFarthest = 256;
     if (!can_fuse(node)) return;
-    for (size_t other : neighbours(node, true)) {
+    const uint64_t key = patterns_.packing_class(nodes_[node].members);
+    if (key == 0) return;
+    std::vector<size_t>& known = of_class_[key];
+    std::erase_if(known, [&](size_t other) {
+      return !nodes_[other].alive || nodes_[node].place > nodes_[other].place + kFarthest;
+    });
+    const size_t first = known.size() < kMostPartners ? 0 : known.size() - kMostPartners;
+    push_pairs(node, {known.begin() + static_cast<long>(first), known.end()});
+    known.push_back(node);
+  }
+
+  void push_pairs(size_t node, const std::vector<size_t>& others) {
+    if (!can_fuse(node)) return;
+    for (size_t other : others) {
       if (!can_fuse(other)) continue;
       Members members;
       std::set_union(nodes_[node].members.begin(), nodes_[node].members.end(),
@@ -326,7 +350,8 @@ class Merger {
       order_[place] = i < before.size() ? before[i] : kNone;
       if (i < before.size()) nodes_[before[i]].place = place;
     }
-    push_pairs(united);
+    push_pairs(united, neighbours(united, true));
+    if (!of_class_.empty()) push_remote(united);
   }
 
   static constexpr size_t kNone = static_cast<size_t>(-1);
@@ -337,6 +362,7 @@ class Merger {
   std::vector<int> node_;      // by vertex
   std::vector<size_t> order_;  // nodes, producers first; kNone: a gap
   std::priority_queue<Pair> queue_;
+  std::unordered_map<uint64_t, std::vector<size_t>> of_class_;  // once packing has begun
 };
 
 }  // namespace

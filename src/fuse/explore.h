@@ -1,6 +1,8 @@
-// Private to fuse: FusionStitching's explorer on a covered computation (fusion.md §1.8).
+// Private to fuse: covers what the greedy cover made of the memory-bound rest anew, by search
+// (FusionStitching; fusion.md §1.8).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <unordered_set>
 #include <vector>
@@ -18,15 +20,18 @@ struct Basic {
 };
 
 struct Explored {
-  std::vector<std::unique_ptr<Group>> groups;  // in place of those that were taken apart
-  std::vector<Group*> kept;                    // of the basic fusion
+  std::vector<Group*> groups;                // all, those that stay among them
+  std::vector<std::unique_ptr<Group>> made;  // owns the new ones
   std::unordered_set<const Instr*> copies;
-  double gain_ns = 0;        // predicted, against a kernel an operator
-  double basic_gain_ns = 0;  // the same of the groups that were taken apart
+  // Predicted by the latency evaluator, of the kernels that the search may change.
+  double ns = 0, basic_ns = 0;
+  int64_t peak_bytes = 0, basic_peak_bytes = 0;
+  int64_t placements = 0, unions = 0;  // the work it took
 };
 
 // Groups around dots, convolutions and windows, and those that are done once, stay as they are
-// (`stays`); the rest is covered anew by search.
+// (`stays`). The rest is searched; wherever the parts found are not predicted to be faster than the
+// basic groups in their place, these stay too. So the result is never predicted to be slower.
 Explored explore(const Basic& basic, const target::Target& target,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 

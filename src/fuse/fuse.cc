@@ -13,6 +13,7 @@
 #include "fuse/loops.h"
 #include "fuse/pooled.h"
 #include "fuse/turns.h"
+#include "fuse/xla.h"
 #include "schedule/parts.h"
 #include "schedule/place.h"
 #include "schedule/strides.h"
@@ -44,15 +45,6 @@ class Greedy {
   }
 
  private:
-  bool stageable(const Instr* instr) const {
-    if (is_update(instr) || is_long_concatenate(instr)) return false;
-    if (instr->is(Opcode::custom_call)) return false;  // transformed filters come with their reader
-    if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
-        instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
-      return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
-    return static_cast<bool>(schedule::can_stage(*instr));
-  }
-
   static bool is_heavy(const Instr* instr) {
     return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
   }
@@ -75,7 +67,7 @@ class Greedy {
 
   void visit(Instr* instr) {
     if (group_of_.count(instr) > 0) return;  // a transformed filter
-    if (!stageable(instr)) return order_.add_alone(instr);
+    if (!has_kernel(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ != Mode::off) {
       if (is_duplicable(instr) && instr != entry_->root()) {
@@ -275,7 +267,7 @@ class Greedy {
               return std::find(found.begin(), found.end(), user) != found.end();
             });
         if (!follows || !only_here || operand->shape().elems() != instr->shape().elems() ||
-            std::find(found.begin(), found.end(), operand) != found.end() || !stageable(operand))
+            std::find(found.begin(), found.end(), operand) != found.end() || !has_kernel(operand))
           continue;
         if (is_convolution && convolution) continue;
         if (is_convolution) convolution = operand;
@@ -376,9 +368,9 @@ class Greedy {
   bool build() {
     if (mode_ != Mode::off) merge_column_sums(groups_, &group_of_, index_, target_, refusals_);
     if (mode_ != Mode::off) merge_turns(groups_, &group_of_, index_, target_, refusals_);
-    if (mode_ >= Mode::stitch)
+    if (mode_ >= Mode::join)
       merge_pools(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
-    if (mode_ >= Mode::stitch)
+    if (mode_ >= Mode::join)
       merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
@@ -392,7 +384,7 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    if (mode_ == Mode::explore) return build_explored(kept);
+    if (mode_ >= Mode::stitch) return build_explored(kept);
     rebuild(covered_, kept, copies_);
     return true;
   }
@@ -405,10 +397,8 @@ class Greedy {
                return is_window(member) || schedule::is_copied_by_parts(*member);
              });
     };
-    Explored explored = explore({&covered_, basic, copies_}, target_, stays, {});
-    std::vector<Group*> all = explored.kept;
-    for (const auto& group : explored.groups) all.push_back(group.get());
-    rebuild(covered_, all, explored.copies);
+    const Explored explored = explore({&covered_, basic, copies_}, target_, stays, {});
+    rebuild(covered_, explored.groups, explored.copies);
     return true;
   }
 
@@ -433,8 +423,9 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals) {
   bool changed = false;
   for (const Covered& covered : covered_computations(*module))
-    changed |= Greedy(covered, target, mode, refusals).run();
-  if (mode >= Mode::stitch) changed |= form_loops(module, target, refusals);
+    changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
+                                 : Greedy(covered, target, mode, refusals).run();
+  if (mode >= Mode::join) changed |= form_loops(module, target, refusals);
   return changed;
 }
 

@@ -13,12 +13,13 @@
 namespace heddle::fuse {
 
 enum class Mode {
-  off,      // one kernel an operator
-  greedy,   // consumers first, every producer that fits joins its readers
-  stitch,   // and products in a row become one kernel where that pays (schedule/chain.h), and so do
-            // loops with small steps (loops.h)
-  explore,  // stitch, and what is bound by memory is covered by FusionStitching's search
-  chains,   // stitch, and products in a row also where it may pay: what tuning measures
+  off,     // one kernel an operator
+  xla,     // XLA's published rules, to count kernels against (xla.h)
+  greedy,  // consumers first, every producer that fits joins its readers
+  join,    // and products in a row become one kernel where that pays (schedule/chain.h), and so do
+           // loops with small steps (loops.h)
+  stitch,  // join, and what is bound by memory is covered by FusionStitching's search (explore.h)
+  chains,  // stitch, and products in a row also where it may pay: what tuning measures
 };
 
 struct Refusal {

@@ -128,6 +128,15 @@ bool is_update(const Instr* instr) {
          (is_control(array->operand(0)) || (!entry && array->operand(0)->is(Opcode::parameter)));
 }
 
+bool has_kernel(const Instr* instr) {
+  if (is_update(instr) || is_long_concatenate(instr)) return false;
+  if (instr->is(Opcode::custom_call)) return false;  // transformed filters come with their reader
+  if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
+      instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
+    return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
+  return static_cast<bool>(schedule::can_stage(*instr));
+}
+
 bool is_long_concatenate(const Instr* instr) {
   constexpr size_t kMostPieces = 16;
   return instr->is(Opcode::concatenate) && instr->operands().size() > kMostPieces;

@@ -68,6 +68,9 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
 // Reads an element of a loop's state that goes round unchanged.
 bool is_invariant(const Instr* instr, const Covered& covered);
 
+// Has a stage form, and is made by a kernel of its own or as part of one.
+bool has_kernel(const Instr* instr);
+
 // A box that is put into an array which lies in memory and may well be overwritten: a loop's state,
 // a donated input, another such array. The program does it in place, in the time of the box.
 bool is_update(const Instr* instr);

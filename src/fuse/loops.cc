@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fuse/step_cost.h"
+#include "cost/step_cost.h"
 #include "hlo/loop_trips.h"
 
 namespace heddle::fuse {
@@ -61,7 +61,7 @@ class LoopFormer {
     return decision;
   }
 
-  const StepCost& cost() const { return cost_; }
+  const cost::StepCost& cost() const { return cost_; }
 
   // They take about the same time, so that two cores are busy to the end.
   bool is_like(const LoopFormer& other) const {
@@ -236,7 +236,7 @@ class LoopFormer {
     if (kernels.size() > kMostKernels)
       return Decision::no("loop-body", "a step has {} kernels", kernels.size());
     if (bytes > kMostValueBytes) return Decision::no("loop-state", "a step makes {} bytes", bytes);
-    cost_ = cost_of_step(kernels, target_);
+    cost_ = cost::cost_of_step(kernels, target_);
     return Decision::yes();
   }
 
@@ -342,7 +342,7 @@ class LoopFormer {
   int64_t trips_ = 0;
   std::unordered_set<const Instr*> invariant_;
   std::unordered_map<int64_t, Instr*> elements_;
-  StepCost cost_;
+  cost::StepCost cost_;
   std::vector<int64_t> leaves_;  // that are outputs of the fusion, from number first_output_
   size_t first_output_ = 0;
   bool read_whole_ = false;

@@ -21,6 +21,9 @@ class Evaluator {
   virtual double gain(const Members& members) = 0;
   // Can code be made of it? Slow: asked in the order of gains, until enough can.
   virtual bool can_build(const Members& members) = 0;
+  // Patterns without an edge between them may be packed into one kernel if their classes are the
+  // same and not 0: loops over the same space, so small that a call saved counts.
+  virtual uint64_t packing_class(const Members&) { return 0; }
 };
 
 struct Pattern {
@@ -33,6 +36,7 @@ struct SearchOptions {
   int top = 3;            // patterns kept for a vertex
   int beam = 3;           // plans kept while a cover is made
   int most_members = 96;  // of a pattern
+  bool exact = false;     // gains by the latency evaluator: slower, for the ablation of row F29
 };
 
 class Patterns {
@@ -55,6 +59,7 @@ class Patterns {
   // Unions that were looked at, and patterns that the evaluator was asked to build.
   int64_t unions() const { return unions_; }
   int64_t builds() const { return builds_; }
+  uint64_t packing_class(const Members& members) { return evaluator_->packing_class(members); }
 
  private:
   std::vector<PatternId> reduce(int vertex, const int* begin, const int* end);
@@ -86,7 +91,9 @@ struct Cover {
 // Beam search, producers first: at every vertex each plan goes on with each of the vertex's
 // patterns or with none; the best `beam` plans stay, by what they have gained and may still gain.
 // Then neighbours are united while that gains: patterns with several beginnings, which the
-// published search has only below a virtual producer. The finalists, best first; at least one.
+// published search has only below a virtual producer; and so are patterns that have nothing to do
+// with each other but their class (remote fusion, which becomes packing: the virtual producer of
+// all vertices is the neighbour of each). The finalists, best first; at least one.
 std::vector<Cover> search_covers(const SearchGraph& graph, Patterns* patterns,
                                  const SearchOptions& options);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -221,6 +222,28 @@ std::string to_string(const Target& target) {
   return writer.json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+namespace {
+
+// A file that `heddle calibrate` wrote, or somebody else.
+Result<Target> read_target(const std::string& path) {
+  constexpr std::streamoff kMostBytes = 1 << 20;
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  if (size < 0) return user_error("target {}: cannot be read", path);
+  if (size > kMostBytes)
+    return user_error("target {}: got {} bytes, wanted a target file of at most {}", path, size,
+                      kMostBytes);
+  std::string text(static_cast<size_t>(size), '\0');
+  file.seekg(0);
+  file.read(text.data(), size);
+  if (!file) return user_error("target {}: cannot be read", path);
+  Result<Target> target = parse_target(text);
+  if (!target) return user_error("{}: {}", path, target.error().message);
+  return target;
+}
+
+}  // namespace
+
 Result<Target> find_target(const std::string& name) {
   if (name == "host") {
     const char* isa = std::getenv("HEDDLE_ISA");
@@ -234,7 +257,8 @@ Result<Target> find_target(const std::string& name) {
   for (const ShippedText& shipped : shipped_texts()) {
     if (shipped.name == name) return parse_target(shipped.json);
   }
-  return user_error("target {}: not known, wanted host or one of {}", name,
+  if (name.ends_with(".json") || name.find('/') != std::string::npos) return read_target(name);
+  return user_error("target {}: not known, wanted host, a file F.json or one of {}", name,
                     fmt::join(shipped_targets(), ", "));
 }
 

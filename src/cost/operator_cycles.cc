@@ -1,8 +1,8 @@
-#include "schedule/operator_cycles.h"
+#include "cost/operator_cycles.h"
 
 #include <string>
 
-namespace heddle::schedule {
+namespace heddle::cost {
 
 double operator_cycles(hlo::Opcode opcode, bool fast, const target::Target& target) {
   using enum hlo::Opcode;
@@ -48,6 +48,32 @@ double operator_cycles(hlo::Opcode opcode, bool fast, const target::Target& targ
     case cosine:
       key = "sin";
       break;
+    case tan:
+    case atan2:
+    case remainder:
+      key = "pow";
+      break;
+    case multiply:
+      key = "mul";
+      break;
+    case maximum:
+    case minimum:
+      key = "max";
+      break;
+    case hlo::Opcode::compare:
+      key = "compare";
+      break;
+    case select:
+      key = "select";
+      break;
+    case convert:
+      key = "convert";
+      break;
+    case floor:
+    case ceil:
+    case round_nearest_even:
+      key = "floor";
+      break;
     default:
       break;
   }
@@ -57,4 +83,4 @@ double operator_cycles(hlo::Opcode opcode, bool fast, const target::Target& targ
   return found == target.cycles.end() ? 1 : found->second;
 }
 
-}  // namespace heddle::schedule
+}  // namespace heddle::cost

@@ -1,10 +1,10 @@
-#include "fuse/step_cost.h"
+#include "cost/step_cost.h"
 
 #include <algorithm>
 
 #include "hlo/loop_trips.h"
 
-namespace heddle::fuse {
+namespace heddle::cost {
 
 namespace {
 
@@ -90,4 +90,4 @@ StepCost cost_of_step(const std::vector<const Instr*>& kernels, const target::Ta
   return cost;
 }
 
-}  // namespace heddle::fuse
+}  // namespace heddle::cost

@@ -1,4 +1,4 @@
-// Private to fuse: what a step of a loop takes.
+// What a step of a loop takes.
 #pragma once
 
 #include <vector>
@@ -6,7 +6,7 @@
 #include "hlo/module.h"
 #include "target/target.h"
 
-namespace heddle::fuse {
+namespace heddle::cost {
 
 struct StepCost {
   double alone_ns = 0;   // as one task
@@ -17,4 +17,4 @@ struct StepCost {
 // read again in every step.
 StepCost cost_of_step(const std::vector<const hlo::Instr*>& kernels, const target::Target& target);
 
-}  // namespace heddle::fuse
+}  // namespace heddle::cost

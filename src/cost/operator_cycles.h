@@ -4,10 +4,10 @@
 #include "hlo/opcode.h"
 #include "target/target.h"
 
-namespace heddle::schedule {
+namespace heddle::cost {
 
 // Cycles at full rate. `fast`: in the form that a named rewrite allows (stage_graph.h). An operator
 // without a row of its own counts one.
 double operator_cycles(hlo::Opcode opcode, bool fast, const target::Target& target);
 
-}  // namespace heddle::schedule
+}  // namespace heddle::cost

@@ -1,0 +1,362 @@
+#include "api/calibrate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "api/compiled.h"
+#include "compiler/compiler.h"
+#include "hlo/text.h"
+#include "target/clock.h"
+
+namespace heddle::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsEach = 0.12;  // of one program, at most
+constexpr double kBatchNs = 200e3;
+
+struct FreeMemory {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, FreeMemory>;
+
+// A program with memory of its own.
+class Sample {
+ public:
+  static Result<Sample> make(const std::string& text, const target::Target& target, int threads,
+                             compiler::Fuse fuse = compiler::Fuse::stitch) {
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::parse_module(text));
+    Settings settings;
+    settings.target = target;
+    settings.threads = threads;
+    settings.compiler.fuse = fuse;
+    const std::unique_ptr<Model> model = Model::from_module(module->clone());
+    Sample result;
+    HEDDLE_ASSIGN_OR_RETURN(result.program_, compile_for_cpu(std::move(module), *model, settings));
+    HEDDLE_ASSIGN_OR_RETURN(result.context_, result.program_->make_context());
+    std::vector<void*> inputs;
+    for (const Port& port : result.program_->inputs())
+      inputs.push_back(result.allocate(port.bytes));
+    HEDDLE_RETURN_IF_ERROR(model->random_inputs(1, inputs));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(result.context_->bind_input(static_cast<int64_t>(i), inputs[i]));
+    for (size_t i = 0; i < result.program_->outputs().size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(result.context_->bind_output(
+          static_cast<int64_t>(i), result.allocate(result.program_->outputs()[i].bytes)));
+    return result;
+  }
+
+  // Of one run: the fastest of many batches.
+  Result<double> best_ns() const {
+    HEDDLE_RETURN_IF_ERROR(context_->run());
+    const Clock::time_point begin = Clock::now();
+    double best = 0;
+    int64_t runs = 1;
+    for (int batch = 0;; ++batch) {
+      const Clock::time_point start = Clock::now();
+      for (int64_t i = 0; i < runs; ++i) HEDDLE_RETURN_IF_ERROR(context_->run());
+      const Clock::time_point end = Clock::now();
+      const double ns = std::chrono::duration<double, std::nano>(end - start).count();
+      const double each = ns / static_cast<double>(runs);
+      if (batch == 0 || each < best) best = each;
+      const double seconds = std::chrono::duration<double>(end - begin).count();
+      if ((seconds > kSecondsEach && batch >= 3) || batch >= 400) return best;
+      if (ns < kBatchNs / 2) runs *= 2;
+    }
+  }
+
+  double predicted_ns() const {
+    double total = 0;
+    for (const auto& [kernel, ns] : program_->report().predicted_ns) total += ns;
+    return total;
+  }
+
+ private:
+  void* allocate(int64_t bytes) {
+    const size_t size = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 127) / 64 * 64;
+    memory_.emplace_back(std::aligned_alloc(64, size));
+    if (!memory_.back()) throw std::bad_alloc();
+    std::fill_n(static_cast<char*>(memory_.back().get()), size, 0);
+    return memory_.back().get();
+  }
+
+  std::vector<Memory> memory_;
+  std::shared_ptr<Program> program_;
+  std::unique_ptr<Context> context_;
+};
+
+const char* kHead =
+    "HloModule m\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+    "  ROOT c = f32[] add(a, b)\n}\nlarger {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+    "  ROOT c = f32[] maximum(a, b)\n}\nENTRY e {\n";
+
+std::string copy_text(int64_t elems) {
+  return fmt::format("{}  x = f32[{1}] parameter(0)\n  ROOT y = f32[{1}] negate(x)\n}}\n", kHead,
+                     elems);
+}
+
+// `count` kernels in a row.
+std::string row_text(int64_t elems, int count) {
+  std::string text = fmt::format("{}  v0 = f32[{}] parameter(0)\n", kHead, elems);
+  for (int i = 1; i <= count; ++i)
+    text += fmt::format("  {}v{} = f32[{}] {}(v{}, v0)\n", i == count ? "ROOT " : "", i, elems,
+                        i % 2 == 0 ? "add" : "multiply", i - 1);
+  return text + "}\n";
+}
+
+// t = op(|t| * 0.3 + 0.4), `count` times over an array that stays in the first cache.
+std::string operator_text(const std::string& op, int count) {
+  constexpr int kElems = 2048;
+  std::string text = fmt::format(
+      "{}  t0 = f32[{1}] parameter(0)\n  c3 = f32[] constant(0.3)\n  c4 = f32[] constant(0.4)\n"
+      "  m = f32[{1}] broadcast(c3), dimensions={{}}\n  p = f32[{1}] broadcast(c4), "
+      "dimensions={{}}\n",
+      kHead, kElems);
+  for (int i = 1; i <= count; ++i)
+    text += fmt::format(
+        "  a{0} = f32[{4}] abs(t{1})\n  b{0} = f32[{4}] multiply(a{0}, m)\n"
+        "  d{0} = f32[{4}] add(b{0}, p)\n  {2}t{0} = f32[{4}] {3}\n",
+        i, i - 1, i == count ? "ROOT " : "",
+        op == "divide" || op == "power" ? fmt::format("{}(p, d{})", op, i)
+        : op == "maximum"               ? fmt::format("maximum(d{}, a{})", i, i)
+                                        : fmt::format("{}(d{})", op, i),
+        kElems);
+  return text + "}\n";
+}
+
+struct Operator {
+  const char *key, *text;
+};
+constexpr Operator kOperators[] = {{"cbrt", "cbrt"},
+                                   {"div", "divide"},
+                                   {"erf", "erf"},
+                                   {"exp", "exponential"},
+                                   {"expm1", "exponential-minus-one"},
+                                   {"floor", "floor"},
+                                   {"log", "log"},
+                                   {"log1p", "log-plus-one"},
+                                   {"logistic", "logistic"},
+                                   {"max", "maximum"},
+                                   {"pow", "power"},
+                                   {"rsqrt", "rsqrt"},
+                                   {"sin", "sine"},
+                                   {"sqrt", "sqrt"},
+                                   {"tanh", "tanh"}};
+
+struct SampleText {
+  std::string name, text;
+};
+
+std::string softmax_text(int64_t rows, int64_t columns) {
+  return fmt::format(R"({0}  x = f32[{1},{2}] parameter(0)
+  least = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[{1}] reduce(x, least), dimensions={{1}}, to_apply=larger
+  mm = f32[{1},{2}] broadcast(m), dimensions={{0}}
+  t = f32[{1},{2}] subtract(x, mm)
+  p = f32[{1},{2}] exponential(t)
+  s = f32[{1}] reduce(p, zero), dimensions={{1}}, to_apply=sum
+  ss = f32[{1},{2}] broadcast(s), dimensions={{0}}
+  ROOT y = f32[{1},{2}] divide(p, ss)
+}})",
+                     kHead, rows, columns);
+}
+
+std::string norm_text(int64_t rows, int64_t columns) {
+  return fmt::format(R"({0}  x = f32[{1},{2}] parameter(0)
+  r = f32[{1},{2}] parameter(1)
+  zero = f32[] constant(0)
+  part = f32[] constant({3})
+  parts = f32[{1}] broadcast(part), dimensions={{}}
+  a = f32[{1},{2}] add(x, r)
+  s = f32[{1}] reduce(a, zero), dimensions={{1}}, to_apply=sum
+  mean = f32[{1}] multiply(s, parts)
+  means = f32[{1},{2}] broadcast(mean), dimensions={{0}}
+  d = f32[{1},{2}] subtract(a, means)
+  q = f32[{1},{2}] multiply(d, d)
+  v = f32[{1}] reduce(q, zero), dimensions={{1}}, to_apply=sum
+  w = f32[{1}] multiply(v, parts)
+  i = f32[{1}] rsqrt(w)
+  is = f32[{1},{2}] broadcast(i), dimensions={{0}}
+  ROOT y = f32[{1},{2}] multiply(d, is)
+}})",
+                     kHead, rows, columns, 1.0 / static_cast<double>(columns));
+}
+
+std::string map_text(const std::string& op, int64_t rows, int64_t columns) {
+  return fmt::format(R"({0}  x = f32[{1},{2}] parameter(0)
+  b = f32[{2}] parameter(1)
+  bb = f32[{1},{2}] broadcast(b), dimensions={{1}}
+  a = f32[{1},{2}] add(x, bb)
+  ROOT y = f32[{1},{2}] {3}(a)
+}})",
+                     kHead, rows, columns, op);
+}
+
+std::string reduce_text(int64_t rows, int64_t columns, int dimension) {
+  return fmt::format(R"({0}  x = f32[{1},{2}] parameter(0)
+  y = f32[{1},{2}] parameter(1)
+  zero = f32[] constant(0)
+  m = f32[{1},{2}] multiply(x, y)
+  ROOT s = f32[{3}] reduce(m, zero), dimensions={{{4}}}, to_apply=sum
+}})",
+                     kHead, rows, columns, dimension == 1 ? rows : columns, dimension);
+}
+
+std::vector<SampleText> samples() {
+  return {{"softmax 64x256", softmax_text(64, 256)},
+          {"softmax 2048x512", softmax_text(2048, 512)},
+          {"layer norm 128x768", norm_text(128, 768)},
+          {"layer norm 4096x768", norm_text(4096, 768)},
+          {"bias, tanh 128x3072", map_text("tanh", 128, 3072)},
+          {"bias, tanh 4096x3072", map_text("tanh", 4096, 3072)},
+          {"bias, negate 32x256", map_text("negate", 32, 256)},
+          {"bias, negate 512x1024", map_text("negate", 512, 1024)},
+          {"bias, negate 8192x2048", map_text("negate", 8192, 2048)},
+          {"multiply, sum of rows 512x1024", reduce_text(512, 1024, 1)},
+          {"multiply, sum of rows 16384x1024", reduce_text(16384, 1024, 1)},
+          {"multiply, sum of columns 4096x512", reduce_text(4096, 512, 0)}};
+}
+
+class Calibrator {
+ public:
+  explicit Calibrator(const CalibrateOptions& options) : options_(options) {
+    result_.target = target::host_target();
+    result_.target.name = options.name;
+    result_.target.records = nullptr;
+    tasks_ = 4 + std::ssize(kOperators) + std::ssize(samples()) + 3;
+  }
+
+  Result<Calibration> run() {
+    const Clock::time_point begin = Clock::now();
+    step("clock");
+    if (const double ghz = target::measured_clock_ghz(); ghz > 0.1)
+      result_.target.clock_ghz = rounded(ghz);
+    HEDDLE_RETURN_IF_ERROR(measure_calls());
+    HEDDLE_RETURN_IF_ERROR(measure_bandwidth());
+    HEDDLE_RETURN_IF_ERROR(measure_operators());
+    HEDDLE_RETURN_IF_ERROR(measure_fit());
+    result_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return std::move(result_);
+  }
+
+ private:
+  void step(const std::string& what) {
+    if (options_.progress) options_.progress({done_++, tasks_, what});
+  }
+  static double rounded(double value) {  // three digits
+    if (value <= 0) return 0;
+    const double scale = std::pow(10, 2 - std::floor(std::log10(value)));
+    return std::round(value * scale) / scale;
+  }
+
+  Result<double> time(const std::string& text, int threads,
+                      compiler::Fuse fuse = compiler::Fuse::stitch) const {
+    HEDDLE_ASSIGN_OR_RETURN(const Sample program,
+                            Sample::make(text, result_.target, threads, fuse));
+    return program.best_ns();
+  }
+
+  Status measure_calls() {
+    step("calls");
+    HEDDLE_ASSIGN_OR_RETURN(const double few, time(row_text(16, 8), 1, compiler::Fuse::off));
+    HEDDLE_ASSIGN_OR_RETURN(const double many, time(row_text(16, 72), 1, compiler::Fuse::off));
+    result_.target.serial_command_ns = rounded(std::max(5.0, (many - few) / 64));
+    if (result_.target.cores < 2) return {};
+    step("forks and joins");
+    // 192 KiB in, 192 KiB out: shared between the cores, and still near.
+    constexpr int64_t kElems = 49152;
+    HEDDLE_ASSIGN_OR_RETURN(const double alone, time(row_text(kElems, 16), 1, compiler::Fuse::off));
+    HEDDLE_ASSIGN_OR_RETURN(const double shared,
+                            time(row_text(kElems, 16), result_.target.cores, compiler::Fuse::off));
+    const double fork = shared / 16 - alone / 16 / result_.target.cores;
+    result_.target.launch_ns = rounded(std::clamp(fork, 50.0, 50000.0));
+    return {};
+  }
+
+  // Bytes read and written a nanosecond.
+  Result<double> copy_rate(int64_t array_bytes, int threads) const {
+    const int64_t elems = std::max<int64_t>(array_bytes / 4 / 64 * 64, 64);
+    HEDDLE_ASSIGN_OR_RETURN(const double ns, time(copy_text(elems), threads));
+    const double work = std::max(1.0, ns - result_.target.serial_command_ns);
+    return 8.0 * static_cast<double>(elems) / work;
+  }
+
+  Status measure_bandwidth() {
+    target::Target& target = result_.target;
+    double before = 1e9;
+    for (size_t i = 0; i < target.caches.size(); ++i) {
+      step(fmt::format("cache {}", i + 1));
+      // Both arrays fill half of it; a cache that others share, only as much as is likely ours.
+      const int64_t array = std::min<int64_t>(target.caches[i].bytes / 4, 16 << 20);
+      HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(array, 1));
+      target.caches[i].bandwidth_bytes_per_ns = rounded(std::min(rate, before));
+      before = target.caches[i].bandwidth_bytes_per_ns;
+    }
+    step("memory");
+    int64_t array = 96 << 20;
+    HEDDLE_ASSIGN_OR_RETURN(const double one, copy_rate(array, 1));
+    target.memory_bandwidth_bytes_per_ns = rounded(std::min(one, before));
+    HEDDLE_ASSIGN_OR_RETURN(const double all, copy_rate(array, target.cores));
+    target.memory_bandwidth_all_bytes_per_ns =
+        rounded(std::max(all, target.memory_bandwidth_bytes_per_ns));
+    return {};
+  }
+
+  Status measure_operators() {
+    target::Target& target = result_.target;
+    const double vectors = 2048.0 / target.lanes(tensor::Type::f32);
+    // What stands around the operator: an absolute value, a multiplication and an addition.
+    HEDDLE_ASSIGN_OR_RETURN(const double bare, cycles_of("negate", vectors));
+    for (const Operator& op : kOperators) {
+      step(op.text);
+      HEDDLE_ASSIGN_OR_RETURN(const double cycles, cycles_of(op.text, vectors));
+      const double own = std::max(0.5, cycles - bare + target.cycles["add"]);
+      const std::string fast = std::string(op.key) + "_fast";
+      // Faster forms stand in larger patterns only: they keep their part of the whole.
+      if (const auto form = target.cycles.find(fast);
+          form != target.cycles.end() && target.cycles[op.key] > 0)
+        form->second = rounded(form->second * own / target.cycles[op.key]);
+      target.cycles[op.key] = rounded(own);
+    }
+    return {};
+  }
+
+  Result<double> cycles_of(const std::string& op, double vectors) const {
+    HEDDLE_ASSIGN_OR_RETURN(const double few, time(operator_text(op, 2), 1));
+    HEDDLE_ASSIGN_OR_RETURN(const double many, time(operator_text(op, 6), 1));
+    return (many - few) / 4 / vectors * result_.target.clock_ghz;
+  }
+
+  Status measure_fit() {
+    double sum = 0;
+    for (const SampleText& sample : samples()) {
+      step(sample.name);
+      HEDDLE_ASSIGN_OR_RETURN(const Sample program,
+                              Sample::make(sample.text, result_.target, result_.target.cores));
+      HEDDLE_ASSIGN_OR_RETURN(const double measured, program.best_ns());
+      const CalibrateFit fit{sample.name, program.predicted_ns(), measured};
+      const double error = std::abs(std::log(fit.predicted_ns / fit.measured_ns));
+      sum += error;
+      result_.worst_error = std::max(result_.worst_error, std::exp(error) - 1);
+      result_.fits.push_back(fit);
+    }
+    result_.geomean_error = std::exp(sum / static_cast<double>(result_.fits.size())) - 1;
+    return {};
+  }
+
+  const CalibrateOptions& options_;
+  Calibration result_;
+  int64_t done_ = 0, tasks_ = 0;
+};
+
+}  // namespace
+
+Result<Calibration> calibrate(const CalibrateOptions& options) { return Calibrator(options).run(); }
+
+}  // namespace heddle::api

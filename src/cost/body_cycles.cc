@@ -1,0 +1,141 @@
+#include "cost/body_cycles.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cost/operator_cycles.h"
+
+namespace heddle::cost {
+
+namespace {
+
+using schedule::Load;
+using schedule::Node;
+using schedule::Stage;
+using target::Target;
+
+double cycles_of(const char* key, double otherwise, const Target& target) {
+  const auto found = target.cycles.find(key);
+  return found == target.cycles.end() ? otherwise : found->second;
+}
+
+class Body {
+ public:
+  Body(const Stage& stage, const BodyForm& form, const Target& target)
+      : stage_(stage), form_(form), target_(target), extents_(stage.extents()) {
+    tensor::Type widest = tensor::Type::pred;
+    for (const Node& node : stage.nodes)
+      if (tensor::type_bytes(node.type) > tensor::type_bytes(widest)) widest = node.type;
+    lanes_ = target.kind == target::DeviceKind::gpu ? target.warp_size : target.lanes(widest);
+  }
+
+  double run() {
+    std::vector<std::vector<bool>> uses;  // by node: the digits it depends on
+    double cycles = 0;
+    for (const Node& node : stage_.nodes) {
+      std::vector<bool> digits(extents_.size(), false);
+      for (int operand : node.operands) add(uses[static_cast<size_t>(operand)], &digits);
+      if (node.kind == Node::Kind::load) {
+        const Load& load = stage_.loads[static_cast<size_t>(node.load)];
+        for (const index::Expr& coordinate : load.coordinates) add(coordinate, &digits);
+        for (const index::Guard& guard : load.guards) add(guard.value, &digits);
+      }
+      if (node.kind == Node::Kind::index) add(node.index, &digits);
+      for (const index::Guard& guard : node.guards) add(guard.value, &digits);
+      cycles += cycles_of_node(node) * evaluations(digits);
+      uses.push_back(std::move(digits));
+    }
+    std::vector<bool> all(extents_.size(), true);
+    if (stage_.is_reduction()) cycles += combine_cycles() * evaluations(all);
+    if (form_.stored) {
+      for (size_t d = stage_.out.size(); d < all.size(); ++d) all[d] = false;
+      const bool across = form_.lane_digit >= 0 && !is_beside(stage_.position);
+      cycles += cycles_of("store", 1, target_) * (across ? lanes_ : 1) * evaluations(all) *
+                static_cast<double>(stage_.values.size());
+    }
+    return cycles * form_.recompute;
+  }
+
+ private:
+  static void add(const std::vector<bool>& from, std::vector<bool>* to) {
+    for (size_t d = 0; d < to->size(); ++d)
+      if (from[d]) (*to)[d] = true;
+  }
+  void add(const index::Expr& expr, std::vector<bool>* to) const {
+    // What is known in a run only depends on a body node, which is counted by itself.
+    for (size_t d = 0; d < to->size(); ++d)
+      if (expr.uses(static_cast<int>(d)) || expr.uses_runtime()) (*to)[d] = true;
+  }
+
+  // Vectors, or elements where nothing changes along the lanes.
+  double evaluations(const std::vector<bool>& digits) const {
+    double count = 1;
+    for (size_t d = 0; d < digits.size(); ++d) {
+      if (!digits[d]) continue;
+      const auto extent = static_cast<double>(extents_[d]);
+      count *= static_cast<int>(d) == form_.lane_digit ? std::ceil(extent / lanes_) : extent;
+    }
+    return count;
+  }
+
+  // Lanes are neighbours in memory, or all read the same element.
+  bool is_beside(const index::Expr& x) const {
+    const int lane = form_.lane_digit;
+    return lane < 0 || !x.uses(lane) || (x.factor_of(lane) == 1 && !x.uses_runtime());
+  }
+
+  double cycles_of_node(const Node& node) const {
+    switch (node.kind) {
+      case Node::Kind::load: {
+        const Load& load = stage_.loads[static_cast<size_t>(node.load)];
+        const bool is_input = load.source.input >= 0;
+        if (is_input && !is_beside(load.coordinates[0])) return cycles_of("gather", 10, target_);
+        return cycles_of("load", 0.5, target_);
+      }
+      case Node::Kind::op:
+        return operator_cycles(node.opcode, node.fast, target_);
+      case Node::Kind::index:
+        return 1;
+      case Node::Kind::guard:
+        return static_cast<double>(node.guards.size());
+      case Node::Kind::constant:
+        return 0;
+    }
+    return 0;
+  }
+
+  double combine_cycles() const {
+    if (!stage_.combine) return cycles_of("fma", 0.5, target_);
+    double cycles = 0;
+    for (const hlo::Instr* instr : stage_.combine->instrs())
+      if (!instr->operands().empty()) cycles += operator_cycles(instr->opcode(), false, target_);
+    return cycles;
+  }
+
+  const Stage& stage_;
+  const BodyForm& form_;
+  const Target& target_;
+  const std::vector<int64_t> extents_;
+  int lanes_ = 1;
+};
+
+}  // namespace
+
+double body_cycles(const Stage& stage, const BodyForm& form, const Target& target) {
+  return Body(stage, form, target).run();
+}
+
+double read_elems(const Stage& stage, const Load& load) {
+  const std::vector<int64_t> extents = stage.extents();
+  double elems = 1;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const bool uses = std::any_of(
+        load.coordinates.begin(), load.coordinates.end(), [&](const index::Expr& coordinate) {
+          return coordinate.uses(static_cast<int>(d)) || coordinate.uses_runtime();
+        });
+    if (uses) elems *= static_cast<double>(extents[d]);
+  }
+  return elems;
+}
+
+}  // namespace heddle::cost

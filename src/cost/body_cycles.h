@@ -1,0 +1,24 @@
+// What the body of a stage costs, by the target's table of cycles (row F15).
+#pragma once
+
+#include "schedule/stage_graph.h"
+#include "target/target.h"
+
+namespace heddle::cost {
+
+struct BodyForm {
+  int lane_digit = -1;   // that lanes (a warp's threads) run along; -1: one element at a time
+  double recompute = 1;  // evaluations over the stage's own volume
+  bool stored = false;   // its values go to memory or scratch
+};
+
+// Vector cycles (cycles of a warp) of all evaluations of a stage. A node counts as often as the
+// digits that it depends on change: what does not change along the lanes, or in the inner loops, is
+// computed once for all. Lanes that are left over count like the others.
+double body_cycles(const schedule::Stage& stage, const BodyForm& form,
+                   const target::Target& target);
+
+// Different elements of its source that a load reads, at most: the volume of the digits it uses.
+double read_elems(const schedule::Stage& stage, const schedule::Load& load);
+
+}  // namespace heddle::cost

@@ -1,0 +1,274 @@
+// Figures by hand for named targets, and what must hold for all of them.
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "cost/body_cycles.h"
+#include "cost/delta.h"
+#include "cost/latency.h"
+#include "cost/operator_cycles.h"
+#include "cost/peak_memory.h"
+#include "hlo/text.h"
+
+namespace heddle::cost {
+namespace {
+
+target::Target target_of(const std::string& name) {
+  auto target = target::find_target(name);
+  HEDDLE_CHECK(target.has_value(), "{}", name);
+  return *target;
+}
+
+std::unique_ptr<hlo::Module> parse(const std::string& text) {
+  auto module = hlo::parse_module(text);
+  HEDDLE_CHECK(module.has_value(), "{}", module.error().message);
+  return std::move(*module);
+}
+
+const char* kSum =
+    "HloModule m\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+    "  ROOT c = f32[] add(a, b)\n}\n";
+
+Latency latency_of(const std::string& body, const target::Target& target) {
+  const std::unique_ptr<hlo::Module> module = parse(kSum + body);
+  const schedule::PlacedFusion placed = schedule::place(*module->entry(), target);
+  HEDDLE_CHECK(static_cast<bool>(placed.decision), "{}", placed.decision.reason());
+  return latency(placed, target);
+}
+
+std::string softmax(int64_t rows, int64_t columns) {
+  return fmt::format(R"(biggest {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}}
+ENTRY e {{
+  x = f32[{0},{1}] parameter(0)
+  least = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[{0}] reduce(x, least), dimensions={{1}}, to_apply=biggest
+  mm = f32[{0},{1}] broadcast(m), dimensions={{0}}
+  t = f32[{0},{1}] subtract(x, mm)
+  p = f32[{0},{1}] exponential(t)
+  s = f32[{0}] reduce(p, zero), dimensions={{1}}, to_apply=sum
+  ss = f32[{0},{1}] broadcast(s), dimensions={{0}}
+  ROOT y = f32[{0},{1}] divide(p, ss)
+}})",
+                     rows, columns);
+}
+
+std::string scaled(int64_t elems) {
+  return fmt::format(R"(ENTRY e {{
+  x = f32[{0}] parameter(0)
+  y = f32[{0}] parameter(1)
+  ROOT s = f32[{0}] add(x, y)
+}})",
+                     elems);
+}
+
+// spr, one core: 48 KiB at 340 bytes/ns, 2 MiB at 77, 260 MiB at 27 (two cores share it: half
+// counts), memory at 17.
+TEST(Rates, KnotsOfTheCurve) {
+  const target::Target spr = target_of("spr");
+  const auto reg = Transition::memory_reg;
+  EXPECT_EQ(transfer_ns(reg, 0, 1, spr), 0);
+  EXPECT_NEAR(transfer_ns(reg, 12288, 1, spr), 12288 / 340.0, 1e-6);
+  EXPECT_NEAR(transfer_ns(reg, 49152, 1, spr), 49152 / 77.0, 1e-6);
+  // Half way between the two.
+  EXPECT_NEAR(transfer_ns(reg, 30720, 1, spr), (12288 / 340.0 + 49152 / 77.0) / 2, 1e-6);
+  EXPECT_NEAR(transfer_ns(reg, 524288, 1, spr), 524288 / 77.0, 1e-6);
+  const double full = 272629760;
+  EXPECT_NEAR(transfer_ns(reg, full, 1, spr), full / 17, 1);
+  EXPECT_NEAR(transfer_ns(reg, 2 * full, 1, spr), 2 * full / 17, 1);
+  // A tile comes from the first cache, or the second.
+  EXPECT_NEAR(transfer_ns(Transition::near_reg, 4096, 1, spr), 4096 / 340.0, 1e-6);
+  EXPECT_NEAR(transfer_ns(Transition::near_reg, 100000, 1, spr), 100000 / 77.0, 1e-6);
+}
+
+TEST(Rates, MoreBytesTakeNoLessAndMoreCoresNoMore) {
+  for (const std::string& name : target::shipped_targets()) {
+    const target::Target target = target_of(name);
+    for (Transition transition :
+         {Transition::memory_reg, Transition::memory_near, Transition::near_reg}) {
+      double before = 0;
+      for (double bytes = 64; bytes < 4e9; bytes *= 1.37) {
+        const double ns = transfer_ns(transition, bytes, core_count(target), target);
+        EXPECT_GE(ns, before) << name << " " << bytes;
+        EXPECT_LE(ns, transfer_ns(transition, bytes, 1, target) * 1.0001) << name << " " << bytes;
+        before = ns;
+      }
+    }
+  }
+}
+
+TEST(Delta, HandComputed) {
+  const target::Target spr = target_of("spr");
+  const DeltaEvaluator delta(spr);
+  const std::unique_ptr<hlo::Module> module = parse(R"(HloModule m
+ENTRY e {
+  x = f32[1024,1024] parameter(0)
+  y = f32[1024,1024] parameter(1)
+  s = f32[1024,1024] add(x, y)
+  ROOT t = f32[1024,1024] multiply(s, x)
+})");
+  const hlo::Instr *sum = module->entry()->instrs()[2], *product = module->entry()->instrs()[3];
+  // 4 MiB fill both cores' second caches: they come at the third one's rate, 2 x 27 bytes/ns.
+  const double array = 4194304 / 54.0;
+  EXPECT_NEAR(delta.array_ns(4194304), array, 1e-6);
+  Work first, second, both;
+  delta.add_operator(*sum, &first);
+  for (int i = 0; i < 3; ++i) delta.add_array(4194304, &first);
+  delta.add_operator(*product, &second);
+  for (int i = 0; i < 3; ++i) delta.add_array(4194304, &second);
+  delta.add_operator(*sum, &both);
+  delta.add_operator(*product, &both);
+  for (int i = 0; i < 3; ++i) delta.add_array(4194304, &both);
+  // 1 Mi elements, 16 lanes, half a cycle, 2.9 GHz, two cores; hidden but for a twentieth.
+  const double compute = 1048576 / 16.0 * 0.5 / 2.9 / 2;
+  EXPECT_NEAR(delta.kernel_ns(first), 50 + 250 + 3 * array + 0.05 * compute, 1e-6);
+  // Saved: a call, and the product's three arrays.
+  EXPECT_NEAR(delta.kernel_ns(first) + delta.kernel_ns(second) - delta.kernel_ns(both),
+              300 + 3 * array, 1e-6);
+}
+
+// A row of 4 MiB fits no second cache: the fused kernel pays for going by the third one.
+TEST(Delta, Penalty) {
+  const target::Target spr = target_of("spr");
+  const DeltaEvaluator delta(spr);
+  auto work = [&](int64_t rows, int64_t columns) {
+    const std::unique_ptr<hlo::Module> module = parse(kSum + softmax(rows, columns));
+    Work work;
+    for (const hlo::Instr* instr : module->entry()->instrs())
+      if (!instr->is(hlo::Opcode::parameter) && !instr->is(hlo::Opcode::constant))
+        delta.add_operator(*instr, &work);
+    for (int i = 0; i < 2; ++i) delta.add_array(4.0 * static_cast<double>(rows * columns), &work);
+    return work;
+  };
+  const Work shorter = work(1024, 1024), longer = work(1, 1048576);
+  EXPECT_EQ(shorter.scratch_bytes, 4096);
+  EXPECT_EQ(longer.scratch_bytes, 4194304);
+  EXPECT_GT(delta.kernel_ns(longer), delta.kernel_ns(shorter) * 1.1);
+  // On a GPU scratch costs occupancy.
+  const target::Target sm_90 = target_of("sm_90");
+  const DeltaEvaluator on_gpu(sm_90);
+  Work crowded = shorter;
+  crowded.scratch_bytes = 200000;
+  EXPECT_GT(on_gpu.kernel_ns(crowded), on_gpu.kernel_ns(shorter));
+}
+
+// Serial: 256 vectors of two loads, an addition and a store, and one round.
+TEST(LatencyTest, HandComputedMap) {
+  const target::Target spr = target_of("spr");
+  const Latency got = latency_of(scaled(4096), spr);
+  EXPECT_TRUE(got.serial);
+  ASSERT_EQ(got.phases.size(), 1u);
+  EXPECT_EQ(got.call_ns, 50);
+  EXPECT_EQ(got.bytes, 3 * 16384);
+  const double moved =
+      3 * (12288 / 340.0 + (16384 - 12288) / (49152.0 - 12288) * (49152 / 77.0 - 12288 / 340.0));
+  EXPECT_NEAR(got.moved_ns, moved, 1e-6);
+  const double cycles = 256 * (0.5 + 0.5 + 0.5 + 1);
+  EXPECT_NEAR(got.compute_ns, cycles / 2.9, 30);
+  EXPECT_NEAR(got.ns, 50 + overlapped_ns(got.compute_ns, got.moved_ns), 1e-6);
+  EXPECT_EQ(got.registers, 2);
+  EXPECT_EQ(got.spilled, 0);
+}
+
+// The same work in lanes of 8: twice the vectors.
+TEST(LatencyTest, NarrowLanesTakeLonger) {
+  const target::Target spr = target_of("spr"), avx2 = target_of("avx2");
+  const double wide = latency_of(softmax(64, 512), spr).compute_ns * spr.clock_ghz;
+  const double narrow = latency_of(softmax(64, 512), avx2).compute_ns * avx2.clock_ghz;
+  EXPECT_GT(narrow, 1.5 * wide);
+}
+
+TEST(LatencyTest, MoreWorkTakesLonger) {
+  for (const std::string name : {"spr", "icelake", "avx2", "portable", "sm_80", "sm_90"}) {
+    const target::Target target = target_of(name);
+    double before = 0;
+    for (int64_t rows : {8, 64, 512, 4096}) {
+      const Latency got = latency_of(softmax(rows, 768), target);
+      EXPECT_GT(got.ns, before) << name << " " << rows;
+      before = got.ns;
+      const Latency wider = latency_of(softmax(rows, 1536), target);
+      EXPECT_GE(wider.ns, got.ns) << name << " " << rows;
+    }
+  }
+}
+
+// Three rows on two cores take as long as four.
+TEST(LatencyTest, WavesLeaveCoresIdle) {
+  target::Target spr = target_of("spr");
+  const Latency four = latency_of(softmax(4, 500000), spr);
+  const Latency three = latency_of(softmax(3, 500000), spr);
+  EXPECT_EQ(four.phases[0].waves, 2);
+  EXPECT_EQ(three.phases[0].waves, 2);
+  EXPECT_NEAR(three.compute_ns, four.compute_ns, 0.1 * four.compute_ns);
+}
+
+// Where more is alive than there are registers, some are spilled.
+TEST(LatencyTest, FewRegistersSpill) {
+  std::string body = "ENTRY e {\n  x = f32[4096] parameter(0)\n";
+  std::string last = "x";
+  for (int i = 0; i < 20; ++i)
+    body += fmt::format("  a{} = f32[4096] parameter({})\n  e{} = f32[4096] exponential(a{})\n", i,
+                        i + 1, i, i);
+  for (int i = 0; i < 20; ++i) {
+    body +=
+        fmt::format("  {}s{} = f32[4096] add({}, e{})\n", i == 19 ? "ROOT " : "", i, last, 19 - i);
+    last = fmt::format("s{}", i);
+  }
+  target::Target target = target_of("avx2");
+  const Latency got = latency_of(body + "}", target);
+  EXPECT_GE(got.registers, 1);
+  target.vector_registers = 2;
+  const Latency few = latency_of(body + "}", target);
+  EXPECT_EQ(few.spilled, few.registers - 2);
+  EXPECT_GE(few.compute_ns, got.compute_ns);
+}
+
+TEST(LatencyTest, ScratchCostsOccupancyOnGpus) {
+  const target::Target sm_90 = target_of("sm_90");
+  const std::unique_ptr<hlo::Module> module = parse(kSum + softmax(4096, 1024));
+  schedule::PlacedFusion placed = schedule::place(*module->entry(), sm_90);
+  if (!placed.decision) GTEST_SKIP() << placed.decision.reason();
+  placed.placement.scratch_bytes = 4096;
+  const Latency small = latency(placed, sm_90);
+  placed.placement.scratch_bytes = 200000;
+  const Latency large = latency(placed, sm_90);
+  EXPECT_LT(large.occupancy, small.occupancy);
+  EXPECT_GE(large.ns, small.ns);
+}
+
+TEST(BodyCycles, WhatDoesNotChangeAlongTheLanesCountsOnce) {
+  const target::Target spr = target_of("spr");
+  auto cycles = [&](const std::string& body) {
+    const std::unique_ptr<hlo::Module> module = parse(kSum + body);
+    const schedule::PlacedFusion placed = schedule::place(*module->entry(), spr);
+    HEDDLE_CHECK(placed.graph.stages.size() == 1);
+    const schedule::Stage& stage = placed.graph.stages[0];
+    return body_cycles(stage, {static_cast<int>(stage.out.size()) - 1, 1, true}, spr);
+  };
+  const std::string head =
+      "ENTRY e {\n  x = f32[64,1024] parameter(0)\n  r = f32[64] parameter(1)\n";
+  const double by_row = cycles(head + R"(  q = f32[64] exponential(r)
+  b = f32[64,1024] broadcast(q), dimensions={0}
+  ROOT y = f32[64,1024] multiply(x, b)
+})");
+  const double by_element = cycles(head + R"(  q = f32[64,1024] exponential(x)
+  b = f32[64,1024] broadcast(r), dimensions={0}
+  ROOT y = f32[64,1024] multiply(q, b)
+})");
+  const double exponential = operator_cycles(hlo::Opcode::exponential, false, spr);
+  EXPECT_NEAR(by_element - by_row, exponential * (64 * 64 - 64), 1e-6);
+}
+
+TEST(PeakMemory, ByHand) {
+  // 0 -> 1 -> 2; 0 is read again by the last.
+  const std::vector<SequenceStep> steps = {{{0}, {}}, {{1}, {0}}, {{2}, {1}}, {{3}, {0, 2}}};
+  EXPECT_EQ(peak_bytes(steps, {100, 10, 1, 1}, {}), 111);
+  EXPECT_EQ(peak_bytes(steps, {100, 10, 1, 1}, {1}), 112);
+  EXPECT_EQ(peak_bytes({}, {}, {}), 0);
+}
+
+}  // namespace
+}  // namespace heddle::cost

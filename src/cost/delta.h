@@ -1,0 +1,41 @@
+// The delta evaluator (FusionStitching, formula 3): what a fusion saves, quickly and roughly. Time
+// saved = traffic + calls - penalty; all three are differences of kernel_ns() between the kernels
+// apart and the one that would hold them all. No schedule is asked for.
+#pragma once
+
+#include "cost/rates.h"
+#include "hlo/module.h"
+
+namespace heddle::cost {
+
+// A kernel as the delta evaluator sees it. Add operators and arrays, then ask.
+struct Work {
+  double cycles = 0;        // vector cycles of all operators
+  double flops = 0;         // elements computed
+  double elems = 0;         // of the widest operator: what can run side by side
+  double bytes = 0;         // of arrays read and written outside of the kernel
+  double moved_one_ns = 0;  // the time of that by one core, and by all
+  double moved_all_ns = 0;
+  double scratch_bytes = 0;  // of the operator that needs most, no lifetimes
+};
+
+class DeltaEvaluator {
+ public:
+  explicit DeltaEvaluator(const target::Target& target) : target_(target) {}
+
+  void add_operator(const hlo::Instr& instr, Work* work) const;
+  // Read once by the kernel from outside of it, or written once to there.
+  void add_array(double bytes, Work* work) const;
+  // One array's share in that, of a kernel on all cores.
+  double array_ns(double bytes) const;
+  double kernel_ns(const Work& work) const;
+
+ private:
+  double occupancy(const Work& work) const;
+  const target::Target& target_;
+};
+
+// Of a shape, with all leaves of a tuple.
+double bytes_of(const tensor::Shape& shape);
+
+}  // namespace heddle::cost

@@ -1,0 +1,275 @@
+#include "cost/latency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "cost/body_cycles.h"
+#include "schedule/chain_cost.h"
+
+namespace heddle::cost {
+
+namespace {
+
+using schedule::Loop;
+using schedule::LoopKind;
+using schedule::Placed;
+using schedule::PlacedFusion;
+using schedule::Row;
+using schedule::Space;
+using schedule::Stage;
+using target::DeviceKind;
+using target::Target;
+
+// A round of a row: its loops are entered and left.
+constexpr double kRoundCycles = 6;
+
+class Evaluation {
+ public:
+  Evaluation(const PlacedFusion& placed, const Target& target)
+      : placed_(placed), target_(target), gpu_(target.kind == DeviceKind::gpu) {
+    result_.scratch_bytes = placed.placement.scratch_bytes;
+  }
+
+  Latency run() {
+    for (const Stage& stage : placed_.graph.stages)
+      result_.flops += static_cast<double>(stage.out_elems()) *
+                       static_cast<double>(std::max<int64_t>(1, stage.red_elems()));
+    for (size_t phase = 0; phase < placed_.schedule.phases.size(); ++phase) {
+      measure(phase);
+      result_.bytes += works_.back().bytes;
+    }
+    settle();
+    return std::move(result_);
+  }
+
+ private:
+  struct PhaseWork {
+    double cycles = 0;  // of vectors (of warps), all tasks
+    double tasks = 0, threads = 1;
+    double bytes = 0, scratch_bytes = 0;
+    std::vector<double> arrays;  // bytes of each
+  };
+
+  // What stands in a phase: rows with how often they run.
+  void measure(size_t phase) {
+    PhaseWork work;
+    std::vector<const Row*> rows;
+    for (const schedule::Group& group : placed_.schedule.phases[phase]) {
+      double tasks = 1, threads = 1;
+      for (int node : group.body) walk(node, 1, &rows, &work, &tasks, &threads);
+      work.tasks += tasks;
+      work.threads = std::max(work.threads, threads);
+    }
+    add_arrays(rows, &work);
+    works_.push_back(std::move(work));
+  }
+
+  void walk(int node, double rounds, std::vector<const Row*>* rows, PhaseWork* work, double* tasks,
+            double* threads) {
+    const schedule::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
+    if (const auto* row = std::get_if<Row>(&what)) {
+      rows->push_back(row);
+      add_row(*row, rounds, work);
+      return;
+    }
+    const Loop& loop = std::get<Loop>(what);
+    const auto trips = static_cast<double>(loop.trips);
+    if (loop.kind == LoopKind::parallel || loop.kind == LoopKind::block) *tasks *= trips;
+    const bool by_thread = loop.kind == LoopKind::thread || loop.kind == LoopKind::subgroup;
+    if (by_thread) *threads *= trips;
+    for (int inner : loop.body)
+      walk(inner, by_thread ? rounds : rounds * trips, rows, work, tasks, threads);
+  }
+
+  void add_row(const Row& row, double rounds, PhaseWork* work) {
+    int registers = 0;
+    double unroll = 1;
+    for (const schedule::Own& own : row.own)
+      if (own.kind == LoopKind::unrolled) unroll *= 4;
+    for (size_t m = 0; m < row.joined.size(); ++m) {
+      const Stage& stage = placed_.graph.stage(row.joined[m]);
+      const Placed& place = placed_.placement.stages[row.joined[m].index()];
+      const bool vectors = !row.own.empty() && (row.own.back().kind == LoopKind::vector ||
+                                                row.own.back().kind == LoopKind::thread);
+      BodyForm form;
+      form.lane_digit = vectors ? row.own.back().digits[m] : -1;
+      form.recompute = place.recompute;
+      form.stored = place.space == Space::scratch;
+      for (const schedule::Value& value : stage.values) form.stored |= value.output >= 0;
+      double cycles = body_cycles(stage, form, target_);
+      if (row.winograd) cycles *= 16.0 / 36;
+      // Lanes meet at the end of a round.
+      const int out = static_cast<int>(stage.out.size());
+      if (stage.is_reduction() && form.lane_digit >= out)
+        cycles +=
+            rounds * 3 * std::log2(std::max(2, lanes())) * static_cast<double>(stage.values.size());
+      work->cycles += cycles;
+      registers += live_values(stage);
+      if (stage.is_reduction()) registers += static_cast<int>(unroll);
+    }
+    work->cycles += rounds * kRoundCycles;
+    result_.registers = std::max(result_.registers, registers + (gpu_ ? 16 : 0));
+  }
+
+  int lanes() const { return gpu_ ? target_.warp_size : target_.lanes(tensor::Type::f32); }
+
+  // Every input and output once: what is read again is near by then.
+  void add_arrays(const std::vector<const Row*>& rows, PhaseWork* work) {
+    std::vector<double> read(placed_.graph.inputs.size(), 0);
+    for (const Row* row : rows) {
+      for (schedule::StageId id : row->joined) {
+        const Stage& stage = placed_.graph.stage(id);
+        const Placed& place = placed_.placement.stages[id.index()];
+        for (const schedule::Load& load : stage.loads) {
+          if (load.source.input < 0) continue;
+          const tensor::Shape& shape =
+              placed_.graph.inputs[static_cast<size_t>(load.source.input)].shape;
+          double& bytes = read[static_cast<size_t>(load.source.input)];
+          bytes += read_elems(stage, load) * tensor::type_bytes(shape.type());
+          bytes = std::min(bytes, static_cast<double>(shape.bytes()));
+        }
+        for (const schedule::Value& value : stage.values) {
+          const double size = static_cast<double>(stage.out_elems()) *
+                              static_cast<double>(tensor::type_bytes(value.type));
+          if (value.output >= 0)
+            work->arrays.push_back(size);
+          else if (place.space == Space::global)
+            work->arrays.insert(work->arrays.end(), 2, size);
+          if (place.space == Space::scratch) work->scratch_bytes += 2 * size * place.recompute;
+        }
+      }
+    }
+    for (double bytes : read)
+      if (bytes > 0) work->arrays.push_back(bytes);
+    for (double bytes : work->arrays) work->bytes += bytes;
+  }
+
+  // Registers beyond what there is go to the stack and back, each round of the body.
+  double spill_factor() {
+    const int limit = gpu_ ? 255 : std::max(1, target_.vector_registers);
+    result_.spilled = std::max(0, result_.registers - limit);
+    return 1 + 0.5 * result_.spilled / limit;
+  }
+
+  void settle() {
+    double flops_bytes = 0, tasks = 0;
+    for (const PhaseWork& work : works_) {
+      flops_bytes += work.bytes;
+      tasks = std::max(tasks, work.tasks);
+    }
+    result_.serial = !gpu_ && runs_serially(result_.flops, flops_bytes, tasks);
+    const int cores = result_.serial ? 1 : core_count(target_);
+    result_.call_ns = call_ns(result_.serial, static_cast<int>(works_.size()), target_);
+    result_.ns = result_.call_ns;
+    const double spills = spill_factor();
+    for (const PhaseWork& work : works_) {
+      PhaseLatency phase;
+      phase.tasks = work.tasks;
+      phase.bytes = work.bytes;
+      phase.compute_ns = (gpu_ ? warp_cycles(work, &phase) : core_cycles(work, cores, &phase)) *
+                         spills / target_.clock_ghz;
+      for (double bytes : work.arrays)
+        phase.moved_ns += transfer_ns(Transition::memory_reg, bytes, cores, target_);
+      // A tile in scratch is written and read again.
+      const double tile = static_cast<double>(result_.scratch_bytes);
+      if (tile > 0 && work.scratch_bytes > 0)
+        phase.compute_ns +=
+            work.scratch_bytes / tile * transfer_ns(Transition::near_reg, tile, 1, target_) / cores;
+      phase.ns = overlapped_ns(phase.compute_ns, phase.moved_ns);
+      result_.compute_ns += phase.compute_ns;
+      result_.moved_ns += phase.moved_ns;
+      result_.ns += phase.ns;
+      result_.phases.push_back(phase);
+    }
+  }
+
+  static double core_cycles(const PhaseWork& work, int cores, PhaseLatency* phase) {
+    const double tasks = std::max(1.0, work.tasks);
+    phase->waves = std::ceil(tasks / cores);
+    return work.cycles / tasks * phase->waves;
+  }
+
+  // Formula 1: waves of resident warps, each as long as its warps' instructions take.
+  double warp_cycles(const PhaseWork& work, PhaseLatency* phase) {
+    constexpr double kBlock = 256;
+    const double block =
+        work.threads > 1 ? std::max(work.threads, 1.0 * target_.warp_size) : kBlock;
+    const double warps_of_block = std::ceil(block / target_.warp_size);
+    double blocks = target_.threads_per_multiprocessor / block;
+    blocks = std::min(blocks, target_.registers_per_multiprocessor /
+                                  (std::max(16.0, std::ceil(result_.registers / 8.0) * 8) * block));
+    if (result_.scratch_bytes > 0)
+      blocks = std::min(blocks, static_cast<double>(target_.shared_bytes_per_multiprocessor) /
+                                    static_cast<double>(result_.scratch_bytes));
+    blocks = std::max(1.0, std::floor(blocks));
+    const double resident = blocks * warps_of_block;  // on a multiprocessor
+    result_.occupancy = std::min(
+        1.0, resident * target_.warp_size / std::max(1, target_.threads_per_multiprocessor));
+    const double warps = std::max(1.0, work.tasks) * warps_of_block;
+    phase->waves = std::ceil(warps / (resident * std::max(1, target_.multiprocessors)));
+    const double of_warp = work.cycles / warps;
+    // The last wave may hold fewer; few warps cannot hide what an instruction takes to finish.
+    const double held = std::min(resident, std::ceil(warps / std::max(1, target_.multiprocessors)));
+    constexpr double kLatencyOverRate = 16;
+    return phase->waves * of_warp * std::max(held, kLatencyOverRate);
+  }
+
+  const PlacedFusion& placed_;
+  const Target& target_;
+  const bool gpu_;
+  std::vector<PhaseWork> works_;
+  Latency result_;
+};
+
+Latency of_template(const PlacedFusion& placed, const Target& target) {
+  Latency result;
+  result.by_template = true;
+  result.serial = false;
+  result.ns = schedule::predicted_ns(placed, target);
+  result.call_ns = target.launch_ns;
+  result.scratch_bytes = placed.placement.scratch_bytes;
+  for (const Stage& stage : placed.graph.stages) {
+    const bool product = stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv;
+    result.flops += (product ? 2.0 : 1.0) * static_cast<double>(stage.out_elems()) *
+                    static_cast<double>(std::max<int64_t>(1, stage.red_elems()));
+  }
+  for (const schedule::Input& input : placed.graph.inputs)
+    result.bytes += static_cast<double>(input.shape.bytes());
+  for (const schedule::Output& output : placed.graph.outputs)
+    result.bytes += static_cast<double>(output.shape.bytes());
+  return result;
+}
+
+}  // namespace
+
+Latency latency(const PlacedFusion& placed, const Target& target) {
+  if (target.kind == DeviceKind::cpu && schedule::is_gemm(placed))
+    return of_template(placed, target);
+  return Evaluation(placed, target).run();
+}
+
+int live_values(const Stage& stage) {
+  std::vector<int> last(stage.nodes.size(), -1);
+  for (size_t n = 0; n < stage.nodes.size(); ++n)
+    for (int operand : stage.nodes[n].operands)
+      last[static_cast<size_t>(operand)] = static_cast<int>(n);
+  for (const schedule::Value& value : stage.values)
+    if (value.result >= 0)
+      last[static_cast<size_t>(value.result)] = static_cast<int>(stage.nodes.size());
+  int alive = 0, most = 0;
+  std::vector<int> ends(stage.nodes.size() + 1, 0);
+  for (size_t n = 0; n < stage.nodes.size(); ++n) {
+    const bool in_register = stage.nodes[n].kind == schedule::Node::Kind::load ||
+                             stage.nodes[n].kind == schedule::Node::Kind::op;
+    if (in_register && last[n] >= 0) {
+      ++alive;
+      ++ends[static_cast<size_t>(last[n])];
+    }
+    most = std::max(most, alive);
+    alive -= ends[n];
+  }
+  return most;
+}
+
+}  // namespace heddle::cost

@@ -1,0 +1,45 @@
+// The latency evaluator (FusionStitching, formulas 1 and 2; fusion.md §1.5): the time of a placed
+// schedule on a target. Slow beside delta.h, and nearer to the truth: it knows digits, lanes, what
+// is computed again, where values are kept and how many tasks there are. It decides between covers
+// and tells `heddle explain` what a kernel should take.
+//
+//   ns = call + sum over phases of overlapped(compute, moved), where
+//   compute = waves * vector cycles of a task * spills, waves = ceil(tasks / workers)
+//
+// Products and convolutions by a template take the time of their family (schedule/chain_cost.h).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/rates.h"
+#include "schedule/place.h"
+
+namespace heddle::cost {
+
+struct PhaseLatency {
+  double tasks = 1, waves = 1;  // of a GPU: waves of warps
+  double compute_ns = 0, moved_ns = 0, ns = 0;
+  double bytes = 0;  // between the phase and memory
+};
+
+struct Latency {
+  double ns = 0;  // of one run, with the call
+  double call_ns = 0, compute_ns = 0, moved_ns = 0;
+  std::vector<PhaseLatency> phases;
+  bool serial = true;        // CPU: one core computes it
+  bool by_template = false;  // ns is the family's; the parts are not told apart
+  int registers = 0;         // most that are alive: vectors of a core, or 4-byte ones of a thread
+  int spilled = 0;           // of these, beyond what there is
+  double occupancy = 1;      // GPU: warps resident, by threads, registers and scratch
+  int64_t scratch_bytes = 0;
+  double bytes = 0, flops = 0;
+};
+
+// `placed.decision` must be yes. Any number of phases and groups.
+Latency latency(const schedule::PlacedFusion& placed, const target::Target& target);
+
+// Registers that are alive at once in the body of a stage, by linear scan over its nodes.
+int live_values(const schedule::Stage& stage);
+
+}  // namespace heddle::cost

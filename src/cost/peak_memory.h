@@ -1,0 +1,19 @@
+// Peak memory of a sequence of kernels: what is alive at once, without the arena's gaps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace heddle::cost {
+
+// A kernel of a sequence: the values it makes (by number) and those it reads.
+struct SequenceStep {
+  std::vector<int> makes, reads;
+};
+
+// Most bytes alive at one step. Values that no step makes are alive from the start to their last
+// reader; `kept`: those that stay to the end. `bytes` is by value.
+int64_t peak_bytes(const std::vector<SequenceStep>& steps, const std::vector<int64_t>& bytes,
+                   const std::vector<int>& kept);
+
+}  // namespace heddle::cost

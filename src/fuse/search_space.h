@@ -1,0 +1,48 @@
+// Private to fuse: a computation as the graph that the explorer searches.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fuse/explore.h"
+#include "fuse/groups.h"
+#include "fuse/patterns.h"
+
+namespace heddle::fuse {
+
+// A vertex is an instruction that may move, or a group that stays, or an instruction without a
+// kernel. Views (what is_duplicable() says) whose readers are all kernels that hold a copy are no
+// vertices: they are part of whoever reads them.
+class SearchSpace {
+ public:
+  SearchSpace(const Basic& basic, const std::function<bool(const Group&)>& stays);
+
+  std::vector<Group*> kept, free;
+  SearchGraph graph;
+  std::vector<Instr*> instr_of;  // by vertex; null: a group that stays
+
+  const Computation& computation() const { return *basic_.covered->computation; }
+  bool is_view(const Instr* instr) const { return views_.count(instr) > 0; }
+  size_t index(const Instr* instr) const { return index_.at(instr); }
+  int vertex(const Instr* instr) const;  // -1: none
+
+  // The vertices of a group's members that may move, ascending; `own`: without its copies.
+  Members vertices_of(const Group& group, bool own) const;
+  // The members' instructions with the views that they read, in the computation's order.
+  std::vector<Instr*> with_views(const Members& members) const;
+  // Somebody outside of the members reads it, views aside.
+  bool leaves(const Instr* instr, const Members& members) const;
+
+ private:
+  void find_views();
+  void number();
+
+  Basic basic_;
+  std::unordered_map<const Instr*, size_t> index_;
+  std::unordered_set<const Instr*> movable_, views_;
+  std::unordered_map<const Instr*, Group*> kept_of_;
+  std::unordered_map<const Instr*, int> vertex_of_;
+};
+
+}  // namespace heddle::fuse

@@ -1,0 +1,306 @@
+#include "fuse/xla.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fuse/group_order.h"
+#include "schedule/parts.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr size_t kMostReductions = 5, kMostMembers = 96, kMostPorts = 64;
+
+// Not to be computed twice.
+bool is_expensive(const Instr* instr) {
+  switch (instr->opcode()) {
+    using enum Opcode;
+    case atan2:
+    case cbrt:
+    case cosine:
+    case divide:
+    case erf:
+    case exponential:
+    case exponential_minus_one:
+    case log:
+    case log_plus_one:
+    case logistic:
+    case power:
+    case remainder:
+    case rsqrt:
+    case sine:
+    case sqrt:
+    case tan:
+    case tanh:
+      return instr->shape().type() != tensor::Type::s32;
+    default:
+      return false;
+  }
+}
+
+bool is_index(const Instr* instr) {
+  switch (instr->opcode()) {
+    using enum Opcode;
+    case bitcast:
+    case broadcast:
+    case concatenate:
+    case copy:
+    case dynamic_slice:
+    case gather:
+    case iota:
+    case pad:
+    case reshape:
+    case reverse:
+    case slice:
+    case transpose:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_loop(const Instr* instr) {
+  return is_index(instr) || has_trait(instr->opcode(), hlo::elementwise);
+}
+
+class Cover {
+ public:
+  Cover(const Covered& covered, const target::Target& target, std::vector<Refusal>* refusals)
+      : covered_(covered), target_(target), refusals_(refusals), once_(find_once(covered)) {}
+
+  bool run() {
+    const std::vector<Instr*> order = covered_.computation->instrs();
+    for (size_t i = 0; i < order.size(); ++i) index_[order[i]] = i;
+    for (size_t i = order.size(); i-- > 0;) visit(order[i]);
+    join_siblings();
+    std::vector<Group*> kept;
+    for (const auto& group : groups_) {
+      if (group->members.empty()) continue;
+      const Instr* only = group->members.size() == 1 ? group->members[0] : nullptr;
+      if (only && (only->is(Opcode::reshape) || only->is(Opcode::bitcast))) continue;  // no work
+      kept.push_back(group.get());
+    }
+    if (kept.empty()) return false;
+    rebuild(covered_, kept, copies_);
+    return true;
+  }
+
+ private:
+  const Instr* root() const { return covered_.computation->root(); }
+
+  void visit(Instr* instr) {
+    if (group_of_.count(instr) || !has_kernel(instr)) return;
+    if (instr->users().empty() && instr != root()) return;
+    bool others = instr == root();
+    std::vector<Group*> readers = readers_of(instr, &others);
+    if (!others && !readers.empty()) {
+      Decision decision = Decision::yes();
+      if (readers.size() > 1 && is_expensive(instr))
+        decision =
+            Decision::no("xla-expensive", "it would be computed by {} kernels", readers.size());
+      for (Group* group : readers)
+        if (decision) decision = may_join(instr, group);
+      if (decision) return join(instr, readers);
+      refuse(instr, readers[0], decision);
+    }
+    auto group = std::make_unique<Group>();
+    group->has_dot = instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+    group->once = once_.count(instr) > 0;
+    group->members = {instr};
+    group_of_[instr] = {group.get()};
+    if (Instr* filter = transformed_filter(instr)) {
+      group->members.insert(group->members.begin(), filter);
+      group->copies.insert(filter);
+      group_of_[filter].push_back(group.get());
+      copies_.insert(filter);
+    }
+    groups_.push_back(std::move(group));
+  }
+
+  std::vector<Group*> readers_of(const Instr* instr, bool* others) const {
+    std::vector<Group*> readers;
+    for (const Instr* user : instr->users()) {
+      const auto found = group_of_.find(user);
+      if (found == group_of_.end()) {
+        *others = true;
+        continue;
+      }
+      for (Group* group : found->second)
+        if (std::find(readers.begin(), readers.end(), group) == readers.end())
+          readers.push_back(group);
+    }
+    return readers;
+  }
+
+  Decision may_join(Instr* instr, Group* group) {
+    // Packed weights are read where they lie.
+    if (group->has_dot && !is_unpack(instr))
+      return Decision::no("xla-library", "{} is a call of a library",
+                          group->members.back()->name());
+    if (!group->has_dot && !is_loop(instr))
+      return Decision::no("xla-producer", "{} ends a kernel", hlo::opcode_text(instr->opcode()));
+    if (group->once != (once_.count(instr) > 0))
+      return Decision::no("once", "one side depends on constants alone, and is done once");
+    for (const Instr* user : instr->users())
+      if (is_expensive(instr) && user->is(Opcode::broadcast) && !instr->shape().is_scalar())
+        return Decision::no("xla-expensive", "{} uses its elements several times", user->name());
+    std::vector<Instr*> members{instr};
+    members.insert(members.end(), group->members.begin(), group->members.end());
+    return place_ok(std::move(members), group->copies);
+  }
+
+  void join(Instr* instr, const std::vector<Group*>& readers) {
+    for (Group* group : readers) {
+      group->members.insert(group->members.begin(), instr);
+      if (readers.size() > 1) group->copies.insert(instr);
+    }
+    if (readers.size() > 1) copies_.insert(instr);
+    group_of_[instr] = readers;
+  }
+
+  Decision place_ok(std::vector<Instr*> members,
+                    const std::unordered_set<const Instr*>& copies) const {
+    if (members.size() > kMostMembers)
+      return Decision::no("too-large", "the group has {} members", members.size());
+    std::sort(members.begin(), members.end(),
+              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
+    size_t reductions = 0, ports = 0;
+    std::unordered_set<const Instr*> read;
+    for (const Instr* member : members) {
+      reductions += member->is(Opcode::reduce) || member->is(Opcode::reduce_window);
+      if (members.size() > 1 && schedule::is_copied_by_parts(*member))
+        return Decision::no("parts", "many arrays are joined by copies, apart");
+      for (const Instr* operand : member->operands())
+        if (!inside.count(operand)) read.insert(operand);
+    }
+    if (reductions > kMostReductions)
+      return Decision::no("xla-reductions", "{} reductions in a kernel", reductions);
+    auto leaves = [&](const Instr* member) {
+      if (copies.count(member)) return false;
+      if (member == root() || member == members.back()) return true;
+      return std::any_of(member->users().begin(), member->users().end(),
+                         [&](const Instr* user) { return !inside.count(user); });
+    };
+    for (const Instr* member : members) ports += leaves(member);
+    if (ports + read.size() > kMostPorts)
+      return Decision::no("xla-ports", "{} inputs and outputs", ports + read.size());
+    std::unique_ptr<hlo::Module> candidate = extract(members, leaves);
+    return schedule::place(*candidate->entry(), target_).decision;
+  }
+
+  // --- Kernels of several outputs. ---
+
+  // The space that a kernel loops over; 0: nothing joins it.
+  int64_t space_of(const Group& group) const {
+    if (group.has_dot || group.once || group.members.empty()) return 0;
+    const Instr* last = group.members.back();
+    if (last->is(Opcode::reduce)) return last->operand(0)->shape().elems();
+    return is_loop(last) && last->shape().is_array() ? last->shape().elems() : 0;
+  }
+
+  void join_siblings() {
+    for (Instr* instr : covered_.computation->instrs()) {
+      if (instr->shape().is_scalar() || !instr->shape().is_array()) continue;
+      bool others = false;
+      std::vector<Group*> readers = readers_of(instr, &others);
+      if (readers.size() > kMostPorts) continue;
+      // A producer beside its readers.
+      const auto maker = group_of_.find(instr);
+      if (maker != group_of_.end() && maker->second.size() == 1 &&
+          std::find(readers.begin(), readers.end(), maker->second[0]) == readers.end())
+        readers.insert(readers.begin(), maker->second[0]);
+      for (size_t a = 0; a < readers.size(); ++a)
+        for (size_t b = a + 1; b < readers.size();)
+          if (unite(readers[a], readers[b]))
+            readers.erase(readers.begin() + static_cast<long>(b));
+          else
+            ++b;
+    }
+  }
+
+  bool unite(Group* a, Group* b) {
+    const int64_t space = space_of(*a);
+    if (space == 0 || space != space_of(*b)) return false;
+    if (leads_to(a, b) || leads_to(b, a)) return false;
+    std::vector<Instr*> members = a->members;
+    for (Instr* member : b->members)
+      if (std::find(members.begin(), members.end(), member) == members.end())
+        members.push_back(member);
+    std::unordered_set<const Instr*> copies;
+    for (const Group* group : {a, b})
+      for (const Instr* copy : group->copies) copies.insert(copy);
+    // What only the two held copies of is computed once now; it still does not leave.
+    if (!place_ok(members, copies)) return false;
+    std::sort(members.begin(), members.end(),
+              [&](const Instr* x, const Instr* y) { return index_.at(x) < index_.at(y); });
+    a->members = std::move(members);
+    a->copies = std::move(copies);
+    for (Instr* member : b->members) {
+      std::vector<Group*>& groups = group_of_[member];
+      std::erase(groups, b);
+      if (std::find(groups.begin(), groups.end(), a) == groups.end()) groups.push_back(a);
+    }
+    b->members.clear();
+    return true;
+  }
+
+  // Through a third.
+  bool leads_to(const Group* from, const Group* to) const {
+    std::unordered_set<const void*> seen{from};
+    std::vector<std::pair<const Instr*, const Group*>>
+        work;  // an instruction without a group, or one
+    auto expand = [&](const Instr* value, bool first) {
+      for (const Instr* user : value->users()) {
+        const auto found = group_of_.find(user);
+        if (found == group_of_.end()) {
+          if (seen.insert(user).second) work.emplace_back(user, nullptr);
+          continue;
+        }
+        for (const Group* group : found->second) {
+          if (group == to && !first) return true;
+          if (group != to && seen.insert(group).second) work.emplace_back(nullptr, group);
+        }
+      }
+      return false;
+    };
+    auto expand_group = [&](const Group* group, bool first) {
+      return std::any_of(group->members.begin(), group->members.end(), [&](const Instr* member) {
+        return !group->copies.count(member) && expand(member, first);
+      });
+    };
+    if (expand_group(from, true)) return true;
+    while (!work.empty()) {
+      const auto [instr, group] = work.back();
+      work.pop_back();
+      if (group ? expand_group(group, false) : expand(instr, false)) return true;
+    }
+    return false;
+  }
+
+  void refuse(const Instr* instr, const Group* group, const Decision& decision) {
+    if (refusals_)
+      refusals_->push_back(
+          {instr->name(), group->members.back()->name(), decision.code(), decision.reason()});
+  }
+
+  const Covered& covered_;
+  const target::Target& target_;
+  std::vector<Refusal>* refusals_;
+  std::unordered_set<const Instr*> once_;
+  std::unordered_map<const Instr*, size_t> index_;
+  GroupOrder::GroupsOf group_of_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_set<const Instr*> copies_;
+};
+
+}  // namespace
+
+bool cover_as_xla(const Covered& covered, const target::Target& target,
+                  std::vector<Refusal>* refusals) {
+  return Cover(covered, target, refusals).run();
+}
+
+}  // namespace heddle::fuse
