@@ -96,7 +96,7 @@ const char* kHead =
     "  ROOT c = f32[] maximum(a, b)\n}\nENTRY e {\n";
 
 std::string copy_text(int64_t elems) {
-  return fmt::format("{}  x = f32[{1}] parameter(0)\n  ROOT y = f32[{1}] negate(x)\n}}\n", kHead,
+  return fmt::format("{0}  x = f32[{1}] parameter(0)\n  ROOT y = f32[{1}] negate(x)\n}}\n", kHead,
                      elems);
 }
 
@@ -113,7 +113,7 @@ std::string row_text(int64_t elems, int count) {
 std::string operator_text(const std::string& op, int count) {
   constexpr int kElems = 2048;
   std::string text = fmt::format(
-      "{}  t0 = f32[{1}] parameter(0)\n  c3 = f32[] constant(0.3)\n  c4 = f32[] constant(0.4)\n"
+      "{0}  t0 = f32[{1}] parameter(0)\n  c3 = f32[] constant(0.3)\n  c4 = f32[] constant(0.4)\n"
       "  m = f32[{1}] broadcast(c3), dimensions={{}}\n  p = f32[{1}] broadcast(c4), "
       "dimensions={{}}\n",
       kHead, kElems);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "base/check.h"
 #include "compiler/fusion_check.h"
 #include "fuse/groups.h"
@@ -62,6 +64,45 @@ TEST(FuseTest, RandomModulesComputeTheSame) {
     check_module(*module, *target, Mode::greedy, seed);
     check_module(*module, *target, seed % 2 ? Mode::join : Mode::stitch, seed);
     if (seed % 4 == 0) check_module(*module, *target, Mode::off, seed);
+    if (HasFailure()) break;
+  }
+}
+
+// Every output that is an array of an input's shape may overwrite it.
+void give_away_inputs(hlo::Module* module) {
+  const hlo::Instr* root = module->entry()->root();
+  const bool tuple = root->shape().is_tuple();
+  std::vector<tensor::Shape> outputs =
+      tuple ? root->shape().elements() : std::vector<tensor::Shape>{root->shape()};
+  std::vector<bool> taken(outputs.size(), false);
+  for (const hlo::Instr* parameter : module->entry()->parameters()) {
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      if (taken[o] || !(outputs[o] == parameter->shape())) continue;
+      taken[o] = true;
+      hlo::Alias alias;
+      if (tuple) alias.output_index = {static_cast<int64_t>(o)};
+      alias.parameter = parameter->parameter_number();
+      module->input_output_alias.push_back(alias);
+      break;
+    }
+  }
+}
+
+// The search, on graphs with reductions and index operators, some of which give their first input
+// away; XLA's rules on some of them. HEDDLE_RANDOM_GRAPHS: how many.
+TEST(FuseTest, SearchedCoversComputeTheSame) {
+  const char* wanted = std::getenv("HEDDLE_RANDOM_GRAPHS");
+  const uint64_t count = wanted ? std::strtoull(wanted, nullptr, 10) : 60;
+  auto target = target::find_target("icelake");
+  ASSERT_TRUE(target.has_value());
+  for (uint64_t seed = 1000; seed < 1000 + count; ++seed) {
+    pass::RandomModuleOptions shape;
+    shape.steps = 6 + static_cast<int>(seed % 30);
+    shape.contractions = seed % 3 == 0;
+    auto module = pass::random_module(seed, shape);
+    give_away_inputs(module.get());
+    check_module(*module, *target, Mode::stitch, seed);
+    if (seed % 4 == 0) check_module(*module, *target, Mode::xla, seed);
     if (HasFailure()) break;
   }
 }

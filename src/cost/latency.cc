@@ -262,12 +262,12 @@ int live_values(const Stage& stage) {
   for (size_t n = 0; n < stage.nodes.size(); ++n) {
     const bool in_register = stage.nodes[n].kind == schedule::Node::Kind::load ||
                              stage.nodes[n].kind == schedule::Node::Kind::op;
+    alive -= ends[n];  // what an operator reads last, its result may overwrite
     if (in_register && last[n] >= 0) {
       ++alive;
       ++ends[static_cast<size_t>(last[n])];
     }
     most = std::max(most, alive);
-    alive -= ends[n];
   }
   return most;
 }

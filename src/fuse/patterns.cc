@@ -79,10 +79,9 @@ bool Patterns::builds(PatternId id) {
   return *known;
 }
 
-std::optional<PatternId> Patterns::consider(Members members) {
+std::optional<PatternId> Patterns::consider_any(Members members) {
   ++unions_;
-  if (static_cast<int>(members.size()) > options_.most_members || !is_convex(members))
-    return std::nullopt;
+  if (!is_convex(members)) return std::nullopt;
   const PatternId id = intern(std::move(members));
   if (pattern(id).gain <= 0 || !builds(id)) return std::nullopt;
   return id;
@@ -131,7 +130,7 @@ std::optional<PatternId> Patterns::with_only_producers(PatternId id) {
 }
 
 std::optional<PatternId> Patterns::offer(Members members) {
-  const std::optional<PatternId> id = consider(std::move(members));
+  const std::optional<PatternId> id = consider_any(std::move(members));
   if (!id) return id;
   std::vector<PatternId>& known = of_vertex_[static_cast<size_t>(pattern(*id).members.front())];
   if (std::find(known.begin(), known.end(), *id) != known.end()) return id;

@@ -35,7 +35,7 @@ using PatternId = int;
 struct SearchOptions {
   int top = 3;            // patterns kept for a vertex
   int beam = 3;           // plans kept while a cover is made
-  int most_members = 96;  // of a pattern
+  int most_members = 48;  // of a pattern that is searched; what is offered may be larger
   bool exact = false;     // gains by the latency evaluator: slower, for the ablation of row F29
 };
 
@@ -53,7 +53,10 @@ class Patterns {
   const Pattern& pattern(PatternId id) const { return patterns_[static_cast<size_t>(id)]; }
   size_t size() const { return patterns_.size(); }
   // The pattern of these members, if it is convex, gains something and can be built.
-  std::optional<PatternId> consider(Members members);
+  std::optional<PatternId> consider(Members members) {
+    if (static_cast<int>(members.size()) > options_.most_members) return std::nullopt;
+    return consider_any(std::move(members));
+  }
   // The same, and one more for its first vertex to choose from.
   std::optional<PatternId> offer(Members members);
   // Unions that were looked at, and patterns that the evaluator was asked to build.
@@ -62,6 +65,7 @@ class Patterns {
   uint64_t packing_class(const Members& members) { return evaluator_->packing_class(members); }
 
  private:
+  std::optional<PatternId> consider_any(Members members);
   std::vector<PatternId> reduce(int vertex, const int* begin, const int* end);
   std::vector<PatternId> best_of(std::vector<PatternId> pool);
   std::vector<PatternId> candidates(int consumer);

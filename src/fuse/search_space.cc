@@ -5,12 +5,14 @@
 #include <queue>
 
 #include "base/check.h"
+#include "cost/delta.h"
 
 namespace heddle::fuse {
 
 SearchSpace::SearchSpace(const Basic& basic, const std::function<bool(const Group&)>& stays)
     : basic_(basic) {
   for (Group* group : basic.groups) (stays(*group) ? kept : free).push_back(group);
+  keep_islands();
   for (Instr* instr : computation().instrs()) index_.emplace(instr, index_.size());
   for (const Group* group : free)
     for (Instr* member : group->members) movable_.insert(member);
@@ -59,6 +61,52 @@ bool SearchSpace::leaves(const Instr* instr, const Members& members) const {
     if (is_view(user)) return leaves(user, members);
     return !std::binary_search(members.begin(), members.end(), vertex(user));
   });
+}
+
+// A group that touches no other is a kernel for all that could share one with it: there is nothing
+// to search. Small ones may still be packed.
+void SearchSpace::keep_islands() {
+  constexpr double kSmallBytes = 64 << 10;
+  std::unordered_map<const Instr*, const Group*> maker;
+  for (const Group* group : free)
+    for (const Instr* member : group->members)
+      if (!group->copies.count(member)) maker[member] = group;
+  // Makes what another of them reads, or the other way round, by way of views or not. Views that
+  // both hold a copy of join them only if they read a value of the other.
+  auto touches = [&](const Group* group) {
+    std::vector<const Instr*> up, down;
+    std::unordered_set<const Instr*> seen;
+    auto look = [&](const Instr* value, std::vector<const Instr*>* further) {
+      const auto found = maker.find(value);
+      if (found != maker.end() && found->second != group) return true;
+      if (found == maker.end() && is_duplicable(value) && seen.insert(value).second)
+        further->push_back(value);
+      return false;
+    };
+    for (const Instr* member : group->members) {
+      for (const Instr* operand : member->operands())
+        if (look(operand, &up)) return true;
+      if (group->copies.count(member)) continue;
+      for (const Instr* user : member->users())
+        if (look(user, &down)) return true;
+    }
+    for (size_t i = 0; i < up.size(); ++i)
+      for (const Instr* operand : up[i]->operands())
+        if (look(operand, &up)) return true;
+    seen.clear();
+    for (size_t i = 0; i < down.size(); ++i)
+      for (const Instr* user : down[i]->users())
+        if (look(user, &down)) return true;
+    return false;
+  };
+  std::vector<Group*> searched;
+  for (Group* group : free) {
+    double bytes = 0;
+    for (const Instr* member : group->members)
+      bytes = std::max(bytes, cost::bytes_of(member->shape()));
+    (bytes > kSmallBytes && !touches(group) ? kept : searched).push_back(group);
+  }
+  free = std::move(searched);
 }
 
 // Readers first.

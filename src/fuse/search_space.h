@@ -35,6 +35,7 @@ class SearchSpace {
   bool leaves(const Instr* instr, const Members& members) const;
 
  private:
+  void keep_islands();
   void find_views();
   void number();
 
