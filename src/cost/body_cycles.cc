@@ -26,7 +26,9 @@ class Body {
     tensor::Type widest = tensor::Type::pred;
     for (const Node& node : stage.nodes)
       if (tensor::type_bytes(node.type) > tensor::type_bytes(widest)) widest = node.type;
-    lanes_ = target.kind == target::DeviceKind::gpu ? target.warp_size : target.lanes(widest);
+    lanes_ = form.lanes > 0                           ? form.lanes
+             : target.kind == target::DeviceKind::gpu ? target.warp_size
+                                                      : target.lanes(widest);
   }
 
   double run() {

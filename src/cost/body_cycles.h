@@ -9,6 +9,7 @@ namespace heddle::cost {
 struct BodyForm {
   int lane_digit = -1;   // that lanes (a warp's threads) run along; -1: one element at a time
   double recompute = 1;  // evaluations over the stage's own volume
+  int lanes = 0;         // 0: as many as the target has for the widest type
   bool stored = false;   // its values go to memory or scratch
 };
 

@@ -46,7 +46,8 @@ class Evaluation {
  private:
   struct PhaseWork {
     double cycles = 0;  // of vectors (of warps), all tasks
-    double tasks = 0, threads = 1;
+    double tasks = 0;
+    int lanes = 1;  // of a task
     double bytes = 0, scratch_bytes = 0;
     std::vector<double> arrays;  // bytes of each
   };
@@ -56,17 +57,19 @@ class Evaluation {
     PhaseWork work;
     std::vector<const Row*> rows;
     for (const schedule::Group& group : placed_.schedule.phases[phase]) {
-      double tasks = 1, threads = 1;
-      for (int node : group.body) walk(node, 1, &rows, &work, &tasks, &threads);
+      lanes_ = gpu_ ? std::max(group.lanes, target_.warp_size) : target_.lanes(tensor::Type::f32);
+      double tasks = 1;
+      for (int node : group.body) walk(node, 1, &rows, &work, &tasks);
+      // A task of a GPU is one warp's or one block's: its threads are the lanes.
       work.tasks += tasks;
-      work.threads = std::max(work.threads, threads);
+      work.lanes = std::max(work.lanes, lanes_);
     }
     add_arrays(rows, &work);
     works_.push_back(std::move(work));
   }
 
-  void walk(int node, double rounds, std::vector<const Row*>* rows, PhaseWork* work, double* tasks,
-            double* threads) {
+  void walk(int node, double rounds, std::vector<const Row*>* rows, PhaseWork* work,
+            double* tasks) {
     const schedule::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
     if (const auto* row = std::get_if<Row>(&what)) {
       rows->push_back(row);
@@ -75,11 +78,10 @@ class Evaluation {
     }
     const Loop& loop = std::get<Loop>(what);
     const auto trips = static_cast<double>(loop.trips);
-    if (loop.kind == LoopKind::parallel || loop.kind == LoopKind::block) *tasks *= trips;
-    const bool by_thread = loop.kind == LoopKind::thread || loop.kind == LoopKind::subgroup;
-    if (by_thread) *threads *= trips;
-    for (int inner : loop.body)
-      walk(inner, by_thread ? rounds : rounds * trips, rows, work, tasks, threads);
+    if (loop.kind == LoopKind::parallel || loop.kind == LoopKind::block ||
+        loop.kind == LoopKind::subgroup)
+      *tasks *= trips;
+    for (int inner : loop.body) walk(inner, rounds * trips, rows, work, tasks);
   }
 
   void add_row(const Row& row, double rounds, PhaseWork* work) {
@@ -97,22 +99,25 @@ class Evaluation {
       form.recompute = place.recompute;
       form.stored = place.space == Space::scratch;
       for (const schedule::Value& value : stage.values) form.stored |= value.output >= 0;
+      form.lanes = gpu_ ? lanes_ : 0;
       double cycles = body_cycles(stage, form, target_);
       if (row.winograd) cycles *= 16.0 / 36;
       // Lanes meet at the end of a round.
       const int out = static_cast<int>(stage.out.size());
       if (stage.is_reduction() && form.lane_digit >= out)
         cycles +=
-            rounds * 3 * std::log2(std::max(2, lanes())) * static_cast<double>(stage.values.size());
-      work->cycles += cycles;
+            rounds * 3 * std::log2(std::max(2, lanes_)) * static_cast<double>(stage.values.size());
+      work->cycles += cycles * warps_of_task();
       registers += live_values(stage);
       if (stage.is_reduction()) registers += static_cast<int>(unroll);
     }
-    work->cycles += rounds * kRoundCycles;
+    work->cycles += rounds * kRoundCycles * warps_of_task();
     result_.registers = std::max(result_.registers, registers + (gpu_ ? 16 : 0));
   }
 
-  int lanes() const { return gpu_ ? target_.warp_size : target_.lanes(tensor::Type::f32); }
+  double warps_of_task() const {
+    return gpu_ ? static_cast<double>(lanes_) / target_.warp_size : 1;
+  }
 
   // Every input and output once: what is read again is near by then.
   void add_arrays(const std::vector<const Row*>& rows, PhaseWork* work) {
@@ -192,10 +197,9 @@ class Evaluation {
 
   // Formula 1: waves of resident warps, each as long as its warps' instructions take.
   double warp_cycles(const PhaseWork& work, PhaseLatency* phase) {
-    constexpr double kBlock = 256;
-    const double block =
-        work.threads > 1 ? std::max(work.threads, 1.0 * target_.warp_size) : kBlock;
-    const double warps_of_block = std::ceil(block / target_.warp_size);
+    constexpr double kBlock = 256;  // of tasks that are a warp each
+    const double block = std::max<double>(work.lanes, kBlock);
+    const double warps_of_block = block / target_.warp_size;
     double blocks = target_.threads_per_multiprocessor / block;
     blocks = std::min(blocks, target_.registers_per_multiprocessor /
                                   (std::max(16.0, std::ceil(result_.registers / 8.0) * 8) * block));
@@ -206,7 +210,7 @@ class Evaluation {
     const double resident = blocks * warps_of_block;  // on a multiprocessor
     result_.occupancy = std::min(
         1.0, resident * target_.warp_size / std::max(1, target_.threads_per_multiprocessor));
-    const double warps = std::max(1.0, work.tasks) * warps_of_block;
+    const double warps = std::max(1.0, work.tasks) * work.lanes / target_.warp_size;
     phase->waves = std::ceil(warps / (resident * std::max(1, target_.multiprocessors)));
     const double of_warp = work.cycles / warps;
     // The last wave may hold fewer; few warps cannot hide what an instruction takes to finish.
@@ -218,6 +222,7 @@ class Evaluation {
   const PlacedFusion& placed_;
   const Target& target_;
   const bool gpu_;
+  int lanes_ = 1;  // of the group at hand
   std::vector<PhaseWork> works_;
   Latency result_;
 };
