@@ -126,6 +126,17 @@ class Inspect : public Command {
     fmt::print("\n");
   }
 
+  static void print_library_calls(const program::Program& compiled) {
+    program::for_each_command(
+        compiled, compiled.commands, compiled.command_info,
+        [](const program::Command& command, const program::CommandInfo& info, int) {
+          if (const auto* call = std::get_if<program::LibraryCall>(&command))
+            fmt::print("  {} by {} in {} tasks: {} flops, {} at least: {}\n", info.name,
+                       call->library, call->tasks, call->flops, bytes_text(call->min_bytes),
+                       info.operators);
+        });
+  }
+
   void print_program(const heddle_program* handle) const {
     const api::Program& program = api::unwrap(handle);
     const program::Program* compiled = program.compiled();
@@ -141,6 +152,7 @@ class Inspect : public Command {
                  launches[static_cast<uint32_t>(k)], kernel.flops, bytes_text(kernel.min_bytes),
                  bytes_text(kernel.scratch_bytes), operators_of(*compiled, k));
     }
+    print_library_calls(*compiled);
     fmt::print(
         "memory: constants {}, inputs {}, outputs {}, temporaries {} (lower bound {}, unshared "
         "{})\n",

@@ -49,6 +49,27 @@ std::unique_ptr<hlo::Module> sample_of(const Instr& fusion) {
   return sample;
 }
 
+// Kernels with the same product, by what hangs on it: by how many instructions that is.
+struct Surrounded {
+  std::string name;
+  int64_t uses = 0;
+  std::unique_ptr<hlo::Module> sample;
+};
+struct Shape {
+  size_t first = 0;  // shapes in the order of the module
+  int64_t uses = 0, tasks = 1;
+  double flops = 0;
+  std::map<size_t, Surrounded> surrounded;
+
+  // What is measured for all: the kernel that there is most often, of equals the smallest.
+  Surrounded& usual() {
+    Surrounded* most = &surrounded.begin()->second;
+    for (auto& [size, one] : surrounded)
+      if (one.uses > most->uses) most = &one;
+    return *most;
+  }
+};
+
 // What a library would do of a sample; none: it cannot, or not once.
 Result<std::optional<hlo::LibraryCall>> call_in(const hlo::Module& sample,
                                                 const target::Target& target,
@@ -79,7 +100,8 @@ Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Targ
   if (own.fuse == Fuse::stitch) own.fuse = Fuse::greedy;  // each product by itself
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), target, own));
-  std::map<std::string, size_t> places;
+  std::map<std::string, Shape> shapes;
+  size_t places = 0;
   for (const hlo::Computation* computation : fused->post_order()) {
     for (const Instr* fusion : computation->instrs()) {
       if (!fusion->is(Opcode::fusion)) continue;
@@ -91,22 +113,30 @@ Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Targ
       HEDDLE_ASSIGN_OR_RETURN(const library::Operation operation,
                               library::parse_operation(call->operation));
       const std::string key = library::key_of(operation, facts.name + " " + facts.version);
-      const auto [place, added] = places.try_emplace(key, tasks->size());
-      if (!added) {
-        ++(*tasks)[place->second].uses;
-        continue;
-      }
-      TuneTask task;
-      task.key = key;
-      task.name = fusion->name();
-      task.flops = operation.flops();
-      task.choices = {kOwnRecord, facts.name};
-      if (call->tasks > 1) task.choices.push_back(facts.name + kWhole);
-      task.least_gain = kLeastLibraryGain;
-      task.sample = std::move(sample);
-      tasks->push_back(std::move(task));
+      Shape& shape = shapes[key];
+      if (shape.uses++ == 0) shape.first = places++;
+      shape.tasks = call->tasks;
+      shape.flops = operation.flops();
+      Surrounded& surrounded = shape.surrounded[fusion->called()[0]->instrs().size()];
+      if (surrounded.uses++ > 0) continue;
+      surrounded.name = fusion->name();
+      surrounded.sample = std::move(sample);
     }
   }
+  std::vector<TuneTask> found(shapes.size());
+  for (auto& [key, shape] : shapes) {
+    Surrounded& usual = shape.usual();
+    TuneTask& task = found[shape.first];
+    task.key = key;
+    task.name = usual.name;
+    task.uses = shape.uses;
+    task.flops = shape.flops;
+    task.choices = {kOwnRecord, facts.name};
+    if (shape.tasks > 1) task.choices.push_back(facts.name + kWhole);
+    task.least_gain = kLeastLibraryGain;
+    task.sample = std::move(usual.sample);
+  }
+  for (TuneTask& task : found) tasks->push_back(std::move(task));
   return {};
 }
 

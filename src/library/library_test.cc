@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -320,6 +321,26 @@ TEST_F(OneDnn, GivesTheReferencesNumbers) {
     }
   }
   EXPECT_GT(made, 100);
+}
+
+// Threads of this process.
+int64_t thread_count() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task"), end;
+  return std::distance(tasks, end);
+}
+
+TEST_F(OneDnn, RunsOnTheCallingThreadAlone) {
+  const int64_t before = thread_count();
+  for (const Operation& o : {matmul(1, 256, 256, 256), image(2, 64, 64, 28, 28, {})}) {
+    CallOrNot one = library_->make_call(o, {true, true}, 2);
+    ASSERT_NE(one.call, nullptr);
+    Values a(static_cast<size_t>(spans(o).a)), b(static_cast<size_t>(spans(o).b)),
+        c(static_cast<size_t>(spans(o).c));
+    void* const buffers[] = {a.data(), b.data(), c.data()};
+    ASSERT_TRUE(one.call->prepare(buffers));
+    ASSERT_TRUE(one.call->run(buffers, 0, one.call->tasks()));
+  }
+  EXPECT_EQ(thread_count(), before);
 }
 
 TEST_F(OneDnn, FixedWeightsAreReadOnce) {

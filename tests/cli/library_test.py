@@ -105,6 +105,7 @@ class LibraryTest(CliTest):
         model, saved = self.file("dot.hlo", DOT), self.folder / "dot.heddle"
         self.ok("compile", model, "--library", "onednn", "-o", saved)
         self.ok("run", saved)
+        self.assertIn("by onednn in 1 tasks", self.ok("inspect", saved).stdout)
         self.assertIn("needs the library onednn",
                       self.fails(2, "run", saved, env={"HEDDLE_ONEDNN": "off"}))
         self.assertIn("library-absent",
