@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <numeric>
 
 #include "api/compiled.h"
 #include "base/hash.h"
 #include "cache/tuning_store.h"
+#include "compiler/library_calls.h"
 #include "compiler/tune.h"
 #include "hlo/module.h"
 #include "schedule/tuning.h"
@@ -43,6 +45,7 @@ class Sample {
     mine.compiler.library = task.choices.empty() ? "none" : "auto";
     const std::unique_ptr<Model> model = Model::from_module(task.sample->clone());  // its ports
     Sample sample;
+    sample.alone_ = settings.threads == 1;
     HEDDLE_ASSIGN_OR_RETURN(sample.program_,
                             compile_for_cpu(model->module()->clone(), *model, mine));
     HEDDLE_ASSIGN_OR_RETURN(sample.context_, sample.program_->make_context());
@@ -64,9 +67,9 @@ class Sample {
   Result<double> time_ns(const std::vector<char>& sweep) {
     volatile int64_t sum = 0;
     for (size_t i = 0; i < sweep.size(); i += 64) sum = sum + sweep[i];
-    const Clock::time_point begin = Clock::now();
+    const double begin = now_ns();
     HEDDLE_RETURN_IF_ERROR(context_->run());
-    return seconds_since(begin) * 1e9;
+    return now_ns() - begin;
   }
 
   // The same numbers, but for the order of additions where K runs in other blocks.
@@ -89,6 +92,13 @@ class Sample {
   }
 
  private:
+  // One thread's own clock does not count what others do on a busy machine.
+  double now_ns() const {
+    timespec now;
+    clock_gettime(alone_ ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+  }
+
   struct Free {
     void operator()(void* memory) const { std::free(memory); }
   };
@@ -103,6 +113,7 @@ class Sample {
   std::vector<void*> outputs_;
   std::shared_ptr<Program> program_;
   std::unique_ptr<Context> context_;
+  bool alone_ = false;  // one thread
 };
 
 class Tuner {
@@ -157,6 +168,7 @@ class Tuner {
     std::vector<Sample> samples;
     std::vector<std::string> tried;
     for (const std::string& candidate : task.records()) {
+      if (settings_.threads > 1 && candidate.ends_with(compiler::kWhole)) continue;
       HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, candidate, settings_));
       if (!samples.empty() && !sample.agrees(samples.front())) continue;
       samples.push_back(std::move(sample));
@@ -186,7 +198,9 @@ class Tuner {
       medians.push_back(median(times[i]));
       if (i > 0) record.measured += "; ";
       record.measured += fmt::format("{}: {:.0f}", tried[i], medians[i]);
-      if (medians[i] < medians[best]) best = i;
+      // A library, and then a library's call on one thread, must each gain something.
+      const double gain = task.choices.empty() ? 1 : task.least_gain;
+      if (medians[i] * gain < medians[best]) best = i;
     }
     // Below that it is noise, or not worth a library.
     if (medians[best] * task.least_gain > medians[0]) best = 0;

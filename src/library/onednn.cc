@@ -1,5 +1,7 @@
 #include "library/onednn.h"
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <map>
@@ -13,6 +15,8 @@ namespace heddle::library::onednn {
 namespace {
 
 constexpr size_t kAlignment = 64;
+// From here on memory wishes for large pages, as ours (runtime) does.
+constexpr size_t kHugePage = size_t{2} << 20;
 
 struct Free {
   void operator()(void* memory) const { std::free(memory); }
@@ -20,7 +24,11 @@ struct Free {
 using Bytes = std::unique_ptr<void, Free>;
 
 Bytes allocate(size_t bytes) {
-  return Bytes(std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment));
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+  const size_t size = (bytes + alignment) / alignment * alignment;
+  Bytes memory(std::aligned_alloc(alignment, size));
+  if (memory && alignment == kHugePage) madvise(memory.get(), size, MADV_HUGEPAGE);
+  return memory;
 }
 
 // The process's one engine and what was asked of it; never freed, as the library is never closed.
