@@ -323,6 +323,47 @@ TEST_F(OneDnn, GivesTheReferencesNumbers) {
   EXPECT_GT(made, 100);
 }
 
+// Windows and sizes that no network has.
+TEST_F(OneDnn, RandomShapesGiveTheReferencesNumbers) {
+  uint32_t state = 7;
+  auto pick = [&](int64_t least, int64_t most) {
+    state = state * 1664525u + 1013904223u;
+    return least + static_cast<int64_t>(state >> 8) % (most - least + 1);
+  };
+  int made = 0;
+  for (int i = 0; i < 250; ++i) {
+    Operation o;
+    if (pick(0, 2) == 0) {
+      o = matmul(pick(1, 3), pick(1, 40), pick(1, 70), pick(1, 50));
+      if (pick(0, 1)) o.a = {o.m * o.k, 1, o.m};
+      if (pick(0, 1)) o.b = {o.n * o.k, 1, o.k};
+    } else {
+      const int64_t groups = pick(0, 2) == 0 ? pick(2, 8) : 1;
+      const Window window{pick(1, 5), pick(1, 3), pick(1, 3), pick(0, 6), pick(0, 6)};
+      const int64_t h = pick(1, 13), w = pick(1, 13),
+                    seen = window.dilation * (window.kernel - 1) + 1;
+      if (std::min(h, w) + window.low + window.high < seen) continue;
+      o = image(pick(1, 3), groups * pick(1, 9), groups * pick(1, 9), h, w, window, groups,
+                pick(0, 3) > 0);
+    }
+    o.bias = pick(0, 1) == 1;
+    ASSERT_TRUE(check(o)) << to_string(o);
+    const bool fixed = pick(0, 1) == 1;
+    CallOrNot one = library_->make_call(o, {fixed, fixed}, pick(1, 4));
+    if (!one.call) {
+      EXPECT_NE(one.decision.code(), "library-failed") << one.decision.reason();
+      continue;
+    }
+    ++made;
+    Data data(o);
+    const std::vector<void*> buffers = data.buffers(o);
+    ASSERT_TRUE(one.call->prepare(buffers.data()));
+    ASSERT_TRUE(one.call->run(buffers.data(), 0, one.call->tasks())) << to_string(o);
+    data.compare(o);
+  }
+  EXPECT_GT(made, 50);
+}
+
 // Threads of this process.
 int64_t thread_count() {
   const std::filesystem::directory_iterator tasks("/proc/self/task"), end;
