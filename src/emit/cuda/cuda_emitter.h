@@ -84,6 +84,7 @@ class CudaEmitter {
   std::unordered_map<uint32_t, std::string> ready_;  // of the running statement, by ExprId
 };
 
-std::string c_type(Type type);  // of a value; small floats travel as their bits
+std::string c_type(Type type);       // of a value; small floats travel as their bits
+std::string bare(std::string text);  // without parentheses around all of it
 
 }  // namespace heddle::emit::cuda

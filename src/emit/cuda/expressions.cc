@@ -33,6 +33,16 @@ bool has_narrow_form(Op op) {
   }
 }
 
+// Sums and products read from the left: what stands there needs no parentheses of its own, nor does
+// a product in a sum. The order of evaluation stays.
+bool reads_bare(Op parent, size_t place, Op operand) {
+  const bool sum = parent == Op::add || parent == Op::sub;
+  if (sum && operand == Op::mul) return true;
+  if (place != 0) return false;
+  if (sum) return operand == Op::add || operand == Op::sub;
+  return parent == Op::mul && operand == Op::mul;
+}
+
 std::string float_text(double value, bool wide) {
   if (std::isnan(value))
     return wide ? "__longlong_as_double(0x7ff8000000000000ll)" : "__int_as_float(0x7fc00000)";
@@ -108,7 +118,7 @@ void CudaEmitter::prepare(const Stmt& stmt) {
       continue;
     }
     const std::string temporary = fmt::format("e{}", temporaries_++);
-    line(fmt::format("const {} {} = {};", type_of(id), temporary, text));
+    line(fmt::format("const {} {} = {};", type_of(id), temporary, bare(text)));
     ready_.emplace(id.value, temporary);
   }
 }
@@ -148,6 +158,8 @@ std::string CudaEmitter::make(ExprId id) {
     if (!narrow && !compares && some && is_index(operand) && is_narrow(operand) &&
         expr.op != Op::convert)
       text = "(long long)" + text;
+    const Op op = kernel_.expr(operand).op;
+    if (reads_bare(expr.op, operands.size(), op)) text = bare(std::move(text));
     operands.push_back(std::move(text));
   }
   std::string text = apply(expr, operands, narrow);
@@ -183,8 +195,17 @@ std::string CudaEmitter::element(BufferId id, const std::vector<ExprId>& indices
                    : fmt::format("{}{}", extent, buffer.space == kernel::Space::global ? "ll" : "");
     text = fmt::format("({} * {} + {})", text, by, index);
   }
-  if (text.front() == '(' && indices.size() > 1) text = text.substr(1, text.size() - 2);
-  return fmt::format("{}[{}]", name, text);
+  return fmt::format("{}[{}]", name, bare(text));
+}
+
+std::string bare(std::string text) {
+  if (text.empty() || text.front() != '(' || text.back() != ')') return text;
+  int depth = 0;
+  for (size_t i = 0; i + 1 < text.size(); ++i) {
+    depth += (text[i] == '(') - (text[i] == ')');
+    if (depth == 0) return text;  // the first one closes before the end
+  }
+  return text.substr(1, text.size() - 2);
 }
 
 }  // namespace heddle::emit::cuda

@@ -25,7 +25,7 @@ const std::set<std::string>& reserved() {
       "for",      "goto",   "if",      "inline",    "int",      "long",   "namespace", "new",
       "operator", "return", "short",   "signed",    "sizeof",   "static", "struct",    "switch",
       "template", "this",   "typedef", "union",     "unsigned", "void",   "volatile",  "while",
-      "lane",     "warp",   "block",   "scratch",   "asm",      "and",    "or",        "not",
+      "lane",     "warp",   "rest_",   "scratch",   "asm",      "and",    "or",        "not",
       "xor",      "min",    "max",     "threadIdx", "blockIdx", "true",   "false",     "register"};
   return words;
 }
@@ -182,17 +182,29 @@ void CudaEmitter::emit_registers(const kernel::Group& group) {
 
 // The point of the grid, of a block's number.
 void CudaEmitter::emit_group(const kernel::Group& group, int64_t first_block) {
-  line(fmt::format("int block = (int)blockIdx.x{};",
-                   first_block ? fmt::format(" - {}", first_block) : ""));
-  for (size_t i = group.grid.size(); i-- > 0;) {
-    Stmt extent;
-    extent.kind = StmtKind::loop;
-    extent.extent = group.grid[i].extent;
-    prepare(extent);
-    const std::string trips = value(extent.extent);
-    const std::string var = name(group.grid[i].var);
-    line(fmt::format("const int {} = {};", var, i == 0 ? "block" : "block % " + trips));
-    if (i > 0) line(fmt::format("block /= {};", trips));
+  std::string block = "(int)blockIdx.x";
+  if (first_block > 0) block = fmt::format("({} - {})", block, first_block);
+  if (kernel_.dims.empty()) {
+    int64_t inside = 1;
+    for (size_t i = group.grid.size(); i-- > 0;) {
+      const int64_t extent = kernel::evaluate_extent(kernel_, group.grid[i].extent, {});
+      line(fmt::format("const int {} = {}{}{};", name(group.grid[i].var), block,
+                       inside > 1 ? fmt::format(" / {}", inside) : "",
+                       i > 0 ? fmt::format(" % {}", extent) : ""));
+      inside *= extent;
+    }
+  } else {
+    line(fmt::format("int rest_ = {};", block));
+    for (size_t i = group.grid.size(); i-- > 0;) {
+      Stmt extent;
+      extent.kind = StmtKind::loop;
+      extent.extent = group.grid[i].extent;
+      prepare(extent);
+      const std::string trips = value(extent.extent);
+      line(fmt::format("const int {} = rest_{};", name(group.grid[i].var),
+                       i > 0 ? " % " + trips : ""));
+      if (i > 0) line(fmt::format("rest_ /= {};", trips));
+    }
   }
   emit_registers(group);
   in_subgroup_ = in_lanes_ = false;
@@ -209,17 +221,13 @@ void CudaEmitter::emit_stmt(const Stmt& stmt) {
       return emit_loop(stmt);
     case StmtKind::let:
       prepare(stmt);
-      return line(
-          fmt::format("const {} {} = {};", type_of(stmt.value), name(stmt.var), value(stmt.value)));
+      return line(fmt::format("const {} {} = {};", type_of(stmt.value), name(stmt.var),
+                              bare(value(stmt.value))));
     case StmtKind::store:
       return emit_store(stmt);
     case StmtKind::branch: {
       prepare(stmt);
-      const std::string condition = value(stmt.value);
-      open(condition.front() == '(' && condition.back() == ')' &&
-                   condition.find('(', 1) == std::string::npos
-               ? "if " + condition
-               : "if (" + condition + ")");
+      open(fmt::format("if ({})", bare(value(stmt.value))));
       emit_block(stmt.body);
       close();
       if (stmt.otherwise.empty()) return;
@@ -299,7 +307,7 @@ void CudaEmitter::emit_store(const Stmt& stmt) {
     condition = condition.empty() ? "lane == 0" : "lane == 0 && " + condition;
   std::string what = value(stmt.value);
   if (memory && buffer.type == Type::pred) what = "(unsigned char)" + what;
-  std::string text = fmt::format("{} = {};", to, what);
+  std::string text = fmt::format("{} = {};", to, bare(what));
   const bool plain =
       buffer.type == Type::f32 || buffer.type == Type::s32 || buffer.type == Type::f64;
   if (stmt.streaming && plain) text = fmt::format("__stcs(&{}, {});", to, what);
