@@ -42,6 +42,37 @@ ENTRY main {{
                      rows, columns);
 }
 
+// Takes the n-th barrier away; the number of those before it is taken from n.
+bool remove_barrier(std::vector<kernel::Stmt>* body, int* n) {
+  for (size_t i = 0; i < body->size(); ++i) {
+    kernel::Stmt& stmt = (*body)[i];
+    if (stmt.kind == kernel::StmtKind::barrier && (*n)-- == 0) {
+      body->erase(body->begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    if (remove_barrier(&stmt.body, n) || remove_barrier(&stmt.otherwise, n)) return true;
+  }
+  return false;
+}
+
+// How many barriers the kernel has, and without how many of them, one at a time, threads race.
+std::pair<int, int> needed_barriers(const kernel::Kernel& kernel) {
+  std::vector<std::vector<char>> buffers;
+  std::vector<void*> memory;
+  for (const kernel::Buffer& buffer : kernel.buffers) {
+    if (buffer.space != kernel::Space::global) continue;
+    buffers.emplace_back(static_cast<size_t>(buffer.extents[0] * tensor::type_bytes(buffer.type)));
+    memory.push_back(buffers.back().data());
+  }
+  int barriers = 0, needed = 0;
+  for (;; ++barriers) {
+    kernel::Kernel broken = kernel;
+    int n = barriers;
+    if (!remove_barrier(&broken.phases[0].groups[0].body, &n)) return {barriers, needed};
+    needed += !kernel::interpret(broken, memory).faults.empty();
+  }
+}
+
 // Warp composition (F5): shuffles, no barrier, the row in registers.
 TEST(GpuRows, AShortRowIsASubgroups) {
   const FusionCheck made = check(softmax(13, 768), 768);
@@ -61,6 +92,9 @@ TEST(GpuRows, ALongRowIsABlocks) {
   EXPECT_GT(made.report.barriers, 0);
   EXPECT_EQ(made.kernel.phases[0].groups[0].block_threads, 256);
   EXPECT_THAT(made.text, HasSubstr("part"));
+  const auto [barriers, needed] = needed_barriers(made.kernel);
+  EXPECT_EQ(barriers, 2) << made.text;
+  EXPECT_EQ(needed, barriers) << made.text;
 }
 
 TEST(GpuRows, AMapIsAnElementAThread) {
@@ -88,6 +122,9 @@ ENTRY main {
   EXPECT_THAT(made.text, HasSubstr("tile: f32["));
   EXPECT_LT(made.report.sector_excess(), 1.6);  // rows of 70 and 100 do not begin on sectors
   EXPECT_THAT(made.text, Not(HasSubstr("shuffle_xor")));
+  const auto [barriers, needed] = needed_barriers(made.kernel);
+  EXPECT_GT(barriers, 1);
+  EXPECT_EQ(needed, barriers) << made.text;
 }
 
 TEST(GpuRows, AColumnReductionHasLanesAlongColumns) {
