@@ -58,7 +58,8 @@ class Library {
   virtual CallOrNot make_call(const Operation& operation, const Fixed& fixed, int64_t tasks) = 0;
 };
 
-// No, by code: `library-unknown` (no such name), `library-absent` (it cannot be opened),
+// No, by code: `library-unknown` (no such name), `library-device` (not for this kind of target),
+// `library-absent` (it cannot be opened),
 // `library-version` (an interface that is not known), `library-threads` (its number of threads
 // cannot be set), `library-isa` (it is open for more instructions than `target` has).
 // HEDDLE_ONEDNN names the file to open; `off`: none.

@@ -268,6 +268,7 @@ TEST(split, LargeOperationsAreCutByCores) {
 
 TEST(open, WhatIsNotThereHasACode) {
   EXPECT_EQ(open("mkl", host()).decision.code(), "library-unknown");
+  EXPECT_EQ(open(kOneDnn, *target::find_target("sm_80")).decision.code(), "library-device");
   setenv("HEDDLE_ONEDNN", "off", 1);
   const Opened off = open(kOneDnn, host());
   unsetenv("HEDDLE_ONEDNN");
