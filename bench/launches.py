@@ -125,13 +125,20 @@ import sys
 import jax
 from jax._src.lib import xla_client as xc
 text = open(sys.argv[1]).read()
-module = xc._xla.hlo_module_from_text(text)
-computation = xc.XlaComputation(module.as_serialized_hlo_module_proto())
-mlir = xc._xla.mlir.xla_computation_to_mlir_module(computation)
+try:
+    from jaxlib import _hlo
+    from jax._src.lib import _jax
+    module = _hlo.hlo_module_from_text(text)
+    computation = _hlo.XlaComputation(module.as_serialized_hlo_module_proto())
+    mlir, devices = _jax.mlir.xla_computation_to_mlir_module(computation), _jax.DeviceList
+except ImportError:  # older ones
+    module = xc._xla.hlo_module_from_text(text)
+    computation = xc.XlaComputation(module.as_serialized_hlo_module_proto())
+    mlir, devices = xc._xla.mlir.xla_computation_to_mlir_module(computation), xc._xla.DeviceList
 device = jax.devices("cpu")[0]
 client = device.client
 try:
-    program = client.compile_and_load(mlir, xc._xla.DeviceList((device,)), xc.CompileOptions())
+    program = client.compile_and_load(mlir, devices((device,)), xc.CompileOptions())
 except (AttributeError, TypeError):
     program = client.compile(mlir, xc.CompileOptions())
 sys.stdout.write(program.hlo_modules()[0].to_string())

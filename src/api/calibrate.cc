@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <ctime>
 #include <memory>
 #include <new>
 
@@ -19,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kSecondsEach = 0.12;  // of one program, at most
 constexpr double kBatchNs = 200e3;
+constexpr int64_t kFarBytes = 96 << 20;  // an array that no cache holds
 
 struct FreeMemory {
   void operator()(void* memory) const { std::free(memory); }
@@ -37,6 +39,7 @@ class Sample {
     settings.compiler.fuse = fuse;
     const std::unique_ptr<Model> model = Model::from_module(module->clone());
     Sample result;
+    result.threads_ = threads;
     HEDDLE_ASSIGN_OR_RETURN(result.program_, compile_for_cpu(std::move(module), *model, settings));
     HEDDLE_ASSIGN_OR_RETURN(result.context_, result.program_->make_context());
     std::vector<void*> inputs;
@@ -51,17 +54,18 @@ class Sample {
     return result;
   }
 
-  // Of one run: the fastest of many batches.
+  // Of one run: the fastest of many batches. One thread is timed by its own clock, which stands
+  // still while others have the core.
   Result<double> best_ns() const {
     HEDDLE_RETURN_IF_ERROR(context_->run());
     const Clock::time_point begin = Clock::now();
     double best = 0;
     int64_t runs = 1;
     for (int batch = 0;; ++batch) {
-      const Clock::time_point start = Clock::now();
+      const double start = now_ns();
       for (int64_t i = 0; i < runs; ++i) HEDDLE_RETURN_IF_ERROR(context_->run());
+      const double ns = now_ns() - start;
       const Clock::time_point end = Clock::now();
-      const double ns = std::chrono::duration<double, std::nano>(end - start).count();
       const double each = ns / static_cast<double>(runs);
       if (batch == 0 || each < best) best = each;
       const double seconds = std::chrono::duration<double>(end - begin).count();
@@ -77,6 +81,12 @@ class Sample {
   }
 
  private:
+  double now_ns() const {
+    timespec now{};
+    clock_gettime(threads_ == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
+    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+  }
+
   void* allocate(int64_t bytes) {
     const size_t size = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 127) / 64 * 64;
     memory_.emplace_back(std::aligned_alloc(64, size));
@@ -85,6 +95,7 @@ class Sample {
     return memory_.back().get();
   }
 
+  int threads_ = 1;
   std::vector<Memory> memory_;
   std::shared_ptr<Program> program_;
   std::unique_ptr<Context> context_;
@@ -109,23 +120,26 @@ std::string row_text(int64_t elems, int count) {
   return text + "}\n";
 }
 
-// t = op(|t| * 0.3 + 0.4), `count` times over an array that stays in the first cache.
+// The sum of op(|x| * a + b) for `count` different a and b, over an array that stays in the first
+// cache: independent of each other, as in a kernel whose elements are.
 std::string operator_text(const std::string& op, int count) {
   constexpr int kElems = 2048;
   std::string text = fmt::format(
-      "{0}  t0 = f32[{1}] parameter(0)\n  c3 = f32[] constant(0.3)\n  c4 = f32[] constant(0.4)\n"
-      "  m = f32[{1}] broadcast(c3), dimensions={{}}\n  p = f32[{1}] broadcast(c4), "
-      "dimensions={{}}\n",
-      kHead, kElems);
-  for (int i = 1; i <= count; ++i)
+      "{0}  x = f32[{1}] parameter(0)\n  p = f32[{1}] abs(x)\n  s0 = f32[{1}] negate(p)\n", kHead,
+      kElems);
+  for (int i = 1; i <= count; ++i) {
+    const std::string d = fmt::format("d{}", i);
+    const std::string call = op == "divide" || op == "power" ? fmt::format("{}(p, {})", op, d)
+                             : op == "maximum"               ? fmt::format("maximum({}, x)", d)
+                                                             : fmt::format("{}({})", op, d);
     text += fmt::format(
-        "  a{0} = f32[{4}] abs(t{1})\n  b{0} = f32[{4}] multiply(a{0}, m)\n"
-        "  d{0} = f32[{4}] add(b{0}, p)\n  {2}t{0} = f32[{4}] {3}\n",
-        i, i - 1, i == count ? "ROOT " : "",
-        op == "divide" || op == "power" ? fmt::format("{}(p, d{})", op, i)
-        : op == "maximum"               ? fmt::format("maximum(d{}, a{})", i, i)
-                                        : fmt::format("{}(d{})", op, i),
-        kElems);
+        "  a{0} = f32[] constant({2})\n  b{0} = f32[] constant({3})\n"
+        "  m{0} = f32[{1}] broadcast(a{0}), dimensions={{}}\n"
+        "  n{0} = f32[{1}] broadcast(b{0}), dimensions={{}}\n"
+        "  c{0} = f32[{1}] multiply(p, m{0})\n  d{0} = f32[{1}] add(c{0}, n{0})\n"
+        "  t{0} = f32[{1}] {4}\n  {5}s{0} = f32[{1}] add(s{6}, t{0})\n",
+        i, kElems, 0.3 + 0.01 * i, 0.4 + 0.02 * i, call, i == count ? "ROOT " : "", i - 1);
+  }
   return text + "}\n";
 }
 
@@ -229,7 +243,7 @@ class Calibrator {
     result_.target = target::host_target();
     result_.target.name = options.name;
     result_.target.records = nullptr;
-    tasks_ = 4 + std::ssize(kOperators) + std::ssize(samples()) + 3;
+    tasks_ = 4 + std::ssize(kOperators) + std::ssize(samples()) + std::ssize(result_.target.caches);
   }
 
   Result<Calibration> run() {
@@ -266,7 +280,7 @@ class Calibrator {
     step("calls");
     HEDDLE_ASSIGN_OR_RETURN(const double few, time(row_text(16, 8), 1, compiler::Fuse::off));
     HEDDLE_ASSIGN_OR_RETURN(const double many, time(row_text(16, 72), 1, compiler::Fuse::off));
-    result_.target.serial_command_ns = rounded(std::max(5.0, (many - few) / 64));
+    result_.target.serial_command_ns = rounded(std::max(1.0, (many - few) / 64));
     if (result_.target.cores < 2) return {};
     step("forks and joins");
     // 192 KiB in, 192 KiB out: shared between the cores, and still near.
@@ -299,19 +313,43 @@ class Calibrator {
       before = target.caches[i].bandwidth_bytes_per_ns;
     }
     step("memory");
-    int64_t array = 96 << 20;
-    HEDDLE_ASSIGN_OR_RETURN(const double one, copy_rate(array, 1));
-    target.memory_bandwidth_bytes_per_ns = rounded(std::min(one, before));
-    HEDDLE_ASSIGN_OR_RETURN(const double all, copy_rate(array, target.cores));
+    HEDDLE_RETURN_IF_ERROR(measure_memory(before));
+    return find_share();
+  }
+
+  Status measure_memory(double near_rate) {
+    target::Target& target = result_.target;
+    HEDDLE_ASSIGN_OR_RETURN(const double one, copy_rate(kFarBytes, 1));
+    target.memory_bandwidth_bytes_per_ns = rounded(std::min(one, near_rate));
+    HEDDLE_ASSIGN_OR_RETURN(const double all, copy_rate(kFarBytes, target.cores));
     target.memory_bandwidth_all_bytes_per_ns =
         rounded(std::max(all, target.memory_bandwidth_bytes_per_ns));
+    return {};
+  }
+
+  // Of a cache that other machines share too, what is there for us: arrays of a quarter of it come
+  // at its rate.
+  Status find_share() {
+    target::Target& target = result_.target;
+    if (target.caches.size() < 2) return {};
+    step("share of the last cache");
+    target::Cache& last = target.caches.back();
+    const double between =
+        std::sqrt(last.bandwidth_bytes_per_ns * target.memory_bandwidth_bytes_per_ns);
+    const int64_t least = 2 * target.caches[target.caches.size() - 2].bytes;
+    int64_t array = last.bytes / 4;
+    for (; array > least; array /= 2) {
+      HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(std::min(array, kFarBytes), 1));
+      if (rate >= between) break;
+    }
+    last.bytes = std::max(array, least) * 4;
     return {};
   }
 
   Status measure_operators() {
     target::Target& target = result_.target;
     const double vectors = 2048.0 / target.lanes(tensor::Type::f32);
-    // What stands around the operator: an absolute value, a multiplication and an addition.
+    // What stands around the operator: a multiplication and two additions.
     HEDDLE_ASSIGN_OR_RETURN(const double bare, cycles_of("negate", vectors));
     for (const Operator& op : kOperators) {
       step(op.text);
@@ -328,17 +366,20 @@ class Calibrator {
   }
 
   Result<double> cycles_of(const std::string& op, double vectors) const {
-    HEDDLE_ASSIGN_OR_RETURN(const double few, time(operator_text(op, 2), 1));
-    HEDDLE_ASSIGN_OR_RETURN(const double many, time(operator_text(op, 6), 1));
-    return (many - few) / 4 / vectors * result_.target.clock_ghz;
+    HEDDLE_ASSIGN_OR_RETURN(const double few, time(operator_text(op, 1), 1));
+    HEDDLE_ASSIGN_OR_RETURN(const double many, time(operator_text(op, 4), 1));
+    return (many - few) / 3 / vectors * result_.target.clock_ghz;
   }
 
+  // On one core, where the clock of the thread can tell the time.
   Status measure_fit() {
     double sum = 0;
+    target::Target one = result_.target;
+    one.cores = 1;
+    one.memory_bandwidth_all_bytes_per_ns = one.memory_bandwidth_bytes_per_ns;
     for (const SampleText& sample : samples()) {
       step(sample.name);
-      HEDDLE_ASSIGN_OR_RETURN(const Sample program,
-                              Sample::make(sample.text, result_.target, result_.target.cores));
+      HEDDLE_ASSIGN_OR_RETURN(const Sample program, Sample::make(sample.text, one, 1));
       HEDDLE_ASSIGN_OR_RETURN(const double measured, program.best_ns());
       const CalibrateFit fit{sample.name, program.predicted_ns(), measured};
       const double error = std::abs(std::log(fit.predicted_ns / fit.measured_ns));

@@ -225,6 +225,7 @@ class Cover {
     const int64_t space = space_of(*a);
     if (space == 0 || space != space_of(*b)) return false;
     if (leads_to(a, b) || leads_to(b, a)) return false;
+    if (reads_reduced(*a, *b) || reads_reduced(*b, *a)) return false;
     std::vector<Instr*> members = a->members;
     for (Instr* member : b->members)
       if (std::find(members.begin(), members.end(), member) == members.end())
@@ -245,6 +246,16 @@ class Cover {
     }
     b->members.clear();
     return true;
+  }
+
+  // A reduction's result is complete when its kernel is: nobody in it can read it.
+  static bool reads_reduced(const Group& maker, const Group& reader) {
+    for (const Instr* member : reader.members)
+      for (const Instr* operand : member->operands())
+        if ((operand->is(Opcode::reduce) || operand->is(Opcode::reduce_window)) &&
+            std::find(maker.members.begin(), maker.members.end(), operand) != maker.members.end())
+          return true;
+    return false;
   }
 
   // Through a third.

@@ -1,0 +1,89 @@
+"""heddle explain: edges with codes and times, the page; fusing as XLA does; target files."""
+import json
+import sys
+import unittest
+
+from cli import MODELS, CliTest
+
+SOFTMAX = """HloModule softmax
+larger {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[64,96] parameter(0)
+  w = f32[96,96] parameter(1)
+  least = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  m = f32[64] reduce(x, least), dimensions={1}, to_apply=larger
+  mm = f32[64,96] broadcast(m), dimensions={0}
+  t = f32[64,96] subtract(x, mm)
+  p = f32[64,96] exponential(t)
+  s = f32[64] reduce(p, zero), dimensions={1}, to_apply=sum
+  ss = f32[64,96] broadcast(s), dimensions={0}
+  y = f32[64,96] divide(p, ss)
+  ROOT o = f32[64,96] dot(y, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+class ExplainTest(CliTest):
+    def model(self):
+        path = self.folder / "softmax.hlo"
+        path.write_text(SOFTMAX)
+        return path
+
+    def test_edges_have_a_code_and_a_cost(self):
+        value = self.json("explain", self.model(), "--target", "avx2", "--fuse", "greedy")
+        self.assertEqual(len(value["edges"]), 1)
+        edge = value["edges"][0]
+        self.assertEqual(edge["bytes"], 64 * 96 * 4)
+        self.assertTrue(edge["code"] and edge["reason"])
+        self.assertGreater(edge["ns"], 0)
+        for kernel in value["kernels"]:
+            self.assertGreater(kernel["predicted_ns"], 0)
+
+    def test_xla_fuses_less(self):
+        kernels = {}
+        for mode in ["off", "xla", "greedy", "stitch"]:
+            kernels[mode] = len(self.json("explain", self.model(), "--fuse", mode)["order"])
+            self.ok("check", self.model(), "--fuse", mode)
+        self.assertLess(kernels["xla"], kernels["off"])
+        self.assertLess(kernels["greedy"], kernels["xla"])
+        self.assertLessEqual(kernels["stitch"], kernels["greedy"])
+
+    def test_the_page_stands_alone(self):
+        page = self.folder / "page.html"
+        times = self.folder / "times.json"
+        self.ok("profile", self.model(), "--iterations", "1", "--json", times)
+        self.ok("explain", self.model(), "--html", page, "--profile", times)
+        text = page.read_text()
+        self.assertIn("<svg", text)
+        self.assertIn("measured", text)
+        for outside in ["src=", "href=", "@import", "url("]:
+            self.assertNotIn(outside, text)
+        data = text.split('id="data">')[1].split("</script>")[0]
+        self.assertGreaterEqual(len(json.loads(data)["nodes"]), 1)
+        self.assertIn("cannot be read", self.fails(2, "explain", self.model(), "--profile",
+                                                   self.folder / "missing.json"))
+
+    def test_target_files_are_read(self):
+        target = self.json("doctor")["target"]
+        target["clock_ghz"] = 1.25
+        path = self.folder / "here.json"
+        path.write_text(json.dumps(target))
+        self.ok("check", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8", "--target", path)
+        path.write_text('{"name": "x", "cores": 0}')
+        self.assertIn("cores", self.fails(2, "run", self.model(), "--target", path))
+        self.assertIn("cannot be read", self.fails(2, "run", self.model(), "--target",
+                                                   self.folder / "none.json"))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
