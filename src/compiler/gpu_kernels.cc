@@ -10,13 +10,10 @@ namespace heddle::compiler {
 
 namespace {
 
-std::unique_ptr<hlo::Module> alone(const hlo::Module& module, const hlo::Computation& fusion) {
-  std::unique_ptr<hlo::Module> copy = module.clone();
-  for (const auto& computation : copy->computations())
-    if (computation->name() == fusion.name()) copy->set_entry(computation.get());
-  copy->entry_layout.reset();
-  copy->remove_dead_computations();
-  return copy;
+std::unique_ptr<hlo::Module> alone(const hlo::Computation& fusion) {
+  auto module = std::make_unique<hlo::Module>(fusion.name());
+  module->set_entry(module->clone_computation(fusion));
+  return module;
 }
 
 // Without a kernel, but nothing to compute either.
@@ -61,7 +58,7 @@ Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target
       continue;
     }
     made.cuda = std::move(*cuda);
-    made.module = alone(*fused, computation);
+    made.module = alone(computation);
     result.kernels.push_back(std::move(made));
   }
   return result;
