@@ -45,8 +45,12 @@ Result<int> emit_cuda(const heddle_model* model, const std::string& name,
                           api::gpu_kernels(api::unwrap(model), options));
   std::string text =
       fmt::format("// {}: {} kernels for {}\n", name, made.kernels.size(), choices.target);
-  for (const compiler::GpuKernel& kernel : made.kernels)
-    text += fmt::format("\n// ---- {}\n{}", kernel.fusion, kernel.cuda.text);
+  std::vector<const emit::cuda::CudaText*> kernels;
+  for (size_t i = 0; i < made.kernels.size(); ++i) {
+    text += fmt::format("//   k{}: {}\n", i, made.kernels[i].fusion);
+    kernels.push_back(&made.kernels[i].cuda);
+  }
+  text += "\n" + emit::cuda::join_kernels(kernels);
   if (!output.empty()) {
     std::ofstream file(output, std::ios::binary);
     file << text;

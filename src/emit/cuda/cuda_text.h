@@ -7,6 +7,7 @@
 // a grid of one dimension: the blocks of the phase's groups, one group after the other.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,17 @@ struct Launch {
 };
 
 struct CudaText {
-  std::string text;
-  std::vector<Launch> launches;  // by phase
+  std::string text;               // complete
+  std::vector<Launch> launches;   // by phase
+  std::string kernel;             // the text without its device functions
+  std::set<std::string> helpers;  // which of these it calls
 };
 
 // Error: what the CUDA back end lacks, by name. Precondition: verified.
 Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target);
+
+// Several kernels as one text, each device function once.
+std::string join_kernels(const std::vector<const CudaText*>& kernels);
 
 // "sm_90" of a GPU target: the architecture that NVRTC is asked for.
 std::string architecture(const target::Target& target);

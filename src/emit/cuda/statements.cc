@@ -85,7 +85,9 @@ Result<CudaText> CudaEmitter::run() {
       at = end + 1;
     }
   }
-  return CudaText{head + "\n" + prelude_text(helpers_) + text_, std::move(launches_)};
+  head += "\n";
+  return CudaText{head + prelude_text(helpers_) + text_, std::move(launches_), head + text_,
+                  helpers_};
 }
 
 void CudaEmitter::emit_phase(size_t number) {
@@ -336,6 +338,14 @@ void CudaEmitter::emit_async_copy(const Stmt& stmt) {
 
 Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target) {
   return CudaEmitter(kernel, target).run();
+}
+
+std::string join_kernels(const std::vector<const CudaText*>& kernels) {
+  std::set<std::string> helpers;
+  for (const CudaText* one : kernels) helpers.insert(one->helpers.begin(), one->helpers.end());
+  std::string text = prelude_text(helpers);
+  for (const CudaText* one : kernels) text += one->kernel + "\n";
+  return text;
 }
 
 std::string architecture(const target::Target& target) { return target.name; }
