@@ -79,7 +79,9 @@ class Tune : public Command {
                       {"record", progress.record},
                       {"known", progress.known != 0},
                       {"ns", progress.ns},
-                      {"untuned_ns", progress.untuned_ns}});
+                      {"untuned_ns", progress.untuned_ns},
+                      {"candidates", progress.candidates},
+                      {"measured", progress.measured}});
     const double gain = progress.ns > 0 ? progress.untuned_ns / progress.ns : 1;
     if (isatty(STDERR_FILENO)) {
       constexpr int kWidth = 30;
@@ -106,8 +108,11 @@ class Tune : public Command {
         "untuned\n",
         result.tasks, result.measured, result.known, result.left, result.faster);
     if (result.measured > 0)
-      fmt::print("what was measured: {:.2f} ms a run, untuned {:.2f} ms; it took {:.1f} s\n",
-                 result.ns / 1e6, result.untuned_ns / 1e6, result.seconds);
+      fmt::print(
+          "what was measured: {:.2f} ms a run, untuned {:.2f} ms; it took {:.1f} s\n"
+          "{} sample programs, {} of them compiled, the others were in the cache\n",
+          result.ns / 1e6, result.untuned_ns / 1e6, result.seconds, result.samples,
+          result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
                                         : "pass: stopped early; the same command goes on");
   }
@@ -124,6 +129,8 @@ class Tune : public Command {
     json["ms"] = result.ns / 1e6;
     json["untuned_ms"] = result.untuned_ns / 1e6;
     json["seconds"] = result.seconds;
+    json["samples"] = result.samples;
+    json["compiled"] = result.compiled;
     json["tasks"] = tasks_;
     return json;
   }

@@ -6,7 +6,7 @@ so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
 of ResNet-50 with their strides, of VGG, depthwise ones, ResNeXt's 32 groups; activations behind a
 product (`epilogue`); two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and
-rows of products (`chain`); channels that fill no vector (`padding`).
+rows of products (`chain`); extents that fill no vector beside their padded twins (`padding`).
 """
 import argparse
 import json
@@ -33,6 +33,11 @@ PRODUCTS = {
     "rows_1x1000x2048": (1, 1000, 2048), "rows_1x4096x4096": (1, 4096, 4096),
     "rows_8x768x768": (8, 768, 768), "rows_16x3072x768": (16, 3072, 768),
     "rows_32x768x3072": (32, 768, 3072),
+    # Twins: as it is, and padded to whole vectors.
+    "padding_512x1000x512": (512, 1000, 512), "padding_512x1008x512": (512, 1008, 512),
+    "padding_1024x100x256": (1024, 100, 256), "padding_1024x112x256": (1024, 112, 256),
+    "padding_512x512x500": (512, 512, 500), "padding_512x512x501": (512, 512, 501),
+    "padding_3136x70x65": (3136, 70, 65), "padding_3136x80x80": (3136, 80, 80),
 }
 # size, input and output channels, kernel, stride, groups
 CONVOLUTIONS = {
@@ -48,6 +53,8 @@ CONVOLUTIONS = {
     "group_56_128_3": (56, 128, 128, 3, 1, 32), "group_28_256_3": (28, 256, 256, 3, 1, 32),
     "group_14_512_3": (14, 512, 512, 3, 1, 32), "one_56_256_512s2": (56, 256, 512, 1, 2, 1),
     "padding_20_46_32_3": (20, 46, 32, 3, 1, 1), "padding_20_174_64_5": (20, 174, 64, 5, 1, 1),
+    "padding_20_48_32_3": (20, 48, 32, 3, 1, 1), "padding_20_176_64_5": (20, 176, 64, 5, 1, 1),
+    "padding_56_30_60_3": (56, 30, 60, 3, 1, 1), "padding_56_32_64_3": (56, 32, 64, 3, 1, 1),
 }
 ACTIVATIONS = ["Relu", "Gelu", "HardSwish", "Softplus"]
 PAIRS = {"pair_2464_1_4_4": (2464, 1, 4, 4), "pair_16384_256_64_16": (16384, 256, 64, 16),

@@ -47,10 +47,17 @@ TuneOptions tune_options(const heddle_tune_options* from) {
   options.again = c.again != 0;
   if (c.progress != nullptr)
     options.progress = [c](const TuneProgress& progress) {
-      const heddle_tune_progress told{
-          sizeof(heddle_tune_progress), progress.done,           progress.tasks,
-          progress.key.c_str(),         progress.record.c_str(), progress.ns,
-          progress.untuned_ns,          progress.seconds,        progress.known};
+      const heddle_tune_progress told{sizeof(heddle_tune_progress),
+                                      progress.done,
+                                      progress.tasks,
+                                      progress.key.c_str(),
+                                      progress.record.c_str(),
+                                      progress.ns,
+                                      progress.untuned_ns,
+                                      progress.seconds,
+                                      progress.known,
+                                      progress.candidates,
+                                      progress.measured.c_str()};
       return c.progress(&told, c.context) == 0;
     };
   return options;
@@ -84,9 +91,10 @@ heddle_status* heddle_tune(const heddle_model* model, const heddle_compile_optio
     HEDDLE_ASSIGN_OR_RETURN(
         const api::TuneResult done,
         api::tune(*model->model, api::compile_options(options), api::tune_options(tuning)));
-    write_struct(result, heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured,
-                                            done.known, done.left, done.faster, done.ns,
-                                            done.untuned_ns, done.seconds});
+    write_struct(result,
+                 heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured,
+                                    done.known, done.left, done.faster, done.ns, done.untuned_ns,
+                                    done.seconds, done.samples, done.compiled});
     return {};
   });
 }

@@ -124,8 +124,16 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
     if (used[i] && program.buffers[i].kind == BufferKind::constant)
       facts.constant_bytes += program.buffers[i].bytes;
   facts.constant_bytes += program.once_bytes;
-  facts.kernels = static_cast<int64_t>(program.kernels.size());
-  facts.run_kernels = static_cast<int64_t>(used_kernels.size());
+  // Kernels that differ in extents only may be one piece of code.
+  std::unordered_set<std::string> codes, used_codes;
+  for (size_t i = 0; i < program.kernels.size(); ++i) {
+    const program::Kernel& kernel = program.kernels[i];
+    const std::string& code = kernel.phases.empty() ? kernel.name : kernel.phases[0].symbol;
+    codes.insert(code);
+    if (used_kernels.count(static_cast<uint32_t>(i)) > 0) used_codes.insert(code);
+  }
+  facts.kernels = static_cast<int64_t>(codes.size());
+  facts.run_kernels = static_cast<int64_t>(used_codes.size());
 }
 
 Status dump_program(const program::Program& program, const std::string& directory) {

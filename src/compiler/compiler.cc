@@ -4,13 +4,16 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
 #include "compiler/equal_fusions.h"
 #include "compiler/library_calls.h"
+#include "compiler/shared_extents.h"
 #include "compiler/shifted_reads.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
@@ -37,7 +40,8 @@ namespace {
 constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
 constexpr int64_t kMostTrips = 1 << 16;    // that are counted
 constexpr const char* kSearch = "search";  // a name to disable beside those of passes
-constexpr int kFewestAlike = 3;  // kernels that differ in where they read, to be one with dims
+// Kernels that differ in where they read, or in extents, to be one with dims.
+constexpr int kFewestAlike = 3;
 
 class Compilation {
  public:
@@ -187,6 +191,8 @@ class Compilation {
     std::string schedule, text;  // the text of a kernel without a name
     std::vector<int64_t> dims;
     double predicted_ns = 0;
+    bool waits_for_memory = false;  // a kernel of rows: its extents may be dims
+    bool shares_extents = false;    // the kernel is one for several extents
   };
 
   Status stitch_all() {
@@ -202,6 +208,7 @@ class Compilation {
         if (instr->is(hlo::Opcode::fusion) && !inside.count(computation))
           all.push_back(stitch_or_copy(instr, all));
     share_alike(&all);
+    share_extents_of(&all);
     for (Pending& one : all) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
     return {};
   }
@@ -255,6 +262,7 @@ class Compilation {
     if (auto parts = stitch::stitch_parts(computation, "kernel", target_)) {
       Pending result{fusion, std::move(*parts), "copies the parts side by side", {},
                      {},     moved_ns(*fusion)};
+      result.waits_for_memory = true;
       check(result);
       result.text = kernel::to_string(result.stitched.kernel);
       described_.emplace(result.text, std::pair(result.schedule, result.schedule));
@@ -271,6 +279,8 @@ class Compilation {
         fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)), {}, {}, {}, 0};
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
+    result.waits_for_memory =
+        !schedule::is_template(placed) && result.stitched.flops <= result.stitched.min_bytes;
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
     result.schedule = std::move(result.stitched.kernel.schedule);
     result.stitched.kernel.schedule.clear();
@@ -320,12 +330,50 @@ class Compilation {
     }
   }
 
+  // Where several kernels of rows differ in their extents only, one is compiled for all.
+  static void share_extents_of(std::vector<Pending>* all) {
+    struct Form {
+      kernel::Kernel kernel;
+      std::vector<std::string> texts;  // of the kernels alike
+      std::vector<std::vector<int64_t>> values;
+    };
+    std::map<std::string, Form> forms;  // by the opened text
+    std::unordered_set<std::string> seen;
+    for (const Pending& one : *all) {
+      if (!one.waits_for_memory || !one.dims.empty() || !seen.insert(one.text).second) continue;
+      OpenExtents open = open_extents(one.stitched.kernel);
+      Form& form = forms[kernel::to_string(open.kernel)];
+      if (form.texts.empty()) form.kernel = std::move(open.kernel);
+      form.texts.push_back(one.text);
+      form.values.push_back(std::move(open.dims));
+    }
+    std::unordered_map<std::string, std::pair<std::shared_ptr<SharedExtents>, size_t>> shared;
+    for (const auto& [text, form] : forms) {
+      if (form.texts.size() < kFewestAlike) continue;
+      auto one = share_extents(form.kernel, form.values);
+      if (!one) continue;
+      const auto held = std::make_shared<SharedExtents>(std::move(*one));
+      for (size_t i = 0; i < form.texts.size(); ++i)
+        shared.emplace(form.texts[i], std::pair(held, i));
+    }
+    for (Pending& one : *all) {
+      const auto found = shared.find(one.text);
+      if (found == shared.end() || !one.waits_for_memory || !one.dims.empty()) continue;
+      const auto& [kernel, place] = found->second;
+      one.stitched.kernel = kernel->kernel;
+      one.dims = kernel->dims[place];
+      one.shares_extents = true;
+    }
+  }
+
+  // A kernel's name says what it computes; that of its code may be one for several.
   Status finish(Pending pending) {
     stitch::Stitched& stitched = pending.stitched;
-    std::string anonymous =
-        pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel);
-    std::string name = "k" + hash128(anonymous).hex().substr(0, 16);
-    stitched.kernel.name = name;
+    auto named = [](const std::string& text) { return "k" + hash128(text).hex().substr(0, 16); };
+    const std::string code =
+        named(pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel));
+    const std::string name = pending.shares_extents ? named(pending.text) : code;
+    stitched.kernel.name = code;
     plan::KernelUse use;
     use.kernel.name = name;
     use.kernel.scratch_bytes = stitched.kernel.scratch_bytes;
@@ -335,7 +383,7 @@ class Compilation {
     use.kernel.text = kernel::to_string(stitched.kernel);
     for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
       program::Phase phase;
-      phase.symbol = fmt::format("{}_p{}", name, p);
+      phase.symbol = fmt::format("{}_p{}", code, p);
       phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
       phase.serial =
           phase.tasks == 1 || (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
@@ -350,7 +398,7 @@ class Compilation {
       if (report_) report_->places.emplace_back(name, places);
       if (report_) report_->predicted_ns.emplace_back(name, pending.predicted_ns);
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
-      texts_.push_back(use.kernel.text);
+      if (codes_.insert(code).second) texts_.push_back(use.kernel.text);
     }
     kernels_.emplace(pending.fusion, std::move(use));
     return {};
@@ -396,7 +444,7 @@ class Compilation {
   Report* report_;
   plan::Kernels kernels_;
   std::unordered_map<uint64_t, std::vector<size_t>> stitched_;  // different fusions, by their hash
-  std::unordered_set<std::string> known_;
+  std::unordered_set<std::string> known_, codes_;               // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
   std::vector<std::string> texts_;

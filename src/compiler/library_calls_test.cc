@@ -204,7 +204,7 @@ TEST(LibraryTasks, AreWhatRecordsAreLookedUpFor) {
   ASSERT_FALSE(tasks.empty());
   target::Target with = target;
   for (const TuneTask& task : tasks) {
-    EXPECT_EQ(task.records(), (std::vector<std::string>{kOwnRecord, library::kOneDnn}));
+    EXPECT_EQ(task.records, (std::vector<std::string>{kOwnRecord, library::kOneDnn}));
     ASSERT_NE(task.sample, nullptr);
     with = with_record(with, task.key, library::kOneDnn);
   }

@@ -131,8 +131,11 @@ Status add_library_tasks(std::unique_ptr<hlo::Module> module, const target::Targ
     task.name = usual.name;
     task.uses = shape.uses;
     task.flops = shape.flops;
-    task.choices = {kOwnRecord, facts.name};
-    if (shape.tasks > 1) task.choices.push_back(facts.name + kWhole);
+    task.records = {kOwnRecord, facts.name};
+    if (shape.tasks > 1) task.records.push_back(facts.name + kWhole);
+    task.candidates = static_cast<int64_t>(task.records.size());
+    task.library = true;
+    task.numerics = options.numerics;
     task.least_gain = kLeastLibraryGain;
     task.sample = std::move(usual.sample);
   }

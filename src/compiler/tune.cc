@@ -10,6 +10,7 @@
 #include "schedule/place.h"
 #include "schedule/pooled.h"
 #include "schedule/tuning.h"
+#include "schedule/winograd_tuning.h"
 
 namespace heddle::compiler {
 
@@ -114,7 +115,10 @@ Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& tar
         TuneTask task;
         task.key = key;
         task.name = fusion->name();
-        task.chain_first = taken.count(key) > 0;
+        task.records = {schedule::kApartRecord, schedule::kChainRecord};
+        if (taken.count(key) > 0) std::swap(task.records[0], task.records[1]);
+        task.candidates = 2;
+        task.numerics = options.numerics;
         for (const schedule::Stage& stage : placed.graph.stages)
           if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
             task.flops += 2.0 * static_cast<double>(stage.out_elems()) *
@@ -122,6 +126,74 @@ Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& tar
         task.sample = make_sample(*fusion->called().at(0));
         tasks->push_back(std::move(task));
       });
+}
+
+// The product of a fusion that is one kernel of the GEMM family, in f32.
+struct Product {
+  schedule::PlacedFusion placed;
+  schedule::GemmShape shape;
+  const schedule::Stage* stage = nullptr;  // of `placed`
+  const Instr* instr = nullptr;
+  int64_t a_bytes = 0;
+};
+
+std::optional<Product> product_of(hlo::Computation* fused, const target::Target& target,
+                                  bool fast_forms) {
+  Product result;
+  result.instr = find_product(fused);
+  if (!result.instr) return std::nullopt;
+  result.placed = schedule::place(*fused, target, fast_forms);
+  if (!schedule::is_gemm(result.placed)) return std::nullopt;
+  const schedule::StageGraph& graph = result.placed.graph;
+  const auto& row = std::get<schedule::Row>(result.placed.schedule.nodes[0]);
+  result.stage = &graph.stage(row.joined[0]);
+  result.shape = match_gemm(graph, row.joined[0]).shape;
+  const schedule::Load& a = result.stage->loads[static_cast<size_t>(result.shape.a_load)];
+  result.a_bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
+  if (result.stage->values[0].type != tensor::Type::f32 || result.shape.type != tensor::Type::f32 ||
+      result.instr->operand(1)->shape().type() != tensor::Type::f32)
+    return std::nullopt;  // records are of f32
+  return result;
+}
+
+TuneTask product_task(const Product& product, const target::Target& target, size_t most) {
+  const bool packed = packed_source(product.instr) != nullptr;
+  TuneTask task;
+  task.key = gemm_key(product.shape, *product.stage, product.a_bytes);
+  task.name = product.instr->name();
+  task.flops = 2.0 * static_cast<double>(product.stage->out_elems()) *
+               static_cast<double>(product.stage->red_elems());
+  for (const schedule::Gemm& gemm : gemm_candidates(product.shape, *product.stage, product.a_bytes,
+                                                    target, packed, most, &task.candidates))
+    task.records.push_back(to_string(gemm));
+  return task;
+}
+
+// The direct form against Winograd's, for a convolution whose direct form is a task, too.
+std::optional<TuneTask> winograd_task(const Product& product, const target::Target& target,
+                                      size_t most) {
+  schedule::WinogradShape shape;
+  if (!packed_source(product.instr) ||
+      !match_winograd(product.shape, *product.stage, target, &shape))
+    return std::nullopt;
+  const auto records = schedule::winograd_candidates(shape, target, std::max<size_t>(most, 2) - 1);
+  if (records.empty()) return std::nullopt;
+  TuneTask task;
+  task.key = winograd_key(shape);
+  task.name = product.instr->name();
+  task.flops = 2.0 * static_cast<double>(product.stage->out_elems()) *
+               static_cast<double>(product.stage->red_elems());
+  schedule::Winograd preferred;
+  const bool winograd_first = static_cast<bool>(prefer_winograd(shape, target, &preferred));
+  if (winograd_first) task.records.push_back(to_string(preferred));
+  task.records.emplace_back(schedule::kDirectRecord);
+  for (const schedule::Winograd& record : records)
+    if (!winograd_first || !(record == preferred)) task.records.push_back(to_string(record));
+  task.candidates = static_cast<int64_t>(task.records.size());
+  if (task.records.size() > most) task.records.resize(most);
+  task.tolerance = 4 * schedule::kWinogradErrorLimit;
+  task.numerics = Numerics::relaxed;
+  return task;
 }
 
 }  // namespace
@@ -136,69 +208,45 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
   Options apart = options;
   apart.library = "none";
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
-  std::vector<TuneTask> tasks, chains;
+  // And each convolution by its direct form.
+  const bool relaxed = options.numerics == Numerics::relaxed;
+  if (relaxed) apart.numerics = Numerics::standard;
+  std::vector<TuneTask> tasks, chains;  // a chain is measured with the records of its products
   if (options.fuse == Fuse::stitch)
     HEDDLE_RETURN_IF_ERROR(add_chains(module->clone(), untuned, options, &chains));
   HEDDLE_RETURN_IF_ERROR(add_library_tasks(module->clone(), untuned, options, &chains));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), untuned, apart));
   std::map<std::string, size_t> places;
+  auto add = [&](TuneTask task, hlo::Computation* called) {
+    const auto [place, added] = places.try_emplace(task.key, tasks.size());
+    if (!added) {
+      ++tasks[place->second].uses;
+      return;
+    }
+    task.sample = make_sample(*called);
+    tasks.push_back(std::move(task));
+  };
   for (const hlo::Computation* computation : fused->post_order()) {
     for (const Instr* fusion : computation->instrs()) {
       if (!fusion->is(Opcode::fusion)) continue;
       hlo::Computation* called = fusion->called().at(0);
-      const Instr* product = find_product(called);
+      const auto product = product_of(called, untuned, options.numerics != Numerics::strict);
       if (!product) continue;
-      const schedule::PlacedFusion placed =
-          schedule::place(*called, untuned, options.numerics != Numerics::strict);
-      if (!schedule::is_gemm(placed)) continue;
-      const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
-      const schedule::Stage& stage = placed.graph.stage(row.joined[0]);
-      const schedule::GemmShape shape = match_gemm(placed.graph, row.joined[0]).shape;
-      const schedule::Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
-      const int64_t a_bytes =
-          placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
-      if (stage.values[0].type != tensor::Type::f32 || shape.type != tensor::Type::f32 ||
-          product->operand(1)->shape().type() != tensor::Type::f32)
-        continue;  // records are of f32
-      TuneTask task;
-      task.key = gemm_key(shape, stage, a_bytes);
-      const auto [place, added] = places.try_emplace(task.key, tasks.size());
-      if (!added) {
-        ++tasks[place->second].uses;
-        continue;
-      }
-      const bool packed = packed_source(product) != nullptr;
-      task.name = product->name();
-      task.flops =
-          2.0 * static_cast<double>(stage.out_elems()) * static_cast<double>(stage.red_elems());
-      task.candidates = gemm_candidates(shape, stage, a_bytes, target, packed, candidates);
-      task.sample = make_sample(*called);
-      tasks.push_back(std::move(task));
+      TuneTask task = product_task(*product, untuned, candidates);
+      task.numerics = apart.numerics;
+      add(std::move(task), called);
+      if (!relaxed) continue;
+      if (auto winograd = winograd_task(*product, untuned, candidates))
+        add(std::move(*winograd), called);
     }
   }
+  for (std::vector<TuneTask>* some : {&tasks, &chains})
+    std::stable_sort(some->begin(), some->end(), [](const TuneTask& a, const TuneTask& b) {
+      return a.flops * static_cast<double>(a.uses) > b.flops * static_cast<double>(b.uses);
+    });
   for (TuneTask& chain : chains) tasks.push_back(std::move(chain));
-  std::stable_sort(tasks.begin(), tasks.end(), [](const TuneTask& a, const TuneTask& b) {
-    return a.flops * static_cast<double>(a.uses) > b.flops * static_cast<double>(b.uses);
-  });
   return tasks;
-}
-
-std::vector<std::string> TuneTask::records() const {
-  if (!choices.empty()) return choices;
-  if (candidates.empty()) {
-    std::vector<std::string> both{schedule::kApartRecord, schedule::kChainRecord};
-    if (chain_first) std::swap(both[0], both[1]);
-    return both;
-  }
-  std::vector<std::string> texts;
-  for (const schedule::Gemm& gemm : candidates) texts.push_back(schedule::to_string(gemm));
-  return texts;
-}
-
-target::Target with_record(const target::Target& target, const std::string& key,
-                           const schedule::Gemm& record) {
-  return with_record(target, key, schedule::to_string(record));
 }
 
 target::Target with_record(const target::Target& target, const std::string& key,

@@ -8,6 +8,8 @@
 #include "base/check.h"
 #include "hlo/text.h"
 #include "schedule/place.h"
+#include "schedule/tuning.h"
+#include "schedule/winograd_tuning.h"
 
 namespace heddle::compiler {
 namespace {
@@ -42,7 +44,10 @@ TEST(Tune, TasksAreDistinctShapes) {
   EXPECT_EQ((*tasks)[0].uses, 2);
   EXPECT_EQ((*tasks)[0].flops, 2.0 * 64 * 96 * 96);
   EXPECT_EQ((*tasks)[1].key, "v4 dot 64x40x96 batch 1");
-  for (const TuneTask& task : *tasks) EXPECT_GE(task.candidates.size(), 2u);
+  for (const TuneTask& task : *tasks) {
+    EXPECT_EQ(task.records.size(), 6u);
+    EXPECT_GE(task.candidates, 20);  // tens of them, of which the best few are measured
+  }
 }
 
 // Rows of products that may be one kernel are measured both ways, and the record decides.
@@ -63,10 +68,10 @@ ENTRY e {
   auto tasks = find_tune_tasks(std::move(*module), *target, {}, 6);
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 3u);
-  const TuneTask& task = tasks->front();
+  const TuneTask& task = tasks->back();
   EXPECT_NE(task.key.find(" dot 8192x40x24 batch 1 then 16"), std::string::npos) << task.key;
-  EXPECT_EQ(task.records(), (std::vector<std::string>{"chain", "apart"}));
-  for (const std::string& record : task.records()) {
+  EXPECT_EQ(task.records, (std::vector<std::string>{"chain", "apart"}));
+  for (const std::string& record : task.records) {
     auto fused = fuse_only(task.sample->clone(), with_record(*target, task.key, record), {});
     ASSERT_TRUE(fused) << fused.error().message;
     int with_dot = 0;
@@ -105,7 +110,7 @@ ENTRY e {
   for (const TuneTask& task : *tasks) {
     if (!task.candidates.empty()) continue;
     EXPECT_NE(task.key.find(" then pool 2 2 to 56 56 64"), std::string::npos) << task.key;
-    for (const std::string& record : task.records()) {
+    for (const std::string& record : task.records) {
       auto fused = fuse_only(task.sample->clone(), with_record(*target, task.key, record), {});
       ASSERT_TRUE(fused) << fused.error().message;
       int with_pool = 0, with_both = 0;
@@ -132,8 +137,9 @@ TEST(Tune, SamplesAreCompiledWithTheRecord) {
   auto tasks = find_tune_tasks(std::move(*module), *target, kProductsAlone, 6);
   ASSERT_TRUE(tasks);
   const TuneTask& task = tasks->front();
-  for (const schedule::Gemm& record : task.candidates) {
-    const target::Target tuned = with_record(*target, task.key, record);
+  for (const std::string& text : task.records) {
+    const schedule::Gemm record = *schedule::parse_gemm(text);
+    const target::Target tuned = with_record(*target, task.key, text);
     auto fused = fuse_only(task.sample->clone(), tuned, {});
     ASSERT_TRUE(fused) << fused.error().message;
     int with_dot = 0;
@@ -146,6 +152,59 @@ TEST(Tune, SamplesAreCompiledWithTheRecord) {
       EXPECT_EQ(std::get<schedule::Row>(placed.schedule.nodes[0]).gemm, record);
     }
     EXPECT_EQ(with_dot, 1) << hlo::to_string(**fused);
+  }
+}
+
+constexpr const char* kImage = R"(HloModule net
+ENTRY e {
+  x = f32[1,28,28,64] parameter(0)
+  w = f32[3,3,64,64] constant({...})
+  ROOT c = f32[1,28,28,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+}
+)";
+
+std::vector<TuneTask> image_tasks(Numerics numerics) {
+  auto target = target::find_target("icelake");
+  auto tasks = find_tune_tasks(*hlo::parse_module(kImage), *target, {.numerics = numerics}, 8);
+  EXPECT_TRUE(tasks) << tasks.error().message;
+  return std::move(*tasks);
+}
+
+TEST(Tune, WinogradIsATaskUnderRelaxedNumericsOnly) {
+  EXPECT_EQ(image_tasks(Numerics::standard).size(), 1u);
+  const std::vector<TuneTask> tasks = image_tasks(Numerics::relaxed);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[1].key,
+            "v1 winograd images 1 map 28x28 channels 64 features 64 window -1<28 -1<28");
+  EXPECT_EQ(tasks[0].numerics, Numerics::standard);
+  EXPECT_EQ(tasks[1].numerics, Numerics::relaxed);
+  EXPECT_EQ(std::count(tasks[1].records.begin(), tasks[1].records.end(), "direct"), 1);
+}
+
+// What is compiled under a record of the algorithm is what the record says.
+TEST(Tune, RecordsOfWinogradDecide) {
+  const std::vector<TuneTask> tasks = image_tasks(Numerics::relaxed);
+  ASSERT_EQ(tasks.size(), 2u);
+  const TuneTask& task = tasks[1];
+  auto target = target::find_target("icelake");
+  EXPECT_EQ(task.records.size(), 8u);
+  for (const std::string& record : task.records) {
+    const target::Target tuned = with_record(*target, task.key, record);
+    auto fused = fuse_only(task.sample->clone(), tuned, {.numerics = Numerics::relaxed});
+    ASSERT_TRUE(fused) << fused.error().message;
+    int found = 0;
+    for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      const schedule::PlacedFusion placed = schedule::place(*instr->called()[0], tuned);
+      if (!schedule::is_template(placed)) continue;
+      const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
+      if (record == "direct") {
+        found += row.gemm.has_value();
+      } else {
+        found += row.winograd && to_string(*row.winograd) == record;  // not the filter's transform
+      }
+    }
+    EXPECT_EQ(found, 1) << record << "\n" << hlo::to_string(**fused);
   }
 }
 

@@ -5,7 +5,7 @@
 #include "fuse/groups.h"
 #include "hlo/builder.h"
 #include "hlo/winograd_filter.h"
-#include "schedule/winograd.h"
+#include "schedule/winograd_tuning.h"
 
 namespace heddle::fuse {
 
@@ -32,8 +32,15 @@ Decision prefer(Instr* conv, const target::Target& target, schedule::Winograd* w
   const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
   const schedule::GemmShapeOrNot match = match_gemm(placed.graph, row.joined[0]);
   schedule::WinogradShape shape;
-  Decision fits = match_winograd(match.shape, placed.graph.stage(row.joined[0]), target, &shape);
-  return fits ? prefer_winograd(shape, target, winograd) : fits;
+  const schedule::Stage& stage = placed.graph.stage(row.joined[0]);
+  Decision fits = match_winograd(match.shape, stage, target, &shape);
+  if (!fits || !target.records) return fits ? prefer_winograd(shape, target, winograd) : fits;
+  const auto tuned = tuned_winograd(winograd_key(shape), shape, /*nv=*/0, target);
+  if (!tuned) return prefer_winograd(shape, target, winograd);
+  if (tuned->direct)
+    return Decision::no("winograd-slower", "the direct form was measured to be faster");
+  *winograd = tuned->record;
+  return Decision::yes();
 }
 
 }  // namespace

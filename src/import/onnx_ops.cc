@@ -7,12 +7,16 @@ namespace heddle::import {
 const OpEntry* find_op(const proto::Node& node) {
   static const auto* const table = [] {
     auto* entries = new std::unordered_map<std::string_view, const OpEntry*>();
-    for (auto family :
-         {unary_ops,     activation_ops, binary_ops,    shape_ops,          slice_ops,
-          gather_ops,    generate_ops,   reduce_ops,    order_ops,          matmul_ops,
-          einsum_ops,    conv_ops,       pool_ops,      norm_ops,           resize_ops,
-          attention_ops, sequence_ops,   recurrent_ops, quantize_ops,       loss_ops,
-          sample_ops,    signal_ops,     dynamic_ops,   linear_algebra_ops, sequence_model_ops}) {
+    for (auto family : {unary_ops,          activation_ops, binary_ops,
+                        shape_ops,          slice_ops,      gather_ops,
+                        generate_ops,       reduce_ops,     order_ops,
+                        matmul_ops,         einsum_ops,     conv_ops,
+                        pool_ops,           norm_ops,       resize_ops,
+                        attention_ops,      sequence_ops,   recurrent_ops,
+                        quantize_ops,       loss_ops,       sample_ops,
+                        signal_ops,         dynamic_ops,    linear_algebra_ops,
+                        sequence_model_ops, contrib_ops,    contrib_attention_ops,
+                        contrib_decoder_ops}) {
       for (const OpEntry& entry : family())
         HEDDLE_CHECK(entries->emplace(entry.name, &entry).second, "{} twice", entry.name);
     }

@@ -42,6 +42,9 @@ std::span<const OpEntry> signal_ops();
 std::span<const OpEntry> dynamic_ops();
 std::span<const OpEntry> linear_algebra_ops();
 std::span<const OpEntry> sequence_model_ops();
+std::span<const OpEntry> contrib_ops();
+std::span<const OpEntry> contrib_attention_ops();
+std::span<const OpEntry> contrib_decoder_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null
 

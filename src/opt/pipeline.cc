@@ -29,7 +29,8 @@ std::string pipeline_for(Level level) {
   if (level == Level::O0) return primitives + ",dce";
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
-  const std::string start = primitives + "," + simplify("") + ",";
+  // narrow_indices behind it: index arithmetic is recognised in its simplest form.
+  const std::string start = primitives + "," + simplify("") + ",narrow_indices,";
   if (level == Level::O1)
     return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,");
   // Scales are recognised where the rest has left them: per channel, right behind the contraction;

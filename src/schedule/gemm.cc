@@ -94,6 +94,48 @@ double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
   return total;
 }
 
+namespace {
+
+// Tiles of different shapes that an axis is cut into: as many times the tile's code is written.
+int64_t shapes_along(int64_t extent, int64_t tile) {
+  const int64_t tiles = (extent + tile - 1) / tile;
+  return extent % tiles == 0 ? 1 : 2;
+}
+
+int64_t panel_shapes(const Gemm& gemm, int64_t n) {
+  const int64_t width = int64_t{gemm.nv} * gemm.lanes;
+  return (n / width > 0) + (n % width > 0);
+}
+
+// The cheapest of several records. What the model calls level is level: less code then, as most of
+// a compilation's time is that of writing it; then the first of the list.
+class Cheapest {
+ public:
+  void add(const Gemm& gemm, double cycles, int64_t shapes) {
+    all_.push_back({gemm, cycles, shapes});
+    least_ = std::min(least_, cycles);
+  }
+  bool empty() const { return all_.empty(); }
+  const Gemm& best() const {
+    constexpr double kLevel = 1.004;
+    const Entry* best = nullptr;
+    for (const Entry& entry : all_)
+      if (entry.cycles <= kLevel * least_ && (!best || entry.shapes < best->shapes)) best = &entry;
+    return best->gemm;
+  }
+
+ private:
+  struct Entry {
+    Gemm gemm;
+    double cycles;
+    int64_t shapes;
+  };
+  std::vector<Entry> all_;
+  double least_ = std::numeric_limits<double>::max();
+};
+
+}  // namespace
+
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
   struct Tile {
@@ -111,28 +153,25 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
     best.mr = 1;
     best.nv = nv ? nv : static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, wide ? 8 : 6));
   } else {
-    double least = std::numeric_limits<double>::max();
+    Cheapest cheapest;
     Gemm candidate = best;
     auto consider = [&](Tile tile) {
       if (nv && tile.nv != nv) return;
       candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
       candidate.nv = tile.nv;
-      // Level is level: the first of the list then.
-      double cycles = gemm_cycles(candidate, m, n, k, target);
-      if (cycles >= 0.998 * least) return;
-      least = cycles;
-      best.mr = candidate.mr;
-      best.nv = candidate.nv;
+      cheapest.add(candidate, gemm_cycles(candidate, m, n, k, target),
+                   shapes_along(m, candidate.mr) * panel_shapes(candidate, n));
     };
     if (wide) {
       for (Tile tile : kWide) consider(tile);
     } else {
       for (Tile tile : kNarrow) consider(tile);
     }
-    if (least == std::numeric_limits<double>::max()) {  // panels of an unusual width
+    if (cheapest.empty()) {  // panels of an unusual width
       int registers = target.vector_registers;
       consider({std::max(1, (registers - 1 - nv) / std::max(nv, 1)), nv});
     }
+    best = cheapest.best();
   }
   best.kc = k;
   // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
@@ -216,7 +255,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}, {7, 1}};
   const Expr& a = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
   const int64_t row_bytes = shape.m >= 0 ? std::abs(a.factor_of(shape.m)) * 4 : 0;
-  double least = std::numeric_limits<double>::max();
+  Cheapest cheapest;
   Gemm candidate = *best;
   auto consider = [&](Tile tile) {
     if (nv && tile.nv != nv) return;
@@ -224,18 +263,19 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
     candidate.mr = static_cast<int>(std::min<int64_t>(tile.rows, shape.m_extent));
     candidate.my =
         static_cast<int>(std::clamp<int64_t>(tile.rows / shape.m_extent, 1, shape.y_extent));
-    double cycles = window_cycles(candidate, shape, row_bytes, target);
-    if (cycles >= least) return;
-    least = cycles;
-    *best = candidate;
+    const int64_t heights = candidate.my > 1 ? shapes_along(shape.y_extent, candidate.my)
+                                             : shapes_along(shape.m_extent, candidate.mr);
+    cheapest.add(candidate, window_cycles(candidate, shape, row_bytes, target),
+                 heights * panel_shapes(candidate, shape.n_extent));
   };
   if (target.vector_registers >= 32) {
     for (Tile tile : kWide) consider(tile);
   } else {
     for (Tile tile : kNarrow) consider(tile);
   }
-  if (least == std::numeric_limits<double>::max())  // panels of an unusual width
+  if (cheapest.empty())  // panels of an unusual width
     consider({std::max(1, (target.vector_registers - 1 - nv) / std::max(nv, 1)), nv});
+  *best = cheapest.best();
 }
 
 // Lines and rows of a task: its part of A stays in the second cache, and every core of the target

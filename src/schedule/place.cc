@@ -10,6 +10,7 @@
 #include "schedule/place_gpu_rows.h"
 #include "schedule/place_rows.h"
 #include "schedule/pooled.h"
+#include "schedule/winograd_tuning.h"
 
 namespace heddle::schedule {
 
@@ -72,8 +73,12 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
   if (!result.decision) return result;
   const Stage& stage = graph.stages[conv];
   const int lanes = target.lanes(Type::f32);
-  row.winograd =
-      choose_winograd(shape, stage.winograd, static_cast<int>(shape.panel / lanes), target);
+  const int nv = static_cast<int>(shape.panel / lanes);
+  std::optional<TunedWinograd> tuned;
+  if (target.records) tuned = tuned_winograd(winograd_key(shape), shape, nv, target);
+  row.winograd = tuned && !tuned->direct && tuned->record.m == stage.winograd
+                     ? tuned->record
+                     : choose_winograd(shape, stage.winograd, nv, target);
   if (row.winograd->columns == 0 || shape.panel % lanes != 0) {
     result.decision =
         Decision::no("winograd-lanes", "{}: panels of {} features", stage.name, shape.panel);

@@ -4,6 +4,7 @@
 
 #include "schedule/schedule.h"
 #include "schedule/tuning.h"
+#include "schedule/winograd_tuning.h"
 
 namespace heddle::schedule {
 
@@ -28,10 +29,57 @@ class Parser {
     return schedule;
   }
 
-  Result<Gemm> parse_record() {
-    Gemm result = gemm();
+  // All of the text is one record.
+  template <typename Record>
+  Result<Record> parse_record(Record (Parser::*read)()) {
+    Record result = (this->*read)();
     if (ok() && !token_.empty()) fail("the end");
     if (!ok()) return tl::unexpected<Error>(error_);
+    return result;
+  }
+
+  Winograd winograd() {
+    Winograd result;
+    expect("winograd");
+    result.m = static_cast<int>(number());
+    if (result.m != 2 && result.m != 4) fail("2 or 4 outputs a side");
+    expect("tile");
+    tile(&result.tile);
+    expect("lanes");
+    result.tile.lanes = static_cast<int>(number());
+    expect("ku");
+    result.tile.ku = static_cast<int>(number());
+    expect("prefetch");
+    result.tile.prefetch = static_cast<int>(number());
+    expect("lines");
+    result.lines = number();
+    expect("columns");
+    result.columns = number();
+    return result;
+  }
+
+  Gemm gemm() {
+    Gemm result;
+    expect("gemm");
+    tile(&result);
+    expect("lanes");
+    result.lanes = static_cast<int>(number());
+    expect("kc");
+    result.kc = number();
+    expect("ku");
+    result.ku = static_cast<int>(number());
+    expect("prefetch");
+    result.prefetch = static_cast<int>(number());
+    expect("rows");
+    result.m_block = number();
+    if (accept("panels")) result.panels = std::clamp<int64_t>(number(), 0, 1 << 20);
+    if (accept("lines")) {
+      result.my = static_cast<int>(std::clamp<int64_t>(number(), 1, 1024));
+      expect("of");
+      result.y_block = number();
+    }
+    result.copy_b = accept("copy_b");
+    result.panels_first = accept("panels_first");
     return result;
   }
 
@@ -218,51 +266,6 @@ class Parser {
       fail("a tile such as 8x3");
   }
 
-  Winograd winograd() {
-    Winograd result;
-    expect("winograd");
-    result.m = static_cast<int>(number());
-    if (result.m != 2 && result.m != 4) fail("2 or 4 outputs a side");
-    expect("tile");
-    tile(&result.tile);
-    expect("lanes");
-    result.tile.lanes = static_cast<int>(number());
-    expect("ku");
-    result.tile.ku = static_cast<int>(number());
-    expect("prefetch");
-    result.tile.prefetch = static_cast<int>(number());
-    expect("lines");
-    result.lines = number();
-    expect("columns");
-    result.columns = number();
-    return result;
-  }
-
-  Gemm gemm() {
-    Gemm result;
-    expect("gemm");
-    tile(&result);
-    expect("lanes");
-    result.lanes = static_cast<int>(number());
-    expect("kc");
-    result.kc = number();
-    expect("ku");
-    result.ku = static_cast<int>(number());
-    expect("prefetch");
-    result.prefetch = static_cast<int>(number());
-    expect("rows");
-    result.m_block = number();
-    if (accept("panels")) result.panels = std::clamp<int64_t>(number(), 0, 1 << 20);
-    if (accept("lines")) {
-      result.my = static_cast<int>(std::clamp<int64_t>(number(), 1, 1024));
-      expect("of");
-      result.y_block = number();
-    }
-    result.copy_b = accept("copy_b");
-    result.panels_first = accept("panels_first");
-    return result;
-  }
-
   std::string_view text_, token_;
   const StageGraph& graph_;
   Schedule* schedule_ = nullptr;
@@ -276,6 +279,12 @@ Result<Schedule> parse_schedule(std::string_view text, const StageGraph& graph) 
   return Parser(text, graph).parse();
 }
 
-Result<Gemm> parse_gemm(std::string_view text) { return Parser(text, StageGraph()).parse_record(); }
+Result<Gemm> parse_gemm(std::string_view text) {
+  return Parser(text, StageGraph()).parse_record(&Parser::gemm);
+}
+
+Result<Winograd> parse_winograd(std::string_view text) {
+  return Parser(text, StageGraph()).parse_record(&Parser::winograd);
+}
 
 }  // namespace heddle::schedule

@@ -113,19 +113,33 @@ bool fits_registers(const Gemm& gemm, const target::Target& target) {
   return gemm.mr >= 1 && gemm.nv >= 1 && accumulators + others <= target.vector_registers;
 }
 
+namespace {
+
+// A record may come from another hand, as a text that was imported: it must not lead to endless
+// code.
+bool is_sane(const Gemm& gemm) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  return gemm.ku >= 1 && gemm.ku <= 64 && gemm.prefetch >= 0 && gemm.prefetch <= 1024 &&
+         gemm.kc >= 0 && gemm.kc < kMost && gemm.m_block >= 1 && gemm.m_block < kMost &&
+         gemm.y_block >= 1 && gemm.y_block < kMost;
+}
+
+}  // namespace
+
 std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Target& target) {
   if (!target.records) return std::nullopt;
   auto found = target.records->find(key);
   if (found == target.records->end()) return std::nullopt;
   Result<Gemm> gemm = parse_gemm(found->second);
   if (!gemm || gemm->lanes != target.lanes(Type::f32) || (nv && gemm->nv != nv) ||
-      !fits_registers(*gemm, target))
+      !fits_registers(*gemm, target) || !is_sane(*gemm))
     return std::nullopt;
   return *gemm;
 }
 
 std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
-                                  const target::Target& target, bool any_panels, size_t most) {
+                                  const target::Target& target, bool any_panels, size_t most,
+                                  int64_t* considered) {
   target::Target untuned = target;
   untuned.records = nullptr;
   const Gemm first = choose_gemm(shape, stage, a_bytes, untuned);
@@ -135,8 +149,11 @@ std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, in
     return cost(a, shape, target) < cost(b, shape, target);
   });
   // Half of what may be measured are other tiles.
-  if (found.size() > most / 2) found.resize(most / 2);
-  add_blocks(first, shape, &found);
+  std::vector<Gemm> others;
+  add_blocks(first, shape, &others);
+  if (considered) *considered = static_cast<int64_t>(1 + found.size() + others.size());
+  const auto half = static_cast<std::ptrdiff_t>(std::min(found.size(), most / 2));
+  found.insert(found.begin() + half, others.begin(), others.end());
   std::vector<Gemm> result{first};
   for (const Gemm& gemm : found) {
     if (result.size() >= most) break;

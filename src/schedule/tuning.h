@@ -28,8 +28,10 @@ std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Tar
 bool fits_registers(const Gemm& gemm, const target::Target& target);
 
 // At most `most` records worth measuring: the static rule's first, then others by predicted time.
-// `any_panels`: B, if packed, can be packed anew for each.
+// `any_panels`: B, if packed, can be packed anew for each. `considered`: of how many they are the
+// best, where somebody asks.
 std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
-                                  const target::Target& target, bool any_panels, size_t most);
+                                  const target::Target& target, bool any_panels, size_t most,
+                                  int64_t* considered = nullptr);
 
 }  // namespace heddle::schedule

@@ -1,4 +1,4 @@
-#include "schedule/winograd.h"
+#include "schedule/winograd_tuning.h"
 
 #include <algorithm>
 #include <array>
@@ -218,14 +218,17 @@ double direct_cycles(const WinogradShape& shape, const target::Target& target) {
   return products / (target.lanes(Type::f32) * std::max(1, target.fma_per_cycle)) / kUsualRate;
 }
 
-Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target::Target& target) {
+namespace {
+
+// Calls visit(record, cycles) for all records of F(m x m) with panels of `nv` vectors (0: any).
+template <typename Visit>
+void for_each_record(const WinogradShape& shape, int m, int nv, const target::Target& target,
+                     Visit&& visit) {
   const Tiles all = tiles_of(shape, m);
   const int lanes = target.lanes(Type::f32);
   const int64_t vectors = shape.features / lanes;
   target::Target untuned = target;
   untuned.records = nullptr;  // of products, not of these
-  Winograd best;
-  double least = std::numeric_limits<double>::max();
   for (int width : {4, 3, 2, 1}) {
     if ((nv && width != nv) || vectors % width != 0) continue;
     const int64_t panels = vectors / width;
@@ -242,14 +245,49 @@ Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target
       for (int64_t parts = 1; parts <= panels; ++parts) {
         if (panels % parts != 0) continue;
         candidate.columns = panels / parts * width * lanes;
-        const double cycles = winograd_cycles(candidate, shape, target);
-        if (cycles >= least) continue;
-        least = cycles;
-        best = candidate;
+        visit(candidate, winograd_cycles(candidate, shape, target));
       }
     }
   }
+}
+
+}  // namespace
+
+Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target::Target& target) {
+  Winograd best;
+  double least = std::numeric_limits<double>::max();
+  for_each_record(shape, m, nv, target, [&](const Winograd& candidate, double cycles) {
+    if (cycles >= least) return;
+    least = cycles;
+    best = candidate;
+  });
   return best;
+}
+
+std::vector<Winograd> winograd_candidates(const WinogradShape& shape, const target::Target& target,
+                                          size_t most) {
+  std::vector<std::pair<double, Winograd>> found;
+  // Of each form and width, so that no guess of the model leaves one of them out.
+  for (int m : {2, 4}) {
+    if (winograd_error(m, shape.channels) > kWinogradErrorLimit) continue;
+    for (int nv : {4, 3, 2, 1}) {
+      std::vector<std::pair<double, Winograd>> few;
+      for_each_record(shape, m, nv, target, [&](const Winograd& candidate, double cycles) {
+        few.emplace_back(cycles, candidate);
+      });
+      std::stable_sort(few.begin(), few.end(),
+                       [](const auto& a, const auto& b) { return a.first < b.first; });
+      constexpr size_t kOfAWidth = 3;
+      if (few.size() > kOfAWidth) few.resize(kOfAWidth);
+      found.insert(found.end(), few.begin(), few.end());
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Winograd> result;
+  for (const auto& [cycles, candidate] : found)
+    if (result.size() < most) result.push_back(candidate);
+  return result;
 }
 
 Decision prefer_winograd(const WinogradShape& shape, const target::Target& target,

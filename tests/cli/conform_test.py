@@ -10,6 +10,7 @@ import unittest
 from cli import ADD, LOOKUP, CliTest
 
 OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "testdata" / "onnx_operators"
+CONTRIB = OPERATORS.parent / "onnx_contrib"
 ONNX_TESTS = pathlib.Path(os.environ.get("HEDDLE_ONNX_TESTS", "/nowhere"))
 CORPUS = pathlib.Path(os.environ.get("HEDDLE_CORPORA", "/nowhere")) / "xla-hlo"
 
@@ -66,6 +67,14 @@ class ConformTest(CliTest):
             bound = {line["test"] for line in value["lines"] if line["bound"]}
             self.assertEqual({"compress", "non_max_suppression", "non_zero", "shape_as_input",
                               "unique"}, bound)
+
+    def test_operators_of_onnx_runtime(self):
+        board = self.folder / "board.json"
+        done = self.run_heddle("conform", "onnx", CONTRIB, "--json", board)
+        value = json.loads(board.read_text())
+        self.assertEqual([], [line for line in value["lines"] if line["outcome"] != "pass"])
+        self.assertEqual(0, done.returncode)
+        self.assertGreaterEqual(value["tests"], 25)
 
     def test_onnx_faults_are_lines_of_the_board(self):
         for name in ("hardmax", "det", "compress"):

@@ -1,8 +1,12 @@
 """heddle tune: records that later compilations use, their text form, budgets, bad input."""
+import os
+import re
+import signal
+import subprocess
 import sys
 import unittest
 
-from cli import MODELS, CliTest
+from cli import HEDDLE, MODELS, CliTest
 
 
 class TuneTest(CliTest):
@@ -35,6 +39,31 @@ class TuneTest(CliTest):
         elsewhere = ["--cache", self.folder / "elsewhere"]
         taken = self.tune("--import", self.folder / "records.txt", *elsewhere)
         self.assertEqual(taken["shapes"], taken["known"])
+
+    def test_killed_in_between_goes_on(self):
+        command = [HEDDLE, "tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
+                   "--threads", "1", "--candidates", "3"]
+        environment = {**os.environ, "HEDDLE_CACHE": str(self.folder / "cache")}
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True, env=environment)
+        line = process.stderr.readline()  # the first task is measured and kept
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        self.assertTrue(re.match(r"1/\d+ ", line), line)
+        again = self.tune()
+        self.assertGreaterEqual(again["known"], 1)
+        self.assertEqual(again["shapes"], again["known"] + again["measured"])
+        self.assertEqual(0, again["left"])
+
+    def test_samples_are_compiled_once(self):
+        # Without chains, whose samples depend on what was found best of their products.
+        first = self.tune("--fuse", "greedy")
+        self.assertGreater(first["compiled"], 0)
+        self.assertLessEqual(first["compiled"], first["samples"])
+        self.assertGreaterEqual(max(task["candidates"] for task in first["tasks"]), 20)
+        again = self.tune("--fuse", "greedy", "--again")
+        self.assertEqual(first["samples"], again["samples"])
+        self.assertEqual(0, again["compiled"])
 
     def test_last_line_says_pass(self):
         done = self.ok("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",

@@ -1,0 +1,37 @@
+// Kernels that are alike but for their extents and strides, as those of layers that grow in width
+// are, and those that pack weights, become one kernel that is told its extents: code generation
+// takes most of a compilation's time, and these kernels wait for memory whether they know them or
+// not.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernel/kernel.h"
+
+namespace heddle::compiler {
+
+struct OpenExtents {
+  kernel::Kernel kernel;      // with a run-time dimension wherever one may stand
+  std::vector<int64_t> dims;  // its values in the kernel that it came from
+};
+
+// Opens extents of loops, grids and global buffers, and numbers in indices and comparisons; what
+// has to be known stays: lanes, unrolled loops, places in registers, divisors. Two kernels with the
+// same opened text are alike. Precondition: no dims.
+OpenExtents open_extents(const kernel::Kernel& kernel);
+
+struct SharedExtents {
+  kernel::Kernel kernel;
+  std::vector<std::vector<int64_t>> dims;  // for each of the kernels that were alike
+};
+
+// One kernel for all whose opened form is `form`, by the values of its dimensions (`values`, one
+// list a kernel): those on which all agree are numbers again, those that always go together are
+// one. None: more dimensions would be left than are worth having, or the result breaks an invariant
+// of kernels.
+std::optional<SharedExtents> share_extents(const kernel::Kernel& form,
+                                           const std::vector<std::vector<int64_t>>& values);
+
+}  // namespace heddle::compiler
