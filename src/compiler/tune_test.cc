@@ -108,7 +108,7 @@ ENTRY e {
   ASSERT_TRUE(tasks) << tasks.error().message;
   ASSERT_EQ(tasks->size(), 2u);
   for (const TuneTask& task : *tasks) {
-    if (!task.candidates.empty()) continue;
+    if (task.key.find(" then pool") == std::string::npos) continue;
     EXPECT_NE(task.key.find(" then pool 2 2 to 56 56 64"), std::string::npos) << task.key;
     for (const std::string& record : task.records) {
       auto fused = fuse_only(task.sample->clone(), with_record(*target, task.key, record), {});
