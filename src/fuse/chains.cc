@@ -4,16 +4,17 @@
 #include <map>
 #include <optional>
 
+#include "schedule/chain.h"
 #include "schedule/chain_cost.h"
 
 namespace heddle::fuse {
 
 namespace {
 
-// Longer rows of products are cut into pieces of so many.
+// Of one kernel.
 constexpr size_t kMostLinks = 8;
 // What a chain must be predicted to gain: below that it is noise.
-constexpr double kLeastGain = 1.01;
+constexpr double kLeastGain = 1.01, kLeastGainOfRows = 1.05;
 // What one may be predicted to lose and still be measured, and what one counts for that was faster.
 constexpr double kMostLoss = 1.3, kMeasuredGain = 1.02;
 
@@ -23,8 +24,12 @@ class ChainMerger {
               const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
               bool any, std::vector<Refusal>* refusals)
       : group_of_(*group_of), index_(index), target_(target), any_(any), refusals_(refusals) {
-    for (const auto& group : groups)
-      if (group->has_gemm && !group->once) find_edge(group.get());
+    for (const auto& group : groups) {
+      if (group->has_gemm && !group->once)
+        find_edge(group.get());
+      else if (is_rows(*group))
+        find_rows_edge(group.get());
+    }
   }
 
   void run() {
@@ -33,11 +38,7 @@ class ChainMerger {
       std::vector<Group*> row{after};
       while (edges_.count(row.back())) row.push_back(edges_.at(row.back()).before);
       std::reverse(row.begin(), row.end());
-      for (size_t begin = 0; begin + 1 < row.size(); begin += kMostLinks - 1) {
-        const size_t end = std::min(row.size(), begin + kMostLinks);
-        cut({row.begin() + static_cast<long>(begin), row.begin() + static_cast<long>(end)});
-        if (end == row.size()) break;
-      }
+      cut(row);
     }
   }
 
@@ -74,13 +75,46 @@ class ChainMerger {
     return group->has_gemm && !group->once && product_of(*group) ? group : nullptr;
   }
 
+  // A group that may be links of rows: it computes something, row by row.
+  static bool is_rows(const Group& group) {
+    return !group.has_dot && !group.once && !group.members.empty() &&
+           std::any_of(group.members.begin(), group.members.end(), [&](const Instr* member) {
+             return !group.copies.count(member) && !is_duplicable(member) &&
+                    (member->is(Opcode::reduce) || has_trait(member->opcode(), hlo::elementwise));
+           });
+  }
+
+  Group* rows_group(const Instr* value) const {
+    auto found = group_of_.find(value);
+    if (found == group_of_.end() || found->second.size() != 1) return nullptr;
+    Group* group = found->second[0];
+    return is_rows(*group) && !group->copies.count(value) ? group : nullptr;
+  }
+
+  // Rows behind a product: the first product that they read.
+  void find_rows_edge(Group* after) {
+    for (Instr* member : after->members) {
+      for (Instr* operand : member->operands()) {
+        if (has(*after, operand)) continue;
+        Group* before = product_group(operand);
+        if (!before || before->copies.count(operand) || next_.count(before)) continue;
+        if (!alone_ns(before) || !alone_ns(after)) continue;
+        edges_.emplace(after, Edge{before, operand, member});
+        order_.push_back(after);
+        next_.insert(before);
+        return;
+      }
+    }
+  }
+
   void find_edge(Group* after) {
     Instr* product = product_of(*after);
     if (!product) return;
     for (size_t side = 0; side < 2; ++side) {
       Instr* value = source(*after, product->operand(side));
       Group* before = value ? product_group(value) : nullptr;
-      if (!before || before == after) continue;
+      if (!before && value && side == 0) before = rows_group(value);
+      if (!before || before == after || edges_.count(after)) continue;
       const Edge edge{before, value, product};
       // A dot may well be a reduction in rows: a matrix times a vector.
       if (!alone_ns(before) || !alone_ns(after)) {
@@ -91,8 +125,8 @@ class ChainMerger {
         refuse(edge, Decision::no("chain-operand", "it is the right side of {}", product->name()));
         continue;
       }
-      if (Decision alone = only_reader(edge, *after); !alone) {
-        refuse(edge, alone);
+      if (next_.count(before)) {
+        refuse(edge, Decision::no("chain-consumers", "another kernel follows that one"));
         continue;
       }
       edges_.emplace(after, edge);
@@ -101,18 +135,47 @@ class ChainMerger {
     }
   }
 
-  // Nothing of the group before is read but the one value, and that by the one group.
-  Decision only_reader(const Edge& edge, const Group& after) const {
-    for (const Instr* member : edge.before->members) {
-      if (edge.before->copies.count(member)) continue;
-      if (member == member->parent()->root())
-        return Decision::no("chain-consumers", "{} is a result", member->name());
-      for (const Instr* user : member->users()) {
-        if (has(*edge.before, user)) continue;
-        if (member != edge.value || !has(after, user))
-          return Decision::no("chain-consumers", "{} reads {} too", user->name(), member->name());
+  // Would a value go out of the groups and come back? Kernels that hold nothing from before the
+  // last member lead nowhere.
+  Decision is_closed(const std::vector<Group*>& row) const {
+    const std::vector<Instr*> members = members_of(row);
+    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
+    const size_t last = index_.at(members.back());
+    std::unordered_set<const Instr*> seen;
+    std::unordered_set<const Group*> opened;
+    std::vector<const Instr*> work;
+    bool comes_back = false;
+    auto leave = [&](const Instr* instr, bool from_inside) {
+      for (const Instr* user : instr->users()) {
+        if (!inside.count(user)) {
+          if (seen.insert(user).second) work.push_back(user);
+        } else {
+          comes_back |= !from_inside;
+        }
+      }
+    };
+    const auto copies = copies_of(row);  // everybody has their own
+    for (const Instr* member : members)
+      if (!copies.count(member)) leave(member, true);
+    while (!work.empty() && !comes_back) {
+      const Instr* instr = work.back();
+      work.pop_back();
+      auto found = group_of_.find(instr);
+      if (found == group_of_.end()) {
+        if (index_.at(instr) < last) leave(instr, false);
+        continue;
+      }
+      for (const Group* group : found->second) {
+        if (!opened.insert(group).second) continue;
+        const bool reaches = std::any_of(group->members.begin(), group->members.end(),
+                                         [&](const Instr* x) { return index_.at(x) < last; });
+        if (!reaches) continue;
+        for (const Instr* member : group->members)
+          if (!group->copies.count(member)) leave(member, false);
       }
     }
+    if (comes_back)
+      return Decision::no("cycle", "a value would go out of the kernel and come back");
     return Decision::yes();
   }
 
@@ -132,12 +195,24 @@ class ChainMerger {
     return members;
   }
 
+  // A copy in one of them, unless another computes it for everybody.
+  static std::unordered_set<const Instr*> copies_of(const std::vector<Group*>& row) {
+    std::unordered_set<const Instr*> copies;
+    for (const Group* group : row)
+      for (const Instr* copy : group->copies)
+        if (std::all_of(row.begin(), row.end(), [&](const Group* other) {
+              return other->copies.count(copy) > 0 || !has(*other, copy);
+            }))
+          copies.insert(copy);
+    return copies;
+  }
+
   schedule::PlacedFusion place(const std::vector<Group*>& row) const {
     const std::vector<Instr*> members = members_of(row);
     const std::unordered_set<const Instr*> inside(members.begin(), members.end());
+    const auto copies = copies_of(row);
     std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
-      for (const Group* group : row)
-        if (group->copies.count(member)) return false;
+      if (copies.count(member)) return false;
       if (member == member->parent()->root()) return true;
       return std::any_of(member->users().begin(), member->users().end(),
                          [&](const Instr* user) { return inside.count(user) == 0; });
@@ -145,22 +220,28 @@ class ChainMerger {
     return schedule::place(*candidate->entry(), target_);
   }
 
-  // Of a group as a kernel by itself; none: it is not of the GEMM family.
+  // Of a group as a kernel by itself; none: it is neither of the GEMM family nor rows.
   std::optional<double> alone_ns(Group* group) {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
     const schedule::PlacedFusion placed = place({group});
-    if (schedule::is_gemm(placed)) known->second = schedule::predicted_ns(placed, target_);
+    // One element summed up is no product.
+    const bool product =
+        std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
+    if (placed.decision && (schedule::is_gemm(placed) || !product))
+      known->second = schedule::predicted_ns(placed, target_);
     return known->second;
   }
 
   // Measurements before predictions. `fused_ns`: what the cut counts with.
-  Decision judge(const schedule::PlacedFusion& placed, double apart_ns, double* fused_ns) const {
+  Decision judge(const schedule::PlacedFusion& placed, bool rows, double apart_ns,
+                 double* fused_ns) const {
     *fused_ns = schedule::predicted_ns(placed, target_);
     const std::optional<bool> tuned = any_ ? std::nullopt : schedule::tuned_chain(placed, target_);
     if (tuned && !*tuned)
       return Decision::no("chain-compute-bound", "measured: no faster in one kernel");
-    if (!tuned && *fused_ns * (any_ ? 1 / kMostLoss : kLeastGain) > apart_ns)
+    const double least = rows ? kLeastGainOfRows : kLeastGain;
+    if (!tuned && *fused_ns * (any_ ? 1 / kMostLoss : least) > apart_ns)
       return Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us apart",
                           *fused_ns / 1e3, apart_ns / 1e3);
     if (tuned || any_) *fused_ns = std::min(*fused_ns, apart_ns / kMeasuredGain);
@@ -180,16 +261,23 @@ class ChainMerger {
     for (size_t end = 1; end <= row.size(); ++end) {
       alone.push_back(*alone_ns(row[end - 1]));
       best[end] = {best[end - 1].ns + alone.back(), end - 1};
-      for (size_t begin = end - 1; begin-- > 0;) {
+      for (size_t begin = end - 1; begin-- > 0 && end - begin <= kMostLinks;) {
         const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
                                        row.begin() + static_cast<long>(end));
-        const schedule::PlacedFusion placed = place(part);
+        schedule::PlacedFusion placed = place(part);
+        if (placed.decision && !schedule::is_chain(placed))
+          placed.decision = Decision::no("chain-operand", "it is no row of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
         if (!placed.decision) break;  // longer ones hold this one
         double apart = 0;
-        for (size_t i = begin; i < end; ++i) apart += alone[i];
+        bool rows = false;
+        for (size_t i = begin; i < end; ++i) {
+          apart += alone[i];
+          rows |= !row[i]->has_gemm;
+        }
         double fused = 0;
-        const Decision decision = judge(placed, apart, &fused);
+        Decision decision = judge(placed, rows, apart, &fused);
+        if (decision) decision = is_closed(part);
         if (begin + 2 == end) pairs.at({begin, end}) = decision;
         if (!decision) continue;
         if (best[begin].ns + fused < best[end].ns) best[end] = {best[begin].ns + fused, begin};
@@ -212,13 +300,15 @@ class ChainMerger {
   void join(Group* before, Group* after) {
     while (moved_.count(after)) after = moved_.at(after);
     const std::vector<Instr*> members = members_of({before, after});
+    after->copies = copies_of({before, after});
+    after->has_dot |= before->has_dot;
+    after->has_gemm |= before->has_gemm;
     for (const Instr* member : before->members) {
       std::vector<Group*>& groups = group_of_.at(member);
       groups.erase(std::find(groups.begin(), groups.end(), before));
       if (std::find(groups.begin(), groups.end(), after) == groups.end()) groups.push_back(after);
     }
     after->members = members;
-    after->copies.insert(before->copies.begin(), before->copies.end());
     before->members.clear();
     moved_.emplace(before, after);
   }

@@ -318,6 +318,8 @@ class Greedy {
     });
     schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     if (!placed.decision) return placed.decision;
+    if (schedule::is_chain(placed))
+      return Decision::no("chain-apart", "a product and rows are joined as a chain, if at all");
     const bool gemm = schedule::is_template(placed);
     if (wants_gemm && !gemm && sorted.size() > 1)
       return Decision::no("gemm-family", "the dot would lose its template");

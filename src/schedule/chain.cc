@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/chain_rows.h"
 #include "schedule/gemm_axis.h"
 
 namespace heddle::schedule {
@@ -10,13 +11,15 @@ using index::Expr;
 
 namespace {
 
-bool is_product(const Stage& stage) {
-  return stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv;
-}
-
-// Every map goes to the last product that it depends on.
+// Every stage goes to the last link that it depends on; what reduces behind a product begins a link
+// of rows.
 Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_of) {
   link_of->assign(graph.stages.size(), -1);
+  auto add = [&](bool rows) {
+    chain->links.emplace_back();
+    chain->links.back().rows = rows;
+    return static_cast<int>(chain->links.size()) - 1;
+  };
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     const Stage& stage = graph.stages[i];
     int latest = -1;
@@ -26,10 +29,16 @@ Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_o
     if (is_product(stage)) {
       if (latest != last)
         return Decision::no("chain-operand", "{} does not follow the product before", stage.name);
-      chain->links.emplace_back();
-      latest = last + 1;
-    } else if (stage.is_reduction() || latest < 0) {
-      return Decision::no("gemm-epilogue", "{} does not hang on a product", stage.name);
+      latest = add(false);
+    } else if (latest < 0) {
+      if (last > 0 || (last == 0 && !chain->links[0].rows))
+        return Decision::no("gemm-epilogue", "{} does not hang on a product", stage.name);
+      latest = last < 0 ? add(true) : 0;
+    } else if (stage.is_reduction() && !chain->links[static_cast<size_t>(latest)].rows) {
+      const bool begun = latest + 1 == last && chain->links[static_cast<size_t>(last)].rows;
+      if (latest != last && !begun)
+        return Decision::no("gemm-epilogue", "{} reduces what is two products before", stage.name);
+      latest = begun ? last : add(true);
     }
     (*link_of)[i] = latest;
     chain->links[static_cast<size_t>(latest)].joined.push_back(StageId(i));
@@ -37,40 +46,116 @@ Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_o
   return Decision::yes();
 }
 
-// The one value of a link that the next link reads; nothing else of it is read there or later, or
-// leaves.
-Decision find_value(const StageGraph& graph, const std::vector<int>& link_of, int number,
-                    Chain* chain) {
-  Link& link = chain->links[static_cast<size_t>(number)];
-  const StageId next = chain->links[static_cast<size_t>(number) + 1].joined[0];
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    const Stage& stage = graph.stages[i];
-    for (const Load& load : stage.loads) {
-      if (load.source.input >= 0 || link_of[load.source.stage.index()] != number ||
-          link_of[i] == number)
-        continue;
-      const Stage& read = graph.stage(load.source.stage);
-      if (!(StageId(i) == next) || (link.value.valid() && !(link.value == load.source.stage)))
-        return Decision::no("chain-consumers", "{} reads {} too", stage.name, read.name);
-      link.value = load.source.stage;
+// What later links read of this one.
+Decision find_kept(const StageGraph& graph, const std::vector<int>& link_of, size_t number,
+                   Chain* chain) {
+  Link& link = chain->links[number];
+  for (StageId id : link.joined) {
+    const bool read = std::any_of(graph.stages.begin(), graph.stages.end(), [&](const Stage& to) {
+      return link_of[static_cast<size_t>(&to - graph.stages.data())] != static_cast<int>(number) &&
+             std::any_of(to.loads.begin(), to.loads.end(), [&](const Load& load) {
+               return load.source.input < 0 && load.source.stage == id;
+             });
+    });
+    if (!read) continue;
+    if (graph.stage(id).values.size() != 1)
+      return Decision::no("chain-rows", "{} has several values", graph.stage(id).name);
+    link.kept.push_back({id, {}, -1, {}});
+  }
+  return Decision::yes();
+}
+
+// The digits of what a product's link keeps.
+Decision find_digits(const StageGraph& graph, Link* link) {
+  std::vector<std::vector<Expr>> digits;
+  if (Decision inverted = invert_epilogue(graph, link->joined, &digits); !inverted) return inverted;
+  const std::vector<int64_t> extents = graph.stage(link->base).out_extents();
+  for (Kept& kept : link->kept) {
+    const Stage& value = graph.stage(kept.stage);
+    for (size_t d = 0; d < value.out.size(); ++d) {
+      int digit = -1;
+      if (!digits[kept.stage.index()][d].is_digit(&digit) ||
+          extents[static_cast<size_t>(digit)] != value.out[d].extent)
+        return Decision::no("chain-operand", "{} has other dimensions than the product before",
+                            value.name);
+      kept.digits.push_back(digit);
+      if (digit == link->shape.n) kept.column = static_cast<int>(d);
     }
   }
-  for (StageId id : link.joined)
-    for (const Value& value : graph.stage(id).values)
-      if (value.output >= 0)
-        return Decision::no("chain-consumers", "{} is read outside the kernel too",
-                            graph.stage(id).name);
-  const Stage& value = graph.stage(link.value);
-  std::vector<std::vector<Expr>> digits;
-  if (Decision inverted = invert_epilogue(graph, link.joined, &digits); !inverted) return inverted;
-  const std::vector<int64_t> extents = graph.stage(link.joined[0]).out_extents();
-  for (size_t d = 0; d < value.out.size(); ++d) {
-    int digit = -1;
-    if (!digits[link.value.index()][d].is_digit(&digit) ||
-        extents[static_cast<size_t>(digit)] != value.out[d].extent)
-      return Decision::no("chain-operand", "{} has other dimensions than the product before",
-                          value.name);
-    link.value_digits.push_back(digit);
+  return Decision::yes();
+}
+
+// Which of a link's values is the left side of the product that follows.
+StageId operand_of(const StageGraph& graph, const Link& link, const Link& next) {
+  if (!next.rows)
+    for (const Load& load : graph.stage(next.joined[0]).loads)
+      for (const Kept& kept : link.kept)
+        if (load.source.input < 0 && load.source.stage == kept.stage) return kept.stage;
+  for (const Kept& kept : link.kept)
+    if (kept.column >= 0) return kept.stage;
+  return link.kept.empty() ? StageId() : link.kept[0].stage;
+}
+
+Decision choose_value(const StageGraph& graph, const Link& next, Link* link) {
+  link->value = operand_of(graph, *link, next);
+  for (const Kept& kept : link->kept)
+    if (kept.stage == link->value) link->value_digits = kept.digits;
+  if (!link->value.valid())
+    return Decision::no("chain-operand", "{} reads nothing of the link before",
+                        graph.stage(next.joined[0]).name);
+  return Decision::yes();
+}
+
+// The rows of a prologue: all digits of its value but the one that the product sums up.
+Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) {
+  const Stage& product = graph.stage(next.joined[0]);
+  const Load* read = nullptr;
+  for (const Load& load : product.loads)
+    if (load.source.input < 0) read = read ? nullptr : &load;
+  if (!read) return Decision::no("chain-operand", "{} has no one left side", product.name);
+  link->base = read->source.stage;
+  GemmShape& shape = link->shape;
+  const Stage& value = graph.stage(link->base);
+  const auto out = static_cast<int>(product.out.size());
+  for (int d = 0; d < static_cast<int>(value.out.size()); ++d) {
+    bool summed = false;
+    for (int r = 0; r < static_cast<int>(product.red.size()); ++r)
+      summed |= read->coordinates[static_cast<size_t>(d)].uses(out + r);
+    if (summed && shape.n >= 0)
+      return Decision::no("chain-operand", "{} sums up more than columns", product.name);
+    if (summed)
+      shape.n = d;
+    else
+      shape.batch.push_back(d);
+  }
+  if (shape.n < 0 || shape.batch.empty())
+    return Decision::no("chain-operand", "{} has no rows or no columns", value.name);
+  shape.m = shape.batch.back();
+  shape.batch.pop_back();
+  shape.m_extent = value.out[static_cast<size_t>(shape.m)].extent;
+  shape.n_extent = value.out[static_cast<size_t>(shape.n)].extent;
+  shape.type = Type::f32;
+  return Decision::yes();
+}
+
+// Behind a product: its rows, and as many columns as the value has.
+Decision follow_with_rows(const StageGraph& graph, size_t number, Chain* chain) {
+  Link& link = chain->links[number];
+  if (number > 0) {
+    const Link& before = chain->links[number - 1];
+    link.base = before.base;
+    link.shape = before.shape;
+    link.shape.windows.clear();
+    link.shape.k.clear();
+    link.shape.k_extent = 1;
+    link.counted = before.counted;
+  }
+  RowDigits digits;
+  if (Decision match = match_row_digits(graph, *chain, number, &digits); !match) return match;
+  for (Kept& kept : link.kept) {
+    kept.digits = digits[kept.stage.index()];
+    for (size_t d = 0; d < kept.digits.size(); ++d)
+      if (kept.digits[d] == link.shape.n) kept.column = static_cast<int>(d);
   }
   return Decision::yes();
 }
@@ -81,26 +166,26 @@ int64_t largest_divisor(int64_t extent, int64_t most) {
   return 1;
 }
 
-Type type_of(const StageGraph& graph, const Link& link) {
-  return graph.stage(link.value.valid() ? link.value : link.joined.back()).values[0].type;
-}
-
 // Bytes of A, of the values between and of the result, by row.
 int64_t bytes_of_row(const Chain& chain, const StageGraph& graph) {
   const GemmShape& first = chain.links[0].shape;
-  const Stage& stage = graph.stage(chain.links[0].joined[0]);
-  const Load& a = stage.loads[static_cast<size_t>(first.a_load)];
+  const Stage& stage = graph.stage(chain.links[0].base);
   const int64_t rows = std::max<int64_t>(1, stage.out_elems() / first.n_extent);
-  int64_t bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes() / rows;
+  int64_t bytes = first.n_extent * 4;
+  if (!chain.links[0].rows) {
+    const Load& a = stage.loads[static_cast<size_t>(first.a_load)];
+    bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes() / rows;
+  }
   for (const Link& link : chain.links)
-    bytes += row_pitch(graph, link) * tensor::type_bytes(type_of(graph, link));
-  return bytes;
+    for (const Kept& kept : link.kept) bytes += row_bytes(graph, kept);
+  return bytes + chain.links.back().shape.n_extent * 4;
 }
 
 int64_t bytes_of_weights(const Chain& chain, const std::vector<Gemm>& records) {
   int64_t bytes = 0;
   for (size_t i = 0; i < chain.links.size(); ++i) {
     const GemmShape& shape = chain.links[i].shape;
+    if (chain.links[i].rows) continue;
     const int64_t lanes = records[i].lanes;
     bytes += (shape.n_extent + lanes - 1) / lanes * lanes * shape.k_extent *
              tensor::type_bytes(shape.type);
@@ -110,51 +195,111 @@ int64_t bytes_of_weights(const Chain& chain, const std::vector<Gemm>& records) {
 
 }  // namespace
 
+bool is_product(const Stage& stage) {
+  return (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv) &&
+         !stage.red.empty();
+}
+
 bool has_chain(const StageGraph& graph) {
   return std::count_if(graph.stages.begin(), graph.stages.end(), is_product) > 1;
 }
+
+bool may_have_rows(const StageGraph& graph) {
+  const auto product = std::find_if(graph.stages.begin(), graph.stages.end(), is_product);
+  if (product == graph.stages.end() || has_chain(graph)) return false;
+  return product != graph.stages.begin() ||
+         std::any_of(product + 1, graph.stages.end(),
+                     [](const Stage& stage) { return stage.is_reduction(); });
+}
+
+const Link& first_product(const Chain& chain) {
+  return *std::find_if(chain.links.begin(), chain.links.end(),
+                       [](const Link& link) { return !link.rows; });
+}
+
+namespace {
+
+Decision begin(const StageGraph& graph, Chain* chain) {
+  Link& link = chain->links[0];
+  if (link.rows) {
+    if (chain->links.size() == 1)
+      return Decision::no("chain-operand", "{} stands in no row of products", graph.name);
+    return begin_with_rows(graph, chain->links[1], &link);
+  }
+  link.base = link.joined[0];
+  GemmShapeOrNot first = match_gemm(graph, link.base);
+  if (first.decision && first.shape.m < 0)
+    return Decision::no("chain-operand", "{} has one row", graph.stage(link.base).name);
+  link.shape = std::move(first.shape);
+  return first.decision;
+}
+
+Decision match_next(const StageGraph& graph, size_t number, Chain* chain) {
+  Link& link = chain->links[number];
+  if (link.rows) return follow_with_rows(graph, number, chain);
+  if (number > 0) {
+    link.base = link.joined[0];
+    if (Decision match = match_link(graph, chain->links[number - 1], &link); !match) return match;
+  }
+  return find_digits(graph, &link);
+}
+
+}  // namespace
 
 Chain match_chain(const StageGraph& graph) {
   Chain chain;
   std::vector<int> link_of;
   chain.decision = collect(graph, &chain, &link_of);
+  if (chain.decision && chain.links.size() < 2)
+    chain.decision = Decision::no("chain-operand", "{} is no row of products", graph.name);
   if (!chain.decision) return chain;
-  GemmShapeOrNot first = match_gemm(graph, chain.links[0].joined[0]);
-  chain.decision = first.decision;
-  if (chain.decision && first.shape.m < 0)
-    chain.decision =
-        Decision::no("chain-operand", "{} has one row", graph.stage(chain.links[0].joined[0]).name);
-  if (!chain.decision) return chain;
-  chain.links[0].shape = std::move(first.shape);
-  for (size_t i = 0; i + 1 < chain.links.size() && chain.decision; ++i) {
-    chain.decision = find_value(graph, link_of, static_cast<int>(i), &chain);
-    if (chain.decision) chain.decision = match_link(graph, chain.links[i], &chain.links[i + 1]);
+  for (size_t i = 0; i < chain.links.size() && chain.decision; ++i)
+    chain.decision = find_kept(graph, link_of, i, &chain);
+  if (chain.decision) chain.decision = begin(graph, &chain);
+  for (size_t i = 0; i < chain.links.size() && chain.decision; ++i) {
+    Link& link = chain.links[i];
+    chain.decision = match_next(graph, i, &chain);
+    if (chain.decision && i + 1 < chain.links.size())
+      chain.decision = choose_value(graph, chain.links[i + 1], &link);
+    for (const Kept& kept : link.kept)
+      if (link.rows && kept.stage == link.value && kept.column >= 0)
+        link.shape.n_extent = graph.stage(kept.stage).out[static_cast<size_t>(kept.column)].extent;
   }
+  if (chain.decision) share_places(graph, &chain);
   return chain;
 }
 
-int64_t row_pitch(const StageGraph& graph, const Link& link) {
-  const int64_t bytes = tensor::type_bytes(type_of(graph, link));
-  const int64_t line = 64 / bytes;
-  int64_t pitch = (link.shape.n_extent + line - 1) / line * line;
+int64_t row_pitch(const StageGraph& graph, const Kept& kept) {
+  if (kept.column < 0) return 1;
+  const Stage& stage = graph.stage(kept.stage);
+  const int64_t bytes = tensor::type_bytes(stage.values[0].type), line = 64 / bytes;
+  const int64_t columns = stage.out[static_cast<size_t>(kept.column)].extent;
+  int64_t pitch = (columns + line - 1) / line * line;
   if (pitch * bytes % 1024 == 0) pitch += line;
   return pitch;
 }
 
-int64_t resident_bytes(const Chain& chain, const StageGraph& graph,
-                       const std::vector<Gemm>& records) {
+int64_t row_bytes(const StageGraph& graph, const Kept& kept) {
+  return row_pitch(graph, kept) * tensor::type_bytes(graph.stage(kept.stage).values[0].type);
+}
+
+int64_t block_rows(const Chain& chain, const StageGraph& graph, const std::vector<Gemm>& records) {
   const Link& first = chain.links[0];
-  const Stage& stage = graph.stage(first.joined[0]);
+  const Stage& stage = graph.stage(first.base);
   int64_t rows = 0;
   for (const AxisPart& lines : line_parts(records[0], first.shape, stage))
     for (const AxisPart& part : row_parts(records[0], first.shape, stage))
       rows = std::max(rows, count_rows(lines) * count_rows(part));
+  return rows;
+}
+
+int64_t resident_bytes(const Chain& chain, const StageGraph& graph,
+                       const std::vector<Gemm>& records) {
+  const int64_t rows = block_rows(chain, graph, records);
   int64_t bytes = 0;
-  for (size_t i = 0; i + 1 < chain.links.size(); ++i)
-    bytes += (rows * row_pitch(graph, chain.links[i]) *
-                  tensor::type_bytes(type_of(graph, chain.links[i])) +
-              63) /
-             64 * 64;
+  for (const Link& link : chain.links)
+    for (const Kept& kept : link.kept)
+      if (!kept.over.valid()) bytes += (rows * row_bytes(graph, kept) + 63) / 64 * 64;
   return bytes;
 }
 
@@ -162,26 +307,37 @@ int64_t resident_limit(const target::Target& target) {
   return target.caches.size() > 1 ? target.caches[1].bytes / 2 : 512 << 10;
 }
 
+namespace {
+
+// A product's tile; its blocks come later.
+Gemm tile_of(const Link& link, const StageGraph& graph, const target::Target& target) {
+  const Stage& stage = graph.stage(link.base);
+  const Load& a = stage.loads[static_cast<size_t>(link.shape.a_load)];
+  const int64_t a_bytes = a.source.input >= 0
+                              ? graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes()
+                              : stage.out_elems() / link.shape.n_extent * link.shape.k_extent * 4;
+  Gemm gemm = choose_gemm(link.shape, stage, a_bytes, target);
+  gemm.kc = link.shape.k_extent;
+  gemm.panels = 0;
+  gemm.prefetch = 0;
+  gemm.panels_first = false;
+  if (link.shape.y < 0) gemm.my = 1, gemm.y_block = 1;
+  return gemm;
+}
+
+}  // namespace
+
 std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
                                const target::Target& target) {
   std::vector<Gemm> records;
-  for (const Link& link : chain.links) {
-    const Stage& stage = graph.stage(link.joined[0]);
-    const Load& a = stage.loads[static_cast<size_t>(link.shape.a_load)];
-    const int64_t a_bytes = a.source.input >= 0
-                                ? graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes()
-                                : stage.out_elems() / link.shape.n_extent * link.shape.k_extent * 4;
-    Gemm gemm = choose_gemm(link.shape, stage, a_bytes, target);
-    gemm.kc = link.shape.k_extent;
-    gemm.panels = 0;
-    gemm.prefetch = 0;
-    gemm.panels_first = false;
-    if (link.shape.y < 0) gemm.my = 1, gemm.y_block = 1;
-    records.push_back(gemm);
-  }
+  for (const Link& link : chain.links)
+    records.push_back(link.rows ? Gemm() : tile_of(link, graph, target));
+  const size_t product = static_cast<size_t>(&first_product(chain) - chain.links.data());
   const GemmShape& shape = chain.links[0].shape;
-  const Stage& stage = graph.stage(chain.links[0].joined[0]);
+  const Stage& stage = graph.stage(chain.links[0].base);
   Gemm& first = records[0];
+  first.mr = records[product].mr;
+  first.lanes = records[product].lanes;
   // In the first cache where the weights fit there too.
   const int64_t near = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   const int64_t far = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
@@ -196,7 +352,7 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   for (int d : shape.batch) batch *= stage.out[static_cast<size_t>(d)].extent;
   // Every core has several blocks where there are enough rows.
   block = std::min(block, extent * batch / (4 * std::max(target.cores, 1)));
-  block = std::clamp<int64_t>(block / tile * tile, tile, extent);
+  block = block >= extent ? extent : std::clamp<int64_t>(block / tile * tile, tile, extent);
   const bool counted =
       std::any_of(chain.links.begin(), chain.links.end(), [](auto& link) { return link.counted; });
   if (counted && batch > 1) block = largest_divisor(extent, block);

@@ -2,6 +2,8 @@
 // §4.9). A block of rows of every D but the last lives in scratch with all its columns, so nothing
 // is computed twice; the records' blocks say how many rows that are: those of one register tile
 // (the first cache), or more (the second). Later convolutions are 1x1, stride 1, not padded.
+// Before, between and behind the products there may be links of rows (chain_rows.h): layer norm,
+// softmax, … of the block, row by row. Attention is product, rows, product (§4.8).
 #pragma once
 
 #include <vector>
@@ -12,14 +14,27 @@
 
 namespace heddle::schedule {
 
+// What a later link reads of one: its rows of the block stay in scratch.
+struct Kept {
+  StageId stage;
+  std::vector<int> digits;  // by out digit: the digit of the link's base that it is
+  int column = -1;          // out digit; -1: one element a row
+  StageId over;             // a value of a link before that it replaces, element by element
+};
+
 struct Link {
-  std::vector<StageId> joined;  // the product, then the maps that hang on it
+  std::vector<StageId> joined;  // the product, then the maps that hang on it; or stages in rows
+  bool rows = false;            // no product
+  // The stage whose digits `shape` speaks of: the product; of rows, the product before, or, where
+  // they come first, their value.
+  StageId base;
   // Batch, lines (y) and rows (m) are the first link's, in the same order; or, if `counted`, there
-  // is only m, which counts them through row-major.
+  // is only m, which counts them through row-major. Of rows: n_extent is the value's.
   GemmShape shape;
   bool counted = false;
-  StageId value;                  // what the next link reads; the last link: not valid
-  std::vector<int> value_digits;  // by its out digit: the product's digit that it is
+  StageId value;  // the left side of the next product, or what is kept; the last link: not valid
+  std::vector<int> value_digits;  // by its out digit: the base's digit that it is
+  std::vector<Kept> kept;         // the value among them
 };
 
 struct Chain {
@@ -27,26 +42,35 @@ struct Chain {
   Decision decision = Decision::yes();
 };
 
+bool is_product(const Stage& stage);
 // At least two products of the GEMM family.
 bool has_chain(const StageGraph& graph);
-// Codes: `chain-consumers` (a value between the links has another reader, or leaves),
+// One, with something in front of it, or reductions behind it.
+bool may_have_rows(const StageGraph& graph);
+// Codes: `chain-consumers` (a value between the links is read where it is not at hand),
 // `chain-operand` (a link does not read the one before as its left side, row for row),
-// `chain-window` (a later convolution has a window, a stride or padding), `gemm-family`,
-// `gemm-epilogue`.
+// `chain-window` (a later convolution has a window, a stride or padding), `chain-rows` (what stands
+// between products does not go row by row), `gemm-family`, `gemm-epilogue`.
 Chain match_chain(const StageGraph& graph);
 // A link whose A is the value of the one before.
 Decision match_link(const StageGraph& graph, const Link& before, Link* link);
+// The first one that is a product.
+const Link& first_product(const Chain& chain);
 
-// Elements between rows of a value between the links: padded, so that rows of a tile do not fall
-// into few sets of the first cache.
-int64_t row_pitch(const StageGraph& graph, const Link& link);
+// Elements between rows of what is kept: padded, so that rows of a tile do not fall into few sets
+// of the first cache.
+int64_t row_pitch(const StageGraph& graph, const Kept& kept);
+int64_t row_bytes(const StageGraph& graph, const Kept& kept);
+// Rows of the largest block.
+int64_t block_rows(const Chain& chain, const StageGraph& graph, const std::vector<Gemm>& records);
 // Bytes of scratch that the values between the links take under these records.
 int64_t resident_bytes(const Chain& chain, const StageGraph& graph,
                        const std::vector<Gemm>& records);
 int64_t resident_limit(const target::Target& target);
 
-// One record a link; blocks of the first are those of all. Two residences are considered: the rows
-// of one register tile, and a block of rows for the second cache.
+// One record a link (of rows: their block alone); blocks of the first are those of all. Two
+// residences are considered: the rows of one register tile, and a block of rows for the second
+// cache.
 std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
                                const target::Target& target);
 

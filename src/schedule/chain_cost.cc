@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/chain.h"
+#include "schedule/chain_rows.h"
 #include "schedule/gemm_axis.h"
 #include "schedule/tuning.h"
 
@@ -24,7 +24,7 @@ double bandwidth(double bytes, const target::Target& target) {
 }
 
 double rows_of(const Link& link, const StageGraph& graph) {
-  return static_cast<double>(graph.stage(link.joined[0]).out_elems()) /
+  return static_cast<double>(graph.stage(link.base).out_elems()) /
          static_cast<double>(std::max<int64_t>(link.shape.n_extent, 1));
 }
 
@@ -45,6 +45,7 @@ double tiles_ns(const Link& link, const Gemm& record, const StageGraph& graph,
 }
 
 double weights_bytes(const Link& link, const Gemm& gemm) {
+  if (link.rows) return 0;
   const int64_t lanes = gemm.lanes;
   return static_cast<double>((link.shape.n_extent + lanes - 1) / lanes * lanes *
                              link.shape.k_extent * tensor::type_bytes(link.shape.type));
@@ -52,7 +53,7 @@ double weights_bytes(const Link& link, const Gemm& gemm) {
 
 // Blocks of rows, each of which passes by all weights.
 double blocks_of(const Link& first, const Gemm& gemm, const StageGraph& graph) {
-  const Stage& stage = graph.stage(first.joined[0]);
+  const Stage& stage = graph.stage(first.base);
   double blocks = 1;
   for (int d : first.shape.batch) blocks *= static_cast<double>(stage.out[d].extent);
   auto cut = [](int64_t extent, int64_t by) {
@@ -61,10 +62,40 @@ double blocks_of(const Link& first, const Gemm& gemm, const StageGraph& graph) {
   return blocks * cut(first.shape.m_extent, gemm.m_block) * cut(first.shape.y_extent, gemm.y_block);
 }
 
+// Rows, and the operators of an element and of a row.
+std::string rows_key(const Link& link, const StageGraph& graph) {
+  int64_t columns = 0, scalars = 0;
+  for (StageId id : link.joined) {
+    const Stage& stage = graph.stage(id);
+    int64_t operators = stage.is_reduction();
+    for (const Node& node : stage.nodes) operators += node.kind == Node::Kind::op;
+    const bool row = stage.red.empty() && stage.out.size() < graph.stage(link.base).out.size();
+    (row ? scalars : columns) += operators;
+  }
+  return fmt::format("rows of {} by {}+{}", link.shape.n_extent, columns, scalars);
+}
+
+// A right side that each block of rows copies into panels.
+double copies_ns(const Link& link, const Gemm& gemm, double blocks, const target::Target& target) {
+  if (link.rows || !gemm.copy_b) return 0;
+  const double cycles = link.shape.b_n == 1 ? 2 : 4;  // a vector; turned
+  return cycles * blocks * static_cast<double>(link.shape.n_extent * link.shape.k_extent) /
+         target.lanes(Type::f32) / target.clock_ghz;
+}
+
 // The last round of tasks leaves cores idle.
 double idle_factor(double tasks, const target::Target& target) {
   const double cores = std::max(target.cores, 1);
   return std::ceil(tasks / cores) * cores / tasks;
+}
+
+double traffic_ns(const StageGraph& graph, const target::Target& target) {
+  double ns = 0;
+  for (const Input& input : graph.inputs)
+    ns += moved_ns(static_cast<double>(input.shape.bytes()), target);
+  for (const Output& output : graph.outputs)
+    ns += moved_ns(static_cast<double>(output.shape.bytes()), target);
+  return ns;
 }
 
 }  // namespace
@@ -75,13 +106,21 @@ double moved_ns(double bytes, const target::Target& target) {
 
 std::string chain_key(const PlacedFusion& placed) {
   const Chain chain = match_chain(placed.graph);
-  const Link& first = chain.links[0];
-  const Stage& stage = placed.graph.stage(first.joined[0]);
+  const Link& first = first_product(chain);
+  const Stage& stage = placed.graph.stage(first.base);
   const Load& a = stage.loads[static_cast<size_t>(first.shape.a_load)];
-  std::string key = gemm_key(
-      first.shape, stage, placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes());
-  for (size_t i = 1; i < chain.links.size(); ++i)
-    key += fmt::format(" then {}", chain.links[i].shape.n_extent);
+  const int64_t a_bytes =
+      a.source.input >= 0 ? placed.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes()
+                          : stage.out_elems() / first.shape.n_extent * first.shape.k_extent * 4;
+  std::string key;
+  for (const Link& link : chain.links) {
+    if (!key.empty()) key += " then ";
+    if (link.rows)
+      key += rows_key(link, placed.graph);
+    else
+      key += &link == &first ? gemm_key(first.shape, stage, a_bytes)
+                             : fmt::format("{}", link.shape.n_extent);
+  }
   return key;
 }
 
@@ -94,26 +133,54 @@ std::optional<bool> tuned_chain(const PlacedFusion& chain, const target::Target&
   return std::nullopt;
 }
 
+namespace {
+
+// A kernel of rows, by itself.
+double rows_ns(const PlacedFusion& placed, const target::Target& target) {
+  std::vector<StageId> stages;
+  for (size_t i = 0; i < placed.graph.stages.size(); ++i) stages.emplace_back(i);
+  double tasks = 1;
+  for (const ScheduleNode& node : placed.schedule.nodes)
+    if (const Loop* loop = std::get_if<Loop>(&node); loop && loop->kind == LoopKind::parallel)
+      tasks *= static_cast<double>(loop->trips);
+  const double cycles = rows_cycles(placed.graph, stages, target);
+  return cycles / target.clock_ghz / std::max(target.cores, 1) * idle_factor(tasks, target) +
+         target.launch_ns + traffic_ns(placed.graph, target);
+}
+
+}  // namespace
+
 double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
+  if (!is_gemm(placed)) return rows_ns(placed, target);
   Chain chain;
   if (is_chain(placed)) {
     chain = match_chain(placed.graph);
   } else {
     const StageId product = std::get<Row>(placed.schedule.nodes[0]).joined[0];
-    chain.links.push_back({{product}, match_gemm(placed.graph, product).shape});
+    chain.links.emplace_back();
+    chain.links[0].joined = {product};
+    chain.links[0].base = product;
+    chain.links[0].shape = match_gemm(placed.graph, product).shape;
   }
   std::vector<Gemm> records;
-  for (size_t i = 0; i < chain.links.size(); ++i)
-    records.push_back(*std::get<Row>(placed.schedule.nodes[i]).gemm);
+  size_t product = 0;
+  for (const Link& link : chain.links)
+    records.push_back(link.rows ? Gemm() : *std::get<Row>(placed.schedule.nodes[product++]).gemm);
+  if (chain.links[0].rows) records[0] = records[1];  // its blocks
   const double blocks = blocks_of(chain.links[0], records[0], placed.graph);
   double weights = 0, tiles = 0, tasks = blocks;
   for (size_t i = 0; i < chain.links.size(); ++i)
     weights += weights_bytes(chain.links[i], records[i]);
   const double near = weights + static_cast<double>(resident_bytes(chain, placed.graph, records));
   for (size_t i = 0; i < chain.links.size(); ++i) {
+    if (chain.links[i].rows) {
+      tiles += rows_cycles(placed.graph, chain.links[i].joined, target) / target.clock_ghz;
+      continue;
+    }
     const double stream = weights_bytes(chain.links[i], records[i]) * blocks /
                           bandwidth(near, target) * std::max(target.cores, 1);
-    const double computed = tiles_ns(chain.links[i], records[i], placed.graph, target);
+    const double computed = tiles_ns(chain.links[i], records[i], placed.graph, target) +
+                            copies_ns(chain.links[i], records[i], blocks, target);
     // What comes from beyond the second cache hides behind the sums only if it is fetched ahead.
     const bool hides = records[i].prefetch > 0 || target.caches.size() < 2 ||
                        near <= static_cast<double>(target.caches[1].bytes) / 2;
@@ -124,13 +191,9 @@ double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
         int64_t{records[0].nv} * records[0].lanes * std::max<int64_t>(records[0].panels, 1);
     tasks *= static_cast<double>((chain.links[0].shape.n_extent + width - 1) / width);
   }
-  double ns = tiles / std::max(target.cores, 1) * idle_factor(tasks, target) + target.launch_ns;
   // What is read and written adds to that rather than hiding behind it.
-  for (const Input& input : placed.graph.inputs)
-    ns += moved_ns(static_cast<double>(input.shape.bytes()), target);
-  for (const Output& output : placed.graph.outputs)
-    ns += moved_ns(static_cast<double>(output.shape.bytes()), target);
-  return ns;
+  return tiles / std::max(target.cores, 1) * idle_factor(tasks, target) + target.launch_ns +
+         traffic_ns(placed.graph, target);
 }
 
 }  // namespace heddle::schedule

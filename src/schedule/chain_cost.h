@@ -10,7 +10,7 @@
 
 namespace heddle::schedule {
 
-// A kernel of the GEMM family: one product, or a chain.
+// A kernel of the GEMM family: one product, or a chain; or of rows, which may join a chain.
 double predicted_ns(const PlacedFusion& placed, const target::Target& target);
 
 // Bytes that are read or written, by all cores, as they lie where so many fit.

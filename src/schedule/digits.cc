@@ -120,6 +120,58 @@ void split_digits(StageGraph* graph) {
 
 namespace {
 
+// x = high·by + low over two out digits of the reader, low of extent `by`; 0: it is not.
+int64_t radix_of(const Expr& x, const Stage& reader) {
+  if (!x.is_affine() || x.constant() != 0 || x.terms().size() != 2) return 0;
+  for (size_t low = 0; low < 2; ++low) {
+    const index::Term &one = x.terms()[low], &other = x.terms()[1 - low];
+    if (one.atom.kind != index::Atom::Kind::digit || other.atom.kind != index::Atom::Kind::digit ||
+        one.atom.id >= static_cast<int>(reader.out.size()) ||
+        other.atom.id >= static_cast<int>(reader.out.size()))
+      return 0;
+    const int64_t extent = reader.out[static_cast<size_t>(one.atom.id)].extent;
+    if (one.factor == 1 && other.factor == extent) return extent;
+  }
+  return 0;
+}
+
+// Splits an out digit, and those above that it is read from.
+void split_upwards(StageGraph* graph, size_t stage, size_t digit, int64_t by) {
+  if (graph->stages[stage].out[digit].extent % by != 0) return;
+  split_digit(graph, stage, {digit, by});
+  const Expr both =
+      Expr::digit(static_cast<int>(digit)) * by + Expr::digit(static_cast<int>(digit) + 1);
+  const size_t loads = graph->stages[stage].loads.size();
+  for (size_t l = 0; l < loads; ++l) {
+    const Load load = graph->stages[stage].loads[l];
+    if (load.source.input >= 0) continue;
+    for (size_t d = 0; d < load.coordinates.size(); ++d) {
+      if (!(load.coordinates[d] == both)) continue;
+      split_upwards(graph, load.source.stage.index(), d, by);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void split_rows(StageGraph* graph) {
+  for (size_t i = 0; i < graph->stages.size(); ++i) {
+    if (graph->stages[i].kind != hlo::StageKind::dot) continue;
+    for (size_t l = 0; l < graph->stages[i].loads.size(); ++l) {
+      for (size_t d = 0;; ++d) {
+        const Load& load = graph->stages[i].loads[l];
+        if (load.source.input >= 0 || d >= load.coordinates.size()) break;
+        const size_t source = load.source.stage.index();
+        if (const int64_t by = radix_of(load.coordinates[d], graph->stages[i]))
+          split_upwards(graph, source, d, by);
+      }
+    }
+  }
+}
+
+namespace {
+
 // Digits a and a+1 of every stage are one in every access.
 bool can_merge(const StageGraph& graph, int a) {
   for (const Stage& stage : graph.stages) {

@@ -132,7 +132,8 @@ class Inference {
                        std::max(1.0, static_cast<double>(stage.out_elems()) * red);
     placed.bytes = 0;
     for (const Value& value : stage.values)
-      placed.bytes += (volume(need) * tensor::type_bytes(value.type) + 63) / 64 * 64;
+      placed.bytes +=
+          (volume(need) * placed.filled * tensor::type_bytes(value.type) + 63) / 64 * 64;
   }
 
   // The region of stage `number` that `reader` reads through `load`, seen from the stage's place.
@@ -171,12 +172,35 @@ class Inference {
     for (size_t i = common; i < other.path.size(); ++i)
       region = index::sweep(region, other.path[i], placement_.extents[other.path[i]],
                             stage.out_extents());
-    if (common < placed.path.size()) {
+    if (common < placed.path.size()) return fill(number, reader, common, region);
+    return region;
+  }
+
+  // The reader stands behind loops of the stage: fine where these are serial and fill all that is
+  // read. What a step computes is its own part.
+  Region fill(size_t number, size_t reader, size_t home, const Region& region) {
+    const Stage& stage = graph_.stages[number];
+    Placed& placed = placement_.stages[number];
+    Region part(stage.out.size());
+    for (size_t d = 0; d < stage.out.size(); ++d)
+      driven(number, static_cast<int>(d), stage.out[d].extent, &part[d]);
+    Region all = part;
+    int64_t steps = 1;
+    bool serial = true;
+    for (size_t i = placed.path.size(); i-- > home;) {
+      const int loop = placed.path[i];
+      serial &= std::get<Loop>(schedule_.nodes[static_cast<size_t>(loop)]).kind == LoopKind::serial;
+      steps *= placement_.extents[static_cast<size_t>(loop)];
+      all = index::sweep(all, loop, placement_.extents[static_cast<size_t>(loop)],
+                         stage.out_extents());
+    }
+    const Decision inside = index::contains(all, region, placement_.extents);
+    if (!serial || !inside)
       placement_.decision =
           Decision::no("other-block", "{} is computed inside a loop that {} is not in", stage.name,
                        graph_.stages[reader].name);
-    }
-    return region;
+    placed.filled = std::max(placed.filled, steps);
+    return part;
   }
 
   void choose_spaces() {
@@ -231,7 +255,7 @@ class Inference {
                                            graph_.stages[reader].name, graph_.stages[number].name);
       return Space::reg;
     }
-    return volume(placed.need) == 1 ? Space::reg : Space::scratch;
+    return volume(placed.need) * placed.filled == 1 ? Space::reg : Space::scratch;
   }
 
   const StageGraph& graph_;

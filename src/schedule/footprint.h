@@ -22,7 +22,10 @@ struct Placed {
   index::Region need;                // per out digit, at its place
   Space space = Space::reg;          // of the value, for readers in this kernel
   double recompute = 1;              // ρ: evaluations over the stage's own volume
-  int64_t bytes = 0;                 // of the value at its place (scratch: what is reserved)
+  int64_t bytes = 0;                 // of the value at its home (scratch: what is reserved)
+  // Steps of the innermost serial loops that fill the value: it is read behind them, and its home
+  // is outside of them. 1: its home is its place.
+  int64_t filled = 1;
   std::vector<std::string> widened;  // digits that did not line up
 };
 

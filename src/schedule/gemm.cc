@@ -45,6 +45,8 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
   const Stage& from = graph.stage(joined[0]);
   const std::vector<int64_t> box = from.out_extents();
   digits->assign(graph.stages.size(), {});
+  std::vector<bool> on_tile(graph.stages.size(), false);  // what else is read lies in memory
+  on_tile[joined[0].index()] = true;
   (*digits)[joined[0].index()] = index::identity(box).results;
   for (size_t j = 1; j < joined.size(); ++j) {
     const Stage& stage = graph.stage(joined[j]);
@@ -52,7 +54,7 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
     std::vector<bool> known(stage.out.size(), false);
     bool reads = false;
     for (const Load& load : stage.loads) {
-      if (load.source.input >= 0) continue;
+      if (load.source.input >= 0 || !on_tile[load.source.stage.index()]) continue;
       size_t source = load.source.stage.index();
       const Stage& other = graph.stages[source];
       if (!load.guards.empty())
@@ -69,6 +71,7 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
       return Decision::no("gemm-epilogue", "{} is not element for element with {}", stage.name,
                           from.name);
     (*digits)[joined[j].index()] = std::move(mine);
+    on_tile[joined[j].index()] = true;
   }
   return Decision::yes();
 }

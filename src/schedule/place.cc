@@ -96,10 +96,9 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
 
 bool is_chain(const PlacedFusion& placed) {
   const auto& nodes = placed.schedule.nodes;
-  return is_gemm(placed) && std::count_if(nodes.begin(), nodes.end(), [](const auto& node) {
-                              const Row* row = std::get_if<Row>(&node);
-                              return row && row->gemm;
-                            }) > 1;
+  return is_gemm(placed) && placed.schedule.phases.size() == 1 &&
+         std::count_if(nodes.begin(), nodes.end(),
+                       [](const auto& node) { return std::holds_alternative<Row>(node); }) > 1;
 }
 
 bool is_template(const PlacedFusion& placed) {
@@ -127,6 +126,10 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     return place_gpu_rows(std::move(staged.graph), target);
   }
   if (has_chain(staged.graph)) return place_chain(std::move(staged.graph), target);
+  if (may_have_rows(staged.graph)) {
+    PlacedFusion placed = place_chain(staged.graph, target);
+    if (placed.decision) return placed;
+  }
   for (size_t i = 0; i < staged.graph.stages.size(); ++i) {
     const bool conv = staged.graph.stages[i].kind == hlo::StageKind::conv;
     if (staged.graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;

@@ -20,7 +20,8 @@ bool is_gemm(const PlacedFusion& placed);
 // How many of its rows are windows (windows.h) of which all that hangs on them, too, is read and
 // written along the lanes.
 int count_windows(const PlacedFusion& placed);
-// Several products in a row (chain.h); is_gemm() too. The schedule's first nodes are its products.
+// Several products in a row, or a product and rows (chain.h); is_gemm() too. The schedule's first
+// nodes are its products.
 bool is_chain(const PlacedFusion& placed);
 // Placed, by any template family.
 bool is_template(const PlacedFusion& placed);

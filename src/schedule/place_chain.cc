@@ -1,11 +1,14 @@
-// The schedule of a chain: loops over blocks of rows, in them one row of stages a product. That
+// The schedule of a chain: loops over blocks of rows, in them one row of stages a product, and for
+// links of rows a loop over the rows of the block. That
 // nothing is computed twice is found by the footprints, not assumed.
 #include "schedule/place_chain.h"
 
 #include <algorithm>
+#include <map>
 
-#include "schedule/chain.h"
+#include "schedule/chain_rows.h"
 #include "schedule/code_size.h"
+#include "schedule/stage_builder.h"
 
 namespace heddle::schedule {
 
@@ -20,6 +23,7 @@ class ChainPlacer {
  public:
   ChainPlacer(StageGraph graph, const target::Target& target) : target_(target) {
     result_.graph = std::move(graph);
+    split_rows(&result_.graph);
   }
 
   PlacedFusion run() {
@@ -46,6 +50,14 @@ class ChainPlacer {
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       const Link& link = chain_.links[i];
       const Gemm& gemm = records_[i];
+      if (link.rows) {
+        Gemm unrolled;  // as a row's loops are
+        unrolled.nv = 4;
+        std::vector<StageId> all{link.joined[0]};
+        all.insert(all.end(), link.joined.begin(), link.joined.end());
+        code += code_of_tile(result_.graph, all, unrolled);
+        continue;
+      }
       const Stage& stage = result_.graph.stage(link.joined[0]);
       if (Decision fits = fits_family(gemm, link.shape, stage); !fits) return fits;
       if (Decision fits = fits_in_code(result_.graph, link.joined, gemm); !fits) return fits;
@@ -63,18 +75,26 @@ class ChainPlacer {
     schedule.target = target_.name;
     Group group;
     group.lanes = records_[0].lanes;
-    for (size_t i = 0; i < chain_.links.size(); ++i) {
-      group.body.push_back(static_cast<int>(i));
-      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, records_[i]});
-    }
     invert();
-    const GemmShape& shape = chain_.links[0].shape;
+    // Products stand first among the nodes (is_gemm).
+    std::vector<int> node(chain_.links.size(), -1);
+    for (size_t i = 0; i < chain_.links.size(); ++i) {
+      if (chain_.links[i].rows) continue;
+      node[i] = static_cast<int>(schedule.nodes.size());
+      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, records_[i], {}});
+    }
+    for (size_t i = 0; i < chain_.links.size(); ++i) {
+      if (chain_.links[i].rows) node[i] = add_rows(i, group.lanes);
+      group.body.push_back(node[i]);
+    }
+    const Link& link = chain_.links[0];
+    const GemmShape& shape = link.shape;
     // Innermost first: each is put around what is there.
     if (records_[0].m_block < shape.m_extent)
       around("rows_of", shape.m, records_[0].m_block, &group);
     if (shape.y >= 0 && records_[0].y_block < shape.y_extent)
       around("lines_of", shape.y, records_[0].y_block, &group);
-    const Stage& first = result_.graph.stage(chain_.links[0].joined[0]);
+    const Stage& first = result_.graph.stage(link.base);
     for (size_t i = shape.batch.size(); i-- > 0;)
       around(first.out[static_cast<size_t>(shape.batch[i])].name, shape.batch[i], 1, &group);
     schedule.phases.push_back({group});
@@ -82,10 +102,51 @@ class ChainPlacer {
 
   void invert() {
     digits_.resize(chain_.links.size());
-    for (size_t i = 0; i < chain_.links.size(); ++i)
-      HEDDLE_CHECK(
-          static_cast<bool>(invert_epilogue(result_.graph, chain_.links[i].joined, &digits_[i])),
-          "a chain's epilogue was inverted before");
+    for (size_t i = 0; i < chain_.links.size(); ++i) {
+      const Link& link = chain_.links[i];
+      if (!link.rows) {
+        HEDDLE_CHECK(static_cast<bool>(invert_epilogue(result_.graph, link.joined, &digits_[i])),
+                     "a chain's epilogue was inverted before");
+        continue;
+      }
+      RowDigits rows;
+      HEDDLE_CHECK(static_cast<bool>(match_row_digits(result_.graph, chain_, i, &rows)),
+                   "a chain's rows were matched before");
+      digits_[i].resize(rows.size());
+      for (StageId id : link.joined)
+        for (int digit : rows[id.index()]) digits_[i][id.index()].push_back(Expr::digit(digit));
+      rows_.emplace(i, std::move(rows));
+    }
+  }
+
+  // The rows of one line, those of all lines of the block: loops around the link's stages.
+  int add_rows(size_t number, int lanes) {
+    const Link& link = chain_.links[number];
+    Schedule& schedule = result_.schedule;
+    std::vector<int> body;
+    for (Row& row : rows_of_link(result_.graph, link, rows_.at(number), lanes)) {
+      body.push_back(static_cast<int>(schedule.nodes.size()));
+      schedule.nodes.emplace_back(std::move(row));
+    }
+    auto loop = [&](const char* var, int digit, int64_t trips) {
+      Loop made;
+      made.var = var;
+      made.kind = LoopKind::serial;
+      made.trips = trips;
+      made.body = std::move(body);
+      for (StageId stage : link.joined) {
+        const std::vector<int>& digits = rows_.at(number)[stage.index()];
+        for (size_t d = 0; d < digits.size(); ++d)
+          if (digits[d] == digit) made.drives.push_back({stage, static_cast<int>(d), 1});
+      }
+      body = {static_cast<int>(schedule.nodes.size())};
+      schedule.nodes.emplace_back(std::move(made));
+    };
+    const int64_t lines = std::min(records_[0].y_block, chain_.links[0].shape.y_extent);
+    const int64_t rows = std::min(records_[0].m_block, chain_.links[0].shape.m_extent);
+    loop("row", link.shape.m, link.counted ? lines * rows : rows);
+    if (link.shape.y >= 0 && !link.counted) loop("line", link.shape.y, lines);
+    return body[0];
   }
 
   // A loop over a digit of the first product, and what corresponds to it in all other stages.
@@ -94,7 +155,7 @@ class ChainPlacer {
     loop.var = var;
     loop.kind = LoopKind::parallel;
     loop.body = std::move(group->body);
-    const Stage& first = result_.graph.stage(chain_.links[0].joined[0]);
+    const Stage& first = result_.graph.stage(chain_.links[0].base);
     loop.trips = (first.out[static_cast<size_t>(digit)].extent + by - 1) / by;
     for (size_t i = 0; i < chain_.links.size(); ++i) drive(i, digit, by, &loop);
     group->body = {static_cast<int>(result_.schedule.nodes.size())};
@@ -118,7 +179,7 @@ class ChainPlacer {
       mine = shape.batch[static_cast<size_t>(at - first.batch.begin())];
     }
     const Expr row = Expr::digit(mine);
-    const Expr part = link.counted ? part_of_row(number, digit) : row;
+    const Expr part = link.counted && !link.rows ? part_of_row(number, digit) : row;
     for (StageId stage : link.joined) {
       const std::vector<Expr>& from = digits_[number][stage.index()];
       for (size_t d = 0; d < from.size(); ++d) {
@@ -141,7 +202,7 @@ class ChainPlacer {
       extents.push_back(result_.graph.stage(first.value).out[d].extent);
     }
     const index::Map map = index::reshape({link.shape.m_extent}, extents);
-    const std::vector<int64_t> box = result_.graph.stage(link.joined[0]).out_extents();
+    const std::vector<int64_t> box = result_.graph.stage(link.base).out_extents();
     return substitute(map.results[place], {Expr::digit(link.shape.m)}, box);
   }
 
@@ -163,14 +224,17 @@ class ChainPlacer {
     double most = 1;
     for (const ScheduleNode& node : result_.schedule.nodes) {
       const Loop* loop = std::get_if<Loop>(&node);
-      if (!loop) continue;
+      if (!loop || loop->kind != LoopKind::parallel) continue;
+      if (loop->drives.empty()) continue;
       const Drive& drive = loop->drives[0];
       most *= static_cast<double>(loop->trips * drive.by) /
               static_cast<double>(
                   result_.graph.stage(drive.stage).extents()[static_cast<size_t>(drive.digit)]);
     }
     for (const Link& link : chain_.links) {
-      for (StageId id : {link.joined[0], link.value.valid() ? link.value : link.joined[0]}) {
+      std::vector<StageId> once = link.rows ? link.joined : std::vector{link.joined[0]};
+      for (const Kept& kept : link.kept) once.push_back(kept.stage);
+      for (StageId id : once) {
         const Placed& placed = result_.placement.stages[id.index()];
         if (placed.recompute > most * 1.000001)
           return Decision::no("chain-operand", "{} would be computed {:.3g} times",
@@ -185,6 +249,7 @@ class ChainPlacer {
   Chain chain_;
   std::vector<Gemm> records_;
   std::vector<std::vector<std::vector<Expr>>> digits_;  // by link, stage and digit
+  std::map<size_t, RowDigits> rows_;                    // of links of rows
 };
 
 }  // namespace

@@ -67,5 +67,7 @@ class StageBuilder {
 // Splits digits where a quotient or remainder by a divisor of the extent falls on them, until no
 // more can be split; readers' coordinates follow.
 void split_digits(StageGraph* graph);
+// Rows of products that a later one reads as digits of its own (a batch, rows of each): split, too.
+void split_rows(StageGraph* graph);
 
 }  // namespace heddle::schedule

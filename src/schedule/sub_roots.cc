@@ -77,7 +77,15 @@ const Instr* producer(const Instr* instr) {
   return instr->is(Opcode::get_tuple_element) ? instr->operand(0) : instr;
 }
 
-// Between two products: what the second reads is a value of its own, not computed for every column.
+// Computed in the fusion, from more than scalars; a type of its own or padding does not count.
+bool is_computed(const Instr* value) {
+  while (!value->operands().empty() &&
+         (moves_data(value) || value->is(Opcode::convert) || value->is(Opcode::pad)))
+    value = value->operand(0);
+  return !value->operands().empty() && !value->shape().is_scalar();
+}
+
+// In front of a product: what it reads is a value of its own, not computed for every column.
 void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>* roots) {
   auto is_product = [](const Instr* instr) {
     return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
@@ -91,7 +99,7 @@ void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>*
     if (!is_product(instr)) continue;
     const Instr* left = instr->operand(0);
     while (moves_data(left) && !left->operands().empty()) left = left->operand(0);
-    if (behind.count(left)) roots->insert(left);
+    if (behind.count(left) || (instr->is(Opcode::dot) && is_computed(left))) roots->insert(left);
   }
 }
 

@@ -19,6 +19,8 @@ class RowEmitter {
         number_(number),
         lanes_(lanes) {}
   void emit(Block* block);
+  // At out digits given by stage, in scope, instead of where the schedule's loops stand.
+  void emit_at(const std::vector<std::vector<Expr>>& digits, Block* block);
 
  private:
   struct Member {
@@ -42,6 +44,7 @@ class RowEmitter {
   void finish(Member* member, std::vector<ExprId> results, Block* block);
   // Gives a finished value its home: a named register, or memory.
   void keep(Member* member, int value, ExprId x, Block* block);
+  void emit_members(Block* block);
   void emit_scalar(Block* block);
   void emit_level(size_t level, Block* block);
   int unroll() const;

@@ -26,6 +26,26 @@ void RowEmitter::emit(Block* block) {
     }
     members_.push_back(std::move(member));
   }
+  emit_members(block);
+}
+
+void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* block) {
+  for (StageId id : row_.joined) {
+    Member member;
+    member.stage = static_cast<int>(id.index());
+    member.digits = digits.at(id.index());
+    for (const index::Interval& interval : s_.placed_.placement.stages[id.index()].need)
+      member.extents.push_back(interval.extent);
+    for (const schedule::Digit& digit : graph().stage(id).red) {
+      member.digits.push_back(Expr(0));
+      member.extents.push_back(digit.extent);
+    }
+    members_.push_back(std::move(member));
+  }
+  emit_members(block);
+}
+
+void RowEmitter::emit_members(Block* block) {
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == schedule::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
   if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {

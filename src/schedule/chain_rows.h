@@ -1,0 +1,34 @@
+// Links of rows in a chain (chain.h): maps and reductions over the columns of a block of rows that
+// lies in scratch, row by row. In front of a product they are its prologue, behind it the
+// reductions of its epilogue; nothing is computed twice, for a block has all columns.
+#pragma once
+
+#include <vector>
+
+#include "schedule/chain.h"
+#include "schedule/footprint.h"
+
+namespace heddle::schedule {
+
+// By stage of the link and out digit: the base's digit that it is (shape.n: columns).
+using RowDigits = std::vector<std::vector<int>>;
+
+// Which digits of a link's stages are those of the block. `number`: of the link, whose shape and
+// base are known, as is all that links before it keep. No, with code `chain-rows`: a stage has
+// other digits than rows and columns, or takes its rows elsewhere.
+Decision match_row_digits(const StageGraph& graph, const Chain& chain, size_t number,
+                          RowDigits* digits);
+
+// The stages of a link as rows of joined instances, for one row of the block.
+std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const RowDigits& digits,
+                              int lanes);
+
+// Where rows read a value for the last time and make another one of it, element by element, the new
+// one takes its place (softmax's weights that of the scores).
+void share_places(const StageGraph& graph, Chain* chain);
+
+// Cycles of all its elements, on one core.
+double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,
+                   const target::Target& target);
+
+}  // namespace heddle::schedule
