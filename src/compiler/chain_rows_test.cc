@@ -360,10 +360,50 @@ int cover(const std::string& text, fuse::Mode mode, std::vector<fuse::Refusal>* 
   }));
 }
 
+// Products count batches and heads through, what lies between has them apart: windows of a picture.
+std::string windows(int64_t batch, int64_t heads, int64_t tokens, int64_t depth) {
+  const int64_t all = batch * heads;
+  return kCombines + fmt::format(R"(ENTRY e {{
+  q = f32[{0},{3},{4}] parameter(0)
+  k = f32[{0},{3},{4}] parameter(1)
+  v = f32[{0},{3},{4}] parameter(2)
+  bias = f32[{2},{3},{3}] parameter(3)
+  mask = f32[{1},{3},{3}] parameter(4)
+  s = f32[{0},{3},{3}] dot(q, k), lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{2}}
+  t = f32[{1},{2},{3},{3}] reshape(s)
+  b = f32[{1},{2},{3},{3}] broadcast(bias), dimensions={{1,2,3}}
+  c = f32[{1},{2},{3},{3}] broadcast(mask), dimensions={{0,2,3}}
+  tb = f32[{1},{2},{3},{3}] add(t, b)
+  u = f32[{1},{2},{3},{3}] add(tb, c)
+  least = f32[] constant(-inf)
+  m = f32[{1},{2},{3}] reduce(u, least), dimensions={{3}}, to_apply=max
+  ms = f32[{1},{2},{3},{3}] broadcast(m), dimensions={{0,1,2}}
+  d = f32[{1},{2},{3},{3}] subtract(u, ms)
+  x = f32[{1},{2},{3},{3}] exponential(d)
+  zero = f32[] constant(0)
+  z = f32[{1},{2},{3}] reduce(x, zero), dimensions={{3}}, to_apply=add
+  zs = f32[{1},{2},{3},{3}] broadcast(z), dimensions={{0,1,2}}
+  p = f32[{1},{2},{3},{3}] divide(x, zs)
+  w = f32[{0},{3},{3}] reshape(p)
+  o = f32[{0},{3},{4}] dot(w, v), lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, lhs_contracting_dims={{2}}, rhs_contracting_dims={{1}}
+  h = f32[{1},{2},{3},{4}] reshape(o)
+  ROOT out = f32[{1},{3},{2},{4}] transpose(h), dimensions={{0,2,1,3}}
+}})",
+                                 all, batch, heads, tokens, depth);
+}
+
+TEST(ChainRowsTest, BatchesThatProductsCountThrough) {
+  for (const char* target : kTargets) {
+    checked(windows(4, 3, 49, 16), target);
+    checked(windows(3, 2, 21, 9), target);
+  }
+}
+
 TEST(ChainRowsTest, AttentionBecomesOneKernel) {
   std::vector<fuse::Refusal> refusals;
   EXPECT_EQ(cover(attention(1, 8, 64, 64, 32), fuse::Mode::stitch, &refusals), 1);
   EXPECT_EQ(cover(attention(1, 8, 64, 64, 32), fuse::Mode::greedy, &refusals), 3);
+  EXPECT_EQ(cover(windows(8, 3, 49, 32), fuse::Mode::stitch, &refusals), 1);
 }
 
 // The norm's value is also read by a kernel that the second product waits for: out and back.

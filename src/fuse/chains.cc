@@ -135,47 +135,55 @@ class ChainMerger {
     }
   }
 
+  // Calls visit(group) for each kernel outside of the row that reads `instr`; visit(nullptr) for
+  // what has no kernel. True: one of the row computes a reader, too.
+  template <typename Visit>
+  bool for_each_reader(const Instr* instr, const std::vector<Group*>& row, Visit&& visit) const {
+    bool inside = false;
+    for (const Instr* user : instr->users()) {
+      auto found = group_of_.find(user);
+      if (found == group_of_.end()) {
+        visit(nullptr, user);
+        continue;
+      }
+      for (const Group* group : found->second) {
+        if (std::find(row.begin(), row.end(), group) != row.end())
+          inside = true;
+        else if (!has(*group, instr))
+          visit(group, user);
+      }
+    }
+    return inside;
+  }
+
   // Would a value go out of the groups and come back? Kernels that hold nothing from before the
   // last member lead nowhere.
   Decision is_closed(const std::vector<Group*>& row) const {
     const std::vector<Instr*> members = members_of(row);
-    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
     const size_t last = index_.at(members.back());
-    std::unordered_set<const Instr*> seen;
-    std::unordered_set<const Group*> opened;
-    std::vector<const Instr*> work;
-    bool comes_back = false;
-    auto leave = [&](const Instr* instr, bool from_inside) {
-      for (const Instr* user : instr->users()) {
-        if (!inside.count(user)) {
-          if (seen.insert(user).second) work.push_back(user);
-        } else {
-          comes_back |= !from_inside;
-        }
-      }
+    std::unordered_set<const void*> seen;
+    std::vector<std::pair<const Group*, const Instr*>> work;
+    auto leave = [&](const Instr* instr) {
+      return for_each_reader(instr, row, [&](const Group* group, const Instr* user) {
+        const void* kernel = group ? static_cast<const void*>(group) : user;
+        if (seen.insert(kernel).second) work.emplace_back(group, user);
+      });
     };
     const auto copies = copies_of(row);  // everybody has their own
     for (const Instr* member : members)
-      if (!copies.count(member)) leave(member, true);
-    while (!work.empty() && !comes_back) {
-      const Instr* instr = work.back();
+      if (!copies.count(member)) leave(member);
+    while (!work.empty()) {
+      const auto [group, user] = work.back();
       work.pop_back();
-      auto found = group_of_.find(instr);
-      if (found == group_of_.end()) {
-        if (index_.at(instr) < last) leave(instr, false);
+      const std::vector<Instr*> alone{const_cast<Instr*>(user)};
+      const std::vector<Instr*>& kernel = group ? group->members : alone;
+      if (std::none_of(kernel.begin(), kernel.end(),
+                       [&](const Instr* x) { return index_.at(x) < last; }))
         continue;
-      }
-      for (const Group* group : found->second) {
-        if (!opened.insert(group).second) continue;
-        const bool reaches = std::any_of(group->members.begin(), group->members.end(),
-                                         [&](const Instr* x) { return index_.at(x) < last; });
-        if (!reaches) continue;
-        for (const Instr* member : group->members)
-          if (!group->copies.count(member)) leave(member, false);
-      }
+      for (const Instr* member : kernel)
+        if (!(group && group->copies.count(member)) && leave(member))
+          return Decision::no("cycle", "a value would go out of the kernel and come back");
     }
-    if (comes_back)
-      return Decision::no("cycle", "a value would go out of the kernel and come back");
     return Decision::yes();
   }
 
@@ -209,13 +217,13 @@ class ChainMerger {
 
   schedule::PlacedFusion place(const std::vector<Group*>& row) const {
     const std::vector<Instr*> members = members_of(row);
-    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
     const auto copies = copies_of(row);
+    // As rebuild() will decide.
     std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
       if (copies.count(member)) return false;
-      if (member == member->parent()->root()) return true;
-      return std::any_of(member->users().begin(), member->users().end(),
-                         [&](const Instr* user) { return inside.count(user) == 0; });
+      bool leaves = member == member->parent()->root();
+      for_each_reader(member, row, [&](const Group*, const Instr*) { leaves = true; });
+      return leaves;
     });
     return schedule::place(*candidate->entry(), target_);
   }

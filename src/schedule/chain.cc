@@ -177,7 +177,8 @@ int64_t bytes_of_row(const Chain& chain, const StageGraph& graph) {
     bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes() / rows;
   }
   for (const Link& link : chain.links)
-    for (const Kept& kept : link.kept) bytes += row_bytes(graph, kept);
+    for (const Kept& kept : link.kept)
+      if (!kept.over.valid()) bytes += row_bytes(graph, kept);
   return bytes + chain.links.back().shape.n_extent * 4;
 }
 
@@ -338,10 +339,12 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   Gemm& first = records[0];
   first.mr = records[product].mr;
   first.lanes = records[product].lanes;
-  // In the first cache where the weights fit there too.
+  // In the first cache where the weights fit there too; not where every block copies them.
   const int64_t near = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
   const int64_t far = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
-  const bool in_first = bytes_of_weights(chain, records) <= near / 2;
+  const bool copies =
+      std::any_of(records.begin(), records.end(), [](const Gemm& gemm) { return gemm.copy_b; });
+  const bool in_first = !copies && bytes_of_weights(chain, records) <= near / 2;
   const bool lines = shape.y >= 0;
   const int64_t unit = lines ? shape.m_extent : 1;  // rows of what is cut
   const int64_t extent = lines ? shape.y_extent : shape.m_extent;
@@ -352,6 +355,10 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   for (int d : shape.batch) batch *= stage.out[static_cast<size_t>(d)].extent;
   // Every core has several blocks where there are enough rows.
   block = std::min(block, extent * batch / (4 * std::max(target.cores, 1)));
+  if (copies && block > 0 && block < extent) {  // as few blocks as may be, and alike
+    const int64_t blocks = (extent + block - 1) / block;
+    block = (extent + blocks - 1) / blocks + tile - 1;
+  }
   block = block >= extent ? extent : std::clamp<int64_t>(block / tile * tile, tile, extent);
   const bool counted =
       std::any_of(chain.links.begin(), chain.links.end(), [](auto& link) { return link.counted; });

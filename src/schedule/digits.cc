@@ -155,18 +155,78 @@ void split_upwards(StageGraph* graph, size_t stage, size_t digit, int64_t by) {
 
 }  // namespace
 
-void split_rows(StageGraph* graph) {
-  for (size_t i = 0; i < graph->stages.size(); ++i) {
-    if (graph->stages[i].kind != hlo::StageKind::dot) continue;
-    for (size_t l = 0; l < graph->stages[i].loads.size(); ++l) {
-      for (size_t d = 0;; ++d) {
-        const Load& load = graph->stages[i].loads[l];
-        if (load.source.input >= 0 || d >= load.coordinates.size()) break;
-        const size_t source = load.source.stage.index();
-        if (const int64_t by = radix_of(load.coordinates[d], graph->stages[i]))
-          split_upwards(graph, source, d, by);
-      }
+namespace {
+
+bool uses(const Load& load, int digit) {
+  return std::any_of(load.coordinates.begin(), load.coordinates.end(),
+                     [&](const Expr& x) { return x.uses(digit); });
+}
+
+bool is_dot(const Stage& stage) { return stage.kind == hlo::StageKind::dot; }
+
+// Both sides of the product have it.
+bool is_batch(const Stage& dot, int digit) {
+  return dot.loads.size() == 2 && uses(dot.loads[0], digit) && uses(dot.loads[1], digit);
+}
+
+// A batch that the product counts through, and what it reads does not.
+bool split_batch(StageGraph* graph, size_t dot) {
+  const Stage& stage = graph->stages[dot];
+  const std::vector<int64_t> extents = stage.extents();
+  for (const Load& load : stage.loads) {
+    if (load.source.input >= 0) continue;
+    for (const Expr& x : load.coordinates) {
+      const std::optional<Split> split = find_split(x, extents);
+      if (!split || split->digit >= stage.out.size() ||
+          !is_batch(stage, static_cast<int>(split->digit)))
+        continue;
+      split_digit(graph, dot, *split);
+      return true;
     }
+  }
+  return false;
+}
+
+// Digits of a product that one of its readers numbers by two: batches, and rows before they are
+// reduced.
+bool split_read(StageGraph* graph, size_t reader, bool reduced) {
+  for (const Load& load : graph->stages[reader].loads) {
+    if (load.source.input >= 0) continue;
+    const size_t source = load.source.stage.index();
+    const Stage& from = graph->stages[source];
+    for (size_t d = 0; d < load.coordinates.size(); ++d) {
+      const int64_t by = radix_of(load.coordinates[d], graph->stages[reader]);
+      if (by == 0 || from.out[d].extent % by != 0 || from.out[d].extent == by) continue;
+      const int digit = static_cast<int>(d);
+      const bool rows = is_dot(from) && from.loads.size() == 2 && uses(from.loads[0], digit);
+      if (!is_dot(graph->stages[reader]) &&
+          !(is_dot(from) && (is_batch(from, digit) || (reduced && rows))))
+        continue;
+      split_upwards(graph, source, d, by);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void split_rows(StageGraph* graph) {
+  std::vector<bool> reduced(graph->stages.size(), false);  // or read by what is
+  for (size_t i = graph->stages.size(); i-- > 0;) {
+    const Stage& stage = graph->stages[i];
+    reduced[i] = reduced[i] || stage.kind == hlo::StageKind::reduce;
+    for (const Load& load : stage.loads)
+      if (reduced[i] && !is_dot(stage) && load.source.input < 0)
+        reduced[load.source.stage.index()] = true;
+  }
+  for (int round = 0; round < 16; ++round) {
+    bool changed = false;
+    for (size_t i = 0; i < graph->stages.size(); ++i) {
+      changed |= is_dot(graph->stages[i]) && split_batch(graph, i);
+      changed |= split_read(graph, i, reduced[i]);
+    }
+    if (!changed) return;
   }
 }
 
