@@ -225,6 +225,24 @@ ENTRY e {
             target);
 }
 
+// Lines of a picture: a block has several of them.
+TEST(ChainRowsTest, ShortLinesBeforeAProduct) {
+  for (const char* target : kTargets)
+    for (const char* rows : {"f32[98,20]", "f32[2,7,7,20]"}) {
+      const bool counted = std::string(rows) == "f32[98,20]";
+      checked(fmt::format(R"(HloModule m
+ENTRY e {{
+  a = f32[2,7,7,20] parameter(0)
+  w = f32[20,33] parameter(1)
+  t = f32[2,7,7,20] tanh(a)
+  r = {0} reshape(t)
+  ROOT d = {1} dot(r, w), lhs_contracting_dims={{{2}}}, rhs_contracting_dims={{0}}
+}})",
+                          rows, counted ? "f32[98,33]" : "f32[2,7,7,33]", counted ? 1 : 3),
+              target);
+    }
+}
+
 // Norm, product, activation, product, residual from the first of them, norm; the first leaves too.
 TEST(ChainRowsTest, ATransformersHalf) {
   for (const char* target : kTargets)

@@ -11,6 +11,9 @@ using index::Expr;
 
 namespace {
 
+// Rows that are too few for a block.
+constexpr int64_t kShortLine = 64;
+
 // Every stage goes to the last link that it depends on; what reduces behind a product begins a link
 // of rows.
 Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_of) {
@@ -130,9 +133,23 @@ Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) 
   }
   if (shape.n < 0 || shape.batch.empty())
     return Decision::no("chain-operand", "{} has no rows or no columns", value.name);
+  auto in_right = [&](int digit) {
+    return std::any_of(product.loads.begin(), product.loads.end(), [&](const Load& load) {
+      for (int d = 0; d < out && &load != read; ++d)
+        for (const Expr& x : load.coordinates)
+          if (x.uses(d) && read->coordinates[static_cast<size_t>(digit)].uses(d)) return true;
+      return false;
+    });
+  };
   shape.m = shape.batch.back();
   shape.batch.pop_back();
   shape.m_extent = value.out[static_cast<size_t>(shape.m)].extent;
+  // Blocks of several lines, where one is short.
+  if (shape.m_extent <= kShortLine && !shape.batch.empty() && !in_right(shape.batch.back())) {
+    shape.y = shape.batch.back();
+    shape.batch.pop_back();
+    shape.y_extent = value.out[static_cast<size_t>(shape.y)].extent;
+  }
   shape.n_extent = value.out[static_cast<size_t>(shape.n)].extent;
   shape.type = Type::f32;
   return Decision::yes();

@@ -166,7 +166,7 @@ double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
   size_t product = 0;
   for (const Link& link : chain.links)
     records.push_back(link.rows ? Gemm() : *std::get<Row>(placed.schedule.nodes[product++]).gemm);
-  if (chain.links[0].rows) records[0] = records[1];  // its blocks
+  if (chain.links[0].rows) records[0] = blocks_of_rows(chain, records[1]);
   const double blocks = blocks_of(chain.links[0], records[0], placed.graph);
   double weights = 0, tiles = 0, tasks = blocks;
   for (size_t i = 0; i < chain.links.size(); ++i)

@@ -27,6 +27,9 @@ std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const R
 // one takes its place (softmax's weights that of the scores).
 void share_places(const StageGraph& graph, Chain* chain);
 
+// The blocks of rows that stand first, as the record of the product behind them has them.
+Gemm blocks_of_rows(const Chain& chain, const Gemm& product);
+
 // Cycles of all its elements, on one core.
 double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,
                    const target::Target& target);

@@ -95,10 +95,15 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
 }  // namespace
 
 bool is_chain(const PlacedFusion& placed) {
-  const auto& nodes = placed.schedule.nodes;
-  return is_gemm(placed) && placed.schedule.phases.size() == 1 &&
-         std::count_if(nodes.begin(), nodes.end(),
-                       [](const auto& node) { return std::holds_alternative<Row>(node); }) > 1;
+  if (!is_gemm(placed)) return false;
+  size_t products = 0;
+  bool rows = false;  // of a block: in a loop of their own
+  for (const ScheduleNode& node : placed.schedule.nodes) {
+    const Row* row = std::get_if<Row>(&node);
+    products += row && row->gemm;
+    rows |= !row && std::get<Loop>(node).kind == LoopKind::serial;
+  }
+  return products > 1 || rows;
 }
 
 bool is_template(const PlacedFusion& placed) {

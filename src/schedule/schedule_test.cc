@@ -156,19 +156,24 @@ ENTRY e {
   EXPECT_EQ(std::get<Row>(parsed->nodes[0]).gemm, row.gemm);
 }
 
-TEST(ScheduleTest, GemmRefusesReductionsBehindIt) {
-  PlacedFusion placed = place_text(R"(HloModule m
-max { x = f32[] parameter(0)
+// Over a row: a chain. Over all: no row has what it needs.
+TEST(ScheduleTest, ReductionsBehindAProduct) {
+  auto reduced = [](const char* result, const char* dimensions) {
+    return place_text(fmt::format(R"(HloModule m
+max {{ x = f32[] parameter(0)
   y = f32[] parameter(1)
-  ROOT s = f32[] maximum(x, y) }
-ENTRY e {
+  ROOT s = f32[] maximum(x, y) }}
+ENTRY e {{
   a = f32[128,64] parameter(0)
   b = f32[64,128] parameter(1)
-  d = f32[128,128] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  d = f32[128,128] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
   c = f32[] constant(-inf)
-  ROOT m = f32[128] reduce(d, c), dimensions={1}, to_apply=max
-})");
-  EXPECT_EQ(placed.decision.code(), "gemm-epilogue");
+  ROOT m = {} reduce(d, c), dimensions={{{}}}, to_apply=max
+}})",
+                                  result, dimensions));
+  };
+  EXPECT_TRUE(is_chain(reduced("f32[128]", "1")));
+  EXPECT_EQ(reduced("f32[]", "0,1").decision.code(), "gemm-epilogue");
 }
 
 TEST(ScheduleTest, RefusalsNameTheirReason) {

@@ -85,7 +85,10 @@ int64_t scattered_stores(const PlacedFusion& placed) {
   if (!is_gemm(placed)) return 0;
   const Chain chain = is_chain(placed) ? match_chain(placed.graph) : Chain{};
   if (!chain.links.empty()) {
-    const Row& last = std::get<Row>(placed.schedule.nodes[chain.links.size() - 1]);
+    if (chain.links.back().rows) return 0;
+    const auto products = std::count_if(chain.links.begin(), chain.links.end(),
+                                        [](const Link& link) { return !link.rows; });
+    const Row& last = std::get<Row>(placed.schedule.nodes[static_cast<size_t>(products) - 1]);
     return scattered_of(placed.graph, last, chain.links.back().shape);
   }
   const Row& row = std::get<Row>(placed.schedule.nodes[0]);

@@ -24,14 +24,13 @@ class ChainEmitter {
     for (size_t i = chain_.links.size(); i-- > 0;) {
       const Link& link = chain_.links[i];
       if (link.rows) {  // rows in front of a product have its blocks
-        if (i == 0) records_[0] = records_[1];
+        if (i == 0) records_[0] = blocks_of_rows(chain_, records_[1]);
         continue;
       }
       const Row& row = std::get<Row>(s_.placed_.schedule.nodes[nodes_[i][0]]);
       HEDDLE_CHECK(row.gemm && row.joined == link.joined, "row {} is no link", i);
       records_[i] = *row.gemm;
     }
-    records_[0].my = chain_.links[0].rows ? 1 : records_[0].my;
     add_buffers();
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       links_.push_back(nullptr);
