@@ -1,6 +1,6 @@
 """Puts what the tool really writes into docs/walkthrough.md: walkthrough.py HEDDLE [--check].
 
-A block of the document is filled from a dump of docs/walkthrough.hlo, compiled for avx2:
+A block of the document is filled from a dump of docs/walkthrough.hlo, compiled for avx2, kernels not joined:
     <!-- dump: PATTERN holding "TEXT" from "FIRST" to "LAST" -->
 names a file of the dump by a pattern and a text it holds (both where several match), and the first
 and last line of the excerpt by texts in them; without `from` and `to` it is the whole file.
@@ -20,8 +20,8 @@ BLOCK = re.compile(r'(<!-- dump: (\S+)(?: holding "([^"]+)")?(?: from "([^"]+)" 
 
 
 def dump(heddle, directory):
-    subprocess.run([heddle, "explain", MODEL, "--target", "avx2", "--cache", "off",
-                    "--dump", directory], check=True, capture_output=True, text=True)
+    subprocess.run([heddle, "explain", MODEL, "--target", "avx2", "--fuse", "greedy",
+                    "--cache", "off", "--dump", directory], check=True, capture_output=True, text=True)
 
 
 def excerpt(directory, pattern, holding, first, last):
