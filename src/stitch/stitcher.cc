@@ -67,14 +67,14 @@ void Stitcher::add_buffers() {
         Type type = stage.values[v].type;
         std::string name =
             fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
-        const bool scratch = placed.space == schedule::Space::scratch && !chain;  // chain.cc's
-        if (stage.values[v].output >= 0 && (crosses || scratch)) {
+        const bool scratch = placed.space == schedule::Space::scratch;
+        if (stage.values[v].output >= 0 && (crosses || (scratch && !is_chain(placed_)))) {
           home = {Home::Kind::buffer, {}, outputs_[stage.values[v].output], true, true};
         } else if (crosses) {
           kernel::Buffer buffer = flat(name, type, stage.out_elems(), kernel::Access::out);
           home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), true, false};
           result_.workspace_bytes.push_back(stage.out_elems() * tensor::type_bytes(type));
-        } else if (scratch) {
+        } else if (scratch && !chain) {
           kernel::Buffer buffer = flat(name, type, volume(placed.need), kernel::Access::out);
           buffer.space = kernel::Space::scratch;
           buffer.offset_bytes = kernel_.scratch_bytes;
