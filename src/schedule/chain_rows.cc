@@ -244,9 +244,8 @@ namespace {
 double cycles_of(const Node& node, const target::Target& target) {
   using enum hlo::Opcode;
   static constexpr std::pair<hlo::Opcode, const char*> kKeys[] = {
-      {exponential, "exp"}, {logistic, "logistic"}, {tanh, "tanh"},   {erf, "erf"},
-      {log, "log"},         {power, "pow"},         {rsqrt, "rsqrt"}, {sqrt, "sqrt"},
-      {divide, "div"},
+      {exponential, "exp"}, {logistic, "logistic"}, {tanh, "tanh"}, {erf, "erf"},    {log, "log"},
+      {power, "pow"},       {rsqrt, "rsqrt"},       {sqrt, "sqrt"}, {divide, "div"},
   };
   for (const auto& [opcode, key] : kKeys) {
     if (opcode != node.opcode) continue;
