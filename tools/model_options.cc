@@ -123,7 +123,8 @@ void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
   line.choice(device, "--device", {"cpu", "interp"}, "where it runs (cpu)");
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
-  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
+  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch", "search"},
+              "which fusions (stitch)");
   line.choice(memory, "--memory", {"static", "dynamic"}, "sharing of temporaries (static)");
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
@@ -132,7 +133,8 @@ void CompileChoices::declare(CommandLine& line) {
               "vendor libraries: where tuning measured one as faster, or one by name (none)");
   line.number(threads, "--threads", "N", "workers (the cores there are)");
   line.number(memory_limit_bytes, "--memory-limit", "BYTES", "of temporaries (none)");
-  line.text(target, "--target", "NAME|F.json", "what to compile for: a name, or a target file (host)");
+  line.text(target, "--target", "NAME|F.json",
+            "what to compile for: a name, or a target file (host)");
   line.text(cache, "--cache", "DIR|off", "folder of compiled code (the user's; or HEDDLE_CACHE)");
   line.text(disable, "--disable", "A,B", "passes and rewrites to leave out");
   line.text(dump, "--dump", "DIR", "writes every stage as text");

@@ -38,8 +38,7 @@ namespace {
 // in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
 // times as long on two threads as on one).
 constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
-constexpr int64_t kMostTrips = 1 << 16;    // that are counted
-constexpr const char* kSearch = "search";  // a name to disable beside those of passes
+constexpr int64_t kMostTrips = 1 << 16;  // that are counted
 // Kernels that differ in where they read, or in extents, to be one with dims.
 constexpr int kFewestAlike = 3;
 
@@ -174,14 +173,12 @@ class Compilation {
         return fuse::Mode::greedy;
       case Fuse::xla:
         return fuse::Mode::xla;
+      case Fuse::search:
+        return fuse::Mode::stitch;
       case Fuse::stitch:
         break;
     }
-    const bool no_search =
-        std::count(options_.disabled_passes.begin(), options_.disabled_passes.end(), kSearch) > 0;
-    return options_.any_chain ? fuse::Mode::chains
-           : no_search        ? fuse::Mode::join
-                              : fuse::Mode::stitch;
+    return options_.any_chain ? fuse::Mode::chains : fuse::Mode::join;
   }
 
   // A kernel on the way to its name.
@@ -429,7 +426,7 @@ class Compilation {
 
   std::string options_text() const {
     static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
-    static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};
+    static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch", "search"};
     std::string text = fmt::format(
         "level={} fuse={} memory={} precision={}", kLevels[static_cast<int>(options_.level)],
         kFuse[static_cast<int>(options_.fuse)], options_.static_memory ? "static" : "dynamic",
@@ -456,7 +453,6 @@ class Compilation {
 pass::RunOptions pass_options(const Options& options) {
   pass::RunOptions run;
   run.disabled = options.disabled_passes;
-  std::erase(run.disabled, kSearch);
   if (options.numerics == Numerics::strict)
     run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions"});
   run.bisect_limit = options.bisect_limit;

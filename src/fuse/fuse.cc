@@ -386,7 +386,7 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    if (mode_ >= Mode::stitch) return build_explored(kept);
+    if (mode_ == Mode::stitch) return build_explored(kept);
     rebuild(covered_, kept, copies_);
     return true;
   }

@@ -19,7 +19,7 @@ enum class Mode {
   join,    // and products in a row become one kernel where that pays (schedule/chain.h), and so do
            // loops with small steps (loops.h)
   stitch,  // join, and what is bound by memory is covered by FusionStitching's search (explore.h)
-  chains,  // stitch, and products in a row also where it may pay: what tuning measures
+  chains,  // join, and products in a row also where it may pay: what tuning measures
 };
 
 struct Refusal {
