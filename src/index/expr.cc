@@ -63,21 +63,35 @@ class ExprBuilder {
   }
 
  private:
-  // f·by·(x floordiv by) + f·(x mod by) = f·x.
+  // What stands in front of x mod by, so that the two are one: with x floordiv by they are x, with
+  // (x floordiv by) mod m they are x mod (by·m).
+  static bool continues(const Atom& high, const Atom& low) {
+    if (high.kind == Atom::Kind::quotient)
+      return high.by == low.by && compare(*high.inner, *low.inner) == 0;
+    if (high.kind != Atom::Kind::remainder) return false;
+    const Expr& inner = *high.inner;
+    return inner.constant_ == 0 && inner.terms_.size() == 1 && inner.terms_[0].factor == 1 &&
+           inner.terms_[0].atom.kind == Atom::Kind::quotient &&
+           continues(inner.terms_[0].atom, low);
+  }
+
   bool join_cells() {
     std::vector<Term>& terms = result_.terms_;
     for (size_t r = 0; r < terms.size(); ++r) {
       if (terms[r].atom.kind != Atom::Kind::remainder) continue;
       for (size_t q = 0; q < terms.size(); ++q) {
-        if (terms[q].atom.kind != Atom::Kind::quotient || terms[q].atom.by != terms[r].atom.by ||
-            terms[q].factor != terms[r].factor * terms[r].atom.by ||
-            compare(*terms[q].atom.inner, *terms[r].atom.inner) != 0)
+        if (terms[q].factor != terms[r].factor * terms[r].atom.by ||
+            !continues(terms[q].atom, terms[r].atom))
           continue;
-        std::shared_ptr<const Expr> inner = terms[r].atom.inner;
-        int64_t factor = terms[r].factor;
+        const Atom high = terms[q].atom, low = terms[r].atom;
+        const int64_t factor = terms[r].factor;
         terms.erase(terms.begin() + static_cast<long>(std::max(q, r)));
         terms.erase(terms.begin() + static_cast<long>(std::min(q, r)));
-        add(*inner, factor);
+        if (high.kind == Atom::Kind::quotient) {
+          add(*low.inner, factor);
+        } else {
+          add(Atom{Atom::Kind::remainder, 0, high.by * low.by, {}, low.inner}, factor);
+        }
         std::erase_if(terms, [](const Term& t) { return t.factor == 0; });
         return true;
       }

@@ -51,6 +51,16 @@ TEST(ExprTest, QuotientAndRemainderJoinAgain) {
   EXPECT_EQ(floor_div(d, 7, box) * 21 + mod(d, 7, box) * 3 + Expr(1), d * 3 + Expr(1));
 }
 
+// A digit that was split twice and joined again: a panel's columns.
+TEST(ExprTest, RemaindersJoinToLargerOnes) {
+  Extents box{128};
+  Expr d = Expr::digit(0);
+  const Expr high = mod(floor_div(d, 4, box), 4, box);
+  EXPECT_EQ(high * 4 + mod(d, 4, box), mod(d, 16, box));
+  EXPECT_EQ(high * 12 + mod(d, 4, box) * 3 + floor_div(d, 16, box) * 48, d * 3);
+  EXPECT_EQ(to_string(high * 4 + mod(d, 8, box)), to_string(mod(d, 8, box) + high * 4));
+}
+
 TEST(ExprTest, RandomExpressionsKeepTheirValueAndBounds) {
   std::mt19937 random(5);
   auto pick = [&](int64_t low, int64_t high) {
