@@ -83,6 +83,10 @@ void KernelEmitter::linearize(ExprId id, int64_t scale, const std::vector<int64_
         if (binding.offset != 0) add_term(sum, {2, binding.offset}, offset, scale, dims);
         return;
       }
+      case Op::floor_div:
+      case Op::floor_mod:
+        if (dims.empty() && spread_division(id, scale, sum)) return;
+        break;
       default:
         break;
     }
@@ -264,6 +268,7 @@ KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId*
   std::vector<Term> uniform, varying;
   split_by_lanes(sum, uniform, varying, result);
   if (!varying.empty()) lane_offsets(varying, tensor::type_bytes(buffer.type), result);
+  if (!sum.spread.empty()) spread_offsets(buffer, sum, result);
   Value* pointer = uniform_pointer(id, uniform);
   if (sum.constant != 0) {
     pointer = b_.CreateConstGEP1_64(b_.getInt8Ty(), pointer, static_cast<uint64_t>(sum.constant));

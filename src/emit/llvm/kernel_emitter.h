@@ -1,6 +1,6 @@
 // Kernel to LLVM IR, in one walk. Its parts: scope.cc (where code goes), expr.cc and integer.cc
-// (values), address.cc, memory.cc and lanes.cc (buffers), stmt.cc and loop.cc (statements),
-// phase.cc (functions).
+// (values), address.cc, spread.cc, memory.cc and lanes.cc (buffers), stmt.cc and loop.cc
+// (statements), phase.cc (functions).
 //
 // The walk emits each expression once, in the outermost scope where it is computable: what does not
 // depend on a loop stands before it. Loads of `in` buffers may move up through straight-line code;
@@ -67,14 +67,19 @@ class KernelEmitter {
   struct Linear {
     std::vector<Term> terms;
     int64_t constant = 0;
+    std::vector<int64_t> spread;  // by lane, beside the terms; empty: none
     int level = 0;  // of all that went in: copies of unrolled bodies differ in the constant
   };
-  // Lane l's element is at pointer + l * lane_bytes, plus offsets[l] bytes or elements.
+  // Lane l's element is at pointer + l * lane_bytes, plus offsets[l] bytes or elements. Where the
+  // offsets are constants, `spread` has them in elements; the pointer is `from` elements behind a
+  // multiple of `granule`, and the buffer's end is one.
   struct Address {
     llvm::Value* pointer = nullptr;
     int64_t lane_bytes = 0;
     llvm::Value* offsets = nullptr;
     bool offsets_in_bytes = false;
+    std::vector<int64_t> spread;
+    int64_t granule = 1, from = 0;
     int64_t alignment = 1;
     int level = 0;        // of the expression
     int place_level = 0;  // of the terms alone, without the constant
@@ -138,6 +143,14 @@ class KernelEmitter {
   llvm::Value* product(const Term& term, bool narrow);
   void lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes, Address& address);
   int64_t known_alignment(const kernel::Buffer& buffer, const Linear& sum) const;
+
+  // spread.cc
+  bool spread_division(ExprId id, int64_t scale, Linear& sum);
+  void spread_offsets(const kernel::Buffer& buffer, const Linear& sum, Address& address);
+  llvm::Value* load_spread(Type type, const Address& address, llvm::Value* mask,
+                           llvm::Value* other);
+  llvm::Value* load_halves(Type type, const Address& address, llvm::Value* mask, int64_t low,
+                           int64_t high);
 
   // memory.cc
   Val load(const Expr& expr);

@@ -167,6 +167,32 @@ TEST(Emitter, StridesGathersAndReversal) {
   run_body("vector i 45 lanes 16 { h[i*2] = h[89 - i] }");
 }
 
+// Lanes by quotients and remainders of their number: loads of what lies between, and shuffles.
+TEST(Emitter, LanesByGroups) {
+  // One element for each group of lanes, in every one of its places.
+  for (int inner = 0; inner < 4; ++inner)
+    run_body(fmt::format(
+        "serial k 2 {{ vector i 16 lanes 16 {{ y[k, i] = x[3, k*16 + floor_div(i, 4)*4 + {}] }} }}",
+        inner));
+  run_body("vector i 16 lanes 16 { y[0, i] = x[39, floor_div(i, 4)*4 + 24] }");  // the very end
+  run_body("vector i 16 lanes 16 { y[0, i] = x[0, floor_div(i, 4)*4] }");
+  run_body("vector i 37 lanes 16 { y[0, i] = x[5, floor_div(i, 2)] }");  // twice each
+  run_body("vector i 37 lanes 8 { y[0, i] = x[5, floor_div(i, 8)*5] + x[6, floor_div(i, 4)*4] }");
+  run_body("vector i 16 lanes 16 { y[0, i] = x[5, floor_div(i, 8)*16 + 3] }");  // beyond a vector
+  run_body("vector i 16 lanes 16 { y[0, i] = x[5, floor_div(i, 8)*24 + 3] }");  // two of them
+  run_body("vector i 8 lanes 8 { y[0, i] = x[5, floor_div(i, 2)*12] }");        // and far apart
+  run_body("vector i 13 lanes 16 { y[0, i] = x[5, floor_div(i, 3)*3 + floor_mod(i, 2)] }");
+  run_body(
+      "vector i 24 lanes 8 { y[0, i] = x[5, floor_mod(i, 3) + 2] + x[6, floor_div(i + 5, 3)] }");
+  run_body("vector i 24 lanes 8 { y[0, i] = x[5, 30 - floor_div(i, 3)*2] }");
+  run_body("serial k n { vector i 16 lanes 16 { y[k, i] = v[k, floor_div(i, 4)] } }");
+  run_body(
+      "vector i 16 lanes 16 { p[i] = p[20 + floor_div(i, 4)] h[i] = h[40 + floor_div(i, 3)] }");
+  run_body("vector i 16 lanes 16 { y[1, i] = load_if(x[5, floor_div(i, 4)*4], i < 9, 3:f32) }");
+  run_body("vector i 37 lanes 16 { y[floor_div(i, 5), i] = x[floor_mod(i, 3), floor_div(i, 4)] }");
+  run_body("vector i 16 lanes 16 { y[0, i] = x[convert(w[i], s64), floor_div(i, 4)] }");
+}
+
 TEST(Emitter, FlattenedLoopsSplitTheirIndex) {
   // 40 x 32 as one loop; digits by division, with and without lanes that cross a row.
   run_body(

@@ -123,8 +123,9 @@ Value* KernelEmitter::load_lanes(Type type, const Address& address, Value* mask,
   int64_t bytes = tensor::type_bytes(type);
   other = other ? to_memory(type, other) : llvm::Constant::getNullValue(lanes_type);
   int64_t stride = address.offsets ? 0 : address.lane_bytes / bytes;  // extents are whole elements
-  Value* loaded;
-  if (stride == 1 || stride == -1) {
+  Value* loaded = load_spread(type, address, mask, other);
+  if (loaded) {
+  } else if (stride == 1 || stride == -1) {
     loaded = load_consecutive(type, address, mask, other);
   } else if (stride > 1 && stride <= kMaxShuffledStride && all_true(mask) && lanes_ > 1) {
     loaded = load_strided(type, address, static_cast<int>(stride));
