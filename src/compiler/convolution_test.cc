@@ -100,7 +100,7 @@ const Case kCases[] = {
      "window={size=7x1 pad=3_3x0_0}, dim_labels=b01f_01io->b01f"},
     {"reversed", "1,6,20,3", "3,3,3,16", "1,6,20,16",
      "window={size=3x3 pad=1_1x1_1 rhs_reversal=1x1}, dim_labels=b01f_01io->b01f"},
-    {"groups", "1,5,16,12", "3,3,4,24", "1,5,16,24",
+    {"groups", "1,5,16,12", "3,3,4,36", "1,5,16,36",
      "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=3"},
     {"groups_of_vectors", "1,4,10,4", "3,3,2,64", "1,4,10,64",
      "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=2"},

@@ -75,11 +75,30 @@ void pack_dot(Instr* dot, const target::Target& target) {
   replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs), b);
 }
 
+// Panels of a convolution's kernel: how wide, and in how many groups the features stand.
+struct Panels {
+  int64_t width = 0, groups = 1;
+};
+
+// Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.h) stand side by side.
+Panels choose_panels(Instr* conv, const target::Target& target) {
+  const schedule::PlacedFusion placed = place_alone(conv, target);
+  const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
+  const int64_t groups = attrs.feature_group_count;
+  if (schedule::is_gemm(placed)) {
+    const schedule::Gemm& gemm = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+    return {int64_t{gemm.nv} * gemm.lanes, groups};
+  }
+  const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);
+  if (schedule::count_windows(placed) == 0 || groups == features) return {};
+  const int64_t lanes = placed.schedule.phases[0][0].lanes;
+  return {features > lanes ? lanes : 0, 1};
+}
+
 // Panels of a convolution are [spatial…, input feature] deep, in this order whatever the kernel's.
 bool pack_convolution(Instr* conv, const target::Target& target) {
-  schedule::PlacedFusion placed = place_alone(conv, target);
-  if (!schedule::is_gemm(placed)) return false;
-  const schedule::Gemm gemm = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+  const Panels panels = choose_panels(conv, target);
+  if (panels.width == 0) return false;
   hlo::Builder b(conv->parent());
   auto attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
   Instr* w = conv->operand(1);
@@ -87,11 +106,10 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
   order.push_back(attrs.dims.kernel_input_feature);
   order.push_back(attrs.dims.kernel_output_feature);
   for (int64_t d : order) extents.push_back(w->shape().dim(d));
-  const int64_t groups = attrs.feature_group_count;
   const int64_t k = w->shape().elems() / extents.back();
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
   Instr* back =
-      through_panels(b, w, k, groups, extents.back() / groups, int64_t{gemm.nv} * gemm.lanes);
+      through_panels(b, w, k, panels.groups, extents.back() / panels.groups, panels.width);
   back = unpack(b.reshape(back, extents));
   const int64_t spatial = static_cast<int64_t>(attrs.dims.kernel_spatial.size());
   for (int64_t i = 0; i < spatial; ++i) attrs.dims.kernel_spatial[static_cast<size_t>(i)] = i;

@@ -56,7 +56,8 @@ void substitute_guards(std::vector<Guard>* guards, const std::vector<Expr>& with
   for (Guard& guard : *guards) guard.value = substitute(guard.value, with, extents);
 }
 
-// Rewrites every expression of a stage for digits that are replaced by `with`.
+}  // namespace
+
 void substitute_stage(Stage* stage, const std::vector<Expr>& with) {
   const std::vector<int64_t> extents = stage->extents();
   for (Load& load : stage->loads) {
@@ -69,6 +70,8 @@ void substitute_stage(Stage* stage, const std::vector<Expr>& with) {
   }
   stage->position = substitute(stage->position, with, extents);
 }
+
+namespace {
 
 void split_digit(StageGraph* graph, size_t which, Split split) {
   Stage& stage = graph->stages[which];

@@ -6,6 +6,7 @@
 #include "schedule/chain.h"
 #include "schedule/code_size.h"
 #include "schedule/column_sums.h"
+#include "schedule/group_lanes.h"
 #include "schedule/place_chain.h"
 #include "schedule/place_gpu_rows.h"
 #include "schedule/place_rows.h"
@@ -140,6 +141,10 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     if (staged.graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;
     if (staged.graph.stages[i].winograd > 0)
       return place_winograd(std::move(staged.graph), i, target);
+    if (std::optional<StageGraph> shared = share_lanes(staged.graph, StageId(i), target)) {
+      PlacedFusion placed = place_rows(std::move(*shared), target);
+      if (placed.decision && count_windows(placed) > 0) return placed;
+    }
     GemmShapeOrNot match = match_gemm(staged.graph, StageId(i));
     if (!match.decision) {
       // Convolutions outside the family (one feature a group, say) are reductions among others.

@@ -335,6 +335,8 @@ class RowPlacer {
         own->push_back({LoopKind::serial, {d}, 1});
     own->push_back({LoopKind::unrolled, {form->column}, form->columns});
     for (int row : form->rows) own->push_back({LoopKind::serial, {row}, 1});
+    for (int digit : form->inputs)
+      own->push_back({LoopKind::unrolled, {digit}, extents[static_cast<size_t>(digit)]});
     if (form->across >= 0)
       own->push_back({LoopKind::unrolled, {form->across}, extents[form->across]});
     own->push_back({LoopKind::vector, {form->lane}, lanes_});

@@ -69,5 +69,8 @@ class StageBuilder {
 void split_digits(StageGraph* graph);
 // Rows of products that a later one reads as digits of its own (a batch, rows of each): split, too.
 void split_rows(StageGraph* graph);
+// Rewrites every expression of a stage whose digits, already those it is to have, stand for `with`
+// of the old ones.
+void substitute_stage(Stage* stage, const std::vector<Expr>& with);
 
 }  // namespace heddle::schedule

@@ -17,6 +17,9 @@ namespace {
 constexpr int64_t kMostTaps = 160;
 constexpr int64_t kMostColumns = 8;
 constexpr int64_t kMostAcross = 32;
+// The same for groups that share lanes: every input that is moved across them serves all columns.
+constexpr int64_t kMostGroupTaps = 512;
+constexpr int64_t kMostGroupColumns = 16;
 
 bool is_zero(const Node& node) {
   if (node.kind != Node::Kind::constant) return false;
@@ -63,17 +66,44 @@ void collect(const Stage& stage, int number, const Neutral& neutral,
   }
 }
 
-// Lanes along `digit` read neighbours, or one element for all, in every load; and some do move.
-bool suits_lanes(const Stage& stage, int digit) {
+// How an access of one coordinate moves along vectors of lanes that begin at multiples of `lanes`.
+enum class Along { still, neighbours, groups, uneven };
+
+Along moves_along(const Expr& x, int digit, int64_t lanes) {
+  Along result = Along::still;
+  for (const index::Term& term : x.terms()) {
+    if (term.atom.kind == index::Atom::Kind::digit) {
+      if (term.atom.id != digit) continue;
+      if (term.factor != 1 || result != Along::still) return Along::uneven;
+      result = Along::neighbours;
+    } else if (term.atom.inner && term.atom.inner->uses(digit)) {
+      int inner = -1;
+      if (!term.atom.inner->is_digit(&inner)) return Along::uneven;
+      const bool whole = term.atom.by % lanes == 0;  // a panel, the same for all lanes
+      if (term.atom.kind == index::Atom::Kind::quotient) {
+        if (whole) continue;
+        if (lanes % term.atom.by != 0 || result != Along::still) return Along::uneven;
+        result = Along::groups;
+      } else {
+        if (!whole || term.factor != 1 || result != Along::still) return Along::uneven;
+        result = Along::neighbours;
+      }
+    }
+  }
+  return result;
+}
+
+// Lanes along `digit` read neighbours, or one element for all or for a group, in every load; and
+// some do move.
+bool suits_lanes(const Stage& stage, int digit, int64_t lanes) {
   bool moves = false;
   for (const Load& load : stage.loads) {
     for (size_t i = 0; i < load.coordinates.size(); ++i) {
       const Expr& x = load.coordinates[i];
       if (!x.uses(digit)) continue;
-      const Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
-      if (i + 1 != load.coordinates.size() || x.factor_of(digit) != 1 || rest.uses(digit))
-        return false;
-      moves = true;
+      const Along along = moves_along(x, digit, lanes);
+      if (i + 1 != load.coordinates.size() || along == Along::uneven) return false;
+      moves |= along == Along::neighbours;
     }
     for (const index::Guard& guard : load.guards)
       if (guard.value.uses(digit)) return false;
@@ -84,6 +114,18 @@ bool suits_lanes(const Stage& stage, int digit) {
       if (guard.value.uses(digit)) return false;
   }
   return moves && stage.position.factor_of(digit) == 1;
+}
+
+// How far apart the inputs of neighbouring groups lie in an access; 0: it is not by groups.
+int64_t group_step(const Expr& x, int lane) {
+  int64_t step = 0;
+  for (const index::Term& term : x.terms()) {
+    int inner = -1;
+    if (!term.atom.inner || !term.atom.inner->is_digit(&inner) || inner != lane) continue;
+    if (term.atom.kind == index::Atom::Kind::remainder) return 0;
+    step = term.factor;
+  }
+  return step;
 }
 
 // The load over which the window moves: it uses reduced digits and the lanes.
@@ -113,10 +155,11 @@ std::pair<int64_t, int64_t> distance(const Load& load, int digit) {
 }
 
 // The used digit from [begin, end) whose neighbours lie closest; -1: none.
-int closest(const Load& load, int begin, int end, int except) {
+int closest(const Load& load, int begin, int end, const std::vector<int>& except) {
   int best = -1;
   for (int d = begin; d < end; ++d) {
-    if (d == except || distance(load, d).second == 0) continue;
+    if (distance(load, d).second == 0 || std::find(except.begin(), except.end(), d) != except.end())
+      continue;
     if (best < 0 || distance(load, d) < distance(load, best)) best = d;
   }
   return best;
@@ -132,13 +175,34 @@ bool gives_range(const Stage& stage, const index::Guard& guard, int row) {
   return true;
 }
 
+// Blocks of equal length, of `most` columns at most.
+int64_t even_blocks(int64_t extent, int64_t most) {
+  const int64_t blocks = (extent + most - 1) / most;
+  return (extent + blocks - 1) / blocks;
+}
+
+int64_t extent_of(const Stage& stage, int digit) {
+  return digit < 0 ? 1 : stage.red[static_cast<size_t>(digit) - stage.out.size()].extent;
+}
+
+// Registers: accumulators, a row of weights, and one input after the other.
+int64_t choose_group_columns(const Stage& stage, const WindowForm& form,
+                             const target::Target& target) {
+  const int64_t across = extent_of(stage, form.across);
+  int64_t taps = across;
+  for (int digit : form.inputs) taps *= extent_of(stage, digit);
+  const int64_t wide = tensor::type_bytes(stage.values[0].type) > 4 ? 2 : 1;
+  const int64_t registers = target.vector_registers / wide - 2 - std::min<int64_t>(across, 4);
+  const int64_t most = std::min({registers, kMostGroupColumns, kMostGroupTaps / taps});
+  return even_blocks(stage.out[static_cast<size_t>(form.column)].extent,
+                     std::max<int64_t>(1, most));
+}
+
 // Registers: accumulators, and what is read and used by several of them.
 int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& load,
                        const target::Target& target) {
   const int64_t registers = target.vector_registers;
-  const int64_t extent = stage.out[form.column].extent;
-  const int64_t across =
-      form.across < 0 ? 1 : stage.red[form.across - static_cast<int>(stage.out.size())].extent;
+  const int64_t across = extent_of(stage, form.across);
   const int64_t stride = distance(load, form.column).second;
   const int64_t step = form.across < 0 ? 0 : distance(load, form.across).second;
   int64_t columns = std::min(kMostColumns, std::max<int64_t>(1, kMostTaps / across));
@@ -149,9 +213,7 @@ int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& l
         if (!once.insert(b * stride + k * step).second) shared.insert(b * stride + k * step);
     if (columns + static_cast<int64_t>(shared.size()) + 2 <= registers) break;
   }
-  // Blocks of equal length.
-  const int64_t blocks = (extent + columns - 1) / columns;
-  return (extent + blocks - 1) / blocks;
+  return even_blocks(stage.out[static_cast<size_t>(form.column)].extent, columns);
 }
 
 // Blocks of columns at the borders, which are written out one by one; at most about this many.
@@ -204,34 +266,62 @@ std::vector<index::Guard> border_guards(const Stage& stage) {
   return guards;
 }
 
+namespace {
+
+// The reduced digits, by what becomes of them: inputs of a group, across, rows.
+void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
+                  const std::vector<index::Guard>& guards, WindowForm* form) {
+  const int out = static_cast<int>(stage.out.size());
+  const int all = out + static_cast<int>(stage.red.size());
+  const Expr& x = load.coordinates.back();
+  const int64_t step = group_step(x, form->lane);
+  std::vector<int> inputs;
+  for (int r = out; r < all; ++r) {
+    const int64_t factor = std::abs(x.factor_of(r));
+    if (factor > 0 && factor * (extent_of(stage, r) - 1) < step) inputs.push_back(r);
+  }
+  form->across = closest(load, out, all, inputs);
+  for (const index::Guard& guard : guards) {
+    // A window digit that goes with another digit of the image than the columns is a row.
+    if (form->across >= 0 && guard.value.uses(form->across) && !guard.value.uses(form->column))
+      form->across = -1;
+  }
+  if (form->across >= 0 && extent_of(stage, form->across) > kMostAcross) form->across = -1;
+  for (int r = out; r < all; ++r)
+    if (r != form->across && std::find(inputs.begin(), inputs.end(), r) == inputs.end())
+      form->rows.push_back(r);
+  // Where a group fills whole vectors, an input is one element for all lanes, at any offset.
+  const bool shares = moves_along(x, form->lane, lanes) == Along::groups;
+  std::vector<int>* to = shares ? &form->inputs : &form->rows;
+  to->insert(to->end(), inputs.begin(), inputs.end());
+}
+
+}  // namespace
+
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target) {
   if (stage.values.size() != 1 || stage.red.empty() || stage.out.size() < 2) return std::nullopt;
   if (!stage.instr->is(hlo::Opcode::reduce_window) && !stage.instr->is(hlo::Opcode::convolution))
     return std::nullopt;
   const int out = static_cast<int>(stage.out.size());
-  const int all = out + static_cast<int>(stage.red.size());
+  const int64_t lanes = target.lanes(Type::f32);
   WindowForm form;
   form.lane = out - 1;
-  if (stage.out[form.lane].extent < 4 || !suits_lanes(stage, form.lane)) return std::nullopt;
+  if (stage.out[form.lane].extent < 4 || !suits_lanes(stage, form.lane, lanes)) return std::nullopt;
   const Load* load = moving_load(stage, form.lane);
   if (!load) return std::nullopt;
-  form.column = closest(*load, 0, out, form.lane);
-  form.across = closest(*load, out, all, -1);
-  if (form.column < 0 || form.across < 0) return std::nullopt;
+  form.column = closest(*load, 0, out, {form.lane});
+  const int all = out + static_cast<int>(stage.red.size());
+  if (form.column < 0 || closest(*load, out, all, {}) < 0) return std::nullopt;
+  const bool groups = group_step(load->coordinates.back(), form.lane) > 0;
   const std::vector<index::Guard> guards = all_guards(stage), borders = border_guards(stage);
+  sort_reduced(stage, *load, lanes, guards, &form);
   auto is_border = [&](const index::Guard& guard) {
     return std::find(borders.begin(), borders.end(), guard) != borders.end();
   };
   for (const index::Guard& guard : guards) {
-    // A window digit that goes with another digit of the image than the columns is a row.
-    if (form.across >= 0 && guard.value.uses(form.across) && !guard.value.uses(form.column))
-      form.across = -1;
-  }
-  if (form.across >= 0 && stage.red[form.across - out].extent > kMostAcross) form.across = -1;
-  for (int r = out; r < all; ++r)
-    if (r != form.across) form.rows.push_back(r);
-  for (const index::Guard& guard : guards) {
     if (!guard.value.is_affine()) return std::nullopt;
+    for (int digit : form.inputs)
+      if (guard.value.uses(digit)) return std::nullopt;
     for (int row : form.rows) {
       if (!guard.value.uses(row)) continue;
       // Rows that the columns decide on would be masked one by one.
@@ -239,7 +329,8 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
       if (is_border(guard) && !gives_range(stage, guard, row)) return std::nullopt;
     }
   }
-  form.columns = choose_columns(stage, form, *load, target);
+  form.columns = groups ? choose_group_columns(stage, form, target)
+                        : choose_columns(stage, form, *load, target);
   if (border_blocks(stage, form, guards) > kMostBorderBlocks) return std::nullopt;
   return form;
 }

@@ -1,6 +1,7 @@
-// Windows along an image whose channels lie together: depthwise convolutions, pools. Lanes run over
-// the channels, several neighbouring output columns are held in registers, the window's columns are
-// written out and its rows a loop over those that lie inside the image (stages.md §4.9, §7).
+// Windows along an image whose channels lie together: depthwise convolutions, pools, convolutions
+// in groups of few features (group_lanes.h). Lanes run over the channels, several neighbouring
+// output columns are held in registers, the window's columns are written out and its rows a loop
+// over those that lie inside the image (stages.md §4.9, §7).
 #pragma once
 
 #include <optional>
@@ -11,14 +12,15 @@
 
 namespace heddle::schedule {
 
-// Digits of a reduction stage, out digits first. Every load is contiguous along `lane` or does not
-// use it.
+// Digits of a reduction stage, out digits first. Every load is contiguous along `lane`, or one
+// element for the lanes of a group, or does not use it.
 struct WindowForm {
-  int lane = -1;          // out digit of the lanes
-  int column = -1;        // out digit of which several elements are held at once
-  int across = -1;        // reduced digit that is written out; -1: none
-  std::vector<int> rows;  // the other reduced digits: loops
-  int64_t columns = 1;    // how many elements of `column` are held
+  int lane = -1;            // out digit of the lanes
+  int column = -1;          // out digit of which several elements are held at once
+  int across = -1;          // reduced digit that is written out; -1: none
+  std::vector<int> inputs;  // reduced digits of a group's inputs, written out around `across`
+  std::vector<int> rows;    // the other reduced digits: loops
+  int64_t columns = 1;      // how many elements of `column` are held
 };
 
 // None: the stage is no window, or its form does not fit.

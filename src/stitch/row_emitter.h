@@ -79,6 +79,10 @@ class RowEmitter {
   struct WindowRows;
   void find_window_rows(const Window& window, WindowRows* rows, Block* block);
   bool is_inside(const Window& window, int64_t first, int64_t count);
+  static int64_t tap_count(const Window& window);
+  static std::vector<std::pair<int, int64_t>> tap_digits(const Window& window, int64_t tap);
+  std::vector<std::pair<int64_t, int64_t>> order_of_taps(const Window& window,
+                                                         int64_t columns) const;
   void emit_window_columns(const Window& window, Block* block);
   void emit_window_block(const Window& window, const Expr& first, int64_t columns, Block* block);
   void emit_window_tile(const Window& window, int64_t columns, int64_t width, Block* block);

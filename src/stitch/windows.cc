@@ -3,6 +3,7 @@
 // window's rows inside the image and its columns are written out. Blocks at the left and right
 // border leave out what lies outside; those between them are one loop without a guard.
 #include <algorithm>
+#include <tuple>
 
 #include "schedule/windows.h"
 #include "stitch/row_emitter.h"
@@ -23,7 +24,8 @@ struct RowEmitter::WindowRows {
 struct RowEmitter::Window {
   std::vector<const Own*> outer;
   std::vector<WindowRows> rows;
-  const Own *column = nullptr, *across = nullptr, *lane = nullptr;
+  const Own *column = nullptr, *lane = nullptr;
+  std::vector<const Own*> taps;               // reduced digits that are written out
   std::vector<index::Guard> guards, borders;  // all; those behind which nothing is to be done
 };
 
@@ -38,7 +40,13 @@ void RowEmitter::emit_window(Block* block) {
   const Stage& stage = stage_of(members_[0]);
   for (const Own& own : row_.own) {
     const bool reduced = own.digits[0] >= static_cast<int>(stage.out.size());
-    if (own.kind == schedule::LoopKind::unrolled) (reduced ? window.across : window.column) = &own;
+    if (own.kind == schedule::LoopKind::unrolled) {
+      if (reduced) {
+        window.taps.push_back(&own);
+      } else {
+        window.column = &own;
+      }
+    }
     if (own.kind != schedule::LoopKind::serial) continue;
     if (reduced) {
       window.rows.push_back({&own, {}, {}, {}});
@@ -107,8 +115,8 @@ bool RowEmitter::is_inside(const Window& window, int64_t first, int64_t count) {
     for (int64_t at : {first, first + count - 1}) {
       std::vector<Expr> digits = member.digits;
       digits[column] = digits[column] + Expr(at);
-      for (int64_t k = 0; k < (window.across ? window.across->by : 1); ++k) {
-        if (window.across) digits[window.across->digits[0]] = Expr(k);
+      for (int64_t tap = 0; tap < tap_count(window); ++tap) {
+        for (const auto& [digit, k] : tap_digits(window, tap)) digits[digit] = Expr(k);
         const index::Range range =
             bounds(s_.in_scope(s_.context(member.stage, digits), guard.value), s_.scope_extents_);
         if (range.low < guard.low || range.high >= guard.high) return false;
@@ -234,6 +242,57 @@ void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t
       block);
 }
 
+int64_t RowEmitter::tap_count(const Window& window) {
+  int64_t count = 1;
+  for (const Own* own : window.taps) count *= own->by;
+  return count;
+}
+
+// The written-out digits of tap number `tap`, and their elements.
+std::vector<std::pair<int, int64_t>> RowEmitter::tap_digits(const Window& window, int64_t tap) {
+  std::vector<std::pair<int, int64_t>> result;
+  for (size_t i = window.taps.size(); i-- > 0;) {
+    result.emplace_back(window.taps[i]->digits[0], tap % window.taps[i]->by);
+    tap /= window.taps[i]->by;
+  }
+  return result;
+}
+
+// Tap by tap. Groups go in the order in which they read the image, so that one element after the
+// other is read, and moved across the lanes, for all that it goes into: all inputs of a group
+// together where registers hold their weights, else one after the other.
+std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window& window,
+                                                                   int64_t columns) const {
+  const Stage& stage = stage_of(members_[0]);
+  const int column = window.column->digits[0];
+  const Expr* along = nullptr;
+  for (const schedule::Load& load : stage.loads)
+    for (const Expr& x : load.coordinates)
+      if (!along && x.uses(column)) along = &x;
+  struct Step {
+    int64_t input, place, tap, column;
+  };
+  std::vector<Step> steps;
+  const int64_t inner = window.taps.empty() ? 1 : window.taps.back()->by;
+  for (int64_t tap = 0; tap < tap_count(window); ++tap) {
+    int64_t place = 0;
+    if (along && !window.taps.empty())
+      place = along->factor_of(window.taps.back()->digits[0]) * (tap % inner);
+    for (int64_t c = 0; c < columns; ++c)
+      steps.push_back({tap / inner, place + (along ? along->factor_of(column) * c : 0), tap, c});
+  }
+  const bool groups = along && along->factor_of(window.lane->digits[0]) == 0;
+  const bool together = tap_count(window) + columns + 4 <= s_.target_.vector_registers;
+  std::stable_sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
+    if (!groups) return std::tie(a.tap, a.column) < std::tie(b.tap, b.column);
+    return together ? std::tie(a.place, a.input, a.tap) < std::tie(b.place, b.input, b.tap)
+                    : std::tie(a.input, a.place, a.tap) < std::tie(b.input, b.place, b.tap);
+  });
+  std::vector<std::pair<int64_t, int64_t>> result;
+  for (const Step& step : steps) result.emplace_back(step.tap, step.column);
+  return result;
+}
+
 // One row of the window for all columns of the block: what several of them read is read once.
 void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t slot,
                                   int64_t columns, Block* block) {
@@ -248,29 +307,26 @@ void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t s
   };
   const Node& element = stage.nodes[stage.values[0].result];
   const bool product = !stage.combine && element.kind == Node::Kind::op;
-  for (int64_t k = 0; k < (window.across ? window.across->by : 1); ++k) {
-    for (int64_t c = 0; c < columns; ++c) {
-      move(*window.column, Expr(c));
-      if (window.across) move(*window.across, Expr(k));
-      Stitcher::Context context = s_.context(members_[0].stage, members_[0].digits);
-      members_ = saved;
-      const bool outside =
-          std::any_of(window.borders.begin(), window.borders.end(), [&](const index::Guard& guard) {
-            const index::Range range = bounds(s_.in_scope(context, guard.value), s_.scope_extents_);
-            return range.high < guard.low || range.low >= guard.high;
-          });
-      if (outside) continue;
-      if (product) {
-        for (int operand : element.operands)
-          context.memo[operand] = name(s_.node(&context, operand));
-      } else {
-        const int result = stage.values[0].result;
-        context.memo[result] = name(s_.node(&context, result));
-      }
-      const ExprId at = k_.constant(slot + c);
-      block->push_back(
-          make_store(sums, {at}, accumulate(&context, stage, {k_.load(sums, {at})})[0]));
+  for (const auto& [tap, column] : order_of_taps(window, columns)) {
+    move(*window.column, Expr(column));
+    for (const auto& [digit, k] : tap_digits(window, tap))
+      members_[0].digits[digit] = members_[0].digits[digit] + Expr(k);
+    Stitcher::Context context = s_.context(members_[0].stage, members_[0].digits);
+    members_ = saved;
+    const bool outside =
+        std::any_of(window.borders.begin(), window.borders.end(), [&](const index::Guard& guard) {
+          const index::Range range = bounds(s_.in_scope(context, guard.value), s_.scope_extents_);
+          return range.high < guard.low || range.low >= guard.high;
+        });
+    if (outside) continue;
+    if (product) {
+      for (int operand : element.operands) context.memo[operand] = name(s_.node(&context, operand));
+    } else {
+      const int result = stage.values[0].result;
+      context.memo[result] = name(s_.node(&context, result));
     }
+    const ExprId at = k_.constant(slot + column);
+    block->push_back(make_store(sums, {at}, accumulate(&context, stage, {k_.load(sums, {at})})[0]));
   }
 }
 

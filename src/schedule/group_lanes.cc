@@ -1,0 +1,83 @@
+#include "schedule/group_lanes.h"
+
+#include <algorithm>
+
+#include "schedule/stage_builder.h"
+#include "schedule/windows.h"
+
+namespace heddle::schedule {
+
+namespace {
+
+// The out digit of the groups; the one behind it counts a group's features. -1: none.
+int find_groups(const Stage& conv, int64_t lanes) {
+  const int group = static_cast<int>(conv.out.size()) - 2;
+  if (group < 0) return -1;
+  const int64_t features = conv.out.back().extent;
+  if (conv.position.factor_of(group + 1) != 1 || conv.position.factor_of(group) != features ||
+      lanes % features != 0)
+    return -1;
+  bool apart = false, weights = false;
+  for (const Load& load : conv.loads) {
+    if (load.source.input < 0) return -1;
+    const Expr& x = load.coordinates[0];
+    if (x.uses(group + 1)) {
+      weights |= x.uses(group);
+      continue;
+    }
+    if (!x.uses(group)) continue;
+    // What a vector's groups read lies in two vectors at most.
+    const int64_t inputs = x.factor_of(group);
+    if (inputs < 1 || (x - Expr::digit(group) * inputs).uses(group) || inputs > 2 * features)
+      return -1;
+    apart = true;
+  }
+  return apart && weights ? group : -1;
+}
+
+void join_digits(Stage* stage, int group) {
+  const auto at = static_cast<size_t>(group);
+  const int64_t features = stage->out[at + 1].extent;
+  stage->out[at] = {stage->out[at].name, stage->out[at].extent * features};
+  stage->out.erase(stage->out.begin() + group + 1);
+  const std::vector<int64_t> extents = stage->extents();
+  std::vector<Expr> with;
+  for (size_t d = 0; d < extents.size() + 1; ++d) {
+    if (d == at) {
+      with.push_back(floor_div(Expr::digit(group), features, extents));
+    } else if (d == at + 1) {
+      with.push_back(mod(Expr::digit(group), features, extents));
+    } else {
+      with.push_back(Expr::digit(static_cast<int>(d > at ? d - 1 : d)));
+    }
+  }
+  substitute_stage(stage, with);
+  for (Load& load : stage->loads) {
+    if (load.source.input >= 0) continue;
+    load.coordinates[at] = load.coordinates[at] * features + load.coordinates[at + 1];
+    load.coordinates.erase(load.coordinates.begin() + group + 1);
+  }
+}
+
+}  // namespace
+
+std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
+                                      const target::Target& target) {
+  const Stage& stage = graph.stage(conv);
+  if (stage.kind != hlo::StageKind::conv || stage.winograd > 0 ||
+      (stage.values[0].type != Type::f32 && stage.values[0].type != Type::f64))
+    return std::nullopt;
+  const int group = find_groups(stage, target.lanes(Type::f32));
+  if (group < 0) return std::nullopt;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const Stage& other = graph.stages[i];
+    if (i != conv.index() && (other.is_reduction() || other.out_extents() != stage.out_extents()))
+      return std::nullopt;
+  }
+  StageGraph joined = graph;
+  for (Stage& each : joined.stages) join_digits(&each, group);
+  if (!match_window(joined.stage(conv), target)) return std::nullopt;
+  return joined;
+}
+
+}  // namespace heddle::schedule
