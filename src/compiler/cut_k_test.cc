@@ -1,6 +1,8 @@
 // Products whose K is cut: the sums of several panels wait in scratch from block to block.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "compiler/fusion_check.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
@@ -102,6 +104,54 @@ TEST(CutKTest, LongSumsAreCut) {
   EXPECT_TRUE(cut(1280, 2048, 3072));
   EXPECT_FALSE(cut(1280, 2048, 768));
   EXPECT_FALSE(cut(16, 4096, 4096));
+}
+
+// Convolutions whose panel does not stay in the second cache: cut by the window's lines. A small
+// cache makes small ones so.
+TEST(CutKTest, WindowsAreCutByTheirLines) {
+  struct Conv {
+    const char *target, *input, *kernel, *output, *window;
+  };
+  for (const Conv& c :
+       {Conv{"icelake", "1,9,17,12", "3,3,12,100", "1,9,17,100", "size=3x3 pad=1_1x1_1"},
+        Conv{"icelake", "2,11,20,8", "3,3,8,101", "2,11,20,101",
+             "size=3x3 pad=4_4x4_4 rhs_dilate=4x4"},
+        Conv{"icelake", "1,14,19,8", "5,2,8,100", "1,6,17,100",
+             "size=5x2 stride=2x1 pad=2_0x0_-1 rhs_reversal=1x0"},
+        Conv{"avx2", "1,9,17,12", "3,3,12,40", "1,9,17,40", "size=3x3 pad=1_1x1_1"}}) {
+    target::Target target = *target::find_target(c.target);
+    target.caches[1].bytes = 8 << 10;
+    int64_t elems = 1;
+    for (const char* at = c.kernel; at;
+         at = std::strchr(at, ',') ? std::strchr(at, ',') + 1 : nullptr)
+      elems *= std::atoll(at);
+    const std::string text =
+        fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[{0}] parameter(0)
+  f = f32[{1}] constant({{{5}}})
+  s = f32[{1}] cosine(f)
+  w = f32[{2}] reshape(s)
+  c = f32[{3}] convolution(x, w), window={{{4}}}, dim_labels=b01f_01io->b01f
+  ROOT y = f32[{3}] tanh(c)
+}})",
+                    c.input, elems, c.kernel, c.output, c.window, rising(elems, 1));
+    auto module = hlo::parse_module(text);
+    ASSERT_TRUE(module.has_value()) << module.error().message;
+    ASSERT_TRUE(fuse::pack_weights(module->get(), target).has_value());
+    ASSERT_TRUE(fuse::fuse(module->get(), target, fuse::Mode::greedy).has_value());
+    int cut = 0;
+    for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      hlo::Module alone("fusion");
+      alone.set_entry(alone.clone_computation(*instr->called()[0]));
+      compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, 256);
+      EXPECT_EQ(checked.failure, "") << checked.text;
+      if (schedule::is_gemm(checked.placed))
+        cut += std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm->panels > 0;
+    }
+    EXPECT_EQ(cut, 1) << text;
+  }
 }
 
 }  // namespace

@@ -353,6 +353,45 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   return scattered || (row_bytes % 4096 == 0 && shape.k_extent > 64);
 }
 
+// A product with packed panels, whose one digit of K may be cut anywhere.
+bool is_plain(const GemmShape& shape) {
+  return shape.b_panel > 0 && shape.k.size() == 1 && shape.windows.empty() && shape.y < 0 &&
+         shape.m >= 0;
+}
+
+// Elements of K to one of its outermost digit.
+int64_t cut_unit(const GemmShape& shape, const Stage& stage) {
+  return shape.k_extent / std::max<int64_t>(1, stage.extents()[static_cast<size_t>(shape.k[0])]);
+}
+
+// A panel of a convolution that does not stay in the second cache would come from further away for
+// every tile: all tiles of a task meet one line of the window after the other, and their sums wait
+// in scratch.
+void cut_window(const GemmShape& shape, const Stage& stage, const target::Target& target,
+                Gemm* gemm) {
+  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t width = int64_t{gemm->nv} * gemm->lanes;
+  if (shape.type != Type::f32 || shape.k_extent * width * 4 <= second / 2) return;
+  Gemm cut = *gemm;
+  cut.panels = 1;
+  cut.kc = cut_unit(shape, stage);
+  if (!can_cut_k(cut, shape, stage)) return;
+  // The sums take an eighth of the cache at most, and every core has at least four tasks.
+  int64_t batch = (shape.n_extent + width - 1) / width;
+  for (int d : shape.batch) batch *= stage.out[static_cast<size_t>(d)].extent;
+  const int64_t wanted = (4 * int64_t{target.cores} + batch - 1) / batch;
+  const int64_t room = second / 8 / (cut.m_block * width * 4);
+  const int64_t most = std::min(room, (shape.y_extent + wanted - 1) / wanted);
+  const int64_t blocks =
+      (shape.y_extent + std::max<int64_t>(1, most) - 1) / std::max<int64_t>(1, most);
+  cut.y_block = std::max(cut.y_block, (shape.y_extent + blocks - 1) / blocks);
+  const int64_t tiles = (cut.m_block + cut.mr - 1) / cut.mr * cut.y_block;
+  if (tiles < 2) return;
+  if (cut.prefetch > 0)
+    cut.prefetch = static_cast<int>((int64_t{cut.nv} * cut.ku + tiles - 1) / tiles);
+  *gemm = cut;
+}
+
 // Where rows of A are long, a block of them that stays in the second cache is too low for its
 // panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
 // wait in scratch.
@@ -361,7 +400,7 @@ void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
   // Narrow vectors leave time enough for a panel to arrive while few rows are multiplied.
   const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
   const int64_t k = shape.k_extent, m = shape.m_extent;
-  if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !can_cut_k(shape)) return;
+  if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !is_plain(shape)) return;
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
   const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
   const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
@@ -389,9 +428,12 @@ void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
 
 }  // namespace
 
-bool can_cut_k(const GemmShape& shape) {
-  return shape.b_panel > 0 && shape.k.size() == 1 && shape.windows.empty() && shape.y < 0 &&
-         shape.m >= 0;
+bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
+  if (gemm.kc <= 0 || gemm.kc >= shape.k_extent) return false;
+  if (is_plain(shape)) return true;
+  const Window* window = shape.window_over(shape.k[0]);
+  return shape.b_panel > 0 && gemm.my == 1 && window && window->out >= 0 &&
+         window->out != shape.m && gemm.kc % cut_unit(shape, stage) == 0;
 }
 
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
@@ -404,8 +446,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   if (tuned) {
     gemm = *tuned;
     const int64_t panels = shape.n_extent / (int64_t{gemm.nv} * gemm.lanes);
-    const bool cut = can_cut_k(shape) && gemm.kc > 0 && gemm.kc < shape.k_extent;
-    gemm.panels = cut ? std::min(gemm.panels, panels) : 0;
+    gemm.panels = can_cut_k(gemm, shape, stage) ? std::min(gemm.panels, panels) : 0;
     if (gemm.panels == 0) gemm.kc = shape.k_extent;
   } else if (stage.kind != hlo::StageKind::conv) {
     gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target,
@@ -416,6 +457,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm.kc = shape.k_extent;
     choose_tile(shape, stage, nv, target, &gemm);
     choose_blocks(shape, stage, a_bytes, target, &gemm);
+    cut_window(shape, stage, target, &gemm);
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);
   if (gemm.copy_b && stage.kind != hlo::StageKind::conv) {  // a copy serves many rows
@@ -428,6 +470,8 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
   if (shape.b_panel > 0 && shape.b_panel != int64_t{gemm.nv} * gemm.lanes)
     return Decision::no("gemm-family", "{}: panels of {} columns", stage.name, shape.b_panel);
+  if (gemm.panels > 0 && !can_cut_k(gemm, shape, stage))
+    return Decision::no("gemm-family", "{}: K is not cut in blocks of {}", stage.name, gemm.kc);
   const int64_t segments = segments_of(gemm, shape, stage);
   if (segments > kMostSegments)
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,

@@ -24,7 +24,7 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number, const schedule::Link* link)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
   if (column_sums_.empty()) find_turned();
   turned_.resize(s->placed_.graph.stages.size());
-  block_.count = shape_.k_extent;
+  block_.count = extents_[shape_.k[0]];
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
   a_ = input_of(shape_.a_load);
   a_at_ = coordinate(shape_.a_load);

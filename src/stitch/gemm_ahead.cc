@@ -33,7 +33,7 @@ void GemmEmitter::prefetch_next(const Panel& panel, const Tile& tile, int64_t st
   if (gemm_.prefetch == 0 || shape_.b_panel == 0) return;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.b_load)).type);
   const int64_t rate = std::max<int64_t>(1, line * gemm_.prefetch / gemm_.ku);
-  Expr done = (tile.number * block_.count + k_linear() - block_.start) * rate;
+  Expr done = ((tile.number * block_.count - block_.start) * k_places_[0] + k_linear()) * rate;
   std::vector<Expr> first = digits_;
   for (int k : shape_.k) first[k] = Expr(0);
   Expr number = panel.number + Expr(1);
@@ -69,7 +69,7 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   const bool is_short = lines * 64 <= kShortRowsBytes;
   if (!is_short && shape_.n_extent > kFewPanels * width_) return;
   const std::vector<Expr> saved = digits_;
-  digits_[range.digit] = block_.start + Expr(range.low);
+  digits_[range.digit] = k_start(range.digit) + Expr(range.low);
   if (shape_.m >= 0) digits_[shape_.m] = tile.m0;
   if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
   digits_[out] = digits_[out] + Expr(rows);

@@ -1,5 +1,6 @@
-// Products whose K is cut: tasks of several panels, the sums in scratch from one block of K to the
-// next. The order of a sum is that of K, as without.
+// K in blocks: tasks of several panels, the sums in scratch from one block of K to the next. The
+// order of a sum is that of K, as without: a convolution is cut along its outermost digit, the
+// window's lines.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -8,13 +9,18 @@ namespace heddle::stitch {
 
 // Tasks over (batch, rows, several panels): in each, the blocks of K one after the other.
 void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups) {
-  const std::vector<AxisPart> parts = row_parts(gemm_, shape_, stage_);
-  int64_t tiles = 0;
-  for (const AxisPart& rows : parts) {
-    int64_t here = 0;
-    for (const Run& run : rows.runs) here += run.count;
-    tiles = std::max(tiles, here);
-  }
+  const std::vector<AxisPart> line_blocks = line_parts(gemm_, shape_, stage_);
+  const std::vector<AxisPart> row_blocks = row_parts(gemm_, shape_, stage_);
+  auto most_tiles = [](const std::vector<AxisPart>& parts) {
+    int64_t most = 0;
+    for (const AxisPart& part : parts) {
+      int64_t here = 0;
+      for (const Run& run : part.runs) here += run.count;
+      most = std::max(most, here);
+    }
+    return most;
+  };
+  const int64_t tiles = most_tiles(line_blocks) * most_tiles(row_blocks);
   kernel::Buffer sums;
   sums.name = "sums";
   sums.type = shape_.type;
@@ -26,22 +32,25 @@ void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group
   tiles_ = tiles;
   is_cut_ = true;
   const int64_t tasks = full / gemm_.panels, left = full % gemm_.panels;
-  for (const AxisPart& rows : parts) {
-    if (tasks) groups->push_back(cut_group(rows, tasks, gemm_.panels, 0, width_));
-    if (left) groups->push_back(cut_group(rows, 1, left, tasks * gemm_.panels, width_));
-    if (rest) groups->push_back(cut_group(rows, 1, 1, full, rest));
+  for (const AxisPart& lines : line_blocks) {
+    for (const AxisPart& rows : row_blocks) {
+      if (tasks) groups->push_back(cut_group(lines, rows, tasks, gemm_.panels, 0, width_));
+      if (left) groups->push_back(cut_group(lines, rows, 1, left, tasks * gemm_.panels, width_));
+      if (rest) groups->push_back(cut_group(lines, rows, 1, 1, full, rest));
+    }
   }
 }
 
-kernel::Group GemmEmitter::cut_group(const AxisPart& rows, int64_t tasks, int64_t panels,
-                                     int64_t first_panel, int64_t width) {
+kernel::Group GemmEmitter::cut_group(const AxisPart& lines, const AxisPart& rows, int64_t tasks,
+                                     int64_t panels, int64_t first_panel, int64_t width) {
   kernel::Group group;
   digits_.assign(extents_.size(), Expr(0));
+  Expr line_block, block, task;
+  if (gemm_.panels_first) add_grid(&group, "panels_of", tasks, &task);
   for (int d : shape_.batch) add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
-  Expr block, task;
+  if (lines.blocks > 1) add_grid(&group, "lines_of", lines.blocks, &line_block);
   if (rows.blocks > 1) add_grid(&group, "rows_of", rows.blocks, &block);
-  add_grid(&group, "panels_of", tasks, &task);
-  const AxisPart line{1, 0, {{0, 1, 1, {}}}};
+  if (!gemm_.panels_first) add_grid(&group, "panels_of", tasks, &task);
   auto emit = [&](const KBlock& k_block, Block* body) {
     block_ = k_block;
     block_.panels = panels;
@@ -50,10 +59,11 @@ kernel::Group GemmEmitter::cut_group(const AxisPart& rows, int64_t tasks, int64_
     Panel panel{Expr(first_panel) + task * panels + block_.panel, width,
                 static_cast<int>((width + gemm_.lanes - 1) / gemm_.lanes)};
     Block inner;
-    emit_panel(panel, line, rows, Expr(0), block * rows.step, &inner);
+    emit_panel(panel, lines, rows, line_block * lines.step, block * rows.step, &inner);
     body->push_back(make_loop(LoopKind::serial, var, k_.constant(panels), std::move(inner)));
   };
-  const int64_t k = shape_.k_extent, kc = gemm_.kc, blocks = (k + kc - 1) / kc;
+  const int64_t k = extents_[shape_.k[0]], kc = gemm_.kc / k_places_[0];
+  const int64_t blocks = (k + kc - 1) / kc;
   KBlock one;
   one.count = std::min(kc, k);
   one.last = blocks == 1;

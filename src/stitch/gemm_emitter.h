@@ -105,8 +105,8 @@ class GemmEmitter {
 
   // gemm_cut.cc
   void emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group>* groups);
-  kernel::Group cut_group(const AxisPart& rows, int64_t tasks, int64_t panels, int64_t first_panel,
-                          int64_t width);
+  kernel::Group cut_group(const AxisPart& lines, const AxisPart& rows, int64_t tasks,
+                          int64_t panels, int64_t first_panel, int64_t width);
   void move_sums(const Panel& panel, const Tile& tile, bool load, Block* block);
 
   // gemm_turned.cc
@@ -145,6 +145,8 @@ class GemmEmitter {
   BufferId input_of(int load) const { return s_.inputs_[stage_.loads[load].source.input]; }
   // Place of the current k in a row-major panel.
   Expr k_linear() const;
+  // Where the block of K at hand begins along a digit of k.
+  Expr k_start(int digit) const { return digit == shape_.k[0] ? block_.start : Expr(0); }
   Stmt lanes_loop(VarId var, int64_t extent, Block body) {
     return make_loop(LoopKind::vector, var, k_.constant(extent), std::move(body), gemm_.lanes);
   }
@@ -162,8 +164,8 @@ class GemmEmitter {
   std::vector<int64_t> extents_;   // of the dot's digits
   std::vector<int64_t> k_places_;  // by shape_.k: elements of k between neighbours
   BufferId panel_;                 // of copy_b
-  // Where K is cut: the block at hand (its start, its length, whether it is the first or the last),
-  // and the sums of a task's tiles. Else all of K.
+  // Where K is cut, along its outermost digit: the block at hand (its start, its length, whether it
+  // is the first or the last), and the sums of a task's tiles. Else all of K.
   struct KBlock {
     Expr start;
     int64_t count = 0;

@@ -87,7 +87,8 @@ std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
                                                        const Segment& rows) const {
   std::vector<KRange> moving, fixed;
   for (int digit : shape_.k) {
-    KRange range{digit, 0, is_cut_ ? block_.count : extents_[digit], nullptr};
+    const bool cut = is_cut_ && digit == shape_.k[0];
+    KRange range{digit, 0, cut ? block_.count : extents_[digit], nullptr};
     const Window* window = shape_.window_over(digit);
     if (!window) {
       fixed.push_back(range);
@@ -156,11 +157,12 @@ Expr GemmEmitter::moving_range(const KRange& range, ExprId* trips, Block* block)
   auto divided = [&](const Expr& x) {
     return k_.binary(Op::floor_div, index(x), k_.constant(step));
   };
+  const Expr start = k_start(range.digit);
   VarId low = k_.add_var("k_low");
-  block->push_back(make_let(low, k_.binary(Op::max, divided(below), k_.constant(0))));
-  ExprId high = k_.binary(Op::min, divided(upto), k_.constant(range.count));
+  block->push_back(make_let(low, k_.binary(Op::max, divided(below), index(start))));
+  ExprId high = k_.binary(Op::min, divided(upto), index(start + Expr(range.count)));
   *trips = k_.binary(Op::sub, high, k_.ref(low));
-  return Expr::digit(s_.add_scope(low, range.count));
+  return Expr::digit(s_.add_scope(low, extents_[range.digit]));
 }
 
 // The tile's sums over the elements of one segment of lines and one of rows.
@@ -210,7 +212,7 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   if (steps > 0) {
     VarId ko = k_.add_var("ko"), ki = k_.add_var("ki");
     const Expr step = Expr::digit(s_.add_scope(ko, steps));
-    Expr start = block_.start + Expr(range.low) + step * ku;
+    Expr start = k_start(range.digit) + Expr(range.low) + step * ku;
     Block inner, around;
     digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
@@ -223,7 +225,7 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   if (rest > 0) {
     VarId ki = k_.add_var("ki");
     digits_[digit] =
-        block_.start + Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
+        k_start(range.digit) + Expr(range.low + steps * ku) + Expr::digit(s_.add_scope(ki, rest));
     Block inner;
     emit_step(panel, tile, lines, rows, &inner);
     block->push_back(make_loop(LoopKind::unrolled, ki, k_.constant(rest), std::move(inner)));
