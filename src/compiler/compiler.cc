@@ -382,8 +382,10 @@ class Compilation {
       program::Phase phase;
       phase.symbol = fmt::format("{}_p{}", code, p);
       phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
-      phase.serial =
-          phase.tasks == 1 || (stitched.flops < kSerialFlops && stitched.min_bytes < kSerialBytes);
+      const bool several = p < stitched.phase_flops.size();
+      const int64_t flops = several ? stitched.phase_flops[p] : stitched.flops;
+      const int64_t bytes = several ? stitched.phase_bytes[p] : stitched.min_bytes;
+      phase.serial = phase.tasks == 1 || (flops < kSerialFlops && bytes < kSerialBytes);
       use.kernel.phases.push_back(phase);
     }
     use.workspace_bytes = stitched.workspace_bytes;

@@ -12,6 +12,7 @@
 #include "fuse/groups.h"
 #include "fuse/loops.h"
 #include "fuse/pooled.h"
+#include "fuse/siblings.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
 #include "schedule/parts.h"
@@ -374,6 +375,10 @@ class Greedy {
       merge_pools(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     if (mode_ >= Mode::join)
       merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
+    if (mode_ >= Mode::stitch) {
+      auto stays = [&](const Group& group) { return group.has_dot || has_window(group); };
+      merge_siblings(groups_, &group_of_, index_, target_, stays, refusals_);
+    }
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
       if (group->members.empty()) continue;  // in a chain
@@ -391,13 +396,17 @@ class Greedy {
     return true;
   }
 
+  // Or is copied by parts: what has a kernel of its own kind.
+  bool has_window(const Group& group) {
+    return std::any_of(group.members.begin(), group.members.end(), [&](Instr* member) {
+      return is_window(member) || schedule::is_copied_by_parts(*member);
+    });
+  }
+
   // The explorer's cover of what is bound by memory, around the products' kernels.
   bool build_explored(const std::vector<Group*>& basic) {
     auto stays = [&](const Group& group) {
-      return group.has_dot || group.once ||
-             std::any_of(group.members.begin(), group.members.end(), [&](Instr* member) {
-               return is_window(member) || schedule::is_copied_by_parts(*member);
-             });
+      return group.has_dot || group.once || has_window(group);
     };
     const Explored explored = explore({&covered_, basic, copies_}, target_, stays, {});
     rebuild(covered_, explored.groups, explored.copies);

@@ -7,10 +7,12 @@
 #include "schedule/code_size.h"
 #include "schedule/column_sums.h"
 #include "schedule/group_lanes.h"
+#include "schedule/phases.h"
 #include "schedule/place_chain.h"
 #include "schedule/place_gpu_rows.h"
 #include "schedule/place_rows.h"
 #include "schedule/pooled.h"
+#include "schedule/strides.h"
 #include "schedule/winograd_tuning.h"
 
 namespace heddle::schedule {
@@ -93,6 +95,25 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
   return result;
 }
 
+// In phases a value between two of them is computed again where that is cheap.
+PlacedFusion place_in_phases(const hlo::Computation& fusion, const target::Target& target,
+                             bool fast_forms) {
+  PlacedFusion result;
+  const bool reduces =
+      std::any_of(fusion.instrs().begin(), fusion.instrs().end(),
+                  [](const hlo::Instr* instr) { return instr->is(hlo::Opcode::reduce); });
+  if (!reduces) {
+    result.decision = Decision::no("one-phase", "nothing is reduced");
+    return result;
+  }
+  StagedOrNot staged = build_stage_graph(fusion, /*repeat_cheap=*/true);
+  if (fast_forms) mark_fast_forms(&staged.graph);
+  result.decision = staged.decision;
+  if (!staged.decision) return result;
+  merge_digits(&staged.graph);
+  return place_phases(staged.graph, target);
+}
+
 }  // namespace
 
 bool is_chain(const PlacedFusion& placed) {
@@ -166,7 +187,20 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     if (placed.decision || staged.graph.stages.size() > 1) return placed;
   }
   flatten_digits(&staged.graph);
-  return place_rows(std::move(staged.graph), target);
+  PlacedFusion placed = place_rows(std::move(staged.graph), target);
+  if (placed.decision && !has_few_tasks(placed, target)) {
+    // What is turned is read from inputs: a value between would be read across the lanes.
+    const int64_t across = strided_elems(placed, target);
+    if (across == 0 || placed.graph.stages.size() == 1) return placed;
+    StagedOrNot again = build_stage_graph(fusion, /*repeat_cheap=*/true);
+    if (fast_forms) mark_fast_forms(&again.graph);
+    PlacedFusion other = place_rows(std::move(again.graph), target);
+    const bool better =
+        other.decision && strided_elems(other, target) < across && !has_few_tasks(other, target);
+    return better ? other : placed;
+  }
+  PlacedFusion phases = place_in_phases(fusion, target, fast_forms);
+  return phases.decision ? phases : placed;
 }
 
 }  // namespace heddle::schedule

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "schedule/correspond.h"
+#include "schedule/phases.h"
 #include "schedule/turn.h"
 #include "schedule/windows.h"
 
@@ -93,23 +94,6 @@ bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> 
   return extra <= static_cast<double>(graph.stages[anchor].out_elems()) / 8;
 }
 
-// How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
-int contiguity(const Stage& stage, int digit) {
-  int score = 0;
-  for (const Load& load : stage.loads) {
-    const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();
-    bool used = std::any_of(load.coordinates.begin(), load.coordinates.end(),
-                            [&](const Expr& x) { return x.uses(digit); });
-    if (!used) continue;
-    bool others = false;
-    for (size_t i = 0; i + 1 < load.coordinates.size(); ++i)
-      others |= load.coordinates[i].uses(digit);
-    Expr rest = last - Expr::digit(digit) * last.factor_of(digit);
-    score += last.factor_of(digit) == 1 && !others && !rest.uses(digit) ? 2 : -1;
-  }
-  return score;
-}
-
 class RowPlacer {
  public:
   RowPlacer(StageGraph graph, const target::Target& target) : target_(target) {
@@ -133,9 +117,10 @@ class RowPlacer {
   int64_t choose_tasks() {
     const Stage& anchor = result_.graph.stages[anchor_];
     const auto [lane, column] = window_digits();
+    const int turned = turned_digit();
     int64_t count = 1;
     for (int d = 0; d < static_cast<int>(anchor.out.size()); ++d) {
-      if (d == lane || d == column || d == wide_lane(anchor)) continue;
+      if (d == lane || d == column || d == turned || d == wide_lane(anchor)) continue;
       if (!may_be_task(result_.graph, anchor_, tasks_, d, target_)) continue;
       tasks_.push_back({d, 1});
       count *= anchor.out[d].extent;
@@ -168,6 +153,24 @@ class RowPlacer {
     return {-1, -1};
   }
 
+  // The anchor's digit along which a map behind a reduction reads while its output runs along
+  // another one: it stays in a task, where squares are turned (stages.md §4.5); -1: none.
+  int turned_digit() const {
+    const StageGraph& graph = result_.graph;
+    for (size_t i = 0; i < graph.stages.size(); ++i) {
+      if (!is_output(graph.stages[i])) continue;
+      const std::optional<TurnForm> form = match_turn(graph, graph.stages[i], target_);
+      if (!form) continue;
+      // Only where the reductions gain, too: they read along it.
+      const std::vector<int> same = corresponding_digits(graph, i, form->along);
+      for (size_t other = 0; other < graph.stages.size(); ++other)
+        if (graph.stages[other].is_reduction() && same[other] >= 0 &&
+            contiguity(graph.stages[other], same[other]) > 0)
+          return same[anchor_];
+    }
+    return -1;
+  }
+
   // Small images have fewer rows than there are cores: equal strips of whole vectors then.
   int64_t share_lanes(int lane, int64_t count) {
     const int64_t extent = result_.graph.stages[anchor_].out[lane].extent;
@@ -182,22 +185,26 @@ class RowPlacer {
     return count;
   }
 
+  // Nearly all the work is a reduction whose lanes run along what it reduces: a task a result.
+  bool reduces_along_lanes() const {
+    const Stage* heaviest = nullptr;
+    for (const Stage& stage : result_.graph.stages)
+      if (!heaviest ||
+          stage.out_elems() * stage.red_elems() > heaviest->out_elems() * heaviest->red_elems())
+        heaviest = &stage;
+    if (heaviest->red_elems() < 16 * lanes_) return false;
+    return contiguous_digit(*heaviest) >= static_cast<int>(heaviest->out.size());
+  }
+
   // Every digit of the anchor is a task digit: one of them is needed for the lanes, whole or in
   // strips. For maps that is the last one (stores are contiguous); for a reduction over rows the
   // digit along which its loads are contiguous, if any.
   void leave_lanes(int64_t* count) {
     const Stage& anchor = result_.graph.stages[anchor_];
-    if (anchor.out.empty()) return;
+    if (anchor.out.empty() || (!anchor.is_reduction() && reduces_along_lanes())) return;
     int lane_digit = static_cast<int>(anchor.out.size()) - 1;
     if (anchor.is_reduction()) {
-      int best = 0;
-      lane_digit = -1;
-      for (size_t d = 0; d < anchor.out.size() + anchor.red.size(); ++d) {
-        int score = contiguity(anchor, static_cast<int>(d));
-        if (score <= best) continue;
-        best = score;
-        lane_digit = static_cast<int>(d);
-      }
+      lane_digit = contiguous_digit(anchor);
       if (lane_digit < 0 || lane_digit >= static_cast<int>(anchor.out.size())) return;
       if (result_.graph.stages.size() > 1) return;
     }
@@ -300,7 +307,7 @@ class RowPlacer {
       if (extents[d] > 1) digits.push_back(static_cast<int>(d));
     std::vector<Own> own;
     if (digits.empty()) return own;
-    if (window_loops(stage, extents, &own)) return own;
+    if (window_loops(stage, extents, &own) || turned_loops(stage, extents, &own)) return own;
     int lane_digit = digits.back();
     if (stage.is_reduction()) {
       int best = INT32_MIN;
@@ -321,6 +328,20 @@ class RowPlacer {
     int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
     own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
     return own;
+  }
+
+  // Squares over the two digits, where the task has no others.
+  bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents,
+                    std::vector<Own>* own) const {
+    const std::optional<TurnForm> form = match_turn(result_.graph, stage, target_);
+    if (!form) return false;
+    for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
+      const bool square = d == form->along || d == form->across;
+      if (square ? extents[d] < lanes_ / 2 : extents[d] > 1) return false;
+    }
+    own->push_back({LoopKind::unrolled, {form->along}, lanes_});
+    own->push_back({LoopKind::vector, {form->across}, lanes_});
+    return true;
   }
 
   // Rows of the image, blocks of columns, rows of the window, its columns, the lanes.
@@ -351,8 +372,8 @@ class RowPlacer {
   // A map of the window's results, element for element: it stands behind the reduced loops.
   bool try_join_window(Row* row, StageId stage, const std::vector<int64_t>& extents) {
     const Stage& map = result_.graph.stage(stage);
-    if (map.is_reduction()) return false;
     const StageId window = row->joined[0];
+    if (map.is_reduction() || !result_.graph.stage(window).is_reduction()) return false;
     const int out = static_cast<int>(result_.graph.stage(window).out.size());
     Row joined = *row;
     joined.joined.push_back(stage);
@@ -464,8 +485,9 @@ class RowPlacer {
 }  // namespace
 
 PlacedFusion place_rows(StageGraph graph, const target::Target& target) {
-  if (std::optional<TurnForm> turn = match_turn(graph, graph.stages[0], target))
-    return place_turn(std::move(graph), *turn, target);
+  if (graph.stages.size() == 1)
+    if (std::optional<TurnForm> turn = match_turn(graph, graph.stages[0], target))
+      return place_turn(std::move(graph), *turn, target);
   return RowPlacer(std::move(graph), target).run();
 }
 

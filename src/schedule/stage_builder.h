@@ -18,7 +18,9 @@ using Coordinates = std::vector<Expr>;
 
 // Instructions that get a stage of their own: reduces, dots, convolutions, outputs, and the cuts
 // between several readers (stages.md §1, §5).
-std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion);
+// `repeat_cheap`: a few cheap operators below several readers are no cut.
+std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
+                                                  bool repeat_cheap = false);
 bool is_expensive(Opcode opcode);
 
 // Builds the body of one stage.

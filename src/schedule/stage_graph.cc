@@ -298,12 +298,12 @@ Decision add_outputs(const hlo::Computation& fusion,
 
 }  // namespace
 
-StagedOrNot build_stage_graph(const hlo::Computation& fusion) {
+StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap) {
   StagedOrNot result;
   StageGraph& graph = result.graph;
   graph.name = fusion.name();
   for (const Instr* parameter : fusion.parameters()) graph.inputs.push_back({parameter->shape()});
-  std::unordered_set<const Instr*> roots = choose_sub_roots(fusion);
+  std::unordered_set<const Instr*> roots = choose_sub_roots(fusion, repeat_cheap);
   std::unordered_map<const Instr*, StageId> stages;
   for (const Instr* instr : fusion.instrs()) {
     if (instr->is(Opcode::tuple) || instr->is(Opcode::parameter) ||

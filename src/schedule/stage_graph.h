@@ -119,7 +119,8 @@ struct StagedOrNot {
   StageGraph graph;
   Decision decision = Decision::yes();
 };
-StagedOrNot build_stage_graph(const hlo::Computation& fusion);
+// `repeat_cheap`: a cheap value with several readers has no stage of its own.
+StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap = false);
 // Divides reduction digits of a stage into (parts, rest): partials, and a stage that combines them.
 // Returns the new graph; parts divides the extent of the stage's first red digit.
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts);

@@ -46,7 +46,9 @@ int64_t strided_elems(const PlacedFusion& placed, const target::Target& target) 
     const Row* row = std::get_if<Row>(&node);
     if (!row || row->gemm || row->own.empty() || row->own.back().kind != LoopKind::vector) continue;
     const Stage& first = placed.graph.stage(row->joined[0]);
-    const std::optional<TurnForm> turn = match_turn(placed.graph, first, target);
+    std::optional<TurnForm> turn;
+    if (!first.is_reduction() && row->own.front().kind == LoopKind::unrolled)
+      turn = match_turn(placed.graph, first, target);
     for (size_t m = 0; m < row->joined.size(); ++m)
       if (const int lane = row->own.back().digits[m]; lane >= 0)
         elems += strided_of(placed.graph, placed.graph.stage(row->joined[m]), lane,

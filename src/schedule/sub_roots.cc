@@ -39,6 +39,8 @@ bool is_expensive(Opcode opcode) {
 
 namespace {
 
+constexpr int kCheap = 12;  // six operators, about
+
 bool is_reduction(const Instr* instr) {
   hlo::StageKind kind = opcode_info(instr->opcode()).stage;
   return kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
@@ -105,7 +107,8 @@ void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>*
 
 }  // namespace
 
-std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion) {
+std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
+                                                  bool repeat_cheap) {
   std::unordered_set<const Instr*> roots;
   auto add_output = [&](const Instr* instr) {
     if (!instr->is(Opcode::parameter)) roots.insert(producer(instr));
@@ -118,6 +121,15 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
   for (const Instr* instr : fusion.instrs())
     if (is_reduction(instr)) roots.insert(instr);
   add_links(fusion, &roots);
+
+  // What an element costs with all that is below it, down to inputs and reductions.
+  std::unordered_map<const Instr*, int> cost;
+  for (const Instr* instr : fusion.instrs()) {
+    int& sum = cost[instr];
+    if (instr->is(Opcode::parameter) || roots.count(instr)) continue;
+    sum = moves_data(instr) ? 0 : inline_cost(instr);
+    for (const Instr* operand : instr->operands()) sum = std::min(1000, sum + cost[operand]);
+  }
 
   // Readers first: the set of stages into which an instruction would be inlined, and whether a
   // broadcast on the way makes each evaluation count many times.
@@ -149,7 +161,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
           return is_reduction(producer(operand)) || roots.count(producer(operand));
         });
     bool repeated = mine.broadcast && (is_expensive(instr->opcode()) || hangs_on_reduction);
-    if ((shared && inline_cost(instr) > 1) || repeated) roots.insert(instr);
+    const bool cheap = repeat_cheap && cost.at(instr) <= kCheap;
+    if ((shared && inline_cost(instr) > 1 && !cheap) || repeated) roots.insert(instr);
   }
   return roots;
 }

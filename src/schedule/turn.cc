@@ -37,7 +37,7 @@ int64_t equal_strip(int64_t extent, int64_t lanes, int64_t most) {
 std::optional<TurnForm> match_turn(const StageGraph& graph, const Stage& stage,
                                    const target::Target& target) {
   const int lanes = target.lanes(Type::f32);
-  if (graph.stages.size() != 1 || stage.is_reduction() || stage.kind != hlo::StageKind::map ||
+  if (stage.is_reduction() || stage.kind != hlo::StageKind::map ||
       stage.out_elems() < kLeastElems || lanes < 4)
     return std::nullopt;
   TurnForm form;

@@ -15,10 +15,11 @@ struct TurnForm {
   int load = -1;    // which load is turned
 };
 
-// Nothing: the stage is no map of this kind, or too small to gain.
+// Nothing: the stage is no map of this kind, or too small to gain. A row of such a stage has an
+// unrolled loop over `along` around its lanes.
 std::optional<TurnForm> match_turn(const StageGraph& graph, const Stage& stage,
                                    const target::Target& target);
-// Tasks over the other digits, and strips of `along`; squares inside.
+// Of a stage alone: tasks over the other digits, and strips of `along`; squares inside.
 PlacedFusion place_turn(StageGraph graph, const TurnForm& form, const target::Target& target);
 
 }  // namespace heddle::schedule

@@ -21,6 +21,8 @@ class RowEmitter {
   void emit(Block* block);
   // At out digits given by stage, in scope, instead of where the schedule's loops stand.
   void emit_at(const std::vector<std::vector<Expr>>& digits, Block* block);
+  // The start of what is accumulated over the loop around the row.
+  void emit_start(Block* block);
 
  private:
   struct Member {
@@ -28,8 +30,17 @@ class RowEmitter {
     std::vector<Expr> digits;        // in scope
     std::vector<int64_t> extents;    // at this place
     std::vector<BufferId> partials;  // of a reduction, by value
+    bool swept = false;              // a reduction whose accumulators lie in its home
   };
 
+  void find_members();
+  // A reduction whose accumulators are this row's.
+  bool accumulates(const Member& member) const {
+    return stage_of(member).is_reduction() && !member.swept;
+  }
+  // One more element into the home of a swept reduction.
+  void sweep_value(Stitcher::Context* context, const Member& member,
+                   const std::vector<Expr>& digits, Block* block);
   const schedule::StageGraph& graph() const { return s_.placed_.graph; }
   const Stage& stage_of(const Member& member) const { return graph().stages[member.stage]; }
   // Loop index at which the partial results of a reduction start: its first reduced loop.

@@ -4,11 +4,17 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/phases.h"
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
 
 void RowEmitter::emit(Block* block) {
+  find_members();
+  emit_members(block);
+}
+
+void RowEmitter::find_members() {
   for (StageId id : row_.joined) {
     Member member;
     member.stage = static_cast<int>(id.index());
@@ -20,13 +26,24 @@ void RowEmitter::emit(Block* block) {
       member.digits.push_back(substitute(placed.need[d].offset, loops, s_.scope_extents_));
       member.extents.push_back(placed.need[d].extent);
     }
-    for (const schedule::Digit& digit : stage.red) {
-      member.digits.push_back(Expr(0));
-      member.extents.push_back(digit.extent);
+    member.swept = schedule::is_swept(s_.placed_, id.index());
+    for (size_t r = 0; r < stage.red.size(); ++r) {
+      Expr from(0);
+      int64_t extent = stage.red[r].extent;
+      for (int number : placed.path) {
+        const auto& loop = std::get<schedule::Loop>(s_.placed_.schedule.nodes[number]);
+        for (const schedule::Drive& drive : loop.drives) {
+          if (!(drive.stage == id) || drive.digit != static_cast<int>(stage.out.size() + r))
+            continue;
+          from = from + loops[number] * drive.by;
+          extent = std::min(extent, drive.by);
+        }
+      }
+      member.digits.push_back(from);
+      member.extents.push_back(extent);
     }
     members_.push_back(std::move(member));
   }
-  emit_members(block);
 }
 
 void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* block) {
@@ -52,9 +69,8 @@ void RowEmitter::emit_members(Block* block) {
         return own.kind == schedule::LoopKind::unrolled;
       }))
     return graph().stages[members_[0].stage].is_reduction() ? emit_window(block) : emit_turn(block);
-  const Stage& first = graph().stages[members_[0].stage];
   int lane_digit = row_.own.back().digits[0];
-  if (first.is_reduction() && lane_digit < static_cast<int>(first.out.size()))
+  if (accumulates(members_[0]) && lane_digit < static_cast<int>(stage_of(members_[0]).out.size()))
     return emit_columns(block);
   emit_level(0, block);
 }
@@ -64,6 +80,10 @@ void RowEmitter::emit_scalar(Block* block) {
   for (Member& member : members_) {
     const Stage& stage = stage_of(member);
     Stitcher::Context context = s_.context(member.stage, member.digits);
+    if (member.swept) {
+      sweep_value(&context, member, member.digits, block);
+      continue;
+    }
     if (!stage.is_reduction()) {
       for (size_t v = 0; v < stage.values.size(); ++v)
         keep(&member, static_cast<int>(v), s_.node(&context, stage.values[v].result), block);
@@ -77,7 +97,7 @@ void RowEmitter::emit_scalar(Block* block) {
 
 void RowEmitter::emit_level(size_t level, Block* block) {
   for (size_t m = 0; m < members_.size(); ++m)
-    if (stage_of(members_[m]).is_reduction() && reduced_from(m) == level) init_partials(m, block);
+    if (accumulates(members_[m]) && reduced_from(m) == level) init_partials(m, block);
   if (level + 1 == row_.own.size()) {
     emit_lanes(block);
   } else {
@@ -96,8 +116,7 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     block->push_back(make_loop(LoopKind::serial, var, k_.constant(trips), std::move(body)));
   }
   for (size_t m = 0; m < members_.size(); ++m)
-    if (stage_of(members_[m]).is_reduction() && reduced_from(m) == level)
-      combine_partials(m, block);
+    if (accumulates(members_[m]) && reduced_from(m) == level) combine_partials(m, block);
 }
 
 int RowEmitter::unroll() const {
@@ -124,10 +143,9 @@ void RowEmitter::init_partials(size_t m, Block* block) {
 void RowEmitter::emit_lanes(Block* block) {
   const schedule::Own& own = row_.own.back();
   int64_t extent = members_[0].extents[own.digits[0]];
-  bool accumulates = std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
-    return stage_of(member).is_reduction();
-  });
-  if (!accumulates) return emit_whole_lanes(extent, block);
+  const bool any = std::any_of(members_.begin(), members_.end(),
+                               [&](const Member& member) { return accumulates(member); });
+  if (!any) return emit_whole_lanes(extent, block);
   int64_t step = int64_t{lanes_} * unroll();
   int64_t blocks = extent / step, rest = extent - blocks * step;
   if (blocks > 0) {
@@ -215,6 +233,10 @@ void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
     std::vector<Expr> digits = member.digits;
     digits[own.digits[m]] = digits[own.digits[m]] + lane;
     Stitcher::Context context = s_.context(member.stage, digits);
+    if (member.swept) {
+      sweep_value(&context, member, digits, block);
+      continue;
+    }
     if (!stage.is_reduction()) {
       saved.emplace_back(member.stage, s_.homes_[member.stage]);
       for (size_t v = 0; v < stage.values.size(); ++v)

@@ -22,6 +22,8 @@ struct Stitched {
   // task that writes it); -1: no such input.
   std::vector<int> in_place;
   int64_t flops = 0, min_bytes = 0;  // of one launch
+  // By phase, where there are several: operations, and bytes that it touches at most.
+  std::vector<int64_t> phase_flops, phase_bytes;
 };
 
 // `streamed`: outputs (by leaf) that nobody reads soon and that are too large for the caches: they

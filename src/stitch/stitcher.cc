@@ -270,15 +270,46 @@ void Stitcher::store_value(int stage, int value, const std::vector<Expr>& digits
 void Stitcher::emit_node(int number, Block* block) {
   const schedule::ScheduleNode& node = placed_.schedule.nodes[number];
   if (const schedule::Loop* loop = std::get_if<schedule::Loop>(&node)) {
+    const int lanes = placed_.schedule.phases[0][0].lanes;
+    if (loop->kind == schedule::LoopKind::serial)
+      for (int child : loop->body)
+        if (std::holds_alternative<Row>(placed_.schedule.nodes[child]))
+          emit_row_start(this, child, lanes, block);
+    const ExprId trips = loop_trips(number);
     VarId var = kernel_.add_var(loop->var);
     loop_scope_[number] = add_scope(var, loop->trips);
     Block body;
     for (int child : loop->body) emit_node(child, &body);
-    block->push_back(make_loop(static_cast<LoopKind>(loop->kind), var,
-                               kernel_.constant(loop->trips), std::move(body)));
+    block->push_back(make_loop(static_cast<LoopKind>(loop->kind), var, trips, std::move(body)));
     return;
   }
   emit_row(this, number, placed_.schedule.phases[0][0].lanes, block);
+}
+
+// Fewer in the last task, where the loop drives what is left of a digit that does not come out
+// even.
+ExprId Stitcher::loop_trips(int number) {
+  const auto& loop = std::get<schedule::Loop>(placed_.schedule.nodes[number]);
+  ExprId trips = kernel_.constant(loop.trips);
+  if (loop.kind != schedule::LoopKind::serial) return trips;
+  for (const schedule::Drive& drive : loop.drives) {
+    const Stage& stage = placed_.graph.stage(drive.stage);
+    if (drive.digit >= static_cast<int>(stage.out.size())) continue;
+    Expr first(0);
+    for (int outer : placed_.placement.stages[drive.stage.index()].path) {
+      if (outer == number) break;
+      const auto& around = std::get<schedule::Loop>(placed_.schedule.nodes[outer]);
+      for (const schedule::Drive& same : around.drives)
+        if (same.stage == drive.stage && same.digit == drive.digit)
+          first = first + Expr::digit(loop_scope_[outer]) * same.by;
+    }
+    const int64_t total = stage.out[static_cast<size_t>(drive.digit)].extent;
+    if (bounds(first, scope_extents_).high + loop.trips * drive.by <= total) continue;
+    const ExprId left = index_expr(Expr(total + drive.by - 1) - first);
+    return kernel_.binary(Op::min, trips,
+                          kernel_.binary(Op::floor_div, left, kernel_.constant(drive.by)));
+  }
+  return trips;
 }
 
 namespace {
@@ -307,6 +338,19 @@ bool same_points(const schedule::StageGraph& graph, int input, const Stage& writ
 }
 
 }  // namespace
+
+void Stitcher::count_phases() {
+  const schedule::StageGraph& graph = placed_.graph;
+  result_.phase_flops.assign(kernel_.phases.size(), 0);
+  result_.phase_bytes.assign(kernel_.phases.size(), 0);
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const Stage& stage = graph.stages[i];
+    const auto phase = static_cast<size_t>(placed_.placement.stages[i].phase);
+    result_.phase_flops[phase] += stage_flops(stage);
+    const int64_t arrays = static_cast<int64_t>(stage.loads.size()) + 1;
+    result_.phase_bytes[phase] += 4 * arrays * stage.out_elems() * stage.red_elems();
+  }
+}
 
 Stitched Stitcher::run() {
   const schedule::StageGraph& graph = placed_.graph;
@@ -346,6 +390,7 @@ Stitched Stitcher::run() {
     kernel_.phases.push_back(std::move(made));
   }
   for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
+  if (kernel_.phases.size() > 1) count_phases();
   for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
   for (const schedule::Output& output : graph.outputs) {
     result_.min_bytes += output.shape.bytes();

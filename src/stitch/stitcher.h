@@ -74,6 +74,8 @@ class Stitcher {
 
   void add_buffers();
   void emit_node(int number, Block* block);
+  ExprId loop_trips(int number);
+  void count_phases();
 
   // Variables: index::Expr digit i of scope expressions is kernel variable scope_[i].
   int add_scope(VarId var, int64_t extent);
@@ -114,6 +116,8 @@ class Stitcher {
 
 // Rows of joined stages (rows.cc).
 void emit_row(Stitcher* stitcher, int row, int lanes, Block* block);
+// What stands before a loop around such a row (sweep.cc).
+void emit_row_start(Stitcher* stitcher, int row, int lanes, Block* block);
 // A dot by its family; makes groups of its own (gemm.cc).
 std::vector<kernel::Group> emit_gemm(Stitcher* stitcher, int row);
 // Several in a row, one a node of the schedule (chain.cc).

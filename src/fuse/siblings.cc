@@ -1,0 +1,235 @@
+#include "fuse/siblings.h"
+
+#include <algorithm>
+
+#include "schedule/strides.h"
+#include "schedule/traffic.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr double kGain = 0.05;         // of the smaller one's time; packing costs nothing
+constexpr size_t kMostMembers = 128;   // of a kernel
+constexpr size_t kMostNeighbours = 8;  // that are asked of one group
+constexpr int64_t kLeastBytes = 4096;  // of what two groups share
+
+class SiblingMerger {
+ public:
+  SiblingMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
+                const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
+                const std::function<bool(const Group&)>& stays, std::vector<Refusal>* refusals)
+      : group_of_(*group_of), index_(index), target_(target), refusals_(refusals) {
+    for (const auto& group : groups)
+      if (!group->members.empty() && !stays(*group)) may_.insert(group.get());
+  }
+
+  void visit(Group* group) {
+    if (!may_.count(group)) return;
+    for (bool joined = true; joined;) {
+      joined = false;
+      for (Group* other : neighbours(*group)) {
+        const Decision decision = may_join(*group, *other);
+        if (decision) {
+          join(group, other);
+          joined = true;
+          break;
+        }
+        if (refusals_)
+          refusals_->push_back({other->members.back()->name(), group->members.back()->name(),
+                                decision.code(), decision.reason()});
+      }
+    }
+  }
+
+ private:
+  static bool has(const Group& group, const Instr* instr) {
+    return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
+  }
+
+  // Through views that have no kernel, to the array.
+  static const Instr* array_of(const Instr* value) {
+    while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) ||
+           value->is(Opcode::get_tuple_element))
+      value = value->operand(0);
+    return value;
+  }
+
+  static int64_t bytes_of(const Instr* value) {
+    return value->shape().is_array() ? value->shape().bytes() : kLeastBytes;
+  }
+
+  // Groups that read what this one reads or makes, or make what it reads; the most shared first.
+  std::vector<Group*> neighbours(const Group& group) const {
+    std::unordered_map<Group*, int64_t> shared;
+    std::unordered_set<const Instr*> seen;
+    auto add = [&](const Instr* instr, int64_t bytes) {
+      auto found = group_of_.find(instr);
+      if (found == group_of_.end()) return;
+      for (Group* other : found->second)
+        if (other != &group && may_.count(other)) shared[other] += bytes;
+    };
+    for (const Instr* member : group.members) {
+      for (const Instr* user : member->users()) add(user, bytes_of(member));
+      for (const Instr* operand : member->operands()) {
+        const Instr* array = array_of(operand);
+        if (has(group, array) || bytes_of(array) < kLeastBytes || !seen.insert(array).second)
+          continue;
+        add(array, bytes_of(array));
+        for (const Instr* user : array->users()) add(user, bytes_of(array));
+      }
+    }
+    std::vector<Group*> found;
+    for (const auto& [other, bytes] : shared) found.push_back(other);
+    std::sort(found.begin(), found.end(), [&](Group* a, Group* b) {
+      const int64_t one = shared.at(a), two = shared.at(b);
+      return one != two ? one > two : index_.at(a->members.back()) < index_.at(b->members.back());
+    });
+    if (found.size() > kMostNeighbours) found.resize(kMostNeighbours);
+    return found;
+  }
+
+  // Does something stand between them, behind one and before the other?
+  bool is_between(const Group& first, const Group& second) const {
+    std::vector<const Instr*> work;
+    std::unordered_set<const Instr*> seen;
+    std::unordered_set<const Group*> opened;
+    auto push_users = [&](const Instr* instr) {
+      for (const Instr* user : instr->users())
+        if (!has(first, user) && !has(second, user) && seen.insert(user).second)
+          work.push_back(user);
+    };
+    for (const Instr* member : first.members) push_users(member);
+    while (!work.empty()) {
+      const Instr* instr = work.back();
+      work.pop_back();
+      std::vector<const Instr*> kernel{instr};
+      if (auto found = group_of_.find(instr); found != group_of_.end())
+        for (const Group* group : found->second)
+          if (opened.insert(group).second)
+            kernel.insert(kernel.end(), group->members.begin(), group->members.end());
+      for (const Instr* member : kernel) {
+        for (const Instr* user : member->users())
+          if (has(second, user)) return true;
+        push_users(member);
+      }
+    }
+    return false;
+  }
+
+  // A copy in one of the two, unless the other computes it for everybody.
+  static std::unordered_set<const Instr*> copies_of(const Group& first, const Group& second) {
+    std::unordered_set<const Instr*> copies;
+    for (const auto& [one, other] : {std::pair(&first, &second), std::pair(&second, &first)})
+      for (const Instr* copy : one->copies)
+        if (!has(*other, copy) || other->copies.count(copy)) copies.insert(copy);
+    return copies;
+  }
+
+  std::vector<Instr*> members_of(const Group& first, const Group& second) const {
+    std::vector<Instr*> members = first.members;
+    members.insert(members.end(), second.members.begin(), second.members.end());
+    std::sort(members.begin(), members.end(),
+              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    return members;
+  }
+
+  schedule::PlacedFusion place(const std::vector<Instr*>& members,
+                               const std::unordered_set<const Instr*>& copies) const {
+    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
+    std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
+      if (copies.count(member)) return false;
+      if (member == member->parent()->root()) return true;
+      return std::any_of(member->users().begin(), member->users().end(),
+                         [&](const Instr* user) { return inside.count(user) == 0; });
+    });
+    schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
+    // The graph points into the module; only numbers are asked of it from here on.
+    kept_.push_back(std::move(candidate));
+    if (kept_.size() > 4) kept_.erase(kept_.begin());
+    return placed;
+  }
+
+  Decision may_join(const Group& one, const Group& other) const {
+    if (one.once != other.once)
+      return Decision::no("once", "one side depends on constants alone, and is done once");
+    if (one.members.size() + other.members.size() > kMostMembers)
+      return Decision::no("too-large", "the groups have {} members",
+                          one.members.size() + other.members.size());
+    if (is_between(one, other) || is_between(other, one))
+      return Decision::no("cycle", "a value would go out of the kernel and come back");
+    const schedule::PlacedFusion together = place(members_of(one, other), copies_of(one, other));
+    if (!together.decision) return together.decision;
+    const schedule::PlacedFusion first = place(one.members, one.copies);
+    const schedule::PlacedFusion second = place(other.members, other.copies);
+    if (!first.decision || !second.decision)
+      return Decision::no("price", "one of them has no schedule by itself");
+    if (few_tasks(together) && !(few_tasks(first) && few_tasks(second)))
+      return Decision::no("one-task", "too few tasks for both");
+    const int64_t across = schedule::strided_elems(together, target_);
+    if (across > schedule::strided_elems(first, target_) + schedule::strided_elems(second, target_))
+      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+    const double apart =
+        schedule::traffic_ns(first, target_) + schedule::traffic_ns(second, target_);
+    const double time = schedule::traffic_ns(together, target_);
+    // A small one that hangs on a large one cannot save much of both.
+    const double least =
+        std::min(schedule::traffic_ns(first, target_), schedule::traffic_ns(second, target_));
+    const double gain = is_packing(together) ? 0 : kGain * least;
+    if (time >= apart - gain)
+      return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", time, apart);
+    return Decision::yes();
+  }
+
+  // Maps over one box: one loop, and a launch less.
+  static bool is_packing(const schedule::PlacedFusion& placed) {
+    const auto& stages = placed.graph.stages;
+    return std::all_of(stages.begin(), stages.end(), [&](const schedule::Stage& stage) {
+      return !stage.is_reduction() && stage.out == stages[0].out;
+    });
+  }
+
+  bool few_tasks(const schedule::PlacedFusion& placed) const {
+    int64_t tasks = 1, elems = 0;
+    for (const schedule::ScheduleNode& node : placed.schedule.nodes)
+      if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;
+    for (const schedule::Stage& stage : placed.graph.stages)
+      elems = std::max(elems, stage.out_elems() * stage.red_elems());
+    return tasks < 2 * target_.cores && elems > 32768;
+  }
+
+  void join(Group* group, Group* other) {
+    const std::vector<Instr*> members = members_of(*group, *other);
+    group->copies = copies_of(*group, *other);
+    for (const Instr* member : other->members) {
+      std::vector<Group*>& groups = group_of_.at(member);
+      groups.erase(std::remove(groups.begin(), groups.end(), other), groups.end());
+      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
+    }
+    group->members = members;
+    other->members.clear();
+    may_.erase(other);
+  }
+
+  GroupOrder::GroupsOf& group_of_;
+  const std::unordered_map<const Instr*, size_t>& index_;
+  const target::Target& target_;
+  std::vector<Refusal>* refusals_;
+  std::unordered_set<const Group*> may_;
+  mutable std::vector<std::unique_ptr<hlo::Module>> kept_;
+};
+
+}  // namespace
+
+void merge_siblings(const std::vector<std::unique_ptr<Group>>& groups,
+                    GroupOrder::GroupsOf* group_of,
+                    const std::unordered_map<const Instr*, size_t>& index,
+                    const target::Target& target, const std::function<bool(const Group&)>& stays,
+                    std::vector<Refusal>* refusals) {
+  SiblingMerger merger(groups, group_of, index, target, stays, refusals);
+  for (const auto& group : groups)
+    if (!group->members.empty()) merger.visit(group.get());
+}
+
+}  // namespace heddle::fuse

@@ -1,0 +1,313 @@
+// The schedule of a graph that is cut into strips: a task a strip; inside, what has not the
+// dimension, then a loop over the strip with the rows of all that has it.
+#include <algorithm>
+
+#include "schedule/correspond.h"
+#include "schedule/phases.h"
+
+namespace heddle::schedule {
+
+using index::Expr;
+
+namespace {
+
+class PhasePlacer {
+ public:
+  PhasePlacer(CutGraph cut, const target::Target& target)
+      : cut_(std::move(cut)), target_(target), lanes_(target.lanes(Type::f32)) {}
+
+  PlacedFusion run() {
+    target::Target roomy = target_;  // capacity is asked of the whole schedule, later
+    if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
+    result_.schedule = build(nullptr);
+    const Placement alone = place_values(cut_.graph, result_.schedule, roomy);
+    result_.decision = alone.decision;
+    if (result_.decision) {
+      result_.schedule = build(&alone);
+      result_.placement = place_values(cut_.graph, result_.schedule, target_);
+      result_.decision = result_.placement.decision;
+    }
+    result_.graph = std::move(cut_.graph);
+    return std::move(result_);
+  }
+
+ private:
+  const Stage& stage(StageId id) const { return cut_.graph.stage(id); }
+  const Cut& cut(StageId id) const { return cut_.cuts[id.index()]; }
+
+  // Rows of the stages, by what `alone` says that they need; without it a row each.
+  Schedule build(const Placement* alone) {
+    Schedule schedule;
+    schedule.name = cut_.graph.name;
+    schedule.target = target_.name;
+    for (const auto& phase : cut_.phases) {
+      schedule.phases.emplace_back();
+      for (const CutGroup& group : phase)
+        schedule.phases.back().push_back(group.strips ? strips(group, alone, &schedule)
+                                                      : heads(group, alone, &schedule));
+    }
+    return schedule;
+  }
+
+  static int add(Schedule* schedule, ScheduleNode node) {
+    schedule->nodes.push_back(std::move(node));
+    return static_cast<int>(schedule->nodes.size() - 1);
+  }
+
+  std::vector<int> add_rows(const std::vector<StageId>& ids, const Placement* alone, bool swept,
+                            Schedule* schedule) {
+    std::vector<Row> rows;
+    std::vector<std::vector<int64_t>> first;  // extents of each row's first stage
+    for (StageId id : ids) {
+      std::vector<int64_t> extents;
+      std::vector<Own> own;
+      size_t behind = 0;  // the last row that it reads
+      if (alone) {
+        for (const index::Interval& interval : alone->stages[id.index()].need)
+          extents.push_back(interval.extent);
+        for (const Digit& digit : stage(id).red) extents.push_back(digit.extent);
+        const bool accumulates = swept && cut(id).kind == Cut::Kind::partial;
+        if (accumulates) extents[static_cast<size_t>(cut(id).digit)] = 1;
+        own = own_loops(id, extents, accumulates);
+        for (size_t r = 0; r < rows.size(); ++r)
+          if (reads_any(id, rows[r])) behind = r;
+      }
+      bool joined = false;
+      for (size_t r = behind; r < rows.size() && alone && !joined; ++r)
+        joined = join(&rows[r], first[r], id, own, extents, swept);
+      if (joined) continue;
+      rows.push_back({{id}, std::move(own), {}, {}});
+      first.push_back(std::move(extents));
+    }
+    std::vector<int> numbers;
+    for (Row& row : rows) numbers.push_back(add(schedule, std::move(row)));
+    return numbers;
+  }
+
+  bool reads_any(StageId reader, const Row& row) const {
+    return std::any_of(
+        stage(reader).loads.begin(), stage(reader).loads.end(), [&](const Load& load) {
+          return load.source.input < 0 && std::find(row.joined.begin(), row.joined.end(),
+                                                    load.source.stage) != row.joined.end();
+        });
+  }
+
+  // Serial loops, then the lanes: along what is contiguous, and what fills them.
+  std::vector<Own> own_loops(StageId id, const std::vector<int64_t>& extents,
+                             bool accumulates) const {
+    const Stage& from = stage(id);
+    const auto out = static_cast<int>(from.out.size());
+    std::vector<Own> own;
+    std::vector<int> digits;
+    for (int d = 0; d < static_cast<int>(extents.size()); ++d)
+      if (extents[static_cast<size_t>(d)] > 1) digits.push_back(d);
+    if (digits.empty()) return own;
+    int lane = digits.back(), best = INT32_MIN;
+    for (int d : digits) {
+      // What is swept has its accumulators in memory: neighbours are neighbours in its value.
+      if (accumulates && d >= out) continue;
+      const int fills = extents[static_cast<size_t>(d)] >= lanes_ ? 1 : 0;
+      const int score = from.is_reduction() ? 2 * contiguity(from, d) + fills
+                                            : (extents[static_cast<size_t>(d)] >= 4 ? d : d - 64);
+      if (score < best) continue;
+      best = score;
+      lane = d;
+    }
+    for (int d : digits)
+      if (d != lane) own.push_back({LoopKind::serial, {d}, 1});
+    const bool unrolls = from.is_reduction() && !accumulates &&
+                         extents[static_cast<size_t>(lane)] >= 4 * int64_t{lanes_};
+    own.push_back({LoopKind::vector, {lane}, int64_t{lanes_} * (unrolls ? 4 : 1)});
+    return own;
+  }
+
+  // Equal loops, and what the newcomer reads of the row it reads at the current point.
+  bool join(Row* row, const std::vector<int64_t>& first, StageId id, const std::vector<Own>& own,
+            const std::vector<int64_t>& extents, bool swept) const {
+    if (own.size() != row->own.size() || own.empty()) return false;
+    for (size_t i = 0; i < own.size(); ++i)
+      if (extents[static_cast<size_t>(own[i].digits[0])] !=
+          first[static_cast<size_t>(row->own[i].digits[0])])
+        return false;
+    auto columns = [&](StageId one, int digit) {
+      const bool accumulates = swept && cut(one).kind == Cut::Kind::partial;
+      return !accumulates && stage(one).is_reduction() &&
+             digit < static_cast<int>(stage(one).out.size());
+    };
+    if (columns(id, own.back().digits[0]) || columns(row->joined[0], row->own.back().digits[0]))
+      return false;
+    Row joined = *row;
+    joined.joined.push_back(id);
+    for (size_t i = 0; i < own.size(); ++i) {
+      joined.own[i].digits.push_back(own[i].digits[0]);
+      joined.own[i].by = std::max(joined.own[i].by, own[i].by);
+    }
+    const size_t newcomer = joined.joined.size() - 1;
+    for (const Load& load : stage(id).loads) {
+      if (load.source.input >= 0) continue;
+      const auto found = std::find(row->joined.begin(), row->joined.end(), load.source.stage);
+      if (found == row->joined.end()) continue;
+      const auto position = static_cast<size_t>(found - row->joined.begin());
+      if (stage(*found).is_reduction() ||
+          !reads_current_point(cut_.graph, joined, newcomer, position))
+        return false;
+    }
+    *row = std::move(joined);
+    return true;
+  }
+
+  bool reads_along(StageId id, const CutGroup& group) const {
+    return std::any_of(stage(id).loads.begin(), stage(id).loads.end(), [&](const Load& load) {
+      return load.source.input < 0 && cut(load.source.stage).kind == Cut::Kind::along &&
+             std::binary_search(
+                 group.stages.begin(), group.stages.end(), load.source.stage,
+                 [](StageId a, StageId b) { return a.index() < b.index(); });
+    });
+  }
+
+  // Sums over more than the strip's own dimension, with lanes along that: in one go over the strip.
+  bool sweeps(StageId id, const CutGroup& group) const {
+    if (cut(id).kind == Cut::Kind::along) return true;
+    if (cut(id).kind == Cut::Kind::whole) return false;
+    if (reads_along(id, group)) return true;
+    const Stage& from = stage(id);
+    const auto out = static_cast<int>(from.out.size());
+    int best = INT32_MIN, lane = 0;
+    for (int d = 1; d < static_cast<int>(from.extents().size()); ++d) {
+      const int score = contiguity(from, d);
+      if (score < best) continue;
+      best = score;
+      lane = d;
+    }
+    return lane < out;
+  }
+
+  Group strips(const CutGroup& group, const Placement* alone, Schedule* schedule) {
+    std::vector<StageId> at_task, at_row;
+    for (StageId id : group.stages) (sweeps(id, group) ? at_row : at_task).push_back(id);
+    Loop task{fmt::format("t{}", schedule->phases.size() - 1),
+              LoopKind::parallel,
+              cut_.strips.parts,
+              {},
+              {}};
+    for (StageId id : group.stages) {
+      if (cut(id).kind == Cut::Kind::along)
+        task.drives.push_back({id, cut(id).digit, cut_.strips.strip});
+      if (cut(id).kind == Cut::Kind::partial) task.drives.push_back({id, 0, 1});
+    }
+    task.body = add_rows(at_task, alone, false, schedule);
+    // One dimension alone: the lanes go along it.
+    const bool narrow = std::all_of(at_row.begin(), at_row.end(), [&](StageId id) {
+      return cut(id).kind == Cut::Kind::along && stage(id).red.empty() &&
+             stage(id).out_elems() < cut_.strips.extent * 4;
+    });
+    if (narrow) {
+      for (int row : add_rows(at_row, alone, false, schedule)) task.body.push_back(row);
+    } else {
+      Loop rows{fmt::format("r{}", schedule->phases.size() - 1),
+                LoopKind::serial,
+                cut_.strips.strip,
+                {},
+                {}};
+      for (StageId id : at_row) rows.drives.push_back({id, cut(id).digit, 1});
+      rows.body = add_rows(at_row, alone, true, schedule);
+      task.body.push_back(add(schedule, std::move(rows)));
+    }
+    return Group{{add(schedule, std::move(task))}, lanes_};
+  }
+
+  // Strips of the last digit, where all of them have it; else one task.
+  Group heads(const CutGroup& group, const Placement* alone, Schedule* schedule) {
+    size_t anchor = group.stages[0].index();
+    for (StageId id : group.stages)
+      if (stage(id).out_elems() >= cut_.graph.stages[anchor].out_elems()) anchor = id.index();
+    const Stage& largest = cut_.graph.stages[anchor];
+    const int64_t by = 4 * int64_t{lanes_};
+    if (largest.out.empty() || largest.out.back().extent <= by)
+      return Group{add_rows(group.stages, alone, false, schedule), lanes_};
+    const int digit = static_cast<int>(largest.out.size()) - 1;
+    const std::vector<int> same = corresponding_digits(cut_.graph, anchor, digit);
+    Loop task{fmt::format("t{}", schedule->phases.size() - 1),
+              LoopKind::parallel,
+              (largest.out.back().extent + by - 1) / by,
+              {},
+              {}};
+    for (StageId id : group.stages) {
+      const int d = same[id.index()];
+      if (d < 0 || d + 1 != static_cast<int>(stage(id).out.size()))
+        return Group{add_rows(group.stages, alone, false, schedule), lanes_};
+      task.drives.push_back({id, d, by});
+    }
+    task.body = add_rows(group.stages, alone, false, schedule);
+    return Group{{add(schedule, std::move(task))}, lanes_};
+  }
+
+  CutGraph cut_;
+  const target::Target& target_;
+  const int lanes_;
+  PlacedFusion result_;
+};
+
+}  // namespace
+
+int contiguity(const Stage& stage, int digit) {
+  int score = 0;
+  for (const Load& load : stage.loads) {
+    const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();
+    bool used = std::any_of(load.coordinates.begin(), load.coordinates.end(),
+                            [&](const Expr& x) { return x.uses(digit); });
+    if (!used) continue;
+    bool others = false;
+    for (size_t i = 0; i + 1 < load.coordinates.size(); ++i)
+      others |= load.coordinates[i].uses(digit);
+    Expr rest = last - Expr::digit(digit) * last.factor_of(digit);
+    score += last.factor_of(digit) == 1 && !others && !rest.uses(digit) ? 2 : -1;
+  }
+  return score;
+}
+
+int contiguous_digit(const Stage& stage) {
+  int best = 0, result = -1;
+  for (int d = 0; d < static_cast<int>(stage.extents().size()); ++d) {
+    const int score = contiguity(stage, d);
+    if (score <= best) continue;
+    best = score;
+    result = d;
+  }
+  return result;
+}
+
+PlacedFusion place_phases(const StageGraph& graph, const target::Target& target) {
+  PlacedFusion result;
+  CutGraph cut = cut_graph(graph, target);
+  result.decision = cut.decision;
+  if (result.decision && cut.phases.size() < 2)
+    result.decision = Decision::no("one-phase", "nothing is reduced along what is cut");
+  return result.decision ? PhasePlacer(std::move(cut), target).run() : result;
+}
+
+bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {
+  int64_t tasks = 1, elems = 0;
+  for (const ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<Loop>(&node)) tasks *= loop->trips;
+  bool reduces = false;
+  for (const Stage& stage : placed.graph.stages) {
+    elems = std::max(elems, stage.out_elems() * stage.red_elems());
+    reduces |= stage.is_reduction();
+  }
+  return reduces && placed.graph.stages.size() > 1 && tasks < 2 * target.cores && elems > 32768;
+}
+
+bool is_swept(const PlacedFusion& placed, size_t stage) {
+  const Stage& from = placed.graph.stages[stage];
+  for (int number : placed.placement.stages[stage].path) {
+    const Loop& loop = std::get<Loop>(placed.schedule.nodes[static_cast<size_t>(number)]);
+    if (loop.kind != LoopKind::serial) continue;
+    for (const Drive& drive : loop.drives)
+      if (drive.stage.index() == stage && drive.digit >= static_cast<int>(from.out.size()))
+        return true;
+  }
+  return false;
+}
+
+}  // namespace heddle::schedule
