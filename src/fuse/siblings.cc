@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fuse/group_merger.h"
 #include "schedule/strides.h"
 #include "schedule/traffic.h"
 
@@ -14,12 +15,12 @@ constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
 
-class SiblingMerger {
+class SiblingMerger : public GroupMerger {
  public:
   SiblingMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
                 const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
                 const std::function<bool(const Group&)>& stays, std::vector<Refusal>* refusals)
-      : group_of_(*group_of), index_(index), target_(target), refusals_(refusals) {
+      : GroupMerger(group_of, index, target, refusals), group_of_(*group_of), index_(index) {
     for (const auto& group : groups)
       if (!group->members.empty() && !stays(*group)) may_.insert(group.get());
   }
@@ -31,22 +32,17 @@ class SiblingMerger {
       for (Group* other : neighbours(*group)) {
         const Decision decision = may_join(*group, *other);
         if (decision) {
-          join(group, other);
+          join(other, group);
+          may_.erase(other);
           joined = true;
           break;
         }
-        if (refusals_)
-          refusals_->push_back({other->members.back()->name(), group->members.back()->name(),
-                                decision.code(), decision.reason()});
+        refuse(other->members.back(), group->members.back(), decision);
       }
     }
   }
 
  private:
-  static bool has(const Group& group, const Instr* instr) {
-    return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
-  }
-
   // Through views that have no kernel, to the array.
   static const Instr* array_of(const Instr* value) {
     while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) ||
@@ -117,40 +113,6 @@ class SiblingMerger {
     return false;
   }
 
-  // A copy in one of the two, unless the other computes it for everybody.
-  static std::unordered_set<const Instr*> copies_of(const Group& first, const Group& second) {
-    std::unordered_set<const Instr*> copies;
-    for (const auto& [one, other] : {std::pair(&first, &second), std::pair(&second, &first)})
-      for (const Instr* copy : one->copies)
-        if (!has(*other, copy) || other->copies.count(copy)) copies.insert(copy);
-    return copies;
-  }
-
-  std::vector<Instr*> members_of(const Group& first, const Group& second) const {
-    std::vector<Instr*> members = first.members;
-    members.insert(members.end(), second.members.begin(), second.members.end());
-    std::sort(members.begin(), members.end(),
-              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
-    members.erase(std::unique(members.begin(), members.end()), members.end());
-    return members;
-  }
-
-  schedule::PlacedFusion place(const std::vector<Instr*>& members,
-                               const std::unordered_set<const Instr*>& copies) const {
-    const std::unordered_set<const Instr*> inside(members.begin(), members.end());
-    std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
-      if (copies.count(member)) return false;
-      if (member == member->parent()->root()) return true;
-      return std::any_of(member->users().begin(), member->users().end(),
-                         [&](const Instr* user) { return inside.count(user) == 0; });
-    });
-    schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
-    // The graph points into the module; only numbers are asked of it from here on.
-    kept_.push_back(std::move(candidate));
-    if (kept_.size() > 4) kept_.erase(kept_.begin());
-    return placed;
-  }
-
   Decision may_join(const Group& one, const Group& other) const {
     if (one.once != other.once)
       return Decision::no("once", "one side depends on constants alone, and is done once");
@@ -159,10 +121,12 @@ class SiblingMerger {
                           one.members.size() + other.members.size());
     if (is_between(one, other) || is_between(other, one))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
-    const schedule::PlacedFusion together = place(members_of(one, other), copies_of(one, other));
+    const Both both = place_both(one, other), alone = place_both(one, one),
+               also_alone = place_both(other, other);
+    const schedule::PlacedFusion& together = both.placed;
+    const schedule::PlacedFusion& first = alone.placed;
+    const schedule::PlacedFusion& second = also_alone.placed;
     if (!together.decision) return together.decision;
-    const schedule::PlacedFusion first = place(one.members, one.copies);
-    const schedule::PlacedFusion second = place(other.members, other.copies);
     if (!first.decision || !second.decision)
       return Decision::no("price", "one of them has no schedule by itself");
     if (few_tasks(together) && !(few_tasks(first) && few_tasks(second)))
@@ -199,25 +163,9 @@ class SiblingMerger {
     return tasks < 2 * target_.cores && elems > 32768;
   }
 
-  void join(Group* group, Group* other) {
-    const std::vector<Instr*> members = members_of(*group, *other);
-    group->copies = copies_of(*group, *other);
-    for (const Instr* member : other->members) {
-      std::vector<Group*>& groups = group_of_.at(member);
-      groups.erase(std::remove(groups.begin(), groups.end(), other), groups.end());
-      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
-    }
-    group->members = members;
-    other->members.clear();
-    may_.erase(other);
-  }
-
   GroupOrder::GroupsOf& group_of_;
   const std::unordered_map<const Instr*, size_t>& index_;
-  const target::Target& target_;
-  std::vector<Refusal>* refusals_;
   std::unordered_set<const Group*> may_;
-  mutable std::vector<std::unique_ptr<hlo::Module>> kept_;
 };
 
 }  // namespace

@@ -127,6 +127,9 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
   for (const Instr* instr : fusion.instrs()) {
     int& sum = cost[instr];
     if (instr->is(Opcode::parameter) || roots.count(instr)) continue;
+    // Below a broadcast stands what is computed once, if it is worth that.
+    if (instr->is(Opcode::broadcast) && instr->shape().elems() > instr->operand(0)->shape().elems())
+      continue;
     sum = moves_data(instr) ? 0 : inline_cost(instr);
     for (const Instr* operand : instr->operands()) sum = std::min(1000, sum + cost[operand]);
   }
