@@ -375,7 +375,7 @@ class Greedy {
       merge_pools(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
     if (mode_ >= Mode::join)
       merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
-    if (mode_ >= Mode::stitch) {
+    if (mode_ >= Mode::join) {
       auto stays = [&](const Group& group) { return group.has_dot || has_window(group); };
       merge_siblings(groups_, &group_of_, index_, target_, stays, refusals_);
     }
