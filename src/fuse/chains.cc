@@ -24,12 +24,14 @@ class ChainMerger {
               const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
               bool any, std::vector<Refusal>* refusals)
       : group_of_(*group_of), index_(index), target_(target), any_(any), refusals_(refusals) {
-    for (const auto& group : groups) {
-      if (group->has_gemm && !group->once)
-        find_edge(group.get());
-      else if (is_rows(*group))
-        find_rows_edge(group.get());
-    }
+    // A kernel is followed by one: windows, which only rarely can, ask last.
+    for (const bool windows : {false, true})
+      for (const auto& group : groups) {
+        if (group->has_gemm && !group->once && has_window(*group) == windows)
+          find_edge(group.get());
+        else if (is_rows(*group) && !windows)
+          find_rows_edge(group.get());
+      }
   }
 
   void run() {
@@ -56,6 +58,14 @@ class ChainMerger {
       found = member;
     }
     return found;
+  }
+
+  static bool has_window(const Group& group) {
+    const Instr* product = product_of(group);
+    if (!product || !product->is(Opcode::convolution)) return false;
+    const hlo::Window& window = product->attrs_as<hlo::ConvolutionAttrs>().window;
+    return std::any_of(window.dims.begin(), window.dims.end(),
+                       [](const hlo::WindowDim& dim) { return dim.size > 1; });
   }
 
   static bool has(const Group& group, const Instr* instr) {
