@@ -14,6 +14,7 @@ constexpr double kGain = 0.05;         // of the smaller one's time; packing cos
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
+constexpr size_t kMostBetween = 256;   // kernels looked at to know that nothing stands between two
 
 class SiblingMerger : public GroupMerger {
  public:
@@ -85,28 +86,42 @@ class SiblingMerger : public GroupMerger {
     return found;
   }
 
-  // Does something stand between them, behind one and before the other?
+  // Does something stand between them, behind one and before the other (or so much behind the one
+  // that it is not looked at)? Kernels that hold nothing from before the other's last member lead
+  // nowhere.
   bool is_between(const Group& first, const Group& second) const {
+    size_t last = 0;
+    for (const Instr* member : second.members) last = std::max(last, index_.at(member));
+    const std::unordered_set<const Instr*> before(first.members.begin(), first.members.end()),
+        behind(second.members.begin(), second.members.end());
     std::vector<const Instr*> work;
     std::unordered_set<const Instr*> seen;
     std::unordered_set<const Group*> opened;
     auto push_users = [&](const Instr* instr) {
       for (const Instr* user : instr->users())
-        if (!has(first, user) && !has(second, user) && seen.insert(user).second)
+        if (!before.count(user) && !behind.count(user) && seen.insert(user).second)
           work.push_back(user);
     };
-    for (const Instr* member : first.members) push_users(member);
+    for (const Instr* member : first.members)  // copies: every reader holds one of its own
+      if (!first.copies.count(member)) push_users(member);
     while (!work.empty()) {
       const Instr* instr = work.back();
       work.pop_back();
       std::vector<const Instr*> kernel{instr};
-      if (auto found = group_of_.find(instr); found != group_of_.end())
+      if (auto found = group_of_.find(instr); found != group_of_.end()) {
+        kernel.clear();
         for (const Group* group : found->second)
           if (opened.insert(group).second)
-            kernel.insert(kernel.end(), group->members.begin(), group->members.end());
+            for (const Instr* member : group->members)
+              if (!group->copies.count(member)) kernel.push_back(member);
+      }
+      if (std::none_of(kernel.begin(), kernel.end(),
+                       [&](const Instr* x) { return index_.at(x) < last; }))
+        continue;
+      if (opened.size() > kMostBetween || seen.size() > 16 * kMostBetween) return true;
       for (const Instr* member : kernel) {
         for (const Instr* user : member->users())
-          if (has(second, user)) return true;
+          if (behind.count(user)) return true;
         push_users(member);
       }
     }
