@@ -14,7 +14,7 @@ constexpr double kGain = 0.05;         // of the smaller one's time; packing cos
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
-constexpr size_t kMostBetween = 256;   // kernels looked at to know that nothing stands between two
+constexpr size_t kMostBetween = 48;    // kernels looked at to know that nothing stands between two
 
 class SiblingMerger : public GroupMerger {
  public:
