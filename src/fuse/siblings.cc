@@ -87,11 +87,8 @@ class SiblingMerger : public GroupMerger {
   }
 
   // Does something stand between them, behind one and before the other (or so much behind the one
-  // that it is not looked at)? Kernels that hold nothing from before the other's last member lead
-  // nowhere.
+  // that it is not looked at)?
   bool is_between(const Group& first, const Group& second) const {
-    size_t last = 0;
-    for (const Instr* member : second.members) last = std::max(last, index_.at(member));
     const std::unordered_set<const Instr*> before(first.members.begin(), first.members.end()),
         behind(second.members.begin(), second.members.end());
     std::vector<const Instr*> work;
@@ -102,8 +99,7 @@ class SiblingMerger : public GroupMerger {
         if (!before.count(user) && !behind.count(user) && seen.insert(user).second)
           work.push_back(user);
     };
-    for (const Instr* member : first.members)  // copies: every reader holds one of its own
-      if (!first.copies.count(member)) push_users(member);
+    for (const Instr* member : first.members) push_users(member);
     while (!work.empty()) {
       const Instr* instr = work.back();
       work.pop_back();
@@ -112,12 +108,8 @@ class SiblingMerger : public GroupMerger {
         kernel.clear();
         for (const Group* group : found->second)
           if (opened.insert(group).second)
-            for (const Instr* member : group->members)
-              if (!group->copies.count(member)) kernel.push_back(member);
+            kernel.insert(kernel.end(), group->members.begin(), group->members.end());
       }
-      if (std::none_of(kernel.begin(), kernel.end(),
-                       [&](const Instr* x) { return index_.at(x) < last; }))
-        continue;
       if (opened.size() > kMostBetween || seen.size() > 16 * kMostBetween) return true;
       for (const Instr* member : kernel) {
         for (const Instr* user : member->users())
