@@ -18,15 +18,12 @@ constexpr double kLeastGain = 1.01, kLeastGainOfRows = 1.05;
 // What one may be predicted to lose and still be measured, and what one counts for that was faster.
 constexpr double kMostLoss = 1.3, kMeasuredGain = 1.02;
 
-class ChainMerger {
+class ChainMerger : public GroupMerger {
  public:
-  ChainMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-              const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
-              bool any, std::vector<Refusal>* refusals)
-      : group_of_(*group_of), index_(index), target_(target), any_(any), refusals_(refusals) {
+  ChainMerger(const Grouped& grouped, bool any) : GroupMerger(grouped), any_(any) {
     // A kernel is followed by one: windows, which only rarely can, ask last.
     for (const bool windows : {false, true})
-      for (const auto& group : groups) {
+      for (const auto& group : grouped.groups) {
         if (group->has_gemm && !group->once && has_window(*group) == windows)
           find_edge(group.get());
         else if (is_rows(*group) && !windows)
@@ -35,7 +32,7 @@ class ChainMerger {
   }
 
   void run() {
-    for (Group* after : order_) {
+    for (Group* after : followers_) {
       if (next_.count(after)) continue;  // not the end of a row
       std::vector<Group*> row{after};
       while (edges_.count(row.back())) row.push_back(edges_.at(row.back()).before);
@@ -68,21 +65,16 @@ class ChainMerger {
                        [](const hlo::WindowDim& dim) { return dim.size > 1; });
   }
 
-  static bool has(const Group& group, const Instr* instr) {
-    return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
-  }
-
   // What an operand is made of outside the group: views inside are passed by.
   static Instr* source(const Group& group, Instr* operand) {
     while (has(group, operand) && operand->operands().size() == 1) operand = operand->operand(0);
     return has(group, operand) ? nullptr : operand;
   }
 
-  Group* product_group(const Instr* value) const {
-    auto found = group_of_.find(value);
-    if (found == group_of_.end() || found->second.size() != 1) return nullptr;
-    Group* group = found->second[0];
-    return group->has_gemm && !group->once && product_of(*group) ? group : nullptr;
+  // With a single product.
+  Group* link_group(const Instr* value) const {
+    Group* group = product_group(value);
+    return group && product_of(*group) ? group : nullptr;
   }
 
   // A group that may be links of rows: it computes something, row by row.
@@ -95,8 +87,8 @@ class ChainMerger {
   }
 
   Group* rows_group(const Instr* value) const {
-    auto found = group_of_.find(value);
-    if (found == group_of_.end() || found->second.size() != 1) return nullptr;
+    auto found = grouped_.group_of.find(value);
+    if (found == grouped_.group_of.end() || found->second.size() != 1) return nullptr;
     Group* group = found->second[0];
     return is_rows(*group) && !group->copies.count(value) ? group : nullptr;
   }
@@ -106,11 +98,11 @@ class ChainMerger {
     for (Instr* member : after->members) {
       for (Instr* operand : member->operands()) {
         if (has(*after, operand)) continue;
-        Group* before = product_group(operand);
+        Group* before = link_group(operand);
         if (!before || before->copies.count(operand) || next_.count(before)) continue;
         if (!alone_ns(before) || !alone_ns(after)) continue;
         edges_.emplace(after, Edge{before, operand, member});
-        order_.push_back(after);
+        followers_.push_back(after);
         next_.insert(before);
         return;
       }
@@ -122,7 +114,7 @@ class ChainMerger {
     if (!product) return;
     for (size_t side = 0; side < 2; ++side) {
       Instr* value = source(*after, product->operand(side));
-      Group* before = value ? product_group(value) : nullptr;
+      Group* before = value ? link_group(value) : nullptr;
       if (!before && value && side == 0) before = rows_group(value);
       if (!before || before == after || edges_.count(after)) continue;
       const Edge edge{before, value, product};
@@ -140,109 +132,21 @@ class ChainMerger {
         continue;
       }
       edges_.emplace(after, edge);
-      order_.push_back(after);
+      followers_.push_back(after);
       next_.insert(before);
     }
   }
 
-  // Calls visit(group) for each kernel outside of the row that reads `instr`; visit(nullptr) for
-  // what has no kernel. True: one of the row computes a reader, too.
-  template <typename Visit>
-  bool for_each_reader(const Instr* instr, const std::vector<Group*>& row, Visit&& visit) const {
-    bool inside = false;
-    for (const Instr* user : instr->users()) {
-      auto found = group_of_.find(user);
-      if (found == group_of_.end()) {
-        visit(nullptr, user);
-        continue;
-      }
-      for (const Group* group : found->second) {
-        if (std::find(row.begin(), row.end(), group) != row.end())
-          inside = true;
-        else if (!has(*group, instr))
-          visit(group, user);
-      }
-    }
-    return inside;
-  }
-
-  // Would a value go out of the groups and come back? Kernels that hold nothing from before the
-  // last member lead nowhere.
-  Decision is_closed(const std::vector<Group*>& row) const {
-    const std::vector<Instr*> members = members_of(row);
-    const size_t last = index_.at(members.back());
-    std::unordered_set<const void*> seen;
-    std::vector<std::pair<const Group*, const Instr*>> work;
-    auto leave = [&](const Instr* instr) {
-      return for_each_reader(instr, row, [&](const Group* group, const Instr* user) {
-        const void* kernel = group ? static_cast<const void*>(group) : user;
-        if (seen.insert(kernel).second) work.emplace_back(group, user);
-      });
-    };
-    const auto copies = copies_of(row);  // everybody has their own
-    for (const Instr* member : members)
-      if (!copies.count(member)) leave(member);
-    while (!work.empty()) {
-      const auto [group, user] = work.back();
-      work.pop_back();
-      const std::vector<Instr*> alone{const_cast<Instr*>(user)};
-      const std::vector<Instr*>& kernel = group ? group->members : alone;
-      if (std::none_of(kernel.begin(), kernel.end(),
-                       [&](const Instr* x) { return index_.at(x) < last; }))
-        continue;
-      for (const Instr* member : kernel)
-        if (!(group && group->copies.count(member)) && leave(member))
-          return Decision::no("cycle", "a value would go out of the kernel and come back");
-    }
-    return Decision::yes();
-  }
-
   void refuse(const Edge& edge, const Decision& decision) {
-    if (refusals_)
-      refusals_->push_back(
-          {edge.value->name(), edge.product->name(), decision.code(), decision.reason()});
-  }
-
-  std::vector<Instr*> members_of(const std::vector<Group*>& row) const {
-    std::vector<Instr*> members;
-    for (const Group* group : row)
-      members.insert(members.end(), group->members.begin(), group->members.end());
-    std::sort(members.begin(), members.end(),
-              [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
-    members.erase(std::unique(members.begin(), members.end()), members.end());
-    return members;
-  }
-
-  // A copy in one of them, unless another computes it for everybody.
-  static std::unordered_set<const Instr*> copies_of(const std::vector<Group*>& row) {
-    std::unordered_set<const Instr*> copies;
-    for (const Group* group : row)
-      for (const Instr* copy : group->copies)
-        if (std::all_of(row.begin(), row.end(), [&](const Group* other) {
-              return other->copies.count(copy) > 0 || !has(*other, copy);
-            }))
-          copies.insert(copy);
-    return copies;
-  }
-
-  schedule::PlacedFusion place(const std::vector<Group*>& row) const {
-    const std::vector<Instr*> members = members_of(row);
-    const auto copies = copies_of(row);
-    // As rebuild() will decide.
-    std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
-      if (copies.count(member)) return false;
-      bool leaves = member == member->parent()->root();
-      for_each_reader(member, row, [&](const Group*, const Instr*) { leaves = true; });
-      return leaves;
-    });
-    return schedule::place(*candidate->entry(), target_);
+    GroupMerger::refuse(edge.value, edge.product, decision);
   }
 
   // Of a group as a kernel by itself; none: it is neither of the GEMM family nor rows.
   std::optional<double> alone_ns(Group* group) {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
-    const schedule::PlacedFusion placed = place({group});
+    const Placed alone = place({group});
+    const schedule::PlacedFusion& placed = alone.placed;
     // One element summed up is no product.
     const bool product =
         std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
@@ -282,7 +186,8 @@ class ChainMerger {
       for (size_t begin = end - 1; begin-- > 0 && end - begin <= kMostLinks;) {
         const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
                                        row.begin() + static_cast<long>(end));
-        schedule::PlacedFusion placed = place(part);
+        Placed candidate = place(part);
+        schedule::PlacedFusion& placed = candidate.placed;
         if (placed.decision && !schedule::is_chain(placed))
           placed.decision = Decision::no("chain-operand", "it is no row of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
@@ -306,7 +211,7 @@ class ChainMerger {
       for (size_t i = best[end].begin + 1; i < end; ++i) joined[i] = true;
     for (size_t i = row.size(); i-- > 1;) {
       if (joined[i])
-        join(row[i - 1], row[i]);
+        link(row[i - 1], row[i]);
       else if (const Decision& decision = pairs.at({i - 1, i + 1}); !decision)
         refuse(edges_.at(row[i]), decision);
       else
@@ -315,29 +220,16 @@ class ChainMerger {
   }
 
   // `before` moves into `after`: later links are there already.
-  void join(Group* before, Group* after) {
+  void link(Group* before, Group* after) {
     while (moved_.count(after)) after = moved_.at(after);
-    const std::vector<Instr*> members = members_of({before, after});
-    after->copies = copies_of({before, after});
-    after->has_dot |= before->has_dot;
     after->has_gemm |= before->has_gemm;
-    for (const Instr* member : before->members) {
-      std::vector<Group*>& groups = group_of_.at(member);
-      groups.erase(std::find(groups.begin(), groups.end(), before));
-      if (std::find(groups.begin(), groups.end(), after) == groups.end()) groups.push_back(after);
-    }
-    after->members = members;
-    before->members.clear();
+    join(before, after);
     moved_.emplace(before, after);
   }
 
-  GroupOrder::GroupsOf& group_of_;
-  const std::unordered_map<const Instr*, size_t>& index_;
-  const target::Target& target_;
   const bool any_;
-  std::vector<Refusal>* refusals_;
   std::unordered_map<Group*, Edge> edges_;  // by the group that reads
-  std::vector<Group*> order_;               // those groups
+  std::vector<Group*> followers_;           // those groups
   std::unordered_set<Group*> next_;         // groups that are read by one
   std::unordered_map<Group*, Group*> moved_;
   std::unordered_map<Group*, std::optional<double>> alone_;
@@ -345,10 +237,6 @@ class ChainMerger {
 
 }  // namespace
 
-void merge_chains(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-                  const std::unordered_map<const Instr*, size_t>& index,
-                  const target::Target& target, bool any, std::vector<Refusal>* refusals) {
-  ChainMerger(groups, group_of, index, target, any, refusals).run();
-}
+void merge_chains(const Grouped& grouped, bool any) { ChainMerger(grouped, any).run(); }
 
 }  // namespace heddle::fuse

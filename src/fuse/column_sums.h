@@ -2,18 +2,11 @@
 // become a part of the product's kernel (schedule/column_sums.h).
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "fuse/group_order.h"
-#include "fuse/groups.h"
+#include "fuse/group_merger.h"
 
 namespace heddle::fuse {
 
 // Groups that were joined into others are left without members.
-void merge_column_sums(const std::vector<std::unique_ptr<Group>>& groups,
-                       GroupOrder::GroupsOf* group_of,
-                       const std::unordered_map<const Instr*, size_t>& index,
-                       const target::Target& target, std::vector<Refusal>* refusals);
+void merge_column_sums(const Grouped& grouped);
 
 }  // namespace heddle::fuse

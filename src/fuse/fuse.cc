@@ -369,15 +369,16 @@ class Greedy {
   }
 
   bool build() {
-    if (mode_ != Mode::off) merge_column_sums(groups_, &group_of_, index_, target_, refusals_);
-    if (mode_ != Mode::off) merge_turns(groups_, &group_of_, index_, target_, refusals_);
-    if (mode_ >= Mode::join)
-      merge_pools(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
-    if (mode_ >= Mode::join)
-      merge_chains(groups_, &group_of_, index_, target_, mode_ == Mode::chains, refusals_);
+    const Grouped grouped{groups_, group_of_, order_, index_, target_, refusals_};
+    if (mode_ != Mode::off) {
+      merge_column_sums(grouped);
+      merge_turns(grouped);
+    }
     if (mode_ >= Mode::join) {
-      auto stays = [&](const Group& group) { return group.has_dot || has_window(group); };
-      merge_siblings(groups_, &group_of_, index_, target_, stays, refusals_);
+      merge_pools(grouped, mode_ == Mode::chains);
+      merge_chains(grouped, mode_ == Mode::chains);
+      merge_siblings(grouped,
+                     [&](const Group& group) { return group.has_dot || has_window(group); });
     }
     std::vector<Group*> kept;
     for (const auto& group : groups_) {

@@ -9,59 +9,87 @@ bool GroupMerger::has(const Group& group, const Instr* instr) {
 }
 
 Group* GroupMerger::product_group(const Instr* instr) const {
-  const auto found = group_of_.find(instr);
-  if (found == group_of_.end() || found->second.size() != 1) return nullptr;
+  const auto found = grouped_.group_of.find(instr);
+  if (found == grouped_.group_of.end() || found->second.size() != 1) return nullptr;
   Group* group = found->second[0];
   return group->has_gemm && !group->once ? group : nullptr;
 }
 
-std::unordered_set<const Instr*> GroupMerger::copies_of(const Group& first, const Group& second) {
+std::unordered_set<const Instr*> GroupMerger::copies_of(const Row& row) {
   std::unordered_set<const Instr*> copies;
-  for (const auto& [one, other] : {std::pair(&first, &second), std::pair(&second, &first)})
-    for (const Instr* copy : one->copies)
-      if (!has(*other, copy) || other->copies.count(copy)) copies.insert(copy);
+  for (const Group* group : row)
+    for (const Instr* copy : group->copies)
+      if (std::all_of(row.begin(), row.end(), [&](const Group* other) {
+            return other->copies.count(copy) > 0 || !has(*other, copy);
+          }))
+        copies.insert(copy);
   return copies;
 }
 
-std::vector<Instr*> GroupMerger::members_of(const Group& first, const Group& second) const {
-  std::vector<Instr*> members = first.members;
-  members.insert(members.end(), second.members.begin(), second.members.end());
-  std::sort(members.begin(), members.end(),
-            [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+std::vector<Instr*> GroupMerger::members_of(const Row& row) const {
+  std::vector<Instr*> members;
+  for (const Group* group : row)
+    members.insert(members.end(), group->members.begin(), group->members.end());
+  std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
+    return grouped_.index.at(a) < grouped_.index.at(b);
+  });
   members.erase(std::unique(members.begin(), members.end()), members.end());
   return members;
 }
 
-GroupMerger::Both GroupMerger::place_both(const Group& first, const Group& second) const {
-  const std::vector<Instr*> members = members_of(first, second);
-  const std::unordered_set<const Instr*> inside(members.begin(), members.end());
-  const auto copies = copies_of(first, second);
-  std::unique_ptr<hlo::Module> candidate = extract(members, [&](const Instr* member) {
-    if (copies.count(member)) return false;
-    if (member == member->parent()->root()) return true;
-    return std::any_of(member->users().begin(), member->users().end(),
-                       [&](const Instr* user) { return inside.count(user) == 0; });
+// As rebuild() will decide.
+bool GroupMerger::leaves(const Instr* member, const Row& row) const {
+  if (member == member->parent()->root()) return true;
+  return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
+    const auto found = grouped_.group_of.find(user);
+    if (found == grouped_.group_of.end()) return true;
+    return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
+      return std::find(row.begin(), row.end(), group) == row.end() && !has(*group, member);
+    });
   });
+}
+
+GroupMerger::Placed GroupMerger::place(const Row& row) const {
+  const auto copies = copies_of(row);
+  bool read = false;
+  std::unique_ptr<hlo::Module> candidate = extract(members_of(row), [&](const Instr* member) {
+    const bool leaving = !copies.count(member) && leaves(member, row);
+    read |= leaving;
+    return leaving;
+  });
+  if (!read) {
+    schedule::PlacedFusion dead;
+    dead.decision = Decision::no("unread", "every reader has a copy by now");
+    return {std::move(candidate), std::move(dead)};
+  }
   schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
   return {std::move(candidate), std::move(placed)};
 }
 
+Decision GroupMerger::is_closed(const Row& row) const {
+  if (grouped_.order.makes_cycle(row))
+    return Decision::no("cycle", "a value would go out of the kernel and come back");
+  return Decision::yes();
+}
+
 void GroupMerger::join(Group* from, Group* to) {
-  to->copies = copies_of(*from, *to);
+  std::vector<Instr*> members = members_of({from, to});
+  to->copies = copies_of({from, to});
   to->has_dot |= from->has_dot;
-  const std::vector<Instr*> members = members_of(*from, *to);
   for (const Instr* member : from->members) {
-    std::vector<Group*>& groups = group_of_.at(member);
+    std::vector<Group*>& groups = grouped_.group_of.at(member);
     groups.erase(std::find(groups.begin(), groups.end(), from));
     if (std::find(groups.begin(), groups.end(), to) == groups.end()) groups.push_back(to);
   }
-  to->members = members;
+  to->members = std::move(members);
   from->members.clear();
+  grouped_.order.has_taken(to, *from);
 }
 
 void GroupMerger::refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
-  if (refusals_)
-    refusals_->push_back({producer->name(), consumer->name(), decision.code(), decision.reason()});
+  if (grouped_.refusals)
+    grouped_.refusals->push_back(
+        {producer->name(), consumer->name(), decision.code(), decision.reason()});
 }
 
 }  // namespace heddle::fuse

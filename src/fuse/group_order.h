@@ -21,10 +21,14 @@ class GroupOrder {
   void add_alone(Instr* instr);   // visited, and in no group
   void add_group(Group* group);   // of one member, that `group_of` knows
   void has_joined(Group* group);  // a new member, that `group_of` knows and that is no copy
+  // `from` moved into `into`, as `group_of` knows; makes_cycle({from, into}) was false.
+  void has_taken(Group* into, const Group& from);
 
   // If `instr`, read by `group`, became its member: would another node that reads `instr` have to
   // run before the group?
   bool makes_cycle(const Instr* instr, const Group* group) const;
+  // If these groups were one: would a value go out of it and come back?
+  bool makes_cycle(const std::vector<Group*>& row) const;
 
  private:
   template <typename Function>
@@ -32,6 +36,7 @@ class GroupOrder {
   template <typename Function>
   void for_each_reader(const Group& node, Function&& function) const;
   void raise(Group* node);
+  void find_feeders(const Group& node, std::vector<Group*>* work) const;
 
   const GroupsOf& group_of_;
   std::unordered_map<const Instr*, std::unique_ptr<Group>> alone_;

@@ -16,9 +16,7 @@ constexpr double kLeastGain = 1.01, kMostLoss = 1.3;
 
 class PoolMerger : public GroupMerger {
  public:
-  PoolMerger(GroupOrder::GroupsOf* group_of, const std::unordered_map<const Instr*, size_t>& index,
-             const target::Target& target, bool any, std::vector<Refusal>* refusals)
-      : GroupMerger(group_of, index, target, refusals), any_(any) {}
+  PoolMerger(const Grouped& grouped, bool any) : GroupMerger(grouped), any_(any) {}
 
   void visit(Group* pools) {
     if (pools->has_dot || pools->once) return;
@@ -35,38 +33,30 @@ class PoolMerger : public GroupMerger {
         std::none_of(product->members.begin(), product->members.end(),
                      [](const Instr* x) { return x->is(Opcode::convolution); }))
       return;
-    const Decision decision = may_join(*product, *pools, value);
+    const Decision decision = may_join(product, pools, value);
     if (!decision) return refuse(value, pool, decision);
     join(product, pools);
     // Not a product that a chain could go on from: has_gemm stays false.
   }
 
  private:
-  // Nothing of the convolution's group is read but the one value. Where others read that too,
-  // nothing else may lead from it to the pool.
-  static Decision only_value(const Group& product, const Group& pools, const Instr* value) {
-    bool others = value == value->parent()->root();
+  // Nothing of the convolution's group is read but the one value.
+  static Decision only_value(const Group& product, const Instr* value) {
     for (const Instr* member : product.members) {
       if (product.copies.count(member)) continue;
       for (const Instr* user : member->users()) {
         if (has(product, user)) continue;
         if (member != value)
           return Decision::no("chain-consumers", "{} reads {} too", user->name(), member->name());
-        others |= !has(pools, user);
       }
     }
-    if (!others) return Decision::yes();
-    for (const Instr* member : pools.members)
-      for (const Instr* operand : member->operands())
-        if (operand != value && !has(pools, operand) && !operand->is(Opcode::parameter) &&
-            !operand->is(Opcode::constant))
-          return Decision::no("cycle", "{} may depend on {} too", operand->name(), value->name());
     return Decision::yes();
   }
 
-  Decision may_join(const Group& product, const Group& pools, const Instr* value) const {
-    if (Decision alone = only_value(product, pools, value); !alone) return alone;
-    const Both both = place_both(product, pools);
+  Decision may_join(Group* product, Group* pools, const Instr* value) const {
+    if (Decision alone = only_value(*product, value); !alone) return alone;
+    if (Decision closed = is_closed({product, pools}); !closed) return closed;
+    const Placed both = place({product, pools});
     const schedule::PlacedFusion& placed = both.placed;
     if (!placed.decision) return placed.decision;
     if (!schedule::is_pooled(placed))
@@ -96,11 +86,9 @@ class PoolMerger : public GroupMerger {
 
 }  // namespace
 
-void merge_pools(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-                 const std::unordered_map<const Instr*, size_t>& index,
-                 const target::Target& target, bool any, std::vector<Refusal>* refusals) {
-  PoolMerger merger(group_of, index, target, any, refusals);
-  for (const auto& group : groups)
+void merge_pools(const Grouped& grouped, bool any) {
+  PoolMerger merger(grouped, any);
+  for (const auto& group : grouped.groups)
     if (!group->members.empty()) merger.visit(group.get());
 }
 

@@ -157,6 +157,7 @@ void SearchSpace::number() {
     std::unordered_set<size_t> needs;
     std::function<void(const Instr*)> need = [&](const Instr* instr) {
       for (const Instr* operand : instr->operands()) {
+        if (nodes[n].group && nodes[n].group->copies.count(operand)) continue;  // its own
         if (is_view(operand)) {
           need(operand);
         } else if (auto found = node_of.find(operand); found != node_of.end()) {

@@ -14,15 +14,12 @@ constexpr double kGain = 0.05;         // of the smaller one's time; packing cos
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
-constexpr size_t kMostBetween = 48;    // kernels looked at to know that nothing stands between two
 
 class SiblingMerger : public GroupMerger {
  public:
-  SiblingMerger(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-                const std::unordered_map<const Instr*, size_t>& index, const target::Target& target,
-                const std::function<bool(const Group&)>& stays, std::vector<Refusal>* refusals)
-      : GroupMerger(group_of, index, target, refusals), group_of_(*group_of), index_(index) {
-    for (const auto& group : groups)
+  SiblingMerger(const Grouped& grouped, const std::function<bool(const Group&)>& stays)
+      : GroupMerger(grouped) {
+    for (const auto& group : grouped.groups)
       if (!group->members.empty() && !stays(*group)) may_.insert(group.get());
   }
 
@@ -31,7 +28,7 @@ class SiblingMerger : public GroupMerger {
     for (bool joined = true; joined;) {
       joined = false;
       for (Group* other : neighbours(*group)) {
-        const Decision decision = may_join(*group, *other);
+        const Decision decision = may_join(group, other);
         if (decision) {
           join(other, group);
           may_.erase(other);
@@ -61,8 +58,8 @@ class SiblingMerger : public GroupMerger {
     std::unordered_map<Group*, int64_t> shared;
     std::unordered_set<const Instr*> seen;
     auto add = [&](const Instr* instr, int64_t bytes) {
-      auto found = group_of_.find(instr);
-      if (found == group_of_.end()) return;
+      auto found = grouped_.group_of.find(instr);
+      if (found == grouped_.group_of.end()) return;
       for (Group* other : found->second)
         if (other != &group && may_.count(other)) shared[other] += bytes;
     };
@@ -80,56 +77,22 @@ class SiblingMerger : public GroupMerger {
     for (const auto& [other, bytes] : shared) found.push_back(other);
     std::sort(found.begin(), found.end(), [&](Group* a, Group* b) {
       const int64_t one = shared.at(a), two = shared.at(b);
-      return one != two ? one > two : index_.at(a->members.back()) < index_.at(b->members.back());
+      return one != two
+                 ? one > two
+                 : grouped_.index.at(a->members.back()) < grouped_.index.at(b->members.back());
     });
     if (found.size() > kMostNeighbours) found.resize(kMostNeighbours);
     return found;
   }
 
-  // Does something stand between them, behind one and before the other (or so much behind the one
-  // that it is not looked at)?
-  bool is_between(const Group& first, const Group& second) const {
-    const std::unordered_set<const Instr*> before(first.members.begin(), first.members.end()),
-        behind(second.members.begin(), second.members.end());
-    std::vector<const Instr*> work;
-    std::unordered_set<const Instr*> seen;
-    std::unordered_set<const Group*> opened;
-    auto push_users = [&](const Instr* instr) {
-      for (const Instr* user : instr->users())
-        if (!before.count(user) && !behind.count(user) && seen.insert(user).second)
-          work.push_back(user);
-    };
-    for (const Instr* member : first.members) push_users(member);
-    while (!work.empty()) {
-      const Instr* instr = work.back();
-      work.pop_back();
-      std::vector<const Instr*> kernel{instr};
-      if (auto found = group_of_.find(instr); found != group_of_.end()) {
-        kernel.clear();
-        for (const Group* group : found->second)
-          if (opened.insert(group).second)
-            kernel.insert(kernel.end(), group->members.begin(), group->members.end());
-      }
-      if (opened.size() > kMostBetween || seen.size() > 16 * kMostBetween) return true;
-      for (const Instr* member : kernel) {
-        for (const Instr* user : member->users())
-          if (behind.count(user)) return true;
-        push_users(member);
-      }
-    }
-    return false;
-  }
-
-  Decision may_join(const Group& one, const Group& other) const {
-    if (one.once != other.once)
+  Decision may_join(Group* one, Group* other) const {
+    if (one->once != other->once)
       return Decision::no("once", "one side depends on constants alone, and is done once");
-    if (one.members.size() + other.members.size() > kMostMembers)
+    if (one->members.size() + other->members.size() > kMostMembers)
       return Decision::no("too-large", "the groups have {} members",
-                          one.members.size() + other.members.size());
-    if (is_between(one, other) || is_between(other, one))
-      return Decision::no("cycle", "a value would go out of the kernel and come back");
-    const Both both = place_both(one, other), alone = place_both(one, one),
-               also_alone = place_both(other, other);
+                          one->members.size() + other->members.size());
+    if (Decision closed = is_closed({one, other}); !closed) return closed;
+    const Placed both = place({one, other}), alone = place({one}), also_alone = place({other});
     const schedule::PlacedFusion& together = both.placed;
     const schedule::PlacedFusion& first = alone.placed;
     const schedule::PlacedFusion& second = also_alone.placed;
@@ -170,20 +133,14 @@ class SiblingMerger : public GroupMerger {
     return tasks < 2 * target_.cores && elems > 32768;
   }
 
-  GroupOrder::GroupsOf& group_of_;
-  const std::unordered_map<const Instr*, size_t>& index_;
   std::unordered_set<const Group*> may_;
 };
 
 }  // namespace
 
-void merge_siblings(const std::vector<std::unique_ptr<Group>>& groups,
-                    GroupOrder::GroupsOf* group_of,
-                    const std::unordered_map<const Instr*, size_t>& index,
-                    const target::Target& target, const std::function<bool(const Group&)>& stays,
-                    std::vector<Refusal>* refusals) {
-  SiblingMerger merger(groups, group_of, index, target, stays, refusals);
-  for (const auto& group : groups)
+void merge_siblings(const Grouped& grouped, const std::function<bool(const Group&)>& stays) {
+  SiblingMerger merger(grouped, stays);
+  for (const auto& group : grouped.groups)
     if (!group->members.empty()) merger.visit(group.get());
 }
 

@@ -3,21 +3,13 @@
 #pragma once
 
 #include <functional>
-#include <memory>
-#include <unordered_map>
-#include <vector>
 
-#include "fuse/group_order.h"
-#include "fuse/groups.h"
+#include "fuse/group_merger.h"
 
 namespace heddle::fuse {
 
 // `stays`: groups that are left alone. Emptied groups are part of another one. A refusal that was
 // made because it does not pay has the code `price`.
-void merge_siblings(const std::vector<std::unique_ptr<Group>>& groups,
-                    GroupOrder::GroupsOf* group_of,
-                    const std::unordered_map<const Instr*, size_t>& index,
-                    const target::Target& target, const std::function<bool(const Group&)>& stays,
-                    std::vector<Refusal>* refusals);
+void merge_siblings(const Grouped& grouped, const std::function<bool(const Group&)>& stays);
 
 }  // namespace heddle::fuse

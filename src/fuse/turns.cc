@@ -31,7 +31,7 @@ class TurnMerger : public GroupMerger {
     }
     Group* product = value && turned ? product_group(value) : nullptr;
     if (!product || product == turns) return;
-    const Decision decision = may_join(*product, *turns);
+    const Decision decision = may_join(product, turns);
     if (decision)
       join(turns, product);
     else
@@ -39,8 +39,8 @@ class TurnMerger : public GroupMerger {
   }
 
  private:
-  Decision may_join(const Group& product, const Group& turns) const {
-    const Both both = place_both(product, turns);
+  Decision may_join(Group* product, Group* turns) const {
+    const Placed both = place({product, turns});
     const schedule::PlacedFusion& placed = both.placed;
     if (!placed.decision) return placed.decision;
     if (!schedule::is_gemm(placed))
@@ -50,23 +50,21 @@ class TurnMerger : public GroupMerger {
     const double stores =
         static_cast<double>(schedule::scattered_stores(placed)) / target_.clock_ghz / cores;
     double bytes = 0;
-    for (const Instr* member : turns.members)
+    for (const Instr* member : turns->members)
       if (member->is(Opcode::transpose)) bytes = static_cast<double>(member->shape().bytes());
     const double apart = 2 * schedule::moved_ns(bytes, target_) + target_.launch_ns;
     if (stores > apart)
       return Decision::no("across-lanes", "{:.3g} us for its stores, {:.3g} us apart", stores / 1e3,
                           apart / 1e3);
-    return Decision::yes();
+    return is_closed({product, turns});
   }
 };
 
 }  // namespace
 
-void merge_turns(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-                 const std::unordered_map<const Instr*, size_t>& index,
-                 const target::Target& target, std::vector<Refusal>* refusals) {
-  TurnMerger merger(group_of, index, target, refusals);
-  for (const auto& group : groups)
+void merge_turns(const Grouped& grouped) {
+  TurnMerger merger(grouped);
+  for (const auto& group : grouped.groups)
     if (!group->members.empty()) merger.visit(group.get());
 }
 

@@ -2,18 +2,12 @@
 // it in that order (a network whose result has its features before its pixels, say).
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "fuse/group_order.h"
-#include "fuse/groups.h"
+#include "fuse/group_merger.h"
 
 namespace heddle::fuse {
 
 // Groups that were joined into others are left without members. Refusals: the codes of
 // schedule::place, and `across-lanes` where the stores would take longer than a kernel that turns.
-void merge_turns(const std::vector<std::unique_ptr<Group>>& groups, GroupOrder::GroupsOf* group_of,
-                 const std::unordered_map<const Instr*, size_t>& index,
-                 const target::Target& target, std::vector<Refusal>* refusals);
+void merge_turns(const Grouped& grouped);
 
 }  // namespace heddle::fuse
