@@ -166,6 +166,16 @@ TEST(Window, BordersAreSplitOff) {
   EXPECT_LE(ran.report.buffers[0].max_loads_per_elem, 6);
 }
 
+// Of a long window few inputs are held at once: those that the columns of a block share.
+TEST(Window, LongOnes) {
+  for (const char* target : {"icelake", "avx2"}) {
+    const Case wide{1, 32, {{48, 31, 1, 15, 15, 1}}, "f32"};
+    EXPECT_TRUE(window_row(run_fusion(depthwise(wide), target))) << target;
+    const Case strided{1, 16, {{6, 3, 1, 1, 1, 1}, {50, 24, 2, 11, 11, 1}}, "f32"};
+    EXPECT_TRUE(window_row(run_fusion(depthwise(strided), target))) << target;
+  }
+}
+
 TEST(Window, WhatHangsOnIt) {
   FusionCheck ran = run_fusion(depthwise(kImage, R"(  b = f32[32] parameter(2)
   bb = f32[1,12,20,32] broadcast(b), dimensions={3}

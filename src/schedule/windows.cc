@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
 
 #include "hlo/module.h"
 #include "schedule/place.h"
@@ -198,21 +198,34 @@ int64_t choose_group_columns(const Stage& stage, const WindowForm& form,
                      std::max<int64_t>(1, most));
 }
 
-// Registers: accumulators, and what is read and used by several of them.
+// The most inputs that are held at once where `columns` columns take one tap after the other.
+int64_t held_inputs(int64_t columns, int64_t stride, int64_t taps, int64_t step) {
+  std::map<int64_t, std::pair<int64_t, int64_t>> uses;  // by place: the first and the last
+  for (int64_t k = 0; k < taps; ++k)
+    for (int64_t b = 0; b < columns; ++b) {
+      const int64_t now = k * columns + b;
+      uses.try_emplace(b * stride + k * step, now, now).first->second.second = now;
+    }
+  std::vector<int64_t> change(columns * taps, 0);
+  for (const auto& [place, use] : uses) {
+    ++change[use.first];
+    --change[use.second];
+  }
+  int64_t held = 0, most = 0;
+  for (const int64_t by : change) most = std::max(most, held += by);
+  return most;
+}
+
+// Registers: accumulators, what is read and used by several of them, an input and a weight.
 int64_t choose_columns(const Stage& stage, const WindowForm& form, const Load& load,
                        const target::Target& target) {
-  const int64_t registers = target.vector_registers;
   const int64_t across = extent_of(stage, form.across);
   const int64_t stride = distance(load, form.column).second;
   const int64_t step = form.across < 0 ? 0 : distance(load, form.across).second;
   int64_t columns = std::min(kMostColumns, std::max<int64_t>(1, kMostTaps / across));
-  for (; columns > 1; --columns) {
-    std::set<int64_t> once, shared;
-    for (int64_t b = 0; b < columns; ++b)
-      for (int64_t k = 0; k < across; ++k)
-        if (!once.insert(b * stride + k * step).second) shared.insert(b * stride + k * step);
-    if (columns + static_cast<int64_t>(shared.size()) + 2 <= registers) break;
-  }
+  while (columns > 1 &&
+         columns + held_inputs(columns, stride, across, step) + 2 > target.vector_registers)
+    --columns;
   return even_blocks(stage.out[static_cast<size_t>(form.column)].extent, columns);
 }
 
