@@ -26,10 +26,12 @@ const std::map<std::string, std::set<std::string>> kRefused = {{"l6", {"no-kerne
 
 class GpuRows : public ::testing::TestWithParam<std::pair<const std::string, std::string>> {};
 
-std::shared_ptr<emit::cuda::Nvrtc> nvrtc() {
+const auto& opened_nvrtc() {
   static const auto opened = emit::cuda::Nvrtc::open(HEDDLE_SOURCE_DIR "/build/venv/lib");
-  return opened ? *opened : nullptr;
+  return opened;
 }
+std::shared_ptr<emit::cuda::Nvrtc> nvrtc() { return opened_nvrtc() ? *opened_nvrtc() : nullptr; }
+std::string nvrtc_absent() { return opened_nvrtc() ? "" : opened_nvrtc().error().message; }
 
 void expect_cubin(const compiler::GpuKernel& kernel, const target::Target& target) {
   auto cubin = nvrtc()->compile(kernel.cuda.text, emit::cuda::architecture(target));
@@ -80,7 +82,9 @@ TEST_P(GpuRows, KernelsAreProvedAndCompile) {
 
 // Longer rows are held in more registers, or are a block's.
 TEST_P(GpuRows, FullSizesCompileWithoutSpills) {
-  if (!nvrtc()) GTEST_SKIP() << "NVRTC was not found";
+  // GpuCompiler.IsAtHand fails where it should be there: machines without it still prove the
+  // kernels.
+  if (!nvrtc()) GTEST_SKIP() << nvrtc_absent();
   auto module = hlo::parse_module(read_text(GetParam().second));
   ASSERT_TRUE(module) << module.error().message;
   const target::Target target = *target::find_target("sm_90");
@@ -108,10 +112,11 @@ TEST(GpuPending, ListsRowsThatExist) {
     }
 }
 
-// script/test installs NVRTC, so that there is never nothing to check there.
+// script/test installs NVRTC, so that there is never nothing to check there. Who builds by hand
+// without it says so, and the texts are not compiled.
 TEST(GpuCompiler, IsAtHand) {
   if (!nvrtc() && std::getenv("HEDDLE_WITHOUT_NVRTC"))
-    GTEST_SKIP() << "HEDDLE_WITHOUT_NVRTC is set";
+    GTEST_SKIP() << "HEDDLE_WITHOUT_NVRTC is set: " << nvrtc_absent();
   EXPECT_TRUE(nvrtc()) << "script/bootstrap test installs it";
 }
 

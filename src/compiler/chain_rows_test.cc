@@ -1,12 +1,9 @@
 // Links of rows in chains (attention, reductions behind a product, prologues): proved by the kernel
 // interpreter against the reference.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "compiler/fusion_check.h"
+#include "compiler/fusion_test_util.h"
 #include "fuse/fuse.h"
-#include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
@@ -16,28 +13,15 @@
 namespace heddle::stitch {
 namespace {
 
-using compiler::check_fusion;
 using compiler::FusionCheck;
+using compiler::parsed;
+using compiler::proved;
 
 constexpr const char* kTargets[] = {"icelake", "avx2", "portable"};
 
-std::unique_ptr<hlo::Module> parsed(const std::string& text) {
-  auto module = hlo::parse_module(text);
-  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
-  return std::move(*module);
-}
-
 FusionCheck checked(const std::string& text, const char* target_name = "icelake") {
-  auto target = target::find_target(target_name);
-  FusionCheck check = check_fusion(*parsed(text), *target, 7, 4096);
-  EXPECT_EQ(check.failure, "") << text << check.text;
+  FusionCheck check = proved(text, target_name, 7, 4096);
   EXPECT_TRUE(is_chain(check.placed)) << text;
-  const std::string printed = to_string(check.placed.schedule, check.placed.graph);
-  auto again = schedule::parse_schedule(printed, check.placed.graph);
-  EXPECT_TRUE(again.has_value()) << (again ? "" : again.error().message);
-  if (again) {
-    EXPECT_EQ(to_string(*again, check.placed.graph), printed);
-  }
   return check;
 }
 

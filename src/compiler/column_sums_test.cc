@@ -1,29 +1,19 @@
 // Epilogue (iv): reductions over the rows of a product in its own kernel, proved by the kernel
 // interpreter against the reference.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "compiler/fusion_check.h"
+#include "compiler/fusion_test_util.h"
 #include "fuse/fuse.h"
-#include "hlo/text.h"
 #include "hlo/verify.h"
 
 namespace heddle::stitch {
 namespace {
 
 using compiler::FusionCheck;
-
-std::unique_ptr<hlo::Module> parsed(const std::string& text) {
-  auto module = hlo::parse_module(text);
-  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
-  return std::move(*module);
-}
+using compiler::parsed;
 
 FusionCheck checked(const std::string& text, const char* target_name) {
-  auto target = target::find_target(target_name);
-  FusionCheck check = compiler::check_fusion(*parsed(text), *target, 5, 8192);
-  EXPECT_EQ(check.failure, "") << text << check.text;
+  FusionCheck check = compiler::proved(text, target_name, 5, 8192);
   EXPECT_TRUE(is_gemm(check.placed)) << text;
   return check;
 }

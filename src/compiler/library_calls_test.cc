@@ -35,7 +35,13 @@ Instr* find_product(const hlo::Module& module) {
 
 target::Target host() { return target::host_target(); }
 
-bool is_here() { return library::open(library::kOneDnn, host()).library != nullptr; }
+// oneDNN is optional: where it is not installed, or of another version, there is nothing to call.
+// Empty: it is here; else the library's own reason.
+std::string absent() {
+  const library::Opened opened = library::open(library::kOneDnn, host());
+  if (opened.library) return "";
+  return fmt::format("needs oneDNN: {} ({})", opened.decision.reason(), opened.decision.code());
+}
 
 std::string dot_text(const std::string& lhs, const std::string& rhs, const std::string& result,
                      const std::string& dims) {
@@ -113,7 +119,7 @@ ENTRY e {
 
 // The wrapped computations mean what was there before.
 TEST(CallLibraries, KeepTheModulesMeaning) {
-  if (!is_here()) GTEST_SKIP() << "needs oneDNN";
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   auto module = parse(kNet);
   const auto inputs = interp::random_arguments(*module, 3);
   auto before = interp::evaluate(*module, inputs);
@@ -153,7 +159,7 @@ std::vector<std::string> codes_of(const Report& report) {
 }
 
 TEST(CallLibraries, RecordsDecide) {
-  if (!is_here()) GTEST_SKIP() << "needs oneDNN";
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   const library::Facts facts = library::open(library::kOneDnn, host()).library->facts();
   std::vector<std::string> notes;
   auto module = parse(kNet);
@@ -195,7 +201,7 @@ TEST(CallLibraries, AnAbsentLibraryIsARefusalOrAnError) {
 }
 
 TEST(LibraryTasks, AreWhatRecordsAreLookedUpFor) {
-  if (!is_here()) GTEST_SKIP() << "needs oneDNN";
+  if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   Options options;
   options.library = "auto";
   const target::Target target = target::host_target();

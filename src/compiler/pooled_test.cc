@@ -2,13 +2,10 @@
 // against the reference.
 #include "schedule/pooled.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "compiler/fusion_check.h"
+#include "compiler/fusion_test_util.h"
 #include "fuse/fuse.h"
-#include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
@@ -19,12 +16,7 @@ namespace heddle::stitch {
 namespace {
 
 using compiler::FusionCheck;
-
-std::unique_ptr<hlo::Module> parsed(const std::string& text) {
-  auto module = hlo::parse_module(text);
-  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
-  return std::move(*module);
-}
+using compiler::parsed;
 
 struct Window {
   int64_t size, stride, pad;
@@ -81,17 +73,9 @@ ENTRY e {{
 }
 
 FusionCheck checked(const Case& c, const char* target_name = "icelake", const char* result = "") {
-  auto target = target::find_target(target_name);
   const std::string text = network(c, "", result);
-  FusionCheck check = compiler::check_fusion(*parsed(text), *target, 3, 4096);
-  EXPECT_EQ(check.failure, "") << text << check.text;
+  FusionCheck check = compiler::proved(text, target_name, 3, 4096);
   EXPECT_TRUE(is_pooled(check.placed)) << text;
-  const std::string printed = to_string(check.placed.schedule, check.placed.graph);
-  auto again = schedule::parse_schedule(printed, check.placed.graph);
-  EXPECT_TRUE(again.has_value()) << (again ? "" : again.error().message);
-  if (again) {
-    EXPECT_EQ(to_string(*again, check.placed.graph), printed);
-  }
   return check;
 }
 

@@ -1,12 +1,9 @@
 // Transposes behind a product in its kernel (fuse/turns.h, stitch/gemm_turned.cc): proved by the
 // kernel interpreter against the reference.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "compiler/fusion_check.h"
+#include "compiler/fusion_test_util.h"
 #include "fuse/fuse.h"
-#include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
@@ -16,11 +13,7 @@
 namespace heddle::stitch {
 namespace {
 
-std::unique_ptr<hlo::Module> parsed(const std::string& text) {
-  auto module = hlo::parse_module(text);
-  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message) << text;
-  return std::move(*module);
-}
+using compiler::parsed;
 
 // tanh(A·B + b), its columns before its rows.
 std::string product(int64_t m, int64_t n, int64_t k) {
@@ -61,9 +54,7 @@ ENTRY e {{
 }
 
 compiler::FusionCheck checked(const std::string& text, const char* target_name) {
-  auto target = target::find_target(target_name);
-  compiler::FusionCheck check = compiler::check_fusion(*parsed(text), *target, 9, 256);
-  EXPECT_EQ(check.failure, "") << text << check.text;
+  compiler::FusionCheck check = compiler::proved(text, target_name, 9, 256);
   EXPECT_TRUE(is_gemm(check.placed)) << text;
   return check;
 }

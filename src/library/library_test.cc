@@ -280,7 +280,7 @@ class OneDnn : public ::testing::Test {
  protected:
   void SetUp() override {
     Opened opened = open(kOneDnn, host());
-    if (!opened.library)
+    if (!opened.library)  // optional: not installed, or of another version
       GTEST_SKIP() << "needs oneDNN: " << opened.decision.reason() << " (" << opened.decision.code()
                    << ")";
     library_ = std::move(opened.library);

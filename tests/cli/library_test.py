@@ -51,7 +51,7 @@ ENTRY main {{
 
 class LibraryTest(CliTest):
     def need_library(self):
-        """Skips with doctor's reason where there is none."""
+        """oneDNN is optional: skips, with the reason that doctor gives, where there is none."""
         said = self.json("doctor")
         if not said["libdnnl"]:
             self.skipTest(said["onednn"])

@@ -80,6 +80,7 @@ class GpuRun : public ::testing::TestWithParam<std::pair<const std::string, std:
 
 TEST_P(GpuRun, EqualsTheInterpreter) {
   static const Gpu gpu = open_gpu();
+  // No driver or no GPU on this machine: tests/gpu/pending lists what waits for one.
   if (!gpu.device) GTEST_SKIP() << gpu.reason;
   const std::string text = read_text(GetParam().second);
   auto module = hlo::parse_module(substituted(text, small_extents(text)));

@@ -1,5 +1,6 @@
 // Single operators as CUDA C++. Operands come as atoms or in parentheses.
 #include "emit/cuda/cuda_emitter.h"
+#include "kernel/math_ops.h"
 #include "kernel/stmt_text.h"
 
 namespace heddle::emit::cuda {
@@ -26,6 +27,53 @@ std::string function_name(Op op) {
     default:
       return std::string(kernel::op_text(op));
   }
+}
+
+// What C++ writes between two operands; null: it is no such operator of that kind of type.
+struct Symbols {
+  const char *number = nullptr, *integer = nullptr, *pred = nullptr;
+};
+
+Symbols symbols(Op op) {
+  switch (op) {
+    case Op::eq:
+      return {"==", "==", "=="};
+    case Op::ne:
+      return {"!=", "!=", "!="};
+    case Op::lt:
+      return {"<", "<", "<"};
+    case Op::le:
+      return {"<=", "<=", "<="};
+    case Op::gt:
+      return {">", ">", ">"};
+    case Op::ge:
+      return {">=", ">=", ">="};
+    case Op::add:
+      return {"+", "+", "||"};
+    case Op::sub:
+      return {"-", "-", nullptr};
+    case Op::mul:
+      return {"*", "*", "&&"};
+    case Op::div:
+      return {"/", nullptr, nullptr};
+    case Op::min:
+      return {nullptr, nullptr, "&&"};
+    case Op::max:
+      return {nullptr, nullptr, "||"};
+    case Op::and_:
+      return {nullptr, "&", "&&"};
+    case Op::or_:
+      return {nullptr, "|", "||"};
+    case Op::xor_:
+      return {nullptr, "^", "!="};
+    default:
+      return {};
+  }
+}
+
+bool is_comparison(Op op) {
+  return op == Op::eq || op == Op::ne || op == Op::lt || op == Op::le || op == Op::gt ||
+         op == Op::ge;
 }
 
 }  // namespace
@@ -78,48 +126,23 @@ std::string CudaEmitter::apply(const Expr& expr, const std::vector<std::string>&
       return fmt::format("({} ? {} : {})", x[0], x[1], x[2]);
     case Op::fma:
       return fmt::format("{}({}, {}, {})", is_wide(type) ? "fma" : "fmaf", x[0], x[1], x[2]);
-    case Op::eq:
-      return infix("==");
-    case Op::ne:
-      return infix("!=");
-    case Op::lt:
-      return infix("<");
-    case Op::le:
-      return infix("<=");
-    case Op::gt:
-      return infix(">");
-    case Op::ge:
-      return infix(">=");
     default:
       break;
   }
+  const Symbols symbol = symbols(expr.op);
+  if (is_comparison(expr.op)) return infix(symbol.number);
   if (type == Type::pred) {
-    switch (expr.op) {
-      case Op::not_:
-        return fmt::format("!{}", x[0]);
-      case Op::and_:
-      case Op::min:
-      case Op::mul:
-        return infix("&&");
-      case Op::or_:
-      case Op::max:
-      case Op::add:
-        return infix("||");
-      case Op::xor_:
-        return infix("!=");
-      default:
-        refuse(fmt::format("{} of pred", kernel::op_text(expr.op)));
-        return "false";
-    }
+    if (expr.op == Op::not_) return fmt::format("!{}", x[0]);
+    if (symbol.pred) return infix(symbol.pred);
+    refuse(fmt::format("{} of pred", kernel::op_text(expr.op)));
+    return "false";
   }
   if (narrow && expr.type == Type::s64) {  // no sum leaves 32 bits
     switch (expr.op) {
       case Op::add:
-        return infix("+");
       case Op::sub:
-        return infix("-");
       case Op::mul:
-        return infix("*");
+        return infix(symbol.integer);
       case Op::min:
       case Op::max:
         return fmt::format("{}({}, {})", expr.op == Op::min ? "min" : "max", x[0], x[1]);
@@ -134,15 +157,8 @@ std::string CudaEmitter::apply(const Expr& expr, const std::vector<std::string>&
     }
   }
   if (!tensor::is_float(type)) return apply_integer(expr, x);
+  if (symbol.number) return infix(symbol.number);
   switch (expr.op) {
-    case Op::add:
-      return infix("+");
-    case Op::sub:
-      return infix("-");
-    case Op::mul:
-      return infix("*");
-    case Op::div:
-      return infix("/");
     case Op::max:
       return fmt::format("{}({}, {})", helper("max_nan"), x[0], x[1]);
     case Op::min:
@@ -180,28 +196,10 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
     case Op::round_away:
     case Op::abs:
     case Op::sqrt:
-    case Op::cbrt:
-    case Op::exp:
-    case Op::expm1:
-    case Op::log:
-    case Op::log1p:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::tanh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::erf:
-    case Op::exp_fast:
-    case Op::tanh_fast:
-    case Op::erf_fast:
       return fmt::format("{}{}({})", function_name(expr.op), suffix, x);
     default:
+      if (kernel::is_math(expr.op))
+        return fmt::format("{}{}({})", function_name(expr.op), suffix, x);
       refuse(fmt::format("the operator {}", kernel::op_text(expr.op)));
       return "0";
   }
@@ -225,16 +223,17 @@ std::string CudaEmitter::apply_integer(const Expr& expr, const std::vector<std::
   const auto call = [&](const char* name) {
     return cut(fmt::format("{}({}, {})", helper(name), as(wide, x[0]), as(wide, x[1])));
   };
-  const auto infix = [&](const char* op) {
-    return cut(fmt::format("({} {} {})", as(wide, x[0]), op, as(wide, x[1])));
+  const auto infix = [&] {
+    return cut(fmt::format("({} {} {})", as(wide, x[0]), symbols(expr.op).integer, as(wide, x[1])));
   };
+  const auto call_or_infix = [&](const char* name) { return is_signed ? call(name) : infix(); };
   switch (expr.op) {
     case Op::add:
-      return is_signed ? call("wrap_add") : infix("+");
+      return call_or_infix("wrap_add");
     case Op::sub:
-      return is_signed ? call("wrap_sub") : infix("-");
+      return call_or_infix("wrap_sub");
     case Op::mul:
-      return is_signed ? call("wrap_mul") : infix("*");
+      return call_or_infix("wrap_mul");
     case Op::neg:
       return is_signed ? cut(fmt::format("{}(({})0, {})", helper("wrap_sub"), wide, as(wide, x[0])))
                        : cut(fmt::format("(0 - {})", as(wide, x[0])));
@@ -269,11 +268,9 @@ std::string CudaEmitter::apply_integer(const Expr& expr, const std::vector<std::
     case Op::max:
       return fmt::format("({} > {} ? {} : {})", x[0], x[1], x[0], x[1]);
     case Op::and_:
-      return infix("&");
     case Op::or_:
-      return infix("|");
     case Op::xor_:
-      return infix("^");
+      return infix();
     case Op::shl:
       return fmt::format("({}){}(({}){}, (unsigned long long){}, {})", own, helper("shift_left"),
                          plain, x[0], x[1], bits);

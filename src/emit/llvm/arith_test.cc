@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "emit/llvm/test_code.h"
+#include "kernel/math_ops.h"
 #include "kernel/scalar.h"
 #include "kernel/verify.h"
 

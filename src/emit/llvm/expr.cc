@@ -7,6 +7,7 @@
 
 #include "emit/llvm/convert.h"
 #include "emit/llvm/kernel_emitter.h"
+#include "kernel/math_ops.h"
 
 namespace heddle::emit {
 

@@ -15,10 +15,9 @@ struct MathContext {
   const Isa& isa;
 };
 
-// `x` (and `y`): float, double, or a vector of either; the result has the same type. Operators: the
-// functions of ops.def from rsqrt to logistic_fast; pow and atan2 take two.
+// `x` (and `y`): float, double, or a vector of either; the result has the same type. Operators:
+// those of kernel::is_math; pow and atan2 take two.
 llvm::Value* emit_math(MathContext& context, kernel::Op op, llvm::Value* x);
 llvm::Value* emit_math(MathContext& context, kernel::Op op, llvm::Value* x, llvm::Value* y);
-bool is_math(kernel::Op op);
 
 }  // namespace heddle::emit
