@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "breakdown.h"
 #include "command_line.h"
 #include "commands.h"
 #include "model_options.h"
@@ -37,6 +39,8 @@ class Profile : public Command {
     line.group("Measuring");
     line.number(runs_, "--iterations", "N", "runs that are timed (20)");
     line.flag(commands_, "--commands", "a line a command, in order, instead of a line a kernel");
+    line.flag(breakdown_, "--breakdown",
+              "host, products, memory, copies and the whole run, instead of kernels");
     line.text(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
     compile_.declare(line);
     json_.declare(line);
@@ -62,6 +66,8 @@ class Profile : public Command {
     HEDDLE_RETURN_IF_ERROR(bind(context.get(), inputs.values, outputs));
     HEDDLE_RETURN_IF_ERROR(measure(context.get()));
     const std::vector<Row> rows = read_rows(context.get());
+    for (const Row& row : rows)
+      parts_.add(row.kind, row.operators, static_cast<double>(row.commands), row.ms);
     if (!json_.only_json()) print(info_of(program.get()), inputs, rows);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(info_of(program.get()), rows)));
     return 0;
@@ -75,9 +81,13 @@ class Profile : public Command {
     if (!trace_.empty()) HEDDLE_RETURN_IF_ERROR(to_status(heddle_trace_stop(trace_.c_str())));
     heddle_context_reset_profile(context);
     heddle_context_set_profile(context, 1);
-    for (int64_t i = 0; i < runs_.value_or(kRuns); ++i)
+    const int64_t runs = runs_.value_or(kRuns);
+    const auto begin = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < runs; ++i)
       HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context)));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     heddle_context_set_profile(context, 0);
+    parts_.set_run(took.count() / static_cast<double>(runs));
     return {};
   }
 
@@ -124,6 +134,7 @@ class Profile : public Command {
     double total = 0;
     for (const Row& row : rows) total += row.ms;
     fmt::print("{} on {}\ninputs: {}\n", open_.model, where_text(info), inputs.description);
+    if (breakdown_) return parts_.print();
     fmt::print("{:>10} {:>6} {:>6} {:>9} {:>8} {:>9}  {:<18} {}\n", "time", "share", "count",
                "GFLOP/s", "GB/s", "roofline", commands_ ? "instruction" : "kernel", "operators");
     for (const Row& row : rows) {
@@ -146,6 +157,8 @@ class Profile : public Command {
     json["level"] = info.level;
     json["precision"] = info.precision;
     json["iterations"] = runs_.value_or(kRuns);
+    json["warmup_runs"] = kWarmupRuns;
+    json["breakdown"] = parts_.json();
     json[commands_ ? "commands" : "kernels"] = ordered_json::array();
     for (const Row& row : rows) {
       ordered_json one;
@@ -172,6 +185,8 @@ class Profile : public Command {
   std::optional<int64_t> runs_;
   bool commands_ = false;
   std::string trace_;
+  bool breakdown_ = false;
+  Breakdown parts_;
 };
 
 }  // namespace

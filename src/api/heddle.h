@@ -347,7 +347,7 @@ typedef struct heddle_command_profile {
   const char* name;      /* of the instruction it came from */
   const char* operators; /* "add, reduce, multiply" */
   const char* kind;      /* "kernel", "copy", "host", "concatenate", "update", "loop",
-                            "branch" */
+                            "branch", "library" */
   const char* kernel;    /* its name; "" where it is none */
   int64_t flops, bytes;  /* of one launch */
   int64_t count, total_ns, min_ns;
