@@ -117,6 +117,36 @@ std::unique_ptr<hlo::Module> covered(const std::string& text, std::vector<Refusa
   return std::move(*module);
 }
 
+// A window far from its column has several kinds of tiles at the edge, and each has all of the
+// epilogue; by itself, and with a product behind it.
+TEST(FuseTest, EpiloguesCountAtEveryEdge) {
+  auto text = [](int padding, bool product) {
+    std::string text = fmt::format(
+        "HloModule m\nENTRY e {{\n  x = f32[1,{},32] parameter(0)\n  w = f32[2,32,32] "
+        "parameter(1)\n"
+        "  x0 = f32[1,2000,32] convolution(x, w), window={{size=2 pad={}_0 rhs_dilate=128}}, "
+        "dim_labels=b0f_0io->b0f\n",
+        2128 - padding, padding);
+    for (int i = 0; i < 3; ++i)
+      text += fmt::format("  {}x{} = f32[1,2000,32] tanh(x{})\n", !product && i == 2 ? "ROOT " : "",
+                          i + 1, i);
+    if (product)
+      text +=
+          "  v = f32[32,64] parameter(2)\n  ROOT y = f32[1,2000,64] dot(x3, v), "
+          "lhs_contracting_dims={2}, rhs_contracting_dims={0}\n";
+    return text + "}\n";
+  };
+  auto code = [&](int padding, bool product) {
+    auto module = hlo::parse_module(text(padding, product));
+    EXPECT_TRUE(module.has_value()) << module.error().message;
+    return schedule::place(*(*module)->entry(), *target::find_target("icelake")).decision.code();
+  };
+  EXPECT_EQ(code(0, false), "");
+  EXPECT_EQ(code(128, false), "gemm-epilogue");
+  EXPECT_EQ(code(0, true), "");
+  EXPECT_EQ(code(128, true), "chain-residence");
+}
+
 // Written out for every register of a tile, this would be more code than the back end takes.
 TEST(FuseTest, LongEpiloguesAreCut) {
   std::string text =

@@ -1,5 +1,7 @@
 #include "schedule/code_size.h"
 
+#include "schedule/gemm_axis.h"
+
 namespace heddle::schedule {
 
 namespace {
@@ -55,6 +57,37 @@ Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joine
   if (total > kMostOfTile)
     return Decision::no("gemm-epilogue", "about {} instructions for a tile of {}x{}, {} fit", total,
                         gemm.mr, gemm.nv, kMostOfTile);
+  return Decision::yes();
+}
+
+int64_t code_of_tiles(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm,
+                      const GemmShape& shape) {
+  const Stage& stage = graph.stage(joined[0]);
+  int64_t tiles = 0, segments = 0;
+  for (const AxisPart& lines : line_parts(gemm, shape, stage))
+    for (const AxisPart& rows : row_parts(gemm, shape, stage)) {
+      tiles += static_cast<int64_t>(lines.runs.size() * rows.runs.size());
+      for (const Run& line : lines.runs)
+        for (const Run& row : rows.runs)
+          segments += std::max<int64_t>(line.segments.size(), 1) *
+                      std::max<int64_t>(row.segments.size(), 1);
+    }
+  const int64_t width = int64_t{gemm.nv} * gemm.lanes;
+  const int64_t rest = (shape.n_extent % width + gemm.lanes - 1) / gemm.lanes;
+  const int64_t vectors = (shape.n_extent >= width ? gemm.nv : 0) + rest;  // of both panels
+  const int64_t registers = int64_t{gemm.my} * gemm.mr * gemm.nv;
+  const int64_t each = (code_of_tile(graph, joined, gemm) * gemm.my + 8 * registers) * tiles +
+                       3 * registers * gemm.ku * segments;
+  return each * vectors / gemm.nv;
+}
+
+Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm,
+                      const GemmShape& shape) {
+  if (Decision fits = fits_in_code(graph, joined, gemm); !fits) return fits;
+  const int64_t total = code_of_tiles(graph, joined, gemm, shape);
+  if (total > kMostOfKernel)
+    return Decision::no("gemm-epilogue", "about {} instructions for all tiles, {} fit", total,
+                        kMostOfKernel);
   return Decision::yes();
 }
 

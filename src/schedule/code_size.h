@@ -10,10 +10,19 @@ namespace heddle::schedule {
 
 // Instructions of what hangs on a dot (the first of `joined`), for one tile, roughly.
 int64_t code_of_tile(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm);
+// The back end takes 32,768 instructions a phase; of estimates so many, all tiles together.
+inline constexpr int64_t kMostOfKernel = 24576;
+// Instructions of all tiles that the kernel writes out: those inside, each kind at an edge of a
+// window, and a narrow last panel; with the products themselves.
+int64_t code_of_tiles(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm,
+                      const GemmShape& shape);
 // No, with code `gemm-epilogue`: that would be so many
 // instructions, written out for each register of the tile, that the back end refuses them or takes
 // seconds.
 Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joined,
                       const Gemm& gemm);
+// The same for all tiles of a kernel by itself.
+Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joined, const Gemm& gemm,
+                      const GemmShape& shape);
 
 }  // namespace heddle::schedule

@@ -59,7 +59,7 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   row.gemm = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
   result.decision = fits_family(*row.gemm, shape, stage);
   if (!result.decision) return result;
-  result.decision = fits_in_code(graph, row.joined, *row.gemm);
+  result.decision = fits_in_code(graph, row.joined, *row.gemm, shape);
   if (!result.decision) return result;
   const int lanes = row.gemm->lanes;
   finish(std::move(row), lanes, std::move(graph), target, &result);

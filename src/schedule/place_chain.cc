@@ -8,6 +8,7 @@
 
 #include "schedule/chain_rows.h"
 #include "schedule/code_size.h"
+#include "schedule/gemm_axis.h"
 #include "schedule/stage_builder.h"
 
 namespace heddle::schedule {
@@ -66,7 +67,31 @@ class ChainPlacer {
     if (code > kMostOfChain)
       return Decision::no("chain-residence", "about {} instructions for a tile of each, {} fit",
                           code, kMostOfChain);
+    if (const int64_t all = code_of_all(); all > kMostOfKernel)
+      return Decision::no("chain-residence",
+                          "about {} instructions for all kinds of blocks, {} fit", all,
+                          kMostOfKernel);
     return Decision::yes();
+  }
+
+  // Every kind of block of the first link, at an edge or inside, has tiles of all links.
+  int64_t code_of_all() const {
+    const Link& first = chain_.links[0];
+    const Stage& base = result_.graph.stage(first.base);
+    int64_t code =
+        first.rows ? 0 : code_of_tiles(result_.graph, first.joined, records_[0], first.shape);
+    for (const AxisPart& lines : line_parts(records_[0], first.shape, base))
+      for (const AxisPart& rows : row_parts(records_[0], first.shape, base))
+        for (size_t i = 1; i < chain_.links.size(); ++i) {
+          const Link& link = chain_.links[i];
+          if (link.rows) continue;
+          const AxisPart all{1, 0, {Run{0, 1, count_rows(lines) * count_rows(rows), {}}}};
+          const AxisPart tiles = retile(link.counted ? all : rows, records_[i].mr);
+          const int64_t each = code_of_tile(result_.graph, link.joined, records_[i]) +
+                               int64_t{records_[i].mr} * records_[i].nv * (8 + records_[i].ku * 3);
+          code += each * static_cast<int64_t>(tiles.runs.size());
+        }
+    return code;
   }
 
   void build() {
