@@ -77,8 +77,14 @@ Literal unpack(const Shape& shape, std::string_view packed) {
   return literal;
 }
 
+// Keeps a part of a file mapped, and its pages in memory until nobody needs the part.
+std::shared_ptr<const void> part_of(const std::shared_ptr<const MappedFile>& file,
+                                    std::string_view part) {
+  return {part.data(), [file, part](const void*) { file->forget(part); }};
+}
+
 Literal from_raw(const Shape& shape, std::string_view raw, const std::shared_ptr<const void>& owner,
-                 const MappedFile* file) {
+                 const std::shared_ptr<const MappedFile>& file) {
   if (file_bits(shape.type()) < 8) return unpack(shape, raw);
   if (shape.type() == Type::pred &&
       !std::all_of(raw.begin(), raw.end(), [](char c) { return c == 0 || c == 1; })) {
@@ -87,9 +93,7 @@ Literal from_raw(const Shape& shape, std::string_view raw, const std::shared_ptr
       literal.set_bits(static_cast<int64_t>(i), raw[i] != 0 ? 1 : 0);
     return literal;
   }
-  Literal literal = Literal::view(shape, raw.data(), owner);
-  if (literal.data() != raw.data() && file != nullptr) file->forget(raw);  // misaligned: copied
-  return literal;
+  return Literal::view(shape, raw.data(), file != nullptr ? part_of(file, raw) : owner);
 }
 
 // Calls take(bits) for every number of a repeated field; `width`: bytes of a packed number, 0 for
@@ -204,7 +208,7 @@ Literal from_external(const proto::Tensor& tensor, const Shape& shape, TensorSou
          wanted, offset);
   const std::string_view raw =
       file.bytes().substr(static_cast<size_t>(offset), static_cast<size_t>(wanted));
-  return from_raw(shape, raw, *opened, &file);
+  return from_raw(shape, raw, *opened, *opened);
 }
 
 Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::string_view what) {
@@ -260,7 +264,7 @@ Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::strin
     if (static_cast<int64_t>(tensor.raw_data.size()) != wanted)
       fail("{}: raw_data has {} bytes, shape {} wants {}", what, tensor.raw_data.size(),
            to_string(shape), wanted);
-    return from_raw(shape, tensor.raw_data, source.owner, source.file.get());
+    return from_raw(shape, tensor.raw_data, source.owner, source.file);
   }
   const TypedField field = typed_field(tensor, shape.type());
   // A shape may promise more than the file can hold: believe the file before allocating.

@@ -1,5 +1,6 @@
 // Control flow, calls, tuples and what only orders or places values.
 #include "interp/evaluator.h"
+#include "tensor/unaligned.h"
 
 namespace heddle::interp {
 
@@ -62,7 +63,7 @@ Result<Literal> element_of(const Instr& instr, Literal& tuple, size_t index) {
 Result<Literal> eval_structure(Evaluator& e, const Instr& instr, Operands& operands) {
   switch (instr.opcode()) {
     case Opcode::constant:
-      return instr.literal();
+      return tensor::element_aligned(instr.literal());
     case Opcode::tuple:
       return Literal::tuple(std::move(operands));
     case Opcode::get_tuple_element:

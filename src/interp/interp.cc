@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "interp/evaluator.h"
+#include "tensor/unaligned.h"
 
 namespace heddle::interp {
 
@@ -35,7 +36,7 @@ Result<Literal> hold_one(Evaluator& e, const std::string& where, size_t i, const
     return user_error("{}: argument {} is {}, wanted {}", where, i, tensor::to_string(got),
                       tensor::to_string(want));
   }
-  return e.hold(value);
+  return e.hold(tensor::element_aligned(value));
 }
 
 Result<std::vector<Literal>> hold_arguments(Evaluator& e, const Computation& computation,

@@ -1,8 +1,11 @@
 // The interface: arguments, errors, widening, single instructions.
 #include "interp/interp.h"
 
+#include <cstring>
+
 #include "hlo/builder.h"
 #include "interp/run_test_util.h"
+#include "tensor/unaligned.h"
 
 namespace heddle::interp {
 namespace {
@@ -99,6 +102,29 @@ TEST(Interp, EvaluatesOneInstruction) {
   EXPECT_EQ(tensor::to_string(*result), "7");
   operands.pop_back();
   EXPECT_FALSE(evaluate_instr(*sum, operands));
+}
+
+// A weight as it lies in a model file, as an argument and as a constant.
+TEST(Interp, ElementsMayLieAtAnyAddress) {
+  constexpr int64_t kCount = tensor::kLeastUnalignedBytes / 4;
+  auto bytes = std::make_shared<std::vector<char>>(kCount * 4 + 8);
+  char* at = bytes->data();
+  while (reinterpret_cast<uintptr_t>(at) % 4 != 3) ++at;
+  const float seven = 7;
+  std::memcpy(at + (kCount - 1) * 4, &seven, 4);
+  const Literal weight = Literal::view(Shape::array(Type::f32, {kCount}), at, bytes);
+  ASSERT_FALSE(tensor::is_element_aligned(weight));
+  hlo::Module module("m");
+  hlo::Computation* entry = module.add_computation("e");
+  hlo::Builder b(entry);
+  entry->set_root(b.binary(hlo::Opcode::add, b.parameter(0, weight.shape()), b.constant(weight)));
+  b.check();
+  module.set_entry(entry);
+  std::vector<Literal> arguments = {weight};
+  auto result = evaluate(module, arguments);
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->get_f64(0), 0);
+  EXPECT_EQ(result->get_f64(kCount - 1), 14);
 }
 
 TEST(Interp, DynamicDimensionsAreTakenAtTheirBound) {

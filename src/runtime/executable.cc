@@ -25,10 +25,16 @@ bool is_aligned(const void* data) {
   return reinterpret_cast<uintptr_t>(data) % program::kAlignmentBytes == 0;
 }
 
-Literal aligned_copy(const Literal& value) {
-  Literal copy(value.shape());
-  std::memcpy(copy.mutable_data(), value.data(), static_cast<size_t>(value.bytes()));
-  return copy;
+int64_t align_up(int64_t bytes) {
+  return (bytes + program::kAlignmentBytes - 1) / program::kAlignmentBytes *
+         program::kAlignmentBytes;
+}
+
+Status copy_to(const Device& device, char* to, const Literal& value) {
+  const heddle_hal& hal = device.hal();
+  if (hal.copy(hal.device, to, value.data(), value.bytes()) != 0)
+    return device.last_error("cannot copy a constant");
+  return {};
 }
 
 // Code for another processor would end in an illegal instruction, so the exact list is compared.
@@ -47,57 +53,83 @@ Status check_target(const Program& program) {
       program.name, target->name, missing);
 }
 
-// What the once section needs while it runs: aligned copies of constants, until their last use.
+// What the once section needs while it runs: constants until their last use. Those that are not
+// aligned are copied in front of every command that reads them, all to the same memory: what is
+// touched first costs more than what is copied.
 class OnceConstants {
  public:
-  OnceConstants(Program& program, const std::vector<bool>& used_by_run, CommandList& list)
+  OnceConstants(Program& program, const std::vector<bool>& used_by_run, CommandList& list,
+                const Device& device)
       : program_(program),
         used_by_run_(used_by_run),
         list_(list),
-        last_use_(program.buffers.size(), -1),
-        copies_(program.buffers.size()) {
-    for (size_t i = 0; i < program.once.size(); ++i)
-      for_each_constant(i, [&](size_t buffer) { last_use_[buffer] = static_cast<int64_t>(i); });
+        device_(device),
+        last_use_(program.buffers.size(), -1) {
+    for (size_t i = 0; i < program.once.size(); ++i) {
+      const std::vector<size_t> constants = constants_of(i);
+      for (size_t b : constants) last_use_[b] = static_cast<int64_t>(i);
+      staging_bytes_ = std::max(staging_bytes_, unaligned_bytes(constants));
+    }
     // What nothing uses goes at once.
     for (size_t b = 0; b < last_use_.size(); ++b)
       if (last_use_[b] < 0 && !used_by_run_[b]) program_.constants[b] = Literal();
   }
 
-  void before(size_t command) {
-    for_each_constant(command, [&](size_t b) {
+  Status before(size_t command) {
+    if (staging_.bytes() < staging_bytes_) {
+      HEDDLE_ASSIGN_OR_RETURN(staging_, Block::allocate(device_, staging_bytes_));
+    }
+    char* free = staging_.data();
+    for (size_t b : constants_of(command)) {
       const Literal& value = program_.constants[b];
-      if (value.bytes() > 0 && !is_aligned(value.data()) && copies_[b].bytes() == 0)
-        copies_[b] = aligned_copy(value);
-      const Literal& used = copies_[b].bytes() > 0 ? copies_[b] : value;
-      list_.set_base(BufferId(b), const_cast<char*>(static_cast<const char*>(used.data())));
-    });
+      const bool aligned = value.bytes() == 0 || is_aligned(value.data());
+      list_.set_base(BufferId(b),
+                     aligned ? const_cast<char*>(static_cast<const char*>(value.data())) : free);
+      if (aligned) continue;
+      HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
+      free += align_up(value.bytes());
+    }
+    return {};
   }
 
   void after(size_t command) {
-    for_each_constant(command, [&](size_t b) {
-      if (last_use_[b] != static_cast<int64_t>(command)) return;
-      copies_[b] = Literal();
-      if (!used_by_run_[b]) program_.constants[b] = Literal();
-    });
+    for (size_t b : constants_of(command))
+      if (last_use_[b] == static_cast<int64_t>(command) && !used_by_run_[b])
+        program_.constants[b] = Literal();
   }
 
  private:
-  template <typename Function>
-  void for_each_constant(size_t command, Function&& function) {
+  // Each of them once.
+  std::vector<size_t> constants_of(size_t command) const {
+    std::vector<size_t> result;
     auto constants = [&](const View& view, Use) {
       if (program_.buffers[view.buffer.index()].kind == BufferKind::constant)
-        function(view.buffer.index());
+        result.push_back(view.buffer.index());
     };
     program::for_each_view(program_.once[command], constants);
     for (program::RegionId id : program::regions_of(program_.once[command]))
       program::for_each_view_within(program_, program_.regions[id.index()].commands, constants);
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
+
+  int64_t unaligned_bytes(const std::vector<size_t>& constants) const {
+    int64_t bytes = 0;
+    for (size_t b : constants) {
+      const Literal& value = program_.constants[b];
+      if (value.bytes() > 0 && !is_aligned(value.data())) bytes += align_up(value.bytes());
+    }
+    return bytes;
   }
 
   Program& program_;
   const std::vector<bool>& used_by_run_;
   CommandList& list_;
+  const Device& device_;
   std::vector<int64_t> last_use_;
-  std::vector<Literal> copies_;
+  int64_t staging_bytes_ = 0;
+  Block staging_;
 };
 
 }  // namespace
@@ -143,7 +175,7 @@ Status Executable::link(const HostFunctions& host_functions, const LibraryFuncti
   });
   for (const program::Port& port : program_.outputs)
     if (port.source.buffer.valid()) used_by_run_[port.source.buffer.index()] = true;
-  align_run_constants();
+  HEDDLE_RETURN_IF_ERROR(align_run_constants());
   auto block = Block::allocate(device_, program_.once_bytes);
   if (!block) return error_in("program " + program_.name, block.error());
   once_block_ = std::make_shared<Block>(std::move(*block));
@@ -198,13 +230,29 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
   return status;
 }
 
-// Constants may be views of a model file, where only their elements are aligned.
-void Executable::align_run_constants() {
+// Constants may be views of a model file, where nothing is aligned. Their copies lie together: many
+// are small, and one piece of memory can be of large pages.
+Status Executable::align_run_constants() {
+  auto is_copied = [&](size_t i) {
+    const Literal& value = program_.constants[i];
+    return used_by_run_[i] && value.bytes() > 0 && !is_aligned(value.data());
+  };
+  int64_t bytes = 0;
+  for (size_t i = 0; i < program_.constants.size(); ++i)
+    if (is_copied(i)) bytes += align_up(program_.constants[i].bytes());
+  auto block = Block::allocate(device_, bytes);
+  if (!block) return error_in("program " + program_.name + ": constants", block.error());
+  const auto held = std::make_shared<Block>(std::move(*block));
+  char* free = held->data();
   for (size_t i = 0; i < program_.constants.size(); ++i) {
+    if (!is_copied(i)) continue;
     Literal& value = program_.constants[i];
-    if (used_by_run_[i] && value.bytes() > 0 && !is_aligned(value.data()))
-      value = aligned_copy(value);
+    HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
+    const int64_t used = align_up(value.bytes());
+    value = Literal::view(value.shape(), free, held);
+    free += used;
   }
+  return {};
 }
 
 char* Executable::fixed_base(BufferId id) const {
@@ -248,14 +296,14 @@ Status Executable::do_once() {
         buffer.offset_bytes + buffer.bytes <= arena_bytes)
       list.set_base(BufferId(i), arena.data() + buffer.offset_bytes);
   }
-  OnceConstants constants(program_, used_by_run_, list);
+  OnceConstants constants(program_, used_by_run_, list, device_);
   const bool spin =
       list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
   Status status;
   for (size_t i = 0; i < program_.once.size() && status; ++i) {
-    constants.before(i);
-    status = list.run_command(i);
+    status = constants.before(i);
+    if (status) status = list.run_command(i);
     if (status && hal.wait(hal.device) != 0) status = device_.last_error("cannot wait");
     constants.after(i);
   }

@@ -55,7 +55,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
                       const HostFunctions& host_functions, const LibraryFunction& library) const;
   Status link_library(const program::LibraryCall& call, const program::CommandInfo& about,
                       const LibraryFunction& library, std::shared_ptr<LibraryWork>* work) const;
-  void align_run_constants();
+  Status align_run_constants();
   Status do_once();
   char* fixed_base(program::BufferId id) const;  // constants and once buffers
 

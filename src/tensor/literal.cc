@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "tensor/unaligned.h"
+
 namespace heddle::tensor {
 namespace {
 
@@ -123,7 +125,8 @@ Literal Literal::tuple(std::vector<Literal> elements) {
 
 Literal Literal::view(const Shape& shape, const void* data, std::shared_ptr<const void> owner) {
   HEDDLE_CHECK(shape.is_array() && shape.is_static(), "view of {}", to_string(shape));
-  if (reinterpret_cast<uintptr_t>(data) % element_alignment(shape.type()) != 0) {
+  const bool aligned = reinterpret_cast<uintptr_t>(data) % element_alignment(shape.type()) == 0;
+  if (!aligned && (is_complex(shape.type()) || shape.bytes() < kLeastUnalignedBytes)) {
     Literal copy(shape);
     if (copy.bytes() > 0) std::memcpy(copy.mutable_data(), data, static_cast<size_t>(copy.bytes()));
     return copy;
@@ -132,6 +135,24 @@ Literal Literal::view(const Shape& shape, const void* data, std::shared_ptr<cons
   literal.shape_ = shape.without_layout();
   literal.data_ = std::shared_ptr<const void>(std::move(owner), data);
   return literal;
+}
+
+bool is_element_aligned(const Literal& literal) {
+  for (const Literal& element : literal.elements())
+    if (!is_element_aligned(element)) return false;
+  return !literal.shape().is_array() ||
+         reinterpret_cast<uintptr_t>(literal.data()) % element_alignment(literal.type()) == 0;
+}
+
+Literal element_aligned(const Literal& literal) {
+  if (is_element_aligned(literal)) return literal;
+  Literal copy(literal);
+  if (literal.shape().is_array()) {
+    (void)copy.mutable_data();  // of a view it is a copy
+  } else {
+    for (Literal& element : copy.mutable_elements()) element = element_aligned(element);
+  }
+  return copy;
 }
 
 void* Literal::mutable_data() {

@@ -80,7 +80,7 @@ TEST(literal, ViewsKeepTheOwnerAndCopyOnWrite) {
   EXPECT_EQ(view.get_f64(0), 9);
   EXPECT_EQ(view.get_f64(3), 4);
   EXPECT_EQ(owner.use_count(), 1);
-  // Memory on which the elements are not aligned is copied at once.
+  // Little memory on which the elements are not aligned is copied at once (unaligned.h: more).
   const char* odd = reinterpret_cast<const char*>(owner->data()) + 1;
   Literal copied = Literal::view(Shape::array(Type::f32, {2}), odd, owner);
   EXPECT_NE(copied.data(), odd);
