@@ -11,13 +11,12 @@
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "fuse/loops.h"
+#include "fuse/placed_facts.h"
 #include "fuse/pooled.h"
 #include "fuse/siblings.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
 #include "schedule/parts.h"
-#include "schedule/place.h"
-#include "schedule/strides.h"
 
 namespace heddle::fuse {
 
@@ -54,7 +53,7 @@ class Greedy {
   bool has_template(Instr* instr) {
     if (!instr->is(Opcode::convolution)) return instr->is(Opcode::dot);
     auto [known, fresh] = templates_.emplace(instr, false);
-    if (fresh) known->second = schedule::is_gemm(place_alone(instr, target_));
+    if (fresh) known->second = facts_.of_alone(instr).is_gemm;
     return known->second;
   }
 
@@ -62,7 +61,7 @@ class Greedy {
   bool is_window(Instr* instr) {
     if (!instr->is(Opcode::convolution) && !instr->is(Opcode::reduce_window)) return false;
     auto [known, fresh] = windows_.emplace(instr, false);
-    if (fresh) known->second = schedule::count_windows(place_alone(instr, target_)) > 0;
+    if (fresh) known->second = facts_.of_alone(instr).windows > 0;
     return known->second;
   }
 
@@ -287,10 +286,8 @@ class Greedy {
                                      [&](Instr* operand) { return reached.count(operand) > 0; });
       if (reads && reached.insert(step).second) members.push_back(step);
     }
-    std::unique_ptr<hlo::Module> candidate =
-        extract(members, [&](const Instr* member) { return member == instr; });
-    const schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
-    return placed.decision && (!has_template(convolution) || schedule::is_template(placed));
+    const Facts facts = facts_.of(members, [&](const Instr* member) { return member == instr; });
+    return facts.decision && (!has_template(convolution) || facts.is_template);
   }
 
   // Would the member be an output? As rebuild() will decide: copies never are.
@@ -314,50 +311,39 @@ class Greedy {
     std::sort(sorted.begin(), sorted.end(),
               [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    std::unique_ptr<hlo::Module> candidate = extract(sorted, [&](const Instr* member) {
+    const Facts placed = facts_.of(sorted, [&](const Instr* member) {
       return !(copy && member == newcomer) && leaves(member, group, newcomer);
     });
-    schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     if (!placed.decision) return placed.decision;
-    if (schedule::is_chain(placed))
+    if (placed.is_chain)
       return Decision::no("chain-apart", "a product and rows are joined as a chain, if at all");
-    const bool gemm = schedule::is_template(placed);
+    const bool gemm = placed.is_template;
     if (wants_gemm && !gemm && sorted.size() > 1)
       return Decision::no("gemm-family", "the dot would lose its template");
     const auto windows = std::count_if(sorted.begin(), sorted.end(),
                                        [&](Instr* member) { return is_window(member); });
-    if (sorted.size() > 1 && schedule::count_windows(placed) < windows)
+    if (sorted.size() > 1 && placed.windows < windows)
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
     if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
       return Decision::no("across-lanes", "less moves across the lanes if they are apart");
     if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, group) &&
-        schedule::uses_across(placed.graph) >= kUsesOfCopy)
+        placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
-    int64_t tasks = 1, elems = 0;
-    for (const schedule::ScheduleNode& node : placed.schedule.nodes)
-      if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;
-    for (const schedule::Stage& stage : placed.graph.stages)
-      elems = std::max(elems, stage.out_elems() * stage.red_elems());
-    bool reduces = std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(),
-                               [](const schedule::Stage& s) { return s.is_reduction(); });
-    if (reduces && !gemm && placed.graph.stages.size() > 1 && tasks < 2 * target_.cores &&
-        elems > 32768)
-      return Decision::no("one-task", "{} tasks for {} elements", tasks, elems);
+    if (placed.reduces && !gemm && placed.stages > 1 && placed.tasks < 2 * target_.cores &&
+        placed.elems > 32768)
+      return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);
     return Decision::yes();
   }
 
   // More is read or written with strides than by the two on their own (a transpose of its own is
   // turned in registers).
-  bool strides_more(const schedule::PlacedFusion& placed, Instr* newcomer, const Group& group) {
-    const int64_t together = schedule::strided_elems(placed, target_);
-    if (together == 0 ||
-        together <= schedule::strided_elems(place_alone(newcomer, target_), target_))
-      return false;
-    std::unique_ptr<hlo::Module> rest = extract(
+  bool strides_more(const Facts& placed, Instr* newcomer, const Group& group) {
+    if (placed.strided == 0) return false;
+    const int64_t alone = facts_.of_alone(newcomer).strided;
+    if (placed.strided <= alone) return false;
+    const Facts rest = facts_.of(
         group.members, [&](const Instr* member) { return leaves(member, &group, nullptr); });
-    return together >
-           schedule::strided_elems(place_alone(newcomer, target_), target_) +
-               schedule::strided_elems(schedule::place(*rest->entry(), target_), target_);
+    return placed.strided > alone + rest.strided;
   }
 
   // A reshape between dense arrays is no work at all: it stays a view unless it joined something.
@@ -417,6 +403,7 @@ class Greedy {
   const Covered& covered_;
   Computation* entry_;  // the computation that is covered
   const target::Target& target_;
+  PlacedFacts facts_{target_, /*with_traffic=*/false};
   Mode mode_;
   std::vector<Refusal>* refusals_;
   std::unordered_set<const Instr*> constant_, once_;  // in this order: the second finds the first

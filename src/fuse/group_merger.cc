@@ -66,6 +66,20 @@ GroupMerger::Placed GroupMerger::place(const Row& row) const {
   return {std::move(candidate), std::move(placed)};
 }
 
+Facts GroupMerger::facts(const Row& row) {
+  const auto copies = copies_of(row);
+  const std::vector<Instr*> members = members_of(row);
+  std::unordered_set<const Instr*> leaving;
+  for (const Instr* member : members)
+    if (!copies.count(member) && leaves(member, row)) leaving.insert(member);
+  if (leaving.empty()) {
+    Facts dead;
+    dead.decision = Decision::no("unread", "every reader has a copy by now");
+    return dead;
+  }
+  return facts_.of(members, [&](const Instr* member) { return leaving.count(member) > 0; });
+}
+
 Decision GroupMerger::is_closed(const Row& row) const {
   if (grouped_.order.makes_cycle(row))
     return Decision::no("cycle", "a value would go out of the kernel and come back");

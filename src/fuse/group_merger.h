@@ -6,6 +6,7 @@
 
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
+#include "fuse/placed_facts.h"
 
 namespace heddle::fuse {
 
@@ -21,7 +22,8 @@ struct Grouped {
 
 class GroupMerger {
  public:
-  explicit GroupMerger(const Grouped& grouped) : grouped_(grouped), target_(grouped.target) {}
+  explicit GroupMerger(const Grouped& grouped)
+      : grouped_(grouped), target_(grouped.target), facts_(grouped.target, /*with_traffic=*/true) {}
 
  protected:
   using Row = std::vector<Group*>;
@@ -35,6 +37,8 @@ class GroupMerger {
     schedule::PlacedFusion placed;
   };
   Placed place(const Row& row) const;
+  // What can be said of that without it, asked once for all that differ in names only.
+  Facts facts(const Row& row);
   // Code `cycle`: a value would go out of them and come back. Asked before every join().
   Decision is_closed(const Row& row) const;
   // `from` moves into `to`, and is left without members.
@@ -48,6 +52,8 @@ class GroupMerger {
   static std::unordered_set<const Instr*> copies_of(const Row& row);
   std::vector<Instr*> members_of(const Row& row) const;
   bool leaves(const Instr* member, const Row& row) const;
+
+  PlacedFacts facts_;
 };
 
 }  // namespace heddle::fuse

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "fuse/group_merger.h"
-#include "schedule/strides.h"
-#include "schedule/traffic.h"
 
 namespace heddle::fuse {
 
@@ -85,52 +83,35 @@ class SiblingMerger : public GroupMerger {
     return found;
   }
 
-  Decision may_join(Group* one, Group* other) const {
+  Decision may_join(Group* one, Group* other) {
     if (one->once != other->once)
       return Decision::no("once", "one side depends on constants alone, and is done once");
     if (one->members.size() + other->members.size() > kMostMembers)
       return Decision::no("too-large", "the groups have {} members",
                           one->members.size() + other->members.size());
     if (Decision closed = is_closed({one, other}); !closed) return closed;
-    const Placed both = place({one, other}), alone = place({one}), also_alone = place({other});
-    const schedule::PlacedFusion& together = both.placed;
-    const schedule::PlacedFusion& first = alone.placed;
-    const schedule::PlacedFusion& second = also_alone.placed;
+    const Facts together = facts({one, other});
     if (!together.decision) return together.decision;
+    const Facts first = facts({one}), second = facts({other});
     if (!first.decision || !second.decision)
       return Decision::no("price", "one of them has no schedule by itself");
     if (few_tasks(together) && !(few_tasks(first) && few_tasks(second)))
       return Decision::no("one-task", "too few tasks for both");
-    const int64_t across = schedule::strided_elems(together, target_);
-    if (across > schedule::strided_elems(first, target_) + schedule::strided_elems(second, target_))
+    if (together.strided > first.strided + second.strided)
       return Decision::no("across-lanes", "less moves across the lanes if they are apart");
-    const double apart =
-        schedule::traffic_ns(first, target_) + schedule::traffic_ns(second, target_);
-    const double time = schedule::traffic_ns(together, target_);
-    // A small one that hangs on a large one cannot save much of both.
-    const double least =
-        std::min(schedule::traffic_ns(first, target_), schedule::traffic_ns(second, target_));
-    const double gain = is_packing(together) ? 0 : kGain * least;
-    if (time >= apart - gain)
-      return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", time, apart);
+    const double apart = first.traffic_ns + second.traffic_ns;
+    // A small one that hangs on a large one cannot save much of both. Maps over one box are one
+    // loop, and a launch less.
+    const double gain =
+        together.is_packing ? 0 : kGain * std::min(first.traffic_ns, second.traffic_ns);
+    if (together.traffic_ns >= apart - gain)
+      return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", together.traffic_ns,
+                          apart);
     return Decision::yes();
   }
 
-  // Maps over one box: one loop, and a launch less.
-  static bool is_packing(const schedule::PlacedFusion& placed) {
-    const auto& stages = placed.graph.stages;
-    return std::all_of(stages.begin(), stages.end(), [&](const schedule::Stage& stage) {
-      return !stage.is_reduction() && stage.out == stages[0].out;
-    });
-  }
-
-  bool few_tasks(const schedule::PlacedFusion& placed) const {
-    int64_t tasks = 1, elems = 0;
-    for (const schedule::ScheduleNode& node : placed.schedule.nodes)
-      if (const auto* loop = std::get_if<schedule::Loop>(&node)) tasks *= loop->trips;
-    for (const schedule::Stage& stage : placed.graph.stages)
-      elems = std::max(elems, stage.out_elems() * stage.red_elems());
-    return tasks < 2 * target_.cores && elems > 32768;
+  bool few_tasks(const Facts& facts) const {
+    return facts.tasks < 2 * target_.cores && facts.elems > 32768;
   }
 
   std::unordered_set<const Group*> may_;

@@ -1,0 +1,106 @@
+#include "fuse/placed_facts.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "fuse/pattern_judge.h"
+#include "schedule/gemm.h"
+#include "schedule/strides.h"
+#include "schedule/traffic.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// A member's number in a reason stands between these; no name holds them.
+constexpr char kBegin = '\1', kEnd = '\2';
+
+bool is_name_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
+}
+
+// Whole names become numbers.
+std::string with_numbers(const std::string& reason, const std::vector<Instr*>& members) {
+  std::unordered_map<std::string_view, size_t> number_of;
+  for (size_t i = 0; i < members.size(); ++i) number_of.emplace(members[i]->name(), i);
+  std::string result;
+  for (size_t at = 0; at < reason.size();) {
+    size_t end = at;
+    while (end < reason.size() && is_name_char(reason[end])) ++end;
+    if (end == at) {
+      result += reason[at++];
+      continue;
+    }
+    const std::string word = reason.substr(at, end - at);
+    const auto found = number_of.find(word);
+    result += found == number_of.end() ? word : kBegin + std::to_string(found->second) + kEnd;
+    at = end;
+  }
+  return result;
+}
+
+Decision with_names(const Decision& decision, const std::vector<Instr*>& members) {
+  const std::string& reason = decision.reason();
+  std::string text;
+  for (size_t at = 0; at < reason.size(); ++at) {
+    if (reason[at] != kBegin) {
+      text += reason[at];
+      continue;
+    }
+    const size_t end = reason.find(kEnd, at);
+    text += members[std::stoul(reason.substr(at + 1, end - at - 1))]->name();
+    at = end;
+  }
+  return Decision::no(decision.code().c_str(), "{}", text);
+}
+
+Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& target) {
+  Facts facts;
+  facts.decision = placed.decision;
+  if (!placed.decision) return facts;
+  facts.is_gemm = schedule::is_gemm(placed);
+  facts.is_chain = schedule::is_chain(placed);
+  facts.is_template = schedule::is_template(placed);
+  facts.windows = schedule::count_windows(placed);
+  facts.strided = schedule::strided_elems(placed, target);
+  if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph);
+  const auto& stages = placed.graph.stages;
+  facts.stages = stages.size();
+  facts.is_packing = true;
+  for (const schedule::Stage& stage : stages) {
+    facts.reduces |= stage.is_reduction();
+    facts.is_packing &= !stage.is_reduction() && stage.out == stages[0].out;
+    facts.elems = std::max(facts.elems, stage.out_elems() * stage.red_elems());
+  }
+  for (const schedule::ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<schedule::Loop>(&node)) facts.tasks *= loop->trips;
+  return facts;
+}
+
+}  // namespace
+
+Facts PlacedFacts::of(const std::vector<Instr*>& members,
+                      const std::function<bool(const Instr*)>& leaves) {
+  const auto [known, added] = known_.try_emplace(signature(members, leaves));
+  if (added) {
+    std::unique_ptr<hlo::Module> candidate = extract(members, leaves);
+    const schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
+    Facts facts = facts_of(placed, target_);
+    if (facts.decision) {
+      if (with_traffic_) facts.traffic_ns = schedule::traffic_ns(placed, target_);
+    } else {
+      facts.decision = Decision::no(placed.decision.code().c_str(), "{}",
+                                    with_numbers(placed.decision.reason(), members));
+    }
+    known->second = std::move(facts);
+  }
+  Facts facts = known->second;
+  if (!facts.decision) facts.decision = with_names(facts.decision, members);
+  return facts;
+}
+
+Facts PlacedFacts::of_alone(Instr* instr) {
+  return of({instr}, [](const Instr*) { return true; });
+}
+
+}  // namespace heddle::fuse
