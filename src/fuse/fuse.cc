@@ -16,6 +16,7 @@
 #include "fuse/siblings.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
+#include "hlo/top_k_part.h"
 #include "schedule/parts.h"
 
 namespace heddle::fuse {
@@ -70,6 +71,7 @@ class Greedy {
     if (!has_kernel(instr)) return order_.add_alone(instr);
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ != Mode::off) {
+      if (join_twin(instr)) return;
       if (is_duplicable(instr) && instr != entry_->root()) {
         if (join_all(instr)) return;
       } else if (join_one(instr)) {
@@ -101,6 +103,26 @@ class Greedy {
         if (std::find(result.begin(), result.end(), group) == result.end()) result.push_back(group);
     }
     return result;
+  }
+
+  // The other result of a top-k: one list gives both.
+  bool join_twin(Instr* instr) {
+    const auto part = hlo::top_k_part(*instr);
+    if (!part) return false;
+    for (Instr* user : instr->operand(0)->users()) {
+      const auto other = hlo::top_k_part(*user);
+      const auto found = group_of_.find(user);
+      if (!other || other->k != part->k || other->largest != part->largest ||
+          found == group_of_.end())
+        continue;
+      for (Group* group : found->second) {
+        if (!try_join(instr, group, /*copy=*/false)) continue;
+        add(instr, group);
+        order_.has_joined(group);
+        return true;
+      }
+    }
+    return false;
   }
 
   // Into every reader, a copy each; what is left over reads it from a group of its own.
@@ -421,6 +443,8 @@ class Greedy {
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals) {
   bool changed = false;
+  for (const Covered& covered : covered_computations(*module))
+    changed |= split_top_k(covered, target);
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals).run();

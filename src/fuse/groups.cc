@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hlo/top_k_part.h"
+
 namespace heddle::fuse {
 
 bool is_unpack(const Instr* instr) {
@@ -130,7 +132,8 @@ bool is_update(const Instr* instr) {
 
 bool has_kernel(const Instr* instr) {
   if (is_update(instr) || is_long_concatenate(instr)) return false;
-  if (instr->is(Opcode::custom_call)) return false;  // transformed filters come with their reader
+  // Transformed filters come with their reader.
+  if (instr->is(Opcode::custom_call) && !hlo::top_k_part(*instr)) return false;
   if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
       instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
     return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));

@@ -59,6 +59,9 @@ bool widen_products(const Covered& covered, const target::Target& target);
 Decision transform_filter(Instr* conv, const target::Target& target);  // no: not changed
 Instr* transformed_filter(const Instr* conv);                          // that call; none: null
 
+// Elements of a top-k that are read become arrays of their own (split_top_k.cc).
+bool split_top_k(const Covered& covered, const target::Target& target);
+
 // Cheap enough to be computed again in every reader: data movement, scalars.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "hlo/library_call.h"
+#include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
 #include "interp/evaluator.h"
 
@@ -114,6 +115,10 @@ std::string describe(const Instr& instr) {
 
 Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& operands) {
   if (hlo::winograd_filter(instr) > 0) return filter_of_points(instr, operands[0]);
+  if (const auto part = hlo::top_k_part(instr)) {
+    HEDDLE_ASSIGN_OR_RETURN(Literal both, top_k(e, operands[0], part->k, part->largest));
+    return both.elements()[part->places ? 1 : 0];
+  }
   if (is_top_k(instr)) return top_k(e, operands[0], instr.shape().elements()[0].dim(-1), true);
   if (wraps_computation(instr)) return e.run(*instr.called()[0], std::move(operands));
   if (operands.size() != 1 || (instr.shape().is_tuple() && !operands[0].shape().is_tuple()))
@@ -124,7 +129,8 @@ Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& ope
 namespace {
 
 std::optional<std::string> refuse_custom_call(const Instr& instr) {
-  if (is_top_k(instr) || hlo::winograd_filter(instr) > 0) return std::nullopt;
+  if (is_top_k(instr) || hlo::winograd_filter(instr) > 0 || hlo::top_k_part(instr))
+    return std::nullopt;
   if (hlo::library_call(instr) && wraps_computation(instr)) return std::nullopt;
   const std::string& target = target_of(instr);
   if (!is_identity_target(target) && !target.starts_with("xla_builder."))

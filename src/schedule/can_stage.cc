@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
 #include "schedule/stage_graph.h"
+#include "schedule/top_k.h"
 
 namespace heddle::schedule {
 
@@ -157,6 +159,9 @@ Decision can_stage(const Instr& instr) {
       return Decision::yes();
     case Opcode::custom_call:
       if (hlo::winograd_filter(instr) > 0) return Decision::yes();
+      if (const auto part = hlo::top_k_part(instr);
+          part && has_top_k(instr.operand(0)->shape(), part->k))
+        return Decision::yes();
       return Decision::no("no-kernel", "{}: a custom call has no stage form", instr.name());
     case Opcode::constant:
       if (instr.shape().is_scalar()) return Decision::yes();

@@ -168,4 +168,16 @@ Stage partial_sum(Stage stage, int digit, const Strips& strips, Type type, uint6
   return stage;
 }
 
+bool starts_neutral(const Stage& stage) {
+  const hlo::Instr* init = stage.instr->operand(stage.values.size());
+  const hlo::Instr* root = stage.combine->root();
+  if (stage.values.size() != 1 || !init->is(hlo::Opcode::constant) || root->operands().size() != 2)
+    return false;
+  const double value = init->literal().get_f64(0);
+  return (root->is(hlo::Opcode::add) && value == 0) ||
+         (root->is(hlo::Opcode::multiply) && value == 1) ||
+         (root->is(hlo::Opcode::maximum) && value == -INFINITY) ||
+         (root->is(hlo::Opcode::minimum) && value == INFINITY);
+}
+
 }  // namespace heddle::schedule

@@ -24,4 +24,7 @@ Stage row_sum(Stage stage, int digit, Type type, uint64_t neutral);
 // Puts parts together: `rest` is the digit that is left to reduce. Its one load has no source yet.
 Stage combining(const Stage& stage, Type type, const Digit& rest);
 
+// A reduce of one value whose start is the neutral element of its operator.
+bool starts_neutral(const Stage& stage);
+
 }  // namespace heddle::schedule

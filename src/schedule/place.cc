@@ -13,6 +13,7 @@
 #include "schedule/place_rows.h"
 #include "schedule/pooled.h"
 #include "schedule/strides.h"
+#include "schedule/top_k.h"
 #include "schedule/winograd_tuning.h"
 
 namespace heddle::schedule {
@@ -114,6 +115,19 @@ PlacedFusion place_in_phases(const hlo::Computation& fusion, const target::Targe
   return place_phases(staged.graph, target);
 }
 
+// In rows of one phase; a product beside it would want another schedule.
+PlacedFusion place_with_top_k(StageGraph graph, const target::Target& target, bool fast_forms) {
+  PlacedFusion result;
+  for (const Stage& stage : graph.stages)
+    if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
+      result.decision = Decision::no("top-k", "{} is a product beside a top-k", stage.name);
+  if (target.kind == target::DeviceKind::gpu)
+    result.decision = Decision::no("top-k", "no kernels for it on {}", target.name);
+  if (!result.decision) return result;
+  if (fast_forms) mark_fast_forms(&graph);
+  return place_rows(std::move(graph), target);
+}
+
 }  // namespace
 
 bool is_chain(const PlacedFusion& placed) {
@@ -142,6 +156,8 @@ bool is_gemm(const PlacedFusion& placed) {
 
 PlacedFusion place(const hlo::Computation& fusion, const target::Target& target, bool fast_forms) {
   StagedOrNot staged = build_stage_graph(fusion);
+  if (staged.decision && has_top_k(staged.graph))
+    return place_with_top_k(std::move(staged.graph), target, fast_forms);
   if (fast_forms) mark_fast_forms(&staged.graph);
   PlacedFusion result;
   if (!staged.decision) {

@@ -6,6 +6,7 @@
 
 #include "schedule/correspond.h"
 #include "schedule/phases.h"
+#include "schedule/top_k.h"
 #include "schedule/turn.h"
 #include "schedule/windows.h"
 
@@ -81,6 +82,7 @@ bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> 
     if (is_output(graph.stages[i]) && same[i] < 0) return false;
   target::Target roomy = target;  // capacity is asked of the whole schedule, later
   if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
+  if (divides_list(graph, same)) return false;
   tasks.push_back({digit, 1});
   Schedule schedule = build_schedule(graph, anchor, tasks, one_row_a_stage(graph), 1, roomy);
   Placement placement = place_values(graph, schedule, roomy);
@@ -88,6 +90,8 @@ bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> 
   double extra = 0;
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     const Stage& stage = graph.stages[i];
+    const int list = is_top_k(stage) ? list_digit(stage) : -1;
+    if (list >= 0 && !placement.stages[i].need[list].offset.is_constant()) return false;
     extra += (placement.stages[i].recompute - 1) * static_cast<double>(stage.out_elems()) *
              static_cast<double>(stage.red_elems());
   }
@@ -104,6 +108,8 @@ class RowPlacer {
     StageGraph& graph = result_.graph;
     anchor_ = choose_anchor(graph);
     int64_t tasks = choose_tasks();
+    for (TaskDigit& task : tasks_)
+      if (task.by == 1) task.by = top_k_rows(graph, anchor_, task.digit, target_);
     if (needs_split(tasks)) return split();
     lanes_ = target_.lanes(Type::f32);
     std::vector<Row> rows = join_rows();
@@ -201,6 +207,7 @@ class RowPlacer {
   // digit along which its loads are contiguous, if any.
   void leave_lanes(int64_t* count) {
     const Stage& anchor = result_.graph.stages[anchor_];
+    if (has_top_k(result_.graph)) return;  // whole rows, as many as top_k_rows says
     if (anchor.out.empty() || (!anchor.is_reduction() && reduces_along_lanes())) return;
     int lane_digit = static_cast<int>(anchor.out.size()) - 1;
     if (anchor.is_reduction()) {
@@ -232,19 +239,7 @@ class RowPlacer {
       return false;
     if (tasks >= 8 || anchor.out_elems() * anchor.red_elems() < 131072) return false;
     if (best_parts(anchor) < 2 || !anchor.instr->is(hlo::Opcode::reduce)) return false;
-    // Partials start from the initial value too: it must be neutral.
-    for (size_t v = 0; v < anchor.values.size(); ++v) {
-      const hlo::Instr* init = anchor.instr->operand(anchor.values.size() + v);
-      const hlo::Instr* root = anchor.combine->root();
-      if (!init->is(hlo::Opcode::constant) || root->operands().size() != 2) return false;
-      double value = init->literal().get_f64(0);
-      bool neutral = (root->is(hlo::Opcode::add) && value == 0) ||
-                     (root->is(hlo::Opcode::multiply) && value == 1) ||
-                     (root->is(hlo::Opcode::maximum) && value == -INFINITY) ||
-                     (root->is(hlo::Opcode::minimum) && value == INFINITY);
-      if (!neutral || anchor.values.size() != 1) return false;
-    }
-    return true;
+    return starts_neutral(anchor);
   }
 
   static int64_t best_parts(const Stage& stage) {
@@ -306,6 +301,7 @@ class RowPlacer {
     for (size_t d = 0; d < extents.size(); ++d)
       if (extents[d] > 1) digits.push_back(static_cast<int>(d));
     std::vector<Own> own;
+    if (is_top_k(stage)) return top_k_loops(stage, extents, lanes_);
     if (digits.empty()) return own;
     if (window_loops(stage, extents, &own) || turned_loops(stage, extents, &own)) return own;
     int lane_digit = digits.back();

@@ -1,6 +1,7 @@
 // The expression DAG of a stage: one function per kind of instruction.
 #include <algorithm>
 
+#include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
 #include "schedule/stage_builder.h"
 
@@ -89,6 +90,8 @@ int StageBuilder::value(const Instr* instr, const Coordinates& at,
   if (instr->is(Opcode::get_tuple_element)) {
     leaf = static_cast<int>(instr->tuple_index());
     root = instr->operand(0);
+  } else if (const auto part = hlo::top_k_part(*instr)) {
+    leaf = part->places ? 1 : 0;
   }
   if (auto stage = stages_.find(root); stage != stages_.end()) {
     // Dimensions of extent 1 have no digit; split_digits() has not run yet: one digit a dimension.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/top_k_part.h"
 #include "schedule/stage_builder.h"
 
 namespace heddle::schedule {
@@ -74,6 +75,12 @@ class Filler {
       case Opcode::convolution:
         convolution(instr);
         break;
+      case Opcode::custom_call:
+        if (hlo::top_k_part(*instr)) {
+          top_k(instr);
+          break;
+        }
+        [[fallthrough]];
       default:
         stage_.values.push_back({instr->shape().type(), builder_.expand(instr, position_, {})});
     }
@@ -117,6 +124,20 @@ class Filler {
                                init_node(instr->operand(count + i))});
     }
     stage_.combine = instr->called().at(0);
+  }
+
+  // The list's place is no digit of the element that goes into it.
+  void top_k(const Instr* instr) {
+    stage_.kind = hlo::StageKind::reduce;
+    Coordinates at = position_;
+    at.back() = add_red("r", instr->operand(0)->shape().dim(-1));
+    Node place;
+    place.kind = Node::Kind::index;
+    place.type = Type::s32;
+    place.index = at.back();
+    const int value = builder_.value(instr->operand(0), at, {});
+    stage_.values.push_back({instr->operand(0)->shape().type(), value});
+    stage_.values.push_back({Type::s32, builder_.add(std::move(place))});
   }
 
   // Coordinate `stride·o + dilation·k - pad` of an input dilated by `base`, with its guards.
@@ -258,6 +279,7 @@ Decision add_outputs(const hlo::Computation& fusion,
   for (const Instr* leaf : leaves) {
     const Instr* root = leaf->is(Opcode::get_tuple_element) ? leaf->operand(0) : leaf;
     int value = leaf->is(Opcode::get_tuple_element) ? static_cast<int>(leaf->tuple_index()) : 0;
+    if (const auto part = hlo::top_k_part(*root)) value = part->places ? 1 : 0;
     auto found = stages.find(root);
     int values = leaf->shape().is_tuple() ? static_cast<int>(leaf->shape().elements().size()) : 1;
     for (int i = 0; i < values; ++i) {
@@ -298,6 +320,22 @@ Decision add_outputs(const hlo::Computation& fusion,
 
 }  // namespace
 
+namespace {
+
+// Another result of the same top-k, which has a stage already.
+const Instr* twin_of(const Instr* instr, const std::unordered_map<const Instr*, StageId>& stages) {
+  const auto part = hlo::top_k_part(*instr);
+  if (!part) return nullptr;
+  for (const Instr* user : instr->operand(0)->users()) {
+    const auto other = user == instr ? std::nullopt : hlo::top_k_part(*user);
+    if (other && other->k == part->k && other->largest == part->largest && stages.count(user))
+      return user;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap) {
   StagedOrNot result;
   StageGraph& graph = result.graph;
@@ -314,6 +352,10 @@ StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap)
       return result;
     }
     if (!roots.count(instr)) continue;
+    if (const Instr* twin = twin_of(instr, stages)) {
+      stages.emplace(instr, stages.at(twin));
+      continue;
+    }
     StageId id(graph.stages.size());
     Stage stage;
     result.decision = Filler(stages, graph, &stage).fill(instr);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/chain.h"
+#include "schedule/top_k.h"
 #include "schedule/turn.h"
 
 namespace heddle::schedule {
@@ -46,6 +47,7 @@ int64_t strided_elems(const PlacedFusion& placed, const target::Target& target) 
     const Row* row = std::get_if<Row>(&node);
     if (!row || row->gemm || row->own.empty() || row->own.back().kind != LoopKind::vector) continue;
     const Stage& first = placed.graph.stage(row->joined[0]);
+    if (is_top_k(first)) continue;
     std::optional<TurnForm> turn;
     if (!first.is_reduction() && row->own.front().kind == LoopKind::unrolled)
       turn = match_turn(placed.graph, first, target);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hlo/top_k_part.h"
 #include "schedule/stage_builder.h"
 
 namespace heddle::schedule {
@@ -44,7 +45,7 @@ constexpr int kCheap = 12;  // six operators, about
 bool is_reduction(const Instr* instr) {
   hlo::StageKind kind = opcode_info(instr->opcode()).stage;
   return kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
-         kind == hlo::StageKind::conv;
+         kind == hlo::StageKind::conv || hlo::top_k_part(*instr);
 }
 
 // Moves data only: never worth a stage of its own between two readers.

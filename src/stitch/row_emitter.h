@@ -1,6 +1,6 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
-// digit (columns.cc), windows of images (windows.cc), squares that are turned (turns.cc), values
-// and combines of all (row_values.cc).
+// digit (columns.cc), lists (top_k.cc), windows of images (windows.cc), squares that are turned
+// (turns.cc), values and combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -110,6 +110,24 @@ class RowEmitter {
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
   void load_square(const schedule::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);
+  // Sorted lists of keys and places (top_k.cc).
+  struct TopK;
+  void emit_top_k(Block* block);
+  void emit_top_rows(TopK* top, int digit, Block* block);
+  void emit_top_lanes(TopK* top, int digit, Block* block);
+  void emit_top_block(const TopK& top, int digit, const Expr& first, int64_t rows, Block* block);
+  void emit_top_row(TopK top, Block* block);
+  void insert_in_lanes(const TopK& top, const Expr& at, bool filling, Block* block);
+  void insert_in_row(const TopK& top, const Expr& at, bool filling, Block* block);
+  void store_top(const TopK& top, const Expr& at, ExprId key, ExprId place, Block* block);
+  void add_list(TopK* top);
+  std::pair<ExprId, ExprId> top_element(const TopK& top, const Expr& at);
+  ExprId greatest_key(const TopK& top, const Expr& base, Block* block);
+  ExprId key_of(const TopK& top, ExprId x);
+  ExprId value_of(const TopK& top, ExprId key);
+  ExprId turned_bits(const TopK& top, ExprId bits);
+  ExprId key_constant(const TopK& top, uint64_t bits);
+  ExprId key_zero();
   // Threads of a GPU as lanes (gpu_rows.cc).
   bool is_gpu() const;
   int shuffled_lanes() const;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "schedule/phases.h"
+#include "schedule/top_k.h"
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
@@ -63,6 +64,7 @@ void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* bl
 }
 
 void RowEmitter::emit_members(Block* block) {
+  if (schedule::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == schedule::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
   if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {

@@ -1,0 +1,105 @@
+// Top-k as a stage: lists in lanes and lists of single rows, beside what reads them.
+#include <gtest/gtest.h>
+
+#include "compiler/fusion_check.h"
+#include "hlo/text.h"
+
+namespace heddle::compiler {
+namespace {
+
+// `x` is made of parameter p by `made`; its k first in both parts, or what `body` makes of them.
+std::string module_text(const std::string& type, const std::string& dims, int64_t n, int64_t k,
+                        const std::string& end, const std::string& made) {
+  const std::string from = fmt::format("{}[{}{}]", type, dims, n);
+  const std::string call =
+      fmt::format("[{}{}] custom-call(x), custom_call_target=\"heddle.{}.", dims, k, end);
+  return fmt::format(
+      "HloModule m\nENTRY main {{\n  p = {0} parameter(0)\n{1}"
+      "  v = {2}{3}values\"\n  i = s32{3}places\"\n"
+      "  ROOT r = ({2}[{4}{5}], s32[{4}{5}]) tuple(v, i)\n}}\n",
+      from, made.empty() ? fmt::format("  x = {} negate(p)\n", from) : made, type, call, dims, k);
+}
+
+FusionCheck check(const std::string& text, const char* target) {
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module) << module.error().message;
+  return check_fusion(**module, *target::find_target(target), 3, 64);
+}
+
+TEST(top_k, EqualsTheInterpreter) {
+  struct Case {
+    const char *type, *dims;
+    int64_t n, k;
+  };
+  for (const char* target : {"avx2", "icelake"}) {
+    for (const char* end : {"largest", "smallest"}) {
+      for (const Case& c :
+           {Case{"f32", "19,", 43, 5}, Case{"f32", "32,", 64, 8}, Case{"f32", "7,", 9, 9},
+            Case{"f32", "3,5,", 20, 1}, Case{"f32", "", 700, 10}, Case{"f32", "2,", 700, 1},
+            Case{"f32", "2,", 300, 40}, Case{"f64", "6,", 33, 3}, Case{"bf16", "16,", 33, 3},
+            Case{"f16", "2,", 600, 3}, Case{"s8", "9,", 70, 16}, Case{"s32", "1,", 90, 17},
+            Case{"f32", "4,", 1, 1}, Case{"s64", "31,", 8, 2}, Case{"f32", "130,", 9, 1},
+            Case{"f32", "67,", 9, 2}}) {
+        const FusionCheck got = check(module_text(c.type, c.dims, c.n, c.k, end, ""), target);
+        EXPECT_EQ(got.failure, "")
+            << target << " " << end << " " << c.type << "[" << c.dims << c.n << "] " << c.k;
+      }
+    }
+  }
+}
+
+// Fewer than k elements differ from the least value there is: of equals the first come first.
+TEST(top_k, TakesTheFirstOfEquals) {
+  const std::string made =
+      "  z = f32[] constant(0)\n  zs = f32[20,40] broadcast(z), dimensions={}\n"
+      "  h = f32[] constant(0.9)\n  hs = f32[20,40] broadcast(h), dimensions={}\n"
+      "  s = f32[20,40] subtract(p, hs)\n  m = f32[20,40] maximum(s, zs)\n"
+      "  x = f32[20,40] log(m)\n";
+  for (const char* target : {"avx2", "icelake"})
+    EXPECT_EQ(check(module_text("f32", "20,", 40, 12, "largest", made), target).failure, "");
+  const std::string least =
+      "  z = s32[] constant(-2147483648)\n  zs = s32[3,40] broadcast(z), dimensions={}\n"
+      "  x = s32[3,40] minimum(p, zs)\n";
+  EXPECT_EQ(check(module_text("s32", "3,", 40, 20, "largest", least), "icelake").failure, "");
+}
+
+// Lists of one element behind a transpose: the rows lie side by side.
+TEST(top_k, TakesStridedRows) {
+  for (const char* target : {"avx2", "icelake"}) {
+    for (const char* rows : {"100", "4100"}) {
+      const std::string text = fmt::format(
+          "HloModule m\nENTRY main {{\n  p = f32[3,{0}] parameter(0)\n"
+          "  x = f32[{0},3] transpose(p), dimensions={{1,0}}\n"
+          "  v = f32[{0},1] custom-call(x), custom_call_target=\"heddle.largest.values\"\n"
+          "  i = s32[{0},1] custom-call(x), custom_call_target=\"heddle.largest.places\"\n"
+          "  f = f32[{0}] reshape(v)\n  e = f32[{0}] exponential(f)\n"
+          "  ROOT r = (f32[{0}], s32[{0},1]) tuple(e, i)\n}}\n",
+          rows);
+      EXPECT_EQ(check(text, target).failure, "") << target << " " << rows;
+    }
+  }
+}
+
+TEST(top_k, SharesAKernelWithItsReaders) {
+  const FusionCheck got = check(
+      "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, "
+      "b) }\n"
+      "ENTRY main {\n  p = f32[48,24] parameter(0)\n  x = f32[48,24] exponential(p)\n"
+      "  v = f32[48,4] custom-call(x), custom_call_target=\"heddle.largest.values\"\n"
+      "  i = s32[48,4] custom-call(x), custom_call_target=\"heddle.largest.places\"\n"
+      "  zero = f32[] constant(0)\n  t = f32[48] reduce(v, zero), dimensions={1}, to_apply=add\n"
+      "  b = f32[48,4] broadcast(t), dimensions={0}\n  w = f32[48,4] divide(v, b)\n"
+      "  l = f32[48,1] slice(v), slice={[0:48], [3:4]}\n  m = f32[48] reshape(l)\n"
+      "  ms = f32[48,24] broadcast(m), dimensions={0}\n"
+      "  ge = pred[48,24] compare(x, ms), direction=GE\n"
+      "  ROOT r = (f32[48,4], s32[48,4], pred[48,24]) tuple(w, i, ge)\n}\n",
+      "icelake");
+  EXPECT_EQ(got.failure, "");
+  int lists = 0;
+  for (const schedule::Stage& stage : got.placed.graph.stages) lists += stage.values.size() == 2;
+  EXPECT_EQ(lists, 1);
+  EXPECT_NE(got.text.find("t0 parallel"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace heddle::compiler

@@ -1,0 +1,47 @@
+// Each element of a top-k that somebody reads becomes an array of its own (hlo/top_k_part.h). Where
+// both are read they meet again in one stage, if they come to one kernel.
+#include "fuse/groups.h"
+#include "hlo/builder.h"
+#include "hlo/top_k_part.h"
+#include "schedule/top_k.h"
+
+namespace heddle::fuse {
+
+bool split_top_k(const Covered& covered, const target::Target& target) {
+  if (target.kind == target::DeviceKind::gpu) return false;
+  Computation* computation = covered.computation;
+  bool changed = false;
+  auto part_of = [&](Instr* both, bool places) {
+    const auto& attrs = both->attrs_as<hlo::TopKAttrs>();
+    hlo::CustomCallAttrs call;
+    call.custom_call_target = hlo::top_k_target({attrs.k, attrs.largest, places});
+    const tensor::Shape shape = both->shape().elements()[places ? 1 : 0].without_layout();
+    hlo::Builder b(computation);
+    Instr* part = b.make(Opcode::custom_call, {both->operand(0)}, call, {}, &shape);
+    b.check();
+    return part;
+  };
+  auto has_parts = [](const Instr* both) {
+    return both->is(Opcode::topk) &&
+           schedule::has_top_k(both->operand(0)->shape(), both->attrs_as<hlo::TopKAttrs>().k);
+  };
+  if (Instr* root = computation->root(); has_parts(root)) {
+    Instr* values = part_of(root, false);
+    hlo::Builder b(computation);
+    computation->set_root(b.tuple({values, part_of(root, true)}));
+    b.check();
+    changed = true;
+  }
+  const std::vector<Instr*> order = computation->instrs();
+  for (Instr* instr : order) {
+    if (!instr->is(Opcode::get_tuple_element) || !has_parts(instr->operand(0))) continue;
+    computation->replace_all_uses(instr, part_of(instr->operand(0), instr->tuple_index() == 1));
+    changed = true;
+  }
+  if (!changed) return false;
+  computation->remove_dead();
+  computation->sort();
+  return true;
+}
+
+}  // namespace heddle::fuse

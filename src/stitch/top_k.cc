@@ -1,0 +1,346 @@
+// Top-k: sorted lists of keys and places (schedule/top_k.h). A key is an integer whose order is the
+// total order of the values, turned round where the smallest are wanted; an element goes into the
+// list in front of the first smaller key, so that of equals the first one stays in front.
+#include "schedule/top_k.h"
+#include "hlo/top_k_part.h"
+#include "stitch/row_emitter.h"
+
+namespace heddle::stitch {
+
+struct RowEmitter::TopK {
+  int64_t k = 0;
+  bool largest = true;
+  Type type = Type::f32, key = Type::s32;
+  int list = -1;                // digit
+  int reduced = -1;             // digit; -1: a single element
+  int64_t elems = 1;            // of what is reduced
+  int64_t first = 0, last = 0;  // of the list: what is asked for
+  BufferId keys, places;
+};
+
+namespace {
+
+uint64_t least_key(Type key) { return uint64_t{1} << (tensor::type_bits(key) - 1); }
+
+}  // namespace
+
+ExprId RowEmitter::key_constant(const TopK& top, uint64_t bits) {
+  return emit_constant(&k_, top.key, bits);
+}
+
+// Floats: the bits, those below the sign turned round where it is set.
+ExprId RowEmitter::key_of(const TopK& top, ExprId x) {
+  const Type wide = top.key == Type::s64 ? Type::f64 : Type::f32;
+  if (tensor::is_float(top.type)) {
+    x = emit_op(&k_, hlo::Opcode::convert, wide, nullptr, {x});
+    x = turned_bits(top, k_.add({Op::bitcast, top.key, {x}, 0, {}, {}, false}));
+  } else {
+    x = k_.convert(x, top.key);
+  }
+  return top.largest ? x : k_.binary(Op::xor_, x, key_constant(top, ~uint64_t{0}));
+}
+
+ExprId RowEmitter::value_of(const TopK& top, ExprId key) {
+  if (!top.largest) key = k_.binary(Op::xor_, key, key_constant(top, ~uint64_t{0}));
+  if (!tensor::is_float(top.type)) return k_.convert(key, top.type);
+  const Type wide = top.key == Type::s64 ? Type::f64 : Type::f32;
+  const ExprId x = k_.add({Op::bitcast, wide, {turned_bits(top, key)}, 0, {}, {}, false});
+  return emit_op(&k_, hlo::Opcode::convert, top.type, nullptr, {x});
+}
+
+ExprId RowEmitter::turned_bits(const TopK& top, ExprId bits) {
+  const auto sign = static_cast<uint64_t>(tensor::type_bits(top.key)) - 1;
+  const ExprId signs = k_.binary(Op::shr_arithmetic, bits, key_constant(top, sign));
+  const ExprId mask = k_.binary(Op::and_, signs, key_constant(top, least_key(top.key) - 1));
+  return k_.binary(Op::xor_, bits, mask);
+}
+
+// Key and place of the element `at` of what is reduced.
+std::pair<ExprId, ExprId> RowEmitter::top_element(const TopK& top, const Expr& at) {
+  Member& member = members_[0];
+  const std::vector<Expr> saved = member.digits;
+  if (top.reduced >= 0) member.digits[top.reduced] = at;
+  Stitcher::Context context = s_.context(member.stage, member.digits);
+  const ExprId x = s_.node(&context, stage_of(member).values[0].result);
+  member.digits = saved;
+  return {key_of(top, x), k_.convert(s_.index_expr(at), Type::s32)};
+}
+
+void RowEmitter::emit_top_k(Block* block) {
+  const Stage& stage = stage_of(members_[0]);
+  const hlo::TopKPart part = *hlo::top_k_part(*stage.instr);
+  TopK top;
+  top.k = part.k;
+  top.largest = part.largest;
+  top.type = stage.values[0].type;
+  top.key = tensor::type_bytes(top.type) == 8 ? Type::s64 : Type::s32;
+  top.list = schedule::list_digit(stage);
+  top.last = 1;
+  if (top.list >= 0) {
+    const Expr& from = members_[0].digits[top.list];
+    HEDDLE_CHECK(from.is_constant(), "{}: a part of the list that moves", stage.name);
+    top.first = from.constant();
+    top.last = top.first + members_[0].extents[top.list];
+  }
+  if (!stage.red.empty()) top.reduced = static_cast<int>(stage.out.size());
+  top.elems = stage.red_elems();
+  emit_top_rows(&top, 0, block);
+}
+
+// Loops over the rows of the place, but for those in lanes.
+void RowEmitter::emit_top_rows(TopK* top, int digit, Block* block) {
+  Member& member = members_[0];
+  const int lanes = row_.own.empty() ? -1 : row_.own.back().digits[0];
+  if (digit == static_cast<int>(stage_of(member).out.size()))
+    return lanes < 0 ? emit_top_row(*top, block) : emit_top_lanes(top, lanes, block);
+  if (digit == lanes || digit == top->list || member.extents[digit] == 1)
+    return emit_top_rows(top, digit + 1, block);
+  const VarId var = k_.add_var("i");
+  const Expr saved = member.digits[digit];
+  member.digits[digit] = saved + Expr::digit(s_.add_scope(var, member.extents[digit]));
+  if (lanes < 0 && !top->keys.valid()) add_list(top);
+  Block body;
+  emit_top_rows(top, digit + 1, &body);
+  member.digits[digit] = saved;
+  block->push_back(
+      make_loop(LoopKind::serial, var, k_.constant(member.extents[digit]), std::move(body)));
+}
+
+// `block_of` rows side by side: the lists in registers, one a lane.
+void RowEmitter::emit_top_lanes(TopK* top, int digit, Block* block) {
+  Member& member = members_[0];
+  const Expr saved = member.digits[digit];
+  const int64_t extent = member.extents[digit], blocks = extent / lanes_, rest = extent % lanes_;
+  auto registers = [&](const char* name, Type type) {
+    kernel::Buffer buffer;
+    buffer.name = fmt::format("{}{}", name, member.stage);
+    buffer.type = type;
+    buffer.extents = {top->k};
+    buffer.space = kernel::Space::reg;
+    buffer.lanes = lanes_;
+    return k_.add_buffer(buffer);
+  };
+  top->keys = registers("keys", top->key);
+  top->places = registers("places", Type::s32);
+  if (blocks > 0) {
+    const VarId var = k_.add_var("b");
+    const Expr first = saved + Expr::digit(s_.add_scope(var, blocks)) * lanes_;
+    Block body;
+    emit_top_block(*top, digit, first, lanes_, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
+  }
+  if (rest > 0) emit_top_block(*top, digit, saved + Expr(blocks * lanes_), rest, block);
+  member.digits[digit] = saved;
+}
+
+void RowEmitter::emit_top_block(const TopK& top, int digit, const Expr& first, int64_t rows,
+                                Block* block) {
+  Member& member = members_[0];
+  auto lanes = [&](const std::function<void(Block*)>& emit, Block* to) {
+    const VarId l = k_.add_var("l");
+    member.digits[digit] = first + Expr::digit(s_.add_scope(l, rows));
+    Block body;
+    emit(&body);
+    to->push_back(lanes_loop(l, rows, std::move(body)));
+  };
+  lanes(
+      [&](Block* to) {
+        for (int64_t j = 0; j < top.k; ++j) {
+          to->push_back(
+              make_store(top.keys, {k_.constant(j)}, key_constant(top, least_key(top.key))));
+          to->push_back(make_store(top.places, {k_.constant(j)}, key_zero()));
+        }
+      },
+      block);
+  // The first k find places that are free, whatever their keys.
+  for (const bool filling : {true, false}) {
+    const int64_t from = filling ? 0 : top.k, to = filling ? top.k : top.elems;
+    if (from >= to) continue;
+    const VarId var = k_.add_var("r");
+    const Expr at = Expr(from) + Expr::digit(s_.add_scope(var, to - from));
+    Block body;
+    lanes([&](Block* inner) { insert_in_lanes(top, at, filling, inner); }, &body);
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(to - from), std::move(body)));
+  }
+  lanes(
+      [&](Block* to) {
+        for (int64_t j = top.first; j < top.last; ++j)
+          store_top(top, Expr(j), k_.load(top.keys, {k_.constant(j)}),
+                    k_.load(top.places, {k_.constant(j)}), to);
+      },
+      block);
+}
+
+ExprId RowEmitter::key_zero() { return emit_constant(&k_, Type::s32, 0); }
+
+void RowEmitter::insert_in_lanes(const TopK& top, const Expr& at, bool filling, Block* block) {
+  auto named = [&](const char* name, ExprId x) {
+    const VarId var = k_.add_var(name, k_.expr(x).type);
+    block->push_back(make_let(var, x));
+    return k_.ref(var);
+  };
+  const auto [element, place] = top_element(top, at);
+  const ExprId x = named("x", element);
+  std::vector<ExprId> keys, places, before;
+  for (int64_t j = 0; j < top.k; ++j) {
+    keys.push_back(named("key", k_.load(top.keys, {k_.constant(j)})));
+    places.push_back(named("place", k_.load(top.places, {k_.constant(j)})));
+    ExprId goes = k_.compare(Op::gt, x, keys.back());
+    if (filling)
+      goes = k_.binary(Op::or_, goes, k_.compare(Op::le, s_.index_expr(at), k_.constant(j)));
+    before.push_back(named("goes", goes));
+  }
+  for (int64_t j = 0; j < top.k; ++j) {
+    const auto i = static_cast<size_t>(j);
+    ExprId key = x, from = place;
+    if (j > 0) {
+      key = k_.select(before[i - 1], keys[i - 1], x);
+      from = k_.select(before[i - 1], places[i - 1], place);
+    }
+    block->push_back(make_store(top.keys, {k_.constant(j)}, k_.select(before[i], key, keys[i])));
+    block->push_back(
+        make_store(top.places, {k_.constant(j)}, k_.select(before[i], from, places[i])));
+  }
+}
+
+// One element of the list, at digits that stand where the row does.
+void RowEmitter::store_top(const TopK& top, const Expr& at, ExprId key, ExprId place,
+                           Block* block) {
+  const Member& member = members_[0];
+  std::vector<Expr> digits = member.digits;
+  if (top.list >= 0) digits[top.list] = at;
+  for (int v = 0; v < 2; ++v) {
+    const bool kept = s_.homes_[member.stage][v].kind == Home::Kind::buffer ||
+                      stage_of(member).values[v].output >= 0;
+    if (kept) s_.store_value(member.stage, v, digits, v == 0 ? value_of(top, key) : place, block);
+  }
+}
+
+// In scratch; in front of the keys stands one that nothing goes before.
+void RowEmitter::add_list(TopK* top) {
+  const int stage = members_[0].stage;
+  top->keys = scratch_buffer(fmt::format("keys{}", stage), top->key, top->k + 1);
+  top->places = scratch_buffer(fmt::format("places{}", stage), Type::s32, top->k + 1);
+}
+
+// One row: what is not greater than the last of the list is passed by in blocks.
+void RowEmitter::emit_top_row(TopK top, Block* block) {
+  if (!top.keys.valid()) add_list(&top);
+  const VarId l = k_.add_var("l");
+  Block start;
+  start.push_back(make_store(top.keys, {k_.ref(l)}, key_constant(top, least_key(top.key))));
+  start.push_back(make_store(top.places, {k_.ref(l)}, key_zero()));
+  block->push_back(lanes_loop(l, top.k + 1, std::move(start)));
+  block->push_back(
+      make_store(top.keys, {k_.constant(0)}, key_constant(top, least_key(top.key) - 1)));
+  auto serial = [&](int64_t count, const Expr& from, const std::function<void(Expr, Block*)>& emit,
+                    Block* to) {
+    if (count == 0) return;
+    const VarId var = k_.add_var("r");
+    const Expr at = from + Expr::digit(s_.add_scope(var, count));
+    Block body;
+    emit(at, &body);
+    to->push_back(make_loop(LoopKind::serial, var, k_.constant(count), std::move(body)));
+  };
+  serial(
+      top.k, Expr(0), [&](const Expr& at, Block* to) { insert_in_row(top, at, true, to); }, block);
+  auto insert = [&](const Expr& at, Block* to) { insert_in_row(top, at, false, to); };
+  const int64_t step = 4 * int64_t{lanes_}, blocks = (top.elems - top.k) / step;
+  if (blocks > 0) {
+    const VarId var = k_.add_var("b");
+    const Expr base = Expr(top.k) + Expr::digit(s_.add_scope(var, blocks)) * step;
+    Block body, found;
+    const ExprId greatest = greatest_key(top, base, &body);
+    serial(step, base, insert, &found);
+    const ExprId last = k_.load(top.keys, {k_.constant(top.k)});
+    body.push_back(make_if(k_.compare(Op::gt, greatest, last), std::move(found)));
+    block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
+  }
+  serial(top.elems - top.k - blocks * step, Expr(top.k + blocks * step), insert, block);
+  if (top.list < 0) {
+    const ExprId key = k_.load(top.keys, {k_.constant(1)});
+    keep(&members_[0], 0, value_of(top, key), block);
+    keep(&members_[0], 1, k_.load(top.places, {k_.constant(1)}), block);
+    return;
+  }
+  const VarId j = k_.add_var("l");
+  const Expr slot = Expr(top.first) + Expr::digit(s_.add_scope(j, top.last - top.first));
+  const ExprId index = s_.index_expr(slot + Expr(1));
+  Block out;
+  store_top(top, slot, k_.load(top.keys, {index}), k_.load(top.places, {index}), &out);
+  if (!out.empty()) block->push_back(lanes_loop(j, top.last - top.first, std::move(out)));
+}
+
+// Of four vectors from `base` on.
+ExprId RowEmitter::greatest_key(const TopK& top, const Expr& base, Block* block) {
+  kernel::Buffer buffer;
+  buffer.name = fmt::format("most{}", members_[0].stage);
+  buffer.type = top.key;
+  buffer.extents = {1};
+  buffer.space = kernel::Space::reg;
+  buffer.lanes = lanes_;
+  const BufferId most = k_.add_buffer(buffer);
+  const ExprId zero = k_.constant(0);
+  const VarId l = k_.add_var("l");
+  const Expr lane = Expr::digit(s_.add_scope(l, lanes_));
+  Block body;
+  auto keep_greater = [&](ExprId x) {
+    const VarId var = k_.add_var("x", top.key);
+    body.push_back(make_let(var, x));
+    body.push_back(
+        make_store(most, {zero}, k_.binary(Op::max, k_.load(most, {zero}), k_.ref(var))));
+  };
+  body.push_back(make_store(most, {zero}, top_element(top, base + lane).first));
+  for (int64_t v = 1; v < 4; ++v)
+    keep_greater(top_element(top, base + Expr(v * lanes_) + lane).first);
+  for (int distance = lanes_ / 2; distance > 0; distance /= 2)
+    keep_greater(
+        k_.add({Op::shuffle_xor, top.key, {k_.load(most, {zero})}, distance, {}, {}, false}));
+  block->push_back(lanes_loop(l, lanes_, std::move(body)));
+  return k_.add({Op::lane, top.key, {k_.load(most, {zero})}, 0, {}, {}, false});
+}
+
+// Slots in lanes, the last ones first: each looks at itself and the one in front of it.
+void RowEmitter::insert_in_row(const TopK& top, const Expr& at, bool filling, Block* block) {
+  const auto [element, place] = top_element(top, at);
+  const VarId x = k_.add_var("x", top.key);
+  block->push_back(make_let(x, element));
+  Block inside;
+  for (int64_t from = (top.k - 1) / lanes_ * lanes_; from >= 0; from -= lanes_) {
+    const int64_t here = std::min<int64_t>(lanes_, top.k - from);
+    const VarId l = k_.add_var("l");
+    Block body;
+    auto named = [&](const char* name, ExprId value) {
+      const VarId var = k_.add_var(name, k_.expr(value).type);
+      body.push_back(make_let(var, value));
+      return k_.ref(var);
+    };
+    const ExprId front = k_.binary(Op::add, k_.ref(l), k_.constant(from));
+    const ExprId own = k_.binary(Op::add, k_.ref(l), k_.constant(from + 1));
+    const ExprId key = named("key", k_.load(top.keys, {own}));
+    const ExprId key_before = named("before", k_.load(top.keys, {front}));
+    const ExprId was = named("place", k_.load(top.places, {own}));
+    const ExprId was_before = named("place", k_.load(top.places, {front}));
+    ExprId goes = k_.compare(Op::gt, k_.ref(x), key);
+    ExprId goes_before = k_.compare(Op::gt, k_.ref(x), key_before);
+    if (filling) {
+      const ExprId count = s_.index_expr(at);
+      goes = k_.binary(Op::or_, goes, k_.compare(Op::ge, front, count));
+      goes_before = k_.binary(Op::or_, goes_before, k_.compare(Op::gt, front, count));
+    }
+    const ExprId second = named("goes", goes_before), first = named("goes", goes);
+    body.push_back(make_store(top.keys, {own},
+                              k_.select(first, k_.select(second, key_before, k_.ref(x)), key)));
+    body.push_back(
+        make_store(top.places, {own}, k_.select(first, k_.select(second, was_before, place), was)));
+    inside.push_back(lanes_loop(l, here, std::move(body)));
+  }
+  if (filling) {
+    for (Stmt& stmt : inside) block->push_back(std::move(stmt));
+    return;
+  }
+  const ExprId last = k_.load(top.keys, {k_.constant(top.k)});
+  block->push_back(make_if(k_.compare(Op::gt, k_.ref(x), last), std::move(inside)));
+}
+
+}  // namespace heddle::stitch
