@@ -53,6 +53,7 @@ def count_heddle(options, model, inputs, mode):
 
 def computations(text):
     """{name: [line]} of HLO text; the entry's name."""
+    text = re.sub(r"/\*.*?\*/", "", text)  # numbers in long tuples
     found, entry, name = {}, None, None
     for line in text.splitlines():
         head = re.match(r"(ENTRY )?%?([\w.\-]+) .*\{$", line)

@@ -10,8 +10,8 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostTogether = 8, kMostKernels = 32;
-constexpr int64_t kMostStateBytes = int64_t{1} << 20;    // copied once on the way in
-constexpr int64_t kMostValueBytes = int64_t{256} << 10;  // of a step's values, in scratch
+constexpr int64_t kMostStateBytes = int64_t{2} << 20;    // that a step has before it, as a whole
+constexpr int64_t kMostValueBytes = int64_t{512} << 10;  // of a step's values, in scratch
 
 bool is_view_of_all(const Instr* instr) {
   return (instr->is(Opcode::reshape) || instr->is(Opcode::bitcast) || instr->is(Opcode::copy)) &&
@@ -180,7 +180,8 @@ class LoopFormer {
     int64_t bytes = 0;
     const std::vector<Instr*>& next = body_->root()->operands();
     for (size_t i = 0; i < next.size(); ++i)
-      if (!hlo::goes_round(loop_, static_cast<int64_t>(i))) bytes += next[i]->shape().bytes();
+      if (!hlo::goes_round(loop_, static_cast<int64_t>(i)) && !is_collected(i))
+        bytes += next[i]->shape().bytes();
     if (bytes > kMostStateBytes) return Decision::no("loop-state", "its state has {} bytes", bytes);
     for (size_t n = body_->instrs().size(); n-- > 0;) {
       const Instr* instr = body_->instrs()[n];
@@ -195,6 +196,20 @@ class LoopFormer {
         return Decision::no("loop-state", "{} is not the next state", instr->name());
     }
     return Decision::yes();
+  }
+
+  // Boxes are put into leaf i, which is nothing but memory of the result: it costs what its
+  // commands would, a copy on the way in.
+  bool is_collected(size_t i) const {
+    const Instr* next = source(body_->root()->operands()[i]);
+    return next->is(Opcode::dynamic_update_slice) && is_read(static_cast<int64_t>(i));
+  }
+
+  bool is_read(int64_t leaf) const {
+    return loop_->parent()->root() == loop_ ||
+           std::any_of(loop_->users().begin(), loop_->users().end(), [&](const Instr* user) {
+             return !user->is(Opcode::get_tuple_element) || user->tuple_index() == leaf;
+           });
   }
 
   // All that read `value`, or a view of it, stand before `last` or are it.

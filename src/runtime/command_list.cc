@@ -24,6 +24,7 @@ CommandList::CommandList(const Device& device, const program::Program& program,
       program_(&program),
       functions_(&functions),
       section_(&section),
+      boxes_(place_boxes(program, *section.commands)),
       patches_(program.buffers.size()),
       bases_(program.buffers.size()) {
   // Records point into these two, so they take their final size first.
@@ -67,6 +68,16 @@ void CommandList::add_slot(const View& view) {
 
 void CommandList::add(const Launch& launch) {
   const auto command = static_cast<uint32_t>(infos_.size() - 1);
+  const auto boxes = boxes_.of_launch.find(&launch);
+  if (boxes != boxes_.of_launch.end()) {
+    const size_t first = updates_.size();
+    for (const PlacedBox& box : boxes->second) {
+      add_record(Kind::aim, command).index = static_cast<uint32_t>(updates_.size());
+      add_box(*box.update);
+    }
+    for (size_t i = 0; i < boxes->second.size(); ++i)
+      updates_[first + i].aimed = static_cast<uint32_t>(slots_.size() + boxes->second[i].argument);
+  }
   void* const* buffers = next_slots();
   for (const View& view : launch.arguments) add_slot(view);
   const int64_t* dims = dims_.data() + dims_.size();
@@ -122,10 +133,18 @@ void CommandList::add(const LibraryCall& call) {
   library_runs_.push_back(std::move(run));
 }
 
-// Dimensions that the box fills, at the end, make one run of bytes with the one before them.
 void CommandList::add(const Update& update) {
-  Record& record = add_record(Kind::update, static_cast<uint32_t>(infos_.size() - 1));
-  record.index = static_cast<uint32_t>(updates_.size());
+  const auto command = static_cast<uint32_t>(infos_.size() - 1);
+  if (boxes_.updates.count(&update)) {
+    add_record(Kind::nothing, command);
+    return;
+  }
+  add_record(Kind::update, command).index = static_cast<uint32_t>(updates_.size());
+  add_box(update);
+}
+
+// Dimensions that the box fills, at the end, make one run of bytes with the one before them.
+void CommandList::add_box(const Update& update) {
   add_slot(update.operand);
   add_slot(update.update);
   add_slot(update.result);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "program/program.h"
+#include "runtime/boxes.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
 
@@ -57,6 +58,8 @@ class CommandList {
     update,       // updates_[index]; buffers: operand, update, result, starts
     concatenate,  // joins_[index]; buffers: the pieces, the result
     library,      // library_runs_[index]; buffers: arguments, result
+    aim,          // updates_[index]; *aimed becomes the box's address; buffers: as of update
+    nothing,      // an update whose box lies in its place
     enter,        // a loop or a branch begins
     test,         // where *buffers[0] is false, go to `jump`
     again,        // loops_[index] exchanges addresses; go to `jump`
@@ -94,6 +97,7 @@ class CommandList {
     };
     std::vector<Loop> loops;
     std::vector<int64_t> at;  // counters of the loops
+    uint32_t aimed = 0;       // slot of a launch
     int64_t run_bytes = 0;
   };
   struct JoinRecord {
@@ -120,6 +124,7 @@ class CommandList {
   void add(const program::Copy& copy);
   void add(const program::HostCall& call);
   void add(const program::Update& update);
+  void add_box(const program::Update& update);
   void add(const program::Concatenate& concatenate);
   void add(const program::LibraryCall& call);
   void add(const program::Loop& loop);
@@ -134,6 +139,8 @@ class CommandList {
   Status run_records(size_t at, size_t end, Step&& step);
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
+  char* box_address(UpdateRecord& update, void* const* slots);
+  Status execute_aim(const Record& record);
   Status execute_update(const Record& record);
   Status execute_join(const Record& record);
   Status execute_host(const Record& record);
@@ -149,6 +156,7 @@ class CommandList {
   const program::Program* program_;
   const Functions* functions_;
   const LinkedSection* section_;
+  const PlacedBoxes boxes_;
   std::vector<Record> records_;
   std::vector<uint32_t> first_record_;              // by command of the section, and the end
   std::vector<const program::CommandInfo*> infos_;  // by number of command

@@ -104,20 +104,33 @@ Status CommandList::execute_library(const Record& record) {
   return failed(record, std::exchange(run.status, Status()).error());
 }
 
-Status CommandList::execute_update(const Record& record) {
-  const heddle_hal& hal = device_.hal();
-  UpdateRecord& update = updates_[record.index];
-  void* const* slots = record.launch.buffers;
-  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
-  const auto* from = static_cast<const char*>(slots[1]);
+char* CommandList::box_address(UpdateRecord& update, void* const* slots) {
   auto* to = static_cast<char*>(slots[2]);
-  if (update.run_bytes == 0) return {};
   for (size_t d = 0; d < update.dims.size(); ++d) {
     const UpdateRecord::Dim& dim = update.dims[d];
     if (dim.limit == 0) continue;
     const int64_t start = read_number(slots[3 + d], dim.type);
     to += std::clamp<int64_t>(start, 0, dim.limit) * dim.stride_bytes;
   }
+  return to;
+}
+
+Status CommandList::execute_aim(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  UpdateRecord& update = updates_[record.index];
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  slots_[update.aimed] = box_address(update, record.launch.buffers);
+  return {};
+}
+
+Status CommandList::execute_update(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  UpdateRecord& update = updates_[record.index];
+  void* const* slots = record.launch.buffers;
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  if (update.run_bytes == 0) return {};
+  const auto* from = static_cast<const char*>(slots[1]);
+  char* to = box_address(update, slots);
   const size_t depth = update.loops.size();
   for (const UpdateRecord::Loop& loop : update.loops)
     if (loop.count == 0) return {};
@@ -175,6 +188,9 @@ Status CommandList::execute(const Record& record, size_t* next) {
       return execute_join(record);
     case Kind::library:
       return execute_library(record);
+    case Kind::aim:
+      return execute_aim(record);
+    case Kind::nothing:
     case Kind::enter:
       return {};
     case Kind::test:
@@ -246,12 +262,12 @@ Status CommandList::run_timed(std::span<CommandTime> times) {
     // A command's time is that of its records, one behind the other.
     so_far_ns = record.begins || record.command != last ? took_ns : so_far_ns + took_ns;
     last = record.command;
-    if (record.begins) ++time.count;
+    if (record.begins && record.kind != Kind::nothing) ++time.count;
     const bool ends = &record + 1 == records_.data() + records_.size() || (&record + 1)->begins ||
                       (&record + 1)->command != record.command;
     if (ends && (time.min_ns == 0 || so_far_ns < time.min_ns)) time.min_ns = so_far_ns;
     begin_ns = end_ns;
-    const bool control = record.kind >= Kind::enter;
+    const bool control = record.kind >= Kind::nothing;
     if (!traced || !ends || control) return;
     const program::CommandInfo& info = *infos_[record.command];
     trace::add(info.name, end_ns - so_far_ns, end_ns, info.operators);

@@ -263,6 +263,56 @@ TEST(control, UpdatesPutABoxWhereItFits) {
   }
 }
 
+// y = x but for row at[0], which becomes 2.5 f by a launch; between the two, what a test puts
+// there.
+Program boxed(bool reads_array, bool moves_start) {
+  Maker m;
+  const Shape all = Shape::array(Type::f32, {3, kN}), box = Shape::array(Type::f32, {1, kN});
+  const Shape number = Shape::scalar(Type::s64);
+  const View x = m.port("x", true, all), f = m.port("f", true, m.floats);
+  const View at = m.port("at", true, number), other = m.port("other", true, number);
+  const View y = m.port("y", false, all), z = m.port("z", false, m.floats);
+  const View start = m.temporary("start", all);
+  const View state = m.temporary("state", all, m.offset(start));
+  const View made = m.temporary("made", box), place = m.temporary("place", number);
+  View first_row = start;
+  first_row.shape = m.floats;
+  m.add(program::Copy{x, start}, "start");
+  m.add(program::Copy{at, place}, "place");
+  m.add(m.launch(1, {f, {made.buffer, 0, m.floats}}), "made");
+  m.add(program::Copy{reads_array ? first_row : f, z}, "seen");
+  if (moves_start) m.add(program::Copy{other, place}, "moved");
+  m.add(program::Update{start, made, state, {place, at}}, "update");
+  m.add(program::Copy{state, y}, "result");
+  return m.take();
+}
+
+TEST(control, ALaunchStoresABoxWhereItBelongs) {
+  Machine machine;
+  for (const bool reads_array : {false, true}) {
+    for (const bool moves_start : {false, true}) {
+      auto context = machine.context(boxed(reads_array, moves_start), {});
+      std::vector<float> x(3 * kN, 1), f(kN, 2), y(3 * kN), z(kN);
+      const int64_t at = 0, other = 7;
+      ASSERT_TRUE(context->bind_input(0, x.data()));
+      ASSERT_TRUE(context->bind_input(1, f.data()));
+      ASSERT_TRUE(context->bind_input(2, &at));
+      ASSERT_TRUE(context->bind_input(3, &other));
+      ASSERT_TRUE(context->bind_output(0, y.data()));
+      ASSERT_TRUE(context->bind_output(1, z.data()));
+      context->set_profile(true);
+      ASSERT_TRUE(context->run());
+      const size_t row = moves_start ? 2 : 0;
+      for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], i / kN == row ? 5 : 1) << i;
+      EXPECT_EQ(z[0], reads_array ? 1 : 2);
+      int64_t updates = 0;
+      for (const CommandProfile& one : context->profile())
+        if (one.info->name == "update") updates += one.time.count;
+      EXPECT_EQ(updates, reads_array || moves_start ? 1 : 0);
+    }
+  }
+}
+
 TEST(control, PiecesGoToTheirPlaces) {
   Maker m;
   const View a = m.port("a", true, Shape::array(Type::s16, {3, 2, 2}));

@@ -5,6 +5,7 @@
 
 #include "schedule/pooled.h"
 #include "stitch/gpu_blocks.h"
+#include "stitch/in_place.h"
 
 namespace heddle::stitch {
 
@@ -322,21 +323,6 @@ int64_t stage_flops(const Stage& stage) {
   return operators * stage.out_elems() * stage.red_elems();
 }
 
-// Every access to `input` is at the store's own element, digit for digit.
-bool same_points(const schedule::StageGraph& graph, int input, const Stage& writer) {
-  bool read = false;
-  for (const Stage& stage : graph.stages) {
-    for (const schedule::Load& load : stage.loads) {
-      if (load.source.input != input) continue;
-      read = true;
-      if (stage.extents() != writer.out_extents() || !load.guards.empty() ||
-          !(load.coordinates[0] == writer.position))
-        return false;
-    }
-  }
-  return read;
-}
-
 }  // namespace
 
 void Stitcher::count_phases() {
@@ -392,30 +378,8 @@ Stitched Stitcher::run() {
   for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
   if (kernel_.phases.size() > 1) count_phases();
   for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
-  for (const schedule::Output& output : graph.outputs) {
-    result_.min_bytes += output.shape.bytes();
-    int input = -1;
-    bool one_phase = placed_.schedule.phases.size() == 1;
-    // Stores stand in the order of their stages: behind one of them others may still read what it
-    // would overwrite. Only the last one of a single group knows that all has been read.
-    if (graph.outputs.size() > 1) {
-      for (const schedule::Output& other : graph.outputs)
-        one_phase = one_phase && (other.stage < output.stage || &other == &output);
-      one_phase = one_phase && placed_.schedule.phases[0].size() == 1;
-    }
-    const Row* row = std::get_if<Row>(&placed_.schedule.nodes[0]);
-    const bool tiles = row && (row->gemm || row->winograd);  // read what others store
-    for (size_t i = 0; i < graph.inputs.size() && input < 0 && one_phase && !tiles; ++i) {
-      if (graph.inputs[i].shape.bytes() == output.shape.bytes() &&
-          tensor::type_bytes(graph.inputs[i].shape.type()) ==
-              tensor::type_bytes(output.shape.type()) &&
-          same_points(graph, static_cast<int>(i), graph.stage(output.stage)) &&
-          std::find(result_.in_place.begin(), result_.in_place.end(), static_cast<int>(i)) ==
-              result_.in_place.end())
-        input = static_cast<int>(i);
-    }
-    result_.in_place.push_back(input);
-  }
+  for (const schedule::Output& output : graph.outputs) result_.min_bytes += output.shape.bytes();
+  result_.in_place = overwritten_inputs(placed_);
   kernel_.schedule = schedule::to_string(placed_.schedule, graph);
   return std::move(result_);
 }

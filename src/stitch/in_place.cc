@@ -1,0 +1,153 @@
+#include "stitch/in_place.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "schedule/pooled.h"
+
+namespace heddle::stitch {
+
+namespace {
+
+using schedule::Row;
+using schedule::Stage;
+
+class Overwriting {
+ public:
+  Overwriting(const schedule::PlacedFusion& placed, const schedule::Output& output)
+      : placed_(placed), writer_(static_cast<int>(output.stage.index())) {
+    for (const auto& phase : placed.schedule.phases)
+      for (const schedule::Group& group : phase) {
+        group_ = static_cast<int>(&group - phase.data());
+        for (int node : group.body) visit(node);
+      }
+  }
+
+  // How well it may: 0: nobody else reads the input; 1: the writer and others do; 2: others; or -1.
+  int rank(int input) const {
+    const Where* writer = where(writer_);
+    if (!writer || row(*writer).winograd || at(writer_).recompute > kOnce) return -1;
+    bool own = false, others = false;
+    for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
+      for (const schedule::Load& load : placed_.graph.stages[s].loads) {
+        if (load.source.input != input) continue;
+        if (!before(static_cast<int>(s), load, *writer)) return -1;
+        (static_cast<int>(s) == writer_ ? own : others) = true;
+      }
+    }
+    if (!own && !others) return -1;
+    return own ? others : 2;
+  }
+
+ private:
+  static constexpr double kOnce = 1.0001;  // of Placed::recompute
+
+  struct Where {
+    int stage = 0, group = 0, row = 0, member = 0;  // of the phase, node number, of the row
+  };
+
+  void visit(int node) {
+    if (const auto* loop = std::get_if<schedule::Loop>(&placed_.schedule.nodes[node])) {
+      for (int inner : loop->body) visit(inner);
+      return;
+    }
+    const auto& joined = std::get<Row>(placed_.schedule.nodes[node]).joined;
+    for (size_t i = 0; i < joined.size(); ++i)
+      order_.push_back({static_cast<int>(joined[i].index()), group_, node, static_cast<int>(i)});
+  }
+
+  const Where* where(int stage) const {
+    const auto found = std::find_if(order_.begin(), order_.end(),
+                                    [&](const Where& one) { return one.stage == stage; });
+    return found == order_.end() ? nullptr : &*found;
+  }
+
+  const schedule::Placed& at(int stage) const {
+    return placed_.placement.stages[static_cast<size_t>(stage)];
+  }
+
+  const Row& row(const Where& place) const {
+    return std::get<Row>(placed_.schedule.nodes[place.row]);
+  }
+
+  // Does `stage` read what `load` names before the writer stores there?
+  bool before(int stage, const schedule::Load& load, const Where& writer) const {
+    const Where* reader = where(stage);
+    if (!reader || at(stage).phase > at(writer_).phase) return false;
+    if (at(stage).phase < at(writer_).phase) return true;
+    const Stage& reading = placed_.graph.stages[static_cast<size_t>(stage)];
+    const Stage& writing = placed_.graph.stages[static_cast<size_t>(writer_)];
+    if (reader->group != writer.group || reader > &writer || !load.guards.empty() ||
+        reading.extents() != writing.out_extents() || !(load.coordinates[0] == writing.position))
+      return false;
+    return stage == writer_ || (at(stage).recompute <= kOnce && same_order(*reader, writer) &&
+                                same_task(reading, stage));
+  }
+
+  // In one row: its own loops run through both in the same way.
+  bool same_order(const Where& reader, const Where& writer) const {
+    if (reader.row != writer.row || row(writer).gemm) return true;
+    const auto& own = row(writer).own;
+    return std::all_of(own.begin(), own.end(), [&](const schedule::Own& loop) {
+      return loop.digits[static_cast<size_t>(reader.member)] ==
+             loop.digits[static_cast<size_t>(writer.member)];
+    });
+  }
+
+  // In every iteration of the loops around both, the elements that are read are among those that
+  // are written.
+  bool same_task(const Stage& reading, int stage) const {
+    const auto &a = at(stage).path, &b = at(writer_).path;
+    size_t common = 0;
+    while (common < a.size() && common < b.size() && a[common] == b[common]) ++common;
+    index::Region read = swept(stage, common);
+    const index::Region written = swept(writer_, common);
+    for (const schedule::Digit& digit : reading.red) read.push_back({index::Expr(0), digit.extent});
+    return static_cast<bool>(index::contains(written, read, placed_.placement.extents));
+  }
+
+  index::Region swept(int stage, size_t common) const {
+    const schedule::Placed& here = at(stage);
+    index::Region region = here.need;
+    const std::vector<int64_t> all = placed_.graph.stages[static_cast<size_t>(stage)].out_extents();
+    for (size_t i = here.path.size(); i-- > common;)
+      region = index::sweep(region, here.path[i],
+                            placed_.placement.extents[static_cast<size_t>(here.path[i])], all);
+    return region;
+  }
+
+  const schedule::PlacedFusion& placed_;
+  const int writer_;
+  int group_ = 0;
+  std::vector<Where> order_;  // as they run
+};
+
+}  // namespace
+
+std::vector<int> overwritten_inputs(const schedule::PlacedFusion& placed) {
+  const auto& [outputs, inputs] = std::tie(placed.graph.outputs, placed.graph.inputs);
+  std::vector<int> result(outputs.size(), -1);
+  if (schedule::is_chain(placed) || schedule::is_pooled(placed)) return result;
+  std::vector<bool> taken(inputs.size());
+  std::vector<std::vector<int>> ranks;
+  for (const schedule::Output& output : outputs) {
+    const Overwriting overwriting(placed, output);
+    std::vector<int>& mine = ranks.emplace_back();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool fits =
+          inputs[i].shape.bytes() == output.shape.bytes() &&
+          tensor::type_bytes(inputs[i].shape.type()) == tensor::type_bytes(output.shape.type());
+      mine.push_back(fits ? overwriting.rank(static_cast<int>(i)) : -1);
+    }
+  }
+  for (int rank = 0; rank <= 2; ++rank)
+    for (size_t o = 0; o < outputs.size(); ++o)
+      for (size_t i = 0; i < inputs.size() && result[o] < 0; ++i) {
+        if (taken[i] || ranks[o][i] != rank) continue;
+        result[o] = static_cast<int>(i);
+        taken[i] = true;
+      }
+  return result;
+}
+
+}  // namespace heddle::stitch
