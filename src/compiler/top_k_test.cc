@@ -80,6 +80,18 @@ TEST(top_k, TakesStridedRows) {
   }
 }
 
+// One element of the list, of rows that no task can have several of.
+TEST(top_k, GivesOnePlaceOfTheList) {
+  const FusionCheck got = check(
+      "HloModule m\nENTRY main {\n  x = f32[19,43] parameter(0)\n"
+      "  v = f32[19,5] custom-call(x), custom_call_target=\"heddle.largest.values\"\n"
+      "  s = f32[19,1] slice(v), slice={[0:19], [4:5]}\n  f = f32[19] reshape(s)\n"
+      "  fs = f32[19,43] broadcast(f), dimensions={0}\n"
+      "  ROOT y = f32[19,43] subtract(x, fs)\n}\n",
+      "avx2");
+  EXPECT_EQ(got.failure, "");
+}
+
 TEST(top_k, SharesAKernelWithItsReaders) {
   const FusionCheck got = check(
       "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, "

@@ -77,6 +77,16 @@ int StageBuilder::guarded(const std::vector<Guard>& condition, int on_true, int 
   return add(std::move(select));
 }
 
+namespace {
+
+// Its element is an expression of elements of its operands.
+bool has_map_body(const Instr* instr) {
+  const hlo::StageKind kind = opcode_info(instr->opcode()).stage;
+  return kind == hlo::StageKind::map && has_trait(instr->opcode(), hlo::elementwise);
+}
+
+}  // namespace
+
 int StageBuilder::value(const Instr* instr, const Coordinates& at,
                         const std::vector<Guard>& guards) {
   if (!decision) return 0;
@@ -93,7 +103,13 @@ int StageBuilder::value(const Instr* instr, const Coordinates& at,
   } else if (const auto part = hlo::top_k_part(*instr)) {
     leaf = part->places ? 1 : 0;
   }
-  if (auto stage = stages_.find(root); stage != stages_.end()) {
+  auto stage = stages_.find(root);
+  // What a run-time offset asks of a map is made at that place: nobody knows where it would lie.
+  const bool moves =
+      std::any_of(at.begin(), at.end(), [](const Expr& x) { return x.uses_runtime(); });
+  if (moves && root == instr && stage != stages_.end() && has_map_body(instr))
+    stage = stages_.end();
+  if (stage != stages_.end()) {
     // Dimensions of extent 1 have no digit; split_digits() has not run yet: one digit a dimension.
     Coordinates digits;
     const tensor::Shape& shape = instr->shape();

@@ -257,10 +257,11 @@ void RowEmitter::emit_top_row(TopK top, Block* block) {
     block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
   }
   serial(top.elems - top.k - blocks * step, Expr(top.k + blocks * step), insert, block);
-  if (top.list < 0) {
-    const ExprId key = k_.load(top.keys, {k_.constant(1)});
+  if (top.last - top.first == 1) {  // one value, in a register
+    const ExprId slot = k_.constant(top.first + 1);
+    const ExprId key = k_.load(top.keys, {slot});
     keep(&members_[0], 0, value_of(top, key), block);
-    keep(&members_[0], 1, k_.load(top.places, {k_.constant(1)}), block);
+    keep(&members_[0], 1, k_.load(top.places, {slot}), block);
     return;
   }
   const VarId j = k_.add_var("l");
