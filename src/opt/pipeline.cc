@@ -39,11 +39,13 @@ std::string pipeline_for(Level level) {
   // over all pixels.
   // split_input_dilation between them: a phase may well be a 1x1 convolution.
   // merge_convolutions behind it: what stood between the branches is then a bias.
+  // online_softmax at the end: products and softmax stand there in one form.
   return start +
          "fold_scale_into_weights,merge_convolutions,choose_layout,split_input_dilation,"
          "convolution_to_dot," +
          simplify(
-             "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,");
+             "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"
+             "online_softmax,");
 }
 
 bool is_lowered(hlo::Opcode opcode) {

@@ -1,0 +1,327 @@
+// online_softmax: softmax(t) · V over many keys, t = f(Q · K), becomes the same by tiles of keys:
+//   m_p = max(max_j t, least), e = exp(t - m_p), z_p = sum_j e, O_p = (e / z_p) · V_p   a tile
+//   M = max_p m_p, w_p = z_p * exp(m_p - M), O = sum_p w_p * O_p / sum_p w_p
+// so that the scores of a tile and of many queries have room on chip and are never written: the
+// tiles are batches of one chain. A tile of which every key is masked (-inf) has weight 0; where
+// all are, the result is NaN as before. Rounding: each weight is a product of two exponentials and
+// is rounded twice more, the sums run tile by tile (a pass of O2, named in the notes). Scores that
+// have room as they are stay; a second run finds none that are wider.
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "opt/match.h"
+#include "opt/passes.h"
+#include "opt/rewriter.h"
+
+namespace heddle::opt {
+namespace {
+
+using hlo::Builder;
+
+// Below, a block of scores has room; few queries are a matter of memory, not of room.
+constexpr int64_t kLeastKeys = 1280, kLeastQueries = 48;
+constexpr int64_t kLeastTile = 192, kMostTile = 768, kVector = 16;
+constexpr size_t kMostSteps = 24;  // between scores and softmax
+
+bool has_one_reader(const Instr* x) { return x->users().size() == 1; }
+
+// The widest of whole vectors that divides them; 0: there is none.
+int64_t tile_of(int64_t keys) {
+  for (int64_t tile = kMostTile; tile >= kLeastTile; tile -= kVector)
+    if (keys % tile == 0) return tile;
+  return 0;
+}
+
+// broadcast of one value a row: all dimensions but the last.
+Instr* row_value(Instr* x) {
+  if (!x->is(Opcode::broadcast) || !has_one_reader(x)) return nullptr;
+  const int64_t rows = x->shape().rank() - 1;
+  const bool fits = x->operand(0)->shape().rank() == rows && x->dimensions() == counting(rows);
+  return fits ? x->operand(0) : nullptr;
+}
+
+// reduce over the last dimension by `opcode`, from its neutral element.
+Instr* reduced(Instr* x, Opcode opcode, double neutral) {
+  if (!x->is(Opcode::reduce) || x->operands().size() != 2 ||
+      x->dimensions() != Ints{x->operand(0)->shape().rank() - 1} ||
+      combiner_of(*x->called()[0]) != opcode)
+    return nullptr;
+  const bool starts =
+      is_splat(x->operand(1), neutral) || (opcode == Opcode::add && is_splat(x->operand(1), -0.0));
+  return starts ? x->operand(0) : nullptr;
+}
+
+struct Attention {
+  Instr *scores = nullptr, *weighted = nullptr;  // the two dots
+  Instr* logits = nullptr;                       // t
+  int64_t batch = 0;                             // leading dimensions of both that are batches
+  int64_t key_of_k = 0, key_of_v = 0, tile = 0;  // dimensions of K and V
+  std::vector<Instr*> path;                      // elementwise from the scores to t, in order
+};
+
+bool has_plain_attrs(const Instr* dot) {
+  return dot->is(Opcode::dot) && dot->operands().size() == 2 && are_static_arrays(dot) &&
+         dot->shape().type() == Type::f32 && dot->attrs_as<hlo::DotAttrs>().rest.empty();
+}
+
+// softmax(t) from its end; null: it is none, or something else reads a part of it.
+Instr* logits_of(Instr* softmax) {
+  if (!softmax->is(Opcode::divide) || !has_one_reader(softmax)) return nullptr;
+  Instr *weights = softmax->operand(0), *sum = row_value(softmax->operand(1));
+  if (!sum || !has_one_reader(sum) || reduced(sum, Opcode::add, 0) != weights ||
+      !weights->is(Opcode::exponential) || weights->users().size() != 2)
+    return nullptr;
+  Instr* shifted = weights->operand(0);
+  if (!shifted->is(Opcode::subtract) || !has_one_reader(shifted)) return nullptr;
+  Instr *t = shifted->operand(0), *most = row_value(shifted->operand(1));
+  const double least = -std::numeric_limits<double>::infinity();
+  if (!most || !has_one_reader(most) || reduced(most, Opcode::maximum, least) != t ||
+      t->users().size() != 2)
+    return nullptr;
+  return t;
+}
+
+// The one dot below `t`, and what lies between: nothing else reads that.
+class PathFinder {
+ public:
+  explicit PathFinder(Attention* found) : found_(*found) {}
+
+  bool run() {
+    if (!visit(found_.logits) || !found_.scores) return false;
+    const auto is_inside = [&](Instr* x) {
+      return std::all_of(x->users().begin(), x->users().end(), [&](Instr* user) {
+        return std::find(found_.path.begin(), found_.path.end(), user) != found_.path.end();
+      });
+    };
+    for (Instr* x : found_.path)
+      if (x != found_.logits && !is_inside(x)) return false;
+    return found_.scores == found_.logits || is_inside(found_.scores);
+  }
+
+ private:
+  // Does it depend on the scores element by element?
+  bool visit(Instr* x) {
+    if (const auto known = leads_.find(x); known != leads_.end()) return known->second;
+    leads_[x] = false;
+    if (x->shape().extents() != found_.logits->shape().extents() || leads_.size() > kMostSteps)
+      return false;
+    if (x->is(Opcode::dot)) {
+      if (found_.scores) return false;
+      found_.scores = x;
+    } else {
+      bool any = false;
+      if (!is_elementwise(x)) return false;
+      for (Instr* operand : x->operands()) any |= visit(operand);
+      if (!any) return false;
+      found_.path.push_back(x);
+    }
+    return leads_[x] = true;
+  }
+
+  Attention& found_;
+  std::unordered_map<Instr*, bool> leads_;
+};
+
+// Dimensions 0, 1, ... of both are the batches.
+std::optional<Attention> attention_at(Instr* weighted) {
+  if (!has_plain_attrs(weighted)) return std::nullopt;
+  Attention found;
+  found.weighted = weighted;
+  const auto& out = weighted->attrs_as<hlo::DotAttrs>();
+  Instr* softmax = weighted->operand(0);
+  const int64_t rank = softmax->shape().rank(), keys = softmax->shape().dim(rank - 1);
+  found.batch = static_cast<int64_t>(out.lhs_batch_dims.size());
+  if (keys < kLeastKeys || out.lhs_contracting_dims != Ints{rank - 1} ||
+      out.lhs_batch_dims != counting(found.batch) || out.rhs_contracting_dims.size() != 1)
+    return std::nullopt;
+  found.key_of_v = out.rhs_contracting_dims[0];
+  found.tile = tile_of(keys);
+  found.logits = logits_of(softmax);
+  if (found.tile == 0 || !found.logits || !PathFinder(&found).run() ||
+      !has_plain_attrs(found.scores))
+    return std::nullopt;
+  const auto& in = found.scores->attrs_as<hlo::DotAttrs>();
+  const Shape& k = found.scores->operand(1)->shape();
+  if (static_cast<int64_t>(in.rhs_batch_dims.size()) != found.batch ||
+      k.rank() != found.batch + static_cast<int64_t>(in.rhs_contracting_dims.size()) + 1)
+    return std::nullopt;
+  while (contains(in.rhs_batch_dims, found.key_of_k) ||
+         contains(in.rhs_contracting_dims, found.key_of_k))
+    ++found.key_of_k;
+  int64_t queries = 1;
+  for (int64_t d = found.batch; d + 1 < rank; ++d) queries *= softmax->shape().dim(d);
+  if (queries < kLeastQueries) return std::nullopt;
+  return found;
+}
+
+// Of a list of dimensions, where another one comes in at `place`.
+Ints moved(const Ints& dims, int64_t place) {
+  Ints result;
+  for (const int64_t d : dims) result.push_back(d + (d >= place ? 1 : 0));
+  return result;
+}
+
+class Tiler {
+ public:
+  Tiler(const Attention& attention, Builder& b)
+      : a_(attention),
+        b_(b),
+        rank_(a_.logits->shape().rank()),
+        tiles_(a_.logits->shape().dim(rank_ - 1) / a_.tile) {}
+
+  Instr* build() {
+    const double least = std::numeric_limits<float>::lowest();
+    Instr* t = tiled_logits();
+    // From the least number: a tile that is masked as a whole gives weights of 0.
+    Instr* most = b_.reduce({t}, {b_.scalar(Type::f32, least)}, {rank_},
+                            b_.scalar_computation(Opcode::maximum, Type::f32));
+    Instr* weights = b_.unary(Opcode::exponential, b_.binary(Opcode::subtract, t, over_keys(most)));
+    Instr* sum = b_.reduce(Opcode::add, weights, {rank_});
+    const double tiny = std::numeric_limits<float>::min();
+    Instr* divisor = b_.binary(Opcode::maximum, sum, b_.full(sum->shape(), tiny));
+    Instr* part = weighted_sum(b_.binary(Opcode::divide, weights, over_keys(divisor)));
+    return combine(most, sum, part);
+  }
+
+ private:
+  static Ints without_last(const Instr* x) {
+    Ints extents = x->shape().extents();
+    extents.pop_back();
+    return extents;
+  }
+
+  Instr* over_keys(Instr* row) {
+    Ints extents = row->shape().extents();
+    extents.push_back(a_.tile);
+    return b_.broadcast(row, extents, counting(row->shape().rank()));
+  }
+
+  // [rows, keys] as [tiles, rows, keys of one], the tiles behind so many dimensions.
+  Instr* cut_last(Instr* x, int64_t batches) {
+    Ints extents = without_last(x);
+    const int64_t rows = x->shape().rank() - 1;
+    extents.insert(extents.end(), {tiles_, a_.tile});
+    Ints order = counting(rows + 2);
+    order.erase(order.begin() + rows);
+    order.insert(order.begin() + batches, rows);
+    Instr* split = b_.reshape(x, extents);
+    return is_counting(order) ? split : b_.transpose(split, order);
+  }
+
+  // What is read beside the scores: masks, factors.
+  Instr* tiled(Instr* x) {
+    if (x->shape().rank() == 0) return x;
+    if (!x->is(Opcode::broadcast) || !is_ascending(x->dimensions())) return cut_last(x, a_.batch);
+    Instr* from = x->operand(0);
+    Ints dims = x->dimensions();
+    const bool by_key = !dims.empty() && dims.back() == rank_ - 1;
+    const auto batches =
+        std::count_if(dims.begin(), dims.end(), [&](int64_t d) { return d < a_.batch; });
+    if (by_key) from = cut_last(from, batches);
+    dims = moved(dims, a_.batch);
+    if (by_key) dims.insert(dims.begin() + batches, a_.batch);
+    Ints extents = x->shape().extents();
+    extents.back() = a_.tile;
+    extents.insert(extents.begin() + a_.batch, tiles_);
+    return b_.broadcast(from, extents, dims);
+  }
+
+  Instr* tiled_logits() {
+    std::unordered_map<Instr*, Instr*> made{{a_.scores, tiled_scores()}};
+    for (Instr* step : a_.path) {
+      std::vector<Instr*> operands;
+      for (Instr* operand : step->operands()) {
+        Instr*& one = made[operand];
+        if (!one) one = tiled(operand);
+        operands.push_back(one);
+      }
+      const Shape shape = Shape::array(step->shape().type(), made.at(a_.scores)->shape().extents());
+      made[step] = b_.make(step->opcode(), operands, step->attrs(), {}, &shape);
+    }
+    return made.at(a_.logits);
+  }
+
+  // Dimension `key` in tiles: two dimensions.
+  Instr* cut(Instr* x, int64_t key) {
+    Ints extents = x->shape().extents();
+    extents[key] = a_.tile;
+    extents.insert(extents.begin() + key, tiles_);
+    return b_.reshape(x, extents);
+  }
+
+  Instr* tiled_scores() {
+    auto attrs = a_.scores->attrs_as<hlo::DotAttrs>();
+    Instr* q = a_.scores->operand(0);
+    const int64_t place = attrs.lhs_batch_dims == counting(a_.batch) ? a_.batch : 0;
+    Ints extents = q->shape().extents();
+    extents.insert(extents.begin() + place, tiles_);
+    q = b_.broadcast(q, extents, moved(counting(q->shape().rank()), place));
+    attrs.lhs_batch_dims = moved(attrs.lhs_batch_dims, place);
+    attrs.lhs_batch_dims.push_back(place);
+    attrs.lhs_contracting_dims = moved(attrs.lhs_contracting_dims, place);
+    attrs.rhs_batch_dims = moved(attrs.rhs_batch_dims, a_.key_of_k);
+    attrs.rhs_batch_dims.push_back(a_.key_of_k);
+    attrs.rhs_contracting_dims = moved(attrs.rhs_contracting_dims, a_.key_of_k);
+    return b_.dot(q, cut(a_.scores->operand(1), a_.key_of_k), attrs);
+  }
+
+  Instr* weighted_sum(Instr* weights) {
+    auto attrs = a_.weighted->attrs_as<hlo::DotAttrs>();
+    attrs.lhs_batch_dims = counting(a_.batch + 1);
+    attrs.lhs_contracting_dims = {rank_};
+    attrs.rhs_batch_dims = moved(attrs.rhs_batch_dims, a_.key_of_v);
+    attrs.rhs_batch_dims.push_back(a_.key_of_v);
+    attrs.rhs_contracting_dims = {a_.key_of_v + 1};
+    return b_.dot(weights, cut(a_.weighted->operand(1), a_.key_of_v), attrs);
+  }
+
+  // The tiles by their weights.
+  Instr* combine(Instr* most, Instr* sum, Instr* part) {
+    const Ints of_tiles = most->shape().extents();
+    const Ints others = moved(counting(most->shape().rank() - 1), a_.batch);
+    Instr* all = b_.reduce(Opcode::maximum, most, {a_.batch});
+    Instr* less = b_.binary(Opcode::subtract, most, b_.broadcast(all, of_tiles, others));
+    Instr* weight = b_.binary(Opcode::multiply, b_.unary(Opcode::exponential, less), sum);
+    Instr* whole = b_.reduce(Opcode::add, weight, {a_.batch});
+    Instr* weighted =
+        b_.binary(Opcode::multiply, part,
+                  b_.broadcast(weight, part->shape().extents(), counting(weight->shape().rank())));
+    Instr* result = b_.reduce(Opcode::add, weighted, {a_.batch});
+    return b_.binary(
+        Opcode::divide, result,
+        b_.broadcast(whole, result->shape().extents(), counting(whole->shape().rank())));
+  }
+
+  const Attention& a_;
+  Builder& b_;
+  const int64_t rank_;  // of the scores; with tiles, that of a key
+  const int64_t tiles_;
+};
+
+}  // namespace
+
+Result<bool> online_softmax(hlo::Module& module, const PassContext& context) {
+  bool changed = false;
+  for (Computation* computation : module.post_order()) {
+    Builder b(computation);
+    const std::vector<Instr*> all = computation->instrs();
+    std::vector<Attention> found;
+    for (Instr* instr : all)
+      if (std::optional<Attention> attention = attention_at(instr)) found.push_back(*attention);
+    for (const Attention& attention : found) {
+      if (!context.allow("online_softmax", "tiles")) continue;
+      computation->replace_all_uses(attention.weighted, Tiler(attention, b).build());
+      b.check();
+      context.note(
+          "online_softmax: attention over many keys goes by tiles of them, which are weighted "
+          "afterwards (rounding differs)");
+      changed = true;
+    }
+    if (!found.empty()) computation->remove_dead();
+  }
+  return changed;
+}
+
+}  // namespace heddle::opt
