@@ -30,7 +30,8 @@ std::string pipeline_for(Level level) {
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
-  const std::string start = primitives + "," + simplify("") + ",narrow_indices,";
+  // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are merged.
+  const std::string start = primitives + "," + simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
     return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,");
   // Scales are recognised where the rest has left them: per channel, right behind the contraction;
