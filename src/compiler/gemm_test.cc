@@ -144,6 +144,39 @@ ENTRY e {{
   }
 }
 
+// What is added to the result comes from memory where it is large: its lines are fetched before the
+// sums. A row that all rows share is not.
+TEST(GemmTest, WhatIsAddedIsFetchedAhead) {
+  auto fetches = [](int64_t rows) {
+    auto module = hlo::parse_module(fmt::format(R"(HloModule m
+ENTRY e {{
+  a = f32[{0},32] parameter(0)
+  b = f32[32,250] parameter(1)
+  c = f32[{0},250] parameter(2)
+  e = f32[250] parameter(3)
+  d = f32[{0},250] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  eb = f32[{0},250] broadcast(e), dimensions={{1}}
+  f = f32[{0},250] add(d, eb)
+  ROOT g = f32[{0},250] add(f, c)
+}})",
+                                                rows));
+    EXPECT_TRUE(module.has_value()) << module.error().message;
+    compiler::FusionCheck checked =
+        compiler::check_fusion(**module, *target::find_target("icelake"), 5, 64);
+    EXPECT_EQ(checked.failure, "") << checked.text;
+    int count = 0;
+    for (const schedule::Input& input : checked.placed.graph.inputs) {
+      const auto number = &input - checked.placed.graph.inputs.data();
+      const bool is_added = input.shape.dim(input.shape.rank() - 1) == 250;
+      const std::string fetch = fmt::format("prefetch in{}[", number);
+      if (is_added && checked.text.find(fetch) != std::string::npos) ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(fetches(1100), 1);
+  EXPECT_EQ(fetches(300), 0);
+}
+
 TEST(GemmTest, FusedWhereTheTargetCan) {
   auto fused = [](const char* target) {
     compiler::FusionCheck checked = checked_product(4, 16, 5, false, target);

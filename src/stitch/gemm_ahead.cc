@@ -13,6 +13,8 @@ constexpr int64_t kShortRowsBytes = 16 << 10, kFewPanels = 4;
 constexpr int64_t kMostAStep = 8;
 // With less to sum up the stores themselves are as early as their prefetches.
 constexpr int64_t kLeastSum = 32;
+// What an epilogue reads and is smaller lies near by.
+constexpr int64_t kLargeReadBytes = 1 << 20;
 
 }  // namespace
 
@@ -79,29 +81,45 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   digits_ = saved;
 }
 
-// The lines that the tile's results will be stored to, where its columns are neighbours there.
+// The lines that the tile's results will be stored to, and those that its epilogue reads beside the
+// sums, where its columns are neighbours there: rows lie too far apart to be found by the
+// processor.
 void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* block) {
   if (shape_.k_extent < kLeastSum) return;
   for (StageId joined : joined_) {
     const Stage& stage = s_.placed_.graph.stages[joined.index()];
-    const Expr place = substitute(stage.position, epilogue_digits_[joined.index()], extents_);
+    const std::vector<Expr>& digits = epilogue_digits_[joined.index()];
     for (const schedule::Value& value : stage.values) {
-      if (value.output < 0 || s_.streamed_[static_cast<size_t>(value.output)] ||
-          place.factor_of(shape_.n) != 1)
+      if (value.output < 0 || s_.streamed_[static_cast<size_t>(value.output)]) continue;
+      prefetch_tile(panel, tile, s_.outputs_[static_cast<size_t>(value.output)],
+                    substitute(stage.position, digits, extents_), true, block);
+    }
+    if (joined == joined_[0]) continue;
+    for (const schedule::Load& load : stage.loads) {
+      if (load.source.input < 0 || !load.guards.empty() || load.coordinates[0].uses_runtime())
         continue;
-      const BufferId to = s_.outputs_[static_cast<size_t>(value.output)];
-      const int64_t line = 64 / tensor::type_bytes(k_.buffer(to).type);
-      const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
-      std::vector<Expr> digits(digits_.begin(),
-                               digits_.begin() + static_cast<long>(stage_.out.size()));
-      for (int64_t row = 0; row < line_count * tile.rows->rows; ++row) {
-        if (shape_.y >= 0) digits[shape_.y] = tile.y0 + Expr(row / tile.rows->rows);
-        if (shape_.m >= 0) digits[shape_.m] = tile.m0 + Expr(row % tile.rows->rows);
-        for (int64_t column = 0; column < panel.width; column += line) {
-          digits[shape_.n] = panel.number * width_ + Expr(column);
-          add_prefetch(to, substitute(place, digits, s_.scope_extents_), 1, true, block);
-        }
-      }
+      const BufferId from = s_.inputs_[static_cast<size_t>(load.source.input)];
+      const Expr place = substitute(load.coordinates[0], digits, extents_);
+      const int64_t bytes = s_.placed_.graph.inputs[load.source.input].shape.bytes();
+      if (bytes >= kLargeReadBytes && shape_.m >= 0 && place.uses(shape_.m))
+        prefetch_tile(panel, tile, from, place, false, block);
+    }
+  }
+}
+
+// Every line of a tile at `place`, which is an expression over the dot's out digits.
+void GemmEmitter::prefetch_tile(const Panel& panel, const Tile& tile, BufferId buffer,
+                                const Expr& place, bool for_write, Block* block) {
+  if (place.factor_of(shape_.n) != 1) return;
+  const int64_t line = 64 / tensor::type_bytes(k_.buffer(buffer).type);
+  const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
+  std::vector<Expr> digits(digits_.begin(), digits_.begin() + static_cast<long>(stage_.out.size()));
+  for (int64_t row = 0; row < line_count * tile.rows->rows; ++row) {
+    if (shape_.y >= 0) digits[shape_.y] = tile.y0 + Expr(row / tile.rows->rows);
+    if (shape_.m >= 0) digits[shape_.m] = tile.m0 + Expr(row % tile.rows->rows);
+    for (int64_t column = 0; column < panel.width; column += line) {
+      digits[shape_.n] = panel.number * width_ + Expr(column);
+      add_prefetch(buffer, substitute(place, digits, s_.scope_extents_), 1, for_write, block);
     }
   }
 }

@@ -133,6 +133,8 @@ class GemmEmitter {
   void prefetch_rows(const Tile& tile, const KRange& range, const Expr& step, int64_t steps,
                      int64_t count, Block* block);
   void prefetch_results(const Panel& panel, const Tile& tile, Block* block);
+  void prefetch_tile(const Panel& panel, const Tile& tile, BufferId buffer, const Expr& place,
+                     bool for_write, Block* block);
   void add_prefetch(BufferId buffer, const Expr& at, int level, bool for_write, Block* block);
 
   // What is read, in the type of the product, then of the sums.
