@@ -318,12 +318,13 @@ class Compilation {
       if (!form.reads.dims.empty()) ++kernels[form.text = kernel::to_string(form.reads.kernel)];
       forms.emplace(one.text, std::move(form));
     }
+    std::unordered_set<std::string_view> checked;
     for (Pending& one : *all) {
       const Form& form = forms.at(one.text);
       if (form.reads.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
       one.stitched.kernel = form.reads.kernel;
       one.dims = form.reads.dims;
-      check(one);
+      if (checked.insert(one.text).second) check(one);
     }
   }
 
@@ -363,21 +364,37 @@ class Compilation {
     }
   }
 
-  // A kernel's name says what it computes; that of its code may be one for several.
-  Status finish(Pending pending) {
-    stitch::Stitched& stitched = pending.stitched;
+  struct Named {
+    std::string name, code, text;
+  };
+
+  // A kernel's name says what it computes; that of its code may be one for several. Kernels that
+  // were the same text are so still.
+  const Named& name_of(Pending* pending) {
+    const std::string form =
+        std::string(pending->dims.empty() ? "" : "d") + (pending->shares_extents ? "e" : "") + ":";
+    const auto [known, added] = named_.try_emplace(form + pending->text);
+    if (!added) return known->second;
     auto named = [](const std::string& text) { return "k" + hash128(text).hex().substr(0, 16); };
-    const std::string code =
-        named(pending.dims.empty() ? pending.text : kernel::to_string(stitched.kernel));
-    const std::string name = pending.shares_extents ? named(pending.text) : code;
-    stitched.kernel.name = code;
+    kernel::Kernel& kernel = pending->stitched.kernel;
+    Named& result = known->second;
+    result.code = named(pending->dims.empty() ? pending->text : kernel::to_string(kernel));
+    result.name = pending->shares_extents ? named(pending->text) : result.code;
+    kernel.name = result.code;
+    result.text = kernel::to_string(kernel);
+    return result;
+  }
+
+  Status finish(Pending pending) {
+    const stitch::Stitched& stitched = pending.stitched;
+    const auto& [name, code, text] = name_of(&pending);
     plan::KernelUse use;
     use.kernel.name = name;
     use.kernel.scratch_bytes = stitched.kernel.scratch_bytes;
     use.kernel.flops = stitched.flops;
     use.kernel.min_bytes = stitched.min_bytes;
     use.kernel.schedule = pending.schedule;
-    use.kernel.text = kernel::to_string(stitched.kernel);
+    use.kernel.text = text;
     for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
       program::Phase phase;
       phase.symbol = fmt::format("{}_p{}", code, p);
@@ -446,6 +463,7 @@ class Compilation {
   std::unordered_set<std::string> known_, codes_;               // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
+  std::unordered_map<std::string, Named> named_;  // by what is shared and the text
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
 };
