@@ -27,7 +27,7 @@ class NumericsTest(unittest.TestCase):
         self.assertEqual(passes.count("(changes rounding)"), len(inexact))
         self.assertGreater(len(inexact), 1)
         document = numerics_table.DOCUMENT.read_text()
-        compiler = (ROOT / "src/compiler/compiler.cc").read_text()
+        compiler = (ROOT / "src/compiler/options.cc").read_text()
         for name in inexact:
             self.assertIn(f"| `{name}` | O2, not with `--numerics strict` |", document)
             self.assertIn(f'"{name}"', compiler, "strict numerics leave it out")

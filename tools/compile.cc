@@ -9,6 +9,7 @@
 #include "emit_cuda.h"
 #include "model_options.h"
 #include "report.h"
+#include "target/target.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -31,12 +32,17 @@ class Compile : public Command {
     line.examples(
         "  heddle compile model.onnx -o model.heddle\n"
         "  heddle compile model.onnx --stop-after=fuse\n"
+        "  heddle compile model.onnx --target sm_90 -o model.heddle\n"
         "  heddle compile model.onnx --emit cuda --target sm_90 -o model.cu\n");
   }
 
   Result<int> run() override {
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open());
     if (emit_ == "cuda") return emit_cuda(model.get(), open_.model, compile_, output_, json_);
+    // What a GPU will run needs none here.
+    const auto target = target::find_target(compile_.target);
+    if (target && target->kind == target::DeviceKind::gpu && compile_.device.empty())
+      compile_.device = "cuda";
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     if (output_.empty()) return user_error("compile: -o F.heddle says where the program goes");

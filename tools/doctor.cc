@@ -136,12 +136,12 @@ class Doctor : public Command {
           host.peak_flops_per_ns(tensor::Type::f32), host.cores, host.memory_bandwidth_bytes_per_ns,
           host.memory_bandwidth_all_bytes_per_ns);
       fmt::print("targets: host, {}\n", fmt::join(target::shipped_targets(), ", "));
-      fmt::print("devices: cpu, interp\n");
+      fmt::print("devices: cpu, {}interp\n", gpus.empty() ? "" : "cuda, ");
       fmt::print("code generator: {}\n",
                  generator.empty() ? "libheddle-llvm.so was not found: only compiled and cached "
                                      "programs run"
                                    : generator);
-      for (const std::string& gpu : gpus) fmt::print("GPU: {} (kernels only: --emit cuda)\n", gpu);
+      for (const std::string& gpu : gpus) fmt::print("GPU: {}\n", gpu);
       if (gpus.empty())
         fmt::print("GPU: none, CUDA driver {}\n", cuda.empty() ? "not found" : cuda);
       fmt::print("NVRTC: {}\n", compiler.empty() ? "not found" : compiler);
@@ -159,6 +159,7 @@ class Doctor : public Command {
     json["memory_bytes"] = memory_bytes();
     json["targets"] = target::shipped_targets();
     json["devices"] = {"cpu", "interp"};
+    if (!gpus.empty()) json["devices"].push_back("cuda");
     json["code_generator"] = generator;
     json["libcuda"] = cuda;
     json["gpus"] = gpus;

@@ -121,7 +121,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
 
 void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
-  line.choice(device, "--device", {"cpu", "interp"}, "where it runs (cpu)");
+  line.choice(device, "--device", {"cpu", "cuda", "cuda:N", "interp"},
+              "where it runs (cpu; what was compiled before: its own)");
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
   line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch", "search"},
               "which fusions (stitch)");
@@ -144,7 +145,7 @@ void CompileChoices::declare(CommandLine& line) {
 
 Result<heddle_compile_options> CompileChoices::options() const {
   auto options = sized<heddle_compile_options>();
-  options.device = device.c_str();
+  options.device = device.empty() ? nullptr : device.c_str();
   options.target = target.c_str();
   options.level = level.c_str();
   options.fuse = fuse.c_str();

@@ -28,7 +28,7 @@ struct OpenChoices {
 
 // --device, --target, --level, --fuse, … --stop-after.
 struct CompileChoices {
-  std::string device = "cpu", target = "host", level = "O2", fuse = "stitch", memory = "static";
+  std::string device, target = "host", level = "O2", fuse = "stitch", memory = "static";
   std::string numerics = "default", precision = "f32", library = "none", cache, dump, disable;
   std::string stop_after;
   std::optional<int64_t> threads, memory_limit_bytes;

@@ -301,7 +301,9 @@ TEST_F(api, UnknownChoicesAreNamed) {
   EXPECT_THAT(message_of([](auto& o) { o.numerics = "x"; }), HasSubstr("relaxed"));
   EXPECT_THAT(message_of([](auto& o) { o.precision = "int8"; }), HasSubstr("f32"));
   EXPECT_THAT(message_of([](auto& o) { o.library = "mkl"; }), HasSubstr("none, auto, onednn"));
-  EXPECT_THAT(message_of([](auto& o) { o.device = "cuda:0"; }), HasSubstr("cpu and interp"));
+  EXPECT_THAT(message_of([](auto& o) { o.device = "cuda:x"; }), HasSubstr("cpu, cuda, cuda:N"));
+  EXPECT_THAT(message_of([](auto& o) { o.device = "cuda", o.target = "avx2"; }),
+              HasSubstr("sm_80 or sm_90"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "z80"; }), HasSubstr("z80"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "sm_90"; }), HasSubstr("GPU"));
   EXPECT_THAT(message_of([](auto& o) { o.threads = -1; }), HasSubstr("threads -1"));

@@ -40,7 +40,8 @@ class Sample {
     const std::unique_ptr<Model> model = Model::from_module(module->clone());
     Sample result;
     result.threads_ = threads;
-    HEDDLE_ASSIGN_OR_RETURN(result.program_, compile_for_cpu(std::move(module), *model, settings));
+    HEDDLE_ASSIGN_OR_RETURN(result.program_,
+                            compile_for_device(std::move(module), *model, settings));
     HEDDLE_ASSIGN_OR_RETURN(result.context_, result.program_->make_context());
     std::vector<void*> inputs;
     for (const Port& port : result.program_->inputs())

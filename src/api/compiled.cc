@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <variant>
 
+#include "api/gpu_device.h"
 #include "api/host_interp.h"
 #include "api/library_work.h"
 #include "api/ports.h"
@@ -149,13 +150,19 @@ Status dump_program(const program::Program& program, const std::string& director
 
 class CompiledProgram : public Program, public std::enable_shared_from_this<CompiledProgram> {
  public:
-  explicit CompiledProgram(int threads) : runtime_(cpu_runtime(threads)) {
-    facts_.threads = threads;
-    facts_.device = "cpu";
+  // `cuda_number` negative: on the cpu.
+  CompiledProgram(int threads, int cuda_number) : cuda_number_(cuda_number) {
+    if (cuda_number < 0) runtime_ = cpu_runtime(threads);
+    facts_.threads = cuda_number < 0 ? threads : 1;
+    facts_.device = cuda_number < 0 ? "cpu" : fmt::format("cuda:{}", cuda_number);
   }
 
-  const program::Program* compiled() const override { return &executable_->program(); }
+  const program::Program* compiled() const override {
+    return executable_ ? &executable_->program() : &for_gpu_;
+  }
   Status save(const std::string& path) override {
+    // Without the GPU nothing is done once: whoever loads it does.
+    if (cuda_number_ >= 0) return program::save(for_gpu_, path);
     HEDDLE_ASSIGN_OR_RETURN(const program::Program program, executable_->take_once());
     return program::save(program, path);
   }
@@ -169,6 +176,10 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
+    if (cuda_number_ >= 0) {
+      for_gpu_ = std::move(program);
+      return {};
+    }
     HEDDLE_ASSIGN_OR_RETURN(executable_,
                             runtime::Executable::load(std::move(program), runtime_->device.device(),
                                                       host_functions(), library_function(target)));
@@ -223,7 +234,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     facts_.temporary_unshared_bytes = program.memory.unshared_bytes;
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
-    const int cores = std::min(facts_.threads, target.cores);
+    const bool gpu = target.kind == target::DeviceKind::gpu;
+    const int cores = gpu ? target.cores : std::min(facts_.threads, target.cores);
     facts_.peak_flops_per_ns =
         target.peak_flops_per_ns(tensor::Type::f32) * cores / std::max(target.cores, 1);
     facts_.bandwidth_bytes_per_ns = cores <= 1
@@ -251,7 +263,24 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return {};
   }
 
-  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable
+  // The GPU, and the program on it.
+  Status start_gpu() {
+    const std::lock_guard lock(gpu_mutex_);
+    if (executable_) return {};
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(for_gpu_.target));
+    HEDDLE_ASSIGN_OR_RETURN(gpu_, open_gpu(cuda_number_));
+    HEDDLE_RETURN_IF_ERROR(check_gpu(target, gpu_->info()));
+    HEDDLE_ASSIGN_OR_RETURN(executable_,
+                            runtime::Executable::load(program::Program(for_gpu_), gpu_->device(),
+                                                      host_functions(), {}));
+    return {};
+  }
+
+  int cuda_number_;
+  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as does the GPU
+  std::shared_ptr<runtime::CudaDevice> gpu_;
+  std::mutex gpu_mutex_;
+  program::Program for_gpu_;  // as it was compiled
   std::shared_ptr<runtime::Executable> executable_;
 };
 
@@ -318,23 +347,26 @@ class CompiledContext : public Context {
 };
 
 Result<std::unique_ptr<Context>> CompiledProgram::make_context() {
+  if (cuda_number_ >= 0) HEDDLE_RETURN_IF_ERROR(start_gpu());
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context, executable_->make_context());
   return std::make_unique<CompiledContext>(shared_from_this(), std::move(context));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Program>> compile_for_cpu(std::unique_ptr<hlo::Module> module,
-                                                 const Model& model, const Settings& settings) {
+Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
+                                                    const Model& model, const Settings& settings) {
   trace::Span span("compile", model.name());
-  const auto program = std::make_shared<CompiledProgram>(settings.threads);
+  const auto program = std::make_shared<CompiledProgram>(
+      settings.threads, settings.device == Device::cuda ? settings.cuda_number : -1);
   HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
   return program;
 }
 
-Result<std::shared_ptr<Program>> load_for_cpu(program::Program saved, const Model& model,
-                                              int threads, const std::string& dump_directory) {
-  const auto program = std::make_shared<CompiledProgram>(threads);
+Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
+                                                 int threads, int cuda_number,
+                                                 const std::string& dump_directory) {
+  const auto program = std::make_shared<CompiledProgram>(threads, cuda_number);
   HEDDLE_RETURN_IF_ERROR(program->load_saved(std::move(saved), model, dump_directory));
   return program;
 }

@@ -207,7 +207,8 @@ typedef struct heddle_program heddle_program;
 /* NULL and 0: the default, in brackets. */
 typedef struct heddle_compile_options {
   size_t struct_size;
-  const char* device;         /* ["cpu"], "interp": the reference interpreter, "interp:f64" */
+  const char* device;         /* ["cpu"; of a compiled program: its own], "cuda", "cuda:1",
+                                 "interp": the reference interpreter, "interp:f64" */
   const char* target;         /* what to compile for: ["host"], or the name of a shipped target */
   const char* level;          /* "O0", "O1", ["O2"] */
   const char* fuse;           /* "off", "greedy", "xla", ["stitch"], "search" */
@@ -241,7 +242,7 @@ HEDDLE_EXPORT void heddle_string_free(char* text);
 
 typedef struct heddle_program_info {
   size_t struct_size;
-  const char* device; /* "cpu", "interp" */
+  const char* device; /* "cpu", "cuda:0", "interp" */
   const char* isa;    /* widest vector extension of the target: "avx512_vnni" */
   const char* target; /* its name */
   const char* level;

@@ -74,17 +74,22 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   HEDDLE_RETURN_IF_ERROR(check_ports(model.inputs_, "input"));
   HEDDLE_RETURN_IF_ERROR(check_ports(model.outputs_, "output"));
   if (model.is_program_) {
-    HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device));
-    if (device != Device::cpu)
-      return user_error("device '{}': a compiled program runs on what it was compiled for, cpu",
-                        options.device);
+    int number = 0;
+    HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device, &number));
     HEDDLE_ASSIGN_OR_RETURN(const int threads, read_threads(options.threads));
     if (!model.saved_)
       return user_error("program {} was consumed by an earlier use; open it again", model.name_);
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target,
+                            target::parse_target(model.saved_->target));
+    const bool gpu = target.kind == target::DeviceKind::gpu;
+    if (!options.device.empty() && device != (gpu ? Device::cuda : Device::cpu))
+      return user_error("device '{}': a compiled program runs on what it was compiled for, {}",
+                        options.device, gpu ? "cuda" : "cpu");
+    if (!gpu) number = -1;
     if (!options.consume_model)
-      return load_for_cpu(program::Program(*model.saved_), model, threads, options.dump);
-    return load_for_cpu(std::move(*std::exchange(model.saved_, nullptr)), model, threads,
-                        options.dump);
+      return load_for_device(program::Program(*model.saved_), model, threads, number, options.dump);
+    return load_for_device(std::move(*std::exchange(model.saved_, nullptr)), model, threads, number,
+                           options.dump);
   }
   if (!model.module_)
     return user_error("model {} was consumed by an earlier compilation; open it again",
@@ -92,9 +97,9 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   std::unique_ptr<hlo::Module> module =
       options.consume_model ? std::move(model.module_) : model.module_->clone();
-  if (settings.device != Device::cpu)
+  if (settings.device == Device::interp || settings.device == Device::interp_f64)
     return interpret(std::move(module), model, settings.device == Device::interp_f64);
-  return compile_for_cpu(std::move(module), model, settings);
+  return compile_for_device(std::move(module), model, settings);
 }
 
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,
@@ -120,7 +125,7 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
         "heddle opt --list",
         point, words);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
-                          compile_for_cpu(model.module()->clone(), model, settings));
+                          compile_for_device(model.module()->clone(), model, settings));
   if (point == "fuse") return program->report().fused_module;
   if (point == "plan") return program::to_string(*program->compiled());
   return kernel_texts(*program->compiled(), point == "schedule");

@@ -100,7 +100,8 @@ class Model {
 };
 
 struct CompileOptions {  // texts as in heddle_compile_options
-  std::string device = "cpu", target = "host", level = "O2", fuse = "stitch", memory = "static";
+  std::string device;    // empty: cpu, or what a compiled program was made for
+  std::string target = "host", level = "O2", fuse = "stitch", memory = "static";
   std::string numerics = "default", precision = "f32", library = "none";
   std::string cache;  // empty: the user's folder
   std::string dump;   // empty: none

@@ -1,7 +1,11 @@
 #include "api/settings.h"
 
+#include <algorithm>
+#include <cctype>
 #include <initializer_list>
+#include <optional>
 
+#include "api/gpu_device.h"
 #include "api/tune.h"
 #include "base/parallel.h"
 #include "cache/object_cache.h"
@@ -39,12 +43,45 @@ Result<std::string> cache_directory(const std::string& wanted) {
 
 const char* level_name(compiler::Level level) { return kLevels[static_cast<int>(level)]; }
 
-Result<Device> read_device(const std::string& text) {
-  if (text == "cpu") return Device::cpu;
+namespace {
+
+// "cuda" is the first one, "cuda:1" the second. Nothing: the text says neither.
+std::optional<int> read_cuda(const std::string& text) {
+  if (text == "cuda") return 0;
+  constexpr std::string_view kMark = "cuda:";
+  const std::string digits = text.starts_with(kMark) ? text.substr(kMark.size()) : "";
+  const bool number =
+      !digits.empty() && digits.size() < 4 &&
+      std::all_of(
+          digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+  return number ? std::optional(std::stoi(digits)) : std::nullopt;
+}
+
+// The target that was named, or that of the device's own kind.
+Result<target::Target> find_gpu_target(const std::string& name, int number) {
+  if (name != "host") {
+    HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(name));
+    if (target.kind != target::DeviceKind::gpu)
+      return user_error("target '{}': a CPU's, and device cuda was asked for; take sm_80 or sm_90",
+                        name);
+    return target;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const auto gpu, open_gpu(number));
+  return gpu_target(gpu->info());
+}
+
+}  // namespace
+
+Result<Device> read_device(const std::string& text, int* cuda_number) {
+  if (text.empty() || text == "cpu") return Device::cpu;
+  if (const std::optional<int> number = read_cuda(text)) {
+    if (cuda_number != nullptr) *cuda_number = *number;
+    return Device::cuda;
+  }
   if (text == "interp") return Device::interp;
   if (text == "interp:f64") return Device::interp_f64;
-  const bool is_later = text.starts_with("cuda") || text.starts_with("virtual:");
-  return user_error("device '{}': {}; there are cpu and interp", text,
+  const bool is_later = text.starts_with("virtual:");
+  return user_error("device '{}': {}; there are cpu, cuda, cuda:N and interp", text,
                     is_later ? "not built" : "unknown");
 }
 
@@ -57,7 +94,7 @@ Result<int> read_threads(int threads) {
 
 Result<Settings> read_settings(const CompileOptions& options) {
   Settings settings;
-  HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device));
+  HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device, &settings.cuda_number));
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
   HEDDLE_ASSIGN_OR_RETURN(const int level, choose("level", options.level, {"O0", "O1", "O2"}));
   HEDDLE_ASSIGN_OR_RETURN(
@@ -70,10 +107,15 @@ Result<Settings> read_settings(const CompileOptions& options) {
   if (!library) return tl::unexpected<Error>(library.error());
   if (options.precision != "f32")
     return user_error("precision '{}': not built; there is f32", options.precision);
-  HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
-  if (settings.target.kind != target::DeviceKind::cpu)
-    return user_error("target '{}': a GPU, and device cpu was asked for; take a CPU's target",
-                      options.target);
+  const bool on_gpu = settings.device == Device::cuda;
+  if (on_gpu) {
+    HEDDLE_ASSIGN_OR_RETURN(settings.target, find_gpu_target(options.target, settings.cuda_number));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
+    if (settings.target.kind != target::DeviceKind::cpu)
+      return user_error("target '{}': a GPU's, which device cuda runs: ask for that",
+                        options.target);
+  }
   compiler::Options& compiler = settings.compiler;
   compiler.level = static_cast<compiler::Level>(level);
   compiler.fuse = static_cast<compiler::Fuse>(fuse);
@@ -85,8 +127,10 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.dump_directory = options.dump;
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
-  if (settings.device == Device::cpu) {
+  if (settings.device == Device::cpu || on_gpu) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
+  }
+  if (settings.device == Device::cpu) {
     HEDDLE_ASSIGN_OR_RETURN(auto records, cache::TuningStore::load(compiler.object_cache_directory,
                                                                    tuning_device(settings.target)));
     if (!records.empty())

@@ -9,10 +9,11 @@
 
 namespace heddle::api {
 
-enum class Device { cpu, interp, interp_f64 };
+enum class Device { cpu, interp, interp_f64, cuda };
 
 struct Settings {
   Device device = Device::cpu;
+  int cuda_number = 0;  // of several
   target::Target target;
   compiler::Options compiler;  // with the cache's folder found, and made where it was named
   int threads = 1;
@@ -21,7 +22,7 @@ struct Settings {
 // Errors (user): an unknown word, with those that are known; what is not built. The target is left
 // out where nothing is compiled.
 Result<Settings> read_settings(const CompileOptions& options);
-Result<Device> read_device(const std::string& text);
+Result<Device> read_device(const std::string& text, int* cuda_number = nullptr);
 // Error (user): not 0 … 1024. 0 becomes the cores that this process may use.
 Result<int> read_threads(int threads);
 

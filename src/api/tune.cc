@@ -50,7 +50,7 @@ class Sample {
     Sample sample;
     sample.alone_ = settings.threads == 1;
     HEDDLE_ASSIGN_OR_RETURN(sample.program_,
-                            compile_for_cpu(model->module()->clone(), *model, mine));
+                            compile_for_device(model->module()->clone(), *model, mine));
     HEDDLE_ASSIGN_OR_RETURN(sample.context_, sample.program_->make_context());
     std::vector<void*> inputs;
     for (const Port& port : sample.program_->inputs())

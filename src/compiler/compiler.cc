@@ -13,6 +13,7 @@
 #include "compiler/code_generator.h"
 #include "compiler/equal_fusions.h"
 #include "compiler/library_calls.h"
+#include "compiler/options.h"
 #include "compiler/shared_extents.h"
 #include "compiler/shifted_reads.h"
 #include "cost/delta.h"
@@ -46,7 +47,12 @@ class Compilation {
  public:
   Compilation(std::unique_ptr<hlo::Module> module, const target::Target& target,
               const Options& options, Report* report)
-      : module_(std::move(module)), target_(target), options_(options), report_(report) {}
+      : module_(std::move(module)),
+        target_(target),
+        options_(options),
+        report_(report),
+        gpu_(target.kind == target::DeviceKind::gpu),
+        gpu_code_(target, options.gpu_assembler) {}
 
   Result<program::Program> run(const plan::Names& names) {
     HEDDLE_RETURN_IF_ERROR(check_options());
@@ -60,6 +66,10 @@ class Compilation {
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty()) return {};
+      if (gpu_) {
+        HEDDLE_ASSIGN_OR_RETURN(object, gpu_code_.object(options_.object_cache_directory));
+        return {};
+      }
       HEDDLE_ASSIGN_OR_RETURN(object,
                               generate_object(texts_, target_, options_.object_cache_directory,
                                               options_.compile_threads));
@@ -76,7 +86,7 @@ class Compilation {
     }));
     program->object = std::move(object);
     program->build_id = build_id();
-    program->options = options_text();
+    program->options = options_text(options_);
     program->notes.insert(program->notes.end(), notes_.begin(), notes_.end());
     return program;
   }
@@ -138,10 +148,11 @@ class Compilation {
   Status fuse_module() {
     bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
     std::vector<fuse::Refusal> refusals;
-    if (options_.library != "none")
+    if (options_.library != "none" && !gpu_)
       HEDDLE_RETURN_IF_ERROR(
           call_libraries(module_.get(), target_, options_.library, &notes_, report_));
-    if (options_.level != Level::O0) {
+    // Panels are what a core's vectors want.
+    if (options_.level != Level::O0 && !gpu_) {
       HEDDLE_ASSIGN_OR_RETURN(
           bool packed,
           fuse::pack_weights(module_.get(), target_,
@@ -152,7 +163,7 @@ class Compilation {
       for (hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::while_))
           if (auto trips = opt::trip_count(instr, kMostTrips)) hlo::set_trips(instr, *trips);
-    const fuse::Mode mode = fused ? fuse_mode() : fuse::Mode::off;
+    const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
     if (Status verified = hlo::verify(*module_); !verified)
@@ -165,22 +176,6 @@ class Compilation {
     return {};
   }
 
-  fuse::Mode fuse_mode() const {
-    switch (options_.fuse) {
-      case Fuse::off:
-        return fuse::Mode::off;
-      case Fuse::greedy:
-        return fuse::Mode::greedy;
-      case Fuse::xla:
-        return fuse::Mode::xla;
-      case Fuse::search:
-        return fuse::Mode::stitch;
-      case Fuse::stitch:
-        break;
-    }
-    return options_.any_chain ? fuse::Mode::chains : fuse::Mode::join;
-  }
-
   // A kernel on the way to its name.
   struct Pending {
     const hlo::Instr* fusion;
@@ -190,6 +185,7 @@ class Compilation {
     double predicted_ns = 0;
     bool waits_for_memory = false;  // a kernel of rows: its extents may be dims
     bool shares_extents = false;    // the kernel is one for several extents
+    bool refused = false;           // it has no kernel: the host does it
   };
 
   Status stitch_all() {
@@ -204,9 +200,12 @@ class Compilation {
       for (const hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::fusion) && !inside.count(computation))
           all.push_back(stitch_or_copy(instr, all));
-    share_alike(&all);
-    share_extents_of(&all);
-    for (Pending& one : all) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
+    if (!gpu_) {
+      share_alike(&all);
+      share_extents_of(&all);
+    }
+    for (Pending& one : all)
+      if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
     return {};
   }
 
@@ -256,7 +255,7 @@ class Compilation {
   Pending stitch_one(const hlo::Instr* fusion) {
     const hlo::Computation& computation = *fusion->called().at(0);
     if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
-    if (auto parts = stitch::stitch_parts(computation, "kernel", target_)) {
+    if (auto parts = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_)) {
       Pending result{fusion, std::move(*parts), "copies the parts side by side", {},
                      {},     moved_ns(*fusion)};
       result.waits_for_memory = true;
@@ -270,6 +269,7 @@ class Compilation {
     for (const std::string& rewrite : placed.graph.rewrites)
       if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
         notes_.push_back(rewrite);
+    if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
     Pending result{
@@ -289,6 +289,14 @@ class Compilation {
         dumped = result.schedule + "\n" + places + "\n" + schedule::to_string(placed.graph);
       described_.emplace(result.text, std::pair(std::move(places), std::move(dumped)));
     }
+    return result;
+  }
+
+  Pending left_to_host(const hlo::Instr* fusion, const std::string& reason) {
+    notes_.push_back(
+        fmt::format("{} has no GPU kernel and is done by the host: {}", fusion->name(), reason));
+    Pending result{fusion, {}, {}, {}, {}, 0};
+    result.refused = true;
     return result;
   }
 
@@ -388,9 +396,17 @@ class Compilation {
   Status finish(Pending pending) {
     const stitch::Stitched& stitched = pending.stitched;
     const auto& [name, code, text] = name_of(&pending);
+    if (gpu_ && !codes_.contains(code)) {
+      pending.stitched.kernel.name = code;
+      if (Status made = gpu_code_.add(stitched.kernel); !made) {
+        left_to_host(pending.fusion, made.error().message);
+        return {};
+      }
+      HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".cu", [&] { return gpu_code_.last_text(); }));
+    }
     plan::KernelUse use;
     use.kernel.name = name;
-    use.kernel.scratch_bytes = stitched.kernel.scratch_bytes;
+    use.kernel.scratch_bytes = gpu_ ? 0 : stitched.kernel.scratch_bytes;  // a block has its own
     use.kernel.flops = stitched.flops;
     use.kernel.min_bytes = stitched.min_bytes;
     use.kernel.schedule = pending.schedule;
@@ -443,21 +459,12 @@ class Compilation {
     return cache::build_id(&anchor);
   }
 
-  std::string options_text() const {
-    static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
-    static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch", "search"};
-    std::string text = fmt::format(
-        "level={} fuse={} memory={} precision={}", kLevels[static_cast<int>(options_.level)],
-        kFuse[static_cast<int>(options_.fuse)], options_.static_memory ? "static" : "dynamic",
-        options_.precision);
-    if (options_.library != "none") text += " library=" + options_.library;
-    return text;
-  }
-
   std::unique_ptr<hlo::Module> module_;
   const target::Target& target_;
   const Options& options_;
   Report* report_;
+  const bool gpu_;
+  GpuCodeGenerator gpu_code_;
   plan::Kernels kernels_;
   std::unordered_map<uint64_t, std::vector<size_t>> stitched_;  // different fusions, by their hash
   std::unordered_set<std::string> known_, codes_;               // names of kernels, of their code
@@ -469,18 +476,6 @@ class Compilation {
 };
 
 }  // namespace
-
-pass::RunOptions pass_options(const Options& options) {
-  pass::RunOptions run;
-  run.disabled = options.disabled_passes;
-  if (options.numerics == Numerics::strict)
-    run.disabled.insert(run.disabled.end(),
-                        {"fold_scale_into_weights", "merge_convolutions", "online_softmax"});
-  run.bisect_limit = options.bisect_limit;
-  run.stop_after = options.stop_after;
-  run.dump_directory = options.dump_directory;
-  return run;
-}
 
 Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan::Names& names,
                                  const target::Target& target, const Options& options,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "compiler/gpu_code.h"
 #include "compiler/unfused_edges.h"
 #include "hlo/module.h"
 #include "pass/run.h"
@@ -35,6 +36,7 @@ struct Options {
   int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
   int compile_threads = 1;             // objects compiled side by side
   std::string object_cache_directory;  // empty: off
+  GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
   bool any_chain = false;              // joins products that may pay as a chain (tuning)
 };
 

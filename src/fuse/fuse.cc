@@ -448,7 +448,8 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals).run();
-  if (mode >= Mode::join) changed |= form_loops(module, target, refusals);
+  if (mode >= Mode::join && target.kind == target::DeviceKind::cpu)
+    changed |= form_loops(module, target, refusals);
   return changed;
 }
 

@@ -77,6 +77,8 @@ class CommandList {
     const HostCallable* function;
     std::vector<HostArgument> arguments;
     std::vector<HostResult> results;
+    // Of a device with memory of its own: the host's copies of both, made when first needed.
+    std::vector<std::vector<char>> copies;
   };
   // What a task of a library call finds behind the dimensions of its launch.
   struct LibraryRun {
@@ -139,11 +141,14 @@ class CommandList {
   Status run_records(size_t at, size_t end, Step&& step);
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
-  char* box_address(UpdateRecord& update, void* const* slots);
+  Result<char*> box_address(const UpdateRecord& update, void* const* slots) const;
   Status execute_aim(const Record& record);
   Status execute_update(const Record& record);
   Status execute_join(const Record& record);
   Status execute_host(const Record& record);
+  Status execute_host_apart(const Record& record);
+  // What lies at `data`, after all that was launched before.
+  Result<int64_t> read_now(const void* data, tensor::Type type) const;
   Status execute_library(const Record& record);
   static void run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
                           void* scratch);

@@ -40,6 +40,17 @@ int64_t read_number(const void* data, tensor::Type type) {
 
 }  // namespace
 
+Result<int64_t> CommandList::read_now(const void* data, tensor::Type type) const {
+  const heddle_hal& hal = device_.hal();
+  if (!device_.has_own_memory()) {
+    if (hal.wait(hal.device) != 0) return device_.last_error("cannot wait");
+    return read_number(data, type);
+  }
+  int64_t copy = 0;
+  HEDDLE_RETURN_IF_ERROR(device_.copy_now(&copy, data, tensor::type_bytes(type)));
+  return read_number(&copy, type);
+}
+
 // After a failure the addresses are as a run expects them.
 Status CommandList::failed(const Record& record, Error error) {
   for (LoopRecord& loop : loops_) exchange(loop, false);
@@ -69,8 +80,40 @@ Status CommandList::leave(LoopRecord& loop, const Record& record) {
   return {};
 }
 
+// The host works on copies.
+Status CommandList::execute_host_apart(const Record& record) {
+  HostRecord& host = hosts_[record.index];
+  if (host.copies.empty()) {
+    for (const HostArgument& one : host.arguments)
+      host.copies.emplace_back(static_cast<size_t>(program::stored_bytes(*one.shape)));
+    for (const HostResult& one : host.results)
+      host.copies.emplace_back(static_cast<size_t>(program::stored_bytes(*one.shape)));
+  }
+  void* const* slot = record.launch.buffers;
+  size_t i = 0;
+  for (HostArgument& argument : host.arguments) {
+    std::vector<char>& copy = host.copies[i++];
+    if (Status done = device_.copy_now(copy.data(), *slot++, static_cast<int64_t>(copy.size()));
+        !done)
+      return failed(record, done.error());
+    argument.data = copy.data();
+  }
+  for (HostResult& result : host.results) result.data = host.copies[i++].data();
+  Status status = (*host.function)(host.arguments, host.results);
+  if (!status) return failed(record, status.error());
+  i = host.arguments.size();
+  for (size_t r = 0; r < host.results.size(); ++r) {
+    const std::vector<char>& copy = host.copies[i++];
+    if (Status done = device_.copy_now(*slot++, copy.data(), static_cast<int64_t>(copy.size()));
+        !done)
+      return failed(record, done.error());
+  }
+  return {};
+}
+
 Status CommandList::execute_host(const Record& record) {
   const heddle_hal& hal = device_.hal();
+  if (device_.has_own_memory()) return execute_host_apart(record);
   HostRecord& host = hosts_[record.index];
   void* const* slot = record.launch.buffers;
   for (HostArgument& argument : host.arguments) argument.data = *slot++;
@@ -104,22 +147,22 @@ Status CommandList::execute_library(const Record& record) {
   return failed(record, std::exchange(run.status, Status()).error());
 }
 
-char* CommandList::box_address(UpdateRecord& update, void* const* slots) {
+Result<char*> CommandList::box_address(const UpdateRecord& update, void* const* slots) const {
   auto* to = static_cast<char*>(slots[2]);
   for (size_t d = 0; d < update.dims.size(); ++d) {
     const UpdateRecord::Dim& dim = update.dims[d];
     if (dim.limit == 0) continue;
-    const int64_t start = read_number(slots[3 + d], dim.type);
+    HEDDLE_ASSIGN_OR_RETURN(const int64_t start, read_now(slots[3 + d], dim.type));
     to += std::clamp<int64_t>(start, 0, dim.limit) * dim.stride_bytes;
   }
   return to;
 }
 
 Status CommandList::execute_aim(const Record& record) {
-  const heddle_hal& hal = device_.hal();
-  UpdateRecord& update = updates_[record.index];
-  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
-  slots_[update.aimed] = box_address(update, record.launch.buffers);
+  const UpdateRecord& update = updates_[record.index];
+  const Result<char*> to = box_address(update, record.launch.buffers);
+  if (!to) return failed(record, to.error());
+  slots_[update.aimed] = *to;
   return {};
 }
 
@@ -127,10 +170,11 @@ Status CommandList::execute_update(const Record& record) {
   const heddle_hal& hal = device_.hal();
   UpdateRecord& update = updates_[record.index];
   void* const* slots = record.launch.buffers;
-  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
   if (update.run_bytes == 0) return {};
   const auto* from = static_cast<const char*>(slots[1]);
-  char* to = box_address(update, slots);
+  const Result<char*> box = box_address(update, slots);
+  if (!box) return failed(record, box.error());
+  char* to = *box;
   const size_t depth = update.loops.size();
   for (const UpdateRecord::Loop& loop : update.loops)
     if (loop.count == 0) return {};
@@ -193,11 +237,12 @@ Status CommandList::execute(const Record& record, size_t* next) {
     case Kind::nothing:
     case Kind::enter:
       return {};
-    case Kind::test:
-      if (hal.wait(hal.device) != 0)
-        return failed(record, device_.last_error("cannot wait").value());
-      if (*static_cast<const uint8_t*>(slots[0]) == 0) *next = record.jump;
+    case Kind::test: {
+      const Result<int64_t> goes_on = read_now(slots[0], tensor::Type::pred);
+      if (!goes_on) return failed(record, goes_on.error());
+      if (*goes_on == 0) *next = record.jump;
       return {};
+    }
     case Kind::again: {
       LoopRecord& loop = loops_[record.index];
       if (!loop.swaps.empty()) exchange(loop, !loop.odd);
@@ -207,10 +252,10 @@ Status CommandList::execute(const Record& record, size_t* next) {
     case Kind::leave:
       return leave(loops_[record.index], record);
     case Kind::select: {
-      if (hal.wait(hal.device) != 0)
-        return failed(record, device_.last_error("cannot wait").value());
       const auto type = static_cast<tensor::Type>(record.launch.serial);
-      int64_t branch = read_number(slots[0], type);
+      const Result<int64_t> selected = read_now(slots[0], type);
+      if (!selected) return failed(record, selected.error());
+      int64_t branch = *selected;
       if (type == tensor::Type::pred) branch = branch != 0 ? 0 : 1;
       if (branch < 0 || branch >= record.launch.tasks) branch = record.launch.tasks - 1;
       *next = targets_[record.index + static_cast<size_t>(branch)];

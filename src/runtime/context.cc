@@ -193,7 +193,7 @@ Status Context::State::check_overlaps() const {
 // The memory itself, or its stand-in.
 Result<char*> Context::State::usable(Binding& binding) {
   if (binding.bytes == 0) return nullptr;
-  if (is_aligned(binding.memory)) return binding.memory;
+  if (is_aligned(binding.memory) && !executable->device_.has_own_memory()) return binding.memory;
   if (binding.staging.bytes() == 0) {
     HEDDLE_ASSIGN_OR_RETURN(binding.staging, Block::allocate(executable->device_, binding.bytes));
   }

@@ -152,6 +152,7 @@ struct CudaDevice::State {
     hal.launch = &State::launch;
     hal.wait = &State::wait;
     hal.worker_count = &State::worker_count;
+    hal.own_memory = 1;
     return &hal;
   }
 };

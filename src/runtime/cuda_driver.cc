@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+
 #include <vector>
 
 namespace heddle::runtime {
@@ -18,7 +20,9 @@ struct Symbol {
 
 }  // namespace
 
-Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& library) {
+Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& named) {
+  const char* chosen = std::getenv("HEDDLE_CUDA_DRIVER");
+  const std::string library = !named.empty() ? named : chosen != nullptr ? chosen : "libcuda.so.1";
   // Never closed: the driver keeps threads of its own.
   void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)

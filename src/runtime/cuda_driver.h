@@ -46,10 +46,9 @@ struct CudaDriver {
   Code (*wait_event)(Handle) = nullptr;
   Code (*elapsed_ms)(float*, Handle, Handle) = nullptr;
 
-  // Opened and initialised once a process. `library`: another file than libcuda.so.1. Error (of the
-  // machine): why there is none.
-  static Result<std::shared_ptr<const CudaDriver>> open(
-      const std::string& library = "libcuda.so.1");
+  // Opened and initialised once a process. `named`: another file than $HEDDLE_CUDA_DRIVER, or
+  // libcuda.so.1. Error (of the machine): why there is none.
+  static Result<std::shared_ptr<const CudaDriver>> open(const std::string& named = {});
 
   std::string text(Code code) const;  // "CUDA_ERROR…" in words
 };

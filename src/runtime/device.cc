@@ -24,6 +24,12 @@ tl::unexpected<Error> Device::last_error(const char* what) const {
                        message == nullptr ? "no reason given" : message);
 }
 
+Status Device::copy_now(void* to, const void* from, int64_t bytes) const {
+  if (bytes > 0 && hal_->copy(hal_->device, to, from, bytes) != 0) return last_error("cannot copy");
+  if (hal_->wait(hal_->device) != 0) return last_error("cannot wait");
+  return {};
+}
+
 Result<Block> Block::allocate(const Device& device, int64_t bytes) {
   Block block;
   if (bytes == 0) return block;

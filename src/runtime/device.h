@@ -17,8 +17,12 @@ class Device {
   static Result<Device> make(const heddle_hal* hal);
 
   const heddle_hal& hal() const { return *hal_; }
+  // Whether memory must be copied for the host to read it (hal.h).
+  bool has_own_memory() const { return heddle_hal_has(hal_, own_memory); }
   // The last error of the calling thread, as an Error of the machine's kind.
   tl::unexpected<Error> last_error(const char* what) const;
+  // Between the host and the device, either way; done on return.
+  Status copy_now(void* to, const void* from, int64_t bytes) const;
 
  private:
   explicit Device(const heddle_hal* hal) : hal_(hal) {}

@@ -30,6 +30,11 @@ int64_t align_up(int64_t bytes) {
          program::kAlignmentBytes;
 }
 
+// The device can read it where it lies.
+bool is_readable(const Device& device, const Literal& value) {
+  return value.bytes() == 0 || (is_aligned(value.data()) && !device.has_own_memory());
+}
+
 Status copy_to(const Device& device, char* to, const Literal& value) {
   const heddle_hal& hal = device.hal();
   if (hal.copy(hal.device, to, value.data(), value.bytes()) != 0)
@@ -53,22 +58,24 @@ Status check_target(const Program& program) {
       program.name, target->name, missing);
 }
 
-// What the once section needs while it runs: constants until their last use. Those that are not
-// aligned are copied in front of every command that reads them, all to the same memory: what is
-// touched first costs more than what is copied.
+// What the once section needs while it runs: constants until their last use. Those that the device
+// cannot read where they lie are copied in front of every command that reads them, all to the same
+// memory: what is touched first costs more than what is copied.
 class OnceConstants {
  public:
-  OnceConstants(Program& program, const std::vector<bool>& used_by_run, CommandList& list,
-                const Device& device)
+  // `uploaded`: where the run's constants lie in a device's own memory, by buffer.
+  OnceConstants(Program& program, const std::vector<bool>& used_by_run,
+                const std::vector<char*>& uploaded, CommandList& list, const Device& device)
       : program_(program),
         used_by_run_(used_by_run),
+        uploaded_(uploaded),
         list_(list),
         device_(device),
         last_use_(program.buffers.size(), -1) {
     for (size_t i = 0; i < program.once.size(); ++i) {
       const std::vector<size_t> constants = constants_of(i);
       for (size_t b : constants) last_use_[b] = static_cast<int64_t>(i);
-      staging_bytes_ = std::max(staging_bytes_, unaligned_bytes(constants));
+      staging_bytes_ = std::max(staging_bytes_, copied_bytes(constants));
     }
     // What nothing uses goes at once.
     for (size_t b = 0; b < last_use_.size(); ++b)
@@ -82,10 +89,14 @@ class OnceConstants {
     char* free = staging_.data();
     for (size_t b : constants_of(command)) {
       const Literal& value = program_.constants[b];
-      const bool aligned = value.bytes() == 0 || is_aligned(value.data());
+      if (!uploaded_.empty() && uploaded_[b] != nullptr) {
+        list_.set_base(BufferId(b), uploaded_[b]);
+        continue;
+      }
+      const bool stays = is_readable(device_, value);
       list_.set_base(BufferId(b),
-                     aligned ? const_cast<char*>(static_cast<const char*>(value.data())) : free);
-      if (aligned) continue;
+                     stays ? const_cast<char*>(static_cast<const char*>(value.data())) : free);
+      if (stays) continue;
       HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
       free += align_up(value.bytes());
     }
@@ -114,17 +125,18 @@ class OnceConstants {
     return result;
   }
 
-  int64_t unaligned_bytes(const std::vector<size_t>& constants) const {
+  int64_t copied_bytes(const std::vector<size_t>& constants) const {
     int64_t bytes = 0;
     for (size_t b : constants) {
       const Literal& value = program_.constants[b];
-      if (value.bytes() > 0 && !is_aligned(value.data())) bytes += align_up(value.bytes());
+      if (!is_readable(device_, value)) bytes += align_up(value.bytes());
     }
     return bytes;
   }
 
   Program& program_;
   const std::vector<bool>& used_by_run_;
+  const std::vector<char*>& uploaded_;
   CommandList& list_;
   const Device& device_;
   std::vector<int64_t> last_use_;
@@ -235,7 +247,7 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
 Status Executable::align_run_constants() {
   auto is_copied = [&](size_t i) {
     const Literal& value = program_.constants[i];
-    return used_by_run_[i] && value.bytes() > 0 && !is_aligned(value.data());
+    return used_by_run_[i] && !is_readable(device_, value);
   };
   int64_t bytes = 0;
   for (size_t i = 0; i < program_.constants.size(); ++i)
@@ -243,13 +255,20 @@ Status Executable::align_run_constants() {
   auto block = Block::allocate(device_, bytes);
   if (!block) return error_in("program " + program_.name + ": constants", block.error());
   const auto held = std::make_shared<Block>(std::move(*block));
+  if (device_.has_own_memory()) {
+    uploaded_.assign(program_.buffers.size(), nullptr);
+    constant_block_ = held;
+  }
   char* free = held->data();
   for (size_t i = 0; i < program_.constants.size(); ++i) {
     if (!is_copied(i)) continue;
     Literal& value = program_.constants[i];
     HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
     const int64_t used = align_up(value.bytes());
-    value = Literal::view(value.shape(), free, held);
+    if (device_.has_own_memory())
+      uploaded_[i] = free;
+    else
+      value = Literal::view(value.shape(), free, held);
     free += used;
   }
   return {};
@@ -259,6 +278,7 @@ char* Executable::fixed_base(BufferId id) const {
   const Buffer& buffer = program_.buffers[id.index()];
   if (buffer.kind == BufferKind::once)
     return buffer.bytes == 0 ? nullptr : once_block_->data() + buffer.offset_bytes;
+  if (device_.has_own_memory()) return uploaded_[id.index()];
   return const_cast<char*>(static_cast<const char*>(program_.constants[id.index()].data()));
 }
 
@@ -296,7 +316,7 @@ Status Executable::do_once() {
         buffer.offset_bytes + buffer.bytes <= arena_bytes)
       list.set_base(BufferId(i), arena.data() + buffer.offset_bytes);
   }
-  OnceConstants constants(program_, used_by_run_, list, device_);
+  OnceConstants constants(program_, used_by_run_, uploaded_, list, device_);
   const bool spin =
       list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
@@ -314,13 +334,20 @@ Status Executable::do_once() {
 Result<Program> Executable::take_once() {
   HEDDLE_RETURN_IF_ERROR(run_once());
   std::vector<Literal> values(program_.buffers.size());
+  std::shared_ptr<const void> owner = once_block_;
+  const char* once = once_block_->data();
+  if (device_.has_own_memory() && program_.once_bytes > 0) {
+    auto copy = std::make_shared<std::vector<char>>(static_cast<size_t>(program_.once_bytes));
+    HEDDLE_RETURN_IF_ERROR(device_.copy_now(copy->data(), once, program_.once_bytes));
+    once = copy->data();
+    owner = std::move(copy);
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     const Buffer& buffer = program_.buffers[i];
     if (buffer.kind != BufferKind::once) continue;
     const tensor::Shape bytes = tensor::Shape::array(tensor::Type::u8, {buffer.bytes});
-    values[i] = buffer.bytes == 0
-                    ? Literal(bytes)
-                    : Literal::view(bytes, once_block_->data() + buffer.offset_bytes, once_block_);
+    values[i] = buffer.bytes == 0 ? Literal(bytes)
+                                  : Literal::view(bytes, once + buffer.offset_bytes, owner);
   }
   return program::fold_once(program_, values);
 }

@@ -67,6 +67,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   int64_t scratch_stride_bytes_ = 0;
   std::vector<bool> used_by_run_;  // by buffer
   std::shared_ptr<Block> once_block_;
+  // Of a device with memory of its own: the constants of the run there, by buffer.
+  std::shared_ptr<Block> constant_block_;
+  std::vector<char*> uploaded_;
   std::mutex once_mutex_;
   std::atomic<bool> once_done_{false};
   Status once_status_;  // valid once done

@@ -53,6 +53,10 @@ typedef struct heddle_hal {
   // Optional: null where the device has nothing to do.
   void (*begin_run)(void* device);  // launches follow closely, until
   void (*end_run)(void* device);
+
+  // Nonzero: the host cannot read what allocate() gives, and kernels cannot read the host's memory;
+  // copy() goes between the two, either way.
+  int32_t own_memory;
 } heddle_hal;
 
 // Whether a device has a member: it lies inside its struct and is not null.

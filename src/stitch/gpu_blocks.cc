@@ -176,6 +176,25 @@ Group share_block(Kernel* kernel, Group group, ScratchSharer* scratch, int64_t s
   return result;
 }
 
+// A store of a whole subgroup's: its lanes have all read what one of them overwrites.
+bool stores_uniformly(const Kernel& kernel, const Block& body) {
+  return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::thread) return false;
+    const bool here =
+        stmt.kind == StmtKind::store && kernel.buffer(stmt.buffer).space == kernel::Space::global;
+    return here || stores_uniformly(kernel, stmt.body) || stores_uniformly(kernel, stmt.otherwise);
+  });
+}
+
+// Threads of a block may read what another one overwrites, but for maps, element by element.
+bool may_be_in_place(const Kernel& kernel, const schedule::StageGraph& graph) {
+  if (graph.stages.size() > 1) return false;
+  for (const kernel::Phase& phase : kernel.phases)
+    for (const Group& group : phase.groups)
+      if (stores_uniformly(kernel, group.body)) return false;
+  return true;
+}
+
 }  // namespace
 
 void cut_into_threads(Kernel* kernel, int lanes) {
@@ -214,6 +233,8 @@ Stitched stitch_blocks(const schedule::PlacedFusion& placed, const std::string& 
   hold_in_registers(&result.kernel, lanes);
   make_blocks(&result.kernel, lanes);
   add_barriers(&result.kernel);
+  if (!may_be_in_place(result.kernel, placed.graph))
+    std::fill(result.in_place.begin(), result.in_place.end(), -1);
   result.kernel.schedule = schedule::to_string(placed.schedule, placed.graph);
   return result;
 }

@@ -1,0 +1,45 @@
+// What options mean to others: to the passes, and in a program.
+#include "compiler/options.h"
+
+namespace heddle::compiler {
+
+pass::RunOptions pass_options(const Options& options) {
+  pass::RunOptions run;
+  run.disabled = options.disabled_passes;
+  if (options.numerics == Numerics::strict)
+    run.disabled.insert(run.disabled.end(),
+                        {"fold_scale_into_weights", "merge_convolutions", "online_softmax"});
+  run.bisect_limit = options.bisect_limit;
+  run.stop_after = options.stop_after;
+  run.dump_directory = options.dump_directory;
+  return run;
+}
+
+fuse::Mode fuse_mode(const Options& options) {
+  switch (options.fuse) {
+    case Fuse::off:
+      return fuse::Mode::off;
+    case Fuse::greedy:
+      return fuse::Mode::greedy;
+    case Fuse::xla:
+      return fuse::Mode::xla;
+    case Fuse::search:
+      return fuse::Mode::stitch;
+    case Fuse::stitch:
+      break;
+  }
+  return options.any_chain ? fuse::Mode::chains : fuse::Mode::join;
+}
+
+std::string options_text(const Options& options) {
+  static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
+  static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch", "search"};
+  std::string text =
+      fmt::format("level={} fuse={} memory={} precision={}",
+                  kLevels[static_cast<int>(options.level)], kFuse[static_cast<int>(options.fuse)],
+                  options.static_memory ? "static" : "dynamic", options.precision);
+  if (options.library != "none") text += " library=" + options.library;
+  return text;
+}
+
+}  // namespace heddle::compiler
