@@ -243,6 +243,26 @@ ENTRY e {
 }
 
 // Lanes over a concatenation: a loop a part, nothing is masked but ends of vectors.
+// A nearest resize: neighbours in the result are one element of the input, and stored together.
+TEST(StitchTest, RepeatsSideBySideShareLanes) {
+  for (const char* target : {"icelake", "avx2", "portable"})
+    for (const int times : {2, 4, 8, 3}) {
+      FusionCheck ran = run_fusion(fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[3,5,21] parameter(0)
+  y = f32[3,5,21] parameter(1)
+  s = f32[3,5,21] add(x, y)
+  a = f32[3,5,{0},21,{0}] broadcast(s), dimensions={{0,1,3}}
+  ROOT r = f32[3,{1},{2}] reshape(a)
+}})",
+                                               times, 5 * times, 21 * times),
+                                   target);
+      ASSERT_EQ(ran.placed.graph.stages.size(), 1u);
+      const schedule::Digit& last = ran.placed.graph.stages[0].out.back();
+      EXPECT_EQ(last.extent, times == 3 ? 3 : 21 * times);
+    }
+}
+
 TEST(StitchTest, PartsOfAConcatenationAreLoops) {
   FusionCheck ran = run_fusion(R"(HloModule m
 ENTRY e {

@@ -284,6 +284,34 @@ void merge(StageGraph* graph, int a) {
   }
 }
 
+// Elements that stand several times side by side, 2, 4 or 8 (a nearest resize): lanes over both
+// digits read them once and move them, where lanes over one would be stored one by one.
+void join_repeats(Stage* stage) {
+  const int last = static_cast<int>(stage->out.size()) - 1;
+  if (last < 1 || stage->values.size() != 1 || !stage->red.empty()) return;
+  const int64_t times = stage->out[last].extent, before = stage->out[last - 1].extent;
+  if (times < 2 || times > 8 || (times & (times - 1)) != 0 || before * times < 16) return;
+  bool moves = false;
+  for (const Load& load : stage->loads) {
+    if (load.source.input < 0 || !load.guards.empty()) return;
+    const Expr& x = load.coordinates[0];
+    if (x.uses_runtime() || x.uses(last) || (x - Expr::digit(last - 1)).uses(last - 1)) return;
+    moves = true;
+  }
+  for (const Node& node : stage->nodes)
+    if (node.index.uses(last) || node.index.uses(last - 1) || !node.guards.empty()) return;
+  Expr position = stage->position - Expr::digit(last - 1) * times - Expr::digit(last);
+  if (!moves || position.uses(last) || position.uses(last - 1)) return;
+  stage->out[last - 1].extent *= times;
+  stage->out.pop_back();
+  std::vector<Expr> with;
+  for (int d = 0; d + 1 < last; ++d) with.push_back(Expr::digit(d));
+  with.push_back(floor_div(Expr::digit(last - 1), times, stage->extents()));
+  with.push_back(mod(Expr::digit(last - 1), times, stage->extents()));
+  substitute_stage(stage, with);
+  stage->position = position + Expr::digit(last - 1);
+}
+
 }  // namespace
 
 void flatten_digits(StageGraph* graph) {
@@ -293,6 +321,7 @@ void flatten_digits(StageGraph* graph) {
   }
   for (int a = static_cast<int>(graph->stages[0].out.size()) - 2; a >= 0; --a)
     if (can_merge(*graph, a)) merge(graph, a);
+  if (graph->stages.size() == 1) join_repeats(&graph->stages[0]);
 }
 
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts) {
