@@ -3,9 +3,11 @@
 XLA:CPU makes of the same HLO (through JAX, where that is installed).
 
     bench/launches.py [--heddle build/release/heddle] [--models build/bench-models] [--json F] [CASE...]
+    bench/launches.py --modes xla,stitch build/bench-training/*.hlo
 
-A launch is memory-bound if its kernel holds no product and no convolution. Every phase counts one;
-commands in a loop count as often as they run. Copies count; views and tuples do not.
+A CASE is one of the models' cases, or an HLO file, whose inputs are random. A launch is memory-bound if its kernel holds no product and no convolution. Every phase counts one;
+commands in a loop count as often as they run. Copies count; views and tuples do not, nor an update
+whose box the launch before it stores in its place.
 """
 import argparse
 import json
@@ -167,6 +169,13 @@ def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
 
 
+def model_of(options, name, known):
+    """(the model's file, its inputs or nothing)"""
+    if name.endswith(".hlo"):
+        return name, None
+    return tuple(os.path.join(options.models, known[name][what]) for what in ("model", "inputs"))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("cases", nargs="*", default=CASES)
@@ -174,26 +183,33 @@ def main():
     parser.add_argument("--models", default="build/bench-models")
     parser.add_argument("--python", default=sys.executable, help="one that has JAX")
     parser.add_argument("--no-xla", action="store_true", help="leaves XLA:CPU out")
+    parser.add_argument("--modes", default=",".join(MODES), help="xla and stitch at least")
     parser.add_argument("--json")
     options = parser.parse_args()
-    with open(os.path.join(options.models, "cases.json"), encoding="utf-8") as file:
-        known = {case["case"]: case for case in json.load(file)}
+    modes = options.modes.split(",")
+    known = {}
+    if not all(name.endswith(".hlo") for name in options.cases):
+        with open(os.path.join(options.models, "cases.json"), encoding="utf-8") as file:
+            known = {case["case"]: case for case in json.load(file)}
     results = {}
-    print(f"{'model':<20}" + "".join(f"{mode:>10}" for mode in [*MODES, "XLA:CPU"]) +
+    print(f"{'model':<20}" + "".join(f"{mode:>10}" for mode in [*modes, "XLA:CPU"]) +
           f"{'stitch/xla':>12}{'stitch/CPU':>12}")
     for name in options.cases:
-        case = known[name]
-        model, inputs = (os.path.join(options.models, case[what]) for what in ("model", "inputs"))
-        counts = {mode: count_heddle(options, model, inputs, mode)[0] for mode in MODES}
+        model, inputs = model_of(options, name, known)
+        name = os.path.basename(name).removesuffix(".hlo")
+        counts = {mode: count_heddle(options, model, inputs, mode)[0] for mode in modes}
         thunks = None if options.no_xla else count_xla(options, model)
         if thunks:
             counts["XLA:CPU"] = thunks[0]
         results[name] = counts
-        print(f"{name:<20}" + "".join(f"{counts.get(mode, '-'):>10}" for mode in [*MODES, "XLA:CPU"]) +
+        print(f"{name:<20}" + "".join(f"{counts.get(mode, '-'):>10}" for mode in [*modes, "XLA:CPU"]) +
               f"{counts['stitch'] / counts['xla']:>12.2f}" +
               (f"{counts['stitch'] / counts['XLA:CPU']:>12.2f}" if thunks else ""), flush=True)
-    print(f"geometric mean: {geomean(c['stitch'] / c['xla'] for c in results.values()):.2f} of the "
-          f"xla mode's, {geomean(c['stitch'] / c['greedy'] for c in results.values()):.2f} of greedy's")
+    for base in ("xla", "greedy", "XLA:CPU"):
+        both = [c for c in results.values() if c.get(base)]
+        if both:
+            print(f"stitch, of {base}: geometric mean {geomean(c['stitch'] / c[base] for c in both):.3f}, "
+                  f"sum {sum(c['stitch'] for c in both) / sum(c[base] for c in both):.3f}")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"schema": 1, "memory_bound_launches": results}, file, indent=1)

@@ -100,7 +100,7 @@ class Cover {
         decision =
             Decision::no("xla-expensive", "it would be computed by {} kernels", readers.size());
       for (Group* group : readers)
-        if (decision) decision = may_join(instr, group);
+        if (decision) decision = may_join(instr, group, readers.size() > 1);
       if (decision) return join(instr, readers);
       refuse(instr, readers[0], decision);
     }
@@ -133,7 +133,8 @@ class Cover {
     return readers;
   }
 
-  Decision may_join(Instr* instr, Group* group) {
+  // `copy`: others get one too, so that the group's own does not leave it.
+  Decision may_join(Instr* instr, Group* group, bool copy) {
     // Packed weights are read where they lie.
     if (group->has_dot && !is_unpack(instr))
       return Decision::no("xla-library", "{} is a call of a library",
@@ -147,7 +148,9 @@ class Cover {
         return Decision::no("xla-expensive", "{} uses its elements several times", user->name());
     std::vector<Instr*> members{instr};
     members.insert(members.end(), group->members.begin(), group->members.end());
-    return place_ok(std::move(members), group->copies);
+    std::unordered_set<const Instr*> copies = group->copies;
+    if (copy) copies.insert(instr);
+    return place_ok(std::move(members), copies, {group});
   }
 
   void join(Instr* instr, const std::vector<Group*>& readers) {
@@ -159,8 +162,20 @@ class Cover {
     group_of_[instr] = readers;
   }
 
-  Decision place_ok(std::vector<Instr*> members,
-                    const std::unordered_set<const Instr*>& copies) const {
+  // Another group has a copy of `user` and none of `member`.
+  bool is_read_by_copy(const Instr* member, const Instr* user,
+                       const std::vector<const Group*>& own) const {
+    const auto found = group_of_.find(user);
+    if (found == group_of_.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
+      return std::find(own.begin(), own.end(), group) == own.end() &&
+             std::find(group->members.begin(), group->members.end(), member) ==
+                 group->members.end();
+    });
+  }
+
+  Decision place_ok(std::vector<Instr*> members, const std::unordered_set<const Instr*>& copies,
+                    const std::vector<const Group*>& own) const {
     if (members.size() > kMostMembers)
       return Decision::no("too-large", "the group has {} members", members.size());
     std::sort(members.begin(), members.end(),
@@ -181,8 +196,9 @@ class Cover {
     auto leaves = [&](const Instr* member) {
       if (copies.count(member)) return false;
       if (member == root() || member == members.back()) return true;
-      return std::any_of(member->users().begin(), member->users().end(),
-                         [&](const Instr* user) { return !inside.count(user); });
+      return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
+        return !inside.count(user) || is_read_by_copy(member, user, own);
+      });
     };
     for (const Instr* member : members) ports += leaves(member);
     if (ports + read.size() > kMostPorts)
@@ -234,7 +250,7 @@ class Cover {
     for (const Group* group : {a, b})
       for (const Instr* copy : group->copies) copies.insert(copy);
     // What only the two held copies of is computed once now; it still does not leave.
-    if (!place_ok(members, copies)) return false;
+    if (!place_ok(members, copies, {a, b})) return false;
     std::sort(members.begin(), members.end(),
               [&](const Instr* x, const Instr* y) { return index_.at(x) < index_.at(y); });
     a->members = std::move(members);
