@@ -68,6 +68,21 @@ def bert_loss(p, batch, seed, s):
     return blocks.cross_entropy(x @ p["words"].T + p["bias"], batch["labels"])
 
 
+# One layer of BERT by itself, forward and backward; its input has a gradient too.
+def bert_layer_parameters(draw, s):
+    return {"layer": encoder_layer_parameters(draw, s["width"], s["inner"]),
+            "x": draw.normal(s["batch"], s["length"], s["width"], scale=1)}
+
+
+def bert_layer_batch(random, s):
+    return {"wanted": random.standard_normal((s["batch"], s["length"], s["width"]))}
+
+
+def bert_layer_loss(p, batch, seed, s):
+    y = encoder_layer(p["layer"], p["x"], 0, s["heads"], seed, lambda x: nn.gelu(x, approximate=False))
+    return ((y - batch["wanted"])**2).mean()
+
+
 # Transformer: encoder and decoder, label smoothing.
 def transformer_parameters(draw, s):
     def decoder_layer():
@@ -268,6 +283,10 @@ NETWORKS = {
          "tiny": dict(layers=1, width=16, inner=32, heads=2, vocabulary=40, length=12, batch=2,
                       masked=3)},
         bert_parameters, bert_batch, bert_loss),
+    "bert_layer": Network(
+        {"full": dict(width=768, inner=3072, heads=12, length=128, batch=4),
+         "tiny": dict(width=16, inner=32, heads=2, length=12, batch=2)},
+        bert_layer_parameters, bert_layer_batch, bert_layer_loss),
     "transformer": Network(
         {"full": dict(layers=3, width=512, inner=2048, heads=8, vocabulary=16000, length=64, batch=4),
          "tiny": dict(layers=1, width=16, inner=24, heads=2, vocabulary=30, length=10, batch=2)},
