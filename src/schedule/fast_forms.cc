@@ -20,6 +20,34 @@ bool is_row_maximum(const StageGraph& graph, const Stage& stage, const Node& nod
   return combine && combine->root()->is(hlo::Opcode::maximum);
 }
 
+// The node that makes a value, wherever it stands; null where it comes from outside.
+const Node* maker(const StageGraph& graph, const Stage& stage, int number) {
+  const Node* node = &stage.nodes[number];
+  const Stage* at = &stage;
+  while (node->kind == Node::Kind::load) {
+    const Source& source = at->loads[node->load].source;
+    if (source.input >= 0) return nullptr;
+    at = &graph.stage(source.stage);
+    if (at->is_reduction()) return nullptr;
+    node = &at->nodes[at->values[source.value].result];
+  }
+  return node;
+}
+
+// A load of a row's sum of fast exponentials, softmax's: at least about 1, and a number.
+bool is_sum_of_exponentials(const StageGraph& graph, const Stage& stage, const Node& node) {
+  if (node.kind != Node::Kind::load) return false;
+  const Load& load = stage.loads[node.load];
+  if (load.source.input >= 0) return false;
+  const Stage& sum = graph.stage(load.source.stage);
+  if (!sum.combine || sum.values.size() != 1 || !sum.combine->root()->is(hlo::Opcode::add) ||
+      sum.out_elems() * 4 > stage.out_elems() * stage.red_elems())
+    return false;
+  const Node* summand = maker(graph, sum, sum.values[0].result);
+  return summand && summand->kind == Node::Kind::op && summand->fast &&
+         summand->opcode == hlo::Opcode::exponential;
+}
+
 // Every reader of the node adds one to it: GELU's erf and tanh.
 bool all_add_one(const Stage& stage, int number) {
   bool read = false;
@@ -53,6 +81,9 @@ void mark_fast_forms(StageGraph* graph) {
         node.fast = argument.kind == Node::Kind::op && argument.opcode == hlo::Opcode::subtract &&
                     is_row_maximum(*graph, stage, stage.nodes[argument.operands[1]]);
         if (node.fast) note("fast_forms: exp(t - max t)");
+      } else if (node.opcode == hlo::Opcode::divide) {
+        node.fast = is_sum_of_exponentials(*graph, stage, stage.nodes[node.operands[1]]);
+        if (node.fast) note("fast_forms: by the sum of exp(t - max t)");
       } else if (node.opcode == hlo::Opcode::logistic) {
         node.fast = true;
         note("fast_forms: sigmoid");

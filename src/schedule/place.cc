@@ -14,6 +14,8 @@
 #include "schedule/pooled.h"
 #include "schedule/strides.h"
 #include "schedule/top_k.h"
+#include "schedule/turn.h"
+#include "schedule/windows.h"
 #include "schedule/winograd_tuning.h"
 
 namespace heddle::schedule {
@@ -128,6 +130,52 @@ PlacedFusion place_with_top_k(StageGraph graph, const target::Target& target, bo
   return place_rows(std::move(graph), target);
 }
 
+int64_t count_tasks(const PlacedFusion& placed) {
+  int64_t tasks = 1;
+  for (const ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->kind == LoopKind::parallel)
+      tasks *= loop->trips;
+  return tasks;
+}
+
+// Digits side by side become one, for full vectors over an image's lines, where no form of rows
+// (windows, squares that are turned) wants them apart and the tasks do not become too few.
+PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
+  auto digits = [](const StageGraph& of) {
+    size_t sum = 0;
+    for (const Stage& stage : of.stages) sum += stage.extents().size();
+    return sum;
+  };
+  for (const Stage& stage : graph.stages) {
+    const bool plain = stage.kind == hlo::StageKind::map || stage.kind == hlo::StageKind::reduce;
+    if (!plain || match_window(stage, target) || match_turn(graph, stage, target))
+      return place_rows(std::move(graph), target);
+  }
+  StageGraph merged = graph;
+  merge_digits(&merged);
+  if (digits(merged) == digits(graph)) return place_rows(std::move(graph), target);
+  PlacedFusion placed = place_rows(std::move(merged), target);
+  if (placed.decision && count_tasks(placed) >= 8 * target.cores) return placed;
+  PlacedFusion apart = place_rows(std::move(graph), target);
+  if (!placed.decision) return apart;
+  return apart.decision && count_tasks(apart) > count_tasks(placed) ? apart : placed;
+}
+
+// Rows of `fusion` in which cheap values are computed by every reader.
+PlacedFusion place_again(const hlo::Computation& fusion, const target::Target& target,
+                         bool fast_forms) {
+  StagedOrNot staged = build_stage_graph(fusion, /*repeat_cheap=*/true);
+  if (fast_forms) mark_fast_forms(&staged.graph);
+  flatten_digits(&staged.graph);
+  return place_merged(std::move(staged.graph), target);
+}
+
+// Values that are held between the sweeps of a row take half of the first cache: they come back
+// from the second one, as what they are made of does.
+bool holds_much(const PlacedFusion& placed, const target::Target& target) {
+  return !target.caches.empty() && 2 * placed.placement.scratch_bytes > target.caches[0].bytes;
+}
+
 }  // namespace
 
 bool is_chain(const PlacedFusion& placed) {
@@ -203,17 +251,18 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     if (placed.decision || staged.graph.stages.size() > 1) return placed;
   }
   flatten_digits(&staged.graph);
-  PlacedFusion placed = place_rows(std::move(staged.graph), target);
+  PlacedFusion placed = place_merged(std::move(staged.graph), target);
   if (placed.decision && !has_few_tasks(placed, target)) {
     // What is turned is read from inputs: a value between would be read across the lanes.
     const int64_t across = strided_elems(placed, target);
-    if (across == 0 || placed.graph.stages.size() == 1) return placed;
-    StagedOrNot again = build_stage_graph(fusion, /*repeat_cheap=*/true);
-    if (fast_forms) mark_fast_forms(&again.graph);
-    PlacedFusion other = place_rows(std::move(again.graph), target);
-    const bool better =
-        other.decision && strided_elems(other, target) < across && !has_few_tasks(other, target);
-    return better ? other : placed;
+    const bool much = holds_much(placed, target);
+    if ((across == 0 && !much) || placed.graph.stages.size() == 1) return placed;
+    PlacedFusion other = place_again(fusion, target, fast_forms);
+    if (!other.decision || has_few_tasks(other, target)) return placed;
+    const int64_t left = strided_elems(other, target);
+    const bool smaller =
+        much && left <= across && other.placement.scratch_bytes < placed.placement.scratch_bytes;
+    return left < across || smaller ? other : placed;
   }
   PlacedFusion phases = place_in_phases(fusion, target, fast_forms);
   return phases.decision ? phases : placed;

@@ -199,6 +199,9 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
     result = k->binary(Op::min, k->binary(Op::max, x[0], x[1]), x[2]);
   } else if (opcode == Opcode::reduce_precision) {
     result = reduce_precision(k, instr, x[0]);
+  } else if (fast && opcode == Opcode::divide) {
+    // By one value for a whole row: its reciprocal is computed once.
+    result = k->binary(Op::mul, x[0], k->binary(Op::div, k->constant(type, 1), x[1]));
   } else if (auto unary = fast ? fast_op(opcode) : unary_op(opcode)) {
     result = k->unary(*unary, x[0]);
   } else {

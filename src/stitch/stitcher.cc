@@ -4,6 +4,7 @@
 #include <set>
 
 #include "schedule/pooled.h"
+#include "stitch/ahead.h"
 #include "stitch/gpu_blocks.h"
 #include "stitch/in_place.h"
 
@@ -371,6 +372,7 @@ Stitched Stitcher::run() {
         body = std::move(inner);
       }
       out.body = std::move(body);
+      fetch_ahead(&kernel_, &out, target_);
       made.groups.push_back(std::move(out));
     }
     kernel_.phases.push_back(std::move(made));

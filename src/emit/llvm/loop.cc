@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "emit/llvm/interleave.h"
 #include "emit/llvm/kernel_emitter.h"
 
 namespace heddle::emit {
@@ -63,9 +64,26 @@ void KernelEmitter::unrolled_loop(const Stmt& stmt) {
   std::optional<int64_t> count = number_of(extent.v);
   if (!count || !extent.uniform()) return fail("the extent of an unrolled loop is not constant");
   if (*count > kMaxUnrolled) return fail("an unrolled loop of {} copies", *count);
+  Interleaver interleaver(b_.GetInsertBlock());
+  const bool mixes = mixes_copies(stmt, *count);
   for (int64_t i = 0; i < *count && error_.empty(); ++i) {
     copy_of_body(stmt, {Binding::Kind::constant, i, {}, {}, 0});
+    if (mixes) interleaver.copy_ends(b_.GetInsertBlock());
   }
+  if (mixes && error_.empty()) interleaver.run();
+}
+
+// Copies that are vectors of one row, with functions in them. Tiles of products have their
+// registers full.
+bool KernelEmitter::mixes_copies(const Stmt& stmt, int64_t copies) const {
+  if (lanes_ != 0 || copies > 4 || stmt.body.size() != 1) return false;
+  const Stmt& vector = stmt.body[0];
+  if (vector.kind != kernel::StmtKind::loop || vector.loop != kernel::LoopKind::vector)
+    return false;
+  size_t slots = 0;
+  for (const auto& buffer : registers_) slots += buffer.size();
+  return slots <= 16 && has_long_chain(kernel_, vector.body) &&
+         reads_nothing_stored(kernel_, vector.body);
 }
 
 void KernelEmitter::serial_loop(const Stmt& stmt) {
@@ -119,10 +137,21 @@ void KernelEmitter::vector_body(const Stmt& stmt, const Val& base, int64_t offse
   mask_ = outer;
 }
 
+// Functions are long chains: several vectors a step, mixed, keep the processor busy; where the loop
+// comes out even, or is so long that its rest does not count.
+int64_t KernelEmitter::vectors_a_step(const Stmt& stmt, std::optional<int64_t> full) const {
+  if (!has_long_chain(kernel_, stmt.body) || !reads_nothing_stored(kernel_, stmt.body)) return 1;
+  if (!full) return 4;
+  const int64_t vectors = *full / lanes_;
+  for (int64_t count : {4, 3, 2})
+    if (vectors % count == 0) return count;
+  return vectors > 16 ? 4 : std::min<int64_t>(vectors, 2);
+}
+
 // The full vectors: `full` iterations, a multiple of the lanes.
 void KernelEmitter::vector_main(const Stmt& stmt, const Val& extent, Value* full) {
   std::optional<int64_t> count = number_of(full);
-  int64_t lanes = lanes_, unroll = std::clamp(stmt.unroll, 1, kMaxUnroll);
+  int64_t lanes = lanes_, unroll = vectors_a_step(stmt, count);
   Val base;
   base.bounds = {0, std::max<int64_t>(extent.bounds.high, 1) - 1};
   auto straight = [&](int64_t first) {
@@ -130,13 +159,17 @@ void KernelEmitter::vector_main(const Stmt& stmt, const Val& extent, Value* full
     base.multiple = first;
     vector_body(stmt, base, 0, nullptr);
   };
+  const bool mixes = unroll > 1;
   auto loop = [&](Value* start, Value* end, int64_t copies, bool may_be_empty) {
     emit_loop({start, end, lanes * copies, base.bounds, may_be_empty}, [&](const Val& counter) {
+      Interleaver interleaver(b_.GetInsertBlock());
       for (int64_t i = 0; i < copies && error_.empty(); ++i) {
         Val at = counter;
         at.multiple = lanes;  // full vectors start at multiples of the lanes
         vector_body(stmt, at, i * lanes, nullptr);
+        interleaver.copy_ends(b_.GetInsertBlock());
       }
+      if (mixes && error_.empty()) interleaver.run();
     });
   };
   if (!count) {
@@ -147,14 +180,21 @@ void KernelEmitter::vector_main(const Stmt& stmt, const Val& extent, Value* full
     loop(zero, main, unroll, true);
     return loop(main, full, 1, true);
   }
-  unroll = std::min(unroll, *count / lanes);
-  if (unroll == 0) return;
+  if (*count < lanes) return;
   int64_t main = *count - *count % (lanes * unroll);
-  if (main == lanes) {
-    straight(0);
+  if (main == lanes * unroll) {
+    Interleaver interleaver(b_.GetInsertBlock());
+    for (int64_t i = 0; i < main && error_.empty(); i += lanes) {
+      straight(i);
+      interleaver.copy_ends(b_.GetInsertBlock());
+    }
+    if (mixes && error_.empty()) interleaver.run();
   } else {
     loop(b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(main)), unroll, false);
   }
+  if (*count - main > 2 * lanes)
+    return loop(b_.getInt64(static_cast<uint64_t>(main)),
+                b_.getInt64(static_cast<uint64_t>(*count)), 1, false);
   for (int64_t i = main; i < *count && error_.empty(); i += lanes) straight(i);
 }
 

@@ -19,6 +19,9 @@ constexpr unsigned kFraction[] = {intrin::x86_avx512_mask_reduce_ps_128,
 constexpr unsigned kScale[] = {intrin::x86_avx512_mask_scalef_ps_128,
                                intrin::x86_avx512_mask_scalef_ps_256,
                                intrin::x86_avx512_mask_scalef_ps_512};
+constexpr unsigned kReciprocal[] = {intrin::x86_avx512_rcp14_ps_128,
+                                    intrin::x86_avx512_rcp14_ps_256,
+                                    intrin::x86_avx512_rcp14_ps_512};
 constexpr unsigned kScaleF64[] = {intrin::x86_avx512_mask_scalef_pd_128,
                                   intrin::x86_avx512_mask_scalef_pd_256,
                                   intrin::x86_avx512_mask_scalef_pd_512};
@@ -27,30 +30,40 @@ int register_bits(const MathKit& k) {
   return std::min(512, lanes_of(k.type()) * (k.is_double() ? 64 : 32));
 }
 
-// One masked instruction with all lanes on; those of 512 bits also say how to round: as usual.
-Value* masked(const MathKit& k, const unsigned (&ids)[3], Value* a, Value* b) {
+// One masked instruction; those of 512 bits also say how to round: as usual. `keep` null: all
+// lanes, else the others are 0.
+Value* masked(const MathKit& k, const unsigned (&ids)[3], Value* a, Value* b,
+              Value* keep = nullptr) {
   auto& builder = k.builder();
   unsigned lanes = static_cast<unsigned>(lanes_of(a->getType()));
   unsigned bits = lanes * a->getType()->getScalarSizeInBits();
-  Value* all = builder.getIntN(std::max(8u, lanes), ~uint64_t{0} >> (64 - std::max(8u, lanes)));
-  llvm::SmallVector<Value*> operands = {a, b, llvm::PoisonValue::get(a->getType()), all};
+  Value* mask = builder.getIntN(std::max(8u, lanes), ~uint64_t{0} >> (64 - std::max(8u, lanes)));
+  Value* rest = llvm::PoisonValue::get(a->getType());
+  if (keep) {
+    mask = builder.CreateBitCast(keep, builder.getIntNTy(lanes));
+    mask = builder.CreateZExt(mask, builder.getIntNTy(std::max(8u, lanes)));
+    rest = llvm::Constant::getNullValue(a->getType());
+  }
+  llvm::SmallVector<Value*> operands = {a, b, rest, mask};
   if (bits == 512) operands.push_back(builder.getInt32(4));
   return builder.CreateIntrinsic(ids[bits == 512 ? 2 : bits == 256 ? 1 : 0], {}, operands);
 }
 
-// Register by register. `b` null: the immediate of reduce, no fraction bits, towards -infinity.
-Value* by_registers(const MathKit& k, const unsigned (&ids)[3], Value* a, Value* b) {
+// Register by register: one(parts of the operands).
+template <typename One>
+Value* by_registers(const MathKit& k, llvm::ArrayRef<Value*> operands, One one) {
   auto& builder = k.builder();
-  llvm::Type* element = k.type()->getScalarType();
-  int lanes = register_bits(k) / static_cast<int>(element->getPrimitiveSizeInBits());
-  auto* part_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+  int lanes = register_bits(k) / static_cast<int>(k.type()->getScalarSizeInBits());
   Value* result = llvm::PoisonValue::get(k.type());
   for (int at = 0; at < lanes_of(k.type()); at += lanes) {
     Value* position = builder.getInt64(static_cast<uint64_t>(at));
-    auto part = [&](Value* v) { return builder.CreateExtractVector(part_type, v, position); };
-    Value* second = b ? part(b) : static_cast<Value*>(builder.getInt32(1));
-    Value* done = masked(k, ids, part(a), second);
-    result = builder.CreateInsertVector(k.type(), result, done, position);
+    llvm::SmallVector<Value*> parts;
+    for (Value* v : operands) {
+      auto* type =
+          llvm::FixedVectorType::get(v->getType()->getScalarType(), static_cast<unsigned>(lanes));
+      parts.push_back(builder.CreateExtractVector(type, v, position));
+    }
+    result = builder.CreateInsertVector(k.type(), result, one(parts), position);
   }
   return result;
 }
@@ -64,11 +77,38 @@ bool has_avx512_exponent(const MathKit& k) {
 }
 
 Value* avx512_scale(const MathKit& k, Value* a, Value* n) {
-  return k.is_double() ? by_registers(k, kScaleF64, a, n) : by_registers(k, kScale, a, n);
+  return by_registers(k, {a, n}, [&](llvm::ArrayRef<Value*> x) {
+    return k.is_double() ? masked(k, kScaleF64, x[0], x[1]) : masked(k, kScale, x[0], x[1]);
+  });
+}
+
+Value* avx512_scale_where(const MathKit& k, Value* keep, Value* a, Value* n) {
+  return by_registers(k, {a, n, keep}, [&](llvm::ArrayRef<Value*> x) {
+    return masked(k, kScale, x[0], x[1], x[2]);
+  });
 }
 
 Value* avx512_fraction(const MathKit& k, Value* x) {
-  return by_registers(k, kFraction, x, nullptr);
+  // The immediate: no fraction bits, towards -infinity.
+  return by_registers(k, {x}, [&](llvm::ArrayRef<Value*> part) {
+    return masked(k, kFraction, part[0], k.builder().getInt32(1));
+  });
+}
+
+Value* avx512_reciprocal(const MathKit& k, Value* x) {
+  auto& builder = k.builder();
+  // 14 bits, and a step of Newton's.
+  Value* y = by_registers(k, {x}, [&](llvm::ArrayRef<Value*> part) {
+    const auto lanes = static_cast<unsigned>(lanes_of(part[0]->getType()));
+    const unsigned bits = std::max(8u, lanes);
+    llvm::Value* all = builder.getIntN(bits, ~uint64_t{0} >> (64 - bits));
+    return builder.CreateIntrinsic(
+        kReciprocal[lanes == 16  ? 2
+                    : lanes == 8 ? 1
+                                 : 0],
+        {}, {part[0], llvm::Constant::getNullValue(part[0]->getType()), all});
+  });
+  return k.mad(y, k.mad(k.neg(x), y, k.number(1)), y);
 }
 
 }  // namespace heddle::emit

@@ -1,4 +1,5 @@
-// Two AVX-512 instructions that exponentials are made of, for vectors of any number of registers.
+// AVX-512 instructions that exponentials and quotients are made of, for vectors of any number of
+// registers.
 #pragma once
 
 #include "emit/llvm/math_kit.h"
@@ -9,7 +10,13 @@ namespace heddle::emit {
 bool has_avx512_exponent(const MathKit& k);
 // a * 2^floor(n), rounded once; right for all a and n, infinities and NaN among them.
 llvm::Value* avx512_scale(const MathKit& k, llvm::Value* a, llvm::Value* n);
+// The same, and 0 where `keep` (a mask) is off. For float.
+llvm::Value* avx512_scale_where(const MathKit& k, llvm::Value* keep, llvm::Value* a,
+                                llvm::Value* n);
 // x - floor(x). For float.
 llvm::Value* avx512_fraction(const MathKit& k, llvm::Value* x);
+
+// 1 / x within an ulp, for normal x below 2^126 in magnitude. For float.
+llvm::Value* avx512_reciprocal(const MathKit& k, llvm::Value* x);
 
 }  // namespace heddle::emit

@@ -69,7 +69,27 @@ Value* math_expm1(const MathKit& k, Value* x) {
   return k.select(k.equal(x, 0), x, result);  // the sign of zero
 }
 
+namespace {
+
+// The same as below without what only expm1 itself has to think of, by one reciprocal:
+// t = exp(2a) - 1 = 2^n (exp(r) - 1) + (2^n - 1), tanh = t / (t + 2) with what the quotient lost.
+Value* avx512_tanh(const MathKit& k, Value* x) {
+  Value* magnitude = k.at_most(k.abs(x), 22);
+  auto [r, real, n] = reduce(k, k.add(magnitude, magnitude));
+  Value* part = k.mad(k.mul(r, r), tail(k, r), r);
+  Value* power = k.power_of_two(n);
+  Value* t = k.mad(power, part, k.add(power, -1));
+  Value* below = k.add(t, 2);
+  Value* inverse = avx512_reciprocal(k, below);
+  Value* result = k.mul(t, inverse);
+  result = k.mad(k.mad(k.neg(below), result, t), inverse, result);
+  return k.copysign(result, x);
+}
+
+}  // namespace
+
 Value* math_tanh(const MathKit& k, Value* x) {
+  if (has_avx512_exponent(k) && !k.is_double()) return avx512_tanh(k, x);
   // (exp(2a) - 1) / (exp(2a) + 1), a = |x|; beyond 22 it is 1.
   Value* magnitude = k.at_most(k.abs(x), 22);
   Value* t = math_expm1(k, k.mul(magnitude, 2));
@@ -89,8 +109,8 @@ Value* math_exp_fast(const MathKit& k, Value* x) {
   // masks of -100 leave such numbers everywhere).
   Value* nothing = k.less(t, -125.99);
   if (has_avx512_exponent(k)) {
-    t = k.select(nothing, k.number(-std::numeric_limits<double>::infinity()), t);
-    return avx512_scale(k, k.poly(avx512_fraction(k, t), kExp2Reduced), t);
+    Value* keep = k.builder().CreateFCmpUGE(t, k.number(-125.99));
+    return avx512_scale_where(k, keep, k.poly(avx512_fraction(k, t), kExp2Reduced), t);
   }
   // 2^t by one multiplication with 2^n, an integer in the exponent: t is bounded to where that is
   // a normal number, zero or infinity.
@@ -100,14 +120,34 @@ Value* math_exp_fast(const MathKit& k, Value* x) {
   return k.mul(p, k.power_of_two(n));
 }
 
+namespace {
+
+// 2^t for t between normal powers.
+Value* avx512_exp2(const MathKit& k, Value* t) {
+  return avx512_scale(k, k.poly(avx512_fraction(k, t), kExp2Reduced), t);
+}
+
+}  // namespace
+
 Value* math_logistic_fast(const MathKit& k, Value* x) {
-  return k.div(k.number(1), k.add(math_exp_fast(k, k.neg(x)), 1));
+  if (!has_avx512_exponent(k) || k.is_double())
+    return k.div(k.number(1), k.add(math_exp_fast(k, k.neg(x)), 1));
+  // Where exp(-x) is too large for the reciprocal the result is 0, within 1e-37.
+  Value* t = k.at_least(k.mul(x, -kLog2E), -126);
+  Value* nothing = k.greater(t, 125);
+  Value* y = avx512_reciprocal(k, k.add(avx512_exp2(k, t), 1));
+  return k.select(nothing, k.number(0), y);
 }
 
 Value* math_tanh_fast(const MathKit& k, Value* x) {
   // 1 - 2 / (1 + exp(2x)): absolute error of an ulp of 1.
-  Value* e = math_exp_fast(k, k.mul(x, 2));
-  return k.sub(k.number(1), k.div(k.number(2), k.add(e, 1)));
+  if (!has_avx512_exponent(k) || k.is_double()) {
+    Value* e = math_exp_fast(k, k.mul(x, 2));
+    return k.sub(k.number(1), k.div(k.number(2), k.add(e, 1)));
+  }
+  Value* t = k.at_most(k.at_least(k.mul(x, 2 * kLog2E), -126), 125);
+  Value* y = avx512_reciprocal(k, k.add(avx512_exp2(k, t), 1));
+  return k.mad(y, -2, k.number(1));
 }
 
 }  // namespace heddle::emit

@@ -1,0 +1,143 @@
+#include "emit/llvm/interleave.h"
+
+#include <llvm/IR/Instructions.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "emit/llvm/math.h"
+
+namespace heddle::emit {
+
+namespace {
+
+using kernel::Buffer;
+using kernel::BufferId;
+using kernel::ExprId;
+using kernel::Kernel;
+using kernel::Space;
+using kernel::Stmt;
+using kernel::StmtKind;
+
+// Every expression below the statements, once.
+void each_expression(const Kernel& kernel, const std::vector<Stmt>& body,
+                     const std::function<void(const kernel::Expr&)>& see) {
+  std::vector<ExprId> waiting;
+  std::function<void(const std::vector<Stmt>&)> collect = [&](const std::vector<Stmt>& stmts) {
+    for (const Stmt& stmt : stmts) {
+      for (ExprId id : expressions(stmt)) waiting.push_back(id);
+      collect(stmt.body);
+      collect(stmt.otherwise);
+    }
+  };
+  collect(body);
+  std::unordered_set<uint32_t> seen;
+  while (!waiting.empty()) {
+    const ExprId id = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(id.value).second) continue;
+    const kernel::Expr& expr = kernel.expr(id);
+    see(expr);
+    for (ExprId operand : expr.operands) waiting.push_back(operand);
+  }
+}
+
+bool share_bytes(const Kernel& kernel, BufferId a, BufferId b) {
+  if (a == b) return true;
+  const Buffer &one = kernel.buffer(a), &other = kernel.buffer(b);
+  if (one.space != Space::scratch || other.space != Space::scratch) return false;
+  auto end = [](const Buffer& buffer) {
+    int64_t elems = 1;
+    for (int64_t extent : buffer.extents) elems *= extent;
+    return buffer.offset_bytes + elems * tensor::type_bytes(buffer.type);
+  };
+  return one.offset_bytes < end(other) && other.offset_bytes < end(one);
+}
+
+}  // namespace
+
+bool reads_nothing_stored(const Kernel& kernel, const std::vector<Stmt>& body) {
+  std::vector<BufferId> stored;
+  bool plain = true;
+  for (const Stmt& stmt : body) {
+    plain &= stmt.kind == StmtKind::let || stmt.kind == StmtKind::store ||
+             stmt.kind == StmtKind::prefetch;
+    if (stmt.kind == StmtKind::store && kernel.buffer(stmt.buffer).space != Space::reg)
+      stored.push_back(stmt.buffer);
+  }
+  if (!plain) return false;
+  bool apart = true;
+  each_expression(kernel, body, [&](const kernel::Expr& expr) {
+    if (expr.op != kernel::Op::load || kernel.buffer(expr.buffer).space == Space::reg) return;
+    apart &= std::none_of(stored.begin(), stored.end(),
+                          [&](BufferId to) { return share_bytes(kernel, expr.buffer, to); });
+  });
+  return apart;
+}
+
+bool has_long_chain(const Kernel& kernel, const std::vector<Stmt>& body) {
+  bool found = false;
+  each_expression(kernel, body, [&](const kernel::Expr& expr) { found |= is_math(expr.op); });
+  return found;
+}
+
+Interleaver::Interleaver(llvm::BasicBlock* block)
+    : block_(block), before_(block->empty() ? nullptr : &block->back()) {}
+
+void Interleaver::copy_ends(llvm::BasicBlock* current) {
+  left_ |= current != block_ || block_->getTerminator() != nullptr;
+  if (left_) return;
+  auto next = before_ ? std::next(before_->getIterator()) : block_->begin();
+  copies_.emplace_back();
+  for (; next != block_->end(); ++next)
+    if (!llvm::isa<llvm::PHINode>(*next)) copies_.back().push_back(&*next);
+  if (!block_->empty()) before_ = &block_->back();
+}
+
+bool Interleaver::shares_registers() const {
+  struct Use {
+    size_t copy;
+    bool several = false, stored = false;
+  };
+  std::unordered_map<const llvm::Value*, Use> uses;
+  for (size_t c = 0; c < copies_.size(); ++c) {
+    for (const llvm::Instruction* instr : copies_[c]) {
+      const llvm::Value* pointer = llvm::getPointerOperand(instr);
+      if (!pointer || !llvm::isa<llvm::AllocaInst>(pointer)) continue;
+      Use& use = uses.emplace(pointer, Use{c}).first->second;
+      use.several |= use.copy != c;
+      use.stored |= llvm::isa<llvm::StoreInst>(instr);
+    }
+  }
+  return std::any_of(uses.begin(), uses.end(),
+                     [](const auto& use) { return use.second.several && use.second.stored; });
+}
+
+void Interleaver::run() {
+  if (left_ || copies_.size() < 2 || shares_registers()) return;
+  // What copies share stands in the first that asked for it: an instruction waits for its operands.
+  std::unordered_set<const llvm::Value*> waiting;
+  size_t left = 0;
+  for (const auto& copy : copies_) {
+    waiting.insert(copy.begin(), copy.end());
+    left += copy.size();
+  }
+  std::vector<size_t> at(copies_.size(), 0);
+  while (left > 0) {
+    for (size_t c = 0; c < copies_.size(); ++c) {
+      if (at[c] == copies_[c].size()) continue;
+      llvm::Instruction* instr = copies_[c][at[c]];
+      if (std::any_of(instr->op_begin(), instr->op_end(),
+                      [&](const llvm::Use& use) { return waiting.count(use.get()) > 0; }))
+        continue;
+      instr->moveBefore(*block_, block_->end());
+      waiting.erase(instr);
+      ++at[c];
+      --left;
+    }
+  }
+}
+
+}  // namespace heddle::emit
