@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 namespace heddle::stitch {
@@ -19,6 +20,7 @@ using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
 
+constexpr int64_t kNearBytes = 4096;
 constexpr int64_t kLeastShare = 1024;  // bytes of a task: less is found by the processor itself
 
 bool uses(const Kernel& k, ExprId id, VarId var) {
@@ -49,21 +51,34 @@ struct Access {
   ExprId index;
 };
 
+struct Around {
+  VarId var;
+  int64_t trips;
+};
+
 class Ahead {
  public:
   Ahead(Kernel* k, const target::Target& target) : k_(*k), target_(target) {}
 
-  // `tasks`: how many steps the variable and those around it make.
-  void run(std::vector<Stmt>* body, VarId var, int64_t tasks) {
+  // `around`: the loops around the statements, the innermost last; `tasks`: all their steps.
+  void run(std::vector<Stmt>* body, std::vector<Around> around, int64_t tasks) {
     std::vector<Stmt*> sweeps;
     for (Stmt& stmt : *body)
       if (stmt.kind == StmtKind::loop && !accesses(stmt).empty()) sweeps.push_back(&stmt);
-    if (sweeps.size() < 2) return;
+    if (sweeps.empty()) return;
     std::map<uint32_t, int64_t> steps;  // of arrays that are read before the last sweep
     for (size_t i = 0; i + 1 < sweeps.size(); ++i)
-      for (const Access& access : accesses(*sweeps[i])) note(access, var, tasks, &steps);
-    if (steps.empty() || !fits(steps, tasks)) return;
-    add_to(sweeps.back(), var, steps);
+      for (const Access& access : accesses(*sweeps[i]))
+        note(access, around.back().var, tasks, &steps);
+    std::set<uint32_t> known;
+    if (!steps.empty() && fits(steps, tasks)) {
+      add_to(sweeps.back(), around.back().var, steps);
+      for (const auto& [buffer, step] : steps) known.insert(buffer);
+    }
+    for (Stmt* sweep : sweeps) {
+      add_near(sweep, &around, known);
+      for (const Access& access : accesses(*sweep)) known.insert(access.buffer.value);
+    }
   }
 
  private:
@@ -72,14 +87,15 @@ class Ahead {
     return buffer.extents.size() == 1 ? buffer.extents[0] : -1;
   }
 
+  int64_t l2_bytes() const { return target_.caches.size() > 1 ? target_.caches[1].bytes : 2 << 20; }
+
   int64_t bytes(BufferId id) const { return elems(id) * tensor::type_bytes(k_.buffer(id).type); }
 
   void note(const Access& access, VarId var, int64_t tasks, std::map<uint32_t, int64_t>* steps) {
     if (k_.buffer(access.buffer).access != kernel::Access::in) return;
     const auto step = factor_of(k_, access.index, var);
     const int64_t all = bytes(access.buffer);
-    const int64_t l2 = target_.caches.size() > 1 ? target_.caches[1].bytes : 2 << 20;
-    if (!step || *step <= 0 || all < 2 * l2 || all / tasks < kLeastShare) return;
+    if (!step || *step <= 0 || all < 2 * l2_bytes() || all / tasks < kLeastShare) return;
     steps->emplace(access.buffer.value, *step);
   }
 
@@ -116,6 +132,53 @@ class Ahead {
     return k_.buffer(id).space == kernel::Space::global && elems(id) > 0;
   }
 
+  // Some lines ahead of the processor's own prefetching, in every vector of the sweep, for the
+  // arrays that nobody has read before. `around`: the loops, innermost last.
+  void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known) {
+    if (stmt->kind != StmtKind::loop) return;
+    const kernel::Expr& extent = k_.expr(stmt->extent);
+    around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : 1});
+    if (stmt->loop != LoopKind::vector) {
+      for (Stmt& inner : stmt->body) add_near(&inner, around, known);
+      around->pop_back();
+      return;
+    }
+    std::vector<Stmt> fetches;
+    for (const Access& access : accesses(*stmt)) {
+      if (k_.buffer(access.buffer).access != kernel::Access::in ||
+          known.count(access.buffer.value) > 0 || bytes(access.buffer) < l2_bytes() ||
+          factor_of(k_, access.index, stmt->var) != 1)
+        continue;
+      const int64_t distance = near(access, *around);
+      if (distance != 0) fetches.push_back(fetch(access, access.buffer, distance, 1));
+    }
+    stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
+    around->pop_back();
+  }
+
+  // What is read that many elements later: along the lanes, or where these are few so many
+  // iterations of a loop around them.
+  int64_t near(const Access& access, const std::vector<Around>& around) const {
+    const int64_t wanted = kNearBytes / tensor::type_bytes(k_.buffer(access.buffer).type);
+    int64_t span = 1;
+    for (size_t i = around.size(); i-- > 0 && span < wanted;) {
+      const auto factor = factor_of(k_, access.index, around[i].var);
+      if (!factor) return 0;
+      if (*factor == 0) continue;
+      if (*factor != span) return *factor * ((wanted + span - 1) / span);
+      span *= around[i].trips;
+    }
+    return wanted;
+  }
+
+  Stmt fetch(const Access& at, BufferId buffer, int64_t distance, int level) {
+    Stmt result{StmtKind::prefetch};
+    result.buffer = buffer;
+    result.indices = {k_.binary(Op::add, at.index, k_.constant(distance))};
+    result.level = level;
+    return result;
+  }
+
   // In every vector of the sweep that reads the array, or touches one of its size at its pace.
   void add_to(Stmt* stmt, VarId var, const std::map<uint32_t, int64_t>& steps) {
     if (stmt->kind != StmtKind::loop) return;
@@ -135,11 +198,8 @@ class Ahead {
         if (!best || access.buffer == buffer) best = &access;
       }
       if (!best) continue;
-      Stmt fetch{StmtKind::prefetch};
-      fetch.buffer = buffer;
-      fetch.indices = {k_.binary(Op::add, best->index, k_.constant(step))};
-      fetch.level = !target_.caches.empty() && 6 * share_ <= target_.caches[0].bytes ? 1 : 2;
-      fetches.push_back(std::move(fetch));
+      const bool few = !target_.caches.empty() && 6 * share_ <= target_.caches[0].bytes;
+      fetches.push_back(fetch(*best, buffer, step, few ? 1 : 2));
     }
     stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
   }
@@ -154,12 +214,26 @@ class Ahead {
 void fetch_ahead(Kernel* kernel, kernel::Group* group, const target::Target& target) {
   Ahead ahead(kernel, target);
   int64_t tasks = 1;
-  for (const kernel::GridDim& dim : group->grid) tasks *= kernel->expr(dim.extent).imm;
-  if (!group->grid.empty()) ahead.run(&group->body, group->grid.back().var, tasks);
+  std::vector<Around> around;
+  for (const kernel::GridDim& dim : group->grid) {
+    around.push_back({dim.var, kernel->expr(dim.extent).imm});
+    tasks *= around.back().trips;
+  }
+  if (around.empty()) return;
+  // Rows in a loop of a task: those that this loop walks have no sweeps of the task's own.
+  std::vector<Stmt*> rows;
   for (Stmt& stmt : group->body) {
     if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) continue;
-    const kernel::Expr& trips = kernel->expr(stmt.extent);
-    if (trips.op == Op::constant) ahead.run(&stmt.body, stmt.var, tasks * trips.imm);
+    const auto loops = std::count_if(stmt.body.begin(), stmt.body.end(), [](const Stmt& inner) {
+      return inner.kind == StmtKind::loop;
+    });
+    if (loops > 1 && kernel->expr(stmt.extent).op == Op::constant) rows.push_back(&stmt);
+  }
+  if (rows.empty()) return ahead.run(&group->body, around, tasks);
+  for (Stmt* row : rows) {
+    around.push_back({row->var, kernel->expr(row->extent).imm});
+    ahead.run(&row->body, around, tasks * around.back().trips);
+    around.pop_back();
   }
 }
 
