@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "stitch/rewrite.h"
+
 namespace heddle::stitch {
 
 namespace {
@@ -56,6 +58,12 @@ struct Around {
   int64_t trips;
 };
 
+struct Gather {
+  Access at;
+  int64_t elems;             // side by side
+  std::vector<VarId> loops;  // that walk along them, innermost first
+};
+
 class Ahead {
  public:
   Ahead(Kernel* k, const target::Target& target) : k_(*k), target_(target) {}
@@ -75,6 +83,12 @@ class Ahead {
       add_to(sweeps.back(), around.back().var, steps);
       for (const auto& [buffer, step] : steps) known.insert(buffer);
     }
+    std::vector<Gather> gathers;
+    for (size_t i = 0; i + 1 < sweeps.size(); ++i) {
+      std::vector<Around> inner;
+      note_gathers(*sweeps[i], around.back(), &inner, &gathers);
+    }
+    fetch_gathers(sweeps.back(), around.back(), gathers);
     for (Stmt* sweep : sweeps) {
       add_near(sweep, &around, known);
       for (const Access& access : accesses(*sweep)) known.insert(access.buffer.value);
@@ -177,6 +191,49 @@ class Ahead {
     result.indices = {k_.binary(Op::add, at.index, k_.constant(distance))};
     result.level = level;
     return result;
+  }
+
+  // Rows whose place is read from memory, by the task.
+  void note_gathers(const Stmt& stmt, const Around& task, std::vector<Around>* inner,
+                    std::vector<Gather>* gathers) {
+    if (stmt.kind != StmtKind::loop) return;
+    const kernel::Expr& extent = k_.expr(stmt.extent);
+    inner->push_back({stmt.var, extent.op == Op::constant ? extent.imm : 1});
+    for (const Stmt& below : stmt.body) note_gathers(below, task, inner, gathers);
+    for (const Access& access :
+         stmt.loop == LoopKind::vector ? accesses(stmt) : std::vector<Access>{}) {
+      if (k_.buffer(access.buffer).access != kernel::Access::in ||
+          bytes(access.buffer) < 2 * l2_bytes() || factor_of(k_, access.index, task.var))
+        continue;
+      Gather gather{access, 1, {}};
+      bool along = true;  // all of these loops walk along the row
+      for (size_t i = inner->size(); i-- > 0;) {
+        along &= factor_of(k_, access.index, (*inner)[i].var) == gather.elems;
+        gather.elems *= (*inner)[i].trips;
+        gather.loops.push_back((*inner)[i].var);
+      }
+      if (along) gathers->push_back(std::move(gather));
+    }
+    inner->pop_back();
+  }
+
+  void fetch_gathers(Stmt* last, const Around& task, const std::vector<Gather>& gathers) {
+    if (last->loop != LoopKind::vector) return;
+    const kernel::Expr& extent = k_.expr(last->extent);
+    for (const Gather& gather : gathers) {
+      const int64_t row = gather.elems * tensor::type_bytes(k_.buffer(gather.at.buffer).type);
+      const int64_t rest = extent.op == Op::constant ? extent.imm - gather.elems : -1;
+      if (rest < 0 || rest >= 64 || row < kLeastShare || 8 * row > l2_bytes()) continue;
+      Rewriter next(&k_);
+      // The last task fetches its own row again: the places are read, not only fetched.
+      next.replace(task.var,
+                   k_.binary(Op::min, k_.binary(Op::add, k_.ref(task.var), k_.constant(1)),
+                             k_.constant(task.trips - 1)));
+      for (size_t i = 0; i < gather.loops.size(); ++i)
+        next.replace(gather.loops[i], i == 0 ? k_.ref(last->var) : k_.constant(0));
+      const Access at{gather.at.buffer, next.expr(gather.at.index)};
+      last->body.insert(last->body.begin(), fetch(at, at.buffer, 0, 1));
+    }
   }
 
   // In every vector of the sweep that reads the array, or touches one of its size at its pace.

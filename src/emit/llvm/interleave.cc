@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "emit/llvm/math.h"
+#include "kernel/math_ops.h"
 
 namespace heddle::emit {
 
@@ -79,7 +79,8 @@ bool reads_nothing_stored(const Kernel& kernel, const std::vector<Stmt>& body) {
 
 bool has_long_chain(const Kernel& kernel, const std::vector<Stmt>& body) {
   bool found = false;
-  each_expression(kernel, body, [&](const kernel::Expr& expr) { found |= is_math(expr.op); });
+  each_expression(kernel, body,
+                  [&](const kernel::Expr& expr) { found |= kernel::is_math(expr.op); });
   return found;
 }
 

@@ -1,0 +1,124 @@
+// What is fetched ahead, and how long rows are cut: by the kernels that come out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "compiler/fusion_check.h"
+#include "hlo/text.h"
+
+namespace heddle::stitch {
+namespace {
+
+using compiler::FusionCheck;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A machine whose caches are so small that a few rows do not fit.
+FusionCheck run_small(const std::string& text) {
+  auto module = hlo::parse_module(text);
+  EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
+  target::Target target = *target::find_target("icelake");
+  target.caches[0].bytes = 4096;
+  target.caches[1].bytes = 16384;
+  FusionCheck checked = compiler::check_fusion(**module, target, 7, 4096);
+  EXPECT_EQ(checked.failure, "") << checked.text;
+  return checked;
+}
+
+constexpr char kSoftmax[] = R"(HloModule m
+maximum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[40,512] parameter(0)
+  lowest = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  top = f32[40] reduce(x, lowest), dimensions={1}, to_apply=maximum
+  tops = f32[40,512] broadcast(top), dimensions={0}
+  shifted = f32[40,512] subtract(x, tops)
+  powers = f32[40,512] exponential(shifted)
+  total = f32[40] reduce(powers, zero), dimensions={1}, to_apply=add
+  totals = f32[40,512] broadcast(total), dimensions={0}
+  ROOT y = f32[40,512] divide(powers, totals)
+})";
+
+// While the results of a row are stored, the next row comes.
+TEST(Ahead, TheNextRowIsFetchedByTheLastSweep) {
+  const FusionCheck ran = run_small(kSoftmax);
+  EXPECT_EQ(ran.report.prefetches, 40 * 512) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("prefetch in0[t0*512 + l_6 + 512] level 2"));
+}
+
+TEST(Ahead, NothingIsFetchedThatStaysInTheCache) {
+  auto module = hlo::parse_module(kSoftmax);
+  ASSERT_TRUE(module.has_value());
+  const FusionCheck ran =
+      compiler::check_fusion(**module, *target::find_target("icelake"), 7, 4096);
+  EXPECT_EQ(ran.failure, "");
+  EXPECT_EQ(ran.report.prefetches, 0);
+}
+
+// Rows that are looked up: the next index is read, the last task's is read again.
+TEST(Ahead, LookedUpRowsAreFetchedByTheirIndex) {
+  const FusionCheck ran = run_small(R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  table = f32[300,256] parameter(0)
+  ids = s32[40] parameter(1)
+  x = f32[40,256] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,256}
+  zero = f32[] constant(0)
+  total = f32[40] reduce(x, zero), dimensions={1}, to_apply=add
+  totals = f32[40,256] broadcast(total), dimensions={0}
+  ROOT y = f32[40,256] multiply(x, totals)
+})");
+  EXPECT_EQ(ran.report.prefetches, 40 * 256) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("min(t0 + 1, 39)"));
+}
+
+// Softmax's quotient is a product with one reciprocal a row.
+TEST(Ahead, QuotientsByTheSumOfExponentialsAreProducts) {
+  const FusionCheck ran = run_small(kSoftmax);
+  EXPECT_THAT(ran.text, HasSubstr("(1:f32 / "));
+  EXPECT_THAT(ran.text, Not(HasSubstr("] / ")));
+}
+
+constexpr char kChannelNorm[] = R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[6,40,5,7] parameter(0)
+  zero = f32[] constant(0)
+  total = f32[40] reduce(x, zero), dimensions={0,2,3}, to_apply=add
+  share = f32[] constant(0.00476)
+  shares = f32[40] broadcast(share), dimensions={}
+  mean = f32[40] multiply(total, shares)
+  means = f32[6,40,5,7] broadcast(mean), dimensions={1}
+  centered = f32[6,40,5,7] subtract(x, means)
+  squares = f32[6,40,5,7] multiply(centered, centered)
+  square_total = f32[40] reduce(squares, zero), dimensions={0,2,3}, to_apply=add
+  square_totals = f32[6,40,5,7] broadcast(square_total), dimensions={1}
+  ROOT y = f32[6,40,5,7] multiply(centered, square_totals)
+})";
+
+// The lines of an image lie side by side: lanes go over all of them.
+TEST(Ahead, LinesOfAnImageAreOneRow) {
+  const FusionCheck ran = run_small(kChannelNorm);
+  for (const schedule::Stage& stage : ran.placed.graph.stages) {
+    const std::vector<int64_t> extents = stage.extents();
+    EXPECT_TRUE(extents.empty() || extents.back() != 7) << ran.text;
+  }
+}
+
+// `centered` of a channel is as large as what it is made of: where the first cache does not hold
+// it, it is computed twice.
+TEST(Ahead, CheapValuesOfLongRowsAreNotHeld) {
+  auto module = hlo::parse_module(kChannelNorm);
+  ASSERT_TRUE(module.has_value());
+  target::Target target = *target::find_target("icelake");
+  const FusionCheck held = compiler::check_fusion(**module, target, 7, 4096);
+  EXPECT_EQ(held.kernel.scratch_bytes, 6 * 35 * 4 + 56);
+  target.caches[0].bytes = 1024;
+  const FusionCheck again = compiler::check_fusion(**module, target, 7, 4096);
+  EXPECT_EQ(again.failure, "");
+  EXPECT_EQ(again.kernel.scratch_bytes, 0) << again.text;
+}
+
+}  // namespace
+}  // namespace heddle::stitch
