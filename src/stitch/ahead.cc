@@ -203,7 +203,7 @@ class Ahead {
     for (const Access& access :
          stmt.loop == LoopKind::vector ? accesses(stmt) : std::vector<Access>{}) {
       if (k_.buffer(access.buffer).access != kernel::Access::in ||
-          bytes(access.buffer) < 2 * l2_bytes() || factor_of(k_, access.index, task.var))
+          2 * bytes(access.buffer) < l2_bytes() || factor_of(k_, access.index, task.var))
         continue;
       Gather gather{access, 1, {}};
       bool along = true;  // all of these loops walk along the row
