@@ -1,5 +1,6 @@
 // Others of the kinds of bench/rows, small: each file of testdata/kinds, compiled at O2 for two
-// cores, against the reference interpreter, and in how many kernels at most ("// kernels: n").
+// cores, against the reference interpreter, and in how many kernels at most ("// kernels: n") and
+// launches ("// launches: n", where it says so).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "program/side_by_side.h"
 #include "row_kernels.h"
 #include "target/target.h"
 #include "tensor/compare.h"
@@ -50,6 +52,9 @@ TEST_P(KindPrograms, AreFewKernelsAndRight) {
   auto program = compiler::compile((*module)->clone(), {}, target, {});
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_LE(program->kernels.size(), std::stoul(line_after(text, "// kernels: ")));
+  if (const std::string most = line_after(text, "// launches: "); !most.empty()) {
+    EXPECT_LE(program::launch_count(*program), std::stol(most));
+  }
   std::string failure;
   const std::vector<Literal> got = run_program(std::move(*program), arguments, 2, &failure);
   ASSERT_EQ(failure, "");

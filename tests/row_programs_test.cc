@@ -12,6 +12,7 @@
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "program/side_by_side.h"
 #include "program/views.h"
 #include "row_kernels.h"
 #include "target/target.h"
@@ -43,8 +44,9 @@ std::string description(const hlo::Module& module) {
   for (const auto& refusal : report.refusals) ++codes[refusal.code];
   std::string refused;
   for (const auto& [code, count] : codes) refused += fmt::format(", {} {}", count, code);
-  return fmt::format("{} kernels, {} commands{}", program->kernels.size(),
-                     program::command_count(*program, program->commands), refused);
+  return fmt::format("{} kernels, {} commands, {} launches{}", program->kernels.size(),
+                     program::command_count(*program, program->commands),
+                     program::launch_count(*program), refused);
 }
 
 TEST_P(RowPrograms, ComputeWhatTheInterpreterDoes) {

@@ -20,6 +20,7 @@
 #include "cache/object_cache.h"
 #include "hlo/module.h"
 #include "program/file.h"
+#include "program/side_by_side.h"
 #include "program/text.h"
 #include "program/views.h"
 #include "runtime/cpu_device.h"
@@ -125,6 +126,7 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
     if (used[i] && program.buffers[i].kind == BufferKind::constant)
       facts.constant_bytes += program.buffers[i].bytes;
   facts.constant_bytes += program.once_bytes;
+  facts.launches -= program::joined_count(program);
   // Kernels that differ in extents only may be one piece of code.
   std::unordered_set<std::string> codes, used_codes;
   for (size_t i = 0; i < program.kernels.size(); ++i) {

@@ -253,7 +253,7 @@ typedef struct heddle_program_info {
   int64_t inputs, outputs, notes, steps; /* how many */
   int64_t kernels;     /* distinct compiled kernels; 0 of the interpreter, like all that follows */
   int64_t run_kernels; /* those that a run launches: the others only prepare weights, once */
-  int64_t launches;    /* commands of one run */
+  int64_t launches;    /* commands of one run; neighbours that are one launch count once */
   int64_t flops;       /* of one run, in kernels */
   int64_t min_bytes;   /* each kernel's inputs and outputs moved once */
   int64_t constant_bytes, input_bytes, output_bytes;

@@ -1,6 +1,7 @@
 #include "runtime/command_list.h"
 
 #include "base/check.h"
+#include "program/side_by_side.h"
 #include "program/views.h"
 
 namespace heddle::runtime {
@@ -17,6 +18,12 @@ using program::LibraryCall;
 using program::Loop;
 using program::Update;
 using program::View;
+
+namespace {
+
+constexpr int64_t kShares = 4096;  // of a launch of several kernels
+
+}  // namespace
 
 CommandList::CommandList(const Device& device, const program::Program& program,
                          const Functions& functions, const LinkedSection& section)
@@ -39,16 +46,58 @@ CommandList::CommandList(const Device& device, const program::Program& program,
   add_commands(*section.commands, *section.info, /*own=*/true);
   first_record_.push_back(static_cast<uint32_t>(records_.size()));
   HEDDLE_CHECK(slots_.size() <= slots && dims_.size() == dims);
+  for (const Record& record : records_)
+    if (record.together > 0) launches_[record.together - 1]->first = &record;
 }
 
 void CommandList::add_commands(const std::vector<Command>& commands,
                                const std::vector<CommandInfo>& info, bool own) {
+  std::vector<size_t> firsts;
   for (size_t i = 0; i < commands.size(); ++i) {
     const size_t first = records_.size();
+    firsts.push_back(first);
     if (own) first_record_.push_back(static_cast<uint32_t>(first));
     infos_.push_back(&info[i]);
     std::visit([&](const auto& command) { add(command); }, commands[i]);
     records_[first].begins = true;
+  }
+  firsts.push_back(records_.size());
+  join_launches(program::side_by_side(*program_, commands), firsts);
+}
+
+// Only where the host runs what it launches: the parts are called from one function of ours.
+void CommandList::join_launches(const std::vector<size_t>& groups,
+                                const std::vector<size_t>& firsts) {
+  if (std::string_view(device_.hal().name) != "cpu") return;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const size_t first = firsts[i], end = firsts[i + groups[i]];
+    if (groups[i] < 2 || end - first != groups[i]) continue;  // one has its result aimed
+    auto made = std::make_unique<Together>(Together{nullptr, groups[i], 0, {}});
+    made->self = reinterpret_cast<int64_t>(made.get());
+    made->launch.function = reinterpret_cast<const void*>(&run_together);
+    made->launch.dims = &made->self;
+    made->launch.tasks = kShares;
+    made->launch.serial = 1;
+    for (size_t r = first; r < end; ++r) made->launch.serial &= records_[r].launch.serial;
+    launches_.push_back(std::move(made));
+    records_[first].together = static_cast<uint32_t>(launches_.size());
+  }
+}
+
+// A share of everything is a share of each; every other one from its end, so that small ones do not
+// all fall to the same worker.
+void CommandList::run_together(void* const*, const int64_t* dims, int64_t begin, int64_t end,
+                               void* scratch) {
+  using Kernel = void (*)(void* const*, const int64_t*, int64_t, int64_t, void*);
+  const auto& together = *reinterpret_cast<const Together*>(dims[0]);
+  for (size_t i = 0; i < together.count; ++i) {
+    const heddle_hal_launch& launch = together.first[i].launch;
+    const bool turned = i % 2 == 1;
+    const int64_t from = launch.tasks * (turned ? kShares - end : begin) / kShares;
+    const int64_t to = launch.tasks * (turned ? kShares - begin : end) / kShares;
+    if (from < to)
+      reinterpret_cast<Kernel>(const_cast<void*>(launch.function))(launch.buffers, launch.dims,
+                                                                   from, to, scratch);
   }
 }
 
@@ -245,6 +294,10 @@ void CommandList::set_scratch(char* scratch, int64_t stride_bytes) {
   for (Record& record : records_) {
     record.launch.scratch = scratch;
     record.launch.scratch_stride_bytes = stride_bytes;
+  }
+  for (const auto& together : launches_) {
+    together->launch.scratch = scratch;
+    together->launch.scratch_stride_bytes = stride_bytes;
   }
 }
 

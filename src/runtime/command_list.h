@@ -70,7 +70,8 @@ class CommandList {
   struct Record {
     heddle_hal_launch launch{};
     Kind kind = Kind::launch;
-    bool begins = false;  // the first record of its command
+    bool begins = false;    // the first record of its command
+    uint32_t together = 0;  // launches_[together - 1] runs this record and some that follow
     uint32_t command = 0, index = 0, jump = 0;
   };
   struct HostRecord {
@@ -114,6 +115,13 @@ class CommandList {
     std::vector<Swap> swaps;
     bool odd = false;  // the addresses are exchanged
   };
+  // Records [first, first + count) as one launch (program/side_by_side.h).
+  struct Together {
+    const Record* first;
+    size_t count;
+    int64_t self;  // this, as the launch's only dimension
+    heddle_hal_launch launch;
+  };
   struct Patch {
     uint32_t slot;
     int64_t offset_bytes;
@@ -136,8 +144,13 @@ class CommandList {
   Record& add_record(Kind kind, uint32_t command);
   void* const* next_slots() const { return slots_.data() + slots_.size(); }
 
-  // Runs records [at, end), whose jumps stay inside. `step` sees each before and after.
-  template <typename Step>
+  // Makes one launch of neighbours where `groups` says so; commands[i] has its record at firsts[i].
+  void join_launches(const std::vector<size_t>& groups, const std::vector<size_t>& firsts);
+  static void run_together(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
+                           void* scratch);
+  // Runs records [at, end), whose jumps stay inside. `step` sees each before and after. `joined`:
+  // neighbours are one launch where they may, which is then one step.
+  template <bool joined, typename Step>
   Status run_records(size_t at, size_t end, Step&& step);
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
@@ -171,6 +184,7 @@ class CommandList {
   std::vector<HostRecord> hosts_;
   std::vector<std::unique_ptr<LibraryRun>> library_runs_;
   std::vector<UpdateRecord> updates_;
+  std::vector<std::unique_ptr<Together>> launches_;
   std::vector<JoinRecord> joins_;
   std::vector<LoopRecord> loops_;
   std::vector<uint32_t> targets_;

@@ -268,7 +268,7 @@ Status CommandList::execute(const Record& record, size_t* next) {
   return {};
 }
 
-template <typename Step>
+template <bool joined, typename Step>
 Status CommandList::run_records(size_t at, size_t end, Step&& step) {
   const heddle_hal& hal = device_.hal();
   const auto launch = hal.launch;
@@ -277,7 +277,13 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
     const Record& record = records_[at];
     size_t next = at + 1;
     if (__builtin_expect(record.kind == Kind::launch, 1)) {
-      if (__builtin_expect(launch(device, &record.launch) != 0, 0))
+      const heddle_hal_launch* work = &record.launch;
+      if (joined && record.together > 0) {
+        const Together& together = *launches_[record.together - 1];
+        work = &together.launch;
+        next = at + together.count;
+      }
+      if (__builtin_expect(launch(device, work) != 0, 0))
         return failed(record, device_.last_error("cannot launch").value());
     } else if (Status status = execute(record, &next); !status) {
       return status;
@@ -289,18 +295,19 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
 }
 
 Status CommandList::run() {
-  return run_records(0, records_.size(), [](const Record&) {});
+  return run_records<true>(0, records_.size(), [](const Record&) {});
 }
 
 Status CommandList::run_command(size_t command) {
-  return run_records(first_record_[command], first_record_[command + 1], [](const Record&) {});
+  return run_records<false>(first_record_[command], first_record_[command + 1],
+                            [](const Record&) {});
 }
 
 Status CommandList::run_timed(std::span<CommandTime> times) {
   const bool traced = trace::recording();
   int64_t begin_ns = trace::now_ns(), so_far_ns = 0;
   uint32_t last = UINT32_MAX;
-  return run_records(0, records_.size(), [&](const Record& record) {
+  return run_records<false>(0, records_.size(), [&](const Record& record) {
     const int64_t end_ns = trace::now_ns(), took_ns = end_ns - begin_ns;
     CommandTime& time = times[record.command];
     time.total_ns += took_ns;
