@@ -12,6 +12,10 @@ constexpr double kGain = 0.05;         // of the smaller one's time; packing cos
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
+// A group of so many members that so many others could not join in a row is full: asked on, it
+// would take the places of neighbours that can, and it takes long to place.
+constexpr size_t kLarge = 32;
+constexpr int kMostRefusals = 32;
 
 class SiblingMerger : public GroupMerger {
  public:
@@ -30,15 +34,22 @@ class SiblingMerger : public GroupMerger {
         if (decision) {
           join(other, group);
           may_.erase(other);
+          refusals_.erase(group);
           joined = true;
           break;
         }
+        if (other->members.size() >= kLarge) ++refusals_[other];
         refuse(other->members.back(), group->members.back(), decision);
       }
     }
   }
 
  private:
+  bool is_full(const Group* group) const {
+    const auto found = refusals_.find(group);
+    return found != refusals_.end() && found->second >= kMostRefusals;
+  }
+
   // Through views that have no kernel, to the array.
   static const Instr* array_of(const Instr* value) {
     while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) ||
@@ -59,7 +70,7 @@ class SiblingMerger : public GroupMerger {
       auto found = grouped_.group_of.find(instr);
       if (found == grouped_.group_of.end()) return;
       for (Group* other : found->second)
-        if (other != &group && may_.count(other)) shared[other] += bytes;
+        if (other != &group && may_.count(other) && !is_full(other)) shared[other] += bytes;
     };
     for (const Instr* member : group.members) {
       for (const Instr* user : member->users()) add(user, bytes_of(member));
@@ -115,6 +126,7 @@ class SiblingMerger : public GroupMerger {
   }
 
   std::unordered_set<const Group*> may_;
+  std::unordered_map<const Group*, int> refusals_;  // of large groups, since they last grew
 };
 
 }  // namespace
