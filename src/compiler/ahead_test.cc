@@ -40,11 +40,11 @@ ENTRY e {
   ROOT y = f32[40,512] divide(powers, totals)
 })";
 
-// While the results of a row are stored, the next row comes.
-TEST(Ahead, TheNextRowIsFetchedByTheLastSweep) {
+// While the exponentials of a row are computed, the next row comes.
+TEST(Ahead, TheNextRowIsFetchedByALaterSweep) {
   const FusionCheck ran = run_small(kSoftmax);
   EXPECT_EQ(ran.report.prefetches, 40 * 512) << ran.text;
-  EXPECT_THAT(ran.text, HasSubstr("prefetch in0[t0*512 + l_6 + 512] level 2"));
+  EXPECT_THAT(ran.text, HasSubstr("prefetch in0[t0*512 + b_1*64 + u_3*16 + l_4 + 512] level 2"));
 }
 
 TEST(Ahead, NothingIsFetchedThatStaysInTheCache) {

@@ -7,6 +7,8 @@
 #include <set>
 #include <unordered_set>
 
+#include "kernel/lanes.h"
+#include "kernel/math_ops.h"
 #include "stitch/rewrite.h"
 
 namespace heddle::stitch {
@@ -80,7 +82,11 @@ class Ahead {
         note(access, around.back().var, tasks, &steps);
     std::set<uint32_t> known;
     if (!steps.empty() && fits(steps, tasks)) {
-      add_to(sweeps.back(), around.back().var, steps);
+      // The core is busiest, and memory idlest, where functions are computed.
+      Stmt* busiest = sweeps.back();
+      for (size_t i = sweeps.size() - 1; i-- > 1;)
+        if (has_functions(*sweeps[i]) && !has_functions(*busiest)) busiest = sweeps[i];
+      add_to(busiest, around.back().var, steps);
       for (const auto& [buffer, step] : steps) known.insert(buffer);
     }
     std::vector<Gather> gathers;
@@ -140,6 +146,17 @@ class Ahead {
     };
     walk(root);
     return result;
+  }
+
+  bool has_functions(const Stmt& root) const {
+    bool found = false;
+    std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+      for (ExprId id : kernel::reachable(k_, expressions(stmt)))
+        found |= kernel::is_math(k_.expr(id).op);
+      for (const Stmt& inner : stmt.body) walk(inner);
+    };
+    walk(root);
+    return found;
   }
 
   bool is_memory(BufferId id) const {

@@ -1,4 +1,4 @@
-// What the next task (or the next row of a task) reads is fetched while the last sweep over this
+// What the next task (or the next row of a task) reads is fetched while a later sweep over this
 // one runs: the sweeps behind the first find their row in the caches, and memory would be idle.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace heddle::stitch {
 
-// Adds prefetches to the last sweeps of a group's tasks, for the arrays that an earlier sweep has
+// Adds prefetches to the later sweeps of a group's tasks, for the arrays that an earlier sweep has
 // read, where two tasks' share of them fits the second cache.
 void fetch_ahead(kernel::Kernel* kernel, kernel::Group* group, const target::Target& target);
 
