@@ -27,11 +27,13 @@ constexpr size_t kMostSteps = 24;  // between scores and softmax
 
 bool has_one_reader(const Instr* x) { return x->users().size() == 1; }
 
-// The widest of whole vectors that divides them; 0: there is none.
+// The widest of whole vectors that divides them; else tiles alike, of which the last has keys too
+// many.
 int64_t tile_of(int64_t keys) {
   for (int64_t tile = kMostTile; tile >= kLeastTile; tile -= kVector)
     if (keys % tile == 0) return tile;
-  return 0;
+  const int64_t tiles = (keys + kMostTile - 1) / kMostTile;
+  return ((keys + tiles - 1) / tiles + kVector - 1) / kVector * kVector;
 }
 
 // broadcast of one value a row: all dimensions but the last.
@@ -139,8 +141,7 @@ std::optional<Attention> attention_at(Instr* weighted) {
   found.key_of_v = out.rhs_contracting_dims[0];
   found.tile = tile_of(keys);
   found.logits = logits_of(softmax);
-  if (found.tile == 0 || !found.logits || !PathFinder(&found).run() ||
-      !has_plain_attrs(found.scores))
+  if (!found.logits || !PathFinder(&found).run() || !has_plain_attrs(found.scores))
     return std::nullopt;
   const auto& in = found.scores->attrs_as<hlo::DotAttrs>();
   const Shape& k = found.scores->operand(1)->shape();
@@ -169,11 +170,12 @@ class Tiler {
       : a_(attention),
         b_(b),
         rank_(a_.logits->shape().rank()),
-        tiles_(a_.logits->shape().dim(rank_ - 1) / a_.tile) {}
+        keys_(a_.logits->shape().dim(rank_ - 1)),
+        tiles_((keys_ + a_.tile - 1) / a_.tile) {}
 
   Instr* build() {
     const double least = std::numeric_limits<float>::lowest();
-    Instr* t = tiled_logits();
+    Instr* t = without_padding(tiled_logits());
     // From the least number: a tile that is masked as a whole gives weights of 0.
     Instr* most = b_.reduce({t}, {b_.scalar(Type::f32, least)}, {rank_},
                             b_.scalar_computation(Opcode::maximum, Type::f32));
@@ -198,8 +200,31 @@ class Tiler {
     return b_.broadcast(row, extents, counting(row->shape().rank()));
   }
 
+  // With zeros for the keys that are too many.
+  Instr* padded(Instr* x, int64_t dimension) {
+    const int64_t more = tiles_ * a_.tile - keys_;
+    if (more == 0) return x;
+    const Ints none(static_cast<size_t>(x->shape().rank()), 0);
+    Ints high = none;
+    high[dimension] = more;
+    return b_.pad(x, b_.scalar(x->shape().type(), 0), none, high, none);
+  }
+
+  // Those have no weight.
+  Instr* without_padding(Instr* t) {
+    if (tiles_ * a_.tile == keys_) return t;
+    const Shape all = Shape::array(Type::s32, {tiles_ * a_.tile});
+    Instr* real =
+        b_.compare(hlo::Direction::lt, b_.iota(all, 0), b_.full(all, static_cast<double>(keys_)));
+    Instr* keep =
+        b_.broadcast(b_.reshape(real, {tiles_, a_.tile}), t->shape().extents(), {a_.batch, rank_});
+    const double least = -std::numeric_limits<double>::infinity();
+    return b_.select(keep, t, b_.full(t->shape(), least));
+  }
+
   // [rows, keys] as [tiles, rows, keys of one], the tiles behind so many dimensions.
   Instr* cut_last(Instr* x, int64_t batches) {
+    x = padded(x, x->shape().rank() - 1);
     Ints extents = without_last(x);
     const int64_t rows = x->shape().rank() - 1;
     extents.insert(extents.end(), {tiles_, a_.tile});
@@ -245,6 +270,7 @@ class Tiler {
 
   // Dimension `key` in tiles: two dimensions.
   Instr* cut(Instr* x, int64_t key) {
+    x = padded(x, key);
     Ints extents = x->shape().extents();
     extents[key] = a_.tile;
     extents.insert(extents.begin() + key, tiles_);
@@ -297,7 +323,7 @@ class Tiler {
   const Attention& a_;
   Builder& b_;
   const int64_t rank_;  // of the scores; with tiles, that of a key
-  const int64_t tiles_;
+  const int64_t keys_, tiles_;
 };
 
 }  // namespace
