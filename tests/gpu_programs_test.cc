@@ -236,6 +236,28 @@ ENTRY main {
   EXPECT_GE(ran.host_calls, 1);
 }
 
+// Rows in lanes, lists in registers; a long row's list would be shared, so the host does it.
+TEST(GpuNetworks, ShortRowsHaveTopKOnTheDevice) {
+  const auto text = [](int64_t rows, int64_t n, int64_t k) {
+    return fmt::format(R"(HloModule top
+ENTRY main {{
+  p = f32[{0},{1}] parameter(0)
+  x = f32[{0},{1}] tanh(p)
+  t = (f32[{0},{2}], s32[{0},{2}]) topk(x), k={2}, largest=true
+  v = f32[{0},{2}] get-tuple-element(t), index=0
+  i = s32[{0},{2}] get-tuple-element(t), index=1
+  w = f32[{0},{2}] exponential(v)
+  ROOT r = (f32[{0},{2}], s32[{0},{2}]) tuple(w, i)
+}})",
+                       rows, n, k);
+  };
+  for (const auto& [rows, n, k] : {std::tuple{37, 40, 5}, {64, 64, 8}, {5, 9, 1}}) {
+    const Ran ran = expect_equal(text(rows, n, k));
+    EXPECT_EQ(ran.host_calls, 0) << rows << " " << n << " " << k;
+  }
+  EXPECT_EQ(expect_equal(text(2, 700, 10)).host_calls, 1);
+}
+
 // Constants lie on the device; a result that is one is copied from there.
 TEST(GpuNetworks, ConstantsAndUnchangedInputsAreResults) {
   expect_equal(R"(HloModule constants

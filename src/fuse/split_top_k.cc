@@ -8,7 +8,6 @@
 namespace heddle::fuse {
 
 bool split_top_k(const Covered& covered, const target::Target& target) {
-  if (target.kind == target::DeviceKind::gpu) return false;
   Computation* computation = covered.computation;
   bool changed = false;
   auto part_of = [&](Instr* both, bool places) {
@@ -21,9 +20,13 @@ bool split_top_k(const Covered& covered, const target::Target& target) {
     b.check();
     return part;
   };
-  auto has_parts = [](const Instr* both) {
-    return both->is(Opcode::topk) &&
-           schedule::has_top_k(both->operand(0)->shape(), both->attrs_as<hlo::TopKAttrs>().k);
+  // Threads do not share a list: each has those of its rows.
+  const bool gpu = target.kind == target::DeviceKind::gpu;
+  auto has_parts = [&](const Instr* both) {
+    if (!both->is(Opcode::topk)) return false;
+    const tensor::Shape& shape = both->operand(0)->shape();
+    const int64_t k = both->attrs_as<hlo::TopKAttrs>().k;
+    return gpu ? schedule::has_top_k_in_lanes(shape, k) : schedule::has_top_k(shape, k);
   };
   if (Instr* root = computation->root(); has_parts(root)) {
     Instr* values = part_of(root, false);

@@ -117,16 +117,28 @@ PlacedFusion place_in_phases(const hlo::Computation& fusion, const target::Targe
   return place_phases(staged.graph, target);
 }
 
+// Rows in lanes, each with its list in registers: what threads do without each other.
+PlacedFusion place_gpu_top_k(StageGraph graph, const target::Target& target) {
+  PlacedFusion placed = place_gpu_rows(std::move(graph), target);
+  if (!placed.decision) return placed;
+  for (const ScheduleNode& node : placed.schedule.nodes) {
+    const Row* row = std::get_if<Row>(&node);
+    if (!row || !is_top_k(placed.graph.stage(row->joined[0])) || !row->own.empty()) continue;
+    placed.decision = Decision::no("top-k", "{} is a list that threads would share",
+                                   placed.graph.stage(row->joined[0]).name);
+  }
+  return placed;
+}
+
 // In rows of one phase; a product beside it would want another schedule.
 PlacedFusion place_with_top_k(StageGraph graph, const target::Target& target, bool fast_forms) {
   PlacedFusion result;
   for (const Stage& stage : graph.stages)
     if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
       result.decision = Decision::no("top-k", "{} is a product beside a top-k", stage.name);
-  if (target.kind == target::DeviceKind::gpu)
-    result.decision = Decision::no("top-k", "no kernels for it on {}", target.name);
   if (!result.decision) return result;
   if (fast_forms) mark_fast_forms(&graph);
+  if (target.kind == target::DeviceKind::gpu) return place_gpu_top_k(std::move(graph), target);
   return place_rows(std::move(graph), target);
 }
 

@@ -34,6 +34,11 @@ bool has_top_k(const tensor::Shape& shape, int64_t k) {
          shape.dim(-1) <= INT32_MAX;
 }
 
+bool has_top_k_in_lanes(const tensor::Shape& shape, int64_t k) {
+  return has_top_k(shape, k) && k <= kMostInRegisters && shape.dim(-1) <= kLongestInLanes &&
+         shape.elems() >= kFewestRows * shape.dim(-1);
+}
+
 bool is_top_k(const Stage& stage) {
   return stage.instr && stage.kind == hlo::StageKind::reduce &&
          hlo::top_k_part(*stage.instr).has_value();

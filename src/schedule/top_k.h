@@ -12,6 +12,8 @@ inline constexpr int64_t kMostTopK = 128;
 
 // Is there a kernel for the k first of the last dimension of an array of this shape?
 bool has_top_k(const tensor::Shape& shape, int64_t k);
+// Do its rows go into lanes, each with its list in registers?
+bool has_top_k_in_lanes(const tensor::Shape& shape, int64_t k);
 bool is_top_k(const Stage& stage);
 bool has_top_k(const StageGraph& graph);
 // The out digit that is the place in the list; -1: none.
