@@ -13,6 +13,7 @@
 #include "fuse/loops.h"
 #include "fuse/placed_facts.h"
 #include "fuse/pooled.h"
+#include "fuse/scalars.h"
 #include "fuse/siblings.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
@@ -385,8 +386,9 @@ class Greedy {
     if (mode_ >= Mode::join) {
       merge_pools(grouped, mode_ == Mode::chains);
       merge_chains(grouped, mode_ == Mode::chains);
-      merge_siblings(grouped,
-                     [&](const Group& group) { return group.has_dot || has_window(group); });
+      const auto stays = [&](const Group& group) { return group.has_dot || has_window(group); };
+      merge_siblings(grouped, stays);
+      if (covered_.is_body) merge_scalars(grouped, stays);
     }
     std::vector<Group*> kept;
     for (const auto& group : groups_) {
