@@ -99,17 +99,21 @@ class OnceConstants {
       if (stays) continue;
       HEDDLE_RETURN_IF_ERROR(copy_to(device_, free, value));
       free += align_up(value.bytes());
+      drop_after(b, command);  // its pages of the model file go before results come
     }
     return {};
   }
 
   void after(size_t command) {
-    for (size_t b : constants_of(command))
-      if (last_use_[b] == static_cast<int64_t>(command) && !used_by_run_[b])
-        program_.constants[b] = Literal();
+    for (size_t b : constants_of(command)) drop_after(b, command);
   }
 
  private:
+  void drop_after(size_t b, size_t command) {
+    if (last_use_[b] == static_cast<int64_t>(command) && !used_by_run_[b])
+      program_.constants[b] = Literal();
+  }
+
   // Each of them once.
   std::vector<size_t> constants_of(size_t command) const {
     std::vector<size_t> result;
