@@ -25,7 +25,9 @@ def tuned(options, case):
         command = [options.heddle, "tune", os.path.join(options.products, case["model"]),
                    "--threads", str(options.threads), "--candidates", str(options.candidates),
                    "--budget", "600", "--fuse", "greedy", "--cache", cache, "--json", "-"]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        environment = {**os.environ, "HEDDLE_ISA": options.isa} if options.isa else os.environ
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=environment)
     if done.returncode != 0:
         sys.exit(f"static_rule: {case['case']}: {done.stderr.strip()[-400:]}")
     return json.loads(done.stdout)
@@ -42,7 +44,8 @@ def rows_of(case, result):
         loss = task["untuned_ns"] / task["ns"]
         yield {"case": case["case"], "key": task["key"], "candidates": task["candidates"],
                "tried": len(tried), "rule": rule, "rule_ns": rule_ns, "best": task["record"],
-               "best_ns": task["ns"], "loss": loss}
+               "best_ns": task["ns"], "loss": loss,
+               "measured": {record: ns for ns, record in tried}}
 
 
 def geomean(values):
@@ -67,6 +70,7 @@ def main():
     parser.add_argument("--products", default=os.path.join(ROOT, "build", "bench-products"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--candidates", type=int, default=16)
+    parser.add_argument("--isa", help="as HEDDLE_ISA: avx2")
     parser.add_argument("--out")
     options = parser.parse_args()
     with open(os.path.join(options.products, "cases.json")) as opened:

@@ -6,7 +6,10 @@ so are `bytes`: of inputs, weights and outputs.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
 of ResNet-50 with their strides, of VGG, depthwise ones, ResNeXt's 32 groups; activations behind a
 product (`epilogue`); two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and
-rows of products (`chain`); extents that fill no vector beside their padded twins (`padding`).
+rows of products (`chain`); extents that fill no vector beside their padded twins (`padding`); odd
+extents (`odd`) and dilated windows (`dilated`).
+
+    make_products.py [NAME ...]    only the cases whose names begin so
 """
 import argparse
 import json
@@ -37,7 +40,12 @@ PRODUCTS = {
     "padding_512x1000x512": (512, 1000, 512), "padding_512x1008x512": (512, 1008, 512),
     "padding_1024x100x256": (1024, 100, 256), "padding_1024x112x256": (1024, 112, 256),
     "padding_512x512x500": (512, 512, 500), "padding_512x512x501": (512, 512, 501),
+    "padding_512x512x512": (512, 512, 512),
     "padding_3136x70x65": (3136, 70, 65), "padding_3136x80x80": (3136, 80, 80),
+    "odd_57x333x517": (57, 333, 517), "odd_3x1000x512": (3, 1000, 512),
+    "odd_100x100x100": (100, 100, 100), "odd_197x3000x193": (197, 3000, 193),
+    "odd_1001x77x1001": (1001, 77, 1001), "odd_20x4096x1024": (20, 4096, 1024),
+    "odd_2x2048x2048": (2, 2048, 2048), "odd_4x1024x4096": (4, 1024, 4096),
 }
 # size, input and output channels, kernel, stride, groups
 CONVOLUTIONS = {
@@ -56,6 +64,8 @@ CONVOLUTIONS = {
     "padding_20_48_32_3": (20, 48, 32, 3, 1, 1), "padding_20_176_64_5": (20, 176, 64, 5, 1, 1),
     "padding_56_30_60_3": (56, 30, 60, 3, 1, 1), "padding_56_32_64_3": (56, 32, 64, 3, 1, 1),
 }
+# size, channels, kernel, dilation
+DILATED = {"dilated_28_128_3d2": (28, 128, 3, 2), "dilated_33_256_3d6": (33, 256, 3, 6)}
 ACTIVATIONS = ["Relu", "Gelu", "HardSwish", "Softplus"]
 PAIRS = {"pair_2464_1_4_4": (2464, 1, 4, 4), "pair_16384_256_64_16": (16384, 256, 64, 16),
          "pair_32768_576_128_64": (32768, 576, 128, 64), "pair_128320_96_32_96": (128320, 96, 32, 96)}
@@ -97,17 +107,18 @@ class Model:
         self.flops += 2 * m * n * k
         return self.node("MatMul", [x, self.weight((k, n), k)])
 
-    def convolution(self, x, size, channels, features, kernel, stride, groups, bias=False):
+    def convolution(self, x, size, channels, features, kernel, stride, groups, bias=False,
+                    dilation=1):
         out = (size + stride - 1) // stride
         depth = channels // groups * kernel * kernel
         self.flops += 2 * out * out * features * depth
-        pad = kernel // 2
+        pad = kernel // 2 * dilation
         weights = [self.weight((features, channels // groups, kernel, kernel), depth)]
         if bias:
             weights.append(self.weight((features,), 1))
         return self.node("Conv", [x, *weights],
                          kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4,
-                         group=groups)
+                         group=groups, dilations=[dilation] * 2)
 
     def output(self, name):
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
@@ -134,6 +145,14 @@ def models():
             # In a row where the shapes allow: what a network sees.
             for _ in range(4 if channels == features and stride == 1 else 1):
                 x = model.convolution(x, size, channels, features, kernel, stride, groups)
+            model.output(x)
+        yield name, model
+    for name, (size, channels, kernel, dilation) in DILATED.items():
+        model = Model(0)
+        for _ in range(4):
+            x = model.input((1, channels, size, size))
+            for _ in range(4):
+                x = model.convolution(x, size, channels, channels, kernel, 1, 1, dilation=dilation)
             model.output(x)
         yield name, model
     for kind in ACTIVATIONS:
@@ -180,10 +199,13 @@ def weight_bytes(model):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--out", default=os.path.join(ROOT, "build", "bench-products"))
     options = parser.parse_args()
     cases = []
     for name, model in models():
+        if options.names and not name.startswith(tuple(options.names)):
+            continue
         folder = os.path.join(options.out, name)
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, "model.onnx")

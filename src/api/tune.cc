@@ -1,28 +1,22 @@
 #include "api/tune.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstring>
-#include <ctime>
 #include <numeric>
 
-#include "api/compiled.h"
+#include "api/tune_sample.h"
 #include "base/hash.h"
 #include "cache/tuning_store.h"
 #include "compiler/library_calls.h"
 #include "compiler/tune.h"
 #include "hlo/module.h"
-#include "schedule/tuning.h"
 
 namespace heddle::api {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kLeastRounds = 5, kMostRounds = 15;
+constexpr int kLeastRounds = 5, kMostRounds = 31, kPairs = 3;
 // Of one candidate in all its rounds.
 constexpr double kCandidateSeconds = 0.25;
 // Read before every run: as much as drives weights out of a second cache, as other layers would.
@@ -32,94 +26,15 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double median(std::vector<double> values) {
+// The value that `part` of them are below.
+double quantile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values[static_cast<size_t>(part * static_cast<double>(values.size()))];
 }
 
-// A sample program with memory of its own, ready to run.
-class Sample {
- public:
-  static Result<Sample> make(const compiler::TuneTask& task, const std::string& record,
-                             const Settings& settings) {
-    Settings mine = settings;
-    mine.target = compiler::with_record(settings.target, task.key, record);
-    mine.compiler.library = task.library ? "auto" : "none";
-    mine.compiler.numerics = task.numerics;
-    const std::unique_ptr<Model> model = Model::from_module(task.sample->clone());  // its ports
-    Sample sample;
-    sample.alone_ = settings.threads == 1;
-    HEDDLE_ASSIGN_OR_RETURN(sample.program_,
-                            compile_for_device(model->module()->clone(), *model, mine));
-    HEDDLE_ASSIGN_OR_RETURN(sample.context_, sample.program_->make_context());
-    std::vector<void*> inputs;
-    for (const Port& port : sample.program_->inputs())
-      inputs.push_back(sample.allocate(port.bytes));
-    HEDDLE_RETURN_IF_ERROR(model->random_inputs(1, inputs));
-    for (size_t i = 0; i < inputs.size(); ++i)
-      HEDDLE_RETURN_IF_ERROR(sample.context_->bind_input(static_cast<int64_t>(i), inputs[i]));
-    for (size_t i = 0; i < sample.program_->outputs().size(); ++i) {
-      sample.outputs_.push_back(sample.allocate(sample.program_->outputs()[i].bytes));
-      HEDDLE_RETURN_IF_ERROR(
-          sample.context_->bind_output(static_cast<int64_t>(i), sample.outputs_.back()));
-    }
-    HEDDLE_RETURN_IF_ERROR(sample.context_->run());  // weights are packed here
-    return sample;
-  }
-
-  Result<double> time_ns(const std::vector<char>& sweep) {
-    volatile int64_t sum = 0;
-    for (size_t i = 0; i < sweep.size(); i += 64) sum = sum + sweep[i];
-    const double begin = now_ns();
-    HEDDLE_RETURN_IF_ERROR(context_->run());
-    return now_ns() - begin;
-  }
-
-  bool was_compiled() const { return !program_->facts().cache_warm; }
-
-  // The same numbers, but for the order of additions.
-  bool agrees(const Sample& other, double tolerance) const {
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const Port& port = program_->outputs()[i];
-      if (std::memcmp(outputs_[i], other.outputs_[i], static_cast<size_t>(port.bytes)) == 0)
-        continue;
-      if (port.shape.type() != tensor::Type::f32) return false;
-      const auto* a = static_cast<const float*>(outputs_[i]);
-      const auto* b = static_cast<const float*>(other.outputs_[i]);
-      float most = 0, worst = 0;
-      for (int64_t e = 0; e < port.bytes / 4; ++e) {
-        most = std::max(most, std::fabs(b[e]));
-        worst = std::max(worst, std::fabs(a[e] - b[e]));
-      }
-      if (!(worst <= static_cast<float>(tolerance) * most)) return false;
-    }
-    return true;
-  }
-
- private:
-  // One thread's own clock does not count what others do on a busy machine.
-  double now_ns() const {
-    timespec now;
-    clock_gettime(alone_ ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-  }
-
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-  void* allocate(int64_t bytes) {
-    const size_t size = (static_cast<size_t>(bytes) + 63) / 64 * 64 + 64;
-    memory_.emplace_back(std::aligned_alloc(64, size));
-    if (!memory_.back()) throw std::bad_alloc();
-    return memory_.back().get();
-  }
-
-  std::vector<std::unique_ptr<void, Free>> memory_;
-  std::vector<void*> outputs_;
-  std::shared_ptr<Program> program_;
-  std::unique_ptr<Context> context_;
-  bool alone_ = false;  // one thread
-};
+// What disturbs a run only ever makes it longer, and weights are out of the caches before all of
+// them: the time of a way is that of its better runs.
+double usual_ns(const std::vector<double>& times) { return quantile(times, 0.25); }
 
 class Tuner {
  public:
@@ -171,9 +86,9 @@ class Tuner {
   }
 
  private:
-  // Times of the samples `turns`, a median each: rounds by turns.
-  Result<std::vector<double>> medians_of(std::vector<Sample>* samples,
-                                         const std::vector<size_t>& turns) {
+  // Times of the samples `turns`, by turns: a list of rounds each.
+  Result<std::vector<std::vector<double>>> times_of(std::vector<Sample>* samples,
+                                                    const std::vector<size_t>& turns) {
     double once = 0;
     for (size_t i : turns) {
       HEDDLE_ASSIGN_OR_RETURN(const double ns, (*samples)[i].time_ns(sweep_));
@@ -189,49 +104,77 @@ class Tuner {
         times[turn].push_back(ns);
       }
     }
-    std::vector<double> medians;
-    for (const std::vector<double>& some : times) medians.push_back(median(some));
-    return medians;
+    return times;
+  }
+
+  // How many times as fast the second record is as the first: in most rounds, in most pairs of
+  // samples. Each pair is loaded anew: where weights lie in memory changes a time by 5%, too.
+  Result<double> gain_of(const compiler::TuneTask& task, const std::vector<std::string>& records,
+                         SampleMemory* memory, double* first_ns) {
+    std::vector<double> gains, firsts;
+    for (int pair = 0; pair < kPairs; ++pair) {
+      std::vector<Sample> samples;
+      for (const std::string& record : records) {
+        HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, record, settings_, memory));
+        samples.push_back(std::move(sample));
+      }
+      HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(&samples, {0, 1}));
+      std::vector<double> ratios;
+      for (size_t round = 0; round < times[0].size(); ++round)
+        ratios.push_back(times[0][round] / times[1][round]);
+      gains.push_back(quantile(ratios, 0.5));
+      firsts.push_back(usual_ns(times[0]));
+    }
+    *first_ns = quantile(firsts, 0.5);
+    return quantile(gains, 0.5);
   }
 
   Result<cache::TuningRecord> measure(const compiler::TuneTask& task, const std::string& device) {
+    SampleMemory memory;
     std::vector<Sample> samples;
     std::vector<std::string> tried;
     std::vector<size_t> all;
     for (const std::string& candidate : task.records) {
       if (settings_.threads > 1 && candidate.ends_with(compiler::kWhole)) continue;
-      HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, candidate, settings_));
+      HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, candidate, settings_, &memory));
       ++result_.samples;
       result_.compiled += sample.was_compiled();
-      if (!samples.empty() && !sample.agrees(samples.front(), task.tolerance)) continue;
+      if (samples.empty())
+        memory.keep_results(sample);
+      else if (!memory.agrees(sample, task.tolerance))
+        continue;
       all.push_back(samples.size());
       samples.push_back(std::move(sample));
       tried.push_back(candidate);
     }
-    HEDDLE_ASSIGN_OR_RETURN(std::vector<double> medians, medians_of(&samples, all));
+    HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(&samples, all));
+    std::vector<double> ns;
+    for (const std::vector<double>& some : times) ns.push_back(usual_ns(some));
     cache::TuningRecord record;
     record.device = device;
     record.key = task.key;
     size_t best = 0;
     for (size_t i = 0; i < samples.size(); ++i) {
       if (i > 0) record.measured += "; ";
-      record.measured += fmt::format("{}: {:.0f}", tried[i], medians[i]);
+      record.measured += fmt::format("{}: {:.0f}", tried[i], ns[i]);
       // A library, and then a library's call on one thread, must each gain something.
       const double gain = task.library ? task.least_gain : 1;
-      if (medians[i] * gain < medians[best]) best = i;
+      if (ns[i] * gain < ns[best]) best = i;
     }
     // Below that it is noise, or not worth a library.
-    if (medians[best] * task.least_gain > medians[0]) best = 0;
+    if (ns[best] * task.least_gain > ns[0]) best = 0;
     if (best > 0) {
       // The best of many is also the luckiest: it has to win again, against the first alone.
-      HEDDLE_ASSIGN_OR_RETURN(const std::vector<double> again, medians_of(&samples, {0, best}));
-      if (again[1] * task.least_gain > again[0]) best = 0;
-      medians[0] = again[0];
-      if (best > 0) medians[best] = again[1];
+      HEDDLE_ASSIGN_OR_RETURN(const double gain,
+                              gain_of(task, {tried[0], tried[best]}, &memory, &ns[0]));
+      if (gain < task.least_gain)
+        best = 0;
+      else
+        ns[best] = ns[0] / gain;
     }
     record.record = tried[best];
-    record.ns = medians[best];
-    record.untuned_ns = medians[0];
+    record.ns = ns[best];
+    record.untuned_ns = ns[0];
     return record;
   }
 

@@ -12,10 +12,12 @@
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
 #include "compiler/equal_fusions.h"
+#include "compiler/kernel_fusions.h"
 #include "compiler/library_calls.h"
 #include "compiler/options.h"
 #include "compiler/shared_extents.h"
 #include "compiler/shifted_reads.h"
+#include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
 #include "fuse/fuse.h"
@@ -189,23 +191,46 @@ class Compilation {
   };
 
   Status stitch_all() {
-    std::vector<Pending> all;
-    std::unordered_set<const hlo::Computation*> inside;  // of fusions
-    const std::vector<hlo::Computation*> callees_first = module_->post_order();
-    for (size_t c = callees_first.size(); c-- > 0;)
-      for (const hlo::Instr* instr : callees_first[c]->instrs())
-        if (instr->is(hlo::Opcode::fusion) || inside.count(callees_first[c]))
-          inside.insert(instr->called().begin(), instr->called().end());
-    for (const hlo::Computation* computation : callees_first)
-      for (const hlo::Instr* instr : computation->instrs())
-        if (instr->is(hlo::Opcode::fusion) && !inside.count(computation))
-          all.push_back(stitch_or_copy(instr, all));
+    std::vector<Pending> all = stitch_each();
     if (!gpu_) {
+      HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
       share_alike(&all);
       share_extents_of(&all);
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
+    return {};
+  }
+
+  std::vector<Pending> stitch_each() {
+    std::vector<Pending> all;
+    for (const hlo::Instr* fusion : kernel_fusions(*module_))
+      all.push_back(stitch_or_copy(fusion, all));
+    return all;
+  }
+
+  // Where the module has twins: one kernel for the rows of all.
+  Status share_with_twins_of(std::vector<Pending>* all) {
+    Options options = options_;
+    options.twins.clear();
+    options.dump_directory.clear();
+    std::vector<std::vector<Pending>> twins;
+    for (const std::shared_ptr<const hlo::Module>& twin : options_.twins) {
+      Compilation other(twin->clone(), target_, options, nullptr);
+      HEDDLE_RETURN_IF_ERROR(other.optimize());
+      HEDDLE_RETURN_IF_ERROR(other.fuse_module());
+      if (twins.emplace_back(other.stitch_each()).size() != all->size()) return {};
+    }
+    for (size_t i = 0; i < all->size() && !twins.empty(); ++i) {
+      Pending& one = (*all)[i];
+      std::vector<kernel::Kernel> kernels;
+      for (const std::vector<Pending>& twin : twins) kernels.push_back(twin[i].stitched.kernel);
+      auto shared = share_with_twins(std::move(kernels), one.stitched.kernel);
+      if (!shared || shared->dims.back().empty()) continue;
+      one.stitched.kernel = std::move(shared->kernel);
+      one.dims = std::move(shared->dims.back());
+      one.shares_extents = true;
+    }
     return {};
   }
 
@@ -216,7 +241,7 @@ class Compilation {
     for (size_t i : alike) {
       const hlo::Instr* known = all[i].fusion;
       if (!are_equal(computation, *known->called().at(0)) ||
-          streamed_outputs(fusion) != streamed_outputs(known))
+          streamed_outputs(*fusion, target_) != streamed_outputs(*known, target_))
         continue;
       Pending result = all[i];
       result.fusion = fusion;
@@ -273,7 +298,9 @@ class Compilation {
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
     Pending result{
-        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(fusion)), {}, {}, {}, 0};
+        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(*fusion, target_)),
+        {},     {},
+        {},     0};
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
     result.waits_for_memory =
@@ -434,24 +461,6 @@ class Compilation {
     }
     kernels_.emplace(pending.fusion, std::move(use));
     return {};
-  }
-
-  // Leaves that only the caller reads, and that are far larger than the second cache: a streaming
-  // store saves reading the line first (cpu-codegen.md §4).
-  std::vector<bool> streamed_outputs(const hlo::Instr* fusion) const {
-    if (fusion->parent() != module_->entry()) return {};
-    const hlo::Instr* root = module_->entry()->root();
-    const int64_t least = 4 * (target_.caches.size() > 1 ? target_.caches[1].bytes : 2 << 20);
-    auto leaves = [&](const hlo::Instr* value) {
-      return value->shape().bytes() >= least &&
-             std::all_of(value->users().begin(), value->users().end(),
-                         [&](const hlo::Instr* user) { return user == root; });
-    };
-    if (!fusion->shape().is_tuple()) return {leaves(fusion)};
-    std::vector<bool> result(fusion->shape().elements().size(), false);
-    for (const hlo::Instr* user : fusion->users())
-      if (user->is(hlo::Opcode::get_tuple_element)) result[user->tuple_index()] = leaves(user);
-    return result;
   }
 
   static std::string build_id() {

@@ -38,6 +38,9 @@ struct Options {
   std::string object_cache_directory;  // empty: off
   GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
   bool any_chain = false;              // joins products that may pay as a chain (tuning)
+  // The module with other rows, at least twice: kernels that are alike in all of them are told
+  // theirs, so that their code is that of any other rows, too (tuning).
+  std::vector<std::shared_ptr<const hlo::Module>> twins;
 };
 
 // What was decided on the way, for explain and inspect.

@@ -163,6 +163,13 @@ TuneTask product_task(const Product& product, const target::Target& target, size
   task.name = product.instr->name();
   task.flops = 2.0 * static_cast<double>(product.stage->out_elems()) *
                static_cast<double>(product.stage->red_elems());
+  const int64_t columns = product.shape.n_extent, depth = product.shape.k_extent;
+  const int64_t rows = product.stage->out_elems() / columns;
+  if (packed && task.key == schedule::gemm_key(rows, columns, depth)) {
+    task.rows = rows;
+    task.columns = columns;
+    task.depth = depth;
+  }
   for (const schedule::Gemm& gemm : gemm_candidates(product.shape, *product.stage, product.a_bytes,
                                                     target, packed, most, &task.candidates))
     task.records.push_back(to_string(gemm));

@@ -26,9 +26,11 @@ struct TuneTask {
   int64_t candidates = 0;  // that the rules gave, of which `records` are the most promising
   // How far results may lie apart, in relation to the largest: sums in another order.
   double tolerance = 1e-5;
-  double least_gain = 1.02;  // of a record before it displaces the first one
-  bool library = false;      // the records name a library or our own best
+  double least_gain = 1.02;                // of a record before it displaces the first one
+  bool library = false;                    // the records name a library or our own best
   Numerics numerics = Numerics::standard;  // of the sample
+  // Of a product with packed weights, whose rows may be others in the sample; else 0.
+  int64_t rows = 0, columns = 0, depth = 0;
   // The fusion as a module of its own: the epilogue as it is, packed weights as a constant. Every
   // input must be bound; those that no longer matter are still there.
   std::unique_ptr<hlo::Module> sample;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 #include "schedule/gemm_axis.h"
+#include "schedule/gemm_time.h"
 #include "schedule/tuning.h"
 
 namespace heddle::schedule {
@@ -76,27 +76,6 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
   return Decision::yes();
 }
 
-double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k,
-                   const target::Target& target) {
-  auto tile = [&](double rows, double vectors) {
-    double fma = rows * vectors / std::max(1, target.fma_per_cycle);
-    double cycles = std::max({fma, 4.0, (rows + vectors) / 2});
-    double blocks = gemm.kc > 0 ? static_cast<double>((k + gemm.kc - 1) / gemm.kc) : 1;
-    return static_cast<double>(k) * cycles + blocks * (20 + 1.5 * rows * vectors);
-  };
-  int64_t width = int64_t{gemm.nv} * gemm.lanes;
-  int64_t tiles = (m + gemm.mr - 1) / gemm.mr;
-  int64_t low = m / tiles, high_count = m - low * tiles;
-  auto column = [&](double vectors) {
-    return static_cast<double>(high_count) * tile(static_cast<double>(low + 1), vectors) +
-           static_cast<double>(tiles - high_count) * tile(static_cast<double>(low), vectors);
-  };
-  int64_t full = n / width, rest = n % width;
-  double total = static_cast<double>(full) * column(gemm.nv);
-  if (rest) total += column(static_cast<double>((rest + gemm.lanes - 1) / gemm.lanes));
-  return total;
-}
-
 namespace {
 
 // Tiles of different shapes that an axis is cut into: as many times the tile's code is written.
@@ -144,12 +123,20 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   struct Tile {
     int mr, nv;
   };
-  static constexpr Tile kWide[] = {{8, 3}, {14, 2}, {12, 2}, {6, 4}, {9, 3}, {10, 2}, {7, 3}};
+  static constexpr Tile kWide[] = {{8, 3},  {14, 2}, {12, 2}, {6, 4}, {9, 3},
+                                   {10, 2}, {7, 3},  {8, 2},  {7, 2}};
+  static constexpr Tile kWhole[] = {{4, 4}, {4, 5}};  // where they hold all columns
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
+  constexpr int64_t kOneBlock = 512;  // rows that stay one
+  // Rows of A pass by once for each panel, and rows of results are stored in parts.
+  constexpr double kSeveralPanels = 1.04;
   if (target.records && b_constant && sums == Type::f32)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
   Gemm best;
   best.lanes = target.lanes(sums);
+  // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
+  // Against one row a panel passes by once, as fast as it comes.
+  const bool fetches = b_constant && m > 1 && k * n * 4 >= (512 << 10);
   bool wide = target.vector_registers >= 32;
   best.ku = 4;
   if (m == 1) {
@@ -162,11 +149,15 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
       if (nv && tile.nv != nv) return;
       candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
       candidate.nv = tile.nv;
-      cheapest.add(candidate, gemm_cycles(candidate, m, n, k, target),
-                   shapes_along(m, candidate.mr) * panel_shapes(candidate, n));
+      double cycles = gemm_cycles(candidate, m, n, k, target);
+      if (fetches) cycles *= fetching_ahead(candidate, m > kOneBlock ? 256 : m, target);
+      if (n > int64_t{tile.nv} * best.lanes) cycles *= kSeveralPanels;
+      cheapest.add(candidate, cycles, shapes_along(m, candidate.mr) * panel_shapes(candidate, n));
     };
     if (wide) {
       for (Tile tile : kWide) consider(tile);
+      for (Tile tile : kWhole)
+        if (n <= int64_t{tile.nv} * best.lanes) consider(tile);
     } else {
       for (Tile tile : kNarrow) consider(tile);
     }
@@ -181,7 +172,7 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   // beside two panels. That is as good as blocks of k, and needs no sums in memory.
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
   int64_t rows = m;
-  if (m > 512) rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
+  if (m > kOneBlock) rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
   // Where little is summed up the stores weigh: those of a block's panels stay near each other.
   if (k <= 256 && k * n * 4 <= second)
     rows =
@@ -189,54 +180,11 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   const int64_t blocks = (m + rows - 1) / rows;
   best.m_block = (m + blocks - 1) / blocks;
   int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
-  // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
-  // Against one row a panel passes by once, as fast as it comes.
-  if (b_constant && m > 1 && k * n * 4 >= (512 << 10))
-    best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
+  if (fetches) best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
   return best;
 }
 
 namespace {
-
-// Cycles of one column panel of a convolution: tiles of `my` lines, or rows of one line in tiles of
-// mr. A panel that does not fit the first cache streams from the second at 16 bytes a cycle. Rows
-// of A that lie `row_bytes` apart share sets of the first cache: where there are more than these
-// hold beside B, each element comes from the second, a line a cycle.
-double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors, int64_t row_bytes,
-                    const target::Target& target) {
-  const double k = static_cast<double>(shape.k_extent);
-  const double bytes = vectors * gemm.lanes * 4;
-  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
-  const double stream = k * bytes > static_cast<double>(first) / 2 ? bytes / 16 : 0;
-  constexpr int64_t kLine = 64, kSpan = 4096;  // of sets
-  const double held =
-      0.75 * static_cast<double>(first / std::max(kLine, std::gcd(row_bytes, kSpan)));
-  auto tile = [&](double rows) {
-    double cycles = std::max(
-        {rows * vectors / std::max(1, target.fma_per_cycle), 4.0, (rows + vectors) / 2, stream});
-    if (rows > held) cycles = std::max(cycles, rows + vectors);
-    return k * cycles + 20 + 1.5 * rows * vectors;
-  };
-  auto axis = [&](int64_t extent, int64_t most, double times) {
-    const int64_t tiles = (extent + most - 1) / most;
-    const int64_t low = extent / tiles, tall = extent - low * tiles;
-    return static_cast<double>(tall) * tile(static_cast<double>(low + 1) * times) +
-           static_cast<double>(tiles - tall) * tile(static_cast<double>(low) * times);
-  };
-  if (gemm.my > 1) return axis(shape.y_extent, gemm.my, static_cast<double>(shape.m_extent));
-  return static_cast<double>(shape.y_extent) * axis(shape.m_extent, gemm.mr, 1);
-}
-
-double window_cycles(const Gemm& gemm, const GemmShape& shape, int64_t row_bytes,
-                     const target::Target& target) {
-  const int64_t width = int64_t{gemm.nv} * gemm.lanes;
-  double total = static_cast<double>(shape.n_extent / width) *
-                 panel_cycles(gemm, shape, gemm.nv, row_bytes, target);
-  if (int64_t rest = shape.n_extent % width)
-    total += panel_cycles(gemm, shape, static_cast<double>((rest + gemm.lanes - 1) / gemm.lanes),
-                          row_bytes, target);
-  return total;
-}
 
 // Segments are copies of code: about as many as that are compiled in a second; joined lines, whose
 // edges multiply, are worth less.
@@ -253,9 +201,9 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
   struct Tile {
     int rows, nv;
   };
-  static constexpr Tile kWide[] = {{14, 2}, {8, 3}, {12, 2}, {6, 4}, {9, 3},
-                                   {10, 2}, {7, 3}, {28, 1}, {14, 1}};
-  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}, {7, 1}};
+  static constexpr Tile kWide[] = {{14, 2}, {8, 3},  {12, 2}, {6, 4}, {9, 3}, {10, 2},
+                                   {7, 3},  {28, 1}, {14, 1}, {8, 2}, {7, 2}};
+  static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}, {7, 1}, {14, 1}};
   const Expr& a = stage.loads[static_cast<size_t>(shape.a_load)].coordinates[0];
   const int64_t row_bytes = shape.m >= 0 ? std::abs(a.factor_of(shape.m)) * 4 : 0;
   Cheapest cheapest;

@@ -22,10 +22,17 @@ int64_t extent(const Stage& stage, int digit) {
   return d < stage.out.size() ? stage.out[d].extent : stage.red[d - stage.out.size()].extent;
 }
 
+// Products of many rows try the same tiles, whatever their rows: other rows then need no other
+// code.
+bool has_many_rows(const GemmShape& shape) {
+  return shape.windows.empty() && shape.y < 0 && shape.m_extent >= 64;
+}
+
 // Predicted cycles a multiply-add of a record's tiles, with what the tails waste. The blocks of a
 // task and the fetching ahead are beyond this model: that is what measuring is for.
 double cost(const Gemm& gemm, const GemmShape& shape, const target::Target& target) {
-  const int64_t rows = gemm.my > 1 ? shape.y_extent * shape.m_extent : shape.m_extent;
+  int64_t rows = gemm.my > 1 ? shape.y_extent * shape.m_extent : shape.m_extent;
+  if (has_many_rows(shape)) rows = 5040;  // whole tiles, whatever their height
   const int64_t tile_rows = gemm.my > 1 ? gemm.my * shape.m_extent : gemm.mr;
   Gemm flat = gemm;
   flat.mr = static_cast<int>(std::min(tile_rows, rows));
@@ -75,7 +82,11 @@ void add_blocks(const Gemm& from, const GemmShape& shape, std::vector<Gemm>* fou
       if (shape.m_extent >= 2 * rows)
         add([&](Gemm* gemm) { gemm->m_block = (rows + gemm->mr - 1) / gemm->mr * gemm->mr; });
   }
-  add([&](Gemm* gemm) { gemm->panels_first = !from.panels_first; });
+  // Where there are several of both; else it is the same code.
+  const int64_t blocks = (shape.m_extent + from.m_block - 1) / from.m_block *
+                         ((shape.y_extent + from.y_block - 1) / from.y_block);
+  if ((blocks > 1 || !shape.batch.empty()) && shape.n_extent > int64_t{from.nv} * from.lanes)
+    add([&](Gemm* gemm) { gemm->panels_first = !from.panels_first; });
   if (from.prefetch > 0) add([&](Gemm* gemm) { gemm->prefetch = 0; });
   if (from.panels > 0) {
     add([&](Gemm* gemm) {
@@ -124,6 +135,15 @@ bool is_sane(const Gemm& gemm) {
          gemm.y_block >= 1 && gemm.y_block < kMost;
 }
 
+// The same with the rows that its tallest tile has: several heights give the same balanced tiles.
+Gemm in_balance(Gemm gemm, const GemmShape& shape) {
+  if (!shape.windows.empty() || shape.y >= 0 || has_many_rows(shape)) return gemm;
+  const int64_t rows = std::min(gemm.m_block, shape.m_extent);
+  const int64_t tiles = (rows + gemm.mr - 1) / gemm.mr;
+  gemm.mr = static_cast<int>((rows + tiles - 1) / tiles);
+  return gemm;
+}
+
 }  // namespace
 
 std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Target& target) {
@@ -157,8 +177,13 @@ std::vector<Gemm> gemm_candidates(const GemmShape& shape, const Stage& stage, in
   std::vector<Gemm> result{first};
   for (const Gemm& gemm : found) {
     if (result.size() >= most) break;
-    if (std::find(result.begin(), result.end(), gemm) != result.end()) continue;
-    if (fits_family(gemm, shape, stage)) result.push_back(gemm);
+    const Gemm balanced = in_balance(gemm, shape);
+    if (std::any_of(result.begin(), result.end(),
+                    [&](const Gemm& other) { return in_balance(other, shape) == balanced; }))
+      continue;
+    GemmShape packed = shape;
+    if (any_panels && shape.b_panel > 0) packed.b_panel = int64_t{gemm.nv} * gemm.lanes;
+    if (fits_family(gemm, packed, stage)) result.push_back(gemm);
   }
   return result;
 }

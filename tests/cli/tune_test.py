@@ -9,6 +9,18 @@ import unittest
 from cli import HEDDLE, MODELS, CliTest
 
 
+WIDTHS = """HloModule net
+ENTRY e {
+  x = f32[ROWS,96] parameter(0)
+  w0 = f32[96,192] constant({...})
+  w1 = f32[192,96] constant({...})
+  d0 = f32[ROWS,192] dot(x, w0), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  t0 = f32[ROWS,192] tanh(d0)
+  ROOT d1 = f32[ROWS,96] dot(t0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
 class TuneTest(CliTest):
     def tune(self, *options):
         return self.json("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
@@ -64,6 +76,20 @@ class TuneTest(CliTest):
         again = self.tune("--fuse", "greedy", "--again")
         self.assertEqual(first["samples"], again["samples"])
         self.assertEqual(0, again["compiled"])
+
+    def test_same_widths_compile_nothing(self):
+        def tune(rows):
+            model = self.file(f"net{rows}.hlo", WIDTHS.replace("ROWS", str(rows)))
+            return self.json("tune", model, "--threads", "1", "--candidates", "5", "--fuse", "greedy")
+        first = tune(128)
+        self.assertEqual(2, first["measured"])
+        self.assertGreater(first["compiled"], 0)
+        for rows in [192, 200]:
+            other = tune(rows)
+            self.assertEqual(2, other["measured"])
+            self.assertEqual(0, other["compiled"])
+        # And records of rows that never ran themselves give the right numbers.
+        self.ok("check", self.folder / "net192.hlo")
 
     def test_last_line_says_pass(self):
         done = self.ok("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
