@@ -87,7 +87,8 @@ class Compilation {
       return program ? Status() : Status(tl::unexpect, program.error());
     }));
     program->object = std::move(object);
-    program->build_id = build_id();
+    static const int anchor = 0;
+    program->build_id = cache::build_id(&anchor);
     program->options = options_text(options_);
     program->notes.insert(program->notes.end(), notes_.begin(), notes_.end());
     return program;
@@ -461,11 +462,6 @@ class Compilation {
     }
     kernels_.emplace(pending.fusion, std::move(use));
     return {};
-  }
-
-  static std::string build_id() {
-    static const int anchor = 0;
-    return cache::build_id(&anchor);
   }
 
   std::unique_ptr<hlo::Module> module_;
