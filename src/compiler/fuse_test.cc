@@ -89,13 +89,16 @@ void give_away_inputs(hlo::Module* module) {
 }
 
 // The search, on graphs with reductions and index operators, some of which give their first input
-// away; XLA's rules on some of them. HEDDLE_RANDOM_GRAPHS: how many.
+// away; XLA's rules on some of them. HEDDLE_RANDOM_GRAPHS: how many; HEDDLE_RANDOM_SEED: from
+// where on.
 TEST(FuseTest, SearchedCoversComputeTheSame) {
   const char* wanted = std::getenv("HEDDLE_RANDOM_GRAPHS");
   const uint64_t count = wanted ? std::strtoull(wanted, nullptr, 10) : 60;
+  const char* from = std::getenv("HEDDLE_RANDOM_SEED");
+  const uint64_t first = from ? std::strtoull(from, nullptr, 10) : 1000;
   auto target = target::find_target("icelake");
   ASSERT_TRUE(target.has_value());
-  for (uint64_t seed = 1000; seed < 1000 + count; ++seed) {
+  for (uint64_t seed = first; seed < first + count; ++seed) {
     pass::RandomModuleOptions shape;
     shape.steps = 6 + static_cast<int>(seed % 30);
     shape.contractions = seed % 3 == 0;

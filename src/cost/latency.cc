@@ -44,32 +44,41 @@ class Evaluation {
   }
 
  private:
-  struct PhaseWork {
+  // What its groups do one after the other does not overlap.
+  struct GroupWork {
     double cycles = 0;  // of vectors (of warps), all tasks
     double tasks = 0;
-    int lanes = 1;  // of a task
     double bytes = 0, scratch_bytes = 0;
     std::vector<double> arrays;  // bytes of each
+  };
+  struct PhaseWork : GroupWork {  // of all groups together
+    int lanes = 1;                // of a task
+    std::vector<GroupWork> groups;
   };
 
   // What stands in a phase: rows with how often they run.
   void measure(size_t phase) {
     PhaseWork work;
-    std::vector<const Row*> rows;
+    std::vector<double> read(placed_.graph.inputs.size(), 0);
     for (const schedule::Group& group : placed_.schedule.phases[phase]) {
+      GroupWork part;
+      std::vector<const Row*> rows;
       lanes_ = gpu_ ? std::max(group.lanes, target_.warp_size) : target_.lanes(tensor::Type::f32);
-      double tasks = 1;
-      for (int node : group.body) walk(node, 1, &rows, &work, &tasks);
+      part.tasks = 1;
+      for (int node : group.body) walk(node, 1, &rows, &part);
       // A task of a GPU is one warp's or one block's: its threads are the lanes.
-      work.tasks += tasks;
+      work.tasks += part.tasks;
       work.lanes = std::max(work.lanes, lanes_);
+      add_arrays(rows, &read, &part);
+      work.cycles += part.cycles;
+      work.bytes += part.bytes;
+      work.scratch_bytes += part.scratch_bytes;
+      work.groups.push_back(std::move(part));
     }
-    add_arrays(rows, &work);
     works_.push_back(std::move(work));
   }
 
-  void walk(int node, double rounds, std::vector<const Row*>* rows, PhaseWork* work,
-            double* tasks) {
+  void walk(int node, double rounds, std::vector<const Row*>* rows, GroupWork* work) {
     const schedule::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
     if (const auto* row = std::get_if<Row>(&what)) {
       rows->push_back(row);
@@ -80,11 +89,11 @@ class Evaluation {
     const auto trips = static_cast<double>(loop.trips);
     if (loop.kind == LoopKind::parallel || loop.kind == LoopKind::block ||
         loop.kind == LoopKind::subgroup)
-      *tasks *= trips;
-    for (int inner : loop.body) walk(inner, rounds * trips, rows, work, tasks);
+      work->tasks *= trips;
+    for (int inner : loop.body) walk(inner, rounds * trips, rows, work);
   }
 
-  void add_row(const Row& row, double rounds, PhaseWork* work) {
+  void add_row(const Row& row, double rounds, GroupWork* work) {
     int registers = 0;
     double unroll = 1;
     for (const schedule::Own& own : row.own)
@@ -119,9 +128,12 @@ class Evaluation {
     return gpu_ ? static_cast<double>(lanes_) / target_.warp_size : 1;
   }
 
-  // Every input and output once: what is read again is near by then.
-  void add_arrays(const std::vector<const Row*>& rows, PhaseWork* work) {
-    std::vector<double> read(placed_.graph.inputs.size(), 0);
+  // Every input and output once in a phase: what is read again is near by then. `read`: bytes of
+  // each input that its groups have read so far.
+  void add_arrays(const std::vector<const Row*>& rows, std::vector<double>* read_so_far,
+                  GroupWork* work) {
+    std::vector<double>& read = *read_so_far;
+    const std::vector<double> before = read;
     for (const Row* row : rows) {
       for (schedule::StageId id : row->joined) {
         const Stage& stage = placed_.graph.stage(id);
@@ -145,8 +157,8 @@ class Evaluation {
         }
       }
     }
-    for (double bytes : read)
-      if (bytes > 0) work->arrays.push_back(bytes);
+    for (size_t i = 0; i < read.size(); ++i)
+      if (read[i] > before[i]) work->arrays.push_back(read[i] - before[i]);
     for (double bytes : work->arrays) work->bytes += bytes;
   }
 
@@ -174,14 +186,7 @@ class Evaluation {
       phase.bytes = work.bytes;
       phase.compute_ns = (gpu_ ? warp_cycles(work, &phase) : core_cycles(work, cores, &phase)) *
                          spills / target_.clock_ghz;
-      for (double bytes : work.arrays)
-        phase.moved_ns += transfer_ns(Transition::memory_reg, bytes, cores, target_);
-      // A tile in scratch is written and read again.
-      const double tile = static_cast<double>(result_.scratch_bytes);
-      if (tile > 0 && work.scratch_bytes > 0)
-        phase.compute_ns +=
-            work.scratch_bytes / tile * transfer_ns(Transition::near_reg, tile, 1, target_) / cores;
-      phase.ns = overlapped_ns(phase.compute_ns, phase.moved_ns);
+      phase.ns = settle_groups(work, cores, &phase);
       result_.compute_ns += phase.compute_ns;
       result_.moved_ns += phase.moved_ns;
       result_.ns += phase.ns;
@@ -189,10 +194,37 @@ class Evaluation {
     }
   }
 
+  // The time of the groups; `phase` has what they compute together.
+  double settle_groups(const PhaseWork& work, int cores, PhaseLatency* phase) const {
+    const double by_cycle = phase->compute_ns / std::max(1.0, work.cycles);
+    double ns = 0;
+    phase->compute_ns = 0;
+    for (const GroupWork& group : work.groups) {
+      double compute = group.cycles * by_cycle, moved = 0;
+      for (double bytes : group.arrays)
+        moved += transfer_ns(Transition::memory_reg, bytes, cores, target_);
+      // A tile in scratch is written and read again.
+      const auto tile = static_cast<double>(result_.scratch_bytes);
+      if (tile > 0 && group.scratch_bytes > 0)
+        compute += group.scratch_bytes / tile *
+                   transfer_ns(Transition::near_reg, tile, 1, target_) / cores;
+      phase->compute_ns += compute;
+      phase->moved_ns += moved;
+      ns += overlapped_ns(compute, moved);
+    }
+    // The multiprocessors of a GPU do some of each at once.
+    return gpu_ ? overlapped_ns(phase->compute_ns, phase->moved_ns) : ns;
+  }
+
+  // Of the core that is done last.
   static double core_cycles(const PhaseWork& work, int cores, PhaseLatency* phase) {
-    const double tasks = std::max(1.0, work.tasks);
-    phase->waves = std::ceil(tasks / cores);
-    return work.cycles / tasks * phase->waves;
+    phase->waves = std::ceil(std::max(1.0, work.tasks) / cores);
+    double cycles = work.cycles / std::min<double>(cores, std::max(1.0, work.tasks));
+    for (const GroupWork& group : work.groups) {
+      const double tasks = std::max(1.0, group.tasks);
+      cycles = std::max(cycles, group.cycles / tasks * std::ceil(tasks / cores));
+    }
+    return cycles;
   }
 
   // Formula 1: waves of resident warps, each as long as its warps' instructions take.

@@ -189,8 +189,8 @@ class CoverSearch {
 // Unites neighbours, the best pair first, until none gains.
 class Merger {
  public:
-  Merger(const SearchGraph& graph, Patterns* patterns, const Cover& cover)
-      : graph_(graph), patterns_(*patterns) {
+  Merger(const SearchGraph& graph, Patterns* patterns, const Cover& cover, bool remote)
+      : graph_(graph), patterns_(*patterns), remote_(remote) {
     node_.assign(graph.vertices.size(), -1);
     for (PatternId id : cover.patterns) add(patterns_.pattern(id).members, id);
     for (int v = 0; v < static_cast<int>(graph.vertices.size()); ++v)
@@ -202,7 +202,7 @@ class Merger {
     for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node, true));
     unite_all();
     // The virtual producer's turn.
-    for (size_t place = 0; place < order_.size(); ++place)
+    for (size_t place = 0; remote_ && place < order_.size(); ++place)
       if (order_[place] != kNone) push_remote(order_[place]);
     unite_all();
     Cover cover;
@@ -269,23 +269,28 @@ class Merger {
     while (!queue_.empty()) {
       const Pair pair = queue_.top();
       queue_.pop();
-      if (nodes_[pair.a].alive && nodes_[pair.b].alive) unite(pair.a, pair.b, pair.to);
+      if (nodes_[pair.a].alive && nodes_[pair.b].alive && patterns_.builds(pair.to) &&
+          patterns_.pays(patterns_.pattern(pair.to).members, nodes_[pair.a].members,
+                         nodes_[pair.b].members))
+        unite(pair.a, pair.b, pair.to);
     }
   }
 
-  // Pairs with those of the same class that come shortly before it.
+  // Pairs with those that come shortly before it: of the same class, and of any.
   void push_remote(size_t node) {
     constexpr size_t kMostPartners = 4, kFarthest = 256;
     if (!can_fuse(node)) return;
     const uint64_t key = patterns_.packing_class(nodes_[node].members);
     if (key == 0) return;
-    std::vector<size_t>& known = of_class_[key];
-    std::erase_if(known, [&](size_t other) {
-      return !nodes_[other].alive || nodes_[node].place > nodes_[other].place + kFarthest;
-    });
-    const size_t first = known.size() < kMostPartners ? 0 : known.size() - kMostPartners;
-    push_pairs(node, {known.begin() + static_cast<long>(first), known.end()});
-    known.push_back(node);
+    for (const uint64_t from : {key, kAnyClass}) {
+      std::vector<size_t>& known = of_class_[from];
+      std::erase_if(known, [&](size_t other) {
+        return !nodes_[other].alive || nodes_[node].place > nodes_[other].place + kFarthest;
+      });
+      const size_t first = known.size() < kMostPartners ? 0 : known.size() - kMostPartners;
+      push_pairs(node, {known.begin() + static_cast<long>(first), known.end()});
+      known.push_back(node);
+    }
   }
 
   void push_pairs(size_t node, const std::vector<size_t>& others) {
@@ -296,7 +301,7 @@ class Merger {
       std::set_union(nodes_[node].members.begin(), nodes_[node].members.end(),
                      nodes_[other].members.begin(), nodes_[other].members.end(),
                      std::back_inserter(members));
-      const std::optional<PatternId> to = patterns_.consider(std::move(members));
+      const std::optional<PatternId> to = patterns_.propose(std::move(members));
       if (!to) continue;
       const double gain = patterns_.pattern(*to).gain - gain_of(node) - gain_of(other);
       if (gain > 0) queue_.push({gain, node, other, *to});
@@ -355,9 +360,11 @@ class Merger {
   }
 
   static constexpr size_t kNone = static_cast<size_t>(-1);
+  static constexpr uint64_t kAnyClass = 0;
 
   const SearchGraph& graph_;
   Patterns& patterns_;
+  const bool remote_;
   std::vector<Node> nodes_;
   std::vector<int> node_;      // by vertex
   std::vector<size_t> order_;  // nodes, producers first; kNone: a gap
@@ -370,7 +377,7 @@ class Merger {
 std::vector<Cover> search_covers(const SearchGraph& graph, Patterns* patterns,
                                  const SearchOptions& options) {
   std::vector<Cover> covers = CoverSearch(graph, *patterns, options).run();
-  for (Cover& cover : covers) cover = Merger(graph, patterns, cover).run();
+  for (Cover& cover : covers) cover = Merger(graph, patterns, cover, options.remote).run();
   std::stable_sort(covers.begin(), covers.end(),
                    [](const Cover& a, const Cover& b) { return a.gain > b.gain; });
   return covers;

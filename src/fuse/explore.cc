@@ -1,11 +1,16 @@
 #include "fuse/explore.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 
 #include "cost/peak_memory.h"
+#include "fuse/enumerate.h"
 #include "fuse/pattern_judge.h"
+#include "fuse/refine.h"
 #include "fuse/search_space.h"
 
 namespace heddle::fuse {
@@ -16,6 +21,10 @@ namespace {
 constexpr double kLeastGain = 1.01;
 // A cover that lets the peak of memory grow beyond this must be worth it.
 constexpr double kMostPeak = 1.10, kGainForPeak = 1.05;
+constexpr size_t kSmallGraph = 64;  // vertices
+// Of so few operators every cover is looked at, if not too many kernels could be made of them.
+constexpr int64_t kMostEnumerated = 12;
+constexpr size_t kMostKernels = 1024;
 
 class Regions {
  public:
@@ -39,17 +48,30 @@ class Regions {
 class Choice {
  public:
   Choice(const SearchSpace& space, PatternJudge* judge, const Patterns& patterns,
-         const Cover* cover)
-      : space_(space), judge_(*judge), regions_(space.graph.vertices.size()) {
+         const Cover* cover, Pricing pricing)
+      : space_(space), judge_(*judge), pricing_(pricing), regions_(space.graph.vertices.size()) {
     find_basic();
     if (cover) find_searched(patterns, *cover);
+  }
+
+  // A whole cover, without a cycle.
+  Choice(const SearchSpace& space, PatternJudge* judge, std::vector<Members> kernels,
+         Pricing pricing)
+      : space_(space), judge_(*judge), pricing_(pricing), regions_(space.graph.vertices.size()) {
+    searched_.reserve(kernels.size());
+    for (Members& members : kernels) {
+      searched_.push_back(searched_part(std::move(members)));
+      chosen_.push_back(&searched_.back());
+      total_ns_ += searched_.back().ns;
+      total_price_ += searched_.back().price;
+    }
   }
 
   // False: together they would have a cycle.
   bool choose(bool only_searched) {
     std::unordered_map<int, std::pair<double, double>> ns;  // basic, searched
-    for (const Part& part : basic_) ns[regions_.of(part.region)].first += part.ns;
-    for (const Part& part : searched_) ns[regions_.of(part.region)].second += part.ns;
+    for (const Part& part : basic_) ns[regions_.of(part.region)].first += part.price;
+    for (const Part& part : searched_) ns[regions_.of(part.region)].second += part.price;
     for (const auto* parts : {&basic_, &searched_}) {
       for (const Part& part : *parts) {
         const auto& [basic, searched] = ns[regions_.of(part.region)];
@@ -61,12 +83,15 @@ class Choice {
     std::vector<Members> contracted;
     for (const Part* part : chosen_) {
       total_ns_ += part->ns;
+      total_price_ += part->price;
       if (part->own.size() > 1) contracted.push_back(part->own);
     }
     return is_acyclic(space_.graph, contracted);
   }
 
   double total_ns() const { return total_ns_; }
+  double total_price() const { return total_price_; }
+  size_t kernels() const { return chosen_.size(); }
 
   // Bytes alive at once, the parts in an order of the graph.
   int64_t peak() const {
@@ -114,6 +139,45 @@ class Choice {
     return cost::peak_bytes(steps, bytes, {});
   }
 
+  // By small steps; what the basic fusion made stays where it holds copies that the search would
+  // not make.
+  void refine(int64_t placements, bool remote) {
+    std::vector<CoverPart> parts;
+    for (const Part* part : chosen_) {
+      if (part->own.empty()) continue;
+      bool fixed = part->alone != nullptr;
+      if (part->group) {
+        std::vector<Instr*> whole = space_.with_views(part->own), members = part->group->members;
+        std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
+          return space_.index(a) < space_.index(b);
+        });
+        fixed = whole != members;
+      }
+      parts.push_back({part->own, part->ns, fixed});
+    }
+    if (!fuse::refine(space_.graph, &judge_, placements, remote, &parts)) return;
+    std::map<Members, bool> wanted;  // and is there already
+    for (CoverPart& part : parts) wanted.emplace(std::move(part.members), false);
+    std::vector<const Part*> kept;
+    for (const Part* part : chosen_) {
+      const auto found = wanted.find(part->own);
+      if (!part->own.empty() && found == wanted.end()) continue;
+      if (found != wanted.end()) found->second = true;
+      kept.push_back(part);
+    }
+    for (const auto& [members, known] : wanted) {
+      if (known) continue;
+      refined_.push_back(std::make_unique<Part>(searched_part(members)));
+      kept.push_back(refined_.back().get());
+    }
+    chosen_ = std::move(kept);
+    total_ns_ = total_price_ = 0;
+    for (const Part* part : chosen_) {
+      total_ns_ += part->ns;
+      total_price_ += part->price;
+    }
+  }
+
   void finish(Explored* result) {
     for (const Part* part : chosen_) {
       if (part->group) {
@@ -136,17 +200,25 @@ class Choice {
   struct Part {
     Members own;     // vertices that it makes
     int region = 0;  // a vertex of it
-    double ns = 0;
+    double ns = 0;   // by the latency evaluator
+    double price = 0;
     Group* group = nullptr;  // basic
     Instr* alone = nullptr;  // searched: one instruction without the views it reads
   };
+
+  void set_price(const Judged& judged, Part* part) const {
+    part->ns = judged.ns;
+    part->price = pricing_ == Pricing::calls   ? 1
+                  : pricing_ == Pricing::delta ? judged.delta_ns
+                                               : judged.ns;
+  }
 
   void find_basic() {
     for (Group* group : space_.free) {
       Part part;
       part.own = space_.vertices_of(*group, /*own=*/true);
       part.group = group;
-      part.ns = judge_.judge(*group).ns;
+      set_price(judge_.judge(*group), &part);
       Members touched = space_.vertices_of(*group, /*own=*/false);
       // A view by itself belongs to whoever reads it.
       if (part.own.empty())
@@ -168,19 +240,23 @@ class Choice {
     }
   }
 
+  Part searched_part(Members members) {
+    Part part;
+    part.region = members[0];
+    const Judged& judged = judge_.judge(members);
+    set_price(judged, &part);
+    // Its views cannot be read in place: they are kernels of their own.
+    if (members.size() == 1 && !judged.builds)
+      part.alone = space_.instr_of[static_cast<size_t>(members[0])];
+    part.own = std::move(members);
+    return part;
+  }
+
   void find_searched(const Patterns& patterns, const Cover& cover) {
     std::vector<bool> taken(space_.graph.vertices.size(), false);
     auto add = [&](Members members) {
-      Part part;
-      part.region = members[0];
       regions_.unite(members);
-      const Judged& judged = judge_.judge(members);
-      part.ns = judged.ns;
-      // Its views cannot be read in place: they are kernels of their own.
-      if (members.size() == 1 && !judged.builds)
-        part.alone = space_.instr_of[static_cast<size_t>(members[0])];
-      part.own = std::move(members);
-      searched_.push_back(std::move(part));
+      searched_.push_back(searched_part(std::move(members)));
     };
     for (PatternId id : cover.patterns) {
       for (int member : patterns.pattern(id).members) taken[static_cast<size_t>(member)] = true;
@@ -234,11 +310,22 @@ class Choice {
 
   const SearchSpace& space_;
   PatternJudge& judge_;
+  const Pricing pricing_;
   Regions regions_;
   std::vector<Part> basic_, searched_;
   std::vector<const Part*> chosen_;
-  double total_ns_ = 0;
+  std::vector<std::unique_ptr<Part>> refined_;
+  double total_ns_ = 0, total_price_ = 0;
 };
+
+}  // namespace
+
+namespace {
+
+int64_t movable_count(const SearchGraph& graph) {
+  return std::count_if(graph.vertices.begin(), graph.vertices.end(),
+                       [](const Vertex& vertex) { return vertex.can_fuse; });
+}
 
 }  // namespace
 
@@ -251,7 +338,7 @@ Explored explore(const Basic& basic, const target::Target& target,
     result.copies = basic.copies;
     return result;
   }
-  PatternJudge judge(space, target, options.exact);
+  PatternJudge judge(space, target, options.patterns);
   Patterns patterns(space.graph, &judge, options);
   // What the basic fusion found is a candidate like others.
   for (const Group* group : space.free)
@@ -259,30 +346,72 @@ Explored explore(const Basic& basic, const target::Target& target,
       patterns.offer(std::move(members));
   const std::vector<Cover> covers = search_covers(space.graph, &patterns, options);
 
-  auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr);
+  SearchReport& report = result.report;
+  auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr, options.covers);
   best->choose(false);
-  result.basic_ns = result.ns = best->total_ns();
-  result.basic_peak_bytes = result.peak_bytes = best->peak();
+  const double basic_price = best->total_price();
+  double price = basic_price;
+  bool is_searched = false;
+  report.basic_ns = report.ns = best->total_ns();
+  report.basic_kernels = report.kernels = static_cast<int64_t>(best->kernels());
+  report.basic_peak_bytes = report.peak_bytes = best->peak();
   for (const Cover& cover : covers) {
     for (const bool only_searched : {false, true}) {
-      auto choice = std::make_unique<Choice>(space, &judge, patterns, &cover);
+      auto choice = std::make_unique<Choice>(space, &judge, patterns, &cover, options.covers);
       if (!choice->choose(only_searched)) continue;
-      const double ns = choice->total_ns();
+      const double found = choice->total_price();
       const int64_t peak = choice->peak();
       const bool grows =
-          static_cast<double>(peak) > kMostPeak * static_cast<double>(result.basic_peak_bytes);
-      if (ns * kLeastGain < result.basic_ns && ns < result.ns &&
-          (!grows || ns * kGainForPeak < result.basic_ns)) {
-        result.ns = ns;
-        result.peak_bytes = peak;
+          static_cast<double>(peak) > kMostPeak * static_cast<double>(report.basic_peak_bytes);
+      if (found * kLeastGain < basic_price && found < price &&
+          (!grows || found * kGainForPeak < basic_price)) {
+        price = found;
+        is_searched = true;
+        report.ns = choice->total_ns();
+        report.peak_bytes = peak;
+        report.kernels = static_cast<int64_t>(choice->kernels());
         best = std::move(choice);
       }
       if (!only_searched) break;  // it had no cycle: no need of the second
     }
   }
+  const auto take = [&](std::unique_ptr<Choice> other) {
+    const bool grows =
+        static_cast<double>(other->peak()) > kMostPeak * static_cast<double>(best->peak());
+    if (other->total_ns() * (grows ? kGainForPeak : kLeastGain) < best->total_ns())
+      best = std::move(other);
+  };
+  if (options.covers == Pricing::latency && options.refinements > 0) {
+    const bool small = space.graph.vertices.size() <= kSmallGraph;
+    const auto price = [&](const Members& members) {
+      const Judged& judged = judge.judge(members);
+      return judged.builds || members.size() == 1 ? judged.ns
+                                                  : std::numeric_limits<double>::infinity();
+    };
+    std::optional<std::vector<Members>> exact;
+    if (small && movable_count(space.graph) <= kMostEnumerated)
+      exact = best_cover(space.graph, kMostKernels, price);
+    if (exact) {
+      take(std::make_unique<Choice>(space, &judge, std::move(*exact), options.covers));
+    } else if (small || is_searched) {
+      best->refine(options.refinements, options.remote);
+      // A small graph has time for a second beginning: the basic fusion may be far from the best.
+      if (small) {
+        auto other =
+            std::make_unique<Choice>(space, &judge, patterns, &covers.front(), options.covers);
+        if (other->choose(/*only_searched=*/true)) {
+          other->refine(options.refinements, options.remote);
+          take(std::move(other));
+        }
+      }
+    }
+    report.ns = best->total_ns();
+    report.peak_bytes = best->peak();
+    report.kernels = static_cast<int64_t>(best->kernels());
+  }
   best->finish(&result);
-  result.placements = judge.placements();
-  result.unions = patterns.unions();
+  report.placements = judge.placements();
+  report.unions = patterns.unions();
   return result;
 }
 

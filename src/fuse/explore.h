@@ -23,10 +23,7 @@ struct Explored {
   std::vector<Group*> groups;                // all, those that stay among them
   std::vector<std::unique_ptr<Group>> made;  // owns the new ones
   std::unordered_set<const Instr*> copies;
-  // Predicted by the latency evaluator, of the kernels that the search may change.
-  double ns = 0, basic_ns = 0;
-  int64_t peak_bytes = 0, basic_peak_bytes = 0;
-  int64_t placements = 0, unions = 0;  // the work it took
+  SearchReport report;
 };
 
 // Groups around dots, convolutions and windows, and those that are done once, stay as they are

@@ -31,12 +31,14 @@ constexpr int64_t kUsesOfCopy = 256;
 class Greedy {
  public:
   Greedy(const Covered& covered, const target::Target& target, Mode mode,
-         std::vector<Refusal>* refusals)
+         std::vector<Refusal>* refusals, const SearchOptions& options, SearchReport* report)
       : covered_(covered),
         entry_(covered.computation),
         target_(target),
         mode_(mode),
         refusals_(refusals),
+        options_(options),
+        report_(report),
         once_(find_once(covered, &constant_)) {}
 
   bool run() {
@@ -377,6 +379,17 @@ class Greedy {
            group.members[0]->shape().type() == group.members[0]->operand(0)->shape().type();
   }
 
+  static void add_report(const SearchReport& from, SearchReport* to) {
+    to->ns += from.ns;
+    to->basic_ns += from.basic_ns;
+    to->peak_bytes = std::max(to->peak_bytes, from.peak_bytes);
+    to->basic_peak_bytes = std::max(to->basic_peak_bytes, from.basic_peak_bytes);
+    to->kernels += from.kernels;
+    to->basic_kernels += from.basic_kernels;
+    to->placements += from.placements;
+    to->unions += from.unions;
+  }
+
   bool build() {
     const Grouped grouped{groups_, group_of_, order_, index_, target_, refusals_};
     if (mode_ != Mode::off) {
@@ -419,7 +432,8 @@ class Greedy {
     auto stays = [&](const Group& group) {
       return group.has_dot || group.once || has_window(group);
     };
-    const Explored explored = explore({&covered_, basic, copies_}, target_, stays, {});
+    const Explored explored = explore({&covered_, basic, copies_}, target_, stays, options_);
+    if (report_) add_report(explored.report, report_);
     rebuild(covered_, explored.groups, explored.copies);
     return true;
   }
@@ -430,6 +444,8 @@ class Greedy {
   PlacedFacts facts_{target_, /*with_traffic=*/false};
   Mode mode_;
   std::vector<Refusal>* refusals_;
+  const SearchOptions& options_;
+  SearchReport* report_;                              // may be null
   std::unordered_set<const Instr*> constant_, once_;  // in this order: the second finds the first
   std::unordered_map<const Instr*, size_t> index_;
   GroupOrder::GroupsOf group_of_;
@@ -443,13 +459,14 @@ class Greedy {
 }  // namespace
 
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
-                  std::vector<Refusal>* refusals) {
+                  std::vector<Refusal>* refusals, const SearchOptions& options,
+                  SearchReport* report) {
   bool changed = false;
   for (const Covered& covered : covered_computations(*module))
     changed |= split_top_k(covered, target);
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
-                                 : Greedy(covered, target, mode, refusals).run();
+                                 : Greedy(covered, target, mode, refusals, options, report).run();
   if (mode >= Mode::join && target.kind == target::DeviceKind::cpu)
     changed |= form_loops(module, target, refusals);
   return changed;

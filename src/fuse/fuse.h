@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "fuse/search_options.h"
 #include "hlo/module.h"
 #include "target/target.h"
 
@@ -30,8 +31,10 @@ struct Refusal {
 // kLoop); views without work (reshape, bitcast) and the rest stay as they are. Values that depend
 // on constants alone are kept apart from the others, for the program's once section; so are, in a
 // loop's body, those that depend on what goes round unchanged: plan moves them out of the loop.
+// `options` and `report` are the search's.
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
-                  std::vector<Refusal>* refusals = nullptr);
+                  std::vector<Refusal>* refusals = nullptr, const SearchOptions& options = {},
+                  SearchReport* report = nullptr);
 
 // Rewrites dots with a constant right side (in a loop's body: one that goes round unchanged) so
 // that their fusion reads it in the panels of its GEMM record: packing is a pad, reshape and

@@ -81,12 +81,14 @@ Hash128 signature(const std::vector<Instr*>& instrs,
   return hash128({reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)});
 }
 
-PatternJudge::PatternJudge(const SearchSpace& space, const target::Target& target, bool exact)
-    : space_(space), target_(target), exact_(exact), delta_(target) {}
+PatternJudge::PatternJudge(const SearchSpace& space, const target::Target& target, Pricing pricing)
+    : space_(space), target_(target), pricing_(pricing), delta_(target) {}
 
 double PatternJudge::gain(const Members& members) {
+  if (pricing_ == Pricing::calls)
+    return static_cast<double>(members.size() - 1) * cost::call_ns(/*serial=*/true, 1, target_);
   double apart = 0;
-  if (exact_) {
+  if (pricing_ == Pricing::latency) {
     for (int member : members) apart += judge({member}).ns;
     return apart - judge(members).ns;
   }
@@ -94,23 +96,33 @@ double PatternJudge::gain(const Members& members) {
   return apart - delta_.kernel_ns(work_of(members));
 }
 
+// What is slower than its members one by one is no pattern: the delta evaluator could not know.
+bool PatternJudge::can_build(const Members& members) {
+  const Judged& judged = judge(members);
+  if (!judged.builds || pricing_ == Pricing::calls) return judged.builds;
+  double apart = 0;
+  for (int member : members) apart += judge({member}).ns;
+  return judged.ns < apart;
+}
+
+bool PatternJudge::pays(const Members& whole, const Members& a, const Members& b) {
+  return pricing_ == Pricing::calls || judge(whole).ns < judge(a).ns + judge(b).ns;
+}
+
 uint64_t PatternJudge::packing_class(const Members& members) {
-  const cost::Work work = work_of(members);
-  if (work.bytes > kMostPackedBytes) return 0;
-  // Outputs of other extents would be groups of their own.
-  uint64_t words[3] = {0, 0, 0};
+  constexpr uint64_t kMixed = 1;
+  if (work_of(members).bytes > kMostPackedBytes) return 0;
+  std::vector<uint64_t> first;
   for (int member : members) {
     const Instr* instr = space_.instr_of[static_cast<size_t>(member)];
     if (!space_.leaves(instr, members)) continue;
-    if (!instr->shape().is_array()) return 0;
     std::vector<uint64_t> shape;
     add_shape(instr->shape(), &shape);
-    words[0] =
-        hash64({reinterpret_cast<const char*>(shape.data()), shape.size() * sizeof(uint64_t)});
-    if (words[1] != 0 && words[1] != words[0]) return 0;
-    words[1] = words[0];
+    if (!instr->shape().is_array() || (!first.empty() && shape != first)) return kMixed;
+    first.swap(shape);
   }
-  return words[1];
+  return std::max<uint64_t>(kMixed, hash64({reinterpret_cast<const char*>(first.data()),
+                                            first.size() * sizeof(uint64_t)}));
 }
 
 cost::Work PatternJudge::work_of(const Members& members) const {
@@ -153,11 +165,14 @@ int64_t PatternJudge::alone_strided(Instr* instr) {
 }
 
 const Judged& PatternJudge::judge(const Members& members) {
+  const auto [known, added] = by_members_.try_emplace(members, nullptr);
+  if (!added) return *known->second;
   const std::vector<Instr*> instrs = space_.with_views(members);
-  return judge(
+  known->second = &judge(
       instrs,
       [&](const Instr* instr) { return !space_.is_view(instr) && space_.leaves(instr, members); },
       delta_.kernel_ns(work_of(members)));
+  return *known->second;
 }
 
 const Judged& PatternJudge::judge(const Group& group) {
@@ -182,7 +197,7 @@ const Judged& PatternJudge::judge(const std::vector<Instr*>& instrs,
   const auto [known, added] = known_.try_emplace(signature(instrs, leaves));
   Judged& judged = known->second;
   if (!added) return judged;
-  judged.ns = otherwise_ns;
+  judged.ns = judged.delta_ns = otherwise_ns;
   if (std::any_of(instrs.begin(), instrs.end(),
                   [](const Instr* instr) { return schedule::is_copied_by_parts(*instr); }))
     return judged;

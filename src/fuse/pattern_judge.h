@@ -15,6 +15,7 @@ namespace heddle::fuse {
 struct Judged {
   bool builds = false;
   double ns = 0;        // by the latency evaluator; of what does not build: by the delta evaluator
+  double delta_ns = 0;  // by the delta evaluator
   int64_t strided = 0;  // elements moved across the lanes
 };
 
@@ -22,10 +23,11 @@ struct Judged {
 // evaluator what that takes. Sets of instructions that differ in names only are judged once.
 class PatternJudge : public Evaluator {
  public:
-  PatternJudge(const SearchSpace& space, const target::Target& target, bool exact);
+  PatternJudge(const SearchSpace& space, const target::Target& target, Pricing pricing);
 
   double gain(const Members& members) override;
-  bool can_build(const Members& members) override { return judge(members).builds; }
+  bool can_build(const Members& members) override;
+  bool pays(const Members& whole, const Members& a, const Members& b) override;
   uint64_t packing_class(const Members& members) override;
 
   const Judged& judge(const Members& members);
@@ -44,10 +46,11 @@ class PatternJudge : public Evaluator {
 
   const SearchSpace& space_;
   const target::Target& target_;
-  const bool exact_;
+  const Pricing pricing_;
   cost::DeltaEvaluator delta_;
   std::unordered_map<int, double> alone_;
   std::map<Hash128, Judged> known_;
+  std::map<Members, const Judged*> by_members_;
   std::unordered_map<const Instr*, int64_t> strided_;
   int64_t placements_ = 0;
 };

@@ -87,6 +87,15 @@ std::optional<PatternId> Patterns::consider_any(Members members) {
   return id;
 }
 
+std::optional<PatternId> Patterns::propose(Members members) {
+  ++unions_;
+  if (static_cast<int>(members.size()) > options_.most_members || !is_convex(members))
+    return std::nullopt;
+  const PatternId id = intern(std::move(members));
+  if (pattern(id).gain <= 0) return std::nullopt;
+  return id;
+}
+
 std::optional<PatternId> Patterns::unite(int vertex, PatternId a, PatternId b) {
   ++unions_;
   Members members{vertex}, both;

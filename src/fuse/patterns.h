@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fuse/reach.h"
+#include "fuse/search_options.h"
 
 namespace heddle::fuse {
 
@@ -21,8 +22,10 @@ class Evaluator {
   virtual double gain(const Members& members) = 0;
   // Can code be made of it? Slow: asked in the order of gains, until enough can.
   virtual bool can_build(const Members& members) = 0;
-  // Patterns without an edge between them may be packed into one kernel if their classes are the
-  // same and not 0: loops over the same space, so small that a call saved counts.
+  // Does the whole take less than its two parts? Both can be built.
+  virtual bool pays(const Members&, const Members&, const Members&) { return true; }
+  // Patterns without an edge between them may be packed into one kernel if their classes are not
+  // 0: so small that a call saved counts. Those of the same class are loops over the same space.
   virtual uint64_t packing_class(const Members&) { return 0; }
 };
 
@@ -31,13 +34,6 @@ struct Pattern {
   double gain = 0;
 };
 using PatternId = int;
-
-struct SearchOptions {
-  int top = 3;            // patterns kept for a vertex
-  int beam = 3;           // plans kept while a cover is made
-  int most_members = 48;  // of a pattern that is searched; what is offered may be larger
-  bool exact = false;     // gains by the latency evaluator: slower, for the ablation of row F29
-};
 
 class Patterns {
  public:
@@ -57,11 +53,17 @@ class Patterns {
     if (static_cast<int>(members.size()) > options_.most_members) return std::nullopt;
     return consider_any(std::move(members));
   }
-  // The same, and one more for its first vertex to choose from.
+  // The same but for asking whether it can be built, which is slow: builds() says.
+  std::optional<PatternId> propose(Members members);
+  bool builds(PatternId id);
+  // consider(), and one more for its first vertex to choose from.
   std::optional<PatternId> offer(Members members);
   // Unions that were looked at, and patterns that the evaluator was asked to build.
   int64_t unions() const { return unions_; }
   int64_t builds() const { return builds_; }
+  bool pays(const Members& whole, const Members& a, const Members& b) {
+    return evaluator_->pays(whole, a, b);
+  }
   uint64_t packing_class(const Members& members) { return evaluator_->packing_class(members); }
 
  private:
@@ -72,7 +74,6 @@ class Patterns {
   std::optional<PatternId> unite(int vertex, PatternId a, PatternId b);
   std::optional<PatternId> with_only_producers(PatternId id);
   PatternId intern(Members members);
-  bool builds(PatternId id);
   bool is_convex(const Members& members) const;
 
   const SearchGraph& graph_;

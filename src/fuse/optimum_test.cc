@@ -1,0 +1,164 @@
+// The search's covers against the best there is, which an exact enumeration of small graphs finds.
+// It may find a better one: views that are kernels of their own are not enumerated.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <random>
+
+#include "fuse/enumerate.h"
+#include "fuse/explore.h"
+#include "fuse/pattern_judge.h"
+#include "hlo/text.h"
+#include "pass/random_module.h"
+
+namespace heddle::fuse {
+namespace {
+
+constexpr int kMostOperators = 12;
+// That are priced one by one.
+constexpr size_t kMostKernels = 1024;
+
+// Every operator a kernel of its own.
+struct Apart {
+  explicit Apart(const hlo::Module& module) {
+    covered.computation = module.entry();
+    for (Instr* instr : module.entry()->instrs()) {
+      if (!has_kernel(instr)) continue;
+      if (instr->users().empty() && instr != module.entry()->root()) continue;
+      owned.push_back(std::make_unique<Group>());
+      owned.back()->members = {instr};
+      basic.groups.push_back(owned.back().get());
+    }
+    basic.covered = &covered;
+  }
+  Covered covered;
+  std::vector<std::unique_ptr<Group>> owned;
+  Basic basic;
+};
+
+// Nothing if the graph is too large to be enumerated, or too small to be of interest.
+struct Compared {
+  double least_ns = 0, found_ns = 0;
+  std::string text;
+};
+
+std::optional<Compared> compare(const hlo::Module& module, const target::Target& target) {
+  const Apart apart(module);
+  const auto stays = [](const Group&) { return false; };
+  const SearchSpace space(apart.basic, stays);
+  const auto movable = std::count_if(space.graph.vertices.begin(), space.graph.vertices.end(),
+                                     [](const Vertex& vertex) { return vertex.can_fuse; });
+  if (movable < 3 || movable > kMostOperators || space.graph.vertices.size() > 40)
+    return std::nullopt;
+  PatternJudge judge(space, target, Pricing::delta);
+  const auto price = [&](const Members& members) {
+    const Judged& judged = judge.judge(members);
+    return judged.builds || members.size() == 1 ? judged.ns
+                                                : std::numeric_limits<double>::infinity();
+  };
+  const std::optional<std::vector<Members>> best = best_cover(space.graph, kMostKernels, price);
+  if (!best) return std::nullopt;
+  Compared compared;
+  compared.text = hlo::to_string(module) + "\nbest:";
+  for (const Members& members : *best) {
+    compared.least_ns += price(members);
+    compared.text += fmt::format("\n{:.0f} ns {{", price(members));
+    for (int member : members)
+      compared.text += " " + space.instr_of[static_cast<size_t>(member)]->name();
+    compared.text += " }";
+  }
+  const Explored explored = explore(apart.basic, target, stays, {});
+  compared.found_ns = explored.report.ns;
+  compared.text += "\nfound:";
+  for (const Group* group : explored.groups) {
+    compared.text += fmt::format("\n{:.0f} ns {{", judge.judge(*group).ns);
+    for (const Instr* member : group->members) compared.text += " " + member->name();
+    compared.text += " }";
+  }
+  return compared;
+}
+
+// All partitions, vertex by vertex: each joins a kernel that is there, or begins one.
+double least_of_all(const SearchGraph& graph, const KernelPrice& price, size_t v,
+                    std::vector<Members>* kernels) {
+  if (v == graph.vertices.size()) {
+    std::vector<Members> fused;
+    double ns = 0;
+    for (const Members& members : *kernels) {
+      if (graph.vertices[static_cast<size_t>(members[0])].can_fuse) ns += price(members);
+      fused.push_back(members);
+    }
+    return is_acyclic(graph, fused) ? ns : std::numeric_limits<double>::infinity();
+  }
+  const auto vertex = static_cast<int>(v);
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t k = 0; graph.vertices[v].can_fuse && k < kernels->size(); ++k) {
+    if (!graph.vertices[static_cast<size_t>((*kernels)[k][0])].can_fuse) continue;
+    (*kernels)[k].push_back(vertex);
+    least = std::min(least, least_of_all(graph, price, v + 1, kernels));
+    (*kernels)[k].pop_back();
+  }
+  kernels->push_back({vertex});
+  least = std::min(least, least_of_all(graph, price, v + 1, kernels));
+  kernels->pop_back();
+  return least;
+}
+
+TEST(Optimum, EnumerationMissesNothing) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 40; ++trial) {
+    SearchGraph graph;
+    for (int v = 0; v < 7; ++v) {
+      std::vector<int> producers;
+      for (int other = 0; other < v; ++other)
+        if (random() % 3 == 0) producers.push_back(other);
+      graph.add(producers, random() % 5 != 0);
+    }
+    const auto price = [](const Members& members) {
+      uint64_t mixed = 77;
+      for (int member : members) mixed = mixed * 31 + static_cast<uint64_t>(member) * 7;
+      return 10 + static_cast<double>(mixed % 13) * static_cast<double>(members.size());
+    };
+    const auto found = best_cover(graph, 4096, price);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_TRUE(is_acyclic(graph, *found));
+    double ns = 0;
+    for (const Members& members : *found) ns += price(members);
+    std::vector<Members> kernels;
+    EXPECT_EQ(ns, least_of_all(graph, price, 0, &kernels)) << "trial " << trial;
+  }
+  EXPECT_FALSE(best_cover(SearchGraph(), 10, [](const Members&) { return 1.0; }).has_value());
+}
+
+// HEDDLE_SMALL_GRAPHS: how many are compared.
+TEST(Optimum, SmallGraphsComeNear) {
+  const char* wanted = std::getenv("HEDDLE_SMALL_GRAPHS");
+  const int count = wanted ? std::atoi(wanted) : 40;
+  const auto target = target::find_target("icelake");
+  ASSERT_TRUE(target.has_value());
+  int compared = 0, exact = 0;
+  for (uint64_t seed = 0; compared < count; ++seed) {
+    pass::RandomModuleOptions options;
+    options.steps = 3 + static_cast<int>(seed % 8);
+    options.max_elems = seed % 2 ? 4096 : 262144;
+    options.contractions = false;
+    options.wide = false;
+    const auto module = pass::random_module(seed, options);
+    module->entry()->remove_dead();
+    const std::optional<Compared> result = compare(*module, *target);
+    if (!result) continue;
+    ++compared;
+    exact += result->found_ns <= 1.0001 * result->least_ns;
+    EXPECT_LE(result->found_ns, 1.05 * result->least_ns)
+        << "seed " << seed << ": " << result->found_ns / result->least_ns << "\n"
+        << result->text;
+  }
+  RecordProperty("exact", exact);
+  EXPECT_GT(exact, compared / 2);
+}
+
+}  // namespace
+}  // namespace heddle::fuse
