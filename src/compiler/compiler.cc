@@ -41,7 +41,6 @@ namespace {
 // in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
 // times as long on two threads as on one).
 constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
-constexpr int64_t kMostTrips = 1 << 16;  // that are counted
 // Kernels that differ in where they read, or in extents, to be one with dims.
 constexpr int kFewestAlike = 3;
 
@@ -165,7 +164,7 @@ class Compilation {
     for (const auto& computation : module_->computations())
       for (hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::while_))
-          if (auto trips = opt::trip_count(instr, kMostTrips)) hlo::set_trips(instr, *trips);
+          if (auto trips = opt::trip_count(instr, opt::kMostCountedTrips)) hlo::set_trips(instr, *trips);
     const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;

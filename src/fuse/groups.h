@@ -53,6 +53,10 @@ schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 // are converted to f32 once, and the result back. The values are the same.
 bool widen_products(const Covered& covered, const target::Target& target);
 
+// Left sides whose rows are summed up (gradients of weights) are transposed first where every
+// element is used often. The values are the same.
+bool turn_products(const Covered& covered);
+
 // Winograd (transform_filter.cc): where it pays, the convolution's constant filter lies
 // transformed, and `hlo::winograd_filter` makes it the filter that it is; both are always in one
 // group.

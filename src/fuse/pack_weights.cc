@@ -163,6 +163,7 @@ Result<bool> pack_weights(hlo::Module* module, const target::Target& target, boo
   int64_t transformed = 0;
   for (const Covered& covered : covered_computations(*module)) {
     changed |= widen_products(covered, target);
+    changed |= turn_products(covered);
     changed |= pack_all(covered, target, relaxed, &transformed, refusals);
   }
   if (notes && transformed > 0)

@@ -8,6 +8,8 @@
 
 namespace heddle::opt {
 
+inline constexpr int64_t kMostCountedTrips = 1 << 16;  // where nothing less is enough
+
 // Of a while whose condition compares an integer of its state with a constant, while the body adds
 // a constant to it and it begins at a constant. None: it is no such loop, or makes more than `most`
 // trips.

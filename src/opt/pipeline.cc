@@ -22,6 +22,9 @@ std::string simplify(const std::string& contractions) {
          contractions + "cse,dce}*";
 }
 
+// Last: other passes know a counted loop by its condition.
+constexpr char kRotate[] = ",rotate_loops,{fold_tuples,fold_constants,algebraic,cse,dce}*";
+
 }  // namespace
 
 std::string pipeline_for(Level level) {
@@ -30,10 +33,12 @@ std::string pipeline_for(Level level) {
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
-  // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are merged.
+  // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are
+  // merged.
   const std::string start = primitives + "," + simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
-    return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,");
+    return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,") +
+           kRotate;
   // Scales are recognised where the rest has left them: per channel, right behind the contraction;
   // once before filters are turned and convolutions become dots, and behind every dot.
   // choose_layout before convolution_to_dot: with the features last a 1x1 convolution is one dot
@@ -46,7 +51,8 @@ std::string pipeline_for(Level level) {
          "convolution_to_dot," +
          simplify(
              "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"
-             "online_softmax,");
+             "online_softmax,") +
+         kRotate;
 }
 
 bool is_lowered(hlo::Opcode opcode) {

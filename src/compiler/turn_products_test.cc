@@ -1,0 +1,54 @@
+// Left sides whose rows are summed up are transposed where that pays.
+#include <gtest/gtest.h>
+
+#include "fuse/groups.h"
+#include "hlo/text.h"
+#include "hlo/verify.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "tensor/compare.h"
+
+namespace heddle::fuse {
+namespace {
+
+std::unique_ptr<hlo::Module> product(int64_t k, int64_t m, int64_t n) {
+  auto module = hlo::parse_module(fmt::format(R"(HloModule gradient
+ENTRY e {{
+  a = f32[{0},{1}] parameter(0)
+  b = f32[{0},{2}] parameter(1)
+  ROOT d = f32[{1},{2}] dot(a, b), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}
+}})",
+                                              k, m, n));
+  EXPECT_TRUE(module) << module.error().message;
+  return std::move(*module);
+}
+
+bool turned(hlo::Module* module) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(*module)) changed |= turn_products(covered);
+  EXPECT_TRUE(hlo::verify(*module));
+  return changed;
+}
+
+TEST(TurnProducts, GradientsOfWeights) {
+  auto module = product(40, 512, 256);
+  auto before = module->clone();
+  ASSERT_TRUE(turned(module.get()));
+  const Instr* dot = module->entry()->root();
+  EXPECT_TRUE(dot->is(Opcode::dot));
+  EXPECT_TRUE(dot->operand(0)->is(Opcode::transpose));
+  EXPECT_FALSE(turned(module.get()));
+  const auto inputs = interp::random_arguments(*module, 3);
+  auto is = interp::evaluate(*module, inputs), was = interp::evaluate(*before, inputs);
+  ASSERT_TRUE(is && was);
+  EXPECT_TRUE(*is == *was);
+}
+
+TEST(TurnProducts, LeftAlone) {
+  EXPECT_FALSE(turned(product(40, 512, 128).get()));  // few uses
+  EXPECT_FALSE(turned(product(40, 128, 512).get()));  // rows close together
+  EXPECT_FALSE(turned(product(8, 512, 512).get()));   // a short sum
+}
+
+}  // namespace
+}  // namespace heddle::fuse

@@ -1,0 +1,47 @@
+#include "fuse/groups.h"
+#include "hlo/builder.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// Elements used less often do not pay for a copy; rows that are shorter lie close enough together.
+constexpr int64_t kLeastUses = 256, kLeastRowBytes = 2048, kLeastSum = 32;
+
+// Sums up the rows of its left side: a tile reads a few elements of every row, each a line of its
+// own, which leaves the first cache before the next tile wants the rest of it.
+bool is_worth_it(const Instr* instr) {
+  if (!instr->is(Opcode::dot) || !instr->shape().is_array() || !instr->shape().is_static())
+    return false;
+  const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
+  const tensor::Shape& left = instr->operand(0)->shape();
+  if (!attrs.lhs_batch_dims.empty() || attrs.lhs_contracting_dims != hlo::Ints{0} ||
+      left.rank() != 2 || left.elems() == 0)
+    return false;
+  return left.dim(0) >= kLeastSum && left.bytes() / left.dim(0) >= kLeastRowBytes &&
+         instr->shape().elems() / left.dim(1) >= kLeastUses;
+}
+
+void turn(Instr* instr) {
+  hlo::Builder b(instr->parent());
+  hlo::DotAttrs attrs = instr->attrs_as<hlo::DotAttrs>();
+  attrs.lhs_contracting_dims = {1};
+  Instr* product = b.make(Opcode::dot, {b.transpose(instr->operand(0), {1, 0}), instr->operand(1)},
+                          attrs, {}, &instr->shape());
+  b.check();
+  instr->parent()->replace_all_uses(instr, product);
+  instr->parent()->remove(instr);
+}
+
+}  // namespace
+
+bool turn_products(const Covered& covered) {
+  std::vector<Instr*> found;
+  for (Instr* instr : covered.computation->instrs())
+    if (is_worth_it(instr)) found.push_back(instr);
+  for (Instr* instr : found) turn(instr);
+  if (!found.empty()) covered.computation->sort();
+  return !found.empty();
+}
+
+}  // namespace heddle::fuse
