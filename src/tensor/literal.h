@@ -25,7 +25,7 @@ class Literal {
   // The same for shapes that come from outside: what does not fit in memory is an error.
   static Result<Literal> make(const Shape& shape);
   static Literal tuple(std::vector<Literal> elements);
-  // Shares memory that someone else keeps alive through `owner`. Read-only: a write copies first.
+  // Shares memory that `owner` keeps alive; a write copies first. Large: unaligned (unaligned.h).
   static Literal view(const Shape& shape, const void* data, std::shared_ptr<const void> owner);
   template <typename T>
   static Literal from(const Shape& shape, std::span<const T> values) {
