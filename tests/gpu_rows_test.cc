@@ -82,8 +82,8 @@ TEST_P(GpuRows, KernelsAreProvedAndCompile) {
 
 // Longer rows are held in more registers, or are a block's.
 TEST_P(GpuRows, FullSizesCompileWithoutSpills) {
-  // GpuCompiler.IsAtHand fails where it should be there: machines without it still prove the
-  // kernels.
+  // Without NVRTC there is nothing to compile with; GpuCompiler.IsAtHand is what fails for that,
+  // and the kernels are proved by the interpreter all the same.
   if (!nvrtc()) GTEST_SKIP() << nvrtc_absent();
   auto module = hlo::parse_module(read_text(GetParam().second));
   ASSERT_TRUE(module) << module.error().message;
@@ -112,9 +112,9 @@ TEST(GpuPending, ListsRowsThatExist) {
     }
 }
 
-// script/test installs NVRTC, so that there is never nothing to check there. Who builds by hand
-// without it says so, and the texts are not compiled.
 TEST(GpuCompiler, IsAtHand) {
+  // script/test installs NVRTC, so that there is never nothing to check there. Only who builds by
+  // hand without it, and says so by the variable, leaves the texts uncompiled.
   if (!nvrtc() && std::getenv("HEDDLE_WITHOUT_NVRTC"))
     GTEST_SKIP() << "HEDDLE_WITHOUT_NVRTC is set: " << nvrtc_absent();
   EXPECT_TRUE(nvrtc()) << "script/bootstrap test installs it";

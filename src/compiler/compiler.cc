@@ -164,7 +164,8 @@ class Compilation {
     for (const auto& computation : module_->computations())
       for (hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::while_))
-          if (auto trips = opt::trip_count(instr, opt::kMostCountedTrips)) hlo::set_trips(instr, *trips);
+          if (auto trips = opt::trip_count(instr, opt::kMostCountedTrips))
+            hlo::set_trips(instr, *trips);
     const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;

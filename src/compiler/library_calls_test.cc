@@ -35,8 +35,7 @@ Instr* find_product(const hlo::Module& module) {
 
 target::Target host() { return target::host_target(); }
 
-// oneDNN is optional: where it is not installed, or of another version, there is nothing to call.
-// Empty: it is here; else the library's own reason.
+// Empty: oneDNN is here; else the library's own reason (not installed, another version).
 std::string absent() {
   const library::Opened opened = library::open(library::kOneDnn, host());
   if (opened.library) return "";
@@ -119,6 +118,7 @@ ENTRY e {
 
 // The wrapped computations mean what was there before.
 TEST(CallLibraries, KeepTheModulesMeaning) {
+  // oneDNN is optional: without it there is nothing to call, and everything else is still tested.
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   auto module = parse(kNet);
   const auto inputs = interp::random_arguments(*module, 3);
@@ -159,6 +159,7 @@ std::vector<std::string> codes_of(const Report& report) {
 }
 
 TEST(CallLibraries, RecordsDecide) {
+  // oneDNN is optional: without it there is nothing to call, and everything else is still tested.
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   const library::Facts facts = library::open(library::kOneDnn, host()).library->facts();
   std::vector<std::string> notes;
@@ -201,6 +202,7 @@ TEST(CallLibraries, AnAbsentLibraryIsARefusalOrAnError) {
 }
 
 TEST(LibraryTasks, AreWhatRecordsAreLookedUpFor) {
+  // oneDNN is optional: without it there is nothing to call, and everything else is still tested.
   if (const std::string why = absent(); !why.empty()) GTEST_SKIP() << why;
   Options options;
   options.library = "auto";
