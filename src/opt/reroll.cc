@@ -177,9 +177,7 @@ class Roller {
     for (size_t i = 0; i < needed_.size(); ++i) {
       const StepValue& one = value(i);
       if (!needed_[i] || (one.kind == Kind::computed && !products_.count(i))) continue;
-      if (one.kind == Kind::same && one.at[0]->is(Opcode::constant) &&
-          one.at[0]->shape().is_scalar())
-        continue;  // made anew inside
+      if (is_made_inside(one)) continue;
       leaf_of_[i] = leaves_.size();
       Instr* init = products_.count(i)        ? products_.at(i).whole
                     : one.kind == Kind::piece ? one.at[0]->operand(0)
@@ -195,6 +193,20 @@ class Roller {
           {outside_.full(Shape::array(value(number).at[0]->shape().type(), extents), 0), number,
            true});
     }
+  }
+
+  // Constants and their broadcasts: part of the loop then, not of its state. So they stay what
+  // weights are packed from.
+  static bool is_made_inside(const StepValue& one) {
+    return one.kind == Kind::same && base_of(one.at[0])->is(Opcode::constant);
+  }
+  static Instr* base_of(Instr* x) {
+    while (x->is(Opcode::broadcast)) x = x->operand(0);
+    return x;
+  }
+  static Instr* made_inside(Builder& body, const Instr* x) {
+    if (x->is(Opcode::constant)) return body.constant(x->literal());
+    return body.broadcast(made_inside(body, x->operand(0)), x->shape().extents(), x->dimensions());
   }
 
   Shape state_shape() const {
@@ -223,7 +235,7 @@ class Roller {
       if (leaf != leaf_of_.end())
         made[i] = body.get_tuple_element(state, static_cast<int64_t>(leaf->second));
       else if (needed_[i] && value(i).kind == Kind::same)
-        made[i] = body.constant(value(i).at[0]->literal());
+        made[i] = made_inside(body, value(i).at[0]);
     }
     for (const size_t number : unrolled_.order) {
       if (!needed_[number]) continue;
