@@ -73,6 +73,23 @@ ENTRY e {
   EXPECT_THAT(ran.text, HasSubstr("min(t0 + 1, 39)"));
 }
 
+// Bags of them: lanes run along a row, not from place to place, and rows of later steps are fetched,
+// at the end of a bag those of the next one.
+TEST(Ahead, BagsOfLookedUpRowsAreFetchedStepsAhead) {
+  const FusionCheck ran = run_small(R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  table = f32[300,64] parameter(0)
+  bag = s32[40,50] parameter(1)
+  x = f32[40,50,64] gather(table, bag), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,64}
+  zero = f32[] constant(0)
+  ROOT y = f32[40,64] reduce(x, zero), dimensions={1}, to_apply=add
+})");
+  EXPECT_EQ(ran.report.prefetches, 40 * 50 * 64) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("min(t0*50 + r + 32, 1999)"));
+  EXPECT_THAT(ran.text, Not(HasSubstr("shuffle_xor")));
+}
+
 // Softmax's quotient is a product with one reciprocal a row.
 TEST(Ahead, QuotientsByTheSumOfExponentialsAreProducts) {
   const FusionCheck ran = run_small(kSoftmax);

@@ -251,12 +251,38 @@ class PhasePlacer {
 }  // namespace
 
 int contiguity(const Stage& stage, int digit) {
+  // Of every node in turn: whether it moves with the digit. Places that are read count too.
+  std::vector<bool> moves;
+  auto moved_by = [&](const std::vector<Expr>& coordinates) {
+    return std::any_of(coordinates.begin(), coordinates.end(), [&](const Expr& x) {
+      return std::any_of(x.terms().begin(), x.terms().end(), [&](const index::Term& term) {
+        return term.atom.kind == index::Atom::Kind::runtime &&
+               static_cast<size_t>(term.atom.id) < moves.size() &&
+               moves[static_cast<size_t>(term.atom.id)];
+      });
+    });
+  };
+  auto used_by = [&](const std::vector<Expr>& coordinates) {
+    return std::any_of(coordinates.begin(), coordinates.end(),
+                       [&](const Expr& x) { return x.uses(digit); });
+  };
+  for (const Node& node : stage.nodes) {
+    bool moved = node.kind == Node::Kind::index && node.index.uses(digit);
+    if (node.kind == Node::Kind::load) {
+      const std::vector<Expr>& at = stage.loads[static_cast<size_t>(node.load)].coordinates;
+      moved = used_by(at) || moved_by(at);
+    }
+    for (int operand : node.operands) moved |= moves[static_cast<size_t>(operand)];
+    moves.push_back(moved);
+  }
   int score = 0;
   for (const Load& load : stage.loads) {
+    if (moved_by(load.coordinates)) {
+      --score;
+      continue;
+    }
     const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();
-    bool used = std::any_of(load.coordinates.begin(), load.coordinates.end(),
-                            [&](const Expr& x) { return x.uses(digit); });
-    if (!used) continue;
+    if (!used_by(load.coordinates)) continue;
     bool others = false;
     for (size_t i = 0; i + 1 < load.coordinates.size(); ++i)
       others |= load.coordinates[i].uses(digit);

@@ -25,6 +25,8 @@ using kernel::StmtKind;
 using kernel::VarId;
 
 constexpr int64_t kNearBytes = 4096;
+// Rows that are looked up come from anywhere, each after the whole latency of memory.
+constexpr int64_t kLookedUpBytes = 8192, kMostRowsAhead = 64;
 constexpr int64_t kLeastShare = 1024;  // bytes of a task: less is found by the processor itself
 
 bool uses(const Kernel& k, ExprId id, VarId var) {
@@ -95,6 +97,7 @@ class Ahead {
       note_gathers(*sweeps[i], around.back(), &inner, &gathers);
     }
     fetch_gathers(sweeps.back(), around.back(), gathers);
+    for (Stmt* sweep : sweeps) add_looked_up(sweep);
     for (Stmt* sweep : sweeps) {
       add_near(sweep, &around, known);
       for (const Access& access : accesses(*sweep)) known.insert(access.buffer.value);
@@ -250,6 +253,52 @@ class Ahead {
         next.replace(gather.loops[i], i == 0 ? k_.ref(last->var) : k_.constant(0));
       const Access at{gather.at.buffer, next.expr(gather.at.index)};
       last->body.insert(last->body.begin(), fetch(at, at.buffer, 0, 1));
+    }
+  }
+
+  // A loop whose every step looks rows up: those of some steps later, by the places that lie as
+  // many steps further on. At the end it fetches the last ones again.
+  void add_looked_up(Stmt* loop) {
+    if (loop->kind != StmtKind::loop || loop->loop == LoopKind::vector) return;
+    for (Stmt& inner : loop->body) add_looked_up(&inner);
+    if (loop->loop != LoopKind::serial) return;
+    struct Found {
+      Stmt* vector;
+      Access at;
+    };
+    std::vector<Found> found;
+    int64_t step_bytes = 0;
+    for (Stmt& inner : loop->body) {
+      if (inner.kind != StmtKind::loop || inner.loop != LoopKind::vector) continue;
+      for (const Access& access : accesses(inner)) {
+        if (k_.buffer(access.buffer).access != kernel::Access::in ||
+            bytes(access.buffer) < l2_bytes() || factor_of(k_, access.index, loop->var) ||
+            factor_of(k_, access.index, inner.var) != 1)
+          continue;
+        found.push_back({&inner, access});
+        step_bytes += inner.lanes * tensor::type_bytes(k_.buffer(access.buffer).type);
+      }
+    }
+    if (found.empty()) return;
+    const int64_t steps = std::clamp<int64_t>(kLookedUpBytes / step_bytes, 1, kMostRowsAhead);
+    for (const Found& row : found) {
+      bool known = true, moved = false;
+      Rewriter later(&k_);
+      later.load = [&](const kernel::Expr& place) -> std::optional<ExprId> {
+        const auto factor = is_memory(place.buffer) && !place.guarded &&
+                                    k_.buffer(place.buffer).access == kernel::Access::in
+                                ? factor_of(k_, place.operands[0], loop->var)
+                                : std::nullopt;
+        known &= factor && *factor >= 0;
+        if (!factor || *factor <= 0) return std::nullopt;
+        moved = true;
+        const ExprId there = k_.binary(Op::add, place.operands[0], k_.constant(*factor * steps));
+        return k_.load(place.buffer,
+                       {k_.binary(Op::min, there, k_.constant(elems(place.buffer) - 1))});
+      };
+      const Access at{row.at.buffer, later.expr(row.at.index)};
+      if (known && moved)
+        row.vector->body.insert(row.vector->body.begin(), fetch(at, at.buffer, 0, 1));
     }
   }
 
