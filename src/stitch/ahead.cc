@@ -237,17 +237,25 @@ class Ahead {
     inner->pop_back();
   }
 
-  void fetch_gathers(Stmt* last, const Around& task, const std::vector<Gather>& gathers) {
+  void fetch_gathers(Stmt* last, const Around& task, std::vector<Gather> gathers) {
     if (last->loop != LoopKind::vector) return;
     const kernel::Expr& extent = k_.expr(last->extent);
-    for (const Gather& gather : gathers) {
-      const int64_t row = gather.elems * tensor::type_bytes(k_.buffer(gather.at.buffer).type);
+    auto row_bytes = [&](const Gather& gather) {
+      return gather.elems * tensor::type_bytes(k_.buffer(gather.at.buffer).type);
+    };
+    std::erase_if(gathers, [&](const Gather& gather) {
       const int64_t rest = extent.op == Op::constant ? extent.imm - gather.elems : -1;
-      if (rest < 0 || rest >= 64 || row < kLeastShare || 8 * row > l2_bytes()) continue;
+      const int64_t row = row_bytes(gather);
+      return rest < 0 || rest >= 64 || row < kLeastShare || 8 * row > l2_bytes();
+    });
+    int64_t task_bytes = 1;
+    for (const Gather& gather : gathers) task_bytes += row_bytes(gather);
+    const int64_t tasks = (kLookedUpBytes + task_bytes - 1) / task_bytes;
+    for (const Gather& gather : gathers) {
       Rewriter next(&k_);
-      // The last task fetches its own row again: the places are read, not only fetched.
+      // The last tasks fetch the last row again: the places are read, not only fetched.
       next.replace(task.var,
-                   k_.binary(Op::min, k_.binary(Op::add, k_.ref(task.var), k_.constant(1)),
+                   k_.binary(Op::min, k_.binary(Op::add, k_.ref(task.var), k_.constant(tasks)),
                              k_.constant(task.trips - 1)));
       for (size_t i = 0; i < gather.loops.size(); ++i)
         next.replace(gather.loops[i], i == 0 ? k_.ref(last->var) : k_.constant(0));
