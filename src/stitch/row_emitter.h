@@ -1,6 +1,6 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
-// digit (columns.cc), lists (top_k.cc), windows of images (windows.cc), squares that are turned
-// (turns.cc), values and combines of all (row_values.cc).
+// digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), squares
+// that are turned (turns.cc), values and combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -115,7 +115,24 @@ class RowEmitter {
   void emit_top_k(Block* block);
   void emit_top_rows(TopK* top, int digit, Block* block);
   void emit_top_lanes(TopK* top, int digit, Block* block);
+  // Several rows side by side (top_k_lanes.cc): `rows` of them from `first` on along a digit.
+  struct LaneRows {
+    int digit;
+    Expr first;
+    int64_t rows;
+  };
+  BufferId lane_registers(const std::string& name, Type type, int64_t count);
+  int64_t top_slots(const TopK& top) const;
   void emit_top_block(const TopK& top, int digit, const Expr& first, int64_t rows, Block* block);
+  void in_lanes(const LaneRows& at, const std::function<void(Block*)>& emit, Block* to);
+  void turn_keys(const TopK& top, int digit, int64_t rows, Block* block);
+  std::pair<ExprId, ExprId> lane_element(const TopK& top, const Expr& at);
+  ExprId merge_all(const TopK& top, const LaneRows& at, Block* block);
+  void insert_all(const TopK& top, const LaneRows& at, Block* block);
+  void start_lists(const TopK& top, Block* block);
+  void store_lists(const TopK& top, const LaneRows& at, Block* block);
+  void store_turned(const TopK& top, const LaneRows& at, int64_t from, int64_t count, Block* block);
+  ExprId named(const char* name, ExprId x, Block* block);
   void emit_top_row(TopK top, Block* block);
   void insert_in_lanes(const TopK& top, const Expr& at, bool filling, Block* block);
   void insert_in_row(const TopK& top, const Expr& at, bool filling, Block* block);
@@ -145,6 +162,7 @@ class RowEmitter {
   int lanes_;
   std::vector<Member> members_;
   BufferId turn_tile_;  // scratch, of a GPU
+  ExprId lane_;         // of the loop over rows in lanes at hand
 };
 
 }  // namespace heddle::stitch

@@ -1,28 +1,12 @@
 // Top-k: sorted lists of keys and places (schedule/top_k.h). A key is an integer whose order is the
 // total order of the values, turned round where the smallest are wanted; an element goes into the
-// list in front of the first smaller key, so that of equals the first one stays in front.
+// list in front of the first smaller key, so that of equals the first one stays in front. Rows in
+// lanes: top_k_lanes.cc.
 #include "schedule/top_k.h"
 #include "hlo/top_k_part.h"
-#include "stitch/row_emitter.h"
+#include "stitch/top_k_list.h"
 
 namespace heddle::stitch {
-
-struct RowEmitter::TopK {
-  int64_t k = 0;
-  bool largest = true;
-  Type type = Type::f32, key = Type::s32;
-  int list = -1;                // digit
-  int reduced = -1;             // digit; -1: a single element
-  int64_t elems = 1;            // of what is reduced
-  int64_t first = 0, last = 0;  // of the list: what is asked for
-  BufferId keys, places;
-};
-
-namespace {
-
-uint64_t least_key(Type key) { return uint64_t{1} << (tensor::type_bits(key) - 1); }
-
-}  // namespace
 
 ExprId RowEmitter::key_constant(const TopK& top, uint64_t bits) {
   return emit_constant(&k_, top.key, bits);
@@ -51,7 +35,7 @@ ExprId RowEmitter::value_of(const TopK& top, ExprId key) {
 ExprId RowEmitter::turned_bits(const TopK& top, ExprId bits) {
   const auto sign = static_cast<uint64_t>(tensor::type_bits(top.key)) - 1;
   const ExprId signs = k_.binary(Op::shr_arithmetic, bits, key_constant(top, sign));
-  const ExprId mask = k_.binary(Op::and_, signs, key_constant(top, least_key(top.key) - 1));
+  const ExprId mask = k_.binary(Op::and_, signs, key_constant(top, top.least() - 1));
   return k_.binary(Op::xor_, bits, mask);
 }
 
@@ -106,103 +90,6 @@ void RowEmitter::emit_top_rows(TopK* top, int digit, Block* block) {
       make_loop(LoopKind::serial, var, k_.constant(member.extents[digit]), std::move(body)));
 }
 
-// `block_of` rows side by side: the lists in registers, one a lane.
-void RowEmitter::emit_top_lanes(TopK* top, int digit, Block* block) {
-  Member& member = members_[0];
-  const Expr saved = member.digits[digit];
-  const int64_t extent = member.extents[digit], blocks = extent / lanes_, rest = extent % lanes_;
-  auto registers = [&](const char* name, Type type) {
-    kernel::Buffer buffer;
-    buffer.name = fmt::format("{}{}", name, member.stage);
-    buffer.type = type;
-    buffer.extents = {top->k};
-    buffer.space = kernel::Space::reg;
-    buffer.lanes = lanes_;
-    return k_.add_buffer(buffer);
-  };
-  top->keys = registers("keys", top->key);
-  top->places = registers("places", Type::s32);
-  if (blocks > 0) {
-    const VarId var = k_.add_var("b");
-    const Expr first = saved + Expr::digit(s_.add_scope(var, blocks)) * lanes_;
-    Block body;
-    emit_top_block(*top, digit, first, lanes_, &body);
-    block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
-  }
-  if (rest > 0) emit_top_block(*top, digit, saved + Expr(blocks * lanes_), rest, block);
-  member.digits[digit] = saved;
-}
-
-void RowEmitter::emit_top_block(const TopK& top, int digit, const Expr& first, int64_t rows,
-                                Block* block) {
-  Member& member = members_[0];
-  auto lanes = [&](const std::function<void(Block*)>& emit, Block* to) {
-    const VarId l = k_.add_var("l");
-    member.digits[digit] = first + Expr::digit(s_.add_scope(l, rows));
-    Block body;
-    emit(&body);
-    to->push_back(lanes_loop(l, rows, std::move(body)));
-  };
-  lanes(
-      [&](Block* to) {
-        for (int64_t j = 0; j < top.k; ++j) {
-          to->push_back(
-              make_store(top.keys, {k_.constant(j)}, key_constant(top, least_key(top.key))));
-          to->push_back(make_store(top.places, {k_.constant(j)}, key_zero()));
-        }
-      },
-      block);
-  // The first k find places that are free, whatever their keys.
-  for (const bool filling : {true, false}) {
-    const int64_t from = filling ? 0 : top.k, to = filling ? top.k : top.elems;
-    if (from >= to) continue;
-    const VarId var = k_.add_var("r");
-    const Expr at = Expr(from) + Expr::digit(s_.add_scope(var, to - from));
-    Block body;
-    lanes([&](Block* inner) { insert_in_lanes(top, at, filling, inner); }, &body);
-    block->push_back(make_loop(LoopKind::serial, var, k_.constant(to - from), std::move(body)));
-  }
-  lanes(
-      [&](Block* to) {
-        for (int64_t j = top.first; j < top.last; ++j)
-          store_top(top, Expr(j), k_.load(top.keys, {k_.constant(j)}),
-                    k_.load(top.places, {k_.constant(j)}), to);
-      },
-      block);
-}
-
-ExprId RowEmitter::key_zero() { return emit_constant(&k_, Type::s32, 0); }
-
-void RowEmitter::insert_in_lanes(const TopK& top, const Expr& at, bool filling, Block* block) {
-  auto named = [&](const char* name, ExprId x) {
-    const VarId var = k_.add_var(name, k_.expr(x).type);
-    block->push_back(make_let(var, x));
-    return k_.ref(var);
-  };
-  const auto [element, place] = top_element(top, at);
-  const ExprId x = named("x", element);
-  std::vector<ExprId> keys, places, before;
-  for (int64_t j = 0; j < top.k; ++j) {
-    keys.push_back(named("key", k_.load(top.keys, {k_.constant(j)})));
-    places.push_back(named("place", k_.load(top.places, {k_.constant(j)})));
-    ExprId goes = k_.compare(Op::gt, x, keys.back());
-    if (filling)
-      goes = k_.binary(Op::or_, goes, k_.compare(Op::le, s_.index_expr(at), k_.constant(j)));
-    before.push_back(named("goes", goes));
-  }
-  for (int64_t j = 0; j < top.k; ++j) {
-    const auto i = static_cast<size_t>(j);
-    ExprId key = x, from = place;
-    if (j > 0) {
-      key = k_.select(before[i - 1], keys[i - 1], x);
-      from = k_.select(before[i - 1], places[i - 1], place);
-    }
-    block->push_back(make_store(top.keys, {k_.constant(j)}, k_.select(before[i], key, keys[i])));
-    block->push_back(
-        make_store(top.places, {k_.constant(j)}, k_.select(before[i], from, places[i])));
-  }
-}
-
 // One element of the list, at digits that stand where the row does.
 void RowEmitter::store_top(const TopK& top, const Expr& at, ExprId key, ExprId place,
                            Block* block) {
@@ -228,11 +115,10 @@ void RowEmitter::emit_top_row(TopK top, Block* block) {
   if (!top.keys.valid()) add_list(&top);
   const VarId l = k_.add_var("l");
   Block start;
-  start.push_back(make_store(top.keys, {k_.ref(l)}, key_constant(top, least_key(top.key))));
+  start.push_back(make_store(top.keys, {k_.ref(l)}, key_constant(top, top.least())));
   start.push_back(make_store(top.places, {k_.ref(l)}, key_zero()));
   block->push_back(lanes_loop(l, top.k + 1, std::move(start)));
-  block->push_back(
-      make_store(top.keys, {k_.constant(0)}, key_constant(top, least_key(top.key) - 1)));
+  block->push_back(make_store(top.keys, {k_.constant(0)}, key_constant(top, top.least() - 1)));
   auto serial = [&](int64_t count, const Expr& from, const std::function<void(Expr, Block*)>& emit,
                     Block* to) {
     if (count == 0) return;
