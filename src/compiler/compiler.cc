@@ -266,10 +266,13 @@ class Compilation {
     check(result);
     for (const hlo::Instr* instr : computation.instrs()) {
       if (!instr->is(hlo::Opcode::while_)) continue;
-      const int64_t trips = *hlo::known_trips(instr);
-      result.schedule += fmt::format("{} steps of {} kernels in one\n", trips, steps.size());
+      const hlo::Instr* loop = hlo::loop_of_steps(instr);
+      const int64_t strips = loop == instr ? 1 : *hlo::known_trips(instr);
+      const int64_t trips = (strips + target_.cores - 1) / target_.cores * *hlo::known_trips(loop);
+      result.schedule += fmt::format("{} strips of {} steps of {} kernels in one\n", strips,
+                                     *hlo::known_trips(loop), steps.size());
       for (const auto& [step, kernel] : steps)
-        if (step->parent() == instr->called()[1])
+        if (step->parent() == loop->called()[1])
           result.predicted_ns += static_cast<double>(trips) *
                                  std::max(0.0, kernel.predicted_ns - target_.serial_command_ns);
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "cost/step_cost.h"
+#include "fuse/loop_fusion.h"
+#include "fuse/strips.h"
 #include "hlo/loop_trips.h"
 
 namespace heddle::fuse {
@@ -12,6 +14,7 @@ namespace {
 constexpr size_t kMostTogether = 8, kMostKernels = 32;
 constexpr int64_t kMostStateBytes = int64_t{2} << 20;    // that a step has before it, as a whole
 constexpr int64_t kMostValueBytes = int64_t{512} << 10;  // of a step's values, in scratch
+constexpr double kStripGain = 0.1;                       // of a step's time
 
 bool is_view_of_all(const Instr* instr) {
   return (instr->is(Opcode::reshape) || instr->is(Opcode::bitcast) || instr->is(Opcode::copy)) &&
@@ -22,22 +25,6 @@ bool is_view_of_all(const Instr* instr) {
 
 bool is_plain(const tensor::Shape& shape) { return shape.is_array() && shape.is_static(); }
 
-// A fusion of loops under construction.
-struct LoopFusion {
-  Computation* computation;
-  std::vector<Instr*> operands, outputs;
-  std::unordered_map<const Instr*, Instr*> parameters;
-
-  Instr* parameter(Instr* value) {
-    Instr*& known = parameters[value];
-    if (known) return known;
-    hlo::ParameterAttrs attrs{static_cast<int64_t>(operands.size())};
-    operands.push_back(value);
-    return known = computation->add(Opcode::parameter, value->shape().without_layout(), {}, attrs,
-                                    {}, fmt::format("p{}", attrs.number));
-  }
-};
-
 class LoopFormer {
  public:
   LoopFormer(Instr* loop, const target::Target& target) : loop_(loop), target_(target) {
@@ -45,6 +32,7 @@ class LoopFormer {
     state_ = body_->parameters()[0];
   }
 
+  // One kernel could have all its steps; whether its values have room there is has_room().
   Decision may_form() {
     const auto trips = hlo::known_trips(loop_);
     if (!trips) return Decision::no("loop-count", "how often {} runs is not known", loop_->name());
@@ -59,6 +47,29 @@ class LoopFormer {
     if (decision) decision = check_state();
     if (decision) decision = measure();
     return decision;
+  }
+
+  Decision has_room() const {
+    if (state_bytes_ > kMostStateBytes)
+      return Decision::no("loop-state", "its state has {} bytes", state_bytes_);
+    if (value_bytes_ > kMostValueBytes)
+      return Decision::no("loop-state", "a step makes {} bytes", value_bytes_);
+    return Decision::yes();
+  }
+
+  // The loop cut into strips of its rows, inside `fusion`: where that is predicted to take less
+  // than a step of `now_ns`.
+  Decision add_strips_to(LoopFusion* fusion, double now_ns) {
+    Instr* loop = add_loop(fusion);
+    find_leaves();
+    if (Decision cut = cut_into_strips(loop, leaves_, target_, &strips_); !cut) return cut;
+    if (const double cut_ns = strips_.step_ns; cut_ns > (1 - kStripGain) * now_ns) {
+      strips_ = {};
+      return Decision::no("loop-work", "a step of {:.1f} us takes {:.1f} us in strips",
+                          now_ns / 1000, cut_ns / 1000);
+    }
+    add_outputs(fusion, strips_.loop, kStripLeaves);
+    return Decision::yes();
   }
 
   const cost::StepCost& cost() const { return cost_; }
@@ -80,6 +91,38 @@ class LoopFormer {
 
   // The loop inside `fusion`, which becomes larger: its operands and outputs.
   void add_to(LoopFusion* fusion) {
+    Instr* loop = add_loop(fusion);
+    find_leaves();
+    add_outputs(fusion, loop, 0);
+  }
+
+  // Readers of the loop read the fusion's outputs (`values`) instead.
+  void redirect(const std::vector<Instr*>& values) {
+    Computation* parent = loop_->parent();
+    std::unordered_map<int64_t, Instr*> known;
+    auto value = [&](int64_t i) {
+      Instr*& made = known[i];
+      if (made) return made;
+      const auto at = std::find(leaves_.begin(), leaves_.end(), i);
+      if (at == leaves_.end()) return made = outside(i);
+      made = values[first_output_ + static_cast<size_t>(at - leaves_.begin())];
+      if (strips_.loop && strips_.uses[static_cast<size_t>(i)] == LeafUse::summed)
+        made = add_strips(parent, made, outside(i));
+      return made;
+    };
+    for (Instr* user : std::vector<Instr*>(loop_->users()))
+      if (user->is(Opcode::get_tuple_element))
+        parent->replace_all_uses(user, value(user->tuple_index()));
+    if (!read_whole_) return;
+    std::vector<Instr*> all;
+    for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i) all.push_back(value(i));
+    parent->replace_all_uses(loop_, parent->add(Opcode::tuple, loop_->shape(), all));
+  }
+
+ private:
+  // --- Forming it. ---
+
+  Instr* add_loop(LoopFusion* fusion) {
     hlo::Module* module = loop_->parent()->module();
     Computation* made = fusion->computation;
     std::vector<Instr*> init;
@@ -99,32 +142,18 @@ class LoopFormer {
     Instr* loop = made->add(Opcode::while_, shape, {made->add(Opcode::tuple, shape, init)}, {},
                             {condition, body}, loop_->name());
     hlo::set_trips(loop, trips_);
+    return loop;
+  }
+
+  // What is read behind the loop, which is leaf i + `before` of `loop`.
+  void add_outputs(LoopFusion* fusion, Instr* loop, int64_t before) {
     first_output_ = fusion->outputs.size();
-    find_leaves();
     for (int64_t i : leaves_)
-      fusion->outputs.push_back(made->add(Opcode::get_tuple_element, shapes[static_cast<size_t>(i)],
-                                          {loop}, hlo::TupleIndexAttrs{i}));
+      fusion->outputs.push_back(fusion->computation->add(
+          Opcode::get_tuple_element, loop->shape().elements()[static_cast<size_t>(i + before)],
+          {loop}, hlo::TupleIndexAttrs{i + before}));
   }
 
-  // Readers of the loop read the fusion's outputs (`values`) instead.
-  void redirect(const std::vector<Instr*>& values) {
-    Computation* parent = loop_->parent();
-    auto value = [&](int64_t i) {
-      const auto at = std::find(leaves_.begin(), leaves_.end(), i);
-      return at == leaves_.end()
-                 ? outside(i)
-                 : values[first_output_ + static_cast<size_t>(at - leaves_.begin())];
-    };
-    for (Instr* user : std::vector<Instr*>(loop_->users()))
-      if (user->is(Opcode::get_tuple_element))
-        parent->replace_all_uses(user, value(user->tuple_index()));
-    if (!read_whole_) return;
-    std::vector<Instr*> all;
-    for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i) all.push_back(value(i));
-    parent->replace_all_uses(loop_, parent->add(Opcode::tuple, loop_->shape(), all));
-  }
-
- private:
   // --- What may be one kernel. ---
 
   void find_invariant() {
@@ -176,13 +205,11 @@ class LoopFormer {
 
   // A box is put into the state itself, so all others that read what it was come before, and it
   // is the next state.
-  Decision check_state() const {
-    int64_t bytes = 0;
+  Decision check_state() {
     const std::vector<Instr*>& next = body_->root()->operands();
     for (size_t i = 0; i < next.size(); ++i)
       if (!hlo::goes_round(loop_, static_cast<int64_t>(i)) && !is_collected(i))
-        bytes += next[i]->shape().bytes();
-    if (bytes > kMostStateBytes) return Decision::no("loop-state", "its state has {} bytes", bytes);
+        state_bytes_ += next[i]->shape().bytes();
     for (size_t n = body_->instrs().size(); n-- > 0;) {
       const Instr* instr = body_->instrs()[n];
       if (!instr->is(Opcode::dynamic_update_slice) || invariant_.count(instr)) continue;
@@ -237,20 +264,18 @@ class LoopFormer {
   // --- Whether it pays. ---
 
   Decision measure() {
-    int64_t bytes = 0;
     std::vector<const Instr*> kernels;
     for (const Instr* instr : body_->instrs()) {
       if (invariant_.count(instr)) continue;
       if (instr->is(Opcode::dynamic_update_slice) || instr->is(Opcode::fusion))
         kernels.push_back(instr);
       if (!instr->is(Opcode::fusion)) continue;
-      if (instr->shape().is_array()) bytes += instr->shape().bytes();
+      if (instr->shape().is_array()) value_bytes_ += instr->shape().bytes();
       if (instr->shape().is_tuple())
-        for (const tensor::Shape& shape : instr->shape().elements()) bytes += shape.bytes();
+        for (const tensor::Shape& shape : instr->shape().elements()) value_bytes_ += shape.bytes();
     }
     if (kernels.size() > kMostKernels)
       return Decision::no("loop-body", "a step has {} kernels", kernels.size());
-    if (bytes > kMostValueBytes) return Decision::no("loop-state", "a step makes {} bytes", bytes);
     cost_ = cost::cost_of_step(kernels, target_);
     return Decision::yes();
   }
@@ -324,6 +349,7 @@ class LoopFormer {
 
   // Leaves that change and that somebody reads behind the loop.
   void find_leaves() {
+    leaves_.clear();
     read_whole_ = loop_->parent()->root() == loop_;
     for (const Instr* user : loop_->users()) read_whole_ |= !user->is(Opcode::get_tuple_element);
     for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i) {
@@ -358,6 +384,8 @@ class LoopFormer {
   std::unordered_set<const Instr*> invariant_;
   std::unordered_map<int64_t, Instr*> elements_;
   cost::StepCost cost_;
+  Strips strips_;                              // its loop: none
+  int64_t state_bytes_ = 0, value_bytes_ = 0;  // of the state, of what a step makes
   std::vector<int64_t> leaves_;  // that are outputs of the fusion, from number first_output_
   size_t first_output_ = 0;
   bool read_whole_ = false;
@@ -401,25 +429,21 @@ std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
   return together;
 }
 
-void form(Computation* parent, const std::vector<LoopFormer*>& loops) {
-  LoopFusion made{parent->module()->add_computation("loop"), {}, {}, {}};
-  for (LoopFormer* loop : loops) loop->add_to(&made);
-  std::vector<tensor::Shape> shapes;
-  for (const Instr* output : made.outputs) shapes.push_back(output->shape());
-  const bool single = shapes.size() == 1;
-  made.computation->set_root(
-      single
-          ? made.outputs[0]
-          : made.computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), made.outputs));
-  Instr* fusion = parent->add(Opcode::fusion, made.computation->root()->shape(), made.operands,
-                              hlo::FusionAttrs{}, {made.computation}, loops[0]->name());
-  std::vector<Instr*> values;
-  for (size_t i = 0; i < shapes.size(); ++i)
-    values.push_back(single ? fusion
-                            : parent->add(Opcode::get_tuple_element, shapes[i], {fusion},
-                                          hlo::TupleIndexAttrs{static_cast<int64_t>(i)}));
+// The fusion of `loops`, which `made` holds.
+void form(Computation* parent, const LoopFusion& made, const std::vector<LoopFormer*>& loops) {
+  const std::vector<Instr*> values = made.add_to(parent, loops[0]->name());
   for (LoopFormer* loop : loops) loop->redirect(values);
   parent->sort();
+}
+
+// One kernel with a task for each strip of rows, where that takes less than all else.
+Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target& target) {
+  const bool alone = loop->has_room() && pays({loop}, target);
+  const double now = alone ? loop->cost().alone_ns : loop->cost().spread_ns;
+  LoopFusion made(parent->module());
+  if (Decision decision = loop->add_strips_to(&made, now); !decision) return decision;
+  form(parent, made, {loop});
+  return Decision::yes();
 }
 
 }  // namespace
@@ -433,13 +457,22 @@ bool form_loops(hlo::Module* module, const target::Target& target, std::vector<R
       if (refusals)
         refusals->push_back({loop.body_name(), loop.name(), decision.code(), decision.reason()});
     };
-    for (Instr* instr : covered.computation->instrs()) {
+    for (Instr* instr : std::vector<Instr*>(covered.computation->instrs())) {
       if (!instr->is(Opcode::while_)) continue;
       found.push_back(std::make_unique<LoopFormer>(instr, target));
-      if (const Decision decision = found.back()->may_form(); decision)
-        loops.push_back(found.back().get());
+      LoopFormer* loop = found.back().get();
+      Decision decision = loop->may_form();
+      if (decision) {
+        decision = form_strips(covered.computation, loop, target);
+        changed |= static_cast<bool>(decision);
+        if (decision) continue;
+        refuse(*loop, decision);
+        decision = loop->has_room();
+      }
+      if (decision)
+        loops.push_back(loop);
       else
-        refuse(*found.back(), decision);
+        refuse(*loop, decision);
     }
     while (!loops.empty()) {
       const std::vector<LoopFormer*> together = take_together(&loops, target);
@@ -447,12 +480,14 @@ bool form_loops(hlo::Module* module, const target::Target& target, std::vector<R
         refuse(*together[0], decision);
         continue;
       }
-      form(covered.computation, together);
+      LoopFusion made(module);
+      for (LoopFormer* loop : together) loop->add_to(&made);
+      form(covered.computation, made, together);
       changed = true;
     }
-    if (changed) covered.computation->remove_dead();
+    if (!found.empty()) covered.computation->remove_dead();  // what strips were tried with, too
   }
-  if (changed) module->remove_dead_computations();
+  module->remove_dead_computations();
   return changed;
 }
 

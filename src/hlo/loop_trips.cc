@@ -6,7 +6,13 @@
 namespace heddle::hlo {
 
 namespace {
-constexpr std::string_view kTrips = "heddle_trips";
+constexpr std::string_view kTrips = "heddle_trips", kStrips = "heddle_strips",
+                           kUnread = "heddle_unread";
+
+bool has(const Instr* instr, std::string_view key) {
+  return std::any_of(instr->annotations().begin(), instr->annotations().end(),
+                     [&](const auto& one) { return one.first == key; });
+}
 }  // namespace
 
 std::optional<int64_t> known_trips(const Instr* loop) {
@@ -23,6 +29,19 @@ void set_trips(Instr* loop, int64_t trips) {
   std::erase_if(loop->annotations(), [](const auto& one) { return one.first == kTrips; });
   loop->annotations().emplace_back(kTrips, std::to_string(trips));
 }
+
+bool is_strips(const Instr* loop) { return has(loop, kStrips); }
+void set_strips(Instr* loop) { loop->annotations().emplace_back(kStrips, ""); }
+
+const Instr* loop_of_steps(const Instr* loop) {
+  if (!is_strips(loop)) return loop;
+  const std::vector<Instr*>& inside = loop->called()[1]->instrs();
+  return *std::find_if(inside.begin(), inside.end(),
+                       [](const Instr* instr) { return instr->is(Opcode::while_); });
+}
+
+bool is_unread(const Instr* value) { return has(value, kUnread); }
+void set_unread(Instr* value) { value->annotations().emplace_back(kUnread, ""); }
 
 bool is_loop_fusion(const Computation& computation) {
   return std::any_of(computation.instrs().begin(), computation.instrs().end(),

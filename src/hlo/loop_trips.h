@@ -12,6 +12,17 @@ namespace heddle::hlo {
 std::optional<int64_t> known_trips(const Instr* loop);
 void set_trips(Instr* loop, int64_t trips);
 
+// Its trips are strips of a batch: each reads and writes rows of its own, whatever the others do.
+// Leaf 0 of its state counts them, leaf 1 is the first row of the strip (fuse/strips.h).
+bool is_strips(const Instr* loop);
+void set_strips(Instr* loop);
+// The loop inside whose trips are a strip's steps; `loop` itself where it is none over strips.
+const Instr* loop_of_steps(const Instr* loop);
+
+// An array that a loop over strips begins with and that its steps write anew: nothing reads it.
+bool is_unread(const Instr* value);
+void set_unread(Instr* value);
+
 // A fusion that is a loop: it holds a while (or several that do not read each other) whose steps
 // are kernels already, and becomes one kernel for all steps.
 bool is_loop_fusion(const Computation& computation);

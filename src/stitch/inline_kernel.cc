@@ -9,6 +9,7 @@ using kernel::BufferId;
 using kernel::Expr;
 using kernel::ExprId;
 using kernel::Kernel;
+using kernel::Op;
 using kernel::Stmt;
 using kernel::VarId;
 
@@ -25,7 +26,7 @@ class Inliner {
   }
 
   std::vector<Stmt> run() {
-    std::vector<Stmt> result;
+    std::vector<Stmt> result = read_numbers();
     for (const kernel::Phase& phase : from_.phases)
       for (const kernel::Group& group : phase.groups) {
         std::vector<Stmt> body = copy(group.body, &group);
@@ -41,6 +42,21 @@ class Inliner {
   }
 
  private:
+  // Single elements that it reads (counters, where a box begins) are read once, in front of it.
+  std::vector<Stmt> read_numbers() {
+    std::vector<Stmt> result;
+    numbers_.resize(static_cast<size_t>(from_.global_count()));
+    for (size_t b = 0; b < numbers_.size(); ++b) {
+      const kernel::Buffer& buffer = from_.buffers[b];
+      if (buffer.access != kernel::Access::in ||
+          to_.buffer(buffers_[b]).extents != std::vector<int64_t>{1})
+        continue;
+      numbers_[b] = to_.add_var("number", buffer.type);
+      result.push_back(make_let(numbers_[b], to_.load(buffers_[b], {to_.constant(0)})));
+    }
+    return result;
+  }
+
   std::vector<Stmt> copy(const std::vector<Stmt>& body, const kernel::Group* = nullptr) {
     std::vector<Stmt> result;
     for (const Stmt& stmt : body) {
@@ -57,6 +73,11 @@ class Inliner {
       result.push_back(std::move(made));
     }
     return result;
+  }
+
+  bool is_number(const Expr& expr) const {
+    return expr.op == Op::load && !expr.guarded && expr.buffer.index() < numbers_.size() &&
+           numbers_[expr.buffer.index()].valid();
   }
 
   VarId var(VarId id) {
@@ -77,6 +98,10 @@ class Inliner {
         continue;
       }
       Expr copy = from_.expr(at);
+      if (is_number(copy)) {
+        made = to_.ref(numbers_[copy.buffer.index()]);
+        continue;
+      }
       bool ready = true;
       for (ExprId operand : copy.operands) {
         if (exprs_[operand.index()].valid()) continue;
@@ -98,6 +123,7 @@ class Inliner {
   std::vector<ExprId> exprs_;
   std::vector<VarId> vars_;
   std::vector<BufferId> buffers_;
+  std::vector<VarId> numbers_;  // by buffer of `from`; none: not a number
 };
 
 }  // namespace

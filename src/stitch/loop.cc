@@ -112,8 +112,8 @@ class LoopStitcher {
       if (!instr->is(Opcode::while_)) continue;
       prologue_.clear();
       constants_.clear();  // each group has its own
-      Block steps = loop(instr);
       kernel::Group group;
+      Block steps = hlo::is_strips(instr) ? strips(instr, &group) : loop(instr);
       group.body = std::move(prologue_);
       for (Stmt& stmt : steps) group.body.push_back(std::move(stmt));
       k_.phases[0].groups.push_back(std::move(group));
@@ -174,17 +174,22 @@ class LoopStitcher {
     block->push_back(make_loop(kind, i, k_.constant(elems), {store}, elems == 1 ? 0 : lanes_));
   }
 
+  // Kernels of a step have theirs from 0 on.
+  void reserve_scratch(const Computation& body) {
+    for (const Instr* instr : body.instrs())
+      if (instr->is(Opcode::fusion))
+        k_.scratch_bytes = std::max(k_.scratch_bytes, kernel_of_(instr).kernel.scratch_bytes);
+    k_.scratch_bytes = (k_.scratch_bytes + 63) / 64 * 64;
+  }
+
   // --- One loop. ---
 
   Block loop(const Instr* loop) {
     const Computation& body = *loop->called()[1];
     const int64_t trips = *hlo::known_trips(loop);
-    for (const Instr* instr : body.instrs())
-      if (instr->is(Opcode::fusion))
-        k_.scratch_bytes = std::max(k_.scratch_bytes, kernel_of_(instr).kernel.scratch_bytes);
-    k_.scratch_bytes = (k_.scratch_bytes + 63) / 64 * 64;
+    reserve_scratch(body);
     const Buffers state = place_state(loop);
-    values_[body.parameters()[0]] = state;
+    values_[body.parameters()[0]] = values_[loop] = state;
     const BodyReads reads(loop);
     Block step;
     for (const Instr* instr : body.instrs()) {
@@ -201,6 +206,109 @@ class LoopStitcher {
     return result;
   }
 
+  // --- Strips of rows: a task each. ---
+
+  Block strips(const Instr* loop, kernel::Group* group) {
+    const Computation& body = *loop->called()[1];
+    strip_ = k_.add_var("strip");
+    group->grid.push_back({strip_, k_.constant(*hlo::known_trips(loop))});
+    rows_ = body.root()->operand(1)->operand(1)->literal().get_s64(0);
+    const Instr *init = loop->operand(0), *state = body.parameters()[0];
+    for (const Instr* instr : body.instrs())
+      if (instr->is(Opcode::while_)) reserve_scratch(*instr->called()[1]);
+    Buffers leaves;
+    for (int64_t i = 0; i < std::ssize(init->operands()); ++i) {
+      const Instr* value = init->operand(static_cast<size_t>(i));
+      if (i < 2) {  // the strip, its first row
+        const Type type = value->shape().type();
+        leaves.push_back(scratch("strip", type, 1));
+        const ExprId number = k_.binary(Op::mul, k_.ref(strip_), k_.constant(i == 0 ? 1 : rows_));
+        prologue_.push_back(make_store(leaves.back(), {k_.constant(0)}, k_.convert(number, type)));
+      } else if (hlo::goes_round(loop, i)) {
+        leaves.push_back(leaf(value));
+      } else {
+        leaves.push_back(result_of_strips(loop, i));
+      }
+    }
+    values_[state] = leaves;
+    Block result;
+    for (const Instr* instr : body.instrs()) {
+      if (instr->is(Opcode::dynamic_slice)) {
+        values_[instr] = {scratch("rows", instr->shape().type(), instr->shape().elems())};
+        move_box({leaf(instr->operand(0)), values_[instr][0], instr, 1, instr->operand(0)->shape(),
+                  instr->shape()},
+                 /*into_box=*/true, &result);
+      } else if (instr->is(Opcode::while_)) {
+        Block before = std::exchange(prologue_, {});
+        Block steps = this->loop(instr);
+        for (Stmt& stmt : prologue_) result.push_back(std::move(stmt));
+        for (Stmt& stmt : steps) result.push_back(std::move(stmt));
+        prologue_ = std::move(before);
+      } else if (instr->is(Opcode::dynamic_update_slice)) {
+        update(instr, &result);
+      }
+    }
+    return result;
+  }
+
+  // Leaf i of a loop over strips, in the output that it is; the strip's part of it begins as what
+  // the leaf is before the loop.
+  BufferId result_of_strips(const Instr* loop, int64_t i) {
+    size_t o = 0;
+    while (o < outputs_.size() &&
+           !(outputs_[o]->is(Opcode::get_tuple_element) && outputs_[o]->operand(0) == loop &&
+             outputs_[o]->tuple_index() == i))
+      ++o;
+    HEDDLE_CHECK(o < outputs_.size(), "leaf {} of {} is no output", i, loop->name());
+    const Instr* value = loop->operand(0)->operand(static_cast<size_t>(i));
+    if (hlo::is_unread(value)) return out_[o];
+    if (value->is(Opcode::parameter) && is_read_once(value))
+      result_.in_place[o] = static_cast<int>(value->parameter_number());
+    const Shape& shape = value->shape();
+    const int64_t dim = rows_dim(loop, i);
+    int64_t before = 1, run = 1;
+    for (int64_t d = 0; d < shape.rank(); ++d) (d < dim ? before : run) *= shape.dim(d);
+    const int64_t part = run / *hlo::known_trips(loop);
+    const VarId outer = k_.add_var("i"), inner = k_.add_var("i");
+    ExprId at = k_.binary(Op::mul, k_.ref(outer), k_.constant(run));
+    at = k_.binary(Op::add, at, k_.binary(Op::mul, k_.ref(strip_), k_.constant(part)));
+    at = k_.binary(Op::add, at, k_.ref(inner));
+    const ExprId x =
+        value->is(Opcode::broadcast) ? scalar(value->operand(0)) : k_.load(leaf(value), {at});
+    Block body;
+    body.push_back(make_loop(LoopKind::vector, inner, k_.constant(part),
+                             {make_store(out_[o], {at}, x)}, lanes_));
+    prologue_.push_back(make_loop(LoopKind::serial, outer, k_.constant(before), std::move(body)));
+    return out_[o];
+  }
+
+  // The dimension in which strips have parts of leaf i: where their boxes begin at theirs.
+  static int64_t rows_dim(const Instr* loop, int64_t i) {
+    const Computation* body = loop->called()[1];
+    const Instr* next = body->root()->operand(static_cast<size_t>(i));
+    int64_t last = 2;  // leaves that say where: those in front, or the last one of a step
+    if (next->is(Opcode::get_tuple_element)) {
+      body = next->operand(0)->called()[1];
+      next = body->root()->operand(static_cast<size_t>(next->tuple_index()));
+      last = 0;
+    }
+    const auto count = std::ssize(body->root()->operands());
+    for (int64_t d = 0; d < next->shape().rank(); ++d) {
+      const Instr* start = next->operand(static_cast<size_t>(2 + d));
+      if (start->is(Opcode::get_tuple_element) && start->operand(0) == body->parameters()[0] &&
+          (last > 0 ? start->tuple_index() < last : start->tuple_index() == count - 1))
+        return d;
+    }
+    HEDDLE_UNREACHABLE("{} has no rows", next->name());
+  }
+
+  // Memory of this task, which is its state's: an output's part, a box's copy.
+  bool is_own(BufferId buffer) const {
+    const kernel::Buffer& what = k_.buffer(buffer);
+    return (what.space == Space::global && what.access == kernel::Access::out) ||
+           what.name == "rows";
+  }
+
   // What changes has its place in the output that it is in the end, or in scratch.
   Buffers place_state(const Instr* loop) {
     const Instr* init = loop->operand(0);
@@ -212,6 +320,10 @@ class LoopStitcher {
         continue;
       }
       const Shape& shape = init->operand(i)->shape();
+      if (is_own(from)) {
+        state.push_back(from);
+        continue;
+      }
       BufferId place;
       for (size_t o = 0; o < outputs_.size() && !place.valid(); ++o) {
         const Instr* output = outputs_[o];
@@ -260,36 +372,61 @@ class LoopStitcher {
 
   // The box into the array where it lies.
   void update(const Instr* instr, Block* step) {
-    const BufferId array = leaf(instr->operand(0)), box = leaf(instr->operand(1));
+    const BufferId array = leaf(instr->operand(0));
     values_[instr] = {array};
-    const std::vector<int64_t> all = instr->shape().extents();
-    const std::vector<int64_t> extents = instr->operand(1)->shape().extents();
+    move_box({array, leaf(instr->operand(1)), instr, 2, instr->shape(), instr->operand(1)->shape()},
+             /*into_box=*/false, step);
+  }
+
+  // A box of an array; operand `first` of `instr` is where it begins in the first dimension.
+  struct Box {
+    BufferId array, box;
+    const Instr* instr;
+    size_t first;
+    const Shape& all_shape;
+    const Shape& box_shape;
+  };
+
+  void move_box(const Box& box, bool into_box, Block* block) {
+    const std::vector<int64_t> all = box.all_shape.extents(), extents = box.box_shape.extents();
+    if (box.box_shape.elems() == 0) return;
+    struct Run {
+      int64_t extent, stride, box_stride;
+    };
+    std::vector<Run> runs;  // innermost first; those that run on are one
     ExprId to = k_.constant(0), from = k_.constant(0);
-    int64_t stride = instr->shape().elems(), box_stride = instr->operand(1)->shape().elems();
-    if (box_stride == 0) return;
-    std::vector<std::pair<VarId, int64_t>> loops;
-    for (size_t d = 0; d < all.size(); ++d) {
-      stride /= all[d];
-      box_stride /= extents[d];
+    int64_t stride = 1, box_stride = 1;
+    for (size_t d = all.size(); d-- > 0;) {
       if (all[d] > extents[d])
-        to = k_.binary(Op::add, to, start(instr->operand(2 + d), all[d] - extents[d], stride));
-      if (extents[d] == 1) continue;
-      const VarId i = k_.add_var("i");
-      loops.emplace_back(i, extents[d]);
-      to = k_.binary(Op::add, to, k_.binary(Op::mul, k_.ref(i), k_.constant(stride)));
-      from = k_.binary(Op::add, from, k_.binary(Op::mul, k_.ref(i), k_.constant(box_stride)));
+        to = k_.binary(Op::add, to,
+                       start(box.instr->operand(box.first + d), all[d] - extents[d], stride));
+      const bool runs_on = !runs.empty() && runs.back().stride * runs.back().extent == stride &&
+                           runs.back().box_stride * runs.back().extent == box_stride;
+      if (runs_on)
+        runs.back().extent *= extents[d];
+      else if (extents[d] > 1)
+        runs.push_back({extents[d], stride, box_stride});
+      stride *= all[d];
+      box_stride *= extents[d];
+    }
+    std::vector<VarId> vars;
+    for (const Run& run : runs) {
+      vars.push_back(k_.add_var("i"));
+      const ExprId i = k_.ref(vars.back());
+      to = k_.binary(Op::add, to, k_.binary(Op::mul, i, k_.constant(run.stride)));
+      from = k_.binary(Op::add, from, k_.binary(Op::mul, i, k_.constant(run.box_stride)));
     }
     Block body;
-    body.push_back(make_store(array, {to}, k_.load(box, {from})));
-    for (size_t l = loops.size(); l-- > 0;) {
-      const bool vector = l + 1 == loops.size();
+    body.push_back(into_box ? make_store(box.box, {from}, k_.load(box.array, {to}))
+                            : make_store(box.array, {to}, k_.load(box.box, {from})));
+    for (size_t l = 0; l < runs.size(); ++l) {
       Block around;
-      around.push_back(make_loop(vector ? LoopKind::vector : LoopKind::serial, loops[l].first,
-                                 k_.constant(loops[l].second), std::move(body),
-                                 vector ? lanes_ : 0));
+      around.push_back(make_loop(l == 0 ? LoopKind::vector : LoopKind::serial, vars[l],
+                                 k_.constant(runs[l].extent), std::move(body),
+                                 l == 0 ? lanes_ : 0));
       body = std::move(around);
     }
-    for (Stmt& stmt : body) step->push_back(std::move(stmt));
+    for (Stmt& stmt : body) block->push_back(std::move(stmt));
   }
 
   // Where a box begins in one dimension, in elements of the array.
@@ -329,6 +466,8 @@ class LoopStitcher {
   Buffers out_;
   std::unordered_map<const Instr*, Buffers> values_, constants_;
   Block prologue_;
+  VarId strip_;       // number of the task, where the loop is one over strips
+  int64_t rows_ = 0;  // of a strip
 };
 
 }  // namespace

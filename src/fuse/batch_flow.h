@@ -1,0 +1,74 @@
+// Private to fuse: where the rows of a batch are in every value of a loop's step.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fuse/groups.h"
+
+namespace heddle::fuse {
+
+// The rows are the major part of dimension `dim`: row r has its elements [r·unit, (r+1)·unit).
+struct RowPlace {
+  int64_t dim = 0, unit = 1;
+  bool operator==(const RowPlace&) const = default;
+};
+
+// What becomes of a leaf of the state when a loop is cut into strips of rows.
+enum class LeafUse {
+  shared,   // has no rows, and goes round unchanged
+  counted,  // has no rows, and changes: every strip does it again
+  summed,   // has no rows; each step adds a sum over all rows, and nothing else reads it
+  whole,    // has rows; only boxes of it are read, or put into it
+  sliced,   // has rows, goes round unchanged
+  carried,  // has rows and changes
+};
+
+// Follows the rows of one leaf through a covered body, its fusions and around the loop. The
+// fusions' computations have one caller each.
+class BatchFlow {
+ public:
+  explicit BatchFlow(const Instr* loop);
+
+  // From dimension `dim` of leaf `leaf`. No (code `loop-rows`): a step mixes rows. Asked once.
+  Decision follow(int64_t leaf, int64_t dim);
+
+  int64_t rows() const { return rows_; }
+  LeafUse use_of(int64_t leaf) const { return uses_[static_cast<size_t>(leaf)]; }
+  std::optional<RowPlace> leaf_place(int64_t leaf) const;
+  std::optional<RowPlace> place_of(const Instr* value) const;
+  // Of which only boxes are read or written: it keeps its extents.
+  bool is_whole(const Instr* value) const;
+  const std::vector<Instr*>& instrs() const { return instrs_; }  // the fusions' among them
+
+ private:
+  struct Class {
+    std::optional<RowPlace> place;
+    bool is_sum = false, is_whole = false;
+  };
+
+  size_t class_of(const Instr* value) const;
+  void unite(const Instr* a, const Instr* b);
+  void collect();
+  Decision set(const Instr* value, RowPlace place);
+  Decision visit(const Instr* instr);
+  Decision visit_gone(const Instr* instr, size_t operand, RowPlace place);
+  Decision check_unfollowed(const Instr* instr) const;
+  Decision find_sums();
+  Decision find_uses();
+
+  const Instr* loop_;
+  const Instr* state_;
+  std::vector<Instr*> instrs_;
+  std::unordered_map<const Instr*, size_t> number_;
+  mutable std::vector<size_t> parent_;  // union-find over values; the leaves come first
+  std::vector<Class> classes_;          // by representative
+  std::unordered_set<const Instr*> sums_;
+  std::vector<LeafUse> uses_;
+  int64_t rows_ = 0;
+  bool changed_ = false;
+};
+
+}  // namespace heddle::fuse
