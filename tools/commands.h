@@ -20,6 +20,7 @@ std::unique_ptr<Command> make_opt();
 std::unique_ptr<Command> make_tune();
 std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_advise();
+std::unique_ptr<Command> make_reduce();
 std::unique_ptr<Command> make_conform();
 std::unique_ptr<Command> make_cache();
 std::unique_ptr<Command> make_doctor();

@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <new>
 
+#include "process_text.h"
+
 namespace heddle::tools {
 namespace {
 
@@ -29,27 +31,6 @@ void write_record(int file, const ordered_json& record) {
     if (wrote <= 0) ::_exit(3);
     at += static_cast<size_t>(wrote);
   }
-}
-
-// What a crash said: the line of a failed check, else the last one.
-std::string last_words(const std::string& text) {
-  std::string last;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.size(), text.find('\n', at));
-    if (end > at) last = text.substr(at, end - at);
-    if (last.starts_with("heddle bug")) return last;
-    at = end + 1;
-  }
-  return last;
-}
-
-std::string read_all(int file) {
-  std::string text;
-  char part[4096];
-  ::lseek(file, 0, SEEK_SET);
-  for (ssize_t got; (got = ::read(file, part, sizeof part)) > 0;)
-    text.append(part, static_cast<size_t>(got));
-  return text;
 }
 
 // One child process and what it has said.
@@ -154,7 +135,7 @@ Status for_each_in_child(size_t count, const ChildLimits& limits,
     ::waitpid(child.process, &status, 0);
     if (next < end) {
       const std::string why = timed_out ? fmt::format("{} s were not enough", limits.seconds)
-                                        : last_words(read_all(child.messages));
+                                        : last_words(text_of_file(child.messages));
       result.piece = next;
       result.records.push_back({{"outcome", timed_out ? "timeout" : "crash"}, {"reason", why}});
       done(result);

@@ -18,7 +18,7 @@ namespace heddle::tools {
 namespace {
 
 // Of the contract, to be built.
-constexpr const char* kLater[] = {"dryrun", "quantize", "reduce"};
+constexpr const char* kLater[] = {"dryrun", "quantize"};
 
 using Commands = std::vector<std::unique_ptr<Command>>;
 
@@ -35,6 +35,7 @@ Commands all_commands() {
   all.push_back(make_tune());
   all.push_back(make_calibrate());
   all.push_back(make_advise());
+  all.push_back(make_reduce());
   all.push_back(make_conform());
   all.push_back(make_cache());
   all.push_back(make_doctor());
