@@ -351,6 +351,9 @@ class Greedy {
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
     if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
       return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+    if (gemm && is_heavy(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
+      return Decision::no("shared-sets", "{:.0f} us are lost where rows share cache sets",
+                          placed.shared_sets_ns / 1000);
     if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, group) &&
         placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
@@ -358,6 +361,13 @@ class Greedy {
         placed.elems > 32768)
       return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);
     return Decision::yes();
+  }
+
+  // What it costs if a value goes through memory: its lines are fetched, written and read.
+  double written_and_read_ns(const Instr* value) const {
+    return 3 * static_cast<double>(value->shape().bytes()) /
+               std::max(target_.memory_bandwidth_bytes_per_ns, 1.0) +
+           target_.serial_command_ns;
   }
 
   // More is read or written with strides than by the two on their own (a transpose of its own is

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "fuse/pattern_judge.h"
+#include "schedule/cache_sets.h"
 #include "schedule/gemm.h"
 #include "schedule/strides.h"
 #include "schedule/traffic.h"
@@ -63,6 +64,7 @@ Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& targe
   facts.is_template = schedule::is_template(placed);
   facts.windows = schedule::count_windows(placed);
   facts.strided = schedule::strided_elems(placed, target);
+  facts.shared_sets_ns = schedule::shared_sets_ns(placed, target);
   if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph);
   const auto& stages = placed.graph.stages;
   facts.stages = stages.size();

@@ -18,11 +18,12 @@ struct Facts {
   int64_t strided = 0;      // elements that move across the lanes
   int64_t uses_across = 0;  // of templates: schedule::uses_across
   size_t stages = 0;
-  bool reduces = false;     // a stage does
-  bool is_packing = false;  // maps over one box
-  int64_t tasks = 1;        // trips of its loops
-  int64_t elems = 0;        // of the largest stage, each as often as it is summed up
-  double traffic_ns = 0;    // where asked for
+  bool reduces = false;       // a stage does
+  bool is_packing = false;    // maps over one box
+  int64_t tasks = 1;          // trips of its loops
+  int64_t elems = 0;          // of the largest stage, each as often as it is summed up
+  double traffic_ns = 0;      // where asked for
+  double shared_sets_ns = 0;  // schedule::shared_sets_ns
 };
 
 class PlacedFacts {
