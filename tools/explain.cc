@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <variant>
 
 #include "api/session.h"
@@ -11,6 +12,7 @@
 #include "commands.h"
 #include "compiler/compiler.h"
 #include "explain_page.h"
+#include "fused_text.h"
 #include "model_options.h"
 #include "program/program.h"
 #include "program/views.h"
@@ -149,6 +151,24 @@ class Explain : public Command {
     return "map";
   }
 
+  // What takes time before what is cheap.
+  static std::string title_of(const std::string& operators) {
+    static const std::set<std::string, std::less<>> kCheap = {
+        "bitcast",  "broadcast", "concatenate",     "convert", "copy",   "get-tuple-element",
+        "iota",     "pad",       "reshape",         "reverse", "slice",  "select",
+        "compare",  "transpose", "bitcast-convert", "and",     "negate", "add",
+        "subtract", "multiply"};
+    std::string first, last;
+    for (size_t at = 0; at < operators.size();) {
+      const size_t end = std::min(operators.find(", ", at), operators.size());
+      const std::string word = operators.substr(at, end - at);
+      std::string& list = kCheap.count(word) ? last : first;
+      list += (list.empty() ? "" : ", ") + word;
+      at = end + 2;
+    }
+    return first + (first.empty() || last.empty() ? "" : ", ") + last;
+  }
+
   static std::string edge_text(const compiler::UnfusedEdge& edge) {
     return fmt::format("{} ({}): {}: {}; {}", edge.value, bytes_text(edge.bytes), edge.code,
                        edge.reason, ms_text(edge.ns / 1e6));
@@ -158,6 +178,7 @@ class Explain : public Command {
     Page page;
     page.title = open_.model;
     std::map<std::string, size_t> numbers;
+    const FusedText fused(program.report().fused_module);
     const program::Program& compiled = *program.compiled();
     double predicted_ms = 0;
     program::for_each_command(
@@ -165,7 +186,7 @@ class Explain : public Command {
         [&](const program::Command& command, const program::CommandInfo& info, int) {
           PageNode node;
           node.name = info.name;
-          node.title = info.operators.empty() ? info.name : info.operators;
+          node.title = info.operators.empty() ? info.name : title_of(info.operators);
           node.kind = "other";
           node.details = info.operators + "\n";
           if (const auto* launch = std::get_if<program::Launch>(&command)) {
@@ -173,6 +194,8 @@ class Explain : public Command {
             node.kind = kind_of(info.operators);
             node.predicted_ms = predicted_ns(program, kernel.name) / 1e6;
             node.measured_ms = measured_ms(kernel.name);
+            node.phases = kernel.phases.size();
+            node.operators = fused.of(info.name);
             node.details += fmt::format("kernel {}, {}\n{} flops, {} at least\n\n{}\n{}",
                                         kernel.name, time_text(program, kernel.name), kernel.flops,
                                         bytes_text(kernel.min_bytes), kernel.schedule,
@@ -185,7 +208,7 @@ class Explain : public Command {
     for (const compiler::UnfusedEdge& edge : program.report().edges) {
       const auto from = numbers.find(edge.producer), to = numbers.find(edge.consumer);
       if (from == numbers.end() || to == numbers.end()) continue;
-      page.edges.push_back({from->second, to->second, edge_text(edge)});
+      page.edges.push_back({from->second, to->second, edge_text(edge), edge.code, edge.ns / 1e6});
     }
     page.summary = fmt::format("{}: {} commands, {} kernels, predicted {}", program.facts().options,
                                page.nodes.size(), uses.size(), ms_text(predicted_ms));

@@ -9,12 +9,16 @@ namespace heddle::tools {
 
 struct PageNode {
   std::string name, kind, title, details;  // details: plain text, lines
+  std::string operators;                   // plain text, a line each
+  size_t phases = 0;                       // of a kernel
   double predicted_ms = 0, measured_ms = 0;
 };
 
 struct PageEdge {
   size_t from = 0, to = 0;
   std::string label;  // why it was not fused
+  std::string code;
+  double ms = 0;  // what that was judged to cost
 };
 
 struct Page {

@@ -21,6 +21,7 @@
 #include "cost/delta.h"
 #include "cost/latency.h"
 #include "fuse/fuse.h"
+#include "hlo/composite.h"
 #include "hlo/loop_trips.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
@@ -31,6 +32,7 @@
 #include "opt/pipeline.h"
 #include "pass/run.h"
 #include "schedule/place.h"
+#include "stitch/composite.h"
 #include "stitch/stitch.h"
 
 namespace heddle::compiler {
@@ -281,9 +283,42 @@ class Compilation {
     return result;
   }
 
+  // The kernels of its parts in one, phases side by side and one behind the other.
+  Pending stitch_composite(const hlo::Instr* fusion) {
+    std::string schedule, places;
+    double ns = 0;
+    size_t count = 0;
+    auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& streamed) {
+      Pending one = stitch_one(part, streamed);
+      const std::string title = fmt::format("part {}: {}\n", count++, part->name());
+      schedule += title + one.schedule + "\n";
+      places += title + described_.at(one.text).first + "\n";
+      const double call = cost::call_ns(/*serial=*/true, 1, target_);
+      ns += std::max(0.0, one.predicted_ns - call) + (ns == 0 ? call : 0);
+      return std::move(one.stitched);
+    };
+    Pending result{fusion,
+                   stitch::stitch_composite(*fusion->called()[0], "kernel", target_, kernel_of,
+                                            streamed_outputs(*fusion, target_)),
+                   {},
+                   {},
+                   {},
+                   ns};
+    check(result);
+    result.schedule = schedule;
+    result.text = kernel::to_string(result.stitched.kernel);
+    described_.emplace(result.text, std::pair(places, schedule + places));
+    return result;
+  }
+
   Pending stitch_one(const hlo::Instr* fusion) {
+    return stitch_one(fusion, streamed_outputs(*fusion, target_));
+  }
+
+  Pending stitch_one(const hlo::Instr* fusion, const std::vector<bool>& streamed) {
     const hlo::Computation& computation = *fusion->called().at(0);
     if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
+    if (hlo::is_composite(computation)) return stitch_composite(fusion);
     if (auto parts = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_)) {
       Pending result{fusion, std::move(*parts), "copies the parts side by side", {},
                      {},     moved_ns(*fusion)};
@@ -301,10 +336,7 @@ class Compilation {
     if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
-    Pending result{
-        fusion, stitch::stitch(placed, "kernel", target_, streamed_outputs(*fusion, target_)),
-        {},     {},
-        {},     0};
+    Pending result{fusion, stitch::stitch(placed, "kernel", target_, streamed), {}, {}, {}, 0};
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
     result.waits_for_memory =

@@ -1,10 +1,11 @@
 #include "compiler/fusion_check.h"
 
+#include "hlo/composite.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
-#include "stitch/stitch.h"
+#include "stitch/composite.h"
 #include "tensor/compare.h"
 
 namespace heddle::compiler {
@@ -49,12 +50,18 @@ tensor::Type coarsest_type(const hlo::Module& module) {
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
                          int64_t reduction_length) {
   FusionCheck check;
-  check.placed = schedule::place(*module.entry(), target);
+  const bool composite = hlo::is_composite(*module.entry());
+  if (!composite) check.placed = schedule::place(*module.entry(), target);
   if (!check.placed.decision) {
     check.failure = "refused: " + check.placed.decision.reason();
     return check;
   }
-  stitch::Stitched stitched = stitch::stitch(check.placed, "test", target);
+  auto part = [&](const hlo::Instr* instr, const std::vector<bool>& streamed) {
+    return stitch::stitch(schedule::place(*instr->called()[0], target), "part", target, streamed);
+  };
+  stitch::Stitched stitched = composite
+                                  ? stitch::stitch_composite(*module.entry(), "test", target, part)
+                                  : stitch::stitch(check.placed, "test", target);
   check.text = schedule::to_string(check.placed.schedule, check.placed.graph) +
                kernel::to_string(stitched.kernel);
   if (Status verified = kernel::verify(stitched.kernel); !verified) {

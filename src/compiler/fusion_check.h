@@ -22,7 +22,8 @@ struct FusionCheck {
   std::string failure;  // empty: equal and clean
 };
 
-// The entry of `module` as one fusion. `reduction_length` as in tensor::derived_tolerance.
+// The entry of `module` as one fusion, or as a composite of them (`placed` is empty then).
+// `reduction_length` as in tensor::derived_tolerance.
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
                          int64_t reduction_length);
 

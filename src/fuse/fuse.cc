@@ -7,6 +7,7 @@
 
 #include "fuse/chains.h"
 #include "fuse/column_sums.h"
+#include "fuse/composites.h"
 #include "fuse/explore.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
@@ -90,6 +91,17 @@ class Greedy {
     add_filter(instr, group.get());
     order_.add_group(group.get());
     groups_.push_back(std::move(group));
+  }
+
+  // The arithmetic of random bits is long, and one body.
+  static size_t weight(const Group& group) {
+    constexpr size_t kMostIntegers = 1024;
+    const auto integers = static_cast<size_t>(
+        std::count_if(group.members.begin(), group.members.end(), [](const Instr* member) {
+          return member->shape().is_array() && has_trait(member->opcode(), hlo::elementwise) &&
+                 !tensor::is_float(member->shape().type());
+        }));
+    return integers < kMostIntegers ? group.members.size() - integers : group.members.size();
   }
 
   // The groups that read `instr`; `others`: somebody without a group reads it too.
@@ -207,7 +219,7 @@ class Greedy {
     if (schedule::is_copied_by_parts(*instr) ||
         schedule::is_copied_by_parts(*group->members.back()))
       return Decision::no("parts", "many arrays are joined by copies, apart");
-    if (group->members.size() >= kMostMembers)
+    if (weight(*group) >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
     // A view of a constant is nothing to be done once, and may be read by what is.
     if (group->once ? !constant_.count(instr) : once_.count(instr) > 0)
@@ -477,8 +489,10 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals, options, report).run();
-  if (mode >= Mode::join && target.kind == target::DeviceKind::cpu)
+  if (mode >= Mode::join && target.kind == target::DeviceKind::cpu) {
     changed |= form_loops(module, target, refusals);
+    changed |= form_composites(module, refusals);
+  }
   return changed;
 }
 

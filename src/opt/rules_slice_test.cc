@@ -54,6 +54,57 @@ const std::vector<RuleCase>& slice_cases() {
       {"slice_pad",
        X8 Z "a = f32[15] pad(x, z), padding=0_0_1 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
 
+      {"scatter_one_each",
+       "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = add(a, b) }\n"
+       "ENTRY e { z = f32[] constant(0) o = f32[3,5] broadcast(z), dimensions={}\n"
+       "i = s32[3,1] parameter(0) u = f32[3] parameter(1)\n"
+       "ROOT r = f32[3,5] scatter(o, i, u), update_window_dims={}, inserted_window_dims={1}, "
+       "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "
+       "scatter_indices_batching_dims={0}, index_vector_dim=1, to_apply=s }",
+       "select(compare.EQ(iota[3,5]{1}(), broadcast[3,5]{0}(transpose[3]{0}(reshape[3](p0)))), "
+       "add(broadcast[3,5]{}(0), broadcast[3,5]{0}(transpose[3]{0}(reshape[3](p1)))), "
+       "broadcast[3,5]{}(0))"},
+      {"random_bits",
+       "ENTRY e { s = u64[3] parameter(0) ROOT r = (u64[3], u32[3,5]) rng-bit-generator(s), "
+       "algorithm=rng_philox }",
+       "*"},
+      {"random_bits",
+       "ENTRY e { s = u64[2] parameter(0) ROOT r = (u64[2], u8[6]) rng-bit-generator(s), "
+       "algorithm=rng_philox }",
+       ""},
+      {"while_of_elements",
+       "c { t = (s32[], f32[3]) parameter(0) i = get-tuple-element(t), index=0\n"
+       "n = s32[] constant(2) ROOT q = pred[] compare(i, n), direction=LT }\n"
+       "b { t = (s32[], f32[3]) parameter(0) i = get-tuple-element(t), index=0\n"
+       "x = get-tuple-element(t), index=1 o = s32[] constant(1) j = add(i, o)\n"
+       "ROOT u = tuple(j, exponential(x)) }\n"
+       "ENTRY e { z = s32[] constant(0) x = f32[3] parameter(0) t = tuple(z, x)\n"
+       "w = (s32[], f32[3]) while(t), condition=c, body=b\n"
+       "ROOT r = f32[3] get-tuple-element(w), index=1 }",
+       "*"},
+      // Steps with a sum stay a loop.
+      {"while_of_elements",
+       "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = add(a, b) }\n"
+       "c { t = (s32[], f32[3]) parameter(0) i = get-tuple-element(t), index=0\n"
+       "n = s32[] constant(2) ROOT q = pred[] compare(i, n), direction=LT }\n"
+       "b { t = (s32[], f32[3]) parameter(0) i = get-tuple-element(t), index=0\n"
+       "x = get-tuple-element(t), index=1 o = s32[] constant(1) j = add(i, o)\n"
+       "z = f32[] constant(0) y = f32[] reduce(x, z), dimensions={0}, to_apply=s\n"
+       "v = f32[3] broadcast(y), dimensions={} ROOT u = tuple(j, v) }\n"
+       "ENTRY e { z = s32[] constant(0) x = f32[3] parameter(0) t = tuple(z, x)\n"
+       "w = (s32[], f32[3]) while(t), condition=c, body=b\n"
+       "ROOT r = f32[3] get-tuple-element(w), index=1 }",
+       ""},
+      // Two updates of a row.
+      {"scatter_one_each",
+       "s { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = add(a, b) }\n"
+       "ENTRY e { z = f32[] constant(0) o = f32[3,5] broadcast(z), dimensions={}\n"
+       "i = s32[3,2,1] parameter(0) u = f32[3,2] parameter(1)\n"
+       "ROOT r = f32[3,5] scatter(o, i, u), update_window_dims={}, inserted_window_dims={1}, "
+       "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, "
+       "scatter_indices_batching_dims={0}, index_vector_dim=2, to_apply=s }",
+       ""},
+
       {"dynamic_slice_known",
        X8 START("7") "ROOT r = f32[3] dynamic-slice(x, i), "
                      "dynamic_slice_sizes={3}",

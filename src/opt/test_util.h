@@ -41,7 +41,7 @@ void expect_same_special_values(const hlo::Module& before, const hlo::Module& af
                                 std::string_view what);
 
 // A row of a rule's tests. `text`: the instructions of an entry; `expected`: what the rule alone
-// makes of it, or empty where it must leave it alone.
+// makes of it ("*": too long to be written out), or empty where it must leave it alone.
 struct RuleCase {
   std::string_view rule;
   std::string_view text;

@@ -228,7 +228,9 @@ void check_rule_cases(const std::vector<RuleCase>& cases) {
     const pass::RunReport report = run(*module, "algebraic", options);
     const bool fires = !c.expected.empty();
     EXPECT_EQ(report.changed, fires);
-    EXPECT_EQ(expression(*module), fires ? std::string(c.expected) : expression(*before));
+    if (c.expected != "*") {
+      EXPECT_EQ(expression(*module), fires ? std::string(c.expected) : expression(*before));
+    }
     EXPECT_TRUE(report.notes.empty());
     for (uint64_t seed : {1, 2}) expect_same_values(*before, *module, seed, false, c.rule);
     expect_same_special_values(*before, *module, c.rule);

@@ -31,13 +31,18 @@ std::string operators_of(const Node& node) {
     return std::string(hlo::opcode_text(node.instr->opcode()));
   std::string text;
   std::set<hlo::Opcode> seen;
-  for (const hlo::Instr* instr : node.instr->called()[0]->instrs()) {
-    const hlo::Opcode opcode = instr->opcode();
-    if (opcode == hlo::Opcode::parameter || opcode == hlo::Opcode::constant ||
-        opcode == hlo::Opcode::tuple || !seen.insert(opcode).second)
-      continue;
-    text += (text.empty() ? "" : ", ") + std::string(hlo::opcode_text(opcode));
-  }
+  auto add = [&](auto& self, const hlo::Computation& computation) -> void {
+    for (const hlo::Instr* instr : computation.instrs()) {
+      const hlo::Opcode opcode = instr->opcode();
+      if (opcode == hlo::Opcode::fusion) self(self, *instr->called()[0]);
+      if (opcode == hlo::Opcode::parameter || opcode == hlo::Opcode::constant ||
+          opcode == hlo::Opcode::tuple || opcode == hlo::Opcode::fusion ||
+          opcode == hlo::Opcode::get_tuple_element || !seen.insert(opcode).second)
+        continue;
+      text += (text.empty() ? "" : ", ") + std::string(hlo::opcode_text(opcode));
+    }
+  };
+  add(add, *node.instr->called()[0]);
   return text;
 }
 

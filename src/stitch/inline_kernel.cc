@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "stitch/inline_phases.h"
 #include "stitch/loop.h"
 
 namespace heddle::stitch {
@@ -29,7 +30,7 @@ class Inliner {
     std::vector<Stmt> result = read_numbers();
     for (const kernel::Phase& phase : from_.phases)
       for (const kernel::Group& group : phase.groups) {
-        std::vector<Stmt> body = copy(group.body, &group);
+        std::vector<Stmt> body = copy(group.body);
         for (size_t d = group.grid.size(); d-- > 0;) {
           std::vector<Stmt> around;
           around.push_back(make_loop(kernel::LoopKind::serial, var(group.grid[d].var),
@@ -38,6 +39,22 @@ class Inliner {
         }
         for (Stmt& stmt : body) result.push_back(std::move(stmt));
       }
+    return result;
+  }
+
+  std::vector<kernel::Phase> phases() {
+    std::vector<kernel::Phase> result;
+    for (const kernel::Phase& phase : from_.phases) {
+      result.emplace_back();
+      for (const kernel::Group& group : phase.groups) {
+        kernel::Group made;
+        made.block_threads = group.block_threads;
+        for (const kernel::GridDim& dim : group.grid)
+          made.grid.push_back({var(dim.var), expr(dim.extent)});
+        made.body = copy(group.body);
+        result.back().groups.push_back(std::move(made));
+      }
+    }
     return result;
   }
 
@@ -57,7 +74,7 @@ class Inliner {
     return result;
   }
 
-  std::vector<Stmt> copy(const std::vector<Stmt>& body, const kernel::Group* = nullptr) {
+  std::vector<Stmt> copy(const std::vector<Stmt>& body) {
     std::vector<Stmt> result;
     for (const Stmt& stmt : body) {
       Stmt made = stmt;
@@ -130,6 +147,10 @@ class Inliner {
 
 std::vector<Stmt> inline_kernel(const Kernel& from, const Buffers& globals, Kernel* to) {
   return Inliner(from, globals, to).run();
+}
+
+std::vector<kernel::Phase> inline_phases(const Kernel& from, const Buffers& globals, Kernel* to) {
+  return Inliner(from, globals, to).phases();
 }
 
 }  // namespace heddle::stitch

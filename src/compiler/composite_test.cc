@@ -1,0 +1,128 @@
+// Fusions of fusions: kernels side by side and one behind the other as phases of one.
+#include <gtest/gtest.h>
+
+#include "compiler/compiler.h"
+#include "compiler/fusion_test_util.h"
+#include "hlo/composite.h"
+#include "stitch/composite.h"
+
+namespace heddle::compiler {
+namespace {
+
+constexpr const char* kSum =
+    "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }\n"
+    "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }\n";
+
+std::unique_ptr<hlo::Module> fused(const std::string& entry) {
+  auto target = target::find_target("spr");
+  auto module = fuse_only(parsed(std::string("HloModule m\n") + kSum + "ENTRY e {\n" + entry + "}"),
+                          *target, {});
+  EXPECT_TRUE(module) << (module ? "" : module.error().message);
+  return std::move(*module);
+}
+
+std::vector<const hlo::Instr*> fusions(const hlo::Module& module) {
+  std::vector<const hlo::Instr*> found;
+  for (const hlo::Instr* instr : module.entry()->instrs())
+    if (instr->is(hlo::Opcode::fusion)) found.push_back(instr);
+  return found;
+}
+
+// The module is one composite, and its kernel computes what the module says.
+stitch::Stitched proved_composite(const std::unique_ptr<hlo::Module>& module) {
+  const std::vector<const hlo::Instr*> found = fusions(*module);
+  if (found.size() != 1 || !hlo::is_composite(*found[0]->called()[0])) {
+    ADD_FAILURE() << hlo::to_string(*module);
+    return {};
+  }
+  auto target = target::find_target("spr");
+  hlo::Module alone("fusion");
+  alone.set_entry(alone.clone_computation(*found[0]->called()[0]));
+  const FusionCheck check = check_fusion(alone, *target, 3, 2000);
+  EXPECT_EQ(check.failure, "") << check.text;
+  auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& streamed) {
+    return stitch::stitch(schedule::place(*part->called()[0], *target), "part", *target, streamed);
+  };
+  return stitch::stitch_composite(*found[0]->called()[0], "test", *target, kernel_of);
+}
+
+TEST(composite, SumsAlongDifferentDigitsShareAPhase) {
+  const stitch::Stitched made =
+      proved_composite(fused("x = f32[19,43] parameter(0) z = f32[] constant(0)\n"
+                             "a = f32[43] reduce(x, z), dimensions={0}, to_apply=sum\n"
+                             "b = f32[19] reduce(x, z), dimensions={1}, to_apply=max\n"
+                             "ROOT t = tuple(a, b)\n"));
+  EXPECT_EQ(made.kernel.phases.size(), 1u);
+  EXPECT_EQ(made.kernel.phases[0].groups.size(), 2u);
+}
+
+TEST(composite, WhatReadsAnotherPartStandsInALaterPhase) {
+  const stitch::Stitched made = proved_composite(parsed(std::string("HloModule m\n") + kSum + R"(
+first {
+  p = f32[19,43] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[43] reduce(p, z), dimensions={0}, to_apply=max
+}
+second {
+  p = f32[19,43] parameter(0)
+  q = f32[1,43] parameter(1)
+  r = f32[43] reshape(q)
+  b = f32[19,43] broadcast(r), dimensions={1}
+  ROOT s = f32[19,43] subtract(p, b)
+}
+both {
+  p = f32[19,43] parameter(0)
+  a = f32[43] fusion(p), kind=kLoop, calls=first
+  v = f32[1,43] reshape(a)
+  ROOT b = f32[19,43] fusion(p, v), kind=kLoop, calls=second
+}
+ENTRY e {
+  x = f32[19,43] parameter(0)
+  f = f32[19,43] fusion(x), kind=kLoop, calls=both
+  ROOT t = (f32[19,43]) tuple(f)
+})"));
+  EXPECT_EQ(made.kernel.phases.size(), 2u);
+  // The first part's result lies in a workspace; the second one overwrites what both read.
+  EXPECT_EQ(made.workspace_bytes, std::vector<int64_t>{43 * 4});
+  EXPECT_EQ(made.in_place, std::vector<int>{0});
+}
+
+TEST(composite, TakesWhatCanStandAnywhere) {
+  const stitch::Stitched made = proved_composite(
+      fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
+            "a = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
+            "ROOT t = tuple(a, exponential(y))\n"));
+  EXPECT_EQ(made.kernel.phases.size(), 1u);
+}
+
+TEST(composite, LeavesWhatAProductStandsBetween) {
+  const std::unique_ptr<hlo::Module> module = fused(
+      "x = f32[64,64] parameter(0) w = f32[64,64] parameter(1) z = f32[] constant(0)\n"
+      "a = f32[64] reduce(x, z), dimensions={0}, to_apply=max\n"
+      "b = f32[64,64] broadcast(a), dimensions={0}\n"
+      "d = f32[64,64] dot(subtract(x, b), w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "c = f32[64] reduce(multiply(x, d), z), dimensions={0}, to_apply=max\n"
+      "ROOT t = tuple(c, d)\n");
+  for (const hlo::Instr* fusion : fusions(*module))
+    for (const hlo::Instr* part : fusion->called()[0]->instrs())
+      EXPECT_FALSE(part->is(hlo::Opcode::fusion)) << hlo::to_string(*module);
+}
+
+TEST(composite, OverwritesWhatNoOtherPartReads) {
+  const stitch::Stitched made = proved_composite(
+      fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
+            "a = f32[7] reduce(x, z), dimensions={0}, to_apply=max\n"
+            "b = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
+            "ROOT t = tuple(a, exponential(y), b, negate(x))\n"));
+  // exponential(y) lies on y; of x there are several readers in the same phase.
+  int overwritten = 0;
+  for (size_t o = 0; o < made.in_place.size(); ++o) {
+    if (made.in_place[o] < 0) continue;
+    ++overwritten;
+    EXPECT_EQ(made.kernel.buffers[static_cast<size_t>(made.in_place[o])].extents[0], 390);
+  }
+  EXPECT_LE(overwritten, 1);
+}
+
+}  // namespace
+}  // namespace heddle::compiler

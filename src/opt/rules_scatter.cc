@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "opt/rules.h"
+
+namespace heddle::opt::rules {
+namespace {
+
+using hlo::ScatterAttrs;
+
+int64_t place_of(const Ints& list, int64_t value) {
+  const auto found = std::find(list.begin(), list.end(), value);
+  return found == list.end() ? -1 : found - list.begin();
+}
+
+// Of every dimension of a value, the dimension of the result that it runs along; -1: it has one
+// element, and goes.
+Instr* spread(Instr* x, const Ints& along, const Ints& extents, Builder& b) {
+  std::vector<std::pair<int64_t, int64_t>> kept;  // result's, own
+  Ints dims, permutation, left, to;
+  for (int64_t d = 0; d < std::ssize(along); ++d)
+    if (along[static_cast<size_t>(d)] >= 0) {
+      left.push_back(x->shape().dim(d));
+      kept.emplace_back(along[static_cast<size_t>(d)], std::ssize(kept));
+    }
+  x = b.reshape(x, left);
+  std::sort(kept.begin(), kept.end());
+  for (const auto& [result, own] : kept) {
+    permutation.push_back(own);
+    to.push_back(result);
+  }
+  return b.broadcast(b.transpose(x, permutation), extents, to);
+}
+
+// new = combine(old, update), of one operator.
+Instr* combined(const hlo::Computation& combine, Instr* old, Instr* update, Builder& b) {
+  auto value = [&](const Instr* parameter) {
+    return parameter == combine.parameters()[0] ? old : update;
+  };
+  const Instr* root = combine.root();
+  if (root->is(Opcode::parameter)) return value(root);
+  return b.make(root->opcode(), {value(root->operand(0)), value(root->operand(1))}, root->attrs());
+}
+
+bool is_one_operator(const hlo::Computation& combine) {
+  const Instr* root = combine.root();
+  if (root->is(Opcode::parameter)) return true;
+  return root->operands().size() == 2 && hlo::has_trait(root->opcode(), hlo::elementwise) &&
+         root->operand(0)->is(Opcode::parameter) && root->operand(1)->is(Opcode::parameter);
+}
+
+}  // namespace
+
+// The gradient of one element taken from each row: every element asks whether it was the one.
+Instr* scatter_one_each(Instr* x, Builder& b) {
+  if (x->operands().size() != 3 || !are_static_arrays(x) || x->shape().elems() == 0 ||
+      tensor::type_bytes(x->operand(1)->shape().type()) < 4 || !has_scalar(x->operand(0)) ||
+      !is_one_operator(*x->called()[0]))
+    return nullptr;
+  const auto& attrs = x->attrs_as<ScatterAttrs>();
+  Instr *indices = x->operand(1), *updates = x->operand(2);
+  const Shape &shape = x->shape(), &index = indices->shape();
+  if (attrs.scatter_dims_to_operand_dims.size() != 1) return nullptr;
+  const int64_t scattered = attrs.scatter_dims_to_operand_dims[0];
+  if (place_of(attrs.inserted_window_dims, scattered) < 0 || attrs.inserted_window_dims.size() != 1)
+    return nullptr;
+  // Where each dimension of the indices runs in the result: one row of them has one.
+  Ints index_along, scatter_along;
+  for (int64_t d = 0; d < index.rank(); ++d) {
+    const int64_t batch = place_of(attrs.scatter_indices_batching_dims, d);
+    if (batch < 0 && index.dim(d) != 1) return nullptr;
+    index_along.push_back(batch < 0 ? -1 : attrs.input_batching_dims[static_cast<size_t>(batch)]);
+    if (d != attrs.index_vector_dim) scatter_along.push_back(index_along.back());
+  }
+  // Windows are whole.
+  Ints update_along;
+  size_t next_scatter = 0;
+  int64_t window = 0;
+  for (int64_t d = 0; d < updates->shape().rank(); ++d) {
+    if (place_of(attrs.update_window_dims, d) < 0) {
+      update_along.push_back(scatter_along.at(next_scatter++));
+      continue;
+    }
+    while (window == scattered || place_of(attrs.input_batching_dims, window) >= 0) ++window;
+    if (updates->shape().dim(d) != shape.dim(window)) return nullptr;
+    update_along.push_back(window++);
+  }
+  const Ints extents = shape.extents();
+  const Shape places = Shape::array(index.type(), extents);
+  Instr* here = b.compare(hlo::Direction::eq, b.iota(places, scattered),
+                          spread(indices, index_along, extents, b));
+  Instr* old = broadcast_scalar(scalar_of(x->operand(0), b), extents, b);
+  Instr* update = spread(updates, update_along, extents, b);
+  return b.select(here, combined(*x->called()[0], old, update, b), old);
+}
+
+}  // namespace heddle::opt::rules
