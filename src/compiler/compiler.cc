@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,8 +14,7 @@
 #include "compiler/kernel_fusions.h"
 #include "compiler/library_calls.h"
 #include "compiler/options.h"
-#include "compiler/shared_extents.h"
-#include "compiler/shifted_reads.h"
+#include "compiler/pending.h"
 #include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
@@ -43,8 +41,6 @@ namespace {
 // in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
 // times as long on two threads as on one).
 constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
-// Kernels that differ in where they read, or in extents, to be one with dims.
-constexpr int kFewestAlike = 3;
 
 class Compilation {
  public:
@@ -180,18 +176,6 @@ class Compilation {
             {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
     return {};
   }
-
-  // A kernel on the way to its name.
-  struct Pending {
-    const hlo::Instr* fusion;
-    stitch::Stitched stitched;
-    std::string schedule, text;  // the text of a kernel without a name
-    std::vector<int64_t> dims;
-    double predicted_ns = 0;
-    bool waits_for_memory = false;  // a kernel of rows: its extents may be dims
-    bool shares_extents = false;    // the kernel is one for several extents
-    bool refused = false;           // it has no kernel: the host does it
-  };
 
   Status stitch_all() {
     std::vector<Pending> all = stitch_each();
@@ -367,72 +351,6 @@ class Compilation {
   double moved_ns(const hlo::Instr& fusion) const {
     const double array_ns = cost::DeltaEvaluator(target_).array_ns(cost::bytes_of(fusion.shape()));
     return cost::call_ns(/*serial=*/false, 1, target_) + 2 * array_ns;
-  }
-
-  static void check(const Pending& pending) {
-    if (Status verified = kernel::verify(pending.stitched.kernel); !verified)
-      HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", pending.fusion->name(), verified.error().message,
-                         kernel::to_string(pending.stitched.kernel));
-  }
-
-  // Where several kernels differ in where they begin to read only, one is compiled for all.
-  static void share_alike(std::vector<Pending>* all) {
-    struct Form {
-      ShiftedReads reads;
-      std::string text;
-    };
-    std::unordered_map<std::string, Form> forms;   // by a kernel's own text
-    std::unordered_map<std::string, int> kernels;  // by the text of a form
-    for (const Pending& one : *all) {
-      if (forms.count(one.text)) continue;
-      Form form{shift_reads(one.stitched.kernel), {}};
-      if (!form.reads.dims.empty()) ++kernels[form.text = kernel::to_string(form.reads.kernel)];
-      forms.emplace(one.text, std::move(form));
-    }
-    std::unordered_set<std::string_view> checked;
-    for (Pending& one : *all) {
-      const Form& form = forms.at(one.text);
-      if (form.reads.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
-      one.stitched.kernel = form.reads.kernel;
-      one.dims = form.reads.dims;
-      if (checked.insert(one.text).second) check(one);
-    }
-  }
-
-  // Where several kernels of rows differ in their extents only, one is compiled for all.
-  static void share_extents_of(std::vector<Pending>* all) {
-    struct Form {
-      kernel::Kernel kernel;
-      std::vector<std::string> texts;  // of the kernels alike
-      std::vector<std::vector<int64_t>> values;
-    };
-    std::map<std::string, Form> forms;  // by the opened text
-    std::unordered_set<std::string> seen;
-    for (const Pending& one : *all) {
-      if (!one.waits_for_memory || !one.dims.empty() || !seen.insert(one.text).second) continue;
-      OpenExtents open = open_extents(one.stitched.kernel);
-      Form& form = forms[kernel::to_string(open.kernel)];
-      if (form.texts.empty()) form.kernel = std::move(open.kernel);
-      form.texts.push_back(one.text);
-      form.values.push_back(std::move(open.dims));
-    }
-    std::unordered_map<std::string, std::pair<std::shared_ptr<SharedExtents>, size_t>> shared;
-    for (const auto& [text, form] : forms) {
-      if (form.texts.size() < kFewestAlike) continue;
-      auto one = share_extents(form.kernel, form.values);
-      if (!one) continue;
-      const auto held = std::make_shared<SharedExtents>(std::move(*one));
-      for (size_t i = 0; i < form.texts.size(); ++i)
-        shared.emplace(form.texts[i], std::pair(held, i));
-    }
-    for (Pending& one : *all) {
-      const auto found = shared.find(one.text);
-      if (found == shared.end() || !one.waits_for_memory || !one.dims.empty()) continue;
-      const auto& [kernel, place] = found->second;
-      one.stitched.kernel = kernel->kernel;
-      one.dims = kernel->dims[place];
-      one.shares_extents = true;
-    }
   }
 
   struct Named {

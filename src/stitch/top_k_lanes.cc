@@ -80,7 +80,8 @@ void RowEmitter::emit_top_block(const TopK& top, int digit, const Expr& first, i
   member.digits[digit] = first;
   if (top.turned.valid()) turn_keys(top, digit, rows, block);
   const LaneRows at{digit, first, rows};
-  const bool networks = !is_gpu() && top.k > 1 && top.elems >= 2 * top_slots(top);
+  const bool networks = !is_gpu() && top.k > 1 &&
+                        top.elems >= 2 * int64_t{std::bit_ceil(static_cast<uint32_t>(top.k))};
   if (!networks) {
     insert_all(top, at, block);
   } else {
