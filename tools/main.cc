@@ -18,7 +18,7 @@ namespace heddle::tools {
 namespace {
 
 // Of the contract, to be built.
-constexpr const char* kLater[] = {"dryrun", "quantize"};
+constexpr const char* kLater[] = {"quantize"};
 
 using Commands = std::vector<std::unique_ptr<Command>>;
 
@@ -33,6 +33,7 @@ Commands all_commands() {
   all.push_back(make_profile());
   all.push_back(make_opt());
   all.push_back(make_tune());
+  all.push_back(make_dryrun());
   all.push_back(make_calibrate());
   all.push_back(make_advise());
   all.push_back(make_reduce());

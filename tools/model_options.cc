@@ -121,7 +121,7 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
 
 void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
-  line.choice(device, "--device", {"cpu", "cuda", "cuda:N", "interp"},
+  line.choice(device, "--device", {"cpu", "cuda", "cuda:N", "virtual:NAME", "plugin:FILE", "interp"},
               "where it runs (cpu; what was compiled before: its own)");
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
   line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch", "search"},

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <unordered_set>
 #include <variant>
 
@@ -25,6 +26,7 @@
 #include "program/views.h"
 #include "runtime/cpu_device.h"
 #include "runtime/executor.h"
+#include "runtime/plugin_device.h"
 
 namespace heddle::api {
 namespace {
@@ -152,11 +154,21 @@ Status dump_program(const program::Program& program, const std::string& director
 
 class CompiledProgram : public Program, public std::enable_shared_from_this<CompiledProgram> {
  public:
-  // `cuda_number` negative: on the cpu.
-  CompiledProgram(int threads, int cuda_number) : cuda_number_(cuda_number) {
-    if (cuda_number < 0) runtime_ = cpu_runtime(threads);
-    facts_.threads = cuda_number < 0 ? threads : 1;
-    facts_.device = cuda_number < 0 ? "cpu" : fmt::format("cuda:{}", cuda_number);
+  CompiledProgram(const Where& where, std::optional<runtime::Device> plugin)
+      : cuda_number_(where.device == Device::cuda ? where.cuda_number : -1), plugin_(plugin) {
+    facts_.threads = 1;
+    if (where.device == Device::virtual_device) {
+      virtual_ = std::make_shared<runtime::VirtualDevice>(where.simulated);
+      facts_.device = virtual_->device().hal().name;
+    } else if (plugin_) {
+      facts_.device = plugin_->hal().name;
+    } else if (cuda_number_ >= 0) {
+      facts_.device = fmt::format("cuda:{}", cuda_number_);
+    } else {
+      runtime_ = cpu_runtime(where.threads);
+      facts_.threads = where.threads;
+      facts_.device = "cpu";
+    }
   }
 
   const program::Program* compiled() const override {
@@ -182,9 +194,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
       for_gpu_ = std::move(program);
       return {};
     }
-    HEDDLE_ASSIGN_OR_RETURN(executable_,
-                            runtime::Executable::load(std::move(program), runtime_->device.device(),
-                                                      host_functions(), library_function(target)));
+    HEDDLE_ASSIGN_OR_RETURN(
+        executable_, runtime::Executable::load(std::move(program), host_device(), host_functions(),
+                                               library_function(target)));
     steps_.emplace_back("load", ms_since(begin));
     return {};
   }
@@ -265,6 +277,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return {};
   }
 
+  const runtime::Device& host_device() const {
+    if (plugin_) return *plugin_;
+    return virtual_ ? virtual_->device() : runtime_->device.device();
+  }
+
   // The GPU, and the program on it.
   Status start_gpu() {
     const std::lock_guard lock(gpu_mutex_);
@@ -279,7 +296,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
 
   int cuda_number_;
-  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as does the GPU
+  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as do the others
+  std::shared_ptr<runtime::VirtualDevice> virtual_;
+  std::optional<runtime::Device> plugin_;
   std::shared_ptr<runtime::CudaDevice> gpu_;
   std::mutex gpu_mutex_;
   program::Program for_gpu_;  // as it was compiled
@@ -354,21 +373,30 @@ Result<std::unique_ptr<Context>> CompiledProgram::make_context() {
   return std::make_unique<CompiledContext>(shared_from_this(), std::move(context));
 }
 
+Result<std::shared_ptr<CompiledProgram>> make_program(const Where& where) {
+  std::optional<runtime::Device> plugin;
+  if (!where.plugin.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(plugin, runtime::open_plugin(where.plugin));
+  }
+  return std::make_shared<CompiledProgram>(where, plugin);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
                                                     const Model& model, const Settings& settings) {
   trace::Span span("compile", model.name());
-  const auto program = std::make_shared<CompiledProgram>(
-      settings.threads, settings.device == Device::cuda ? settings.cuda_number : -1);
+  HEDDLE_ASSIGN_OR_RETURN(const auto program,
+                          make_program({settings.device, settings.threads, settings.cuda_number,
+                                        settings.simulated, settings.plugin}));
   HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
   return program;
 }
 
 Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
-                                                 int threads, int cuda_number,
+                                                 const Where& where,
                                                  const std::string& dump_directory) {
-  const auto program = std::make_shared<CompiledProgram>(threads, cuda_number);
+  HEDDLE_ASSIGN_OR_RETURN(const auto program, make_program(where));
   HEDDLE_RETURN_IF_ERROR(program->load_saved(std::move(saved), model, dump_directory));
   return program;
 }

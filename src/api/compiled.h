@@ -11,9 +11,16 @@ namespace heddle::api {
 // A program on the cpu, or on a GPU, which is opened for the first context. The module is consumed.
 Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
                                                     const Model& model, const Settings& settings);
-// `saved` is a program of a file. `cuda_number`: where one for a GPU runs.
+// `saved` is a program of a file.
+struct Where {
+  Device device = Device::cpu;
+  int threads = 1;      // of the cpu
+  int cuda_number = 0;  // of a GPU
+  runtime::VirtualOptions simulated;
+  std::string plugin;
+};
 Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
-                                                 int threads, int cuda_number,
+                                                 const Where& where,
                                                  const std::string& dump_directory);
 Result<std::shared_ptr<Program>> interpret(std::unique_ptr<hlo::Module> module, const Model& model,
                                            bool wide);

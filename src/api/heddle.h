@@ -208,6 +208,7 @@ typedef struct heddle_program heddle_program;
 typedef struct heddle_compile_options {
   size_t struct_size;
   const char* device;         /* ["cpu"; of a compiled program: its own], "cuda", "cuda:1",
+                                 "virtual:NAME" (of a target; runs on the host, in a hostile order),
                                  "interp": the reference interpreter, "interp:f64" */
   const char* target;         /* what to compile for: ["host"], or the name of a shipped target */
   const char* level;          /* "O0", "O1", ["O2"] */

@@ -74,21 +74,28 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   HEDDLE_RETURN_IF_ERROR(check_ports(model.inputs_, "input"));
   HEDDLE_RETURN_IF_ERROR(check_ports(model.outputs_, "output"));
   if (model.is_program_) {
-    int number = 0;
-    HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device, &number));
-    HEDDLE_ASSIGN_OR_RETURN(const int threads, read_threads(options.threads));
+    Where where;
+    HEDDLE_ASSIGN_OR_RETURN(where.device, read_device(options.device, &where.cuda_number));
+    HEDDLE_ASSIGN_OR_RETURN(where.threads, read_threads(options.threads));
+    if (where.device == Device::virtual_device) {
+      HEDDLE_ASSIGN_OR_RETURN(where.simulated, read_virtual(options.device));
+    }
     if (!model.saved_)
       return user_error("program {} was consumed by an earlier use; open it again", model.name_);
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target,
                             target::parse_target(model.saved_->target));
     const bool gpu = target.kind == target::DeviceKind::gpu;
-    if (!options.device.empty() && device != (gpu ? Device::cuda : Device::cpu))
+    where.plugin = plugin_path(options.device);
+    if (options.device.empty()) where.device = gpu ? Device::cuda : Device::cpu;
+    const bool fits = gpu ? where.device == Device::cuda
+                          : where.device == Device::cpu || where.device == Device::virtual_device ||
+                                where.device == Device::plugin;
+    if (!fits)
       return user_error("device '{}': a compiled program runs on what it was compiled for, {}",
                         options.device, gpu ? "cuda" : "cpu");
-    if (!gpu) number = -1;
     if (!options.consume_model)
-      return load_for_device(program::Program(*model.saved_), model, threads, number, options.dump);
-    return load_for_device(std::move(*std::exchange(model.saved_, nullptr)), model, threads, number,
+      return load_for_device(program::Program(*model.saved_), model, where, options.dump);
+    return load_for_device(std::move(*std::exchange(model.saved_, nullptr)), model, where,
                            options.dump);
   }
   if (!model.module_)

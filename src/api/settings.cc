@@ -15,6 +15,7 @@
 namespace heddle::api {
 namespace {
 
+constexpr std::string_view kVirtual = "virtual:", kPlugin = "plugin:";
 constexpr const char* kLevels[] = {"O0", "O1", "O2"};
 
 // The place of `text` in `words`.
@@ -70,6 +71,17 @@ Result<target::Target> find_gpu_target(const std::string& name, int number) {
   return gpu_target(gpu->info());
 }
 
+// The target that a virtual device is of, unless another one was named. Its code runs here.
+Result<target::Target> find_virtual_target(const std::string& name, const std::string& device) {
+  HEDDLE_ASSIGN_OR_RETURN(target::Target target,
+                          target::find_target(name == "host" ? device : name));
+  if (target.kind != target::DeviceKind::cpu)
+    return user_error(
+        "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun needs none",
+        device);
+  return target;
+}
+
 }  // namespace
 
 Result<Device> read_device(const std::string& text, int* cuda_number) {
@@ -80,9 +92,19 @@ Result<Device> read_device(const std::string& text, int* cuda_number) {
   }
   if (text == "interp") return Device::interp;
   if (text == "interp:f64") return Device::interp_f64;
-  const bool is_later = text.starts_with("virtual:");
-  return user_error("device '{}': {}; there are cpu, cuda, cuda:N and interp", text,
-                    is_later ? "not built" : "unknown");
+  if (text.starts_with(kVirtual)) return Device::virtual_device;
+  if (!plugin_path(text).empty()) return Device::plugin;
+  return user_error(
+      "device '{}': unknown; there are cpu, cuda, cuda:N, virtual:NAME, plugin:FILE and interp",
+      text);
+}
+
+std::string plugin_path(const std::string& device) {
+  return device.starts_with(kPlugin) ? device.substr(kPlugin.size()) : "";
+}
+
+Result<runtime::VirtualOptions> read_virtual(const std::string& device) {
+  return runtime::parse_virtual(std::string_view(device).substr(kVirtual.size()));
 }
 
 Result<int> read_threads(int threads) {
@@ -110,6 +132,10 @@ Result<Settings> read_settings(const CompileOptions& options) {
   const bool on_gpu = settings.device == Device::cuda;
   if (on_gpu) {
     HEDDLE_ASSIGN_OR_RETURN(settings.target, find_gpu_target(options.target, settings.cuda_number));
+  } else if (settings.device == Device::virtual_device) {
+    HEDDLE_ASSIGN_OR_RETURN(settings.simulated, read_virtual(options.device));
+    HEDDLE_ASSIGN_OR_RETURN(settings.target,
+                            find_virtual_target(options.target, settings.simulated.name));
   } else {
     HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
     if (settings.target.kind != target::DeviceKind::cpu)
@@ -127,7 +153,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.dump_directory = options.dump;
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
-  if (settings.device == Device::cpu || on_gpu) {
+  settings.plugin = plugin_path(options.device);
+  if (settings.device != Device::interp && settings.device != Device::interp_f64) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
   }
   if (settings.device == Device::cpu) {

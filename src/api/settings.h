@@ -5,15 +5,18 @@
 
 #include "api/session.h"
 #include "compiler/compiler.h"
+#include "runtime/virtual_device.h"
 #include "target/target.h"
 
 namespace heddle::api {
 
-enum class Device { cpu, interp, interp_f64, cuda };
+enum class Device { cpu, interp, interp_f64, cuda, virtual_device, plugin };
 
 struct Settings {
   Device device = Device::cpu;
-  int cuda_number = 0;  // of several
+  int cuda_number = 0;                // of several
+  runtime::VirtualOptions simulated;  // of a virtual device
+  std::string plugin;                 // path of its library
   target::Target target;
   compiler::Options compiler;  // with the cache's folder found, and made where it was named
   int threads = 1;
@@ -23,6 +26,10 @@ struct Settings {
 // out where nothing is compiled.
 Result<Settings> read_settings(const CompileOptions& options);
 Result<Device> read_device(const std::string& text, int* cuda_number = nullptr);
+// The path in "plugin:PATH"; empty: it is no such device.
+std::string plugin_path(const std::string& device);
+// Of a device's text that read_device() called virtual.
+Result<runtime::VirtualOptions> read_virtual(const std::string& device);
 // Error (user): not 0 … 1024. 0 becomes the cores that this process may use.
 Result<int> read_threads(int threads);
 

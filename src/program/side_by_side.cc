@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "program/ranges.h"
 #include "program/views.h"
 
 namespace heddle::program {
@@ -18,24 +19,19 @@ class Neighbours {
   bool add(const Command& command) {
     const auto* launch = std::get_if<Launch>(&command);
     if (!launch || program_.kernels[launch->kernel.index()].phases.size() != 1) return false;
-    std::vector<std::pair<Memory, Range>> mine;
+    std::vector<Range> mine;
     bool fits = count_ < kMostCommands;
     for_each_view(command, [&](const View& view, Use use) {
-      const Buffer& buffer = program_.buffers[view.buffer.index()];
-      if (buffer.kind == BufferKind::constant) return;
-      const bool writes = use != Use::read;
-      const int64_t begin = view.offset_bytes + (is_placed(buffer) ? buffer.offset_bytes : 0);
-      const Range range{begin, begin + stored_bytes(view.shape), writes};
-      const Memory memory = memory_of(buffer);
-      const std::vector<Range>& others = ranges_[memory];
+      const Range range{range_of(program_, view), use != Use::read};
+      if (range.bytes.memory.first == BufferKind::constant) return;
+      const std::vector<Range>& others = ranges_[range.bytes.memory];
       fits = fits && others.size() < kMostRanges;
       for (const Range& other : others)
-        fits = fits &&
-               !((writes || other.writes) && range.begin < other.end && other.begin < range.end);
-      mine.emplace_back(memory, range);
+        fits = fits && !((range.writes || other.writes) && range.bytes.overlaps(other.bytes));
+      mine.push_back(range);
     });
     if (!fits) return false;
-    for (const auto& [memory, range] : mine) ranges_[memory].push_back(range);
+    for (const Range& range : mine) ranges_[range.bytes.memory].push_back(range);
     ++count_;
     return true;
   }
@@ -46,26 +42,10 @@ class Neighbours {
   }
 
  private:
-  using Memory = std::pair<BufferKind, int64_t>;
   struct Range {
-    int64_t begin, end;
+    ByteRange bytes;
     bool writes;
   };
-
-  static bool is_placed(const Buffer& buffer) {
-    return buffer.kind == BufferKind::temporary || buffer.kind == BufferKind::once;
-  }
-
-  // An output that may be bound to an input's memory is that memory.
-  Memory memory_of(const Buffer& buffer) const {
-    if (is_placed(buffer)) return {buffer.kind, 0};
-    if (buffer.kind == BufferKind::input) return {BufferKind::input, buffer.number};
-    const Port& port = program_.outputs[static_cast<size_t>(buffer.number)];
-    const BufferId alias =
-        port.buffer.valid() ? program_.buffers[port.buffer.index()].alias : buffer.alias;
-    if (alias.valid()) return {BufferKind::input, program_.buffers[alias.index()].number};
-    return {BufferKind::output, buffer.number};
-  }
 
   const Program& program_;
   std::map<Memory, std::vector<Range>> ranges_;

@@ -35,17 +35,21 @@ CommandList::CommandList(const Device& device, const program::Program& program,
       patches_(program.buffers.size()),
       bases_(program.buffers.size()) {
   // Records point into these two, so they take their final size first.
-  size_t slots = 0, dims = 0;
+  size_t slots = 0, dims = 0, accesses = 0;
   program::for_each_command(
       program, *section.commands, *section.info, [&](const Command& command, const auto&, int) {
         program::for_each_view(command, [&](const View&, program::Use) { ++slots; });
-        if (const auto* launch = std::get_if<Launch>(&command)) dims += launch->dims.size();
+        const auto* launch = std::get_if<Launch>(&command);
+        if (launch == nullptr) return;
+        dims += launch->dims.size();
+        accesses += launch->arguments.size();
       });
   slots_.reserve(slots);
+  accesses_.reserve(accesses);
   dims_.reserve(dims);
   add_commands(*section.commands, *section.info, /*own=*/true);
   first_record_.push_back(static_cast<uint32_t>(records_.size()));
-  HEDDLE_CHECK(slots_.size() <= slots && dims_.size() == dims);
+  HEDDLE_CHECK(slots_.size() <= slots && dims_.size() == dims && accesses_.size() == accesses);
   for (const Record& record : records_)
     if (record.together > 0) launches_[record.together - 1]->first = &record;
 }
@@ -128,7 +132,14 @@ void CommandList::add(const Launch& launch) {
       updates_[first + i].aimed = static_cast<uint32_t>(slots_.size() + boxes->second[i].argument);
   }
   void* const* buffers = next_slots();
+  const heddle_hal_access* accesses = accesses_.data() + accesses_.size();
   for (const View& view : launch.arguments) add_slot(view);
+  for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    const auto place = static_cast<int64_t>(i);
+    accesses_.push_back({program::stored_bytes(launch.arguments[i].shape),
+                         place < launch.inputs || place >= launch.inputs + launch.outputs,
+                         place >= launch.inputs});
+  }
   const int64_t* dims = dims_.data() + dims_.size();
   dims_.insert(dims_.end(), launch.dims.begin(), launch.dims.end());
   const program::Kernel& kernel = program_->kernels[launch.kernel.index()];
@@ -137,6 +148,9 @@ void CommandList::add(const Launch& launch) {
     record.launch.function = (*functions_)[launch.kernel.index()][phase];
     record.launch.buffers = buffers;
     record.launch.dims = dims;
+    record.launch.buffer_count = static_cast<int64_t>(launch.arguments.size());
+    record.launch.dim_count = static_cast<int64_t>(launch.dims.size());
+    record.launch.accesses = accesses;
     record.launch.tasks = kernel.phases[phase].tasks;
     record.launch.serial = kernel.phases[phase].serial || record.launch.tasks <= 1;
     if (!record.launch.serial) has_parallel_ = true;
@@ -174,6 +188,8 @@ void CommandList::add(const LibraryCall& call) {
   record.index = static_cast<uint32_t>(library_runs_.size());
   record.launch.function = reinterpret_cast<const void*>(&run_library);
   record.launch.dims = &run->self;
+  record.launch.dim_count = 1;
+  record.launch.buffer_count = static_cast<int64_t>(call.arguments.size()) + 1;
   record.launch.tasks = run->work->tasks();
   record.launch.serial = record.launch.tasks <= 1;
   if (!record.launch.serial) has_parallel_ = true;

@@ -14,6 +14,7 @@
 #include "runtime/boxes.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
+#include "runtime/stream_set.h"
 
 namespace heddle::runtime {
 
@@ -40,6 +41,10 @@ class CommandList {
   void set_base(program::BufferId buffer, char* base);
   // Worker w has scratch + w * stride_bytes.
   void set_scratch(char* scratch, int64_t stride_bytes);
+  // From here on run() puts commands on these streams, as they were planned (program/streams.h).
+  void set_streams(StreamSet streams) {
+    streams_ = std::make_unique<StreamSet>(std::move(streams));
+  }
 
   // Every buffer must have a base. Error: of a host function or of the device, with the command.
   Status run();
@@ -48,6 +53,7 @@ class CommandList {
   // loop's own time is what it costs to go round; it counts once for all its trips.
   Status run_timed(std::span<CommandTime> times);
 
+  bool has_streams() const { return streams_ != nullptr; }
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
 
  private:
@@ -152,6 +158,9 @@ class CommandList {
   // neighbours are one launch where they may, which is then one step.
   template <bool joined, typename Step>
   Status run_records(size_t at, size_t end, Step&& step);
+  Status run_streams();
+  Status run_on_stream(size_t command);
+  Status wait_for_all(const Record& record);
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
   Result<char*> box_address(const UpdateRecord& update, void* const* slots) const;
@@ -189,6 +198,8 @@ class CommandList {
   std::vector<LoopRecord> loops_;
   std::vector<uint32_t> targets_;
   std::vector<int64_t> dims_;
+  std::vector<heddle_hal_access> accesses_;  // of launches
+  std::unique_ptr<StreamSet> streams_;       // null: all in order
   bool has_parallel_ = false;
 };
 

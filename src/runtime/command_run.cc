@@ -295,7 +295,58 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
 }
 
 Status CommandList::run() {
+  if (streams_) return run_streams();
   return run_records<true>(0, records_.size(), [](const Record&) {});
+}
+
+Status CommandList::wait_for_all(const Record& record) {
+  const heddle_hal& hal = device_.hal();
+  if (hal.wait(hal.device) == 0) return {};
+  return failed(record, device_.last_error("cannot wait").value());
+}
+
+Status CommandList::run_on_stream(size_t command) {
+  const heddle_hal& hal = device_.hal();
+  heddle_hal_stream* stream = streams_->stream(command);
+  for (size_t at = first_record_[command], next = at; at < first_record_[command + 1]; at = next) {
+    const Record& record = records_[at];
+    next = at + 1;
+    if (at == first_record_[command])
+      for (heddle_hal_event* event : streams_->waits(command))
+        if (hal.wait_for(hal.device, stream, event) != 0)
+          return failed(record, device_.last_error("cannot wait for an event").value());
+    void* const* slots = record.launch.buffers;
+    if (record.kind == Kind::launch) {
+      if (hal.launch_on(hal.device, stream, &record.launch) != 0)
+        return failed(record, device_.last_error("cannot launch").value());
+    } else if (record.kind == Kind::copy) {
+      if (hal.copy_on(hal.device, stream, slots[1], slots[0], record.launch.tasks) != 0)
+        return failed(record, device_.last_error("cannot copy").value());
+    } else {  // the host looks at what was computed
+      HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
+      HEDDLE_RETURN_IF_ERROR(execute(record, &next));
+    }
+    heddle_hal_event* event = streams_->event(command);
+    if (next == first_record_[command + 1] && event != nullptr &&
+        hal.record(hal.device, stream, event) != 0)
+      return failed(record, device_.last_error("cannot record an event").value());
+  }
+  return {};
+}
+
+// What stands alone is on the device's own stream; the host waits on both of its sides.
+Status CommandList::run_streams() {
+  bool waited = false;  // for all that could still run
+  for (size_t command = 0; command + 1 < first_record_.size(); ++command) {
+    const size_t first = first_record_[command], end = first_record_[command + 1];
+    if (first == end) continue;
+    const bool alone = streams_->is_alone(command);
+    if (alone || !waited) HEDDLE_RETURN_IF_ERROR(wait_for_all(records_[first]));
+    waited = !alone;
+    HEDDLE_RETURN_IF_ERROR(alone ? run_records<false>(first, end, [](const Record&) {})
+                                 : run_on_stream(command));
+  }
+  return {};
 }
 
 Status CommandList::run_command(size_t command) {

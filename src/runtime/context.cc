@@ -53,6 +53,7 @@ struct Context::State {
   Result<char*> usable(Binding& binding);
   Status copy_all(const std::vector<Move>& moves);
   Status run_commands();
+  Status use_streams();
 
   std::shared_ptr<Executable> executable;
   CommandList list;
@@ -79,7 +80,16 @@ Result<std::unique_ptr<Context>> Executable::make_context() {
   auto state =
       std::make_unique<Context::State>(shared_from_this(), std::move(*arena), std::move(*scratch));
   state->set_fixed_bases();
+  HEDDLE_RETURN_IF_ERROR(state->use_streams());
   return std::unique_ptr<Context>(new Context(std::move(state)));
+}
+
+Status Context::State::use_streams() {
+  if (!has_streams(executable->device_)) return {};
+  HEDDLE_ASSIGN_OR_RETURN(std::optional<StreamSet> streams,
+                          StreamSet::make(executable->device_, program()));
+  if (streams) list.set_streams(std::move(*streams));
+  return {};
 }
 
 void Context::State::set_fixed_bases() {
@@ -260,8 +270,10 @@ Status Context::State::copy_all(const std::vector<Move>& moves) {
 Status Context::State::run_commands() {
   HEDDLE_RETURN_IF_ERROR(copy_all(before));
   HEDDLE_RETURN_IF_ERROR(profile || trace::recording() ? list.run_timed(times) : list.run());
-  HEDDLE_RETURN_IF_ERROR(copy_all(after));
   const heddle_hal& hal = executable->device_.hal();
+  if (list.has_streams() && hal.wait(hal.device) != 0)
+    return executable->device_.last_error("cannot wait");
+  HEDDLE_RETURN_IF_ERROR(copy_all(after));
   if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
   return {};
 }
@@ -276,6 +288,8 @@ Status Context::run() {
       state.list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
   Status status = state.run_commands();
+  // What was asked for before the error must not touch the caller's memory later.
+  if (!status) hal.wait(hal.device);
   if (spin) hal.end_run(hal.device);
   return status;
 }

@@ -19,6 +19,14 @@ extern "C" {
 #define HEDDLE_HAL_VERSION 1
 
 typedef struct heddle_hal_program heddle_hal_program;  // loaded code
+typedef struct heddle_hal_stream heddle_hal_stream;    // launches and copies in order
+typedef struct heddle_hal_event heddle_hal_event;      // a point in a stream
+
+// What a launch does with one of its buffers: for devices that check it.
+typedef struct heddle_hal_access {
+  int64_t bytes;  // from the buffer's address on
+  int32_t reads, writes;
+} heddle_hal_access;
 
 // One launch of one phase. The executor fills it once and launches it every run.
 typedef struct heddle_hal_launch {
@@ -29,6 +37,10 @@ typedef struct heddle_hal_launch {
   int32_t serial;        // nonzero: not worth splitting
   char* scratch;         // worker w has scratch + w * scratch_stride_bytes
   int64_t scratch_stride_bytes;
+  // How many there are, so that a device may run the launch later than it was given; buffers and
+  // dims are the caller's again when launch() returns.
+  int64_t buffer_count, dim_count;
+  const heddle_hal_access* accesses;  // by buffer; null: not told
 } heddle_hal_launch;
 
 typedef struct heddle_hal {
@@ -57,6 +69,25 @@ typedef struct heddle_hal {
   // Nonzero: the host cannot read what allocate() gives, and kernels cannot read the host's memory;
   // copy() goes between the two, either way.
   int32_t own_memory;
+
+  // Optional, all or none: several streams. What is on one runs in its order; between streams only
+  // events order anything. launch() and copy() are on a stream of their own; wait() waits for all.
+  // A stream that is destroyed has run (wait() came before); an event may be recorded again and
+  // again, and stands for its last time. A higher priority goes first where a device can choose.
+  int (*create_stream)(void* device, int32_t priority, heddle_hal_stream** stream);
+  void (*destroy_stream)(void* device, heddle_hal_stream* stream);
+  int (*launch_on)(void* device, heddle_hal_stream* stream, const heddle_hal_launch* launch);
+  int (*copy_on)(void* device, heddle_hal_stream* stream, void* to, const void* from,
+                 int64_t bytes);
+  int (*create_event)(void* device, heddle_hal_event** event);
+  void (*destroy_event)(void* device, heddle_hal_event* event);
+  // Null as a stream: that of launch() and copy().
+  int (*record)(void* device, heddle_hal_stream* stream, heddle_hal_event* event);
+  int (*wait_for)(void* device, heddle_hal_stream* stream, heddle_hal_event* event);
+  int (*is_done)(void* device, heddle_hal_event* event, int32_t* done);  // never recorded: done
+
+  // Optional: bytes in use and bytes there are.
+  int (*memory)(void* device, int64_t* used_bytes, int64_t* capacity_bytes);
 } heddle_hal;
 
 // Whether a device has a member: it lies inside its struct and is not null.

@@ -51,6 +51,20 @@ class InstallTest(CliTest):
         self.assertEqual(2, done.returncode)
         self.assertTrue(done.stderr.startswith("error: "))
 
+    def test_a_device_of_another_tree(self):
+        work = self.folder / "device"
+        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "device", "-B", work,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", work)
+        self.call("ctest", "--test-dir", work, "--output-on-failure")
+        text = self.call(self.prefix / "bin" / "heddle", "check", MODELS / "minilm" / "model.onnx",
+                         "--device", f"plugin:{work / 'libtoy.so'}", HEDDLE_CACHE="off")
+        self.assertIn("on toy", text)
+        self.assertEqual("PASS", text.splitlines()[-1])
+        self.assertIn("heddle_device", self.fails(
+            2, "run", MODELS / "minilm" / "model.onnx", "--device",
+            f"plugin:{self.prefix / 'lib' / 'libheddle.so'}"))
+
     def test_the_header_is_c_and_cxx(self):
         for compiler, language in [("cc", "c"), ("c++", "c++")]:
             if shutil.which(compiler):

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "program/gpu_code.h"
+#include "runtime/hal_conformance.h"
 
 namespace heddle::runtime {
 namespace {
@@ -24,6 +25,16 @@ TEST(CudaDriver, MissingLibrariesAreReasons) {
   const auto driver = CudaDriver::open("libcuda_that_is_not_there.so");
   ASSERT_FALSE(driver);
   EXPECT_THAT(driver.error().message, HasSubstr("no NVIDIA driver is installed"));
+}
+
+TEST(CudaDevice, Conforms) {
+  const auto driver = CudaDriver::open(FAKE_CUDA);
+  ASSERT_TRUE(driver) << driver.error().message;
+  auto opened = CudaDevice::open(*driver);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_THAT(
+      HalConformance(&(*opened)->device().hal(), {object("twice_p0"), "twice_p0", 2, 32}).check(),
+      ::testing::IsEmpty());
 }
 
 TEST(CudaDevice, RunsWhatItLoads) {

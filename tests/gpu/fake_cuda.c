@@ -37,7 +37,8 @@ int cuCtxSetCurrent(void* context) { return current = context, context == &curre
 int cuMemAlloc_v2(address* at, size_t bytes) {
   if (current == 0) return 1;
   if (bytes > (1u << 30)) return 2;
-  return *at = (address)malloc(bytes), ++live, 0;
+  /* as the driver does */
+  return *at = (address)aligned_alloc(256, (bytes + 255) / 256 * 256), ++live, 0;
 }
 int cuMemFree_v2(address at) { return free((void*)at), --live, 0; }
 int cuMemcpyAsync(address to, address from, size_t bytes, void* stream) {

@@ -1,0 +1,251 @@
+#include "api/dryrun.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "api/settings.h"
+#include "compiler/compiler.h"
+#include "cost/rates.h"
+#include "hlo/module.h"
+#include "program/streams.h"
+#include "program/views.h"
+
+namespace heddle::api {
+namespace {
+
+using program::Buffer;
+using program::BufferKind;
+using program::Command;
+
+constexpr const char* kKinds[] = {"kernel", "copy",   "host",        "update",
+                                  "loop",   "branch", "concatenate", "library"};
+
+int64_t bytes_of(const Command& command) {
+  int64_t bytes = 0;
+  program::for_each_view(command, [&](const program::View& view, program::Use) {
+    bytes += program::stored_bytes(view.shape);
+  });
+  return bytes;
+}
+
+class Estimate {
+ public:
+  Estimate(const program::Program& program, const compiler::Report& report,
+           const target::Target& target)
+      : program_(program), target_(target) {
+    for (const auto& [kernel, ns] : report.predicted_ns) kernel_ns_[kernel] = ns;
+  }
+
+  // Of a loop one trip, of a branch the longest region.
+  double ns(const Command& command) {
+    if (const auto* launch = std::get_if<program::Launch>(&command)) return kernel_ns(*launch);
+    if (const auto* loop = std::get_if<program::Loop>(&command)) {
+      has_loops = true;
+      return ns(loop->condition) + ns(loop->body);
+    }
+    double longest = 0;
+    for (const program::RegionId region : program::regions_of(command))
+      longest = std::max(longest, ns(region));
+    if (std::holds_alternative<program::Branch>(command)) return longest;
+    has_host_calls = has_host_calls || std::holds_alternative<program::HostCall>(command);
+    const auto bytes = static_cast<double>(bytes_of(command));
+    const double moved =
+        cost::transfer_ns(cost::Transition::memory_reg, bytes, cost::core_count(target_), target_);
+    if (const auto* call = std::get_if<program::LibraryCall>(&command))
+      return std::max(
+          moved, static_cast<double>(call->flops) / target_.peak_flops_per_ns(tensor::Type::f32));
+    return moved + cost::call_ns(true, 1, target_);
+  }
+
+  bool has_loops = false, has_host_calls = false;
+
+ private:
+  double ns(program::RegionId region) {
+    double total = 0;
+    for (const Command& command : program_.regions[region.index()].commands) total += ns(command);
+    return total;
+  }
+  double kernel_ns(const program::Launch& launch) const {
+    const program::Kernel& kernel = program_.kernels[launch.kernel.index()];
+    const auto known = kernel_ns_.find(kernel.name);
+    if (known != kernel_ns_.end() && known->second > 0) return known->second;
+    const double moved =
+        cost::transfer_ns(cost::Transition::memory_reg, static_cast<double>(kernel.min_bytes),
+                          cost::core_count(target_), target_);
+    const double computed =
+        static_cast<double>(kernel.flops) / target_.peak_flops_per_ns(tensor::Type::f32);
+    return cost::overlapped_ns(computed, moved) +
+           cost::call_ns(false, static_cast<int>(kernel.phases.size()), target_);
+  }
+
+  const program::Program& program_;
+  const target::Target& target_;
+  std::unordered_map<std::string, double> kernel_ns_;
+};
+
+void collect_flops(const program::Program& program, const Command& command, DryCommand& made) {
+  if (const auto* launch = std::get_if<program::Launch>(&command)) {
+    made.flops += program.kernels[launch->kernel.index()].flops;
+    made.bytes += program.kernels[launch->kernel.index()].min_bytes;
+  } else if (program::regions_of(command).empty()) {
+    made.bytes += bytes_of(command);
+  }
+  for (const program::RegionId region : program::regions_of(command))
+    for (const Command& inner : program.regions[region.index()].commands)
+      collect_flops(program, inner, made);
+}
+
+// Temporaries alive at commands [first, end), by their numbers.
+std::vector<const Buffer*> alive(const program::Program& program, int64_t first, int64_t end) {
+  std::vector<const Buffer*> buffers;
+  for (const Buffer& buffer : program.buffers)
+    if (buffer.kind == BufferKind::temporary && buffer.first_command < end &&
+        buffer.last_command >= first)
+      buffers.push_back(&buffer);
+  return buffers;
+}
+
+// Bytes of the arena that they take: values may lie on each other.
+int64_t covered_bytes(std::vector<const Buffer*> buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const Buffer* a, const Buffer* b) { return a->offset_bytes < b->offset_bytes; });
+  int64_t total = 0, end = 0;
+  for (const Buffer* buffer : buffers) {
+    const int64_t begin = std::max(end, buffer->offset_bytes);
+    end = std::max(end, buffer->offset_bytes + buffer->bytes);
+    total += std::max<int64_t>(0, end - begin);
+  }
+  return total;
+}
+
+void describe_memory(const program::Program& program, const Model& model, DryRun& run) {
+  run.memory = program.memory;
+  run.once_bytes = program.once_bytes;
+  std::vector<bool> used(program.buffers.size(), false);
+  program::for_each_view_within(
+      program, program.commands,
+      [&](const program::View& view, program::Use) { used[view.buffer.index()] = true; });
+  for (const program::Port& port : program.outputs)
+    if (port.source.buffer.valid()) used[port.source.buffer.index()] = true;
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i] && program.buffers[i].kind == BufferKind::constant)
+      run.constant_bytes += program.buffers[i].bytes;
+  for (const Port& port : model.inputs()) run.input_bytes += port.bytes;
+  for (const Port& port : model.outputs()) run.output_bytes += port.bytes;
+  run.total_bytes = run.constant_bytes + run.once_bytes + run.input_bytes + run.output_bytes +
+                    run.memory.plan_bytes;
+}
+
+void describe_commands(const program::Program& program, const std::vector<double>& ns,
+                       const program::StreamPlan& plan, DryRun& run) {
+  int64_t number = program::command_count(program, program.once), most = -1;
+  std::vector<double> free_ns(static_cast<size_t>(plan.streams), 0);
+  std::vector<double> ends(program.commands.size(), 0);
+  for (size_t i = 0; i < program.commands.size(); ++i) {
+    const Command& command = program.commands[i];
+    DryCommand& made = run.commands.emplace_back();
+    made.name = program.command_info[i].name;
+    made.operators = program.command_info[i].operators;
+    made.kind = kKinds[command.index()];
+    if (const auto* launch = std::get_if<program::Launch>(&command))
+      made.kernel = program.kernels[launch->kernel.index()].name;
+    collect_flops(program, command, made);
+    made.stream = plan.stream[i];
+    double& free = free_ns[static_cast<size_t>(made.stream)];
+    made.start_ns = plan.alone[i] ? *std::max_element(free_ns.begin(), free_ns.end()) : free;
+    for (size_t other : plan.waits[i]) {
+      made.waits.push_back(static_cast<int64_t>(other));
+      made.start_ns = std::max(made.start_ns, ends[other]);
+    }
+    made.ns = ns[i];
+    free = ends[i] = made.start_ns + made.ns;
+    if (plan.alone[i]) std::fill(free_ns.begin(), free_ns.end(), ends[i]);
+    int64_t end = number + 1;
+    for (const program::RegionId region : program::regions_of(command))
+      end += program::command_count(program, program.regions[region.index()].commands);
+    const std::vector<const Buffer*> buffers = alive(program, number, end);
+    made.live_bytes = covered_bytes(buffers);
+    number = end;
+    if (made.live_bytes <= most) continue;
+    most = made.live_bytes;
+    run.peak_command = i;
+    run.peak.clear();
+    for (const Buffer* buffer : buffers) run.peak.push_back({buffer->name, buffer->bytes});
+  }
+  std::stable_sort(run.peak.begin(), run.peak.end(),
+                   [](const DryValue& a, const DryValue& b) { return a.bytes > b.bytes; });
+}
+
+// Compiled for it, without it: a GPU's code is not assembled, and nothing of it is kept.
+Result<Settings> settings_for(const CompileOptions& options, const target::Target& target,
+                              const std::string& name) {
+  CompileOptions chosen = options;
+  const bool gpu = target.kind == target::DeviceKind::gpu;
+  chosen.device = gpu ? "cuda" : "cpu";
+  if (options.target == "host") chosen.target = name;
+  if (gpu) chosen.cache = "off";
+  HEDDLE_ASSIGN_OR_RETURN(Settings settings, read_settings(chosen));
+  if (gpu)
+    settings.compiler.gpu_assembler = [](const std::string&, const std::string&) {
+      return Result<std::vector<uint8_t>>(std::vector<uint8_t>{0});
+    };
+  return settings;
+}
+
+}  // namespace
+
+Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
+  if (model.module() == nullptr)
+    return user_error("{} is compiled already, or was consumed: a dry run needs the model itself",
+                      model.name());
+  HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device));
+  if (device != Device::virtual_device)
+    return user_error("device '{}': a dry run is of virtual:NAME, NAME a target of {}",
+                      options.device, fmt::join(target::shipped_targets(), ", "));
+  HEDDLE_ASSIGN_OR_RETURN(const runtime::VirtualOptions simulated, read_virtual(options.device));
+  HEDDLE_ASSIGN_OR_RETURN(const target::Target named, target::find_target(simulated.name));
+  HEDDLE_ASSIGN_OR_RETURN(Settings settings, settings_for(options, named, simulated.name));
+  plan::Names names;
+  for (const Port& port : model.inputs()) {
+    names.inputs.push_back(port.name);
+    names.input_aliases.push_back(port.alias);
+  }
+  for (const Port& port : model.outputs()) names.outputs.push_back(port.name);
+  compiler::Report report;
+  HEDDLE_ASSIGN_OR_RETURN(const program::Program program,
+                          compiler::compile(model.module()->clone(), names, settings.target,
+                                            settings.compiler, &report));
+  DryRun run;
+  run.device = options.device;
+  run.target = settings.target.name;
+  run.options = program.options;
+  run.cores = cost::core_count(settings.target);
+  run.capacity_bytes = simulated.capacity_bytes;
+  run.notes = program.notes;
+  describe_memory(program, model, run);
+
+  Estimate estimate(program, report, settings.target);
+  std::vector<double> ns;
+  for (const Command& command : program.commands) ns.push_back(estimate.ns(command));
+  if (estimate.has_loops) run.notes.push_back("loops: the time is of one trip");
+  if (estimate.has_host_calls) run.notes.push_back("host calls: the time is that of their bytes");
+  // A CPU's kernels take all of its cores: side by side they would only share them.
+  program::StreamOptions streams;
+  const bool asked = options.device.find("streams=") != std::string::npos;
+  streams.most_streams =
+      settings.target.kind == target::DeviceKind::cpu && !asked ? 1 : simulated.streams;
+  streams.wait_ns = settings.target.serial_command_ns;
+  const program::StreamPlan plan = program::plan_streams(program, program.commands, ns, streams);
+  run.streams = plan.streams;
+  run.events = plan.events;
+  run.dependences = plan.reduced;
+  run.crossing = plan.crossing;
+  run.ns = plan.ns;
+  run.one_stream_ns = plan.serial_ns;
+  describe_commands(program, ns, plan, run);
+  return run;
+}
+
+}  // namespace heddle::api

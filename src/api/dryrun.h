@@ -1,0 +1,47 @@
+// A dry run: what a model would need on a device that is not here. It is compiled for the device's
+// target as ever; nothing is loaded or run. Times are the cost model's (cost/README.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "program/program.h"
+
+namespace heddle::api {
+
+struct DryCommand {
+  std::string name, operators, kind, kernel;
+  int64_t stream = 0;
+  std::vector<int64_t> waits;  // for these commands of other streams
+  double start_ns = 0, ns = 0;
+  int64_t flops = 0, bytes = 0;
+  int64_t live_bytes = 0;  // of temporaries, with those of its regions
+};
+
+struct DryValue {
+  std::string name;
+  int64_t bytes = 0;
+};
+
+struct DryRun {
+  std::string device, target, options;
+  int64_t cores = 0;  // of a GPU: multiprocessors
+  std::vector<DryCommand> commands;
+  std::vector<std::string> notes;
+  program::MemoryNumbers memory;
+  int64_t constant_bytes = 0, once_bytes = 0, input_bytes = 0, output_bytes = 0;
+  int64_t total_bytes = 0, capacity_bytes = 0;  // what must fit at once; what there is
+  std::vector<DryValue> peak;                   // alive at the peak, largest first
+  size_t peak_command = 0;
+  int64_t streams = 1, events = 0, dependences = 0, crossing = 0;
+  double ns = 0, one_stream_ns = 0;
+  bool fits() const { return total_bytes <= capacity_bytes; }
+};
+
+// options.device: "virtual:NAME" with its keys capacity and streams (runtime/virtual_device.h).
+// Errors: as of a compilation; a device that is not virtual (user).
+Result<DryRun> dry_run(const Model& model, const CompileOptions& options);
+
+}  // namespace heddle::api

@@ -1,0 +1,24 @@
+// The bytes that a view takes, so that views of different buffers can be compared.
+#pragma once
+
+#include <utility>
+
+#include "program/program.h"
+
+namespace heddle::program {
+
+// Which memory: the arena, the once block, an input, an output. An output that may be bound to an
+// input's memory is that memory.
+using Memory = std::pair<BufferKind, int64_t>;
+
+struct ByteRange {
+  Memory memory;
+  int64_t begin = 0, end = 0;
+  bool overlaps(const ByteRange& other) const {
+    return memory == other.memory && begin < other.end && other.begin < end;
+  }
+};
+
+ByteRange range_of(const Program& program, const View& view);
+
+}  // namespace heddle::program

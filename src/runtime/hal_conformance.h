@@ -1,0 +1,241 @@
+// What every device behind the HAL must do, checked from outside: one function, no test library, so
+// that devices of other trees can use it. It needs one kernel of the device's own form.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/hal.h"
+
+namespace heddle::runtime {
+
+// buffers[1][i] = factor * buffers[0][i] for the f32 of every task; dims[0] is how many there are.
+struct ConformanceKernel {
+  std::vector<uint8_t> object;
+  std::string symbol;
+  float factor = 2;
+  int64_t elems_per_task = 16;
+};
+
+class HalConformance {
+ public:
+  HalConformance(const heddle_hal* hal, ConformanceKernel kernel)
+      : hal_(*hal), kernel_(std::move(kernel)) {}
+
+  // What it does otherwise, a line each; nothing: it conforms.
+  std::vector<std::string> check() {
+    if (!struct_is_complete()) return wrong_;
+    memory();
+    refusals();
+    launches();
+    if (heddle_hal_has(&hal_, create_stream)) streams();
+    return wrong_;
+  }
+
+ private:
+  void want(bool holds, const char* rule) {
+    if (!holds) wrong_.push_back(std::string(hal_.name) + ": " + rule);
+  }
+  bool ok(int status, const char* call) {
+    if (status == 0) return true;
+    const char* why = hal_.last_error(hal_.device);
+    wrong_.push_back(std::string(hal_.name) + ": " + call + ": " + (why ? why : "no reason"));
+    return false;
+  }
+
+  bool struct_is_complete() {
+    const bool complete = hal_.version == HEDDLE_HAL_VERSION && heddle_hal_has(&hal_, last_error) &&
+                          heddle_hal_has(&hal_, allocate) && heddle_hal_has(&hal_, release) &&
+                          heddle_hal_has(&hal_, copy) && heddle_hal_has(&hal_, load) &&
+                          heddle_hal_has(&hal_, unload) && heddle_hal_has(&hal_, find) &&
+                          heddle_hal_has(&hal_, launch) && heddle_hal_has(&hal_, wait) &&
+                          heddle_hal_has(&hal_, worker_count);
+    if (!complete) wrong_.emplace_back("version, or a required function, is missing");
+    const int streams = heddle_hal_has(&hal_, create_stream) +
+                        heddle_hal_has(&hal_, destroy_stream) + heddle_hal_has(&hal_, launch_on) +
+                        heddle_hal_has(&hal_, copy_on) + heddle_hal_has(&hal_, create_event) +
+                        heddle_hal_has(&hal_, destroy_event) + heddle_hal_has(&hal_, record) +
+                        heddle_hal_has(&hal_, wait_for) + heddle_hal_has(&hal_, is_done);
+    if (complete) want(streams == 0 || streams == 9, "functions of streams: all or none");
+    return complete;
+  }
+
+  float* block(int64_t elems) {
+    void* memory = nullptr;
+    if (!ok(hal_.allocate(hal_.device, elems * 4, &memory), "allocate")) return nullptr;
+    want(reinterpret_cast<uintptr_t>(memory) % 64 == 0, "memory is 64-byte aligned");
+    return static_cast<float*>(memory);
+  }
+  void release(float* memory, int64_t elems) {
+    if (memory != nullptr) hal_.release(hal_.device, memory, elems * 4);
+  }
+  std::vector<float> read(const float* memory, int64_t elems) {
+    std::vector<float> values(static_cast<size_t>(elems), -1);
+    ok(hal_.copy(hal_.device, values.data(), memory, elems * 4), "copy to the host");
+    ok(hal_.wait(hal_.device), "wait");
+    return values;
+  }
+  static std::vector<float> numbers(int64_t elems, float first) {
+    std::vector<float> values(static_cast<size_t>(elems));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = first + static_cast<float>(i % 1000);
+    return values;
+  }
+
+  void memory() {
+    int64_t used_before = 0, capacity = 0, used = 0;
+    const bool counts = heddle_hal_has(&hal_, memory);
+    if (counts) ok(hal_.memory(hal_.device, &used_before, &capacity), "memory");
+    for (const int64_t elems : {int64_t{1}, int64_t{1000}, int64_t{1} << 20}) {
+      float *a = block(elems), *b = block(elems);
+      if (a == nullptr || b == nullptr) return release(a, elems), release(b, elems);
+      const std::vector<float> values = numbers(elems, 3);
+      ok(hal_.copy(hal_.device, a, values.data(), elems * 4), "copy from the host");
+      ok(hal_.copy(hal_.device, b, a, elems * 4), "copy on the device");
+      want(read(b, elems) == values, "copies keep their order and their bytes");
+      if (counts) {
+        ok(hal_.memory(hal_.device, &used, &capacity), "memory");
+        want(used >= used_before + 8 * elems && used <= capacity, "memory() counts what is used");
+      }
+      release(a, elems);
+      release(b, elems);
+    }
+    ok(hal_.copy(hal_.device, nullptr, nullptr, 0), "copy of nothing");
+    if (counts) ok(hal_.memory(hal_.device, &used, &capacity), "memory");
+    want(used == used_before, "released memory is free again");
+  }
+
+  void refusals() {
+    void* memory = nullptr;
+    want(hal_.allocate(hal_.device, int64_t{1} << 60, &memory) != 0, "2^60 bytes are refused");
+    const char* why = hal_.last_error(hal_.device);
+    want(why != nullptr && *why != 0 && std::strchr(why, '\n') == nullptr,
+         "last_error is one line");
+    const uint8_t damaged[16] = {0x7f, 'E', 'L', 'F', 1, 2, 3};
+    heddle_hal_program* program = nullptr;
+    want(hal_.load(hal_.device, damaged, sizeof damaged, &program) != 0,
+         "a damaged object is refused");
+    want(hal_.worker_count(hal_.device) >= 1, "there is a worker");
+  }
+
+  struct Loaded {
+    heddle_hal_program* program = nullptr;
+    const void* function = nullptr;
+  };
+  Loaded load() {
+    Loaded loaded;
+    if (ok(hal_.load(hal_.device, kernel_.object.data(), kernel_.object.size(), &loaded.program),
+           "load"))
+      ok(hal_.find(hal_.device, loaded.program, kernel_.symbol.c_str(), &loaded.function), "find");
+    return loaded;
+  }
+
+  // The arguments are on this frame only: a device keeps what it needs.
+  bool launch(heddle_hal_stream* stream, const void* function, float* from, float* to,
+              int64_t tasks, bool serial) {
+    void* buffers[] = {from, to};
+    const int64_t dims[] = {tasks * kernel_.elems_per_task};
+    const heddle_hal_access accesses[] = {{dims[0] * 4, 1, 0}, {dims[0] * 4, 0, 1}};
+    heddle_hal_launch launch{};
+    launch.function = function;
+    launch.buffers = buffers;
+    launch.dims = dims;
+    launch.tasks = tasks;
+    launch.serial = serial;
+    launch.buffer_count = 2;
+    launch.dim_count = 1;
+    launch.accesses = accesses;
+    return ok(stream == nullptr ? hal_.launch(hal_.device, &launch)
+                                : hal_.launch_on(hal_.device, stream, &launch),
+              "launch");
+  }
+  std::vector<float> scaled(const std::vector<float>& values, int times) const {
+    std::vector<float> result = values;
+    for (float& value : result)
+      for (int i = 0; i < times; ++i) value *= kernel_.factor;
+    return result;
+  }
+
+  void launches() {
+    const Loaded loaded = load();
+    if (loaded.function != nullptr) {
+      const void* missing = nullptr;
+      want(hal_.find(hal_.device, loaded.program, "no_such_function", &missing) != 0,
+           "a missing function is an error");
+      for (const int64_t tasks : {1, 7, 64})
+        for (const bool serial : {true, false}) chain(loaded.function, tasks, serial);
+    }
+    if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
+  }
+  void chain(const void* function, int64_t tasks, bool serial) {
+    const int64_t elems = tasks * kernel_.elems_per_task;
+    float *a = block(elems), *b = block(elems);
+    if (a != nullptr && b != nullptr) {
+      const std::vector<float> values = numbers(elems, 1);
+      const bool runs = heddle_hal_has(&hal_, begin_run) && heddle_hal_has(&hal_, end_run);
+      if (runs) hal_.begin_run(hal_.device);
+      ok(hal_.copy(hal_.device, a, values.data(), elems * 4), "copy");
+      for (int i = 0; i < 3; ++i) {
+        launch(nullptr, function, a, b, tasks, serial);
+        launch(nullptr, function, b, a, tasks, serial);
+      }
+      want(read(a, elems) == scaled(values, 6), "launches and copies run in their order");
+      if (runs) hal_.end_run(hal_.device);
+    }
+    release(a, elems);
+    release(b, elems);
+  }
+
+  // a -> b on one stream, b -> c on another one behind an event, and so on, in a circle.
+  void streams() {
+    const Loaded loaded = load();
+    heddle_hal_stream* streams[2] = {};
+    heddle_hal_event* events[2] = {};
+    bool made = loaded.function != nullptr;
+    for (int i = 0; i < 2 && made; ++i)
+      made = ok(hal_.create_stream(hal_.device, i, &streams[i]), "create_stream") &&
+             ok(hal_.create_event(hal_.device, &events[i]), "create_event");
+    const int64_t tasks = 16, elems = tasks * kernel_.elems_per_task;
+    float* blocks[3] = {block(elems), block(elems), block(elems)};
+    made = made && blocks[0] != nullptr && blocks[1] != nullptr && blocks[2] != nullptr;
+    if (made) {
+      int32_t done = 0;
+      ok(hal_.is_done(hal_.device, events[0], &done), "is_done");
+      want(done != 0, "an event that was never recorded is done");
+      const std::vector<float> values = numbers(elems, 5);
+      ok(hal_.copy(hal_.device, blocks[0], values.data(), elems * 4), "copy");
+      ok(hal_.wait(hal_.device), "wait");
+      for (int i = 0; i < 12; ++i) {
+        if (i > 0) ok(hal_.wait_for(hal_.device, streams[i % 2], events[1 - i % 2]), "wait_for");
+        launch(streams[i % 2], loaded.function, blocks[i % 3], blocks[(i + 1) % 3], tasks, true);
+        ok(hal_.record(hal_.device, streams[i % 2], events[i % 2]), "record");
+      }
+      for (int tries = 0; tries < 1'000'000 && done == 0; ++tries)
+        if (!ok(hal_.is_done(hal_.device, events[1], &done), "is_done")) break;
+      ok(hal_.wait(hal_.device), "wait");
+      ok(hal_.is_done(hal_.device, events[1], &done), "is_done");
+      want(done != 0, "behind wait() every event is done");
+      want(read(blocks[0], elems) == scaled(values, 12), "events order streams");
+      // A copy on a stream, and wait() sees all of them.
+      std::vector<float> out(static_cast<size_t>(elems));
+      ok(hal_.copy_on(hal_.device, streams[0], blocks[1], blocks[0], elems * 4), "copy_on");
+      ok(hal_.copy_on(hal_.device, streams[0], out.data(), blocks[1], elems * 4), "copy_on");
+      ok(hal_.wait(hal_.device), "wait");
+      want(out == scaled(values, 12), "wait() waits for all streams");
+    }
+    for (heddle_hal_event* event : events)
+      if (event != nullptr) hal_.destroy_event(hal_.device, event);
+    for (heddle_hal_stream* stream : streams)
+      if (stream != nullptr) hal_.destroy_stream(hal_.device, stream);
+    for (float* memory : blocks) release(memory, elems);
+    if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
+  }
+
+  const heddle_hal& hal_;
+  ConformanceKernel kernel_;
+  std::vector<std::string> wrong_;
+};
+
+}  // namespace heddle::runtime

@@ -1,0 +1,20 @@
+#include "runtime/plugin_device.h"
+
+#include <dlfcn.h>
+
+namespace heddle::runtime {
+
+Result<Device> open_plugin(const std::string& path) {
+  // With a slash it is a file, not a name to be searched for.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return user_error("device plugin: {}", ::dlerror());
+  void* symbol = ::dlsym(library, "heddle_device");
+  if (symbol == nullptr)
+    return user_error("device plugin:{}: it exports no function heddle_device()", path);
+  const heddle_hal* hal = reinterpret_cast<const heddle_hal* (*)()>(symbol)();
+  if (hal == nullptr) return machine_error("device plugin:{}: there is no such device", path);
+  return Device::make(hal);
+}
+
+}  // namespace heddle::runtime

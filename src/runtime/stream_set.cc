@@ -1,0 +1,83 @@
+#include "runtime/stream_set.h"
+
+#include <utility>
+
+#include "program/views.h"
+
+namespace heddle::runtime {
+namespace {
+
+using program::Command;
+using program::Program;
+
+// What a command takes beside others, roughly: the bytes that it moves and what it computes.
+double rough_ns(const Program& program, const Command& command) {
+  if (const auto* launch = std::get_if<program::Launch>(&command)) {
+    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
+    return static_cast<double>(kernel.min_bytes) / 8 + static_cast<double>(kernel.flops) / 32 + 1;
+  }
+  double bytes = 0;
+  program::for_each_view(command, [&](const program::View& view, program::Use) {
+    bytes += static_cast<double>(program::stored_bytes(view.shape));
+  });
+  return bytes / 8 + 1;
+}
+
+}  // namespace
+
+bool has_streams(const Device& device) {
+  const heddle_hal& hal = device.hal();
+  return heddle_hal_has(&hal, create_stream) && heddle_hal_has(&hal, destroy_stream) &&
+         heddle_hal_has(&hal, launch_on) && heddle_hal_has(&hal, copy_on) &&
+         heddle_hal_has(&hal, create_event) && heddle_hal_has(&hal, destroy_event) &&
+         heddle_hal_has(&hal, record) && heddle_hal_has(&hal, wait_for) &&
+         heddle_hal_has(&hal, is_done);
+}
+
+Result<std::optional<StreamSet>> StreamSet::make(const Device& device, const Program& program) {
+  std::vector<double> ns;
+  for (const Command& command : program.commands) ns.push_back(rough_ns(program, command));
+  program::StreamPlan plan = program::plan_streams(program, program.commands, ns);
+  if (plan.streams < 2) return std::optional<StreamSet>();
+  StreamSet set(device, std::move(plan));
+  HEDDLE_RETURN_IF_ERROR(set.create(device));
+  return std::optional<StreamSet>(std::move(set));
+}
+
+Status StreamSet::create(const Device& device) {
+  for (int64_t i = 0; i < plan_.streams; ++i) {
+    heddle_hal_stream* stream = nullptr;
+    if (hal_->create_stream(hal_->device, 0, &stream) != 0) {
+      // Fewer will do: those there are take the others' commands, and every wait stays right.
+      if (streams_.empty()) return device.last_error("cannot make a stream");
+      break;
+    }
+    streams_.push_back(stream);
+  }
+  const auto count = static_cast<int64_t>(streams_.size());
+  for (int64_t& stream : plan_.stream) stream %= count;
+  events_.assign(plan_.recorded.size(), nullptr);
+  for (size_t i = 0; i < events_.size(); ++i)
+    if (plan_.recorded[i] && hal_->create_event(hal_->device, &events_[i]) != 0)
+      return device.last_error("cannot make an event");
+  for (const std::vector<size_t>& commands : plan_.waits) {
+    waits_.emplace_back();
+    for (size_t command : commands) waits_.back().push_back(events_[command]);
+  }
+  return {};
+}
+
+StreamSet::~StreamSet() {
+  for (heddle_hal_event* event : events_)
+    if (event != nullptr) hal_->destroy_event(hal_->device, event);
+  for (heddle_hal_stream* stream : streams_) hal_->destroy_stream(hal_->device, stream);
+}
+
+StreamSet::StreamSet(StreamSet&& other) noexcept
+    : hal_(other.hal_),
+      plan_(std::move(other.plan_)),
+      streams_(std::exchange(other.streams_, {})),
+      events_(std::exchange(other.events_, {})),
+      waits_(std::move(other.waits_)) {}
+
+}  // namespace heddle::runtime

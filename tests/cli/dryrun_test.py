@@ -1,0 +1,123 @@
+"""heddle dryrun, and the device virtual: what a model needs on a device that is not here."""
+import json
+import sys
+import unittest
+
+from cli import ADD, MODELS, ROOT, CliTest, read_npz
+
+BRANCHES = """HloModule branches
+ENTRY e {
+  x = f32[512,512] parameter(0)
+  a = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[512,512] dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  a2 = f32[512,512] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b2 = f32[512,512] dot(b, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = f32[512,512] dot(a2, b2), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
+class DryrunTest(CliTest):
+    def test_numbers_are_those_of_the_program(self):
+        model = MODELS / "minilm" / "model.onnx"
+        dry = self.json("dryrun", model, "--device", "virtual:avx2")
+        program = self.folder / "p.heddle"
+        self.ok("compile", model, "--target", "avx2", "-o", program)
+        real = self.json("inspect", program)
+        for key in ["temporaries", "temporaries_lower_bound", "temporaries_unshared", "inputs",
+                    "outputs"]:
+            self.assertEqual(real["program"]["memory_bytes"][key], dry["memory_bytes"][key], key)
+        memory = dry["memory_bytes"]
+        self.assertLessEqual(memory["temporaries_lower_bound"], memory["temporaries"])
+        self.assertLessEqual(memory["temporaries"], memory["temporaries_unshared"])
+        self.assertEqual(memory["total"], sum(memory[k] for k in [
+            "constants", "prepared", "inputs", "outputs", "temporaries"]))
+        live = max(c["live_bytes"] for c in dry["commands"])
+        self.assertLessEqual(live, memory["temporaries"])
+        self.assertGreater(live, 0)
+        self.assertEqual(live, dry["commands"][dry["peak"]["command"]]["live_bytes"])
+        self.assertGreater(dry["predicted_ms"], 0)
+        self.assertEqual(1, dry["streams"]["count"])  # a cpu's kernels share its cores
+
+    def test_a_gpu_needs_no_gpu(self):
+        model = self.file("branches.hlo", BRANCHES)
+        dry = self.json("dryrun", model, "--device", "virtual:sm_90", "--fuse", "off")
+        self.assertEqual("sm_90", dry["target"])
+        done = self.ok("dryrun", model, "--device", "virtual:sm_90")
+        self.assertIn("nothing was run", done.stdout)
+        self.assertIn("lower bound", done.stdout)
+
+    def test_streams_where_they_pay(self):
+        model = self.file("branches.hlo", BRANCHES)
+        options = ["--level", "O0"]
+        dry = self.json("dryrun", model, "--device", "virtual:avx2,streams=2", *options)
+        self.assertEqual(2, dry["streams"]["count"])
+        self.assertLess(dry["predicted_ms"], dry["predicted_one_stream_ms"])
+        streams = {c["stream"] for c in dry["commands"]}
+        self.assertEqual({0, 1}, streams)
+        self.assertEqual(dry["streams"]["events"],
+                         len({w for c in dry["commands"] for w in c["waits"]}))
+        for command in dry["commands"]:
+            for wait in command["waits"]:
+                other = dry["commands"][wait]
+                self.assertNotEqual(other["stream"], command["stream"])
+                self.assertLessEqual(other["start_ns"] + other["ns"], command["start_ns"])
+        one = self.json("dryrun", self.file("add.hlo", ADD), "--device", "virtual:avx2,streams=4")
+        self.assertEqual(1, one["streams"]["count"])
+
+    def test_what_does_not_fit(self):
+        model = self.file("branches.hlo", BRANCHES)
+        done = self.run_heddle("dryrun", model, "--device", "virtual:avx2,capacity=1000000")
+        self.assertEqual(1, done.returncode)
+        self.assertEqual("DOES NOT FIT", done.stdout.splitlines()[-1])
+        self.ok("dryrun", model, "--device", "virtual:avx2,capacity=100000000")
+        self.assertIn("--memory-limit", self.fails(3, "dryrun", model, "--device", "virtual:avx2",
+                                                   "--memory-limit", "64"))
+
+    def test_a_target_file_of_ones_own(self):
+        data = json.loads((ROOT / "src" / "target" / "data" / "avx2.json").read_text())
+        data["name"] = "board"
+        data["memory_bandwidth_bytes_per_ns"] /= 8
+        data["memory_bandwidth_all_bytes_per_ns"] /= 8
+        board = self.file("board.json", json.dumps(data))
+        model = self.file("add.hlo", ADD.replace("[2,3]", "[4096,4096]"))
+        slow = self.json("dryrun", model, "--device", f"virtual:{board}")
+        fast = self.json("dryrun", model, "--device", "virtual:avx2")
+        self.assertEqual("board", slow["target"])
+        self.assertGreater(slow["predicted_ms"], 4 * fast["predicted_ms"])
+
+    def test_wrong_devices(self):
+        model = self.file("add.hlo", ADD)
+        self.assertIn("virtual:NAME", self.fails(2, "dryrun", model))
+        self.assertIn("h100", self.fails(2, "dryrun", model, "--device", "virtual:h100"))
+        self.assertIn("there are capacity", self.fails(2, "dryrun", model, "--device",
+                                                       "virtual:avx2,size=3"))
+
+
+class VirtualTest(CliTest):
+    def test_runs_with_the_bits_of_the_cpu(self):
+        model = self.file("branches.hlo", BRANCHES.replace("512", "48"))
+        out = self.folder / "out.npz"
+        self.ok("run", model, "--outputs", out)
+        want = read_npz(out)
+        for seed in range(3):
+            self.ok("run", model, "--outputs", out, "--device", f"virtual:host,seed={seed}")
+            self.assertEqual(want, read_npz(out))
+        done = self.ok("check", model, "--device", "virtual:host")
+        self.assertIn("virtual:host", done.stdout)
+
+    def test_faults_are_the_machines_errors(self):
+        model = self.file("branches.hlo", BRANCHES.replace("512", "48"))
+        for keys, words in [("lost=2", "the device is lost"), ("capacity=100", "no memory for")]:
+            self.assertIn(words, self.fails(3, "run", model, "--device", f"virtual:host,{keys}"))
+
+    def test_compiled_programs_run_there(self):
+        model = self.file("branches.hlo", BRANCHES.replace("512", "48"))
+        program = self.folder / "p.heddle"
+        self.ok("compile", model, "-o", program)
+        self.ok("run", program, "--device", "virtual:host,seed=4")
+        self.assertIn("heddle dryrun", self.fails(2, "run", model, "--device", "virtual:sm_90"))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

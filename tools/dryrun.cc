@@ -1,0 +1,173 @@
+// heddle dryrun: memory, order, streams and time on a device that is not here.
+#include "api/dryrun.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "api/session.h"
+#include "command_line.h"
+#include "commands.h"
+#include "model_options.h"
+#include "report.h"
+
+namespace heddle::tools {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr size_t kFewCommands = 20, kFewValues = 5;
+
+class Dryrun : public Command {
+ public:
+  std::string_view name() const override { return "dryrun"; }
+  std::string_view summary() const override {
+    return "memory, order, streams and time on a device that is not here";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.group("What to show");
+    line.flag(all_, "--all", "every command and every value at the peak, not the first few");
+    compile_.declare(line);
+    json_.declare(line);
+    line.examples(
+        "  heddle dryrun model.onnx --device virtual:sm_90\n"
+        "  heddle dryrun model.onnx --device virtual:spr,capacity=1073741824\n"
+        "  heddle dryrun model.hlo --device virtual:board.json --json -\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    if (!compile_.stop_after.empty()) return user_error("dryrun: --stop-after makes no program");
+    HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options checked, compile_.options());
+    api::CompileOptions options;
+    options.device = compile_.device;
+    options.target = compile_.target;
+    options.level = compile_.level;
+    options.fuse = compile_.fuse;
+    options.memory = compile_.memory;
+    options.numerics = compile_.numerics;
+    options.precision = compile_.precision;
+    options.library = compile_.library;
+    options.cache = compile_.cache;
+    options.dump = compile_.dump;
+    std::istringstream names(compile_.disable);
+    for (std::string name; std::getline(names, name, ',');)
+      if (!name.empty()) options.disabled.push_back(name);
+    options.memory_limit_bytes = checked.memory_limit_bytes > 0 ? checked.memory_limit_bytes : -1;
+    HEDDLE_ASSIGN_OR_RETURN(const api::DryRun run, api::dry_run(api::unwrap(model.get()), options));
+    if (!json_.only_json()) print(run);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(run)));
+    return run.fits() ? 0 : 1;
+  }
+
+ private:
+  void print(const api::DryRun& run) const {
+    fmt::print("{} on {} ({} cores), {}: nothing was run\n", open_.model, run.device, run.cores,
+               run.options);
+    for (const std::string& note : run.notes) fmt::print("note: {}\n", note);
+    fmt::print(
+        "memory: {} of {}: constants {}, prepared weights {}, inputs {}, outputs {}, temporaries "
+        "{}\n",
+        bytes_text(run.total_bytes), bytes_text(run.capacity_bytes), bytes_text(run.constant_bytes),
+        bytes_text(run.once_bytes), bytes_text(run.input_bytes), bytes_text(run.output_bytes),
+        bytes_text(run.memory.plan_bytes));
+    fmt::print("temporaries: lower bound {}, plan {}, unshared {}\n",
+               bytes_text(run.memory.lower_bound_bytes), bytes_text(run.memory.plan_bytes),
+               bytes_text(run.memory.unshared_bytes));
+    if (run.streams == 1)
+      fmt::print("streams: 1 (more do not pay)\n");
+    else
+      fmt::print("streams: {}, {} events; {} of {} dependences go between streams\n", run.streams,
+                 run.events, run.crossing, run.dependences);
+    fmt::print("time: {} predicted{}\n", ms_text(run.ns / 1e6),
+               run.streams == 1
+                   ? ""
+                   : fmt::format(", {} on one stream", ms_text(run.one_stream_ns / 1e6)));
+    print_peak(run);
+    print_commands(run);
+    if (!run.fits()) fmt::print("DOES NOT FIT\n");
+  }
+
+  void print_peak(const api::DryRun& run) const {
+    if (run.peak.empty()) return;
+    const api::DryCommand& at = run.commands[run.peak_command];
+    fmt::print("\npeak of temporaries: {} at command {}, {}\n", bytes_text(at.live_bytes),
+               run.peak_command, at.name);
+    for (size_t i = 0; i < run.peak.size() && (all_ || i < kFewValues); ++i)
+      fmt::print("  {:>12}  {}\n", bytes_text(run.peak[i].bytes), run.peak[i].name);
+    if (!all_ && run.peak.size() > kFewValues)
+      fmt::print("  and {} more; --all shows them\n", run.peak.size() - kFewValues);
+  }
+
+  void print_commands(const api::DryRun& run) const {
+    fmt::print("\n{:>4} {:>6} {:>10} {:>10} {:>10}  {}\n", "#", "stream", "start", "time", "live",
+               "command");
+    for (size_t i = 0; i < run.commands.size() && (all_ || i < kFewCommands); ++i) {
+      const api::DryCommand& c = run.commands[i];
+      fmt::print("{:>4} {:>6} {:>10} {:>10} {:>10}  {} {}{}\n", i, c.stream,
+                 ms_text(c.start_ns / 1e6), ms_text(c.ns / 1e6), bytes_text(c.live_bytes), c.kind,
+                 c.name,
+                 c.waits.empty() ? "" : fmt::format(" behind {}", fmt::join(c.waits, ", ")));
+    }
+    if (!all_ && run.commands.size() > kFewCommands)
+      fmt::print("and {} more; --all shows them\n", run.commands.size() - kFewCommands);
+  }
+
+  ordered_json json(const api::DryRun& run) const {
+    ordered_json json;
+    json["schema"] = 1;
+    json["model"] = open_.model;
+    json["device"] = run.device;
+    json["target"] = run.target;
+    json["options"] = run.options;
+    json["notes"] = run.notes;
+    json["fits"] = run.fits();
+    json["memory_bytes"] = {{"constants", run.constant_bytes},
+                            {"prepared", run.once_bytes},
+                            {"inputs", run.input_bytes},
+                            {"outputs", run.output_bytes},
+                            {"temporaries", run.memory.plan_bytes},
+                            {"temporaries_lower_bound", run.memory.lower_bound_bytes},
+                            {"temporaries_unshared", run.memory.unshared_bytes},
+                            {"total", run.total_bytes},
+                            {"capacity", run.capacity_bytes}};
+    json["predicted_ms"] = run.ns / 1e6;
+    json["predicted_one_stream_ms"] = run.one_stream_ns / 1e6;
+    json["streams"] = {{"count", run.streams},
+                       {"events", run.events},
+                       {"dependences", run.dependences},
+                       {"crossing", run.crossing}};
+    json["peak"] = {{"command", run.peak_command}, {"values", ordered_json::array()}};
+    for (const api::DryValue& value : run.peak)
+      json["peak"]["values"].push_back({{"name", value.name}, {"bytes", value.bytes}});
+    json["commands"] = ordered_json::array();
+    for (const api::DryCommand& c : run.commands)
+      json["commands"].push_back({{"name", c.name},
+                                  {"kind", c.kind},
+                                  {"kernel", c.kernel},
+                                  {"operators", c.operators},
+                                  {"stream", c.stream},
+                                  {"waits", c.waits},
+                                  {"start_ns", c.start_ns},
+                                  {"ns", c.ns},
+                                  {"flops", c.flops},
+                                  {"bytes", c.bytes},
+                                  {"live_bytes", c.live_bytes}});
+    return json;
+  }
+
+  OpenChoices open_;
+  CompileChoices compile_;
+  bool all_ = false;
+  JsonChoice json_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_dryrun() { return std::make_unique<Dryrun>(); }
+
+}  // namespace heddle::tools
