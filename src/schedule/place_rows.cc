@@ -222,6 +222,15 @@ class RowPlacer {
     // Maps: strips of about 16 KB; reductions over rows: four vectors.
     int64_t lanes = target_.lanes(Type::f32);
     int64_t strip = anchor.is_reduction() ? lanes * 4 : 4096;
+    // The mask of the lanes cuts the last strip short: a serial loop would run past the end.
+    if (anchor.is_reduction() && extent > strip) {
+      lanes_ = target_.lanes(Type::f32);
+      std::vector<int64_t> extents(anchor.out.size(), 1);
+      extents[static_cast<size_t>(lane_digit)] = strip;
+      for (const Digit& digit : anchor.red) extents.push_back(digit.extent);
+      const std::vector<Own> own = own_loops(anchor, extents);
+      if (own.empty() || own.back().digits[0] != lane_digit) return;
+    }
     if (extent <= strip ||
         (others >= target_.cores * 8 && extent <= 4 * 4096 && !anchor.is_reduction())) {
       tasks_.erase(task);
