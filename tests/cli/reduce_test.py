@@ -138,8 +138,8 @@ class ReduceTest(CliTest):
         model = self.file("add.hlo", ADD.replace("add(x, y)", "divide(x, y)"))
         done, text = self.reduce(model, "--input", "arg1=2x3xf32=1 2 3 4 5 6", "--test",
                                  "grep -q '5, 6' {}")
-        self.assertEqual(["divide"], operators(text))
-        self.assertIn("5, 6", text)
+        self.assertIn("constant({ {1, 2, 3}, {4, 5, 6} })", text)
+        self.assertEqual(1, len(operators(text)))  # the plainest that holds it
 
     def test_nothing_fails(self):
         model = self.file("add.hlo", ADD)
