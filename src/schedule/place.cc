@@ -6,6 +6,7 @@
 #include "schedule/chain.h"
 #include "schedule/code_size.h"
 #include "schedule/column_sums.h"
+#include "schedule/fill_lanes.h"
 #include "schedule/group_lanes.h"
 #include "schedule/phases.h"
 #include "schedule/place_chain.h"
@@ -263,6 +264,7 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     if (placed.decision || staged.graph.stages.size() > 1) return placed;
   }
   flatten_digits(&staged.graph);
+  fill_lanes(&staged.graph, target.lanes(Type::f32));
   PlacedFusion placed = place_merged(std::move(staged.graph), target);
   if (placed.decision && !has_few_tasks(placed, target)) {
     // What is turned is read from inputs: a value between would be read across the lanes.

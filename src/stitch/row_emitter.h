@@ -69,6 +69,8 @@ class RowEmitter {
   // strip may be shorter.
   void emit_whole_lanes(int64_t extent, Block* block);
   void emit_unbroken_lanes(int64_t extent, Block* block);
+  bool has_rows_in_lanes(int64_t extent) const;
+  void emit_straight_lanes(int64_t extent, Block* block);
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
   void emit_point(const Expr& lane, ExprId slot, Block* block);
   std::vector<ExprId> name_all(const std::vector<ExprId>& values, Block* block);

@@ -195,8 +195,39 @@ std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
   return {breaks.begin(), breaks.end()};
 }
 
+// Rows that have become one (schedule: fill_lanes): which lanes are of which row is known of each
+// vector by itself.
+bool RowEmitter::has_rows_in_lanes(int64_t extent) const {
+  if (extent % lanes_ != 0) return false;
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const int digit = row_.own.back().digits[m];
+    for (const schedule::Load& load : stage_of(members_[m]).loads)
+      for (const Expr& x : load.coordinates)
+        for (const index::Term& term : x.terms())
+          if (term.atom.kind == index::Atom::Kind::quotient && term.atom.by > lanes_ &&
+              term.atom.by < extent && term.atom.by % lanes_ != 0 && term.atom.inner->uses(digit))
+            return true;
+  }
+  return false;
+}
+
+void RowEmitter::emit_straight_lanes(int64_t extent, Block* block) {
+  const int64_t vectors = extent / lanes_;
+  const int64_t side = vectors % 4 == 0 ? 4 : vectors % 3 == 0 ? 3 : vectors % 2 == 0 ? 2 : 1;
+  const VarId outer = k_.add_var("u"), inner = k_.add_var("u"), l = k_.add_var("l");
+  const int so = s_.add_scope(outer, vectors / side), si = s_.add_scope(inner, side),
+            sl = s_.add_scope(l, lanes_);
+  Block body, straight;
+  emit_point((Expr::digit(so) * side + Expr::digit(si)) * lanes_ + Expr::digit(sl), k_.constant(0),
+             &body);
+  straight.push_back(unrolled(inner, side, lanes_loop(l, lanes_, std::move(body))));
+  block->push_back(
+      make_loop(LoopKind::unrolled, outer, k_.constant(vectors / side), std::move(straight)));
+}
+
 // Maps only.
 void RowEmitter::emit_whole_lanes(int64_t extent, Block* block) {
+  if (has_rows_in_lanes(extent)) return emit_straight_lanes(extent, block);
   const std::vector<int64_t> breaks = lane_breaks(extent);
   if (breaks.size() == 2) return emit_unbroken_lanes(extent, block);
   for (size_t i = 0; i + 1 < breaks.size(); ++i) {
