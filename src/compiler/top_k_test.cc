@@ -39,7 +39,7 @@ TEST(top_k, EqualsTheInterpreter) {
             Case{"f32", "2,", 300, 40}, Case{"f64", "6,", 33, 3}, Case{"bf16", "16,", 33, 3},
             Case{"f16", "2,", 600, 3}, Case{"s8", "9,", 70, 16}, Case{"s32", "1,", 90, 17},
             Case{"f32", "4,", 1, 1}, Case{"s64", "31,", 8, 2}, Case{"f32", "130,", 9, 1},
-            Case{"f32", "67,", 9, 2}}) {
+            Case{"f32", "67,", 9, 2}, Case{"f32", "31,", 7, 3}, Case{"f32", "20,", 6, 5}}) {
         const FusionCheck got = check(module_text(c.type, c.dims, c.n, c.k, end, ""), target);
         EXPECT_EQ(got.failure, "")
             << target << " " << end << " " << c.type << "[" << c.dims << c.n << "] " << c.k;
