@@ -222,6 +222,13 @@ class RowPlacer {
     // Maps: strips of about 16 KB; reductions over rows: four vectors.
     int64_t lanes = target_.lanes(Type::f32);
     int64_t strip = anchor.is_reduction() ? lanes * 4 : 4096;
+    // Sums that a map reads, lanes along it: their accumulators are written out one by one.
+    const std::vector<int> same = corresponding_digits(result_.graph, anchor_, lane_digit);
+    for (size_t i = 0; i < same.size(); ++i) {
+      const Stage& stage = result_.graph.stages[i];
+      if (stage.is_reduction() && same[i] >= 0 && same[i] == contiguous_digit(stage))
+        strip = std::min(strip, lanes * 16);
+    }
     // The mask of the lanes cuts the last strip short: a serial loop would run past the end.
     if (anchor.is_reduction() && extent > strip) {
       lanes_ = target_.lanes(Type::f32);
