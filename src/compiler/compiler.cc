@@ -303,9 +303,12 @@ class Compilation {
     const hlo::Computation& computation = *fusion->called().at(0);
     if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
     if (hlo::is_composite(computation)) return stitch_composite(fusion);
-    if (auto parts = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_)) {
-      Pending result{fusion, std::move(*parts), "copies the parts side by side", {},
-                     {},     moved_ns(*fusion)};
+    const char* what = "copies the parts side by side";
+    auto own = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_);
+    if (!gpu_ && !own && (own = stitch::stitch_scatters(computation, "kernel", target_)))
+      what = "rows of a table by their owners";
+    if (own) {
+      Pending result{fusion, std::move(*own), what, {}, {}, moved_ns(*fusion)};
       result.waits_for_memory = true;
       check(result);
       result.text = kernel::to_string(result.stitched.kernel);

@@ -15,6 +15,7 @@
 #include "fuse/placed_facts.h"
 #include "fuse/pooled.h"
 #include "fuse/scalars.h"
+#include "fuse/scatters.h"
 #include "fuse/siblings.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
@@ -377,9 +378,8 @@ class Greedy {
 
   // What it costs if a value goes through memory: its lines are fetched, written and read.
   double written_and_read_ns(const Instr* value) const {
-    return 3 * static_cast<double>(value->shape().bytes()) /
-               std::max(target_.memory_bandwidth_bytes_per_ns, 1.0) +
-           target_.serial_command_ns;
+    const double rate = std::max(target_.memory_bandwidth_bytes_per_ns, 1.0);
+    return 3 * static_cast<double>(value->shape().bytes()) / rate + target_.serial_command_ns;
   }
 
   // More is read or written with strides than by the two on their own (a transpose of its own is
@@ -485,7 +485,8 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   SearchReport* report) {
   bool changed = false;
   for (const Covered& covered : covered_computations(*module))
-    changed |= split_top_k(covered, target);
+    changed |=
+        split_top_k(covered, target) | (mode >= Mode::greedy && fuse_scatters(covered, target));
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals, options, report).run();

@@ -1,0 +1,70 @@
+#include "fuse/scatters.h"
+
+#include "fuse/loop_fusion.h"
+#include "schedule/scatter.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+bool is_filled(const Instr* value) {
+  return value->is(Opcode::broadcast) && value->operand(0)->is(Opcode::constant) &&
+         value->operand(0)->shape().is_scalar();
+}
+
+// Another row scatter alone reads this one, as its table.
+bool goes_on(const Instr* scatter) {
+  if (scatter->users().size() != 1 || scatter == scatter->parent()->root()) return false;
+  const Instr* next = scatter->users()[0];
+  return schedule::is_row_scatter(*next) && next->operand(0) == scatter &&
+         next->operand(1) != scatter && next->operand(2) != scatter;
+}
+
+void form(Instr* last) {
+  Computation* parent = last->parent();
+  std::vector<Instr*> chain{last};
+  while (schedule::is_row_scatter(*chain.back()->operand(0)) && goes_on(chain.back()->operand(0)))
+    chain.push_back(chain.back()->operand(0));
+  LoopFusion fusion(parent->module());
+  Computation* made = fusion.computation;
+  Instr* table = chain.back()->operand(0);
+  Instr* at = nullptr;
+  if (is_filled(table)) {
+    const Instr* number = table->operand(0);
+    at = made->add(Opcode::broadcast, table->shape().without_layout(),
+                   {made->add(Opcode::constant, number->shape(), {}, number->attrs())},
+                   table->attrs());
+  } else {
+    at = fusion.parameter(table);
+  }
+  for (size_t i = chain.size(); i-- > 0;) {
+    Instr* scatter = chain[i];
+    at = made->add(
+        Opcode::scatter, scatter->shape().without_layout(),
+        {at, fusion.parameter(scatter->operand(1)), fusion.parameter(scatter->operand(2))},
+        scatter->attrs(), {parent->module()->clone_computation(*scatter->called()[0])},
+        scatter->name());
+  }
+  fusion.outputs.push_back(at);
+  parent->replace_all_uses(last, fusion.add_to(parent, last->name())[0]);
+}
+
+}  // namespace
+
+bool fuse_scatters(const Covered& covered, const target::Target& target) {
+  if (target.kind != target::DeviceKind::cpu) return false;
+  bool changed = false;
+  for (Instr* instr : std::vector<Instr*>(covered.computation->instrs())) {
+    if (!schedule::is_row_scatter(*instr) || goes_on(instr) || instr->users().empty()) continue;
+    if (instr == covered.computation->root()) continue;
+    form(instr);
+    changed = true;
+  }
+  if (changed) {
+    covered.computation->remove_dead();
+    covered.computation->sort();
+  }
+  return changed;
+}
+
+}  // namespace heddle::fuse
