@@ -248,9 +248,11 @@ class Bench : public Command {
                ms_text(import_ms_), ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold",
                ms_text(first_run_ms_));
     fmt::print("kernels: {}, launches: {}\n", info.kernels, info.launches);
-    fmt::print("memory: constants {}, temporaries {} (lower bound {}), process peak {}\n",
-               bytes_text(info.constant_bytes), bytes_text(info.temporary_bytes),
-               bytes_text(info.temporary_lower_bound_bytes), bytes_text(peak_resident_bytes()));
+    fmt::print(
+        "memory: constants {}, temporaries {} (lower bound {}, pool peak {}), process peak {}\n",
+        bytes_text(info.constant_bytes), bytes_text(info.temporary_bytes),
+        bytes_text(info.temporary_lower_bound_bytes), bytes_text(info.temporary_pool_peak_bytes),
+        bytes_text(peak_resident_bytes()));
     for (const Rival& rival : rivals_) {
       const Statistics ratio = statistics_of(rival.ratios);
       print_latency(rival.peer->name(), statistics_of(rival.times));
@@ -293,6 +295,9 @@ class Bench : public Command {
                             {"outputs", info.output_bytes},
                             {"temporaries", info.temporary_bytes},
                             {"temporaries_lower_bound", info.temporary_lower_bound_bytes},
+                            {"temporaries_optimal", info.temporary_optimal != 0},
+                            {"temporaries_pool_peak", info.temporary_pool_peak_bytes},
+                            {"temporaries_unshared", info.temporary_unshared_bytes},
                             {"process_peak", peak_resident_bytes()}};
     json["versus"] = ordered_json::array();
     for (const Rival& rival : rivals_) {

@@ -312,8 +312,10 @@ class Explain : public Command {
   }
 
   static void print_memory(const api::ProgramFacts& facts) {
-    fmt::print("\nmemory: lower bound {}, planned {}, without sharing {}\n",
+    fmt::print("\nmemory: lower bound {}, planned {}{}, pool peak {}, without sharing {}\n",
                bytes_text(facts.temporary_lower_bound_bytes), bytes_text(facts.temporary_bytes),
+               facts.temporary_optimal ? " (optimal in this order)" : "",
+               bytes_text(facts.temporary_pool_peak_bytes),
                bytes_text(facts.temporary_unshared_bytes));
   }
 
@@ -364,6 +366,8 @@ class Explain : public Command {
     json["memory_bytes"] = {
         {"temporaries_lower_bound", program.facts().temporary_lower_bound_bytes},
         {"temporaries", program.facts().temporary_bytes},
+        {"temporaries_optimal", program.facts().temporary_optimal},
+        {"temporaries_pool_peak", program.facts().temporary_pool_peak_bytes},
         {"temporaries_unshared", program.facts().temporary_unshared_bytes}};
     return json;
   }

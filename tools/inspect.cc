@@ -154,11 +154,13 @@ class Inspect : public Command {
     }
     print_library_calls(*compiled);
     fmt::print(
-        "memory: constants {}, inputs {}, outputs {}, temporaries {} (lower bound {}, unshared "
-        "{})\n",
+        "memory: constants {}, inputs {}, outputs {}, temporaries {} ({}lower bound {}, pool peak "
+        "{}, "
+        "unshared {})\n",
         bytes_text(facts.constant_bytes), bytes_text(facts.input_bytes),
         bytes_text(facts.output_bytes), bytes_text(facts.temporary_bytes),
-        bytes_text(facts.temporary_lower_bound_bytes), bytes_text(facts.temporary_unshared_bytes));
+        facts.temporary_optimal ? "optimal, " : "", bytes_text(facts.temporary_lower_bound_bytes),
+        bytes_text(facts.temporary_pool_peak_bytes), bytes_text(facts.temporary_unshared_bytes));
     for (const std::string& note : program.notes()) fmt::print("note: {}\n", note);
     if (buffers_) print_buffers(*compiled);
     if (program_text_) fmt::print("{}", program::to_string(*compiled));
@@ -249,6 +251,8 @@ class Inspect : public Command {
                             {"outputs", facts.output_bytes},
                             {"temporaries", facts.temporary_bytes},
                             {"temporaries_lower_bound", facts.temporary_lower_bound_bytes},
+                            {"temporaries_optimal", facts.temporary_optimal},
+                            {"temporaries_pool_peak", facts.temporary_pool_peak_bytes},
                             {"temporaries_unshared", facts.temporary_unshared_bytes}};
     if (buffers_) {
       json["buffers"] = ordered_json::array();

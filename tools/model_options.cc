@@ -126,7 +126,7 @@ void CompileChoices::declare(CommandLine& line) {
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
   line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch", "search"},
               "which fusions (stitch)");
-  line.choice(memory, "--memory", {"static", "dynamic"}, "sharing of temporaries (static)");
+  line.choice(memory, "--memory", {"static", "dynamic"}, "temporaries: planned, or from a pool (static)");
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
   line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");

@@ -144,6 +144,8 @@ void heddle_program_get_info(const heddle_program* program, heddle_program_info*
   result.output_bytes = facts.output_bytes;
   result.temporary_bytes = facts.temporary_bytes;
   result.temporary_lower_bound_bytes = facts.temporary_lower_bound_bytes;
+  result.temporary_pool_peak_bytes = facts.temporary_pool_peak_bytes;
+  result.temporary_optimal = facts.temporary_optimal;
   result.temporary_unshared_bytes = facts.temporary_unshared_bytes;
   result.object_bytes = facts.object_bytes;
   result.compile_ms = facts.compile_ms;

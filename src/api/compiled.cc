@@ -27,6 +27,7 @@
 #include "runtime/cpu_device.h"
 #include "runtime/executor.h"
 #include "runtime/plugin_device.h"
+#include "runtime/pooled_run.h"
 
 namespace heddle::api {
 namespace {
@@ -218,7 +219,15 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     facts_.cache_warm = watch.is_warm();
     steps_ = report_->times_ms;
     HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
+    const std::string program_name = program.name;
     HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
+    // Of a static plan the planner has seen to it.
+    const int64_t limit = settings.compiler.memory_limit_bytes;
+    if (limit >= 0 && facts_.temporary_pool_peak_bytes > limit)
+      return machine_error(
+          "{}: the pool of temporaries takes {} bytes, the limit is {}; raise --memory-limit or "
+          "plan with --memory static",
+          program_name, facts_.temporary_pool_peak_bytes, limit);
     facts_.level = level_name(settings.compiler.level);
     facts_.precision = settings.compiler.precision;
     facts_.compile_ms = ms_since(begin);
@@ -246,6 +255,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     facts_.temporary_bytes = program.memory.plan_bytes;
     facts_.temporary_lower_bound_bytes = program.memory.lower_bound_bytes;
     facts_.temporary_unshared_bytes = program.memory.unshared_bytes;
+    facts_.temporary_optimal = program.memory.optimal;
+    facts_.temporary_pool_peak_bytes = runtime::pool_peak_bytes(program);
+    if (!program.pool_blocks.empty()) facts_.temporary_bytes = facts_.temporary_pool_peak_bytes;
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
     const bool gpu = target.kind == target::DeviceKind::gpu;

@@ -265,6 +265,8 @@ typedef struct heddle_program_info {
   double compile_ms;                   /* with loading */
   double peak_flops_per_ns;            /* f32, of the threads it runs with, from the target file */
   double bandwidth_bytes_per_ns;       /* to memory, likewise */
+  int64_t temporary_pool_peak_bytes;   /* most that a run takes from the device for temporaries */
+  int32_t temporary_optimal; /* no arena is smaller in this order: at the bound, or proved */
 } heddle_program_info;
 HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
                                            heddle_program_info* info);

@@ -119,6 +119,8 @@ struct ProgramFacts {
   int64_t kernels = 0, run_kernels = 0, launches = 0, flops = 0, min_bytes = 0;
   int64_t constant_bytes = 0, input_bytes = 0, output_bytes = 0, temporary_bytes = 0;
   int64_t temporary_lower_bound_bytes = 0, temporary_unshared_bytes = 0, object_bytes = 0;
+  bool temporary_optimal = false;
+  int64_t temporary_pool_peak_bytes = 0;
   double compile_ms = 0, peak_flops_per_ns = 0, bandwidth_bytes_per_ns = 0;
 };
 

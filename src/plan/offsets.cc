@@ -5,10 +5,13 @@
 #include <map>
 #include <numeric>
 
+#include "plan/fit_offsets.h"
+
 namespace heddle::plan {
 namespace {
 
-constexpr int64_t kSearchWork = 24'000'000;
+// Above it the search would go too deep.
+constexpr size_t kMostSearched = 4000;
 
 enum class Gap { smallest, lowest };
 
@@ -117,36 +120,30 @@ std::vector<int> sorted(const std::vector<Block>& blocks, const Key& key) {
   return order;
 }
 
-// Where the bound is not met: moves a block that reaches the top of the arena to the front of the
-// order, or to a place drawn by a fixed sequence, and keeps what is no higher. The number of tries
-// falls with the square of the blocks, so that the work is bounded.
-void search(Greedy& greedy, const std::vector<Block>& blocks, int64_t bound, std::vector<int> order,
-            Offsets& best) {
-  const auto count = static_cast<int64_t>(order.size());
-  const int64_t tries =
-      count < 3 ? 0 : std::clamp<int64_t>(kSearchWork / (count * count), 10, 2000);
-  uint64_t state = 0x9e3779b97f4a7c15u;
-  auto draw = [&](int64_t n) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(n));
-  };
-  for (int64_t i = 0; i < tries && best.height_bytes > bound; ++i) {
-    std::vector<int> tried = order;
-    std::vector<int64_t> tops;  // places in the order of those that reach the top
-    for (int64_t p = 0; p < count; ++p)
-      if (best.offsets[tried[p]] + blocks[tried[p]].bytes == best.height_bytes) tops.push_back(p);
-    int64_t from = tops[static_cast<size_t>(draw(static_cast<int64_t>(tops.size())))];
-    if (draw(4) == 0) from = draw(count);
-    const int64_t to = draw(3) == 0 ? 0 : draw(std::max<int64_t>(from, 1));
-    std::rotate(tried.begin() + to, tried.begin() + from, tried.begin() + from + 1);
-    Offsets plan =
-        greedy.place(tried, draw(2) == 0 ? Gap::smallest : Gap::lowest, best.height_bytes + 1);
-    if (plan.height_bytes > best.height_bytes) continue;
-    const char* name = plan.height_bytes < best.height_bytes ? "search" : best.order;
-    best = std::move(plan);
-    best.order = name;
-    order = std::move(tried);
+// Searches for arenas lower than the best one: first at the bound, where networks nearly always
+// fit, then by halves of what is left open.
+void search(const std::vector<Block>& blocks, int64_t bound, int64_t work, Offsets& best) {
+  int64_t unit = 0;  // of all heights worth a try
+  for (const Block& block : blocks) unit = std::gcd(unit, block.bytes);
+  int64_t open = bound;    // no height below it is worth a try
+  bool all_proved = true;  // and none below it is possible
+  int64_t tried = bound;
+  while (open < best.height_bytes && work > 0) {
+    FitResult result = fit_offsets(blocks, tried, std::max<int64_t>(work / 2, 1'000'000));
+    work -= result.work;
+    if (result.fit == Fit::fits) {
+      best.offsets = std::move(result.offsets);
+      best.height_bytes = 0;
+      for (size_t i = 0; i < blocks.size(); ++i)
+        best.height_bytes = std::max(best.height_bytes, best.offsets[i] + blocks[i].bytes);
+      best.found_by = "exact search";
+    } else {
+      all_proved = all_proved && result.fit == Fit::never;
+      open = tried + unit;
+    }
+    tried = open + (best.height_bytes - open) / 2 / unit * unit;
   }
+  best.optimal = open >= best.height_bytes && all_proved;
 }
 
 }  // namespace
@@ -162,26 +159,66 @@ int64_t lower_bound_bytes(const std::vector<Block>& blocks) {
   return most;
 }
 
-Offsets assign_offsets(const std::vector<Block>& blocks) {
+Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work) {
   const int64_t bound = lower_bound_bytes(blocks);
   Greedy greedy(blocks);
   Offsets best;
   best.offsets.assign(blocks.size(), 0);
   best.height_bytes = std::numeric_limits<int64_t>::max();
-  std::vector<int> best_order;
   for (const Key& key : keys(blocks)) {
     const std::vector<int> order = sorted(blocks, key);
     for (const Gap choice : {Gap::smallest, Gap::lowest}) {
       Offsets tried = greedy.place(order, choice, best.height_bytes);
       if (tried.height_bytes >= best.height_bytes) continue;
       best = std::move(tried);
-      best.order = key.name;
-      best_order = order;
-      if (best.height_bytes == bound) return best;
+      best.found_by = key.name;
+      best.optimal = best.height_bytes == bound;
+      if (best.optimal) return best;
     }
   }
-  search(greedy, blocks, bound, std::move(best_order), best);
+  if (blocks.size() <= kMostSearched) search(blocks, bound, work, best);
   return best;
+}
+
+Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan) {
+  if (plan.offsets.size() != blocks.size())
+    return user_error("{} offsets for {} blocks", plan.offsets.size(), blocks.size());
+  struct Event {
+    int64_t step;
+    bool begins;  // at one step, what ends goes first
+    size_t block;
+  };
+  std::vector<Event> events;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const int64_t offset = plan.offsets[i];
+    if (offset < 0 || offset > plan.height_bytes - blocks[i].bytes)
+      return user_error("block {} of {} bytes at {} is outside of {} bytes", i, blocks[i].bytes,
+                        offset, plan.height_bytes);
+    if (blocks[i].bytes == 0) continue;
+    events.push_back({blocks[i].first, true, i});
+    events.push_back({blocks[i].last + 1, false, i});
+  }
+  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
+    return a.step != b.step ? a.step < b.step : a.begins < b.begins;
+  });
+  std::map<int64_t, size_t> live;  // by offset
+  for (const Event& event : events) {
+    const int64_t begin = plan.offsets[event.block], end = begin + blocks[event.block].bytes;
+    if (!event.begins) {
+      live.erase(begin);
+      continue;
+    }
+    const auto above = live.lower_bound(begin);
+    if (above != live.end() && above->first < end)
+      return user_error("blocks {} and {} share bytes", event.block, above->second);
+    if (above != live.begin()) {
+      const auto& [offset, below] = *std::prev(above);
+      if (offset + blocks[below].bytes > begin)
+        return user_error("blocks {} and {} share bytes", event.block, below);
+    }
+    live.emplace(begin, event.block);
+  }
+  return {};
 }
 
 }  // namespace heddle::plan

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/error.h"
+
 namespace heddle::plan {
 
 struct Block {
@@ -14,14 +16,24 @@ struct Block {
 struct Offsets {
   std::vector<int64_t> offsets;  // by block
   int64_t height_bytes = 0;      // of the arena
-  const char* order = "";        // the heuristic that won
+  const char* found_by = "";     // the heuristic that won, or "exact search"
+  bool optimal = false;          // no arena is lower: at the lower bound, or proved
 };
+
+// Visits of blocks and sections that the exact search may spend: about 0.2 s.
+inline constexpr int64_t kSearchWork = 100'000'000;
+inline constexpr int64_t kSearchWorkUnderLimit = 5'000'000'000;  // where a limit is not met
 
 // Most bytes live at one step: no arena is lower.
 int64_t lower_bound_bytes(const std::vector<Block>& blocks);
 
-// Greedy, over several orders of the blocks and two choices of gap; the lowest arena wins, of
-// equals the first tried. Ends where the lower bound is met.
-Offsets assign_offsets(const std::vector<Block>& blocks);
+// A portfolio first: greedy, over several orders of the blocks and two choices of gap; the lowest
+// arena wins, of equals the first tried. Where that is above the lower bound, exact search
+// (fit_offsets.h) for a lower one within `work`.
+Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work = kSearchWork);
+
+// Checks a plan by a sweep over the steps, with no code of what makes it: every block lies in
+// [0, height), and no two that are live at one step share bytes.
+Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan);
 
 }  // namespace heddle::plan

@@ -56,6 +56,14 @@ int64_t made_bytes(const TaskGraph& graph, const Task& task) {
   return bytes;
 }
 
+// What a task needs while it runs, beside what lives; `readers` to come of each value.
+int64_t running_bytes(const TaskGraph& graph, const Task& task, const std::vector<int>& readers) {
+  int64_t bytes = made_bytes(graph, task) + task.workspace_bytes;
+  for (int value : task.overwrites)
+    if (readers[value] == 1 && !graph.values[value].kept) bytes -= graph.values[value].bytes;
+  return bytes;
+}
+
 }  // namespace
 
 std::vector<int> as_is_order(const TaskGraph& graph) {
@@ -138,7 +146,7 @@ std::vector<int> list_order(const TaskGraph& graph) {
       if (readers[value] > 0 || graph.values[value].kept) growth += graph.values[value].bytes;
     for (int value : task.reads)
       if (readers[value] == 1 && !graph.values[value].kept) growth -= graph.values[value].bytes;
-    return Score{growth, made_bytes(graph, task) + task.workspace_bytes, t};
+    return Score{growth, running_bytes(graph, task, readers), t};
   };
   std::set<Score> ready;
   std::vector<Score> score_of(count);
@@ -175,8 +183,8 @@ int64_t peak_bytes(const TaskGraph& graph, const std::vector<int>& order) {
   int64_t live = 0, peak = 0;
   for (int t : order) {
     const Task& task = graph.tasks[t];
+    peak = std::max(peak, live + running_bytes(graph, task, readers));
     live += made_bytes(graph, task);
-    peak = std::max(peak, live + task.workspace_bytes);
     for (int value : task.reads)
       if (--readers[value] == 0 && !graph.values[value].kept) live -= graph.values[value].bytes;
     for (int value : task.makes)

@@ -11,6 +11,7 @@ struct TaskGraph {
   struct Task {
     std::vector<int> after;         // tasks that run before it
     std::vector<int> makes, reads;  // values; each value once
+    std::vector<int> overwrites;    // reads whose memory a made value takes where they die here
     int64_t workspace_bytes = 0;
   };
   struct Value {
@@ -27,6 +28,11 @@ std::vector<int> as_is_order(const TaskGraph& graph);  // the given order, repai
 std::vector<int> bfs_order(const TaskGraph& graph);    // by distance from the inputs
 std::vector<int> dfs_order(const TaskGraph& graph);    // each result's cone at a time, large first
 std::vector<int> list_order(const TaskGraph& graph);   // least growth of memory next
+// Least peak, by beam search over the sets of tasks that can have run. `work`: ready tasks looked
+// at.
+inline constexpr int64_t kBeamWork = 4'000'000;
+inline constexpr int64_t kBeamWorkUnderLimit = 64'000'000;
+std::vector<int> beam_order(const TaskGraph& graph, int64_t work = kBeamWork);
 
 // Most bytes live at one task.
 int64_t peak_bytes(const TaskGraph& graph, const std::vector<int>& order);

@@ -58,18 +58,20 @@ class Planner {
 
   Result<Program> plan() {
     find_kinds();
-    orders_.emplace(flow_, kinds_, options_);
-    once_ = orders_->section(true);
-    run_ = orders_->section(false);
-    place(once_);
-    place(run_);
+    make_sections();
+    const int64_t limit = options_.memory_limit_bytes;
+    if (limit >= 0 && needed_bytes() > limit && options_.order != Order::cheapest) {
+      options_.order = Order::cheapest;
+      make_sections();
+    }
     program_.name = module_.name();
+    program_.pool_blocks = run_.pool_blocks;
     const program::MemoryNumbers& memory = program_.memory = memory_numbers();
-    if (options_.memory_limit_bytes >= 0 && memory.plan_bytes > options_.memory_limit_bytes)
+    if (limit >= 0 && needed_bytes() > limit)
       return machine_error(
           "{}: temporaries need {} bytes (at least {} in this order), the limit is {}; raise "
           "--memory-limit or make the batch smaller",
-          module_.name(), memory.plan_bytes, memory.lower_bound_bytes, options_.memory_limit_bytes);
+          module_.name(), needed_bytes(), memory.lower_bound_bytes, limit);
     add_inputs();
     add_outputs();
     add_commands(once_, 0, program_.once, program_.once_info);
@@ -79,6 +81,19 @@ class Planner {
   }
 
  private:
+  void make_sections() {
+    orders_.emplace(flow_, kinds_, options_);
+    once_ = orders_->section(true);
+    run_ = orders_->section(false);
+    place(once_);
+    place(run_);
+  }
+
+  // Of temporaries of the run. Of a pool at least what lives at once.
+  int64_t needed_bytes() const {
+    return options_.static_memory ? run_.offsets.height_bytes : lower_bound_bytes(run_.blocks);
+  }
+
   void find_kinds() {
     std::vector<bool> used_by_run(flow_.storages.size());
     for (const Node& node : flow_.nodes)
@@ -103,19 +118,63 @@ class Planner {
 
   void place(Section& section) const {
     if (options_.static_memory) {
+      const int64_t limit = options_.memory_limit_bytes;
       section.offsets = assign_offsets(section.blocks);
+      if (limit >= 0 && section.offsets.height_bytes > limit && !section.offsets.optimal)
+        section.offsets = assign_offsets(section.blocks, kSearchWorkUnderLimit);
+      const Status status = check_offsets(section.blocks, section.offsets);
+      HEDDLE_CHECK(status, "{}", status.error().message);
       return;
     }
-    for (const Block& block : section.blocks) {
-      section.offsets.offsets.push_back(section.offsets.height_bytes);
-      section.offsets.height_bytes += block.bytes;
+    place_apart(section);
+  }
+
+  // Dynamic memory: each block its own bytes, for a pool to give out. What lives inside one loop or
+  // branch only is an island: one block, planned as an arena of its own.
+  void place_apart(Section& section) const {
+    const std::vector<int64_t> command = commands_of(section.sequence);
+    std::map<int64_t, std::vector<size_t>> islands;  // by command: its blocks
+    section.offsets.offsets.resize(section.blocks.size());
+    auto add = [&](int64_t bytes) {
+      if (bytes > 0) section.pool_blocks.push_back({section.offsets.height_bytes, bytes});
+      section.offsets.height_bytes += bytes;
+    };
+    for (size_t b = 0; b < section.blocks.size(); ++b) {
+      const Block& block = section.blocks[b];
+      const int64_t first = command[static_cast<size_t>(block.first)];
+      const NodeId node = section.sequence.nodes[static_cast<size_t>(first)];
+      if (!flow_.node(node).regions.empty() && block.last <= section.sequence.end[node.index()]) {
+        islands[first].push_back(b);
+        continue;
+      }
+      section.offsets.offsets[b] = section.offsets.height_bytes;
+      add(block.bytes);
     }
+    for (const auto& [first, members] : islands) {
+      std::vector<Block> blocks;
+      for (size_t b : members) blocks.push_back(section.blocks[b]);
+      const Offsets island = assign_offsets(blocks);
+      for (size_t m = 0; m < members.size(); ++m)
+        section.offsets.offsets[members[m]] = section.offsets.height_bytes + island.offsets[m];
+      add(island.height_bytes);
+    }
+  }
+
+  // By step: the step of the command of the section that it is in.
+  std::vector<int64_t> commands_of(const Sequence& sequence) const {
+    std::vector<int64_t> command;
+    for (size_t step = 0; step < sequence.nodes.size(); ++step) {
+      const bool own = flow_.node(sequence.nodes[step]).region.index() == 0;
+      command.push_back(own ? static_cast<int64_t>(step) : command.back());
+    }
+    return command;
   }
 
   program::MemoryNumbers memory_numbers() const {
     program::MemoryNumbers memory;
     memory.lower_bound_bytes = lower_bound_bytes(run_.blocks);
     memory.plan_bytes = run_.offsets.height_bytes;
+    memory.optimal = run_.offsets.optimal;
     Section apart;
     apart.sequence = run_.sequence;
     orders_->find_blocks(apart, false);
@@ -357,7 +416,7 @@ class Planner {
 
   const hlo::Module& module_;
   const Names& names_;
-  const Options& options_;
+  Options options_;
   Flow flow_;
   std::vector<Output> outputs_;
   std::vector<BufferKind> kinds_;  // by storage

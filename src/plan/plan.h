@@ -28,10 +28,11 @@ struct KernelUse {
 };
 using Kernels = std::unordered_map<const hlo::Instr*, KernelUse>;
 
-enum class Order { as_is, bfs, dfs, list };
+// as_is: the module's own (O0, O1); cheapest: the one of all that needs the least memory.
+enum class Order { as_is, bfs, dfs, list, beam, cheapest };
 
 struct Options {
-  Order order = Order::list;        // as_is: the module's own order (O0, O1)
+  Order order = Order::cheapest;
   bool static_memory = true;        // false: every temporary its own bytes, no sharing
   int64_t memory_limit_bytes = -1;  // an error before the run where the plan is above it
 };

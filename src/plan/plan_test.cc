@@ -211,7 +211,7 @@ ENTRY e {
 }
 
 TEST(plan, ControlEdgesAreHonoured) {
-  for (const Order order : {Order::as_is, Order::bfs, Order::dfs, Order::list}) {
+  for (const Order order : {Order::as_is, Order::bfs, Order::dfs, Order::list, Order::beam}) {
     Options options;
     options.order = order;
     // a after b: by the edge, and through a reshape that is no command.
@@ -279,10 +279,7 @@ ENTRY e {
   w = f32[500] add-dependency(v, u)
   ROOT n = f32[500] negate(w)
 })");
-  const std::vector<std::string> names = command_names(tokens);
-  ASSERT_EQ(names.size(), 4u);
-  EXPECT_EQ(names[2], "out");
-  EXPECT_EQ(names[3], "n");
+  EXPECT_EQ(command_names(tokens), (std::vector<std::string>{"b", "out", "v", "n"}));
 }
 
 TEST(plan, TokensAndDependencies) {
@@ -340,9 +337,39 @@ ENTRY e {
       << limited.error.message;
   options.memory_limit_bytes = 192;
   EXPECT_EQ(Planned("HloModule m\n" + kFused + entry, options).error.message, "");
+  options.static_memory = false;  // a pool needs what lives at once
+  EXPECT_EQ(Planned("HloModule m\n" + kFused + entry, options).error.message, "");
+  options.memory_limit_bytes = 100;
+  const Planned pooled("HloModule m\n" + kFused + entry, options);
+  EXPECT_NE(pooled.error.message.find("need 192 bytes"), std::string::npos) << pooled.error.message;
   const Planned unbounded(
       "HloModule m\nENTRY e { x = f32[?] parameter(0)  ROOT n = f32[?] negate(x) }");
   EXPECT_NE(unbounded.error.message.find("--dim"), std::string::npos);
+}
+
+// k1, k2 -> k3 and k4, k5 -> k6 as the module has them: four values live at once, in the cheapest
+// order three. A limit that the module's order does not meet asks for that one.
+TEST(plan, LimitAsksForTheCheapestOrder) {
+  const std::string text = "HloModule m\n" + kFused + R"(
+ENTRY e {
+  x = f32[16] parameter(0)
+  k1 = f32[16] fusion(x), kind=kLoop, calls=f1
+  k2 = f32[16] fusion(x), kind=kLoop, calls=f1
+  k4 = f32[16] fusion(x), kind=kLoop, calls=f1
+  k5 = f32[16] fusion(x), kind=kLoop, calls=f1
+  k3 = f32[16] fusion(k1, k2), kind=kLoop, calls=f2
+  k6 = f32[16] fusion(k4, k5), kind=kLoop, calls=f2
+  ROOT r = f32[16] fusion(k3, k6), kind=kLoop, calls=f2
+})";
+  Options options;
+  options.order = Order::as_is;
+  const Planned free_of_limits(text, options);
+  EXPECT_EQ(free_of_limits.program.command_info[2].name, "k4");
+  options.memory_limit_bytes = free_of_limits.program.memory.plan_bytes - 64;
+  const Planned limited(text, options);
+  EXPECT_EQ(limited.error.message, "");
+  EXPECT_LE(limited.program.memory.plan_bytes, options.memory_limit_bytes);
+  limited.expect_correct();
 }
 
 TEST(plan, CommandInfoNamesOperators) {

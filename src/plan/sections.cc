@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "plan/sharing.h"
+
 namespace heddle::plan {
 
 using program::BufferKind;
@@ -18,6 +20,27 @@ void Orders::add_reads(const Node& node, std::vector<StorageId>& reads) const {
   for (RegionId region : node.regions) {
     for (const Leaf& leaf : flow_.region(region).results) reads.push_back(leaf.storage);
     for (NodeId inside : nodes_of_[region.index()]) add_reads(flow_.node(inside), reads);
+  }
+}
+
+// Operands whose memory a result takes: in place where they die, or always.
+void Orders::add_overwrites(const Node& node, const std::function<int(StorageId)>& value,
+                            std::vector<int>& overwrites) const {
+  for (size_t r = 0; r < node.results.size(); ++r) {
+    const StorageId result = node.results[r].storage;
+    for (size_t o = 0; o < node.operands.size(); ++o) {
+      const StorageId operand = node.operands[o].storage;
+      const bool may = node.use != nullptr && r < node.use->in_place.size() &&
+                       node.use->in_place[r] == static_cast<int>(o);
+      if (!may && home_of(flow_, operand) != home_of(flow_, result)) continue;
+      if (kinds_[result.index()] != BufferKind::temporary ||
+          flow_.storage(operand).bytes != flow_.storage(result).bytes)
+        continue;
+      const int v = value(operand);
+      if (std::find(overwrites.begin(), overwrites.end(), v) == overwrites.end())
+        overwrites.push_back(v);
+      break;
+    }
   }
 }
 
@@ -48,6 +71,7 @@ TaskGraph Orders::task_graph(const std::vector<NodeId>& nodes, RegionId region) 
     for (StorageId read : reads) task.reads.push_back(value(read.index()));
     std::sort(task.reads.begin(), task.reads.end());
     task.reads.erase(std::unique(task.reads.begin(), task.reads.end()), task.reads.end());
+    add_overwrites(node, [&](StorageId id) { return value(id.index()); }, task.overwrites);
     for (StorageId workspace : node.workspaces)
       task.workspace_bytes += align_up(flow_.storage(workspace).bytes);
     for (RegionId inside : node.regions)
@@ -57,6 +81,7 @@ TaskGraph Orders::task_graph(const std::vector<NodeId>& nodes, RegionId region) 
 }
 
 std::vector<std::vector<int>> Orders::candidate_orders(const TaskGraph& graph) const {
+  const int64_t work = options_.memory_limit_bytes >= 0 ? kBeamWorkUnderLimit : kBeamWork;
   switch (options_.order) {
     case Order::as_is:
       return {as_is_order(graph)};
@@ -65,9 +90,14 @@ std::vector<std::vector<int>> Orders::candidate_orders(const TaskGraph& graph) c
     case Order::dfs:
       return {dfs_order(graph)};
     case Order::list:
+      return {list_order(graph)};
+    case Order::beam:
+      return {beam_order(graph, work)};
+    case Order::cheapest:
       break;
   }
-  return {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph)};
+  return {as_is_order(graph), dfs_order(graph), list_order(graph), bfs_order(graph),
+          beam_order(graph, work)};
 }
 
 // The nodes of every region in an order, by the peak inside it; those inside others first.

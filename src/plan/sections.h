@@ -2,6 +2,7 @@
 // memory that they need.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "plan/flow.h"
@@ -18,6 +19,7 @@ struct Section {
   std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
   std::vector<Block> blocks;
   Offsets offsets;
+  std::vector<program::PoolBlock> pool_blocks;  // where memory is dynamic
 };
 
 inline int64_t align_up(int64_t bytes) {
@@ -37,6 +39,8 @@ class Orders {
 
  private:
   void add_reads(const Node& node, std::vector<StorageId>& reads) const;
+  void add_overwrites(const Node& node, const std::function<int(StorageId)>& value,
+                      std::vector<int>& overwrites) const;
   TaskGraph task_graph(const std::vector<NodeId>& nodes, RegionId region) const;
   std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const;
   void order_regions();

@@ -91,7 +91,11 @@ void visit(A& archive, Port& port) {
 }
 template <typename A>
 void visit(A& archive, MemoryNumbers& m) {
-  archive(m.lower_bound_bytes, m.plan_bytes, m.unshared_bytes);
+  archive(m.lower_bound_bytes, m.plan_bytes, m.unshared_bytes, m.optimal);
+}
+template <typename A>
+void visit(A& archive, PoolBlock& block) {
+  archive(block.offset_bytes, block.bytes);
 }
 template <typename A>
 void visit(A& archive, Dim& dim) {
@@ -110,7 +114,7 @@ template <typename A>
 void visit(A& archive, Program& p) {
   archive(p.name, p.target, p.build_id, p.options, p.notes, p.kernels, p.buffers, p.inputs,
           p.outputs, p.once, p.commands, p.once_info, p.command_info, p.regions, p.once_bytes,
-          p.memory);
+          p.memory, p.pool_blocks);
 }
 
 class Writer {

@@ -178,10 +178,16 @@ struct MemoryNumbers {            // always reported as three (DESIGN.md §4, pl
   int64_t lower_bound_bytes = 0;  // most bytes live at one command
   int64_t plan_bytes = 0;         // size of the arena
   int64_t unshared_bytes = 0;     // sum of all temporaries
+  bool optimal = false;           // no plan of this order is lower: at the bound, or proved
+};
+
+// Bytes of the run's arena that live on their own where memory is dynamic.
+struct PoolBlock {
+  int64_t offset_bytes = 0, bytes = 0;
 };
 
 struct Program {
-  static constexpr int kVersion = 3;
+  static constexpr int kVersion = 4;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
@@ -200,6 +206,10 @@ struct Program {
   std::vector<tensor::Literal> constants;
   int64_t once_bytes = 0;  // size of the block of once buffers
   MemoryNumbers memory;
+  // Dynamic memory: the run's temporaries lie in these blocks, which a pool gives out one by one,
+  // each from the first command that touches it to the last. By offset; none overlap. Empty: the
+  // arena is one block.
+  std::vector<PoolBlock> pool_blocks;
 };
 
 // Bytes that an array takes in a buffer: dense, or with the padding of its layout; dynamic

@@ -145,9 +145,11 @@ std::string to_string(const Program& program) {
   if (!program.options.empty()) out += fmt::format("options {}\n", program.options);
   for (const std::string& note : program.notes) out += fmt::format("note {}\n", note);
   const MemoryNumbers& m = program.memory;
-  out += fmt::format("memory: lower bound {} bytes, plan {}, unshared {}; once {}; object {}\n",
-                     m.lower_bound_bytes, m.plan_bytes, m.unshared_bytes, program.once_bytes,
-                     program.object.size());
+  out += fmt::format("memory: lower bound {} bytes, plan {}{}, unshared {}; once {}; object {}\n",
+                     m.lower_bound_bytes, m.plan_bytes, m.optimal ? " (optimal)" : "",
+                     m.unshared_bytes, program.once_bytes, program.object.size());
+  if (!program.pool_blocks.empty())
+    out += fmt::format("dynamic memory: {} blocks\n", program.pool_blocks.size());
   for (const Port& port : program.inputs) append_port(out, "input", port);
   for (const Port& port : program.outputs) append_port(out, "output", port);
   if (!program.kernels.empty()) out += "kernels:\n";

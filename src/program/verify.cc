@@ -30,6 +30,7 @@ class Checker {
     HEDDLE_RETURN_IF_ERROR(section(program_.once, program_.once_info, true));
     HEDDLE_RETURN_IF_ERROR(section(program_.commands, program_.command_info, false));
     where_ = "the end";
+    HEDDLE_RETURN_IF_ERROR(temporaries_in_blocks());
     return outputs_written();
   }
 
@@ -42,6 +43,25 @@ class Checker {
 
   const Buffer& buffer(BufferId id) const { return program_.buffers[id.index()]; }
   bool in_range(BufferId id) const { return id.index() < program_.buffers.size(); }
+
+  // Where memory is dynamic: those of the run.
+  Status temporaries_in_blocks() const {
+    const std::vector<PoolBlock>& blocks = program_.pool_blocks;
+    if (blocks.empty()) return {};
+    Status status;
+    for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
+      const Buffer& b = buffer(view.buffer);
+      if (b.kind != BufferKind::temporary || b.bytes == 0) return;
+      const auto above = std::upper_bound(
+          blocks.begin(), blocks.end(), b.offset_bytes,
+          [](int64_t offset, const PoolBlock& block) { return offset < block.offset_bytes; });
+      const bool inside =
+          above != blocks.begin() &&
+          b.offset_bytes + b.bytes <= std::prev(above)->offset_bytes + std::prev(above)->bytes;
+      if (!inside) status = fail("{} lies in no pool block", b.name);
+    });
+    return status;
+  }
 
   void bring_inputs() {
     memory_.external.resize(program_.inputs.size() + program_.outputs.size());

@@ -15,7 +15,8 @@ class PartsChecker {
     HEDDLE_RETURN_IF_ERROR(buffers());
     HEDDLE_RETURN_IF_ERROR(kernels());
     HEDDLE_RETURN_IF_ERROR(ports());
-    return memory_numbers();
+    HEDDLE_RETURN_IF_ERROR(memory_numbers());
+    return pool_blocks();
   }
 
  private:
@@ -137,6 +138,19 @@ class PartsChecker {
         m.unshared_bytes < 0 || program_.once_bytes < 0 || program_.once_bytes > kMaxBytes)
       return fail("memory numbers {}, {}, {} do not fit", m.lower_bound_bytes, m.plan_bytes,
                   m.unshared_bytes);
+    return {};
+  }
+
+  Status pool_blocks() const {
+    const std::vector<PoolBlock>& blocks = program_.pool_blocks;
+    int64_t end = 0;
+    for (const PoolBlock& block : blocks) {
+      if (block.offset_bytes < end || block.offset_bytes % kAlignmentBytes != 0 ||
+          block.bytes <= 0 || block.bytes > kMaxBytes || block.offset_bytes > kMaxBytes)
+        return fail("a pool block of {} bytes at {} is out of place", block.bytes,
+                    block.offset_bytes);
+      end = block.offset_bytes + block.bytes;
+    }
     return {};
   }
 

@@ -52,6 +52,7 @@ class CommandList {
   // As run(), adding up wall times by number of command (and trace events, while tracing is on). A
   // loop's own time is what it costs to go round; it counts once for all its trips.
   Status run_timed(std::span<CommandTime> times);
+  Status run_timed_command(size_t command, std::span<CommandTime> times);
 
   bool has_streams() const { return streams_ != nullptr; }
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
@@ -156,6 +157,7 @@ class CommandList {
                            void* scratch);
   // Runs records [at, end), whose jumps stay inside. `step` sees each before and after. `joined`:
   // neighbours are one launch where they may, which is then one step.
+  Status run_timed_records(size_t at, size_t end, std::span<CommandTime> times);
   template <bool joined, typename Step>
   Status run_records(size_t at, size_t end, Step&& step);
   Status run_streams();

@@ -355,10 +355,18 @@ Status CommandList::run_command(size_t command) {
 }
 
 Status CommandList::run_timed(std::span<CommandTime> times) {
+  return run_timed_records(0, records_.size(), times);
+}
+
+Status CommandList::run_timed_command(size_t command, std::span<CommandTime> times) {
+  return run_timed_records(first_record_[command], first_record_[command + 1], times);
+}
+
+Status CommandList::run_timed_records(size_t at, size_t end, std::span<CommandTime> times) {
   const bool traced = trace::recording();
   int64_t begin_ns = trace::now_ns(), so_far_ns = 0;
   uint32_t last = UINT32_MAX;
-  return run_records<false>(0, records_.size(), [&](const Record& record) {
+  return run_records<false>(at, end, [&](const Record& record) {
     const int64_t end_ns = trace::now_ns(), took_ns = end_ns - begin_ns;
     CommandTime& time = times[record.command];
     time.total_ns += took_ns;

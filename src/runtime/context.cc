@@ -3,6 +3,7 @@
 #include "base/trace.h"
 #include "program/views.h"
 #include "runtime/executor.h"
+#include "runtime/pooled_run.h"
 
 namespace heddle::runtime {
 namespace {
@@ -58,6 +59,7 @@ struct Context::State {
   std::shared_ptr<Executable> executable;
   CommandList list;
   Block arena, scratch;
+  std::unique_ptr<PooledRun> pooled;  // where memory is dynamic; there is no arena then
   std::vector<Binding> inputs, outputs;
   std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
   std::vector<std::vector<BufferId>> buffers_of_output;  // its own, and of values made there before
@@ -73,14 +75,17 @@ Context::~Context() = default;
 
 Result<std::unique_ptr<Context>> Executable::make_context() {
   const heddle_hal& hal = device_.hal();
-  auto arena = Block::allocate(device_, program_.memory.plan_bytes);
+  const bool dynamic = !program_.pool_blocks.empty();
+  auto arena = Block::allocate(device_, dynamic ? 0 : program_.memory.plan_bytes);
   if (!arena) return error_in("program " + program_.name + ": arena", arena.error());
   auto scratch = Block::allocate(device_, scratch_stride_bytes_ * hal.worker_count(hal.device));
   if (!scratch) return error_in("program " + program_.name + ": scratch", scratch.error());
   auto state =
       std::make_unique<Context::State>(shared_from_this(), std::move(*arena), std::move(*scratch));
+  if (dynamic) state->pooled = std::make_unique<PooledRun>(device_, program_);
   state->set_fixed_bases();
-  HEDDLE_RETURN_IF_ERROR(state->use_streams());
+  // What a pool gives back is given out again: in one stream the next command may have it at once.
+  if (!dynamic) HEDDLE_RETURN_IF_ERROR(state->use_streams());
   return std::unique_ptr<Context>(new Context(std::move(state)));
 }
 
@@ -269,12 +274,19 @@ Status Context::State::copy_all(const std::vector<Move>& moves) {
 
 Status Context::State::run_commands() {
   HEDDLE_RETURN_IF_ERROR(copy_all(before));
-  HEDDLE_RETURN_IF_ERROR(profile || trace::recording() ? list.run_timed(times) : list.run());
+  const bool timed = profile || trace::recording();
+  if (pooled) {
+    const std::span<CommandTime> into = timed ? std::span(times) : std::span<CommandTime>();
+    HEDDLE_RETURN_IF_ERROR(pooled->run(list, into));
+  } else {
+    HEDDLE_RETURN_IF_ERROR(timed ? list.run_timed(times) : list.run());
+  }
   const heddle_hal& hal = executable->device_.hal();
   if (list.has_streams() && hal.wait(hal.device) != 0)
     return executable->device_.last_error("cannot wait");
   HEDDLE_RETURN_IF_ERROR(copy_all(after));
   if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
+  if (pooled) pooled->end_run();
   return {};
 }
 
@@ -310,6 +322,8 @@ void Context::reset_profile() {
   std::fill(state_->times.begin(), state_->times.end(), CommandTime());
 }
 
-int64_t Context::arena_bytes() const { return state_->arena.bytes(); }
+int64_t Context::arena_bytes() const {
+  return state_->pooled ? state_->pooled->numbers().held_bytes : state_->arena.bytes();
+}
 
 }  // namespace heddle::runtime

@@ -101,7 +101,7 @@ class Context {
   std::vector<CommandProfile> profile() const;  // by command
   void reset_profile();
 
-  int64_t arena_bytes() const;
+  int64_t arena_bytes() const;  // of temporaries; where memory is dynamic, what its pool holds
 
  private:
   friend class Executable;

@@ -1,0 +1,24 @@
+// Exact search: do blocks fit into an arena of a given size? In the manner of MiniMalloc (Moffitt,
+// "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS
+// 2023).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/offsets.h"
+
+namespace heddle::plan {
+
+enum class Fit { fits, never, unknown };  // unknown: the work ran out
+
+struct FitResult {
+  Fit fit = Fit::unknown;
+  std::vector<int64_t> offsets;  // by block, where they fit
+  int64_t work = 0;              // done, in visits of blocks and sections
+};
+
+// Complete but for `work`: `never` is a proof. The same blocks give the same answer.
+FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work);
+
+}  // namespace heddle::plan

@@ -1,0 +1,185 @@
+#include "runtime/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace heddle::runtime {
+namespace {
+
+// A device of nothing but addresses, with so much memory that any two blocks lie apart, and a
+// count of what is left. `failures` of the next allocations are refused.
+struct FakeMemory {
+  heddle_hal hal{};
+  int64_t left_bytes = 0, failures = 0;
+  std::map<char*, int64_t> given;
+  char* next = reinterpret_cast<char*>(uintptr_t{1} << 40);
+
+  explicit FakeMemory(int64_t bytes) : left_bytes(bytes) {
+    hal.struct_bytes = sizeof(heddle_hal);
+    hal.version = HEDDLE_HAL_VERSION;
+    hal.name = "fake";
+    hal.device = this;
+    hal.last_error = [](void*) { return "out of memory"; };
+    hal.allocate = [](void* self, int64_t bytes, void** memory) {
+      auto& device = *static_cast<FakeMemory*>(self);
+      if (device.failures > 0) return static_cast<int>(device.failures-- > 0);
+      if (bytes > device.left_bytes) return 1;
+      device.left_bytes -= bytes;
+      *memory = device.next;
+      device.given[device.next] = bytes;
+      device.next += bytes;  // blocks touch: the pool must keep them apart all the same
+      return 0;
+    };
+    hal.release = [](void* self, void* memory, int64_t bytes) {
+      auto& device = *static_cast<FakeMemory*>(self);
+      ASSERT_EQ(device.given.at(static_cast<char*>(memory)), bytes);
+      device.given.erase(static_cast<char*>(memory));
+      device.left_bytes += bytes;
+    };
+    hal.copy = [](void*, void*, const void*, int64_t) { return 1; };
+    hal.load = [](void*, const uint8_t*, size_t, heddle_hal_program**) { return 1; };
+    hal.unload = [](void*, heddle_hal_program*) {};
+    hal.find = [](void*, heddle_hal_program*, const char*, const void**) { return 1; };
+    hal.launch = [](void*, const heddle_hal_launch*) { return 1; };
+    hal.wait = [](void*) { return 0; };
+    hal.worker_count = [](void*) { return int64_t{1}; };
+  }
+  Device device() const { return *Device::make(&hal); }
+};
+
+char* get(Pool& pool, int64_t bytes) {
+  auto memory = pool.allocate(bytes);
+  EXPECT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(pool.fault(), "");
+  return memory ? *memory : nullptr;
+}
+
+TEST(pool, SplitsMergesAndTakesTheBestFit) {
+  FakeMemory memory(1 << 20);
+  Pool pool(memory.device());
+  char* const all = get(pool, 1024);
+  pool.release(all);
+  char* const a = get(pool, 100);  // 128
+  char* const b = get(pool, 256);
+  char* const c = get(pool, 64);
+  EXPECT_EQ(a, all);
+  EXPECT_EQ(b, all + 128);
+  EXPECT_EQ(c, all + 384);
+  pool.release(a);
+  EXPECT_EQ(get(pool, 128), a);  // the hole, not the large rest
+  pool.release(b);
+  pool.release(a);
+  EXPECT_EQ(pool.numbers().largest_free_bytes, 1024 - 384 - 64);
+  EXPECT_EQ(get(pool, 384), a);  // both holes are one
+  EXPECT_EQ(pool.numbers().held_bytes, 1024);
+  EXPECT_EQ(pool.numbers().extended, 1);
+  EXPECT_EQ(get(pool, 0), nullptr);
+}
+
+TEST(pool, ScatteredBlocksComeBackAsOne) {
+  FakeMemory memory(1024);
+  Pool pool(memory.device());
+  char *const a = get(pool, 256), *const b = get(pool, 256), *const c = get(pool, 256);
+  pool.release(a);
+  pool.release(c);
+  // 512 are free in two blocks, and the device has only 256 left.
+  char* const d = get(pool, 512);
+  EXPECT_EQ(pool.numbers().defragmented, 1);
+  EXPECT_EQ(pool.numbers().held_bytes, 768);
+  EXPECT_EQ(memory.left_bytes, 256);
+  pool.release(b);
+  pool.release(d);
+  pool.consolidate();
+  EXPECT_EQ(pool.fault(), "");
+  EXPECT_EQ(memory.given.size(), 1u);
+  EXPECT_EQ(pool.numbers().held_bytes, 768);
+  EXPECT_EQ(pool.numbers().peak_used_bytes, 768);
+  pool.trim();
+  EXPECT_EQ(memory.left_bytes, 1024);
+}
+
+TEST(pool, NoMemorySaysWhatThereIs) {
+  FakeMemory memory(1024);
+  Pool pool(memory.device());
+  char* const a = get(pool, 512);
+  EXPECT_FALSE(pool.allocate(1024));
+  const auto refused = pool.allocate(576);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "no memory for 576 bytes: the pool has 512 in use and 0 free, 0 in one piece "
+            "(device fake: cannot allocate: out of memory)");
+  EXPECT_EQ(pool.fault(), "");
+  pool.release(a);
+  // The block in hand is too small and goes back before the device can give a larger one.
+  get(pool, 1024);
+  EXPECT_EQ(pool.numbers().held_bytes, 1024);
+}
+
+TEST(pool, LimitHoldsOverAllBlocks) {
+  FakeMemory memory(1 << 20);
+  Pool pool(memory.device(), 1024);
+  char* const a = get(pool, 512);
+  EXPECT_FALSE(pool.allocate(576));
+  EXPECT_TRUE(pool.allocate(512));
+  pool.release(a);
+  EXPECT_EQ(pool.fault(), "");
+  EXPECT_FALSE(pool.allocate(1024));
+  EXPECT_LE(pool.numbers().peak_held_bytes, 1024);
+}
+
+// Random requests on 1 MiB with refusals thrown in, against a map of what is given out.
+TEST(pool, RandomRequestsAgainstAMap) {
+  int64_t refused = 0, defragmented = 0, trimmed = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    std::mt19937_64 random(seed);
+    FakeMemory memory(1 << 20);
+    {
+      Pool pool(memory.device(), seed % 3 == 0 ? 700'000 : -1);
+      std::map<char*, int64_t> given;
+      for (int step = 0; step < 2000; ++step) {
+        if (random() % 50 == 0) memory.failures = static_cast<int64_t>(random() % 3);
+        const bool take = given.empty() || random() % 100 < (step % 400 < 200 ? 60u : 40u);
+        if (take) {
+          const int64_t bytes = static_cast<int64_t>(1 + random() % (1u << (4 + random() % 14)));
+          const auto got = pool.allocate(bytes);
+          if (!got) {
+            ++refused;
+          } else {
+            ASSERT_EQ(reinterpret_cast<uintptr_t>(*got) % 64, 0u);
+            const auto above = given.lower_bound(*got);
+            ASSERT_TRUE(above == given.end() || *got + bytes <= above->first);
+            if (above != given.begin()) {
+              const auto below = std::prev(above);
+              ASSERT_LE(below->first + below->second, *got);
+            }
+            const auto block = std::prev(memory.given.upper_bound(*got));
+            ASSERT_LE(*got + bytes, block->first + block->second);
+            given[*got] = bytes;
+          }
+        } else {
+          auto one = given.begin();
+          std::advance(one, static_cast<int64_t>(random() % given.size()));
+          pool.release(one->first);
+          given.erase(one);
+        }
+        ASSERT_EQ(pool.fault(), "") << "seed " << seed << " step " << step;
+        int64_t held = 0;
+        for (const auto& [at, bytes] : memory.given) held += bytes;
+        ASSERT_EQ(held, pool.numbers().held_bytes);
+      }
+      defragmented += pool.numbers().defragmented;
+      trimmed += pool.numbers().trimmed;
+    }
+    ASSERT_TRUE(memory.given.empty());
+    ASSERT_EQ(memory.left_bytes, 1 << 20);
+  }
+  // The test reaches what it is about.
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(defragmented, 20);
+  EXPECT_GT(trimmed, 100);
+}
+
+}  // namespace
+}  // namespace heddle::runtime
