@@ -60,9 +60,15 @@ def peer_bytes(model, inputs):
     return [sum(map(int, EXTENDED.findall(run))) for run in runs]
 
 
-def our_bytes(heddle, model):
-    done = subprocess.run([heddle, "explain", model, "--json", "-"],
-                          check=False, capture_output=True, text=True)
+def our_bytes(heddle, model, inputs):
+    import numpy as np
+
+    command = [heddle, "explain", model, "--json", "-"]
+    with np.load(inputs) as values:
+        for name in values.files:
+            if values[name].ndim > 0:
+                command += ["--shape", f"{name}={'x'.join(map(str, values[name].shape))}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return json.loads(done.stdout)["memory_bytes"]
@@ -88,7 +94,7 @@ def main():
     for case in cases:
         model, inputs = (os.path.join(options.models, case[what]) for what in ["model", "inputs"])
         try:
-            ours = our_bytes(options.heddle, model)
+            ours = our_bytes(options.heddle, model, inputs)
             arena = peer_bytes(model, inputs)[-1]
         except RuntimeError as failure:
             failed.append(f"{case['case']}: {failure}")
