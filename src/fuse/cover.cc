@@ -199,7 +199,7 @@ class Merger {
   }
 
   Cover run() {
-    for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node, true));
+    for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node, kBoth));
     unite_all();
     // The virtual producer's turn.
     for (size_t place = 0; remote_ && place < order_.size(); ++place)
@@ -239,7 +239,9 @@ class Merger {
     return nodes_.size() - 1;
   }
 
-  std::vector<size_t> neighbours(size_t node, bool both_ways) const {
+  enum Way { kProducers = 1, kConsumers = 2, kBoth = 3 };
+
+  std::vector<size_t> neighbours(size_t node, Way way) const {
     std::vector<size_t> found;
     auto see = [&](int vertex) {
       const auto other = static_cast<size_t>(node_[static_cast<size_t>(vertex)]);
@@ -247,8 +249,9 @@ class Merger {
     };
     for (int member : nodes_[node].members) {
       const Vertex& vertex = graph_.vertices[static_cast<size_t>(member)];
-      for (int consumer : vertex.consumers) see(consumer);
-      if (both_ways)
+      if (way & kConsumers)
+        for (int consumer : vertex.consumers) see(consumer);
+      if (way & kProducers)
         for (int producer : vertex.producers) see(producer);
     }
     std::sort(found.begin(), found.end());
@@ -312,7 +315,7 @@ class Merger {
   void sort() {
     std::vector<int> waits(nodes_.size(), 0);
     for (size_t node = 0; node < nodes_.size(); ++node)
-      for (size_t next : neighbours(node, false)) ++waits[next];
+      for (size_t next : neighbours(node, kConsumers)) ++waits[next];
     using Ready = std::pair<int, size_t>;
     std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
     for (size_t node = 0; node < nodes_.size(); ++node)
@@ -322,40 +325,56 @@ class Merger {
       ready.pop();
       nodes_[node].place = order_.size();
       order_.push_back(node);
-      for (size_t next : neighbours(node, false))
+      for (size_t next : neighbours(node, kConsumers))
         if (--waits[next] == 0) ready.push({nodes_[next].members.front(), next});
     }
     HEDDLE_CHECK(order_.size() == nodes_.size(), "the cover has a cycle");
   }
 
+  // Nodes that `from` leads to, or that lead to it, strictly between two places; false: one of them
+  // is next to `to`.
+  bool reach(size_t from, size_t to, Way way, size_t low, size_t high,
+             std::vector<size_t>* found) const {
+    std::unordered_set<size_t> seen;
+    found->assign(1, from);
+    for (size_t i = 0; i < found->size(); ++i) {
+      const size_t node = (*found)[i];
+      for (size_t next : neighbours(node, way)) {
+        if (next == to && node != from) return false;
+        const size_t place = nodes_[next].place;
+        if (place > low && place < high && seen.insert(next).second) found->push_back(next);
+      }
+    }
+    found->erase(found->begin());
+    std::sort(found->begin(), found->end(),
+              [&](size_t a, size_t b) { return nodes_[a].place < nodes_[b].place; });
+    return true;
+  }
+
   // Unless a path leads from one to the other through a third. Only what stands between them in
-  // the order can lie on one; the order is repaired there alone.
+  // the order can lie on one; the order is repaired there, and only what depends on either moves:
+  // what leads to the second before the two, what the first leads to behind them.
   void unite(size_t a, size_t b, PatternId to) {
     if (nodes_[a].place > nodes_[b].place) std::swap(a, b);
     const size_t low = nodes_[a].place, high = nodes_[b].place;
-    std::unordered_set<size_t> behind;  // reached from a through a third
-    for (size_t place = low; place < high; ++place) {
-      const size_t node = order_[place];
-      if (node == kNone || (node != a && !behind.count(node))) continue;
-      for (size_t next : neighbours(node, false)) {
-        if (next == b && node != a) return;
-        if (next != b && nodes_[next].place < high) behind.insert(next);
-      }
-    }
     std::vector<size_t> before, after;
-    for (size_t place = low + 1; place < high; ++place)
-      if (const size_t node = order_[place]; node != kNone)
-        (behind.count(node) ? after : before).push_back(node);
+    if (!reach(a, b, kConsumers, low, high, &after)) return;
+    reach(b, a, kProducers, low, high, &before);
+    std::vector<size_t> places{low, high};
+    for (size_t node : before) places.push_back(nodes_[node].place);
+    for (size_t node : after) places.push_back(nodes_[node].place);
+    std::sort(places.begin(), places.end());
     nodes_[a].alive = nodes_[b].alive = false;
     const size_t united = add(patterns_.pattern(to).members, to);
-    before.push_back(united);
-    before.insert(before.end(), after.begin(), after.end());
-    for (size_t place = low; place <= high; ++place) {
-      const size_t i = place - low;
-      order_[place] = i < before.size() ? before[i] : kNone;
-      if (i < before.size()) nodes_[before[i]].place = place;
+    std::vector<size_t> row = std::move(before);
+    row.push_back(united);
+    row.push_back(kNone);
+    row.insert(row.end(), after.begin(), after.end());
+    for (size_t i = 0; i < row.size(); ++i) {
+      order_[places[i]] = row[i];
+      if (row[i] != kNone) nodes_[row[i]].place = places[i];
     }
-    push_pairs(united, neighbours(united, true));
+    push_pairs(united, neighbours(united, kBoth));
     if (!of_class_.empty()) push_remote(united);
   }
 

@@ -15,16 +15,30 @@ namespace {
 
 class Inference {
  public:
-  Inference(const StageGraph& graph, const Schedule& schedule, const target::Target& target)
-      : graph_(graph), schedule_(schedule), target_(target) {
+  Inference(const StageGraph& graph, const Schedule& schedule, int64_t most_scratch)
+      : graph_(graph), schedule_(schedule), most_scratch_(most_scratch) {
     placement_.stages.resize(graph.stages.size());
     placement_.extents.assign(schedule.nodes.size(), 1);
+    known_.resize(graph.stages.size());
+    for (size_t i = 0; i < graph.stages.size(); ++i) {
+      known_[i].extents = graph.stages[i].extents();
+      known_[i].out_extents = graph.stages[i].out_extents();
+      for (const Load& load : graph.stages[i].loads)
+        if (load.source.input < 0) known_[load.source.stage.index()].reads.emplace_back(i, &load);
+    }
+    for (size_t number = 0; number < schedule.nodes.size(); ++number)
+      if (const Loop* loop = std::get_if<Loop>(&schedule.nodes[number]))
+        for (const Drive& drive : loop->drives)
+          known_[drive.stage.index()].drives.emplace_back(static_cast<int>(number), &drive);
   }
 
   Placement run() {
     for (size_t phase = 0; phase < schedule_.phases.size(); ++phase)
       for (const Group& group : schedule_.phases[phase])
-        for (int node : group.body) visit(node, static_cast<int>(phase), {});
+        for (int node : group.body) {
+          std::vector<int> path;
+          visit(node, static_cast<int>(phase), &path);
+        }
     // Readers stand behind what they read: the last stage first.
     for (size_t i = graph_.stages.size(); i-- > 0 && placement_.decision;) infer(i);
     if (placement_.decision) choose_spaces();
@@ -32,18 +46,26 @@ class Inference {
   }
 
  private:
-  void visit(int number, int phase, std::vector<int> path) {
+  // What does not change while needs are inferred.
+  struct Known {
+    std::vector<int64_t> extents, out_extents;
+    std::vector<std::pair<size_t, const Load*>> reads;  // by whom, readers in order
+    std::vector<std::pair<int, const Drive*>> drives;   // by which loops
+  };
+
+  void visit(int number, int phase, std::vector<int>* path) {
     const ScheduleNode& node = schedule_.nodes.at(number);
     if (const Loop* loop = std::get_if<Loop>(&node)) {
       placement_.extents[number] = loop->trips;
-      path.push_back(number);
+      path->push_back(number);
       for (int child : loop->body) visit(child, phase, path);
+      path->pop_back();
       return;
     }
     for (StageId stage : std::get<Row>(node).joined) {
       Placed& placed = placement_.stages[stage.index()];
       placed.phase = phase;
-      placed.path = path;
+      placed.path = *path;
       placed.row = number;
     }
     order_.emplace(number, order_.size());
@@ -58,22 +80,23 @@ class Inference {
   bool driven(size_t stage, int digit, int64_t extent, Interval* interval) const {
     bool any = false;
     *interval = {Expr(0), extent};
-    for (int number : placement_.stages[stage].path) {
-      for (const Drive& drive : std::get<Loop>(schedule_.nodes[number]).drives) {
-        if (drive.stage.index() != stage || drive.digit != digit) continue;
-        interval->offset = interval->offset + Expr::digit(number) * drive.by;
-        interval->extent = std::min(drive.by, interval->extent);
-        any = true;
-      }
+    for (const auto& [loop, drive] : known_[stage].drives) {
+      if (drive->digit != digit || !is_inside(stage, loop)) continue;
+      interval->offset = interval->offset + Expr::digit(loop) * drive->by;
+      interval->extent = std::min(drive->by, interval->extent);
+      any = true;
     }
     return any;
   }
 
+  bool is_inside(size_t stage, int loop) const {
+    const std::vector<int>& path = placement_.stages[stage].path;
+    return std::find(path.begin(), path.end(), loop) != path.end();
+  }
+
   bool is_driven(size_t stage) const {
-    for (int number : placement_.stages[stage].path)
-      for (const Drive& drive : std::get<Loop>(schedule_.nodes[number]).drives)
-        if (drive.stage.index() == stage) return true;
-    return false;
+    return std::any_of(known_[stage].drives.begin(), known_[stage].drives.end(),
+                       [&](const auto& drive) { return is_inside(stage, drive.first); });
   }
 
   // What the stage iterates over, out digits then red ones.
@@ -97,7 +120,7 @@ class Inference {
     }
     bool found = false;
     Region need;
-    std::vector<int64_t> box = stage.out_extents();
+    const std::vector<int64_t>& box = known_[number].out_extents;
     bool any_driven = false;
     Region part(stage.out.size());
     for (size_t d = 0; d < stage.out.size(); ++d)
@@ -106,14 +129,11 @@ class Inference {
       need = part;
       found = true;
     }
-    for (size_t reader = number + 1; reader < graph_.stages.size(); ++reader) {
-      for (const Load& load : graph_.stages[reader].loads) {
-        if (load.source.input >= 0 || load.source.stage.index() != number) continue;
-        Region read = read_region(number, reader, load);
-        if (!placement_.decision) return;
-        need = found ? index::hull(need, read, placement_.extents, box, &placed.widened) : read;
-        found = true;
-      }
+    for (const auto& [reader, load] : known_[number].reads) {
+      Region read = read_region(number, reader, *load);
+      if (!placement_.decision) return;
+      need = found ? index::hull(need, read, placement_.extents, box, &placed.widened) : read;
+      found = true;
     }
     if (!found) {
       placement_.decision = Decision::no("missing", "{} is read by nobody", stage.name);
@@ -147,9 +167,9 @@ class Inference {
                                          graph_.stages[reader].name, stage.name);
       return {};
     }
-    index::Map map{graph_.stages[reader].extents(), load.coordinates};
-    Region region = index::image(map, iterated(reader), placement_.extents, stage.out_extents(),
-                                 &placed.widened);
+    index::Map map{known_[reader].extents, load.coordinates};
+    Region region = index::image(map, iterated(reader), placement_.extents,
+                                 known_[number].out_extents, &placed.widened);
     const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
     // Through memory: all of it is there. On a template's tile: element for element, whatever the
     // map's digits (invert_epilogue); in loops that drive other stages, what these need of it.
@@ -171,7 +191,7 @@ class Inference {
       ++common;
     for (size_t i = common; i < other.path.size(); ++i)
       region = index::sweep(region, other.path[i], placement_.extents[other.path[i]],
-                            stage.out_extents());
+                            known_[number].out_extents);
     if (common < placed.path.size()) return fill(number, reader, common, region);
     return region;
   }
@@ -192,7 +212,7 @@ class Inference {
       serial &= std::get<Loop>(schedule_.nodes[static_cast<size_t>(loop)]).kind == LoopKind::serial;
       steps *= placement_.extents[static_cast<size_t>(loop)];
       all = index::sweep(all, loop, placement_.extents[static_cast<size_t>(loop)],
-                         stage.out_extents());
+                         known_[number].out_extents);
     }
     const Decision inside = index::contains(all, region, placement_.extents);
     if (!serial || !inside)
@@ -208,13 +228,10 @@ class Inference {
       const Stage& stage = graph_.stages[i];
       Placed& placed = placement_.stages[i];
       placed.space = Space::reg;
-      for (size_t reader = i + 1; reader < graph_.stages.size(); ++reader) {
-        bool reads = std::any_of(graph_.stages[reader].loads.begin(),
-                                 graph_.stages[reader].loads.end(), [&](const Load& load) {
-                                   return load.source.input < 0 && load.source.stage.index() == i;
-                                 });
-        if (!reads) continue;
-        placed.space = std::max(placed.space, space_for(i, reader));
+      size_t last = i;
+      for (const auto& [reader, load] : known_[i].reads) {
+        if (reader != last) placed.space = std::max(placed.space, space_for(i, reader));
+        last = reader;
       }
       if (!placement_.decision) return;
       if (placed.space == Space::scratch) placement_.scratch_bytes += placed.bytes;
@@ -233,10 +250,9 @@ class Inference {
         }
       }
     }
-    int64_t limit = target_.caches.size() > 1 ? target_.caches[1].bytes / 2 : 512 << 10;
-    if (placement_.scratch_bytes > limit)
+    if (placement_.scratch_bytes > most_scratch_)
       placement_.decision = Decision::no("space-full", "scratch wants {} bytes, {} fit",
-                                         placement_.scratch_bytes, limit);
+                                         placement_.scratch_bytes, most_scratch_);
   }
 
   Space space_for(size_t number, size_t reader) {
@@ -260,7 +276,8 @@ class Inference {
 
   const StageGraph& graph_;
   const Schedule& schedule_;
-  const target::Target& target_;
+  const int64_t most_scratch_;
+  std::vector<Known> known_;  // by stage
   Placement placement_;
   std::unordered_map<int, size_t> order_;  // of rows, as they run
 };
@@ -269,7 +286,8 @@ class Inference {
 
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target) {
-  return Inference(graph, schedule, target).run();
+  const int64_t half = target.caches.size() > 1 ? target.caches[1].bytes / 2 : 512 << 10;
+  return Inference(graph, schedule, half).run();
 }
 
 namespace {

@@ -73,6 +73,17 @@ std::vector<Row> one_row_a_stage(const StageGraph& graph) {
   return rows;
 }
 
+// With all the scratch that one may want: capacity is asked of the whole schedule, later.
+const target::Target& roomy() {
+  static const target::Target roomy = [] {
+    target::Target target;
+    target.caches.resize(2);
+    target.caches[1].bytes = INT64_MAX / 4;
+    return target;
+  }();
+  return roomy;
+}
+
 // A digit may become a task loop inside `tasks` if nothing (of weight) is computed twice for it,
 // and every output has a digit that moves along.
 bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> tasks, int digit,
@@ -80,12 +91,10 @@ bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> 
   std::vector<int> same = corresponding_digits(graph, anchor, digit);
   for (size_t i = 0; i < graph.stages.size(); ++i)
     if (is_output(graph.stages[i]) && same[i] < 0) return false;
-  target::Target roomy = target;  // capacity is asked of the whole schedule, later
-  if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
   if (divides_list(graph, same)) return false;
   tasks.push_back({digit, 1});
-  Schedule schedule = build_schedule(graph, anchor, tasks, one_row_a_stage(graph), 1, roomy);
-  Placement placement = place_values(graph, schedule, roomy);
+  Schedule schedule = build_schedule(graph, anchor, tasks, one_row_a_stage(graph), 1, target);
+  Placement placement = place_values(graph, schedule, roomy());
   if (!placement.decision) return false;
   double extra = 0;
   for (size_t i = 0; i < graph.stages.size(); ++i) {
