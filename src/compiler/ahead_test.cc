@@ -13,13 +13,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // A machine whose caches are so small that a few rows do not fit.
-FusionCheck run_small(const std::string& text) {
+FusionCheck run_small(const std::string& text, const std::vector<bool>& streamed = {},
+                      const char* name = "icelake") {
   auto module = hlo::parse_module(text);
   EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
-  target::Target target = *target::find_target("icelake");
+  target::Target target = *target::find_target(name);
   target.caches[0].bytes = 4096;
   target.caches[1].bytes = 16384;
-  FusionCheck checked = compiler::check_fusion(**module, target, 7, 4096);
+  FusionCheck checked = compiler::check_fusion(**module, target, 7, 4096, streamed);
   EXPECT_EQ(checked.failure, "") << checked.text;
   return checked;
 }
@@ -45,6 +46,19 @@ TEST(Ahead, TheNextRowIsFetchedByALaterSweep) {
   const FusionCheck ran = run_small(kSoftmax);
   EXPECT_EQ(ran.report.prefetches, 40 * 512) << ran.text;
   EXPECT_THAT(ran.text, HasSubstr("prefetch in0[t0*512 + b_1*64 + u_3*16 + l_4 + 512] level 2"));
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// A row that is no multiple of four vectors has a sweep for its rest, which is not the busiest.
+TEST(Ahead, TheRestOfARowDoesNotFetchAllOfTheNext) {
+  const FusionCheck ran = run_small(replaced(kSoftmax, "512", "500"));
+  EXPECT_EQ(ran.report.prefetches, 40 * 448) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("prefetch in0[t0*500 + b_1*64 + u_3*16 + l_5 + 500] level 2"));
 }
 
 TEST(Ahead, NothingIsFetchedThatStaysInTheCache) {
@@ -73,8 +87,8 @@ ENTRY e {
   EXPECT_THAT(ran.text, HasSubstr("min(t0 + 8, 39)"));
 }
 
-// Bags of them: lanes run along a row, not from place to place, and rows of later steps are fetched,
-// at the end of a bag those of the next one.
+// Bags of them: lanes run along a row, not from place to place, and rows of later steps are
+// fetched, at the end of a bag those of the next one.
 TEST(Ahead, BagsOfLookedUpRowsAreFetchedStepsAhead) {
   const FusionCheck ran = run_small(R"(HloModule m
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
@@ -114,6 +128,15 @@ ENTRY e {
   ROOT y = f32[6,40,5,7] multiply(centered, square_totals)
 })";
 
+// Pieces of a channel are a loop of one sweep, not rows of the task: the next channel comes while
+// this one is stored.
+TEST(Ahead, PiecesWithARestAreNoRows) {
+  const FusionCheck ran =
+      run_small(replaced(replaced(kChannelNorm, "6,40,5,7", "6,40,5,20"), "6,40,5,7", "6,40,5,20"));
+  EXPECT_EQ(ran.report.prefetches, 40 * 6 * 100) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr(" + 100] level 2"));
+}
+
 // The lines of an image lie side by side: lanes go over all of them.
 TEST(Ahead, LinesOfAnImageAreOneRow) {
   const FusionCheck ran = run_small(kChannelNorm);
@@ -135,6 +158,53 @@ TEST(Ahead, CheapValuesOfLongRowsAreNotHeld) {
   const FusionCheck again = compiler::check_fusion(**module, target, 7, 4096);
   EXPECT_EQ(again.failure, "");
   EXPECT_EQ(again.kernel.scratch_bytes, 0) << again.text;
+}
+
+// Rows of 375 elements begin anywhere in a line: behind a part of a vector whole lines are stored
+// past the caches.
+TEST(Ahead, StreamedRowsStartAtLines) {
+  const std::string text = R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[40,375] parameter(0)
+  zero = f32[] constant(0)
+  total = f32[40] reduce(x, zero), dimensions={1}, to_apply=add
+  totals = f32[40,375] broadcast(total), dimensions={0}
+  ROOT y = f32[40,375] multiply(x, totals)
+})";
+  EXPECT_THAT(run_small(text).text, Not(HasSubstr("floor_div(")));
+  for (const char* target : {"icelake", "avx2"}) {
+    const FusionCheck ran = run_small(text, {true}, target);
+    EXPECT_THAT(ran.text, HasSubstr("floor_div(t0*375 + 15, 16)*16 - t0*375 lanes")) << ran.text;
+    EXPECT_THAT(ran.text, HasSubstr("streaming"));
+  }
+  // Rows of whole lines are stored as they are, and those of which a sweep has just written
+  // scratch.
+  EXPECT_THAT(run_small(replaced(text, "375", "384"), {true}).text, Not(HasSubstr("floor_div(")));
+  EXPECT_THAT(run_small(replaced(kSoftmax, "512", "375"), {true}).text,
+              Not(HasSubstr("floor_div(")));
+}
+
+// A sum that is an output and the input of a norm: its output goes past the caches, the norm reads
+// a copy in scratch.
+TEST(Ahead, StreamedValuesAreReadFromScratch) {
+  const std::string text = R"(HloModule m
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }
+ENTRY e {
+  x = f32[40,256] parameter(0)
+  y = f32[40,256] parameter(1)
+  h = f32[40,256] add(x, y)
+  zero = f32[] constant(0)
+  squares = f32[40,256] multiply(h, h)
+  total = f32[40] reduce(squares, zero), dimensions={1}, to_apply=add
+  totals = f32[40,256] broadcast(total), dimensions={0}
+  z = f32[40,256] divide(h, totals)
+  ROOT all = (f32[40,256], f32[40,256]) tuple(z, h)
+})";
+  EXPECT_EQ(run_small(text).kernel.scratch_bytes, 0);
+  const FusionCheck ran = run_small(text, {true, true});
+  EXPECT_EQ(ran.kernel.scratch_bytes, 1024) << ran.text;
+  EXPECT_THAT(ran.text, Not(HasSubstr("= out1[")));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ tensor::Type coarsest_type(const hlo::Module& module) {
 }  // namespace
 
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
-                         int64_t reduction_length) {
+                         int64_t reduction_length, const std::vector<bool>& streamed) {
   FusionCheck check;
   const bool composite = hlo::is_composite(*module.entry());
   if (!composite) check.placed = schedule::place(*module.entry(), target);
@@ -56,12 +56,12 @@ FusionCheck check_fusion(const hlo::Module& module, const target::Target& target
     check.failure = "refused: " + check.placed.decision.reason();
     return check;
   }
-  auto part = [&](const hlo::Instr* instr, const std::vector<bool>& streamed) {
-    return stitch::stitch(schedule::place(*instr->called()[0], target), "part", target, streamed);
+  auto part = [&](const hlo::Instr* instr, const std::vector<bool>& flags) {
+    return stitch::stitch(schedule::place(*instr->called()[0], target), "part", target, flags);
   };
   stitch::Stitched stitched = composite
                                   ? stitch::stitch_composite(*module.entry(), "test", target, part)
-                                  : stitch::stitch(check.placed, "test", target);
+                                  : stitch::stitch(check.placed, "test", target, streamed);
   check.text = schedule::to_string(check.placed.schedule, check.placed.graph) +
                kernel::to_string(stitched.kernel);
   if (Status verified = kernel::verify(stitched.kernel); !verified) {

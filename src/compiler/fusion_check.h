@@ -23,8 +23,8 @@ struct FusionCheck {
 };
 
 // The entry of `module` as one fusion, or as a composite of them (`placed` is empty then).
-// `reduction_length` as in tensor::derived_tolerance.
+// `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one fusion.
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
-                         int64_t reduction_length);
+                         int64_t reduction_length, const std::vector<bool>& streamed = {});
 
 }  // namespace heddle::compiler

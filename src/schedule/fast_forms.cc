@@ -1,10 +1,14 @@
+#include "schedule/fast_forms.h"
+
 #include <algorithm>
 
-#include "schedule/stage_graph.h"
+#include "schedule/phases.h"
 
 namespace heddle::schedule {
 
 namespace {
+
+constexpr int64_t kLeastRow = 64;
 
 bool is_one(const Node& node) {
   return node.kind == Node::Kind::constant && tensor::is_float(node.type) &&
@@ -34,7 +38,8 @@ const Node* maker(const StageGraph& graph, const Stage& stage, int number) {
   return node;
 }
 
-// A load of a row's sum of fast exponentials, softmax's: at least about 1, and a number.
+}  // namespace
+
 bool is_sum_of_exponentials(const StageGraph& graph, const Stage& stage, const Node& node) {
   if (node.kind != Node::Kind::load) return false;
   const Load& load = stage.loads[node.load];
@@ -46,6 +51,40 @@ bool is_sum_of_exponentials(const StageGraph& graph, const Stage& stage, const N
   const Node* summand = maker(graph, sum, sum.values[0].result);
   return summand && summand->kind == Node::Kind::op && summand->fast &&
          summand->opcode == hlo::Opcode::exponential;
+}
+
+namespace {
+
+// The same for all lanes, which run along `lane`.
+bool is_shared(const Stage& stage, int number, int lane) {
+  const Node& node = stage.nodes[number];
+  switch (node.kind) {
+    case Node::Kind::constant:
+      return true;
+    case Node::Kind::load: {
+      const Load& load = stage.loads[node.load];
+      return load.guards.empty() &&
+             std::none_of(load.coordinates.begin(), load.coordinates.end(),
+                          [&](const index::Expr& x) { return x.uses(lane) || x.uses_runtime(); });
+    }
+    case Node::Kind::op:
+      return std::all_of(node.operands.begin(), node.operands.end(),
+                         [&](int operand) { return is_shared(stage, operand, lane); });
+    default:
+      return false;
+  }
+}
+
+int64_t points(const Stage& stage) { return stage.out_elems() * stage.red_elems(); }
+
+// The divisor is one value for a row of the stage that is worth a reciprocal: statistics of rows
+// are few divisions.
+bool divides_by_row(const StageGraph& graph, const Stage& stage, const Node& node) {
+  const int lane = contiguous_digit(stage);
+  for (const Stage& other : graph.stages)
+    if (points(other) > 16 * points(stage)) return false;
+  return lane >= 0 && stage.extents()[static_cast<size_t>(lane)] >= kLeastRow &&
+         is_shared(stage, node.operands[1], lane) && !is_shared(stage, node.operands[0], lane);
 }
 
 // Every reader of the node adds one to it: GELU's erf and tanh.
@@ -84,6 +123,9 @@ void mark_fast_forms(StageGraph* graph) {
       } else if (node.opcode == hlo::Opcode::divide) {
         node.fast = is_sum_of_exponentials(*graph, stage, stage.nodes[node.operands[1]]);
         if (node.fast) note("fast_forms: by the sum of exp(t - max t)");
+        if (node.fast || !divides_by_row(*graph, stage, node)) continue;
+        node.fast = true;
+        note("fast_forms: by a value of the row");
       } else if (node.opcode == hlo::Opcode::logistic) {
         node.fast = true;
         note("fast_forms: sigmoid");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "schedule/cascade.h"
 #include "schedule/chain.h"
 #include "schedule/code_size.h"
 #include "schedule/column_sums.h"
@@ -152,26 +153,34 @@ int64_t count_tasks(const PlacedFusion& placed) {
 }
 
 // Digits side by side become one, for full vectors over an image's lines, where no form of rows
-// (windows, squares that are turned) wants them apart and the tasks do not become too few.
+// (windows, one pass of squares) wants them apart and the tasks do not become too few.
 PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
   auto digits = [](const StageGraph& of) {
     size_t sum = 0;
     for (const Stage& stage : of.stages) sum += stage.extents().size();
     return sum;
   };
+  bool turned = false;
   for (const Stage& stage : graph.stages) {
     const bool plain = stage.kind == hlo::StageKind::map || stage.kind == hlo::StageKind::reduce;
-    if (!plain || match_window(stage, target) || match_turn(graph, stage, target))
+    turned |= match_turn(graph, stage, target).has_value();
+    if (!plain || match_window(stage, target) || (turned && graph.stages.size() == 1))
       return place_rows(std::move(graph), target);
   }
   StageGraph merged = graph;
   merge_digits(&merged);
   if (digits(merged) == digits(graph)) return place_rows(std::move(graph), target);
   PlacedFusion placed = place_rows(std::move(merged), target);
-  if (placed.decision && count_tasks(placed) >= 8 * target.cores) return placed;
+  if (placed.decision && !turned && count_tasks(placed) >= 8 * target.cores) return placed;
   PlacedFusion apart = place_rows(std::move(graph), target);
-  if (!placed.decision) return apart;
-  return apart.decision && count_tasks(apart) > count_tasks(placed) ? apart : placed;
+  if (!placed.decision || !apart.decision) return placed.decision ? placed : apart;
+  // What is turned wants short strips of the merged digit (whole vectors that divide it).
+  if (turned)
+    return 2 * count_tasks(placed) < count_tasks(apart) ||
+                   strided_elems(placed, target) > strided_elems(apart, target)
+               ? apart
+               : placed;
+  return count_tasks(apart) > count_tasks(placed) ? apart : placed;
 }
 
 // Rows of `fusion` in which cheap values are computed by every reader.
@@ -265,6 +274,10 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
   }
   flatten_digits(&staged.graph);
   fill_lanes(&staged.graph, target.lanes(Type::f32));
+  if (Cascade cascade = stripe_cascades(staged.graph, target); !cascade.striped.empty()) {
+    PlacedFusion striped = place_rows(std::move(cascade.graph), target, std::move(cascade.striped));
+    if (striped.decision && count_tasks(striped) >= 2 * target.cores) return striped;
+  }
   PlacedFusion placed = place_merged(std::move(staged.graph), target);
   if (placed.decision && !has_few_tasks(placed, target)) {
     // What is turned is read from inputs: a value between would be read across the lanes.

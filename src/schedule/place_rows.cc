@@ -6,6 +6,7 @@
 
 #include "schedule/correspond.h"
 #include "schedule/phases.h"
+#include "schedule/task_loops.h"
 #include "schedule/top_k.h"
 #include "schedule/turn.h"
 #include "schedule/windows.h"
@@ -16,100 +17,12 @@ using index::Expr;
 
 namespace {
 
-bool is_output(const Stage& stage) {
-  return std::any_of(stage.values.begin(), stage.values.end(),
-                     [](const Value& value) { return value.output >= 0; });
-}
-
-// The stage whose loops the others follow: the largest output, the last of equals.
-size_t choose_anchor(const StageGraph& graph) {
-  size_t anchor = graph.stages.size() - 1;
-  int64_t most = -1;
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    if (!is_output(graph.stages[i]) || graph.stages[i].out_elems() < most) continue;
-    anchor = i;
-    most = graph.stages[i].out_elems();
-  }
-  return anchor;
-}
-
-struct TaskDigit {
-  int digit;  // of the anchor
-  int64_t by = 1;
-};
-
-// Parallel loops over the given digits of the anchor, outermost first, around `rows`.
-Schedule build_schedule(const StageGraph& graph, size_t anchor, const std::vector<TaskDigit>& tasks,
-                        std::vector<Row> rows, int lanes, const target::Target& target) {
-  Schedule schedule;
-  schedule.name = graph.name;
-  schedule.target = target.name;
-  std::vector<int> body;
-  for (Row& row : rows) {
-    body.push_back(static_cast<int>(schedule.nodes.size()));
-    schedule.nodes.emplace_back(std::move(row));
-  }
-  for (size_t t = tasks.size(); t-- > 0;) {
-    const Digit& digit = graph.stages[anchor].out[tasks[t].digit];
-    Loop loop;
-    loop.var = fmt::format("t{}", t);
-    loop.kind = LoopKind::parallel;
-    loop.trips = (digit.extent + tasks[t].by - 1) / tasks[t].by;
-    std::vector<int> same = corresponding_digits(graph, anchor, tasks[t].digit);
-    for (size_t i = 0; i < graph.stages.size(); ++i)
-      if (is_output(graph.stages[i]) && same[i] >= 0)
-        loop.drives.push_back({StageId(i), same[i], tasks[t].by});
-    loop.body = std::move(body);
-    body = {static_cast<int>(schedule.nodes.size())};
-    schedule.nodes.emplace_back(std::move(loop));
-  }
-  schedule.phases.push_back({Group{body, lanes}});
-  return schedule;
-}
-
-std::vector<Row> one_row_a_stage(const StageGraph& graph) {
-  std::vector<Row> rows;
-  for (size_t i = 0; i < graph.stages.size(); ++i) rows.push_back({{StageId(i)}, {}, {}});
-  return rows;
-}
-
-// With all the scratch that one may want: capacity is asked of the whole schedule, later.
-const target::Target& roomy() {
-  static const target::Target roomy = [] {
-    target::Target target;
-    target.caches.resize(2);
-    target.caches[1].bytes = INT64_MAX / 4;
-    return target;
-  }();
-  return roomy;
-}
-
-// A digit may become a task loop inside `tasks` if nothing (of weight) is computed twice for it,
-// and every output has a digit that moves along.
-bool may_be_task(const StageGraph& graph, size_t anchor, std::vector<TaskDigit> tasks, int digit,
-                 const target::Target& target) {
-  std::vector<int> same = corresponding_digits(graph, anchor, digit);
-  for (size_t i = 0; i < graph.stages.size(); ++i)
-    if (is_output(graph.stages[i]) && same[i] < 0) return false;
-  if (divides_list(graph, same)) return false;
-  tasks.push_back({digit, 1});
-  Schedule schedule = build_schedule(graph, anchor, tasks, one_row_a_stage(graph), 1, target);
-  Placement placement = place_values(graph, schedule, roomy());
-  if (!placement.decision) return false;
-  double extra = 0;
-  for (size_t i = 0; i < graph.stages.size(); ++i) {
-    const Stage& stage = graph.stages[i];
-    const int list = is_top_k(stage) ? list_digit(stage) : -1;
-    if (list >= 0 && !placement.stages[i].need[list].offset.is_constant()) return false;
-    extra += (placement.stages[i].recompute - 1) * static_cast<double>(stage.out_elems()) *
-             static_cast<double>(stage.red_elems());
-  }
-  return extra <= static_cast<double>(graph.stages[anchor].out_elems()) / 8;
-}
+constexpr int64_t kLeastTurned = 16, kLeastStrip = 4;  // vectors of a turned digit; of its strips
 
 class RowPlacer {
  public:
-  RowPlacer(StageGraph graph, const target::Target& target) : target_(target) {
+  RowPlacer(StageGraph graph, Striped striped, const target::Target& target)
+      : target_(target), striped_(std::move(striped)) {
     result_.graph = std::move(graph);
   }
 
@@ -123,7 +36,8 @@ class RowPlacer {
     lanes_ = target_.lanes(Type::f32);
     std::vector<Row> rows = join_rows();
     if (!result_.decision) return std::move(result_);
-    result_.schedule = build_schedule(graph, anchor_, tasks_, std::move(rows), lanes_, target_);
+    result_.schedule =
+        build_schedule(graph, anchor_, tasks_, std::move(rows), striped_, lanes_, target_);
     finish();
     return std::move(result_);
   }
@@ -135,10 +49,11 @@ class RowPlacer {
     const int turned = turned_digit();
     int64_t count = 1;
     for (int d = 0; d < static_cast<int>(anchor.out.size()); ++d) {
-      if (d == lane || d == column || d == turned || d == wide_lane(anchor)) continue;
-      if (!may_be_task(result_.graph, anchor_, tasks_, d, target_)) continue;
-      tasks_.push_back({d, 1});
-      count *= anchor.out[d].extent;
+      if (d == lane || d == column || d == wide_lane(anchor)) continue;
+      const int64_t by = d == turned ? turned_strip(anchor, d) : 1;
+      if (by == 0 || !may_be_task(result_.graph, anchor_, tasks_, d, striped_, target_)) continue;
+      tasks_.push_back({d, by});
+      count *= anchor.out[d].extent / by;
     }
     if (lane >= 0) return share_lanes(lane, count);
     // Stores of a map want the last digit for the lanes, whatever else is left.
@@ -186,6 +101,17 @@ class RowPlacer {
     return -1;
   }
 
+  // As many whole vectors of a digit that is turned as two thirds of the first cache hold with all
+  // that they are turned into; 0: all of it, where that is little or no such number divides it.
+  int64_t turned_strip(const Stage& anchor, int digit) const {
+    const int64_t extent = anchor.out[digit].extent, vector = target_.lanes(Type::f32);
+    if (target_.caches.empty() || extent < kLeastTurned * vector) return 0;
+    const int64_t most = target_.caches[0].bytes * 2 / 3 / (4 * anchor.out.back().extent);
+    for (int64_t by = most / vector * vector; by >= kLeastStrip * vector; by -= vector)
+      if (extent % by == 0) return by;
+    return 0;
+  }
+
   // Small images have fewer rows than there are cores: equal strips of whole vectors then.
   int64_t share_lanes(int lane, int64_t count) {
     const int64_t extent = result_.graph.stages[anchor_].out[lane].extent;
@@ -193,7 +119,7 @@ class RowPlacer {
     const int64_t wanted = (4 * target_.cores + count - 1) / count;
     for (int64_t parts = std::min(wanted, extent / lanes); parts > 1; --parts) {
       if (extent % parts != 0 || extent / parts % lanes != 0) continue;
-      if (!may_be_task(result_.graph, anchor_, tasks_, lane, target_)) break;
+      if (!may_be_task(result_.graph, anchor_, tasks_, lane, striped_, target_)) break;
       tasks_.push_back({lane, extent / parts});
       return count * parts;
     }
@@ -278,7 +204,6 @@ class RowPlacer {
   PlacedFusion split() {
     StageGraph graph =
         split_reduction(result_.graph, StageId(anchor_), best_parts(result_.graph.stages[anchor_]));
-    RowPlacer combine(graph, target_);
     lanes_ = target_.lanes(Type::f32);
     Schedule schedule;
     schedule.name = graph.name;
@@ -431,7 +356,7 @@ class RowPlacer {
     StageGraph& graph = result_.graph;
     // Needs at the task's place decide what is left to iterate.
     Schedule alone =
-        build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), lanes_, target_);
+        build_schedule(graph, anchor_, tasks_, one_row_a_stage(graph), striped_, lanes_, target_);
     Placement placement = place_values(graph, alone, target_);
     if (!placement.decision) {
       result_.decision = placement.decision;
@@ -456,6 +381,7 @@ class RowPlacer {
   bool try_join(Row* row, StageId stage, const std::vector<Own>& own,
                 const std::vector<int64_t>& extents) {
     if (is_window(*row)) return try_join_window(row, stage, extents);
+    if (is_striped(striped_, stage) != is_striped(striped_, row->joined[0])) return false;
     if (own.size() != row->own.size() || own.empty()) return false;
     const std::vector<int64_t>& first = row_extents_.back();
     for (size_t i = 0; i < own.size(); ++i) {
@@ -496,6 +422,7 @@ class RowPlacer {
   }
 
   const target::Target& target_;
+  const Striped striped_;
   PlacedFusion result_;
   size_t anchor_ = 0;
   int lanes_ = 16;
@@ -505,11 +432,11 @@ class RowPlacer {
 
 }  // namespace
 
-PlacedFusion place_rows(StageGraph graph, const target::Target& target) {
+PlacedFusion place_rows(StageGraph graph, const target::Target& target, Striped striped) {
   if (graph.stages.size() == 1)
     if (std::optional<TurnForm> turn = match_turn(graph, graph.stages[0], target))
       return place_turn(std::move(graph), *turn, target);
-  return RowPlacer(std::move(graph), target).run();
+  return RowPlacer(std::move(graph), std::move(striped), target).run();
 }
 
 }  // namespace heddle::schedule

@@ -6,6 +6,8 @@
 
 namespace heddle::schedule {
 
-PlacedFusion place_rows(StageGraph graph, const target::Target& target);
+// `striped`: stages with a strip as their out digit 0, which stand in a loop over it (cascade.h).
+PlacedFusion place_rows(StageGraph graph, const target::Target& target,
+                        std::vector<StageId> striped = {});
 
 }  // namespace heddle::schedule

@@ -78,17 +78,14 @@ class Ahead {
     for (Stmt& stmt : *body)
       if (stmt.kind == StmtKind::loop && !accesses(stmt).empty()) sweeps.push_back(&stmt);
     if (sweeps.empty()) return;
-    std::map<uint32_t, int64_t> steps;  // of arrays that are read before the last sweep
-    for (size_t i = 0; i + 1 < sweeps.size(); ++i)
+    const size_t busy = busiest(sweeps);
+    std::map<uint32_t, int64_t> steps;  // of arrays that are read before that sweep
+    for (size_t i = 0; i < busy; ++i)
       for (const Access& access : accesses(*sweeps[i]))
         note(access, around.back().var, tasks, &steps);
     std::set<uint32_t> known;
     if (!steps.empty() && fits(steps, tasks)) {
-      // The core is busiest, and memory idlest, where functions are computed.
-      Stmt* busiest = sweeps.back();
-      for (size_t i = sweeps.size() - 1; i-- > 1;)
-        if (has_functions(*sweeps[i]) && !has_functions(*busiest)) busiest = sweeps[i];
-      add_to(busiest, around.back().var, steps);
+      add_to(sweeps[busy], around.back().var, steps);
       for (const auto& [buffer, step] : steps) known.insert(buffer);
     }
     std::vector<Gather> gathers;
@@ -151,6 +148,29 @@ class Ahead {
     return result;
   }
 
+  // The core is busiest, and memory idlest, where functions are computed; else in the last sweep.
+  // The rest of a row that does not come out even is a sweep of its own.
+  size_t busiest(const std::vector<Stmt*>& sweeps) const {
+    int64_t most = 0;
+    for (const Stmt* sweep : sweeps) most = std::max(most, points(*sweep));
+    size_t best = sweeps.size() - 1;
+    auto score = [&](size_t i) {
+      return std::pair(4 * points(*sweeps[i]) >= most, has_functions(*sweeps[i]));
+    };
+    for (size_t i = sweeps.size() - 1; i-- > 1;)
+      if (score(i) > score(best)) best = i;
+    return best;
+  }
+
+  // Iterations of all its loops; those whose number is not known count once.
+  int64_t points(const Stmt& root) const {
+    if (root.kind != StmtKind::loop) return 1;
+    const kernel::Expr& extent = k_.expr(root.extent);
+    int64_t inner = 1;
+    for (const Stmt& stmt : root.body) inner = std::max(inner, points(stmt));
+    return inner * (extent.op == Op::constant ? extent.imm : 1);
+  }
+
   bool has_functions(const Stmt& root) const {
     bool found = false;
     std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
@@ -184,7 +204,7 @@ class Ahead {
           factor_of(k_, access.index, stmt->var) != 1)
         continue;
       const int64_t distance = near(access, *around);
-      if (distance != 0) fetches.push_back(fetch(access, access.buffer, distance, 1));
+      if (distance != 0) add_fetches(access, access.buffer, distance, 1, stmt->lanes, &fetches);
     }
     stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
     around->pop_back();
@@ -203,6 +223,14 @@ class Ahead {
       span *= around[i].trips;
     }
     return wanted;
+  }
+
+  // Every line that the lanes of one step touch.
+  void add_fetches(const Access& at, BufferId buffer, int64_t distance, int level, int lanes,
+                   std::vector<Stmt>* fetches) {
+    const int64_t line = std::max<int64_t>(1, 64 / tensor::type_bytes(k_.buffer(buffer).type));
+    for (int64_t first = 0; first == 0 || first + line <= lanes; first += line)
+      fetches->push_back(fetch(at, buffer, distance + first, level));
   }
 
   Stmt fetch(const Access& at, BufferId buffer, int64_t distance, int level) {
@@ -330,7 +358,7 @@ class Ahead {
       }
       if (!best) continue;
       const bool few = !target_.caches.empty() && 6 * share_ <= target_.caches[0].bytes;
-      fetches.push_back(fetch(*best, buffer, step, few ? 1 : 2));
+      add_fetches(*best, buffer, step, few ? 1 : 2, stmt->lanes, &fetches);
     }
     stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
   }
@@ -339,6 +367,26 @@ class Ahead {
   const target::Target& target_;
   int64_t share_ = 0;  // bytes of one task
 };
+
+// Loops that are more than another piece of the one before them: what does not come out even of a
+// sum goes on in the same registers.
+int count_sweeps(const Kernel& k, const std::vector<Stmt>& body) {
+  std::set<uint32_t> registers;
+  int count = 0;
+  for (const Stmt& stmt : body) {
+    if (stmt.kind != StmtKind::loop) continue;
+    bool stores_new = false;
+    std::function<void(const Stmt&)> walk = [&](const Stmt& inner) {
+      if (inner.kind == StmtKind::store)
+        stores_new |= k.buffer(inner.buffer).space != kernel::Space::reg ||
+                      registers.insert(inner.buffer.value).second;
+      for (const Stmt& below : inner.body) walk(below);
+    };
+    walk(stmt);
+    count += stores_new ? 1 : 0;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -355,10 +403,8 @@ void fetch_ahead(Kernel* kernel, kernel::Group* group, const target::Target& tar
   std::vector<Stmt*> rows;
   for (Stmt& stmt : group->body) {
     if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) continue;
-    const auto loops = std::count_if(stmt.body.begin(), stmt.body.end(), [](const Stmt& inner) {
-      return inner.kind == StmtKind::loop;
-    });
-    if (loops > 1 && kernel->expr(stmt.extent).op == Op::constant) rows.push_back(&stmt);
+    if (count_sweeps(*kernel, stmt.body) > 1 && kernel->expr(stmt.extent).op == Op::constant)
+      rows.push_back(&stmt);
   }
   if (rows.empty()) return ahead.run(&group->body, around, tasks);
   for (Stmt* row : rows) {

@@ -179,6 +179,23 @@ ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits) {
   return kernel->add(expr);
 }
 
+// With both sides scaled so that y has a reciprocal r: q = x r, and what is left of x once more
+// times r. Where nothing finite is left (a zero or infinite y, an infinite q) q is the result.
+ExprId emit_shared_quotient(kernel::Kernel* k, ExprId x, ExprId y) {
+  auto number = [&](double value) { return k->constant(Type::f32, value); };
+  const ExprId size = k->unary(Op::abs, y);
+  const ExprId large =
+      k->select(k->compare(Op::gt, size, number(0x1p64)), number(0x1p-64), number(1));
+  const ExprId scale = k->select(k->compare(Op::lt, size, number(0x1p-64)), number(0x1p64), large);
+  const ExprId divisor = k->binary(Op::mul, y, scale);
+  const ExprId reciprocal = k->binary(Op::div, number(1), divisor);
+  const ExprId dividend = k->binary(Op::mul, x, scale);
+  const ExprId quotient = k->binary(Op::mul, dividend, reciprocal);
+  const ExprId left = k->fma(k->unary(Op::neg, divisor), quotient, dividend);
+  const ExprId finite = k->add({Op::is_finite, Type::pred, {left}, 0, {}, {}, false});
+  return k->select(finite, k->fma(left, reciprocal, quotient), quotient);
+}
+
 ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* instr,
                const std::vector<ExprId>& given, bool fast) {
   std::vector<ExprId> x = given;

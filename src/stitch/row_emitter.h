@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "stitch/stitcher.h"
@@ -27,10 +28,11 @@ class RowEmitter {
  private:
   struct Member {
     int stage = 0;
-    std::vector<Expr> digits;        // in scope
-    std::vector<int64_t> extents;    // at this place
-    std::vector<BufferId> partials;  // of a reduction, by value
-    bool swept = false;              // a reduction whose accumulators lie in its home
+    std::vector<Expr> digits;                // in scope
+    std::vector<int64_t> extents;            // at this place
+    std::vector<BufferId> partials;          // of a reduction, by value
+    bool swept = false;                      // a reduction whose accumulators lie in its home
+    std::unordered_map<int, ExprId> shared;  // nodes that are the same for all lanes, named
   };
 
   void find_members();
@@ -64,6 +66,8 @@ class RowEmitter {
   Stmt lanes_loop(VarId var, int64_t extent, Block body);
   Stmt unrolled(VarId var, int64_t extent, Stmt inner);
   void emit_lanes(Block* block);
+  // Names what all lanes share of the members' bodies, in front of their loop.
+  void name_shared(Block* block);
   std::vector<int64_t> lane_breaks(int64_t extent);
   // Maps only: one loop over everything, or one between each two breaks; a driven digit's last
   // strip may be shorter.
@@ -71,6 +75,7 @@ class RowEmitter {
   void emit_unbroken_lanes(int64_t extent, Block* block);
   bool has_rows_in_lanes(int64_t extent) const;
   void emit_straight_lanes(int64_t extent, Block* block);
+  int wide_lanes(int64_t extent) const;
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
   void emit_point(const Expr& lane, ExprId slot, Block* block);
   std::vector<ExprId> name_all(const std::vector<ExprId>& values, Block* block);

@@ -147,6 +147,7 @@ void RowEmitter::emit_lanes(Block* block) {
   int64_t extent = members_[0].extents[own.digits[0]];
   const bool any = std::any_of(members_.begin(), members_.end(),
                                [&](const Member& member) { return accumulates(member); });
+  name_shared(block);
   if (!any) return emit_whole_lanes(extent, block);
   int64_t step = int64_t{lanes_} * unroll();
   int64_t blocks = extent / step, rest = extent - blocks * step;
@@ -166,6 +167,43 @@ void RowEmitter::emit_lanes(Block* block) {
     Block body;
     emit_point(Expr(blocks * step) + Expr::digit(sl), k_.constant(0), &body);
     block->push_back(lanes_loop(l, rest, std::move(body)));
+  }
+}
+
+// What hangs on memory is else computed in every vector.
+void RowEmitter::name_shared(Block* block) {
+  if (is_gpu()) return;
+  for (size_t m = 0; m < members_.size(); ++m) {
+    Member& member = members_[m];
+    const int lane = row_.own.back().digits[m];
+    member.shared.clear();
+    Stitcher::Context context = s_.context(member.stage, member.digits);
+    if (lane < 0 || !context.inside.empty()) continue;
+    const Stage& stage = stage_of(member);
+    std::vector<char> shared(stage.nodes.size(), 0), loads(stage.nodes.size(), 0);
+    for (size_t n = 0; n < stage.nodes.size(); ++n) {
+      const Node& node = stage.nodes[n];
+      if (node.kind == Node::Kind::constant) shared[n] = 1;
+      if (node.kind == Node::Kind::load) {
+        const schedule::Load& load = stage.loads[static_cast<size_t>(node.load)];
+        loads[n] = 1;
+        shared[n] = load.guards.empty() &&
+                    std::none_of(load.coordinates.begin(), load.coordinates.end(),
+                                 [&](const Expr& x) { return x.uses(lane) || x.uses_runtime(); });
+      }
+      if (node.kind != Node::Kind::op) continue;
+      shared[n] = std::all_of(node.operands.begin(), node.operands.end(),
+                              [&](int operand) { return shared[static_cast<size_t>(operand)]; });
+      for (int operand : node.operands) loads[n] |= loads[static_cast<size_t>(operand)];
+      // Places that are looked up stay where the prefetches see them.
+      if (!shared[n] || !loads[n] || !tensor::is_float(node.type)) continue;
+      const ExprId value = s_.node(&context, static_cast<int>(n));
+      const kernel::Op op = k_.expr(value).op;
+      if (op == Op::var || op == Op::constant) continue;
+      const ExprId named = name_all({value}, block)[0];
+      context.memo[static_cast<int>(n)] = named;
+      member.shared.emplace(static_cast<int>(n), named);
+    }
   }
 }
 
@@ -253,7 +291,22 @@ void RowEmitter::emit_unbroken_lanes(int64_t extent, Block* block) {
                       k_.binary(Op::sub, k_.constant(total), s_.index_expr(member.digits[digit])));
   Block body;
   emit_point(Expr::digit(sl), k_.constant(0), &body);
-  block->push_back(make_loop(LoopKind::vector, l, trips, std::move(body), lanes_));
+  block->push_back(make_loop(LoopKind::vector, l, trips, std::move(body), wide_lanes(extent)));
+}
+
+// As many lanes as make whole vectors of the narrowest output that is stored past the caches, where
+// all of the row goes into them.
+int RowEmitter::wide_lanes(int64_t extent) const {
+  int64_t bytes = 4;
+  for (const Member& member : members_) {
+    for (const Node& node : stage_of(member).nodes)
+      if (tensor::type_bytes(node.type) > 4 && node.kind == Node::Kind::op) return lanes_;
+    for (const schedule::Value& value : stage_of(member).values)
+      if (value.output >= 0 && s_.streamed_[static_cast<size_t>(value.output)])
+        bytes = std::min(bytes, tensor::type_bytes(value.type));
+  }
+  const int64_t wide = lanes_ * 4 / bytes;
+  return !is_gpu() && wide <= 64 && extent % wide == 0 ? static_cast<int>(wide) : lanes_;
 }
 
 // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
@@ -266,6 +319,7 @@ void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
     std::vector<Expr> digits = member.digits;
     digits[own.digits[m]] = digits[own.digits[m]] + lane;
     Stitcher::Context context = s_.context(member.stage, digits);
+    context.memo.insert(member.shared.begin(), member.shared.end());
     if (member.swept) {
       sweep_value(&context, member, digits, block);
       continue;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "schedule/fast_forms.h"
 #include "schedule/pooled.h"
 #include "stitch/ahead.h"
 #include "stitch/gpu_blocks.h"
 #include "stitch/in_place.h"
+#include "stitch/line_starts.h"
 
 namespace heddle::stitch {
 
@@ -70,22 +72,33 @@ void Stitcher::add_buffers() {
         std::string name =
             fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
         const bool scratch = placed.space == schedule::Space::scratch;
-        if (stage.values[v].output >= 0 && (crosses || (scratch && !is_chain(placed_)))) {
+        const bool stored = stage.values[v].output >= 0;
+        const bool apart = !chain && stored && streams_whole(s, v);
+        if (stored && (crosses || (scratch && !is_chain(placed_) && !apart))) {
           home = {Home::Kind::buffer, {}, outputs_[stage.values[v].output], true, true};
         } else if (crosses) {
           kernel::Buffer buffer = flat(name, type, stage.out_elems(), kernel::Access::out);
           home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), true, false};
           result_.workspace_bytes.push_back(stage.out_elems() * tensor::type_bytes(type));
         } else if (scratch && !chain) {
-          kernel::Buffer buffer = flat(name, type, volume(placed.need), kernel::Access::out);
+          const int64_t elems = volume(placed.need) * placed.filled;
+          kernel::Buffer buffer = flat(name, type, elems, kernel::Access::out);
           buffer.space = kernel::Space::scratch;
           buffer.offset_bytes = kernel_.scratch_bytes;
-          kernel_.scratch_bytes += (volume(placed.need) * tensor::type_bytes(type) + 63) / 64 * 64;
+          kernel_.scratch_bytes += (elems * tensor::type_bytes(type) + 63) / 64 * 64;
           home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), false, false};
         }
       }
     }
   }
+}
+
+// The output goes past the caches, in whole lines; whoever reads the value finds it in scratch.
+bool Stitcher::streams_whole(size_t stage, size_t value) const {
+  const Stage& from = placed_.graph.stages[stage];
+  if (!streamed_[static_cast<size_t>(from.values[value].output)] || from.out.empty()) return false;
+  const int64_t bytes = from.out.back().extent * tensor::type_bytes(from.values[value].type);
+  return bytes % 64 == 0;
 }
 
 int Stitcher::add_scope(VarId var, int64_t extent) {
@@ -172,7 +185,7 @@ Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Ex
   }
   const index::Region& need = placed_.placement.stages[stage].need;
   for (size_t d = 0; d < from.out.size(); ++d) {
-    if (home.whole) {
+    if (home.whole || is_filled(stage, static_cast<int>(d))) {
       linear = linear * from.out[d].extent + digits[d];
       continue;
     }
@@ -183,6 +196,19 @@ Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Ex
     linear = linear * need[d].extent + (digits[d] - offset);
   }
   return linear;
+}
+
+// Serial loops fill the value along the digit; who stands behind them reads all of it.
+bool Stitcher::is_filled(int stage, int digit) const {
+  const schedule::Placed& placed = placed_.placement.stages[stage];
+  if (placed.filled == 1) return false;
+  for (int number : placed.path) {
+    const auto& loop = std::get<schedule::Loop>(placed_.schedule.nodes[number]);
+    if (loop.kind != schedule::LoopKind::serial) continue;
+    for (const schedule::Drive& drive : loop.drives)
+      if (static_cast<int>(drive.stage.index()) == stage && drive.digit == digit) return true;
+  }
+  return false;
 }
 
 ExprId Stitcher::load(Context* context, const schedule::Load& load, Type type) {
@@ -245,6 +271,11 @@ ExprId Stitcher::node(Context* context, int number) {
         }
       }
       for (int operand : node.operands) operands.push_back(this->node(context, operand));
+      if (node.fast && node.opcode == hlo::Opcode::divide &&
+          !is_sum_of_exponentials(placed_.graph, stage, stage.nodes[node.operands[1]])) {
+        result = emit_shared_quotient(&kernel_, operands[0], operands[1]);
+        break;
+      }
       result = emit_op(&kernel_, node.opcode, node.type, node.instr, operands, node.fast);
       break;
     }
@@ -373,6 +404,7 @@ Stitched Stitcher::run() {
       }
       out.body = std::move(body);
       fetch_ahead(&kernel_, &out, target_);
+      start_at_lines(&kernel_, &out);
       made.groups.push_back(std::move(out));
     }
     kernel_.phases.push_back(std::move(made));

@@ -33,6 +33,9 @@ using Block = std::vector<Stmt>;
 ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo::Instr* instr,
                const std::vector<ExprId>& operands, bool fast = false);
 ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
+// x / y in f32, correctly rounded but for ties within 2^-20 ulp and subnormal results: all that
+// hangs on y alone is computed once where lanes share it.
+ExprId emit_shared_quotient(kernel::Kernel* kernel, ExprId x, ExprId y);
 // The type that a value of `type` accumulates in: f32 for f16 and bf16.
 Type accumulation_type(Type type);
 // A combine of a reduction applied to (accumulators, elements), both in accumulation types.
@@ -73,6 +76,7 @@ class Stitcher {
   friend class WinogradEmitter;
 
   void add_buffers();
+  bool streams_whole(size_t stage, size_t value) const;
   void emit_node(int number, Block* block);
   ExprId loop_trips(int number);
   void count_phases();
@@ -98,6 +102,7 @@ class Stitcher {
   Expr in_scope(const Context& context, const Expr& x) const;
   // Linear place of a stage's element in the buffer that holds it.
   Expr place_in_buffer(int stage, const Home& home, const std::vector<Expr>& digits) const;
+  bool is_filled(int stage, int digit) const;
   void store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x, Block* block);
 
   const schedule::PlacedFusion& placed_;

@@ -140,6 +140,7 @@ void KernelEmitter::vector_body(const Stmt& stmt, const Val& base, int64_t offse
 // Functions are long chains: several vectors a step, mixed, keep the processor busy; where the loop
 // comes out even, or is so long that its rest does not count.
 int64_t KernelEmitter::vectors_a_step(const Stmt& stmt, std::optional<int64_t> full) const {
+  if (lanes_ > isa_.simd_bits / 32) return 1;  // several vectors as it is
   if (!has_long_chain(kernel_, stmt.body) || !reads_nothing_stored(kernel_, stmt.body)) return 1;
   if (!full) return 4;
   const int64_t vectors = *full / lanes_;
