@@ -126,7 +126,7 @@ TEST(virtual_programs, FaultsAreCleanErrorsOrRightAnswers) {
   for (int i = 0; i < 200; ++i) {
     const char* keys[] = {"no-memory", "lost-event", "lost", "slow"};
     std::string device = fmt::format("virtual:host,seed={}", i);
-    device += fmt::format(",{}={}", keys[random() % 4], 1 + random() % 40);
+    device += fmt::format(",{}={}", keys[random() % 4], 1 + random() % 16);
     const Outcome got = outcome_of(**model, options(device, "O1", "dynamic"), 2);
     if (got.error.empty()) {
       EXPECT_EQ(got.outputs, want.outputs) << device;
