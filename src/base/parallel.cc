@@ -21,6 +21,9 @@ namespace {
 // with fewer cores than workers gets on), then it sleeps and the next fork pays for the wake-up.
 constexpr int64_t kPauseNs = 500'000;
 constexpr int64_t kSpinNs = 5'000'000;
+// And behind a run: the next one may follow at once, and on a virtual machine waking a core that
+// sleeps takes longer than many a run.
+constexpr int64_t kLingerNs = 300'000;
 constexpr int kPausesPerLook = 64;  // between two looks at the clock
 
 int64_t now_ns() {
@@ -122,21 +125,19 @@ void Workers::State::work(int worker) {
 // idle time anew.
 void Workers::State::wait_for_part(Slot& slot) {
   while (true) {
-    if (runs.load() == 0) sleep(slot, false);
     int64_t start = now_ns(), idle = 0;
     uint64_t seen = slot.state.load(std::memory_order_relaxed) / 4;
-    while (idle < kSpinNs) {
+    while (idle < (runs.load(std::memory_order_relaxed) > 0 ? kSpinNs : kLingerNs)) {
       for (int i = 0; i < kPausesPerLook; ++i) {
         if (slot.claim()) return;
         pause_cpu();
       }
-      if (runs.load(std::memory_order_relaxed) == 0) break;
       const uint64_t now = slot.state.load(std::memory_order_relaxed) / 4;
       if (std::exchange(seen, now) != now) start = now_ns();
       idle = now_ns() - start;
       if (idle > kPauseNs) std::this_thread::yield();
     }
-    if (idle >= kSpinNs) sleep(slot, true);
+    sleep(slot, idle >= kSpinNs);
   }
 }
 

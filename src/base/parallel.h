@@ -1,5 +1,6 @@
-// The worker pool: one per session. Workers spin only inside a run and sleep between runs
-// (cpu-codegen §6: fork and join of two spinning threads takes 0.25 us, a futex wake 15-36 us).
+// The worker pool: one per session. Workers spin inside a run and a moment (0.3 ms) behind it, then
+// they sleep (cpu-codegen §6: fork and join of two spinning threads takes 0.25 us, a futex wake
+// 15-36 us).
 #pragma once
 
 #include <cstdint>
