@@ -149,8 +149,7 @@ def heddle_facts(options, row, threads):
         refused.setdefault(refusal["code"], []).append(
             f"{refusal['producer']} into {refusal['consumer']}: {refusal['reason']}")
     return {"kernels": len(kernels), "launches": len(told["order"]),
-            "phases": sum(kernel["schedule"].count("phase {") * len(kernel["commands"])
-                          for kernel in kernels),
+            "phases": sum(kernel["phases"] * len(kernel["commands"]) for kernel in kernels),
             "compile_ms": sum(told["steps_ms"].values()),
             "temporary_bytes": told["memory_bytes"]["temporaries"], "refused": refused}
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <unordered_map>
@@ -10,11 +11,13 @@
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
+#include "compiler/donated.h"
 #include "compiler/equal_fusions.h"
 #include "compiler/kernel_fusions.h"
 #include "compiler/library_calls.h"
 #include "compiler/options.h"
 #include "compiler/pending.h"
+#include "compiler/table_kernel.h"
 #include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
@@ -192,7 +195,7 @@ class Compilation {
   std::vector<Pending> stitch_each() {
     std::vector<Pending> all;
     for (const hlo::Instr* fusion : kernel_fusions(*module_))
-      all.push_back(stitch_or_copy(fusion, all));
+      all.push_back(stitch_or_copy(fusion, &stitched_, streamed_outputs(*fusion, target_)));
     return all;
   }
 
@@ -221,21 +224,22 @@ class Compilation {
     return {};
   }
 
+  // Different fusions, by their hash, and what they became.
+  using Known = std::unordered_map<uint64_t, std::deque<std::pair<Pending, std::vector<bool>>>>;
+
   // Equal fusions, as those of equal layers, are stitched once.
-  Pending stitch_or_copy(const hlo::Instr* fusion, const std::vector<Pending>& all) {
+  Pending stitch_or_copy(const hlo::Instr* fusion, Known* known, std::vector<bool> streamed) {
     const hlo::Computation& computation = *fusion->called().at(0);
-    std::vector<size_t>& alike = stitched_[shallow_hash(computation)];
-    for (size_t i : alike) {
-      const hlo::Instr* known = all[i].fusion;
-      if (!are_equal(computation, *known->called().at(0)) ||
-          streamed_outputs(*fusion, target_) != streamed_outputs(*known, target_))
+    auto& alike = (*known)[shallow_hash(computation)];
+    for (const auto& [one, its_streamed] : alike) {
+      if (streamed != its_streamed || !are_equal(computation, *one.fusion->called().at(0)))
         continue;
-      Pending result = all[i];
+      Pending result = one;
       result.fusion = fusion;
       return result;
     }
-    alike.push_back(all.size());
-    return stitch_one(fusion);
+    alike.emplace_back(stitch_one(fusion, streamed), streamed);
+    return alike.back().first;
   }
 
   // The kernels of a loop's step in one; they are none of their own.
@@ -243,7 +247,7 @@ class Compilation {
     std::unordered_map<const hlo::Instr*, Pending> steps;
     auto kernel_of = [&](const hlo::Instr* step) -> const stitch::Stitched& {
       auto known = steps.find(step);
-      if (known == steps.end()) known = steps.emplace(step, stitch_one(step)).first;
+      if (known == steps.end()) known = steps.emplace(step, stitch_one(step, {})).first;
       return known->second.stitched;
     };
     const hlo::Computation& computation = *fusion->called()[0];
@@ -263,6 +267,39 @@ class Compilation {
                                  std::max(0.0, kernel.predicted_ns - target_.serial_command_ns);
     }
     result.text = kernel::to_string(result.stitched.kernel);
+    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
+    return result;
+  }
+
+  // The kernels of the fusions inside as one with tables.
+  Pending stitch_table(const hlo::Instr* fusion) {
+    std::vector<Pending> inner;
+    std::unordered_map<const hlo::Instr*, size_t> numbers;
+    const hlo::Computation& computation = *fusion->called()[0];
+    for (const hlo::Instr* instr : computation.instrs()) {
+      if (!instr->is(hlo::Opcode::fusion)) continue;
+      numbers.emplace(instr, inner.size());
+      inner.push_back(stitch_or_copy(instr, &inner_, streamed_outputs_inside(*instr, target_)));
+    }
+    auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
+      return inner[numbers.at(one)].stitched;
+    };
+    Pending result{
+        fusion, make_table(computation, "kernel", target_, {kSerialFlops, kSerialBytes}, kernel_of),
+        {},     {},
+        {},     0};
+    check(result);
+    const kernel::Kernel& kernel = result.stitched.kernel;
+    result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
+                                  kernel.inner.size(), kernel.phases.size());
+    const double call = cost::call_ns(/*serial=*/true, 1, target_);
+    result.predicted_ns = call;
+    std::unordered_set<std::string_view> seen;
+    for (const Pending& one : inner) {
+      result.predicted_ns += std::max(0.0, one.predicted_ns - call);
+      if (seen.insert(one.text).second) result.schedule += one.schedule;
+    }
+    result.text = kernel::to_string(kernel);
     described_.emplace(result.text, std::pair(result.schedule, result.schedule));
     return result;
   }
@@ -295,13 +332,10 @@ class Compilation {
     return result;
   }
 
-  Pending stitch_one(const hlo::Instr* fusion) {
-    return stitch_one(fusion, streamed_outputs(*fusion, target_));
-  }
-
   Pending stitch_one(const hlo::Instr* fusion, const std::vector<bool>& streamed) {
     const hlo::Computation& computation = *fusion->called().at(0);
     if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
+    if (hlo::is_table(computation)) return stitch_table(fusion);
     if (hlo::is_composite(computation)) return stitch_composite(fusion);
     const char* what = "copies the parts side by side";
     auto own = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_);
@@ -406,7 +440,7 @@ class Compilation {
       use.kernel.phases.push_back(phase);
     }
     use.workspace_bytes = stitched.workspace_bytes;
-    use.in_place = stitched.in_place;
+    use.in_place = inputs_to_overwrite(*pending.fusion, stitched);
     use.dims = std::move(pending.dims);
     if (known_.insert(name).second) {
       const auto& [places, dumped] = described_.at(pending.text);
@@ -427,8 +461,8 @@ class Compilation {
   const bool gpu_;
   GpuCodeGenerator gpu_code_;
   plan::Kernels kernels_;
-  std::unordered_map<uint64_t, std::vector<size_t>> stitched_;  // different fusions, by their hash
-  std::unordered_set<std::string> known_, codes_;               // names of kernels, of their code
+  Known stitched_, inner_;                         // of the module; of table fusions
+  std::unordered_set<std::string> known_, codes_;  // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
   std::unordered_map<std::string, Named> named_;  // by what is shared and the text

@@ -1,5 +1,8 @@
 #include "compiler/fusion_check.h"
 
+#include <map>
+
+#include "compiler/table_kernel.h"
 #include "hlo/composite.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
@@ -45,25 +48,52 @@ tensor::Type coarsest_type(const hlo::Module& module) {
   return tensor::Type::f64;
 }
 
+// The kernel of a composite, each part of which must have a place.
+stitch::Stitched composite_of(const hlo::Computation& computation, const target::Target& target,
+                              FusionCheck* check) {
+  std::map<const hlo::Instr*, schedule::PlacedFusion> parts;
+  for (const hlo::Instr* part : computation.instrs()) {
+    if (!part->is(hlo::Opcode::fusion)) continue;
+    const auto& placed = parts.emplace(part, schedule::place(*part->called()[0], target)).first;
+    if (placed->second.decision) continue;
+    check->failure = "refused: " + placed->second.decision.reason();
+    return {};
+  }
+  auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& flags) {
+    return stitch::stitch(parts.at(part), "part", target, flags);
+  };
+  if (!hlo::is_table(computation))
+    return stitch::stitch_composite(computation, "test", target, kernel_of);
+  std::map<const hlo::Instr*, stitch::Stitched> rows;
+  for (const auto& [part, placed] : parts) {
+    stitch::Stitched& row = rows.emplace(part, kernel_of(part, {})).first->second;
+    row.kernel.schedule.clear();  // it names operators, which keeps equal kernels apart
+  }
+  return make_table(
+      computation, "test", target, {1000, 1000},
+      [&](const hlo::Instr* part) -> const stitch::Stitched& { return rows.at(part); });
+}
+
+stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Target& target,
+                           const std::vector<bool>& streamed, FusionCheck* check) {
+  if (hlo::is_composite(computation)) return composite_of(computation, target, check);
+  check->placed = schedule::place(computation, target);
+  if (check->placed.decision) {
+    check->text = schedule::to_string(check->placed.schedule, check->placed.graph);
+    return stitch::stitch(check->placed, "test", target, streamed);
+  }
+  check->failure = "refused: " + check->placed.decision.reason();
+  return {};
+}
+
 }  // namespace
 
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
                          int64_t reduction_length, const std::vector<bool>& streamed) {
   FusionCheck check;
-  const bool composite = hlo::is_composite(*module.entry());
-  if (!composite) check.placed = schedule::place(*module.entry(), target);
-  if (!check.placed.decision) {
-    check.failure = "refused: " + check.placed.decision.reason();
-    return check;
-  }
-  auto part = [&](const hlo::Instr* instr, const std::vector<bool>& flags) {
-    return stitch::stitch(schedule::place(*instr->called()[0], target), "part", target, flags);
-  };
-  stitch::Stitched stitched = composite
-                                  ? stitch::stitch_composite(*module.entry(), "test", target, part)
-                                  : stitch::stitch(check.placed, "test", target, streamed);
-  check.text = schedule::to_string(check.placed.schedule, check.placed.graph) +
-               kernel::to_string(stitched.kernel);
+  stitch::Stitched stitched = kernel_of(*module.entry(), target, streamed, &check);
+  if (!check.failure.empty()) return check;
+  check.text += kernel::to_string(stitched.kernel);
   if (Status verified = kernel::verify(stitched.kernel); !verified) {
     check.failure = verified.error().message;
     return check;

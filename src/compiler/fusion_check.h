@@ -22,8 +22,9 @@ struct FusionCheck {
   std::string failure;  // empty: equal and clean
 };
 
-// The entry of `module` as one fusion, or as a composite of them (`placed` is empty then).
-// `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one fusion.
+// The entry of `module` as one fusion, or as a composite or a table of them (`placed` is empty
+// then). `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one
+// fusion.
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
                          int64_t reduction_length, const std::vector<bool>& streamed = {});
 

@@ -1,6 +1,7 @@
 #include "compiler/kernel_fusions.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 namespace heddle::compiler {
@@ -19,21 +20,52 @@ std::vector<const hlo::Instr*> kernel_fusions(const hlo::Module& module) {
   return result;
 }
 
-std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Target& target) {
-  const hlo::Computation* entry = fusion.parent()->module()->entry();
-  if (fusion.parent() != entry) return {};
-  const int64_t least = 4 * (target.caches.size() > 1 ? target.caches[1].bytes : 2 << 20);
-  auto leaves = [&](const hlo::Instr& value) {
-    return value.shape().bytes() >= least &&
-           std::all_of(value.users().begin(), value.users().end(),
-                       [&](const hlo::Instr* user) { return user == entry->root(); });
-  };
-  if (!fusion.shape().is_tuple()) return {leaves(fusion)};
+namespace {
+
+int64_t least_streamed_bytes(const target::Target& target) {
+  return 4 * (target.caches.size() > 1 ? target.caches[1].bytes : 2 << 20);
+}
+
+// Only the root of its computation reads it, through views.
+bool is_result_only(const hlo::Instr& value) {
+  return std::all_of(value.users().begin(), value.users().end(), [&](const hlo::Instr* user) {
+    return user == value.parent()->root() ||
+           (user->is(hlo::Opcode::reshape) && is_result_only(*user));
+  });
+}
+
+// A flag a leaf of the fusion's results.
+std::vector<bool> flags(const hlo::Instr& fusion,
+                        const std::function<bool(const hlo::Instr&)>& of) {
+  if (!fusion.shape().is_tuple()) return {of(fusion)};
   std::vector<bool> result(fusion.shape().elements().size(), false);
   for (const hlo::Instr* user : fusion.users())
     if (user->is(hlo::Opcode::get_tuple_element))
-      result[static_cast<size_t>(user->tuple_index())] = leaves(*user);
+      result[static_cast<size_t>(user->tuple_index())] = of(*user);
   return result;
+}
+
+}  // namespace
+
+std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Target& target) {
+  const hlo::Computation* entry = fusion.parent()->module()->entry();
+  if (fusion.parent() != entry) return {};
+  const int64_t least = least_streamed_bytes(target);
+  return flags(fusion, [&](const hlo::Instr& value) {
+    return value.shape().bytes() >= least &&
+           std::all_of(value.users().begin(), value.users().end(),
+                       [&](const hlo::Instr* user) { return user == entry->root(); });
+  });
+}
+
+std::vector<bool> streamed_outputs_inside(const hlo::Instr& fusion, const target::Target& target) {
+  int64_t bytes = 0;
+  for (const hlo::Instr* result : fusion.parent()->root()->operands())
+    bytes += result->shape().bytes();
+  if (bytes < least_streamed_bytes(target)) return {};
+  return flags(fusion, [](const hlo::Instr& value) {
+    return value.shape().rank() > 0 && is_result_only(value);
+  });
 }
 
 }  // namespace heddle::compiler

@@ -44,7 +44,7 @@ std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
   std::string form;
   std::optional<kernel::Kernel> first;
   for (const kernel::Kernel& kernel : twins) {
-    if (!kernel.dims.empty()) return std::nullopt;
+    if (!kernel.dims.empty() || !kernel.inner.empty()) return std::nullopt;
     OpenExtents open = open_extents(kernel);
     std::string text = kernel::to_string(open.kernel);
     if (!first) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hlo/composite.h"
 #include "hlo/loop_trips.h"
 #include "schedule/parts.h"
 
@@ -10,7 +11,6 @@ namespace heddle::fuse {
 
 namespace {
 
-constexpr size_t kMostParts = 16;
 constexpr size_t kMostInstrs = 768;       // of all parts
 constexpr int kSpan = 512;                // units that stand between two parts at most
 constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
@@ -88,7 +88,9 @@ class Composer {
         !instr->control_predecessors().empty())
       return false;
     const Computation& fused = *instr->called()[0];
-    if (hlo::is_loop_fusion(fused) || schedule::is_copied_by_parts(*fused.root())) return false;
+    if (hlo::is_loop_fusion(fused) || hlo::is_composite(fused) ||
+        schedule::is_copied_by_parts(*fused.root()))
+      return false;
     return std::none_of(fused.instrs().begin(), fused.instrs().end(), is_product) &&
            are_elements_read(instr);
   }

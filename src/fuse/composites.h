@@ -8,6 +8,8 @@
 
 namespace heddle::fuse {
 
+constexpr size_t kMostParts = 16;  // of a composite
+
 // Behind the cover: fusions without a product that read one another or the same arrays become
 // parts of one fusion (hlo/composite.h), a kernel whose phases are theirs (packing of different
 // spaces, grid composition). So do those that can stand anywhere, as they read arguments alone and

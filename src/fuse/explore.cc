@@ -415,4 +415,15 @@ Explored explore(const Basic& basic, const target::Target& target,
   return result;
 }
 
+void add_report(const SearchReport& from, SearchReport* to) {
+  to->ns += from.ns;
+  to->basic_ns += from.basic_ns;
+  to->peak_bytes = std::max(to->peak_bytes, from.peak_bytes);
+  to->basic_peak_bytes = std::max(to->basic_peak_bytes, from.basic_peak_bytes);
+  to->kernels += from.kernels;
+  to->basic_kernels += from.basic_kernels;
+  to->placements += from.placements;
+  to->unions += from.unions;
+}
+
 }  // namespace heddle::fuse

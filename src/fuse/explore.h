@@ -32,4 +32,7 @@ struct Explored {
 Explored explore(const Basic& basic, const target::Target& target,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 
+// Sums up what several computations took.
+void add_report(const SearchReport& from, SearchReport* to);
+
 }  // namespace heddle::fuse

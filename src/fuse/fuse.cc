@@ -12,11 +12,13 @@
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "fuse/loops.h"
+#include "fuse/many_sums.h"
 #include "fuse/placed_facts.h"
 #include "fuse/pooled.h"
 #include "fuse/scalars.h"
 #include "fuse/scatters.h"
 #include "fuse/siblings.h"
+#include "fuse/tables.h"
 #include "fuse/turns.h"
 #include "fuse/xla.h"
 #include "hlo/top_k_part.h"
@@ -77,7 +79,9 @@ class Greedy {
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ != Mode::off) {
       if (join_twin(instr)) return;
-      if (is_duplicable(instr) && instr != entry_->root()) {
+      if (puts_many_together(instr)) {
+        if (join_scalars(instr)) return;
+      } else if (is_duplicable(instr) && instr != entry_->root()) {
         if (join_all(instr)) return;
       } else if (join_one(instr)) {
         return;
@@ -92,17 +96,6 @@ class Greedy {
     add_filter(instr, group.get());
     order_.add_group(group.get());
     groups_.push_back(std::move(group));
-  }
-
-  // The arithmetic of random bits is long, and one body.
-  static size_t weight(const Group& group) {
-    constexpr size_t kMostIntegers = 1024;
-    const auto integers = static_cast<size_t>(
-        std::count_if(group.members.begin(), group.members.end(), [](const Instr* member) {
-          return member->shape().is_array() && has_trait(member->opcode(), hlo::elementwise) &&
-                 !tensor::is_float(member->shape().type());
-        }));
-    return integers < kMostIntegers ? group.members.size() - integers : group.members.size();
   }
 
   // The groups that read `instr`; `others`: somebody without a group reads it too.
@@ -131,14 +124,18 @@ class Greedy {
       if (!other || other->k != part->k || other->largest != part->largest ||
           found == group_of_.end())
         continue;
-      for (Group* group : found->second) {
-        if (!try_join(instr, group, /*copy=*/false)) continue;
-        add(instr, group);
-        order_.has_joined(group);
-        return true;
-      }
+      for (Group* group : found->second)
+        if (joins(instr, group)) return true;
     }
     return false;
+  }
+
+  // Into the only group that reads it, if that is of scalars too.
+  bool join_scalars(Instr* instr) {
+    bool others = false;
+    const std::vector<Group*> groups = reader_groups(instr, &others);
+    return !others && groups.size() == 1 && is_of_scalars(groups[0]->members) &&
+           joins(instr, groups[0]);
   }
 
   // Into every reader, a copy each; what is left over reads it from a group of its own.
@@ -178,12 +175,16 @@ class Greedy {
                Decision::no("epilogue", "stored anyway: by the kernel that it hangs on"));
         continue;
       }
-      if (!try_join(instr, group, /*copy=*/false)) continue;
-      add(instr, group);
-      order_.has_joined(group);
-      return true;
+      if (joins(instr, group)) return true;
     }
     return false;
+  }
+
+  bool joins(Instr* instr, Group* group) {
+    if (!try_join(instr, group, /*copy=*/false)) return false;
+    add(instr, group);
+    order_.has_joined(group);
+    return true;
   }
 
   void add(Instr* instr, Group* group) {
@@ -220,6 +221,8 @@ class Greedy {
     if (schedule::is_copied_by_parts(*instr) ||
         schedule::is_copied_by_parts(*group->members.back()))
       return Decision::no("parts", "many arrays are joined by copies, apart");
+    if (instr->is(Opcode::reduce) && puts_many_together(group->members))
+      return Decision::no("many-sums", "the sums of many arrays are put together apart");
     if (weight(*group) >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
     // A view of a constant is nothing to be done once, and may be read by what is.
@@ -401,17 +404,6 @@ class Greedy {
            group.members[0]->shape().type() == group.members[0]->operand(0)->shape().type();
   }
 
-  static void add_report(const SearchReport& from, SearchReport* to) {
-    to->ns += from.ns;
-    to->basic_ns += from.basic_ns;
-    to->peak_bytes = std::max(to->peak_bytes, from.peak_bytes);
-    to->basic_peak_bytes = std::max(to->basic_peak_bytes, from.basic_peak_bytes);
-    to->kernels += from.kernels;
-    to->basic_kernels += from.basic_kernels;
-    to->placements += from.placements;
-    to->unions += from.unions;
-  }
-
   bool build() {
     const Grouped grouped{groups_, group_of_, order_, index_, target_, refusals_};
     if (mode_ != Mode::off) {
@@ -421,7 +413,9 @@ class Greedy {
     if (mode_ >= Mode::join) {
       merge_pools(grouped, mode_ == Mode::chains);
       merge_chains(grouped, mode_ == Mode::chains);
-      const auto stays = [&](const Group& group) { return group.has_dot || has_window(group); };
+      const auto stays = [&](const Group& group) {
+        return group.has_dot || has_window(group) || puts_many_together(group.members);
+      };
       merge_siblings(grouped, stays);
       if (covered_.is_body) merge_scalars(grouped, stays);
     }
@@ -452,7 +446,7 @@ class Greedy {
   // The explorer's cover of what is bound by memory, around the products' kernels.
   bool build_explored(const std::vector<Group*>& basic) {
     auto stays = [&](const Group& group) {
-      return group.has_dot || group.once || has_window(group);
+      return group.has_dot || group.once || has_window(group) || puts_many_together(group.members);
     };
     const Explored explored = explore({&covered_, basic, copies_}, target_, stays, options_);
     if (report_) add_report(explored.report, report_);
@@ -492,6 +486,7 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                                  : Greedy(covered, target, mode, refusals, options, report).run();
   if (mode >= Mode::join && target.kind == target::DeviceKind::cpu) {
     changed |= form_loops(module, target, refusals);
+    changed |= form_tables(module);
     changed |= form_composites(module, refusals);
   }
   return changed;

@@ -145,6 +145,16 @@ bool is_long_concatenate(const Instr* instr) {
   return instr->is(Opcode::concatenate) && instr->operands().size() > kMostPieces;
 }
 
+size_t weight(const Group& group) {
+  constexpr size_t kMostIntegers = 1024;
+  const auto integers = static_cast<size_t>(
+      std::count_if(group.members.begin(), group.members.end(), [](const Instr* member) {
+        return member->shape().is_array() && has_trait(member->opcode(), hlo::elementwise) &&
+               !tensor::is_float(member->shape().type());
+      }));
+  return integers < kMostIntegers ? group.members.size() - integers : group.members.size();
+}
+
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves) {
   auto module = std::make_unique<hlo::Module>("candidate");

@@ -27,6 +27,9 @@ struct Group {
   int64_t height = 0;                       // GroupOrder
 };
 
+// How many members it counts as: the integer arithmetic of random bits is long, and one body.
+size_t weight(const Group& group);
+
 // A module of one computation: the members with their outside operands as parameters, and those
 // that `leaves` says are read outside as outputs.
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,

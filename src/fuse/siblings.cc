@@ -8,7 +8,7 @@ namespace heddle::fuse {
 
 namespace {
 
-constexpr double kGain = 0.05;         // of the smaller one's time; packing costs nothing
+constexpr double kGain = 0.05;  // of the smaller one's time; packing of small ones costs nothing
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
@@ -112,9 +112,11 @@ class SiblingMerger : public GroupMerger {
       return Decision::no("across-lanes", "less moves across the lanes if they are apart");
     const double apart = first.traffic_ns + second.traffic_ns;
     // A small one that hangs on a large one cannot save much of both. Maps over one box are one
-    // loop, and a launch less.
-    const double gain =
-        together.is_packing ? 0 : kGain * std::min(first.traffic_ns, second.traffic_ns);
+    // loop, and a launch less; where that is nothing beside their time, more arrays that are read
+    // and written at once are worse (an optimizer's tensors of one shape, which become a table).
+    const double smaller_ns = std::min(first.traffic_ns, second.traffic_ns);
+    const bool saves_launch = together.is_packing && kGain * smaller_ns < target_.serial_command_ns;
+    const double gain = saves_launch ? 0 : kGain * smaller_ns;
     if (together.traffic_ns >= apart - gain)
       return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", together.traffic_ns,
                           apart);

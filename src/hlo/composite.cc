@@ -13,4 +13,12 @@ bool is_composite(const Computation& computation) {
   return holds;
 }
 
+bool is_table(const Computation& computation) {
+  return is_composite(computation) &&
+         std::all_of(
+             computation.instrs().begin(), computation.instrs().end(), [](const Instr* instr) {
+               return !instr->is(Opcode::fusion) || instr->attrs_as<FusionAttrs>().kind == kRowKind;
+             });
+}
+
 }  // namespace heddle::hlo

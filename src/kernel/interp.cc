@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "kernel/expand.h"
 #include "kernel/interp_exec.h"
 #include "kernel/verify.h"
 #include "tensor/shape.h"
@@ -86,6 +87,8 @@ double InterpReport::sector_excess() const {
 
 InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
                        const std::vector<int64_t>& dims, uint64_t seed) {
+  if (!kernel.inner.empty() && verify(kernel))
+    return interpret(expand_tables(kernel), memory, dims, seed);
   InterpReport report;
   report.buffers.resize(kernel.buffers.size());
   if (std::string reason = refuse(kernel, memory, dims); !reason.empty()) {

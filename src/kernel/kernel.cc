@@ -209,7 +209,14 @@ int64_t evaluate_extent(const Kernel& kernel, ExprId extent, const std::vector<i
 
 int64_t task_count(const Kernel& kernel, const Phase& phase, const std::vector<int64_t>& dims) {
   int64_t total = 0;
+  if (phase.in_order) return 1;
   for (const Group& group : phase.groups) {
+    if (group.is_table()) {
+      const Kernel& inner = kernel.inner[static_cast<size_t>(group.inner)];
+      for (const Instance& row : group.table)
+        total += task_count(inner, inner.phases[static_cast<size_t>(group.inner_phase)], row.dims);
+      continue;
+    }
     int64_t tasks = 1;
     for (const GridDim& dim : group.grid) {
       tasks *= std::max<int64_t>(0, evaluate_extent(kernel, dim.extent, dims));

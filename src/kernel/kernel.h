@@ -55,7 +55,9 @@
 // group's grid, its extents of constants and dims. 9. unrolled extents are constants, at most 4096
 // copies in all. 10. names are identifiers and unique, and a variable is bound once. 11. globals
 // come first and only they have run-time extents. 12. statements are complete, levels and counts in
-// range. 13. async copies go from global to scratch, of one type. 14. mma as mma.def says.
+// range. 13. async copies go from global to scratch, of one type. 14. mma as mma.def says. 16. a
+// kernel with inner ones has global buffers and tables alone, and only its phases go in order; rows
+// fit the inner kernel, which has no inner one itself.
 #pragma once
 
 #include <cstdint>
@@ -152,14 +154,28 @@ struct GridDim {
   ExprId extent;  // constants and dims only
 };
 
+// A row of a table: what an inner kernel is run on.
+struct Instance {
+  std::vector<BufferId> buffers;  // of the kernel, for the inner one's globals in ABI order
+  std::vector<int64_t> dims;      // the inner one's run-time dimensions
+  bool operator==(const Instance&) const = default;
+};
+
 struct Group {
   std::vector<GridDim> grid;  // parallel (CPU) or block (GPU) loops, outermost first
   int block_threads = 1;      // GPU: threads a block
   std::vector<Stmt> body;
+  // Instead of a grid and a body, a table: a phase of an inner kernel (Kernel::inner), once for
+  // each row; the rows' tasks one after the other (stages.md §2, instances table).
+  int inner = -1, inner_phase = 0;
+  std::vector<Instance> table;
+  bool is_table() const { return inner >= 0; }
 };
 
 struct Phase {
   std::vector<Group> groups;
+  // One task: the groups' tasks one after the other, each sees what those before it stored.
+  bool in_order = false;
 };
 
 class Kernel {
@@ -170,6 +186,8 @@ class Kernel {
   std::vector<std::string> dims;  // names of the run-time dimensions, in ABI order
   std::vector<Buffer> buffers;    // globals first, in ABI order
   std::vector<Var> vars;
+  // Kernels whose phases the groups run, on this one's buffers; then all groups are tables.
+  std::vector<Kernel> inner;
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;
 

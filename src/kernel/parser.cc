@@ -87,14 +87,33 @@ Result<Kernel> Parser::run() {
     return fail("the first line must be 'heddle.kernel 1', got {}", shown(peek()));
   }
   HEDDLE_RETURN_IF_ERROR(expect("kernel"));
+  HEDDLE_RETURN_IF_ERROR(contents());
+  if (peek().kind != TokenKind::end) return fail("text after the kernel's end: {}", shown(peek()));
+  return std::move(kernel_);
+}
+
+Status Parser::contents() {
   HEDDLE_ASSIGN_OR_RETURN(kernel_.name, text_or_word("the kernel's name"));
   HEDDLE_RETURN_IF_ERROR(expect("{"));
   HEDDLE_RETURN_IF_ERROR(header());
   while (take("buffer")) HEDDLE_RETURN_IF_ERROR(buffer());
+  while (take("inner")) HEDDLE_RETURN_IF_ERROR(inner());
   while (take("phase")) HEDDLE_RETURN_IF_ERROR(phase());
-  HEDDLE_RETURN_IF_ERROR(expect("}"));
-  if (peek().kind != TokenKind::end) return fail("text after the kernel's end: {}", shown(peek()));
-  return std::move(kernel_);
+  return expect("}");
+}
+
+// Its names are its own. The tokens go there and come back.
+Status Parser::inner() {
+  if (is_inner_) return fail("an inner kernel has no inner one");
+  Parser parser(std::move(tokens_));
+  parser.at_ = at_;
+  parser.is_inner_ = true;
+  Status status = parser.contents();
+  tokens_ = std::move(parser.tokens_);
+  at_ = parser.at_;
+  HEDDLE_RETURN_IF_ERROR(status);
+  kernel_.inner.push_back(std::move(parser.kernel_));
+  return {};
 }
 
 Status Parser::header() {
@@ -160,17 +179,52 @@ Status Parser::buffer() {
 }
 
 Status Parser::phase() {
-  HEDDLE_RETURN_IF_ERROR(expect("{"));
   kernel_.phases.emplace_back();
+  kernel_.phases.back().in_order = take("in_order");
+  HEDDLE_RETURN_IF_ERROR(expect("{"));
   while (!take("}")) {
     if (at("$")) {
       HEDDLE_RETURN_IF_ERROR(abbreviation());
       continue;
     }
-    HEDDLE_ASSIGN_OR_RETURN(Group result, group());
+    HEDDLE_ASSIGN_OR_RETURN(Group result, at("table") ? table() : group());
     kernel_.phases.back().groups.push_back(std::move(result));
   }
   return {};
+}
+
+Result<Group> Parser::table() {
+  HEDDLE_RETURN_IF_ERROR(expect("table"));
+  const Token& where = peek();
+  HEDDLE_ASSIGN_OR_RETURN(const std::string name, text_or_word("an inner kernel's name"));
+  Group group;
+  for (size_t i = 0; i < kernel_.inner.size() && group.inner < 0; ++i)
+    if (kernel_.inner[i].name == name) group.inner = static_cast<int>(i);
+  if (group.inner < 0) return fail_at(where, fmt::format("unknown inner kernel '{}'", name));
+  HEDDLE_RETURN_IF_ERROR(expect("phase"));
+  HEDDLE_ASSIGN_OR_RETURN(const int64_t phase, integer("a phase", 0, 1 << 20));
+  group.inner_phase = static_cast<int>(phase);
+  HEDDLE_RETURN_IF_ERROR(expect("{"));
+  while (take("row")) {
+    Instance& row = group.table.emplace_back();
+    HEDDLE_RETURN_IF_ERROR(expect("("));
+    while (!at(")")) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::string buffer, word("a buffer"));
+      const auto known = buffers_.find(buffer);
+      if (known == buffers_.end())
+        return fail_at(tokens_[at_ - 1], fmt::format("unknown buffer '{}'", buffer));
+      row.buffers.push_back(known->second);
+      if (!take(",")) break;
+    }
+    HEDDLE_RETURN_IF_ERROR(expect(")"));
+    if (!take("dims")) continue;
+    do {
+      HEDDLE_ASSIGN_OR_RETURN(const int64_t dim, integer("a dimension", 0, kMaxInt));
+      row.dims.push_back(dim);
+    } while (take(","));
+  }
+  HEDDLE_RETURN_IF_ERROR(expect("}"));
+  return group;
 }
 
 Result<Group> Parser::group() {

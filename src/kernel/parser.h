@@ -40,8 +40,11 @@ class Parser {
   // The kernel (parser.cc).
   Status header();
   Status buffer();
+  Status contents();  // of a kernel, from its name on
+  Status inner();
   Status phase();
   Result<Group> group();
+  Result<Group> table();
   Result<std::string> new_name(std::string_view what);
 
   // Statements (parser.cc).
@@ -75,6 +78,7 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   int depth_ = 0;  // of blocks and expressions
+  bool is_inner_ = false;
   Kernel kernel_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, BufferId> buffers_;

@@ -58,15 +58,23 @@ class Printer {
 
   std::string print() {
     line("heddle.kernel 1");
-    line(fmt::format("kernel {} {{",
+    return print_as("kernel", 0);
+  }
+
+  // `word`: kernel or inner.
+  std::string print_as(std::string_view word, int indent) {
+    indent_ = indent;
+    line(fmt::format("{} {} {{", word,
                      is_identifier(kernel_.name) ? kernel_.name : quote(kernel_.name)));
     ++indent_;
     header();
     for (const Buffer& buffer : kernel_.buffers) line(buffer_text(kernel_, buffer));
+    for (const Kernel& inner : kernel_.inner) out_ += Printer(inner).print_as("inner", indent_);
     for (const Phase& phase : kernel_.phases) {
-      line("phase {");
+      line(phase.in_order ? "phase in_order {" : "phase {");
       ++indent_;
-      for (const Group& group : phase.groups) print_group(group);
+      for (const Group& group : phase.groups)
+        group.is_table() ? print_table(group) : print_group(group);
       --indent_;
       line("}");
     }
@@ -101,6 +109,27 @@ class Printer {
     }
     if (!kernel_.dims.empty()) line(fmt::format("dims {}", fmt::join(kernel_.dims, ", ")));
     if (kernel_.scratch_bytes != 0) line(fmt::format("scratch {}", kernel_.scratch_bytes));
+  }
+
+  void print_table(const Group& group) {
+    const auto number = static_cast<size_t>(group.inner);
+    const std::string name = number < kernel_.inner.size() ? kernel_.inner[number].name : "?";
+    line(fmt::format("table {} phase {} {{", is_identifier(name) ? name : quote(name),
+                     group.inner_phase));
+    ++indent_;
+    for (const Instance& row : group.table) {
+      std::string text = "row (";
+      for (size_t b = 0; b < row.buffers.size(); ++b) {
+        const BufferId id = row.buffers[b];
+        text += b > 0 ? ", " : "";
+        text += id.index() < kernel_.buffers.size() ? kernel_.buffer(id).name : "?";
+      }
+      text += ")";
+      if (!row.dims.empty()) text += fmt::format(" dims {}", fmt::join(row.dims, ", "));
+      line(text);
+    }
+    --indent_;
+    line("}");
   }
 
   void print_group(const Group& group) {

@@ -33,6 +33,10 @@ class Verifier {
   void check_buffers();
   void check_buffer(const Buffer& buffer);
   void check_group(const Group& group);
+  // verify_table.cc
+  void check_inner();
+  void check_table(const Group& group);
+  void check_row(const Kernel& inner, const Instance& row);
   void check_block(const std::vector<Stmt>& body, const Context& context);
   void check_stmt(const Stmt& stmt, const Context& context);
   void check_loop(const Stmt& stmt, const Context& context);

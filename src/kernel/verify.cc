@@ -41,7 +41,11 @@ const std::vector<std::string>& Verifier::run() {
   where_ = "kernel " + kernel_.name;
   check_names();
   check_buffers();
+  check_inner();
   for (size_t p = 0; p < kernel_.phases.size(); ++p) {
+    where_ = fmt::format("phase {}", p);
+    if (kernel_.phases[p].in_order && kernel_.inner.empty())
+      fail(16, "it goes in order, and the kernel has no inner ones");
     for (size_t g = 0; g < kernel_.phases[p].groups.size(); ++g) {
       where_ = fmt::format("phase {} group {}", p, g);
       check_group(kernel_.phases[p].groups[g]);
@@ -105,6 +109,7 @@ void Verifier::check_buffer(const Buffer& buffer) {
 }
 
 void Verifier::check_group(const Group& group) {
+  if (group.is_table() || !kernel_.inner.empty()) return check_table(group);
   threads_ = group.block_threads;
   if (threads_ < 1) fail(12, "block_threads is {}", threads_);
   if (threads_ > 1 && (threads_ % kSubgroupLanes != 0 || threads_ > kMaxThreads))

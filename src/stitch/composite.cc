@@ -32,6 +32,7 @@ class CompositeStitcher {
   Stitched run() {
     add_globals();
     result_.in_place.assign(outputs_.size(), -1);
+    result_.may_overwrite.resize(outputs_.size());
     for (const Part& part : parts_) {
       k_.scratch_bytes = std::max(k_.scratch_bytes, part.stitched.kernel.scratch_bytes);
       std::vector<kernel::Phase> phases = inline_phases(part.stitched.kernel, part.globals, &k_);
@@ -204,16 +205,20 @@ class CompositeStitcher {
   // Where a part may overwrite its own input, and no other part reads that then or later.
   void find_in_place(const Part& part) {
     for (size_t leaf = 0; leaf < part.stitched.in_place.size(); ++leaf) {
-      const int operand = part.stitched.in_place[leaf];
       const int output = output_of({part.instr, leaf});
-      if (operand < 0 || output < 0) continue;
-      const Value value = value_of(part.instr->operand(static_cast<size_t>(operand)));
-      if (!value.maker->is(Opcode::parameter)) continue;
-      const auto number = static_cast<int>(value.maker->parameter_number());
-      const bool taken = std::find(result_.in_place.begin(), result_.in_place.end(), number) !=
-                         result_.in_place.end();
-      if (!taken && is_last_reader(part, static_cast<size_t>(operand), value))
-        result_.in_place[static_cast<size_t>(output)] = number;
+      if (output < 0) continue;
+      for (int operand : overwritable(part.stitched, leaf)) {
+        const Value value = value_of(part.instr->operand(static_cast<size_t>(operand)));
+        if (!value.maker->is(Opcode::parameter) ||
+            !is_last_reader(part, static_cast<size_t>(operand), value))
+          continue;
+        const auto number = static_cast<int>(value.maker->parameter_number());
+        result_.may_overwrite[static_cast<size_t>(output)].push_back(number);
+        int& chosen = result_.in_place[static_cast<size_t>(output)];
+        const bool taken = std::find(result_.in_place.begin(), result_.in_place.end(), number) !=
+                           result_.in_place.end();
+        if (!taken && chosen < 0) chosen = number;
+      }
     }
   }
 

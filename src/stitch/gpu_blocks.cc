@@ -233,8 +233,10 @@ Stitched stitch_blocks(const schedule::PlacedFusion& placed, const std::string& 
   hold_in_registers(&result.kernel, lanes);
   make_blocks(&result.kernel, lanes);
   add_barriers(&result.kernel);
-  if (!may_be_in_place(result.kernel, placed.graph))
+  if (!may_be_in_place(result.kernel, placed.graph)) {
     std::fill(result.in_place.begin(), result.in_place.end(), -1);
+    result.may_overwrite.clear();
+  }
   result.kernel.schedule = schedule::to_string(placed.schedule, placed.graph);
   return result;
 }

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "schedule/pooled.h"
+#include "stitch/stitch.h"
 
 namespace heddle::stitch {
 
@@ -26,7 +27,7 @@ class Overwriting {
   // How well it may: 0: nobody else reads the input; 1: the writer and others do; 2: others; or -1.
   int rank(int input) const {
     const Where* writer = where(writer_);
-    if (!writer || row(*writer).winograd || at(writer_).recompute > kOnce) return -1;
+    if (!writer || row(*writer).winograd || !is_once(writer_)) return -1;
     bool own = false, others = false;
     for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
       for (const schedule::Load& load : placed_.graph.stages[s].loads) {
@@ -80,8 +81,36 @@ class Overwriting {
     if (reader->group != writer.group || reader > &writer || !load.guards.empty() ||
         reading.extents() != writing.out_extents() || !(load.coordinates[0] == writing.position))
       return false;
-    return stage == writer_ || (at(stage).recompute <= kOnce && same_order(*reader, writer) &&
-                                same_task(reading, stage));
+    return stage == writer_ ||
+           (is_once(stage) && same_order(*reader, writer) && same_task(reading, stage));
+  }
+
+  // Is each element computed in one iteration of the loops around the stage? Tiles that lie side by
+  // side and do not divide a digit end behind it, where nothing is computed: that counts in
+  // `recompute`.
+  bool is_once(int stage) const {
+    if (at(stage).recompute <= kOnce) return true;
+    const auto& computing =
+        std::get<Row>(placed_.schedule.nodes[static_cast<size_t>(at(stage).row)]);
+    if (computing.gemm) return false;
+    const Stage& computed = placed_.graph.stages[static_cast<size_t>(stage)];
+    double filled = 1;  // what the tiles hold, over what the digits do
+    for (size_t d = 0; d < computed.out.size(); ++d) {
+      const int64_t extent = computed.out[d].extent, tile = at(stage).need[d].extent;
+      int64_t least = extent;
+      for (int loop : at(stage).path)
+        for (const schedule::Drive& drive :
+             std::get<schedule::Loop>(placed_.schedule.nodes[static_cast<size_t>(loop)]).drives) {
+          if (static_cast<int>(drive.stage.index()) != stage || drive.digit != static_cast<int>(d))
+            continue;
+          if (drive.by % tile != 0) return false;
+          least = std::min(least, drive.by);
+        }
+      if (tile != least) return false;
+      filled *=
+          static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
+    }
+    return at(stage).recompute <= filled * kOnce;
   }
 
   // In one row: its own loops run through both in the same way.
@@ -124,27 +153,40 @@ class Overwriting {
 
 }  // namespace
 
-std::vector<int> overwritten_inputs(const schedule::PlacedFusion& placed) {
+std::vector<int> overwritable(const Stitched& stitched, size_t output) {
+  const int chosen = output < stitched.in_place.size() ? stitched.in_place[output] : -1;
+  std::vector<int> result;
+  if (chosen >= 0) result.push_back(chosen);
+  if (output < stitched.may_overwrite.size())
+    for (int input : stitched.may_overwrite[output])
+      if (input != chosen) result.push_back(input);
+  return result;
+}
+
+OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
   const auto& [outputs, inputs] = std::tie(placed.graph.outputs, placed.graph.inputs);
-  std::vector<int> result(outputs.size(), -1);
+  OverwrittenInputs result;
+  result.allowed.resize(outputs.size());
+  result.chosen.assign(outputs.size(), -1);
   if (schedule::is_chain(placed) || schedule::is_pooled(placed)) return result;
   std::vector<bool> taken(inputs.size());
   std::vector<std::vector<int>> ranks;
-  for (const schedule::Output& output : outputs) {
-    const Overwriting overwriting(placed, output);
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const Overwriting overwriting(placed, outputs[o]);
     std::vector<int>& mine = ranks.emplace_back();
     for (size_t i = 0; i < inputs.size(); ++i) {
       const bool fits =
-          inputs[i].shape.bytes() == output.shape.bytes() &&
-          tensor::type_bytes(inputs[i].shape.type()) == tensor::type_bytes(output.shape.type());
+          inputs[i].shape.bytes() == outputs[o].shape.bytes() &&
+          tensor::type_bytes(inputs[i].shape.type()) == tensor::type_bytes(outputs[o].shape.type());
       mine.push_back(fits ? overwriting.rank(static_cast<int>(i)) : -1);
+      if (mine.back() >= 0) result.allowed[o].push_back(static_cast<int>(i));
     }
   }
   for (int rank = 0; rank <= 2; ++rank)
     for (size_t o = 0; o < outputs.size(); ++o)
-      for (size_t i = 0; i < inputs.size() && result[o] < 0; ++i) {
+      for (size_t i = 0; i < inputs.size() && result.chosen[o] < 0; ++i) {
         if (taken[i] || ranks[o][i] != rank) continue;
-        result[o] = static_cast<int>(i);
+        result.chosen[o] = static_cast<int>(i);
         taken[i] = true;
       }
   return result;

@@ -21,10 +21,15 @@ struct Stitched {
   // Output i may overwrite input in_place[i] (each element is read before it is written, by the
   // task that writes it); -1: no such input.
   std::vector<int> in_place;
+  // By output, where there is a choice: all such inputs. Any will do, for one output each.
+  std::vector<std::vector<int>> may_overwrite;
   int64_t flops = 0, min_bytes = 0;  // of one launch
   // By phase, where there are several: operations, and bytes that it touches at most.
   std::vector<int64_t> phase_flops, phase_bytes;
 };
+
+// The inputs that an output may overwrite, the chosen one first.
+std::vector<int> overwritable(const Stitched& stitched, size_t output);
 
 // `streamed`: outputs (by leaf) that nobody reads soon and that are too large for the caches: they
 // are stored past them. Their memory is 64-byte aligned.

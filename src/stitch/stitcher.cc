@@ -413,7 +413,9 @@ Stitched Stitcher::run() {
   if (kernel_.phases.size() > 1) count_phases();
   for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
   for (const schedule::Output& output : graph.outputs) result_.min_bytes += output.shape.bytes();
-  result_.in_place = overwritten_inputs(placed_);
+  OverwrittenInputs overwritten = overwritten_inputs(placed_);
+  result_.in_place = std::move(overwritten.chosen);
+  result_.may_overwrite = std::move(overwritten.allowed);
   kernel_.schedule = schedule::to_string(placed_.schedule, graph);
   return std::move(result_);
 }

@@ -8,6 +8,7 @@
 
 #include "emit/llvm/codegen.h"
 #include "emit/llvm/kernel_emitter.h"
+#include "emit/llvm/table.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
 
@@ -30,7 +31,8 @@ Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
     if (Status valid = kernel::verify(*kernel); !valid) {
       return error_in("kernel " + kernel->name, valid.error());
     }
-    HEDDLE_RETURN_IF_ERROR(KernelEmitter(*kernel, isa, module).run());
+    HEDDLE_RETURN_IF_ERROR(kernel->inner.empty() ? KernelEmitter(*kernel, isa, module).run()
+                                                 : emit_tables(*kernel, isa, module));
   }
   Compiled result;
   if (want_ir) {

@@ -25,9 +25,15 @@
 
 namespace heddle::emit {
 
+// The function of a phase, without a body.
+llvm::Function* kernel_function(const std::string& kernel, size_t phase, const Isa& isa,
+                                llvm::Module& module);
+
 class KernelEmitter {
  public:
-  KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm::Module& module);
+  // `is_inner`: its functions are called inside the module only.
+  KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm::Module& module,
+                bool is_inner = false);
   // Adds the functions <name>_p<phase>. Error: what the CPU back end cannot compile.
   Status run();
 
@@ -212,6 +218,7 @@ class KernelEmitter {
 
   const kernel::Kernel& kernel_;
   const Isa& isa_;
+  const bool is_inner_;
   llvm::Module& module_;
   llvm::IRBuilder<> b_;
   MathContext math_;

@@ -16,9 +16,34 @@ namespace heddle::emit {
 
 using llvm::Value;
 
-KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm::Module& module)
+llvm::Function* kernel_function(const std::string& kernel, size_t phase, const Isa& isa,
+                                llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                       {pointer, pointer, number, number, pointer}, false);
+  llvm::Function* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
+                                                    fmt::format("{}_p{}", kernel, phase), module);
+  llvm::AttrBuilder attributes(context);
+  attributes.addAttribute(llvm::Attribute::NoUnwind);
+  // The features are the target's list over the plain architecture; the processor's name tunes
+  // only.
+  attributes.addAttribute("target-cpu", "x86-64");
+  attributes.addAttribute("tune-cpu", isa.tune_cpu);
+  attributes.addAttribute("target-features", isa.features);
+  attributes.addAttribute("prefer-vector-width", std::to_string(isa.simd_bits));
+  attributes.addAttribute("min-legal-vector-width", std::to_string(isa.simd_bits));
+  function->addFnAttrs(attributes);
+  for (unsigned i : {0u, 1u, 4u}) function->addParamAttr(i, llvm::Attribute::NoUndef);
+  return function;
+}
+
+KernelEmitter::KernelEmitter(const kernel::Kernel& kernel, const Isa& isa, llvm::Module& module,
+                             bool is_inner)
     : kernel_(kernel),
       isa_(isa),
+      is_inner_(is_inner),
       module_(module),
       b_(module.getContext()),
       math_{b_, isa_},
@@ -53,25 +78,9 @@ Status KernelEmitter::run() {
 }
 
 void KernelEmitter::phase(size_t index) {
-  llvm::LLVMContext& context = module_.getContext();
-  llvm::Type* pointer = b_.getPtrTy();
-  auto* type = llvm::FunctionType::get(
-      b_.getVoidTy(), {pointer, pointer, b_.getInt64Ty(), b_.getInt64Ty(), pointer}, false);
-  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage,
-                                     fmt::format("{}_p{}", kernel_.name, index), module_);
-  llvm::AttrBuilder attributes(context);
-  attributes.addAttribute(llvm::Attribute::NoUnwind);
-  // The features are the target's list over the plain architecture; the processor's name tunes
-  // only.
-  attributes.addAttribute("target-cpu", "x86-64");
-  attributes.addAttribute("tune-cpu", isa_.tune_cpu);
-  attributes.addAttribute("target-features", isa_.features);
-  attributes.addAttribute("prefer-vector-width", std::to_string(isa_.simd_bits));
-  attributes.addAttribute("min-legal-vector-width", std::to_string(isa_.simd_bits));
-  function_->addFnAttrs(attributes);
-  for (unsigned i : {0u, 1u, 4u}) function_->addParamAttr(i, llvm::Attribute::NoUndef);
-
-  b_.SetInsertPoint(llvm::BasicBlock::Create(context, "", function_));
+  function_ = kernel_function(kernel_.name, index, isa_, module_);
+  if (is_inner_) function_->setLinkage(llvm::Function::InternalLinkage);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "", function_));
   registers_.assign(kernel_.buffers.size(), {});
   dims_.assign(kernel_.dims.size(), {});
   streams_ = false;

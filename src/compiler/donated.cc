@@ -1,0 +1,63 @@
+#include "compiler/donated.h"
+
+#include <algorithm>
+
+namespace heddle::compiler {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+namespace {
+
+const Instr* behind_views(const Instr* value) {
+  while (value->is(Opcode::reshape) || value->is(Opcode::bitcast)) value = value->operand(0);
+  return value;
+}
+
+// The leaf of the fusion's results that is the value; -1: none is.
+int leaf_of(const Instr& fusion, const Instr* value) {
+  value = behind_views(value);
+  if (value == &fusion) return 0;
+  const bool is_element =
+      value->is(Opcode::get_tuple_element) && behind_views(value->operand(0)) == &fusion;
+  return is_element ? static_cast<int>(value->tuple_index()) : -1;
+}
+
+// The only operand that is the parameter; -1: none, or several.
+int operand_of(const Instr& fusion, const Instr* parameter) {
+  int found = -1;
+  for (size_t o = 0; o < fusion.operands().size(); ++o) {
+    if (behind_views(fusion.operand(o)) != parameter) continue;
+    if (found >= 0) return -1;
+    found = static_cast<int>(o);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> inputs_to_overwrite(const Instr& fusion, const stitch::Stitched& stitched) {
+  std::vector<int> result = stitched.in_place;
+  const hlo::Computation* entry = fusion.parent()->module()->entry();
+  if (fusion.parent() != entry || !entry->root()->is(Opcode::tuple)) return result;
+  for (const hlo::Alias& alias : entry->module()->input_output_alias) {
+    if (alias.output_index.size() != 1 || !alias.parameter_index.empty()) continue;
+    const int output =
+        leaf_of(fusion, entry->root()->operand(static_cast<size_t>(alias.output_index[0])));
+    if (output < 0 || static_cast<size_t>(output) >= result.size()) continue;
+    const int input = operand_of(fusion, entry->parameters()[static_cast<size_t>(alias.parameter)]);
+    if (input < 0) continue;
+    const std::vector<int> allowed = stitch::overwritable(stitched, static_cast<size_t>(output));
+    if (std::find(allowed.begin(), allowed.end(), input) == allowed.end()) continue;
+    std::replace(result.begin(), result.end(), input, -1);
+    result[static_cast<size_t>(output)] = input;
+  }
+  // Those that had to give way.
+  for (size_t o = 0; o < result.size(); ++o)
+    for (int input : stitch::overwritable(stitched, o))
+      if (result[o] < 0 && std::find(result.begin(), result.end(), input) == result.end())
+        result[o] = input;
+  return result;
+}
+
+}  // namespace heddle::compiler
