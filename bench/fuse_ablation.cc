@@ -36,11 +36,12 @@ struct Variant {
 };
 
 std::vector<Variant> variants_of_search() {
-  std::vector<Variant> variants{{"without", Mode::join, {}}, {"search", Mode::stitch, {}}};
+  std::vector<Variant> variants{{"search", Mode::stitch, {}}};
   auto add = [&](const char* name) -> SearchOptions& {
     variants.push_back({name, Mode::stitch, {}});
     return variants.back().options;
   };
+  add("without").search = false;
   add("top 1").top = 1;
   add("top 5").top = 5;
   add("beam 1").beam = 1;
@@ -134,8 +135,7 @@ int main(int count, char** values) {
       variants = {{"off", Mode::off, {}},
                   {"xla", Mode::xla, {}},
                   {"greedy", Mode::greedy, {}},
-                  {"without", Mode::join, {}},
-                  {"search", Mode::stitch, {}}};
+                  {"stitch", Mode::stitch, {}}};
     else
       status |= measure(values[i], variants);
   }

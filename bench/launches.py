@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 CASES = ["bert_base_1x128", "transformer", "dien", "conformer", "crnn"]
-MODES = ["off", "xla", "greedy", "stitch", "search"]
+MODES = ["off", "xla", "greedy", "stitch"]
 PRODUCTS = ("dot", "convolution")
 # Of XLA's optimised HLO: no thunk of their own.
 FREE = {"parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "partition-id",

@@ -282,7 +282,7 @@ ENTRY main {
 })";
   for (const auto level : {compiler::Level::O0, compiler::Level::O1, compiler::Level::O2}) {
     for (const auto fuse : {compiler::Fuse::off, compiler::Fuse::greedy, compiler::Fuse::xla,
-                            compiler::Fuse::stitch, compiler::Fuse::search}) {
+                            compiler::Fuse::stitch}) {
       compiler::Options options;
       options.level = level;
       options.fuse = fuse;

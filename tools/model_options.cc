@@ -121,12 +121,13 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
 
 void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
-  line.choice(device, "--device", {"cpu", "cuda", "cuda:N", "virtual:NAME", "plugin:FILE", "interp"},
+  line.choice(device, "--device",
+              {"cpu", "cuda", "cuda:N", "virtual:NAME", "plugin:FILE", "interp"},
               "where it runs (cpu; what was compiled before: its own)");
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
-  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch", "search"},
-              "which fusions (stitch)");
-  line.choice(memory, "--memory", {"static", "dynamic"}, "temporaries: planned, or from a pool (static)");
+  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
+  line.choice(memory, "--memory", {"static", "dynamic"},
+              "temporaries: planned, or from a pool (static)");
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
   line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");

@@ -212,7 +212,7 @@ typedef struct heddle_compile_options {
                                  "interp": the reference interpreter, "interp:f64" */
   const char* target;         /* what to compile for: ["host"], or the name of a shipped target */
   const char* level;          /* "O0", "O1", ["O2"] */
-  const char* fuse;           /* "off", "greedy", "xla", ["stitch"], "search" */
+  const char* fuse;           /* "off", "greedy", "xla", ["stitch"] */
   const char* memory;         /* ["static"], "dynamic" */
   const char* numerics;       /* "strict", ["default"], "relaxed" */
   const char* precision;      /* ["f32"] */

@@ -119,8 +119,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device, &settings.cuda_number));
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
   HEDDLE_ASSIGN_OR_RETURN(const int level, choose("level", options.level, {"O0", "O1", "O2"}));
-  HEDDLE_ASSIGN_OR_RETURN(
-      const int fuse, choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch", "search"}));
+  HEDDLE_ASSIGN_OR_RETURN(const int fuse,
+                          choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch"}));
   HEDDLE_ASSIGN_OR_RETURN(const int memory,
                           choose("memory", options.memory, {"static", "dynamic"}));
   HEDDLE_ASSIGN_OR_RETURN(const int numerics,

@@ -18,8 +18,7 @@
 namespace heddle::compiler {
 
 enum class Level { O0, O1, O2 };
-// search: stitch, and what is bound by memory is covered anew by FusionStitching's search.
-enum class Fuse { off, greedy, xla, stitch, search };
+enum class Fuse { off, greedy, xla, stitch };
 enum class Numerics { strict, standard, relaxed };
 
 struct Options {

@@ -23,17 +23,15 @@ fuse::Mode fuse_mode(const Options& options) {
       return fuse::Mode::greedy;
     case Fuse::xla:
       return fuse::Mode::xla;
-    case Fuse::search:
-      return fuse::Mode::stitch;
     case Fuse::stitch:
       break;
   }
-  return options.any_chain ? fuse::Mode::chains : fuse::Mode::join;
+  return options.any_chain ? fuse::Mode::chains : fuse::Mode::stitch;
 }
 
 std::string options_text(const Options& options) {
   static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
-  static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch", "search"};
+  static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};
   std::string text =
       fmt::format("level={} fuse={} memory={} precision={}",
                   kLevels[static_cast<int>(options.level)], kFuse[static_cast<int>(options.fuse)],

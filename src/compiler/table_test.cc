@@ -79,7 +79,7 @@ TEST(Table, IsRightInTheInterpreter) {
   auto module = hlo::parse_module(descent(kShapes));
   ASSERT_TRUE(module);
   const target::Target target = *target::find_target("spr");
-  ASSERT_TRUE(fuse::fuse(module->get(), target, fuse::Mode::join));
+  ASSERT_TRUE(fuse::fuse(module->get(), target, fuse::Mode::stitch));
   int tables = 0;
   for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
     if (!instr->is(hlo::Opcode::fusion)) continue;

@@ -94,7 +94,8 @@ class Evaluation {
   }
 
   void add_row(const Row& row, double rounds, GroupWork* work) {
-    int registers = 0;
+    int registers = 0, sums = 0;
+    const std::vector<int> held = held_values(row);
     double unroll = 1;
     for (const schedule::Own& own : row.own)
       if (own.kind == LoopKind::unrolled) unroll *= 4;
@@ -117,11 +118,26 @@ class Evaluation {
         cycles +=
             rounds * 3 * std::log2(std::max(2, lanes_)) * static_cast<double>(stage.values.size());
       work->cycles += cycles * warps_of_task();
-      registers += live_values(stage);
-      if (stage.is_reduction()) registers += static_cast<int>(unroll);
+      registers = std::max(registers, live_values(stage) + held[m]);
+      if (stage.is_reduction()) sums += static_cast<int>(unroll);
     }
+    registers += sums;
     work->cycles += rounds * kRoundCycles * warps_of_task();
     result_.registers = std::max(result_.registers, registers + (gpu_ ? 16 : 0));
+  }
+
+  // For each position of the row: values of stages before it that it or a later one reads.
+  std::vector<int> held_values(const Row& row) const {
+    std::vector<size_t> last(row.joined.size(), 0);
+    for (size_t m = 0; m < row.joined.size(); ++m)
+      for (const schedule::Load& load : placed_.graph.stage(row.joined[m]).loads)
+        for (size_t i = 0; i < m && load.source.input < 0; ++i)
+          if (load.source.stage == row.joined[i]) last[i] = m;
+    std::vector<int> held(row.joined.size(), 0);
+    for (size_t i = 0; i < row.joined.size(); ++i)
+      for (size_t m = i + 1; m <= last[i]; ++m)
+        held[m] += static_cast<int>(placed_.graph.stage(row.joined[i]).values.size());
+    return held;
   }
 
   double warps_of_task() const {

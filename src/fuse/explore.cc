@@ -11,14 +11,13 @@
 #include "fuse/enumerate.h"
 #include "fuse/pattern_judge.h"
 #include "fuse/refine.h"
+#include "fuse/regions.h"
 #include "fuse/search_space.h"
 
 namespace heddle::fuse {
 
 namespace {
 
-// Less than this is noise: the basic groups stay.
-constexpr double kLeastGain = 1.01;
 // A cover that lets the peak of memory grow beyond this must be worth it.
 constexpr double kMostPeak = 1.10, kGainForPeak = 1.05;
 constexpr size_t kSmallGraph = 64;  // vertices
@@ -26,71 +25,70 @@ constexpr size_t kSmallGraph = 64;  // vertices
 constexpr int64_t kMostEnumerated = 12;
 constexpr size_t kMostKernels = 1024;
 
-class Regions {
- public:
-  explicit Regions(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int of(int vertex) {
-    int root = vertex;
-    while (parent_[static_cast<size_t>(root)] != root) root = parent_[static_cast<size_t>(root)];
-    while (parent_[static_cast<size_t>(vertex)] != root)
-      vertex = std::exchange(parent_[static_cast<size_t>(vertex)], root);
-    return root;
-  }
-  void unite(const Members& members) {
-    for (int member : members) parent_[static_cast<size_t>(of(member))] = of(members[0]);
-  }
-
- private:
-  std::vector<int> parent_;
+// Of several kernels together.
+struct Total {
+  double ns = 0, price = 0;
+  int64_t kernels = 0;
 };
+
+// May a cover with more kernels stand where the basic one was?
+bool may_replace(const Total& found, const Total& basic, const SearchOptions& options) {
+  return options.covers == Pricing::calls ||
+         may_add_kernels(found.price, basic.price, found.kernels - basic.kernels, options);
+}
+
+// Clearly less: of what is counted in calls, any less.
+bool is_clearly_less(const Total& found, const Total& instead, const SearchOptions& options) {
+  return options.covers == Pricing::calls
+             ? found.price < instead.price
+             : found.price * options.least_gain <= instead.price &&
+                   found.price + options.least_gain_ns <= instead.price;
+}
 
 // The basic groups and a cover by search, region by region: what is faster.
 class Choice {
  public:
   Choice(const SearchSpace& space, PatternJudge* judge, const Patterns& patterns,
-         const Cover* cover, Pricing pricing)
-      : space_(space), judge_(*judge), pricing_(pricing), regions_(space.graph.vertices.size()) {
+         const Cover* cover, const SearchOptions& options)
+      : space_(space), judge_(*judge), options_(options), regions_(space.graph.vertices.size()) {
     find_basic();
     if (cover) find_searched(patterns, *cover);
   }
 
   // A whole cover, without a cycle.
   Choice(const SearchSpace& space, PatternJudge* judge, std::vector<Members> kernels,
-         Pricing pricing)
-      : space_(space), judge_(*judge), pricing_(pricing), regions_(space.graph.vertices.size()) {
+         const SearchOptions& options)
+      : space_(space), judge_(*judge), options_(options), regions_(space.graph.vertices.size()) {
     searched_.reserve(kernels.size());
     for (Members& members : kernels) {
       searched_.push_back(searched_part(std::move(members)));
       chosen_.push_back(&searched_.back());
-      total_ns_ += searched_.back().ns;
-      total_price_ += searched_.back().price;
     }
+    add_up();
   }
 
   // False: together they would have a cycle.
   bool choose(bool only_searched) {
-    std::unordered_map<int, std::pair<double, double>> ns;  // basic, searched
-    for (const Part& part : basic_) ns[regions_.of(part.region)].first += part.price;
-    for (const Part& part : searched_) ns[regions_.of(part.region)].second += part.price;
+    std::unordered_map<int, std::pair<Total, Total>> totals;  // basic, searched
+    for (const Part& part : basic_) add(part, &totals[regions_.of(part.region)].first);
+    for (const Part& part : searched_) add(part, &totals[regions_.of(part.region)].second);
     for (const auto* parts : {&basic_, &searched_}) {
       for (const Part& part : *parts) {
-        const auto& [basic, searched] = ns[regions_.of(part.region)];
+        const auto& [basic, searched] = totals[regions_.of(part.region)];
         const bool take_searched =
-            !searched_.empty() && (only_searched || searched * kLeastGain < basic);
+            !searched_.empty() && (only_searched || (is_clearly_less(searched, basic, options_) &&
+                                                     may_replace(searched, basic, options_)));
         if (take_searched == (parts == &searched_)) chosen_.push_back(&part);
       }
     }
     std::vector<Members> contracted;
-    for (const Part* part : chosen_) {
-      total_ns_ += part->ns;
-      total_price_ += part->price;
+    for (const Part* part : chosen_)
       if (part->own.size() > 1) contracted.push_back(part->own);
-    }
+    add_up();
     return is_acyclic(space_.graph, contracted);
   }
 
-  double total_ns() const { return total_ns_; }
-  double total_price() const { return total_price_; }
+  const Total& total() const { return total_; }
   size_t kernels() const { return chosen_.size(); }
 
   // Bytes alive at once, the parts in an order of the graph.
@@ -140,8 +138,8 @@ class Choice {
   }
 
   // By small steps; what the basic fusion made stays where it holds copies that the search would
-  // not make.
-  void refine(int64_t placements, bool remote) {
+  // not make. As many kernels as `basic` has need no more gain than others.
+  void refine(const Total& basic) {
     std::vector<CoverPart> parts;
     for (const Part* part : chosen_) {
       if (part->own.empty()) continue;
@@ -155,7 +153,8 @@ class Choice {
       }
       parts.push_back({part->own, part->ns, fixed});
     }
-    if (!fuse::refine(space_.graph, &judge_, placements, remote, &parts)) return;
+    if (!fuse::refine(space_.graph, &judge_, options_, basic.kernels - total_.kernels, &parts))
+      return;
     std::map<Members, bool> wanted;  // and is there already
     for (CoverPart& part : parts) wanted.emplace(std::move(part.members), false);
     std::vector<const Part*> kept;
@@ -171,11 +170,7 @@ class Choice {
       kept.push_back(refined_.back().get());
     }
     chosen_ = std::move(kept);
-    total_ns_ = total_price_ = 0;
-    for (const Part* part : chosen_) {
-      total_ns_ += part->ns;
-      total_price_ += part->price;
-    }
+    add_up();
   }
 
   void finish(Explored* result) {
@@ -206,11 +201,23 @@ class Choice {
     Instr* alone = nullptr;  // searched: one instruction without the views it reads
   };
 
+  // Views by themselves are no kernels here: either cover may need them.
+  static void add(const Part& part, Total* total) {
+    total->ns += part.ns;
+    total->price += part.price;
+    total->kernels += !part.own.empty();
+  }
+
+  void add_up() {
+    total_ = {};
+    for (const Part* part : chosen_) add(*part, &total_);
+  }
+
   void set_price(const Judged& judged, Part* part) const {
     part->ns = judged.ns;
-    part->price = pricing_ == Pricing::calls   ? 1
-                  : pricing_ == Pricing::delta ? judged.delta_ns
-                                               : judged.ns;
+    part->price = options_.covers == Pricing::calls   ? 1
+                  : options_.covers == Pricing::delta ? judged.delta_ns
+                                                      : judged.ns;
   }
 
   void find_basic() {
@@ -310,12 +317,12 @@ class Choice {
 
   const SearchSpace& space_;
   PatternJudge& judge_;
-  const Pricing pricing_;
+  const SearchOptions& options_;
   Regions regions_;
   std::vector<Part> basic_, searched_;
   std::vector<const Part*> chosen_;
   std::vector<std::unique_ptr<Part>> refined_;
-  double total_ns_ = 0, total_price_ = 0;
+  Total total_;
 };
 
 }  // namespace
@@ -329,16 +336,16 @@ int64_t movable_count(const SearchGraph& graph) {
 
 }  // namespace
 
-Explored explore(const Basic& basic, const target::Target& target,
+Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* facts,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options) {
-  const SearchSpace space(basic, stays);
+  const SearchSpace space(basic, target, facts, stays, options);
   Explored result;
   if (space.free.empty() || space.graph.vertices.empty()) {
     result.groups = basic.groups;
     result.copies = basic.copies;
     return result;
   }
-  PatternJudge judge(space, target, options.patterns);
+  PatternJudge judge(space, target, facts, options.patterns);
   Patterns patterns(space.graph, &judge, options);
   // What the basic fusion found is a candidate like others.
   for (const Group* group : space.free)
@@ -347,27 +354,31 @@ Explored explore(const Basic& basic, const target::Target& target,
   const std::vector<Cover> covers = search_covers(space.graph, &patterns, options);
 
   SearchReport& report = result.report;
-  auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr, options.covers);
+  auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr, options);
   best->choose(false);
-  const double basic_price = best->total_price();
-  double price = basic_price;
+  const Total basic_total = best->total();
+  double price = basic_total.price;
   bool is_searched = false;
-  report.basic_ns = report.ns = best->total_ns();
+  report.basic_ns = report.ns = best->total().ns;
   report.basic_kernels = report.kernels = static_cast<int64_t>(best->kernels());
   report.basic_peak_bytes = report.peak_bytes = best->peak();
   for (const Cover& cover : covers) {
     for (const bool only_searched : {false, true}) {
-      auto choice = std::make_unique<Choice>(space, &judge, patterns, &cover, options.covers);
+      auto choice = std::make_unique<Choice>(space, &judge, patterns, &cover, options);
       if (!choice->choose(only_searched)) continue;
-      const double found = choice->total_price();
+      const Total& found = choice->total();
+      // Where all regions are taken, some may lose.
+      const bool better = only_searched ? is_clearly_less(found, basic_total, options) &&
+                                              may_replace(found, basic_total, options)
+                                        : found.price < basic_total.price;
       const int64_t peak = choice->peak();
       const bool grows =
           static_cast<double>(peak) > kMostPeak * static_cast<double>(report.basic_peak_bytes);
-      if (found * kLeastGain < basic_price && found < price &&
-          (!grows || found * kGainForPeak < basic_price)) {
-        price = found;
+      if (better && found.price < price &&
+          (!grows || found.price * kGainForPeak < basic_total.price)) {
+        price = found.price;
         is_searched = true;
-        report.ns = choice->total_ns();
+        report.ns = found.ns;
         report.peak_bytes = peak;
         report.kernels = static_cast<int64_t>(choice->kernels());
         best = std::move(choice);
@@ -378,7 +389,9 @@ Explored explore(const Basic& basic, const target::Target& target,
   const auto take = [&](std::unique_ptr<Choice> other) {
     const bool grows =
         static_cast<double>(other->peak()) > kMostPeak * static_cast<double>(best->peak());
-    if (other->total_ns() * (grows ? kGainForPeak : kLeastGain) < best->total_ns())
+    if (is_clearly_less(other->total(), best->total(), options) &&
+        may_replace(other->total(), basic_total, options) &&
+        (!grows || other->total().ns * kGainForPeak < best->total().ns))
       best = std::move(other);
   };
   if (options.covers == Pricing::latency && options.refinements > 0) {
@@ -392,20 +405,19 @@ Explored explore(const Basic& basic, const target::Target& target,
     if (small && movable_count(space.graph) <= kMostEnumerated)
       exact = best_cover(space.graph, kMostKernels, price);
     if (exact) {
-      take(std::make_unique<Choice>(space, &judge, std::move(*exact), options.covers));
+      take(std::make_unique<Choice>(space, &judge, std::move(*exact), options));
     } else if (small || is_searched) {
-      best->refine(options.refinements, options.remote);
+      best->refine(basic_total);
       // A small graph has time for a second beginning: the basic fusion may be far from the best.
       if (small) {
-        auto other =
-            std::make_unique<Choice>(space, &judge, patterns, &covers.front(), options.covers);
+        auto other = std::make_unique<Choice>(space, &judge, patterns, &covers.front(), options);
         if (other->choose(/*only_searched=*/true)) {
-          other->refine(options.refinements, options.remote);
+          other->refine(basic_total);
           take(std::move(other));
         }
       }
     }
-    report.ns = best->total_ns();
+    report.ns = best->total().ns;
     report.peak_bytes = best->peak();
     report.kernels = static_cast<int64_t>(best->kernels());
   }

@@ -410,7 +410,7 @@ class Greedy {
       merge_column_sums(grouped);
       merge_turns(grouped);
     }
-    if (mode_ >= Mode::join) {
+    if (mode_ >= Mode::chains) {
       merge_pools(grouped, mode_ == Mode::chains);
       merge_chains(grouped, mode_ == Mode::chains);
       const auto stays = [&](const Group& group) {
@@ -431,7 +431,7 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    if (mode_ == Mode::stitch) return build_explored(kept);
+    if (mode_ == Mode::stitch && options_.search) return build_explored(kept);
     rebuild(covered_, kept, copies_);
     return true;
   }
@@ -448,7 +448,10 @@ class Greedy {
     auto stays = [&](const Group& group) {
       return group.has_dot || group.once || has_window(group) || puts_many_together(group.members);
     };
-    const Explored explored = explore({&covered_, basic, copies_}, target_, stays, options_);
+    SearchOptions options = options_;
+    options.remote &= target_.kind == target::DeviceKind::gpu;  // else tables and composites pack
+    const Explored explored =
+        explore({&covered_, basic, copies_}, target_, &facts_, stays, options);
     if (report_) add_report(explored.report, report_);
     rebuild(covered_, explored.groups, explored.copies);
     return true;
@@ -484,7 +487,7 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals, options, report).run();
-  if (mode >= Mode::join && target.kind == target::DeviceKind::cpu) {
+  if (mode >= Mode::chains && target.kind == target::DeviceKind::cpu) {
     changed |= form_loops(module, target, refusals);
     changed |= form_tables(module);
     changed |= form_composites(module, refusals);

@@ -17,10 +17,9 @@ enum class Mode {
   off,     // one kernel an operator
   xla,     // XLA's published rules, to count kernels against (xla.h)
   greedy,  // consumers first, every producer that fits joins its readers
-  join,    // and products in a row become one kernel where that pays (schedule/chain.h), and so do
-           // loops with small steps (loops.h)
-  stitch,  // join, and what is bound by memory is covered by FusionStitching's search (explore.h)
-  chains,  // join, and products in a row also where it may pay: what tuning measures
+  chains,  // and products in a row become one kernel where it may pay: what tuning measures
+  stitch,  // and where it pays (schedule/chain.h), and so do loops with small steps (loops.h); what
+           // is bound by memory is covered by FusionStitching's search (explore.h)
 };
 
 struct Refusal {

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "fuse/pattern_judge.h"
+#include "cost/latency.h"
+#include "cost/rates.h"
 #include "schedule/cache_sets.h"
 #include "schedule/gemm.h"
 #include "schedule/strides.h"
@@ -11,7 +12,42 @@
 
 namespace heddle::fuse {
 
+void add_shape(const tensor::Shape& shape, std::vector<uint64_t>* words) {
+  words->push_back(static_cast<uint64_t>(shape.type()));
+  for (const tensor::Shape& element : shape.elements()) add_shape(element, words);
+  words->push_back(shape.dims().size());
+  for (int64_t extent : shape.is_array() ? shape.extents() : std::vector<int64_t>())
+    words->push_back(static_cast<uint64_t>(extent));
+}
+
 namespace {
+
+void add_computation(const Computation& computation, std::vector<uint64_t>* words);
+
+void add_instr(const Instr& instr, std::unordered_map<const Instr*, uint64_t>* numbers,
+               std::vector<uint64_t>* words) {
+  words->push_back(static_cast<uint64_t>(instr.opcode()));
+  words->push_back(hlo::hash(instr.attrs()));
+  add_shape(instr.shape(), words);
+  words->push_back(instr.operands().size());
+  for (const Instr* operand : instr.operands()) {
+    const auto [number, added] = numbers->try_emplace(operand, numbers->size());
+    words->push_back(number->second);
+    if (!added) continue;
+    add_shape(operand->shape(), words);  // from outside
+    const bool scalar = operand->is(Opcode::constant) && operand->shape().is_scalar();
+    words->push_back(scalar ? hlo::hash(operand->attrs()) : 1);
+  }
+  for (const Computation* called : instr.called()) add_computation(*called, words);
+  numbers->emplace(&instr, numbers->size());
+}
+
+void add_computation(const Computation& computation, std::vector<uint64_t>* words) {
+  std::unordered_map<const Instr*, uint64_t> numbers;
+  words->push_back(computation.instrs().size());
+  for (const Instr* instr : computation.instrs()) add_instr(*instr, &numbers, words);
+  words->push_back(numbers.at(computation.root()));
+}
 
 // A member's number in a reason stands between these; no name holds them.
 constexpr char kBegin = '\1', kEnd = '\2';
@@ -55,6 +91,19 @@ Decision with_names(const Decision& decision, const std::vector<Instr*>& members
   return Decision::no(decision.code().c_str(), "{}", text);
 }
 
+// Several stages in the tasks of one: a reduction that many cores could share stays apart.
+bool has_tasks(const Facts& facts, const cost::Latency& latency, const target::Target& target) {
+  constexpr int64_t kFewElems = 32768;
+  if (facts.stages < 2 || latency.phases.empty()) return true;
+  const auto longest =
+      std::max_element(latency.phases.begin(), latency.phases.end(),
+                       [](const cost::PhaseLatency& a, const cost::PhaseLatency& b) {
+                         return a.compute_ns < b.compute_ns;
+                       });
+  return !facts.reduces || facts.elems <= kFewElems ||
+         longest->tasks >= 2 * cost::core_count(target);
+}
+
 Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& target) {
   Facts facts;
   facts.decision = placed.decision;
@@ -76,10 +125,25 @@ Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& targe
   }
   for (const schedule::ScheduleNode& node : placed.schedule.nodes)
     if (const auto* loop = std::get_if<schedule::Loop>(&node)) facts.tasks *= loop->trips;
+  if (facts.is_template) return facts;
+  const cost::Latency latency = cost::latency(placed, target);
+  facts.ns = latency.ns;
+  facts.has_tasks = has_tasks(facts, latency, target);
   return facts;
 }
 
 }  // namespace
+
+Hash128 signature(const std::vector<Instr*>& instrs,
+                  const std::function<bool(const Instr*)>& leaves) {
+  std::vector<uint64_t> words;
+  std::unordered_map<const Instr*, uint64_t> numbers;
+  for (const Instr* instr : instrs) {
+    add_instr(*instr, &numbers, &words);
+    words.push_back(leaves(instr));
+  }
+  return hash128({reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t)});
+}
 
 Facts PlacedFacts::of(const std::vector<Instr*>& members,
                       const std::function<bool(const Instr*)>& leaves) {

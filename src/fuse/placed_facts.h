@@ -24,7 +24,17 @@ struct Facts {
   int64_t elems = 0;          // of the largest stage, each as often as it is summed up
   double traffic_ns = 0;      // where asked for
   double shared_sets_ns = 0;  // schedule::shared_sets_ns
+  double ns = 0;              // by the latency evaluator; not of templates
+  bool has_tasks = true;      // no reduction that many cores could share is one core's
 };
+
+// The same for sets of instructions that make the same kernel: opcodes, shapes, attributes, who
+// reads whom, what leaves.
+Hash128 signature(const std::vector<Instr*>& instrs,
+                  const std::function<bool(const Instr*)>& leaves);
+
+// Appends what tells shapes apart.
+void add_shape(const tensor::Shape& shape, std::vector<uint64_t>* words);
 
 class PlacedFacts {
  public:
@@ -35,6 +45,7 @@ class PlacedFacts {
   // of the members by their names.
   Facts of(const std::vector<Instr*>& members, const std::function<bool(const Instr*)>& leaves);
   Facts of_alone(Instr* instr);
+  int64_t placements() const { return static_cast<int64_t>(known_.size()); }
 
  private:
   struct Hash {

@@ -8,8 +8,6 @@ namespace heddle::fuse {
 
 namespace {
 
-// Of what the kernels that a step touches take: less is within the evaluator's error.
-constexpr double kLeastGain = 1.02;
 constexpr size_t kMostMembers = 48;
 // Small kernels that are tried as partners without an edge between them.
 constexpr size_t kMostRemote = 6, kFarthest = 16;
@@ -18,13 +16,14 @@ constexpr int64_t kAsked = 16;
 
 class Refiner {
  public:
-  Refiner(const SearchGraph& graph, PatternJudge* judge, int64_t placements, bool remote,
-          std::vector<CoverPart>* parts)
+  Refiner(const SearchGraph& graph, PatternJudge* judge, const SearchOptions& options,
+          int64_t spare, std::vector<CoverPart>* parts)
       : graph_(graph),
         judge_(*judge),
-        last_placement_(judge->placements() + placements),
-        prices_left_(kAsked * placements),
-        remote_(remote),
+        last_placement_(judge->placements() + options.refinements),
+        prices_left_(kAsked * options.refinements),
+        options_(options),
+        spare_(spare),
         parts_(*parts) {
     part_of_.assign(graph.vertices.size(), -1);
     for (size_t p = 0; p < parts_.size(); ++p) own(p);
@@ -78,7 +77,7 @@ class Refiner {
   bool step(size_t p) {
     for (size_t other : neighbours(p, parts_[p].members))
       if (merge(p, other)) return true;
-    if (remote_)
+    if (options_.remote)
       for (size_t other : partners(p))
         if (merge(p, other)) return true;
     for (const Members& cut : cuts(parts_[p].members))
@@ -89,8 +88,10 @@ class Refiner {
   bool merge(size_t a, size_t b) {
     Members both = united(parts_[a].members, parts_[b].members);
     const std::optional<double> ns = price(both);
-    if (!ns || *ns * kLeastGain >= parts_[a].price + parts_[b].price) return false;
-    return change({{a, {std::move(both), *ns}}, {b, {{}, 0}}});
+    if (!ns || *ns * options_.least_gain >= parts_[a].price + parts_[b].price) return false;
+    if (!change({{a, {std::move(both), *ns}}, {b, {{}, 0}}})) return false;
+    ++spare_;
+    return true;
   }
 
   // To a kernel of its own, or to a neighbour.
@@ -99,13 +100,16 @@ class Refiner {
     const std::optional<double> rest_ns = price(rest);
     if (!rest_ns) return false;
     const std::optional<double> cut_ns = price(cut);
-    if (cut_ns && (*rest_ns + *cut_ns) * kLeastGain < parts_[p].price &&
-        change({{p, {rest, *rest_ns}}, {parts_.size(), {cut, *cut_ns}}}))
+    if (cut_ns && (*rest_ns + *cut_ns) * options_.least_gain < parts_[p].price &&
+        (spare_ > 0 || may_add_kernels(*rest_ns + *cut_ns, parts_[p].price, 1, options_)) &&
+        change({{p, {rest, *rest_ns}}, {parts_.size(), {cut, *cut_ns}}})) {
+      --spare_;
       return true;
+    }
     for (size_t other : neighbours(p, cut)) {
       Members both = united(parts_[other].members, cut);
       const std::optional<double> ns = price(both);
-      if (ns && (*rest_ns + *ns) * kLeastGain < parts_[p].price + parts_[other].price &&
+      if (ns && (*rest_ns + *ns) * options_.least_gain < parts_[p].price + parts_[other].price &&
           change({{p, {rest, *rest_ns}}, {other, {std::move(both), *ns}}}))
         return true;
     }
@@ -177,16 +181,17 @@ class Refiner {
 
   // Unless that makes a cycle.
   bool change(std::vector<Changed> changes) {
-    const std::vector<CoverPart> before = parts_;
+    const size_t count = parts_.size();
     for (Changed& one : changes) {
       if (one.part == parts_.size()) parts_.emplace_back();
-      parts_[one.part] = std::move(one.to);
+      std::swap(parts_[one.part], one.to);
     }
     std::vector<Members> contracted;
     for (const CoverPart& part : parts_)
       if (part.members.size() > 1) contracted.push_back(part.members);
     if (!is_acyclic(graph_, contracted)) {
-      parts_ = before;
+      for (Changed& one : changes) std::swap(parts_[one.part], one.to);
+      parts_.resize(count);
       return false;
     }
     for (const Changed& one : changes) own(one.part);
@@ -197,16 +202,17 @@ class Refiner {
   PatternJudge& judge_;
   const int64_t last_placement_;
   int64_t prices_left_;
-  const bool remote_;
+  const SearchOptions& options_;
+  int64_t spare_;  // kernels that may be added and need no more gain than other steps
   std::vector<CoverPart>& parts_;
   std::vector<int> part_of_;  // by vertex; -1: none
 };
 
 }  // namespace
 
-bool refine(const SearchGraph& graph, PatternJudge* judge, int64_t placements, bool remote,
-            std::vector<CoverPart>* parts) {
-  return Refiner(graph, judge, placements, remote, parts).run();
+bool refine(const SearchGraph& graph, PatternJudge* judge, const SearchOptions& options,
+            int64_t spare, std::vector<CoverPart>* parts) {
+  return Refiner(graph, judge, options, spare, parts).run();
 }
 
 }  // namespace heddle::fuse

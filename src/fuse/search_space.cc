@@ -5,14 +5,16 @@
 #include <queue>
 
 #include "base/check.h"
-#include "cost/delta.h"
+#include "fuse/worth.h"
 
 namespace heddle::fuse {
 
-SearchSpace::SearchSpace(const Basic& basic, const std::function<bool(const Group&)>& stays)
+SearchSpace::SearchSpace(const Basic& basic, const target::Target& target, PlacedFacts* facts,
+                         const std::function<bool(const Group&)>& stays,
+                         const SearchOptions& options)
     : basic_(basic) {
   for (Group* group : basic.groups) (stays(*group) ? kept : free).push_back(group);
-  keep_islands();
+  keep_without_gain(target, facts, options);
   for (Instr* instr : computation().instrs()) index_.emplace(instr, index_.size());
   for (const Group* group : free)
     for (Instr* member : group->members) movable_.insert(member);
@@ -63,49 +65,24 @@ bool SearchSpace::leaves(const Instr* instr, const Members& members) const {
   });
 }
 
-// A group that touches no other is a kernel for all that could share one with it: there is nothing
-// to search. Small ones may still be packed.
-void SearchSpace::keep_islands() {
-  constexpr double kSmallBytes = 64 << 10;
-  std::unordered_map<const Instr*, const Group*> maker;
-  for (const Group* group : free)
-    for (const Instr* member : group->members)
-      if (!group->copies.count(member)) maker[member] = group;
-  // Makes what another of them reads, or the other way round, by way of views or not. Views that
-  // both hold a copy of join them only if they read a value of the other.
-  auto touches = [&](const Group* group) {
-    std::vector<const Instr*> up, down;
-    std::unordered_set<const Instr*> seen;
-    auto look = [&](const Instr* value, std::vector<const Instr*>* further) {
-      const auto found = maker.find(value);
-      if (found != maker.end() && found->second != group) return true;
-      if (found == maker.end() && is_duplicable(value) && seen.insert(value).second)
-        further->push_back(value);
-      return false;
-    };
-    for (const Instr* member : group->members) {
-      for (const Instr* operand : member->operands())
-        if (look(operand, &up)) return true;
-      if (group->copies.count(member)) continue;
-      for (const Instr* user : member->users())
-        if (look(user, &down)) return true;
-    }
-    for (size_t i = 0; i < up.size(); ++i)
-      for (const Instr* operand : up[i]->operands())
-        if (look(operand, &up)) return true;
-    seen.clear();
-    for (size_t i = 0; i < down.size(); ++i)
-      for (const Instr* user : down[i]->users())
-        if (look(user, &down)) return true;
-    return false;
+std::function<bool(const Instr*)> SearchSpace::leaves_of(const Group& group) const {
+  return [&group, root = computation().root()](const Instr* instr) {
+    if (group.copies.count(instr)) return false;
+    if (instr == root || group.members.size() == 1) return true;
+    return std::any_of(instr->users().begin(), instr->users().end(), [&](const Instr* user) {
+      return std::find(group.members.begin(), group.members.end(), user) == group.members.end();
+    });
   };
+}
+
+void SearchSpace::keep_without_gain(const target::Target& target, PlacedFacts* facts,
+                                    const SearchOptions& options) {
+  const std::vector<bool> stay = groups_without_gain(free, target, options, [&](Group* group) {
+    return RegionGroup{signature(group->members, leaves_of(*group)),
+                       facts->of(group->members, leaves_of(*group))};
+  });
   std::vector<Group*> searched;
-  for (Group* group : free) {
-    double bytes = 0;
-    for (const Instr* member : group->members)
-      bytes = std::max(bytes, cost::bytes_of(member->shape()));
-    (bytes > kSmallBytes && !touches(group) ? kept : searched).push_back(group);
-  }
+  for (size_t g = 0; g < free.size(); ++g) (stay[g] ? kept : searched).push_back(free[g]);
   free = std::move(searched);
 }
 

@@ -8,6 +8,7 @@
 #include "fuse/explore.h"
 #include "fuse/groups.h"
 #include "fuse/patterns.h"
+#include "fuse/placed_facts.h"
 
 namespace heddle::fuse {
 
@@ -16,8 +17,10 @@ namespace heddle::fuse {
 // vertices: they are part of whoever reads them.
 class SearchSpace {
  public:
-  SearchSpace(const Basic& basic, const std::function<bool(const Group&)>& stays);
+  SearchSpace(const Basic& basic, const target::Target& target, PlacedFacts* facts,
+              const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 
+  // Those that stay, among them regions in which a search can find too little, and the rest.
   std::vector<Group*> kept, free;
   SearchGraph graph;
   std::vector<Instr*> instr_of;  // by vertex; null: a group that stays
@@ -33,9 +36,12 @@ class SearchSpace {
   std::vector<Instr*> with_views(const Members& members) const;
   // Somebody outside of the members reads it, views aside.
   bool leaves(const Instr* instr, const Members& members) const;
+  // The same of a group as it is: copies stay inside.
+  std::function<bool(const Instr*)> leaves_of(const Group& group) const;
 
  private:
-  void keep_islands();
+  void keep_without_gain(const target::Target& target, PlacedFacts* facts,
+                         const SearchOptions& options);
   void find_views();
   void number();
 

@@ -27,7 +27,7 @@ TEST(siblings, ManyReadersOfOneValueBecomeFewKernels) {
   const auto module = hlo::parse_module(text);
   ASSERT_TRUE(module) << module.error().message;
   const auto target = target::find_target("icelake");
-  ASSERT_TRUE(fuse(module->get(), *target, Mode::join));
+  ASSERT_TRUE(fuse(module->get(), *target, Mode::stitch));
   int kernels = 0;
   for (const hlo::Instr* instr : (*module)->entry()->instrs())
     kernels += instr->is(hlo::Opcode::fusion);

@@ -1,0 +1,25 @@
+// Private to fuse: where a search for a better cover can pay for itself.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "fuse/placed_facts.h"
+#include "fuse/search_options.h"
+
+namespace heddle::fuse {
+
+struct RegionGroup {
+  Hash128 signature;
+  Facts facts;
+};
+
+// For each group: true if it may stay as it is. Groups that touch, by way of views or not, are a
+// region; all small ones that touch no other, which may be packed, are one too. At best a region
+// reads and writes once what it reads and writes of others, in one call; where that saves less than
+// the search costs, it is not searched. A group by itself that is not small saves nothing at all.
+std::vector<bool> groups_without_gain(const std::vector<Group*>& groups,
+                                      const target::Target& target, const SearchOptions& options,
+                                      const std::function<RegionGroup(Group*)>& judge);
+
+}  // namespace heddle::fuse
