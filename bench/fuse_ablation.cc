@@ -51,6 +51,8 @@ std::vector<Variant> variants_of_search() {
     return options;
   }();
   add("no remote").remote = false;
+  add("kernels not counted").latency_error = -1;
+  variants.back().options.least_gain_ns_by_kernel = 0;
   add("patterns by latency").patterns = Pricing::latency;
   add("patterns by calls").patterns = Pricing::calls;
   add("covers by delta").covers = Pricing::delta;
