@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hlo/holds.h"
 #include "hlo/loop_trips.h"
 
 namespace heddle::fuse {
@@ -79,28 +80,10 @@ class Step {
       case Opcode::select:
         return x[0] ? x[1] : x[2];
       case Opcode::compare:
-        return compare(instr->attrs_as<hlo::CompareAttrs>().direction, x[0], x[1]);
+        return hlo::holds(instr->attrs_as<hlo::CompareAttrs>().direction, x[0], x[1]);
       default:
         return {};
     }
-  }
-
-  static int64_t compare(hlo::Direction direction, int64_t a, int64_t b) {
-    switch (direction) {
-      case hlo::Direction::eq:
-        return a == b;
-      case hlo::Direction::ne:
-        return a != b;
-      case hlo::Direction::ge:
-        return a >= b;
-      case hlo::Direction::gt:
-        return a > b;
-      case hlo::Direction::le:
-        return a <= b;
-      case hlo::Direction::lt:
-        return a < b;
-    }
-    return 0;
   }
 
   const Computation& body_;

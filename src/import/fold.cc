@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "hlo/holds.h"
 #include "import/fold_scalar.h"
 
 namespace heddle::import {
@@ -130,8 +131,8 @@ Folded Folder::compare(const Instr& instr, const Literal& x, const Literal& y) {
   if (!is_int(x.type()) && !is_real(x.type())) return std::nullopt;
   Literal result(instr.shape());
   for (int64_t i = 0, n = x.elems(); i < n; ++i) {
-    const bool value = is_int(x.type()) ? fold_compare(attrs.direction, x.get_s64(i), y.get_s64(i))
-                                        : fold_compare(attrs.direction, x.get_f64(i), y.get_f64(i));
+    const bool value = is_int(x.type()) ? hlo::holds(attrs.direction, x.get_s64(i), y.get_s64(i))
+                                        : hlo::holds(attrs.direction, x.get_f64(i), y.get_f64(i));
     result.set_s64(i, value ? 1 : 0);
   }
   return result;

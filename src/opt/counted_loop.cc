@@ -1,5 +1,6 @@
 #include "opt/counted_loop.h"
 
+#include "hlo/holds.h"
 #include "opt/match.h"
 
 namespace heddle::opt {
@@ -36,24 +37,6 @@ int64_t wrapped(int64_t value, Type type) {
   }
 }
 
-bool holds(hlo::Direction direction, int64_t a, int64_t b) {
-  switch (direction) {
-    case hlo::Direction::eq:
-      return a == b;
-    case hlo::Direction::ne:
-      return a != b;
-    case hlo::Direction::ge:
-      return a >= b;
-    case hlo::Direction::gt:
-      return a > b;
-    case hlo::Direction::le:
-      return a <= b;
-    case hlo::Direction::lt:
-      return a < b;
-  }
-  return false;
-}
-
 bool is_counter(Type type) {
   return type == Type::s8 || type == Type::s16 || type == Type::s32 || type == Type::s64 ||
          type == Type::u8 || type == Type::u16 || type == Type::u32;
@@ -85,7 +68,7 @@ std::optional<int64_t> trip_count(const Instr* loop, int64_t most) {
   int64_t value = wrapped(*first, type);
   const int64_t bound = wrapped(*limit, type);
   for (int64_t trips = 0; trips <= most; ++trips) {
-    if (!holds(compare.direction, side == 0 ? value : bound, side == 0 ? bound : value))
+    if (!hlo::holds(compare.direction, side == 0 ? value : bound, side == 0 ? bound : value))
       return trips;
     value = wrapped(static_cast<int64_t>(static_cast<uint64_t>(value) + static_cast<uint64_t>(*by)),
                     type);

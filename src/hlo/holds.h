@@ -1,0 +1,28 @@
+// What a comparison's direction says of two numbers.
+#pragma once
+
+#include "hlo/attrs.h"
+
+namespace heddle::hlo {
+
+// Of one type; a NaN is not equal to anything.
+template <typename T>
+bool holds(Direction direction, T a, T b) {
+  switch (direction) {
+    case Direction::eq:
+      return a == b;
+    case Direction::ne:
+      return a != b;
+    case Direction::ge:
+      return a >= b;
+    case Direction::gt:
+      return a > b;
+    case Direction::le:
+      return a <= b;
+    case Direction::lt:
+      return a < b;
+  }
+  return false;
+}
+
+}  // namespace heddle::hlo
