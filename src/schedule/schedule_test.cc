@@ -190,5 +190,26 @@ ENTRY e { a = f32[4] parameter(0)
   EXPECT_EQ(sort.decision.code(), "no-kernel");
 }
 
+// Parts of one array that go round are one read, modulo the extent.
+TEST(ScheduleTest, RolledPartsAreOneRead) {
+  PlacedFusion placed = place_text(R"(HloModule m
+ENTRY roll {
+  x = f32[56,96] parameter(0)
+  e = f32[56,96] exponential(x)
+  tail = f32[53,96] slice(e), slice={[3:56], [0:96]}
+  head = f32[3,96] slice(e), slice={[0:3], [0:96]}
+  ROOT rolled = f32[56,96] concatenate(tail, head), dimensions={0}
+})");
+  ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
+  int loads = 0;
+  for (const Stage& stage : placed.graph.stages)
+    for (const Load& load : stage.loads) {
+      ++loads;
+      EXPECT_TRUE(load.guards.empty());
+      EXPECT_EQ(index::to_string(load.coordinates.at(0)), "d1 + ((d0 + 3) mod 56)*96");
+    }
+  EXPECT_EQ(loads, 1);
+}
+
 }  // namespace
 }  // namespace heddle::schedule

@@ -1,5 +1,6 @@
 // The expression DAG of a stage: one function per kind of instruction.
 #include <algorithm>
+#include <optional>
 
 #include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
@@ -243,10 +244,51 @@ int StageBuilder::winograd_filter(const Instr* instr, const Coordinates& at,
                guards);
 }
 
+namespace {
+
+struct Roll {
+  const Instr* whole;
+  int64_t by;
+};
+
+// The parts of one array in another order that goes round: element i is element (i + by) mod n.
+// Not along the last dimension, where lanes run: they read two parts in two pieces.
+std::optional<Roll> rolled(const Instr& concatenate) {
+  const int64_t dimension = concatenate.dimensions()[0];
+  const tensor::Shape& shape = concatenate.shape();
+  int64_t inside = 1;
+  for (int64_t d = dimension + 1; d < shape.rank(); ++d) inside *= shape.dim(d);
+  if (inside <= 1 || shape.elems() == 0) return std::nullopt;
+  std::optional<Roll> roll;
+  int64_t next = 0;
+  for (const Instr* part : concatenate.operands()) {
+    if (!part->is(Opcode::slice)) return std::nullopt;
+    const Instr* whole = part->operand(0);
+    const auto& attrs = part->attrs_as<hlo::SliceAttrs>();
+    if (!roll) roll = {whole, next = attrs.starts[dimension]};
+    if (whole != roll->whole || whole->shape().extents() != shape.extents()) return std::nullopt;
+    for (int64_t d = 0; d < shape.rank(); ++d) {
+      const bool all = part->shape().dim(d) == shape.dim(d);
+      if (attrs.strides[d] != 1 || (d != dimension && !all)) return std::nullopt;
+    }
+    if (attrs.starts[dimension] != next) return std::nullopt;
+    next = (next + part->shape().dim(dimension)) % shape.dim(dimension);
+  }
+  return roll;
+}
+
+}  // namespace
+
 int StageBuilder::concatenate(const Instr* instr, const Coordinates& at,
                               const std::vector<Guard>& guards) {
   int64_t dimension = instr->dimensions().at(0);
   const std::vector<int64_t> box = stage_.extents();
+  if (const auto roll = rolled(*instr)) {  // one read in place of one a part and a selection
+    Coordinates inner = at;
+    const int64_t extent = instr->shape().dim(dimension);
+    inner[dimension] = mod(at[dimension] + Expr(roll->by), extent, box);
+    return value(roll->whole, inner, guards);
+  }
   index::Range range = bounds(at[dimension], box);
   int result = -1;
   int64_t end = instr->shape().dim(dimension);

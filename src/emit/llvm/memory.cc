@@ -184,6 +184,9 @@ Val KernelEmitter::load(const Expr& expr) {
     Value* active = mask_;
     Value* fill = nullptr;
     if (guarded) {
+      // No lane is read, yet processors take hundreds of cycles for a place that is not mapped.
+      if (mask.uniform() && from.lane_bytes > 0)
+        from.pointer = b_.CreateSelect(mask.v, from.pointer, base_pointer(expr.buffer));
       Value* wanted = vector(mask, b_.getInt1Ty());
       active = active ? b_.CreateAnd(active, wanted) : wanted;
       fill = operand(other, expr.type, true);
