@@ -26,7 +26,7 @@ struct EntryHeader {
 };
 constexpr char kMagic[8] = {'h', 'e', 'd', 'o', 'b', 'j', '0', '1'};
 constexpr int64_t kMaxObjectBytes = int64_t{1} << 31;
-// A younger temporary file is still being written by someone.
+// A younger temporary file is still being written by someone, a younger lock may be held.
 constexpr time_t kWritingSeconds = 3600;
 // Eviction goes below the bound by this much, so that it is not done at every store.
 constexpr double kKeepAfterEviction = 0.8;
@@ -76,7 +76,9 @@ bool is_hex(const std::string& text) {
   return text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// Entries, and temporary files that a killed process left behind.
+bool is_entry(const File& file) { return file.path.ends_with(".o"); }
+
+// Entries, and temporary files and locks that a killed process left behind.
 std::vector<File> list_files(const std::string& directory) {
   std::vector<File> files;
   for_each_name(directory, [&](const std::string& sub) {
@@ -128,44 +130,38 @@ struct ObjectCache::State {
   int64_t max_bytes;
   mutable std::mutex mutex;  // of what follows
   ObjectCacheStats counts;
-  int64_t bytes_on_disk = -1;  // as far as this process knows; -1: not looked yet
 
   std::string path_of(const Key& key) const {
     const std::string name = key.hex();
     return directory + "/" + name.substr(0, 2) + "/" + name + ".o";
   }
-  void note_stored(int64_t bytes);
+  std::string lock_of(const Key& key) const {
+    const std::string path = path_of(key);
+    return path.substr(0, path.size() - 2) + ".lock";
+  }
+  std::optional<std::vector<uint8_t>> read(const Key& key);
+  std::optional<std::vector<uint8_t>> count(std::optional<std::vector<uint8_t>> found);
   void evict();
 };
 
-// After every store the sum is brought up to date; the disk is listed once, and when the bound is
-// passed.
-void ObjectCache::State::note_stored(int64_t bytes) {
-  std::lock_guard lock(mutex);
-  ++counts.stores;
-  if (bytes_on_disk < 0) {
-    bytes_on_disk = 0;
-    for (const File& file : list_files(directory)) bytes_on_disk += file.bytes;
-  } else {
-    bytes_on_disk += bytes;
-  }
-  if (bytes_on_disk > max_bytes) evict();
-}
-
+// After every store: others store too, so only the disk knows the sum.
 void ObjectCache::State::evict() {
   std::vector<File> files = list_files(directory);
+  int64_t bytes_on_disk = 0;
+  for (const File& file : files) bytes_on_disk += file.bytes;
+  if (bytes_on_disk <= max_bytes) return;
+  // Two that do it at once would remove twice as much.
+  const auto alone = FileLock::acquire(directory + "/evict.lock", std::chrono::milliseconds(0));
+  if (!alone) return;
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) {
     if (a.used.tv_sec != b.used.tv_sec) return a.used.tv_sec < b.used.tv_sec;
     if (a.used.tv_nsec != b.used.tv_nsec) return a.used.tv_nsec < b.used.tv_nsec;
     return a.path < b.path;
   });
-  bytes_on_disk = 0;
-  for (const File& file : files) bytes_on_disk += file.bytes;
-  if (bytes_on_disk <= max_bytes) return;
   const auto keep = static_cast<int64_t>(static_cast<double>(max_bytes) * kKeepAfterEviction);
   for (const File& file : files) {
     if (bytes_on_disk <= keep) break;
-    if (file.path.ends_with(".tmp") && file.used.tv_sec > time(nullptr) - kWritingSeconds) continue;
+    if (!is_entry(file) && file.used.tv_sec > time(nullptr) - kWritingSeconds) continue;
     if (unlink(file.path.c_str()) == 0) ++counts.evictions;
     bytes_on_disk -= file.bytes;
   }
@@ -258,17 +254,43 @@ Found read_entry(const std::string& path, const Key& key, std::vector<uint8_t>& 
 
 }  // namespace
 
-std::optional<std::vector<uint8_t>> ObjectCache::find(const Key& key) {
-  const std::string path = state_->path_of(key);
+std::optional<std::vector<uint8_t>> ObjectCache::State::read(const Key& key) {
+  const std::string path = path_of(key);
   std::vector<uint8_t> object;
   const Found found = read_entry(path, key, object);
-  if (found == Found::damaged) unlink(path.c_str());
-  std::lock_guard lock(state_->mutex);
-  state_->counts.hits += found == Found::hit;
-  state_->counts.misses += found != Found::hit;
-  state_->counts.damaged += found == Found::damaged;
+  if (found == Found::damaged) {
+    unlink(path.c_str());
+    const std::lock_guard lock(mutex);
+    ++counts.damaged;
+  }
   if (found != Found::hit) return std::nullopt;
   return object;
+}
+
+std::optional<std::vector<uint8_t>> ObjectCache::State::count(
+    std::optional<std::vector<uint8_t>> found) {
+  const std::lock_guard lock(mutex);
+  ++(found ? counts.hits : counts.misses);
+  return found;
+}
+
+std::optional<std::vector<uint8_t>> ObjectCache::find(const Key& key) {
+  return state_->count(state_->read(key));
+}
+
+Lookup ObjectCache::find_or_make(const Key& key, std::chrono::milliseconds wait) {
+  Lookup result;
+  result.object = state_->read(key);
+  if (!result.object) {
+    const std::string lock = state_->lock_of(key);
+    make_directories(lock.substr(0, lock.rfind('/')));
+    result.making = FileLock::acquire(lock, wait);
+    // Who was waited for has stored it.
+    result.object = state_->read(key);
+    if (result.object) result.making.reset();
+  }
+  result.object = state_->count(std::move(result.object));
+  return result;
 }
 
 Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
@@ -291,12 +313,13 @@ Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
     fd = ::open(temporary.c_str(), flags, 0600);
   }
   Descriptor file(fd);
-  // No fsync: after a crash of the machine the entry may be torn, and is then a miss.
   if (file.get() < 0 || !write_all(file.get(), &header, sizeof(header)) ||
-      !write_all(file.get(), object.data(), object.size()) || !file.close() ||
-      rename(temporary.c_str(), path.c_str()) != 0)
+      !write_all(file.get(), object.data(), object.size()) || fsync(file.get()) != 0 ||
+      !file.close() || rename(temporary.c_str(), path.c_str()) != 0)
     return failed();
-  state_->note_stored(static_cast<int64_t>(sizeof(header) + object.size()));
+  const std::lock_guard lock(state_->mutex);
+  ++state_->counts.stores;
+  state_->evict();
   return {};
 }
 
@@ -307,7 +330,7 @@ ObjectCacheStats ObjectCache::stats() const {
     stats = state_->counts;
   }
   for (const File& file : list_files(state_->directory)) {
-    ++stats.entries;
+    stats.entries += is_entry(file);
     stats.bytes += file.bytes;
   }
   stats.max_bytes = state_->max_bytes;
@@ -319,7 +342,6 @@ Status ObjectCache::clear() {
   for (const File& file : list_files(state_->directory))
     if (unlink(file.path.c_str()) != 0 && errno != ENOENT)
       return machine_error("{}: cannot remove: {}", file.path, strerror(errno));
-  state_->bytes_on_disk = 0;
   return {};
 }
 

@@ -3,9 +3,11 @@
 //
 // Layout: <directory>/<first 2 digits>/<32 digits>.o, written to a temporary file and renamed.
 // Directories are 0700; what is not ours (owner, or writable by others) is not read, for it would
-// be run as code. When the files exceed the size bound the ones used longest ago go.
+// be run as code. When the files exceed the size bound the ones used longest ago go. Who makes an
+// entry holds the lock beside it, <32 digits>.lock, while it does.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -17,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "cache/file_lock.h"
 
 namespace heddle::cache {
 
@@ -35,10 +38,19 @@ struct ObjectCacheStats {
   int64_t entries = 0, bytes = 0, max_bytes = 0;                         // on disk, now
 };
 
+// What is stored; or else nothing, and the right to make and store it: as long as `making` lives
+// all others wait for it. Neither: make it privately.
+struct Lookup {
+  std::optional<std::vector<uint8_t>> object;
+  std::optional<FileLock> making;
+};
+
 // Thread-safe.
 class ObjectCache {
  public:
   static constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
+  // Longer than this nobody waits for someone else's compilation, who may have been stopped.
+  static constexpr std::chrono::milliseconds kMostWait{120'000};
 
   // Empty: default_directory(). Makes the directory. Error: machine (cannot be made, or belongs to
   // someone else).
@@ -51,6 +63,9 @@ class ObjectCache {
   const std::string& directory() const;
   // A hit counts as a use. A damaged entry is removed.
   std::optional<std::vector<uint8_t>> find(const Key& key);
+  // The same where everyone who finds nothing would make it: of threads and processes that ask at
+  // once one makes it, and the others have it when it is stored.
+  Lookup find_or_make(const Key& key, std::chrono::milliseconds wait = kMostWait);
   // Error: machine. The caller may go on without: the entry is then simply not there.
   Status store(const Key& key, std::span<const uint8_t> object);
   ObjectCacheStats stats() const;

@@ -1,6 +1,7 @@
 #include "cache/object_cache.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -195,11 +196,89 @@ TEST_F(CacheTest, ThreadsAndProcessesShareIt) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  // Each process counts its own stores only; one that comes later lists the disk and keeps the
+  // Who comes when another one removes entries leaves that to it; one that comes later keeps the
   // bound.
   ObjectCache later = open(50'000);
   ASSERT_TRUE(later.store(key_of("later"), object_of(1, 2000)));
   EXPECT_LE(later.stats().bytes, 50'000);
+}
+
+// Eight processes of three threads each ask for four keys at once: each is made once.
+TEST_F(CacheTest, OneOfManyMakesAnEntry) {
+  ObjectCache cache = open();
+  constexpr int kProcesses = 8, kThreads = 3, kKeys = 4;
+  const std::string made = testing::TempDir() + "/heddle_made_" + std::to_string(getpid());
+  std::ofstream(made).close();
+  auto ask = [&](ObjectCache& mine, int first) {
+    for (int i = 0; i < kKeys; ++i) {
+      const int n = (first + i) % kKeys;
+      Lookup lookup = mine.find_or_make(key_of(std::to_string(n)));
+      if (lookup.object ? *lookup.object != object_of(n) : !lookup.making) return false;
+      if (lookup.object) continue;
+      std::ofstream(made, std::ios::app) << n << std::flush;
+      usleep(20'000);  // of compiling
+      if (!mine.store(key_of(std::to_string(n)), object_of(n))) return false;
+    }
+    return true;
+  };
+  std::vector<pid_t> children;
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    if (child == 0) {
+      auto mine = ObjectCache::open(directory_);
+      std::atomic<bool> good{mine.has_value()};
+      std::vector<std::thread> threads;
+      for (int t = 0; t < kThreads && good; ++t)
+        threads.emplace_back([&, t] {
+          if (!ask(*mine, p + t)) good = false;
+        });
+      for (std::thread& thread : threads) thread.join();
+      _exit(good ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(fs::file_size(made), static_cast<uintmax_t>(kKeys));
+  fs::remove(made);
+  EXPECT_EQ(files().size(), static_cast<size_t>(kKeys));  // and no locks are left
+}
+
+TEST_F(CacheTest, AKilledMakerBlocksNobody) {
+  ObjectCache cache = open();
+  ASSERT_TRUE(cache.store(key_of("other"), object_of(1)));
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto mine = ObjectCache::open(directory_);
+    const Lookup lookup = mine->find_or_make(key_of("a"));
+    if (write(ready[1], lookup.making ? "m" : "x", 1) != 1) _exit(1);
+    pause();
+  }
+  char said = 0;
+  ASSERT_EQ(read(ready[0], &said, 1), 1);
+  EXPECT_EQ(said, 'm');
+  close(ready[0]);
+  close(ready[1]);
+  const auto nobody = cache.find_or_make(key_of("a"), std::chrono::milliseconds(20));
+  EXPECT_FALSE(nobody.object);
+  EXPECT_FALSE(nobody.making);  // it is still at it, and we waited long enough
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    const Lookup mine = cache.find_or_make(key_of("a"));
+    EXPECT_TRUE(mine.making);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+    ASSERT_TRUE(cache.store(key_of("a"), object_of(2)));
+  }
+  EXPECT_EQ(cache.find_or_make(key_of("a")).object, object_of(2));
+  EXPECT_EQ(files().size(), 2u);
 }
 
 TEST(chosen_directory, NamedThenTheEnvironmentThenTheUsers) {

@@ -145,14 +145,14 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
   const std::string target_text = target::to_string(target);
   std::optional<cache::ObjectCache> cache;
   Hash128 key;
+  cache::Lookup lookup;  // until it is stored others wait for it
   if (!cache_directory.empty()) {
     std::vector<std::string_view> views(kernels.begin(), kernels.end());
     key = cache::object_key(views, target_text, code_generator_build_id());
     auto opened = cache::ObjectCache::open(cache_directory);
     if (opened) cache.emplace(std::move(*opened));
-    if (cache) {
-      if (auto object = cache->find(key)) return std::move(*object);
-    }
+    if (cache) lookup = cache->find_or_make(key);
+    if (lookup.object) return std::move(*lookup.object);
   }
   HEDDLE_ASSIGN_OR_RETURN(EmitFunction emit, open_library());
   std::vector<Part> parts = split(kernels);

@@ -45,16 +45,16 @@ Result<std::vector<uint8_t>> GpuCodeGenerator::object(const std::string& cache_d
   program::GpuCode code{emit::cuda::architecture(target_), functions_, {}};
   std::optional<cache::ObjectCache> cache;
   cache::Key key;
+  cache::Lookup lookup;  // until it is stored others wait for it
   // The text is all that the cubin depends on, but for NVRTC itself.
   if (!assembler_ && !cache_directory.empty()) {
     key = cache::make_key({"cubin", text, code.architecture});
     auto opened = cache::ObjectCache::open(cache_directory);
     if (opened) cache.emplace(std::move(*opened));
-    if (cache) {
-      if (auto found = cache->find(key)) {
-        code.cubin = std::move(*found);
-        return program::encode_gpu_code(code);
-      }
+    if (cache) lookup = cache->find_or_make(key);
+    if (lookup.object) {
+      code.cubin = std::move(*lookup.object);
+      return program::encode_gpu_code(code);
     }
   }
   HEDDLE_ASSIGN_OR_RETURN(code.cubin, (assembler_ ? assembler_ : GpuAssembler(assemble_by_nvrtc))(
