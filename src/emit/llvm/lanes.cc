@@ -76,9 +76,22 @@ Value* KernelEmitter::load_consecutive(Type type, const Address& address, Value*
       other = b_.CreateShuffleVector(other, reversed(lanes_));
     }
   }
-  Value* loaded = all_true(mask)
-                      ? static_cast<Value*>(b_.CreateAlignedLoad(lanes_type, pointer, align))
-                      : b_.CreateMaskedLoad(lanes_type, pointer, align, mask, other);
+  Value* loaded = nullptr;
+  if (all_true(mask)) {
+    loaded = b_.CreateAlignedLoad(lanes_type, pointer, align);
+  } else if (unsigned count = first_lanes(mask)) {
+    auto* narrow = llvm::FixedVectorType::get(lanes_type->getElementType(), count);
+    std::vector<int> all, order;
+    for (int i = 0; i < lanes_; ++i) {
+      const bool on = i < static_cast<int>(count);
+      all.push_back(on ? i : -1);
+      order.push_back(on ? i : lanes_ + i);
+    }
+    loaded = b_.CreateShuffleVector(b_.CreateAlignedLoad(narrow, pointer, align), all);
+    loaded = b_.CreateShuffleVector(loaded, other, order);
+  } else {
+    loaded = b_.CreateMaskedLoad(lanes_type, pointer, align, mask, other);
+  }
   return reverse ? b_.CreateShuffleVector(loaded, reversed(lanes_)) : loaded;
 }
 
@@ -153,6 +166,13 @@ void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& addr
       value = b_.CreateShuffleVector(value, reversed(lanes_));
       if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
       align = llvm::Align(static_cast<uint64_t>(bytes));
+    }
+    if (unsigned count = all_true(mask) ? 0 : first_lanes(mask)) {
+      // Loads of what lies behind it need not wait, as they do for a masked store.
+      std::vector<int> first;
+      for (int i = 0; i < static_cast<int>(count); ++i) first.push_back(i);
+      b_.CreateAlignedStore(b_.CreateShuffleVector(value, first), pointer, align);
+      return;
     }
     if (!all_true(mask)) {
       b_.CreateMaskedStore(value, pointer, align, mask);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DerivedTypes.h>
 
 namespace heddle::emit {
 
@@ -15,6 +16,21 @@ inline bool lane_is_on(llvm::Value* mask, int i) {
   if (!mask) return true;
   auto* constant = llvm::cast<llvm::Constant>(mask);
   return constant->getAggregateElement(static_cast<unsigned>(i))->isOneValue();
+}
+
+// How many lanes are on, where those are the first ones of a constant mask and a power of two, so
+// that a narrower access does without a mask; else 0.
+inline unsigned first_lanes(llvm::Value* mask) {
+  auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
+  auto* type = constant ? llvm::dyn_cast<llvm::FixedVectorType>(constant->getType()) : nullptr;
+  if (!type) return 0;
+  unsigned on = 0, last = 0;
+  for (unsigned i = 0; i < type->getNumElements(); ++i) {
+    llvm::Constant* lane = constant->getAggregateElement(i);
+    if (!lane || !llvm::isa<llvm::ConstantInt>(lane)) return 0;
+    if (lane->isOneValue()) ++on, last = i + 1;
+  }
+  return on == last && on > 0 && (on & (on - 1)) == 0 ? on : 0;
 }
 
 }  // namespace heddle::emit
