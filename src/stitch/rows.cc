@@ -250,17 +250,11 @@ bool RowEmitter::has_rows_in_lanes(int64_t extent) const {
 }
 
 void RowEmitter::emit_straight_lanes(int64_t extent, Block* block) {
-  const int64_t vectors = extent / lanes_;
-  const int64_t side = vectors % 4 == 0 ? 4 : vectors % 3 == 0 ? 3 : vectors % 2 == 0 ? 2 : 1;
-  const VarId outer = k_.add_var("u"), inner = k_.add_var("u"), l = k_.add_var("l");
-  const int so = s_.add_scope(outer, vectors / side), si = s_.add_scope(inner, side),
-            sl = s_.add_scope(l, lanes_);
-  Block body, straight;
-  emit_point((Expr::digit(so) * side + Expr::digit(si)) * lanes_ + Expr::digit(sl), k_.constant(0),
-             &body);
-  straight.push_back(unrolled(inner, side, lanes_loop(l, lanes_, std::move(body))));
-  block->push_back(
-      make_loop(LoopKind::unrolled, outer, k_.constant(vectors / side), std::move(straight)));
+  const VarId u = k_.add_var("u"), l = k_.add_var("l");
+  const int su = s_.add_scope(u, extent / lanes_), sl = s_.add_scope(l, lanes_);
+  Block body;
+  emit_point(Expr::digit(su) * lanes_ + Expr::digit(sl), k_.constant(0), &body);
+  block->push_back(unrolled(u, extent / lanes_, lanes_loop(l, lanes_, std::move(body))));
 }
 
 // Maps only.

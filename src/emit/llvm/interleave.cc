@@ -1,6 +1,7 @@
 #include "emit/llvm/interleave.h"
 
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
 #include <functional>
@@ -54,6 +55,11 @@ bool share_bytes(const Kernel& kernel, BufferId a, BufferId b) {
     return buffer.offset_bytes + elems * tensor::type_bytes(buffer.type);
   };
   return one.offset_bytes < end(other) && other.offset_bytes < end(one);
+}
+
+bool is_fetch(const llvm::Instruction* instr) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(instr);
+  return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
 }
 
 }  // namespace
@@ -120,25 +126,33 @@ void Interleaver::run() {
   if (left_ || copies_.size() < 2 || shares_registers()) return;
   // What copies share stands in the first that asked for it: an instruction waits for its operands.
   std::unordered_set<const llvm::Value*> waiting;
+  std::vector<llvm::Instruction*> fetches;
   size_t left = 0;
-  for (const auto& copy : copies_) {
+  for (auto& copy : copies_) {
+    for (llvm::Instruction* instr : copy)
+      if (is_fetch(instr)) fetches.push_back(instr);
+    std::erase_if(copy, is_fetch);
     waiting.insert(copy.begin(), copy.end());
     left += copy.size();
   }
+  auto is_ready = [&](const llvm::Instruction* instr) {
+    return std::none_of(instr->op_begin(), instr->op_end(),
+                        [&](const llvm::Use& use) { return waiting.count(use.get()) > 0; });
+  };
+  const size_t between = left / (fetches.size() + 1) + 1;
+  size_t moved = 0, fetched = 0;
+  auto place = [&](llvm::Instruction* instr) { instr->moveBefore(*block_, block_->end()); };
   std::vector<size_t> at(copies_.size(), 0);
-  while (left > 0) {
+  while (moved < left) {
     for (size_t c = 0; c < copies_.size(); ++c) {
-      if (at[c] == copies_[c].size()) continue;
-      llvm::Instruction* instr = copies_[c][at[c]];
-      if (std::any_of(instr->op_begin(), instr->op_end(),
-                      [&](const llvm::Use& use) { return waiting.count(use.get()) > 0; }))
-        continue;
-      instr->moveBefore(*block_, block_->end());
-      waiting.erase(instr);
-      ++at[c];
-      --left;
+      if (at[c] == copies_[c].size() || !is_ready(copies_[c][at[c]])) continue;
+      place(copies_[c][at[c]]);
+      waiting.erase(copies_[c][at[c]++]);
+      const bool due = ++moved / between > fetched;
+      if (due && fetched < fetches.size() && is_ready(fetches[fetched])) place(fetches[fetched++]);
     }
   }
+  while (fetched < fetches.size()) place(fetches[fetched++]);
 }
 
 }  // namespace heddle::emit

@@ -18,8 +18,9 @@ bool reads_nothing_stored(const kernel::Kernel& kernel, const std::vector<kernel
 bool has_long_chain(const kernel::Kernel& kernel, const std::vector<kernel::Stmt>& body);
 
 // Notes where copies end, as they are emitted at the end of `block`, and then mixes them, an
-// instruction of each in turn. Changes nothing where a copy has left the block or two of them share
-// a register buffer.
+// instruction of each in turn; prefetches stand evenly between the others, since many at once would
+// wait for each other's lines and hold up the loads behind them. Changes nothing where a copy has
+// left the block or two of them share a register buffer.
 class Interleaver {
  public:
   explicit Interleaver(llvm::BasicBlock* block);

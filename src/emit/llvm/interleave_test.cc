@@ -96,5 +96,22 @@ TEST(Interleave, AccumulatorsStayApart) {
       "vector o 16 lanes 16 { y[o] = acc[0] }");
 }
 
+TEST(Interleave, FetchesStandBetweenTheOthers) {
+  for (int vectors : {3, 8, 9, 16, 19}) {
+    expect_equal(fmt::format("vector i {} lanes 16 {{ prefetch x[i + 64] level 1 "
+                             "prefetch y[i + 64] level 2 y[i] = exp(x[i])*logistic(x[i]) }}",
+                             vectors * 16),
+                 fmt::format("serial r {} {{ vector i 16 lanes 16 {{ y[r*16 + i] = "
+                             "exp(x[r*16 + i])*logistic(x[r*16 + i]) }} }}",
+                             vectors));
+    expect_equal(fmt::format("unrolled u {} {{ vector i 16 lanes 16 {{ prefetch x[u*16 + i + 64] "
+                             "level 1 y[u*16 + i] = exp(x[u*16 + i]) }} }}",
+                             vectors),
+                 fmt::format("serial u {} {{ vector i 16 lanes 16 {{ y[u*16 + i] = "
+                             "exp(x[u*16 + i]) }} }}",
+                             vectors));
+  }
+}
+
 }  // namespace
 }  // namespace heddle::emit

@@ -201,7 +201,7 @@ class KernelEmitter {
   void emit_loop(const Range& range, const std::function<void(const Val&)>& body);
   void serial_loop(const Stmt& stmt);
   void unrolled_loop(const Stmt& stmt);
-  bool mixes_copies(const Stmt& stmt, int64_t copies) const;
+  bool mixes_copies(const Stmt& stmt) const;
   void vector_loop(const Stmt& stmt);
   int64_t vectors_a_step(const Stmt& stmt, std::optional<int64_t> full) const;
   void vector_main(const Stmt& stmt, const Val& extent, llvm::Value* full);
