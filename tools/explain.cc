@@ -86,6 +86,7 @@ class Explain : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
+    compile_.explain = true;
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle handle, compile_.compile(model.get(), true));
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)

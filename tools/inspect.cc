@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "hlo/module.h"
 #include "model_options.h"
+#include "program/file.h"
 #include "program/program.h"
 #include "program/text.h"
 #include "program/views.h"
@@ -71,6 +72,7 @@ class Inspect : public Command {
   void declare(CommandLine& line) override {
     open_.declare(line);
     line.group("What to show");
+    line.flag(header_, "--header", "only a compiled program's header; the rest is not read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
     line.flag(buffers_, "--buffers", "every buffer with its place");
     line.flag(program_text_, "--program", "the whole program as text");
@@ -82,6 +84,7 @@ class Inspect : public Command {
   }
 
   Result<int> run() override {
+    if (header_) return show_header();
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
@@ -107,6 +110,29 @@ class Inspect : public Command {
   }
 
  private:
+  Result<int> show_header() const {
+    HEDDLE_ASSIGN_OR_RETURN(const program::FileHeader header, program::read_header(open_.model));
+    if (!json_.only_json()) {
+      fmt::print("{}: {}, format version {}, made by build {}\n", open_.model, header.name,
+                 header.version, header.build_id);
+      fmt::print("for {}: {}\n", header.target_name, header.features);
+      fmt::print("{}: constants {}, code {}\n", bytes_text(header.file_bytes),
+                 bytes_text(header.constant_bytes), bytes_text(header.object_bytes));
+    }
+    ordered_json json{{"schema", 1},
+                      {"model", open_.model},
+                      {"name", header.name},
+                      {"version", header.version},
+                      {"build_id", header.build_id},
+                      {"target", header.target_name},
+                      {"features", header.features},
+                      {"file_bytes", header.file_bytes},
+                      {"constant_bytes", header.constant_bytes},
+                      {"object_bytes", header.object_bytes}};
+    HEDDLE_RETURN_IF_ERROR(json_.write(json));
+    return 0;
+  }
+
   void print_model(const heddle_model* handle) const {
     const api::Model& model = api::unwrap(handle);
     fmt::print("{}: {}, {}", open_.model, model.format(), model.name());
@@ -270,7 +296,7 @@ class Inspect : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
-  bool graph_only_ = false, buffers_ = false, program_text_ = false;
+  bool header_ = false, graph_only_ = false, buffers_ = false, program_text_ = false;
 };
 
 }  // namespace

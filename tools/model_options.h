@@ -32,6 +32,7 @@ struct CompileChoices {
   std::string numerics = "default", precision = "f32", library = "none", cache, dump, disable;
   std::string stop_after;
   std::optional<int64_t> threads, memory_limit_bytes;
+  bool explain = false;  // heddle_compile_options::explain
 
   void declare(CommandLine& line);
   // The texts inside point into this object.

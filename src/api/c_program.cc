@@ -36,6 +36,7 @@ CompileOptions compile_options(const heddle_compile_options* from) {
   if (c.memory_limit_bytes > 0) options.memory_limit_bytes = c.memory_limit_bytes;
   options.threads = c.threads;
   options.consume_model = c.consume_model != 0;
+  options.explain = c.explain != 0;
   return options;
 }
 

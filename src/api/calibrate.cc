@@ -37,6 +37,7 @@ class Sample {
     settings.target = target;
     settings.threads = threads;
     settings.compiler.fuse = fuse;
+    settings.explain = true;
     const std::unique_ptr<Model> model = Model::from_module(module->clone());
     Sample result;
     result.threads_ = threads;

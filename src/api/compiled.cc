@@ -19,6 +19,7 @@
 #include "base/parallel.h"
 #include "base/trace.h"
 #include "cache/object_cache.h"
+#include "compiler/cached.h"
 #include "hlo/module.h"
 #include "program/file.h"
 #include "program/side_by_side.h"
@@ -212,9 +213,10 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     }
     for (const Port& port : model.outputs()) names.outputs.push_back(port.name);
     const CacheWatch watch(settings.compiler.object_cache_directory);
-    HEDDLE_ASSIGN_OR_RETURN(program::Program program,
-                            compiler::compile(std::move(module), names, settings.target,
-                                              settings.compiler, report_.get()));
+    HEDDLE_ASSIGN_OR_RETURN(
+        program::Program program,
+        (settings.explain ? compiler::compile : compiler::compile_cached)(
+            std::move(module), names, settings.target, settings.compiler, report_.get()));
     program.notes.insert(program.notes.begin(), model.notes().begin(), model.notes().end());
     facts_.cache_warm = watch.is_warm();
     steps_ = report_->times_ms;

@@ -224,6 +224,8 @@ typedef struct heddle_compile_options {
   int32_t threads;            /* that run it [as many as there are cores to use] */
   int32_t consume_model;      /* the graph is given up: saves its memory. Only its info and ports
                                  may be read afterwards */
+  int32_t explain;            /* keeps what was decided, for heddle explain: it is compiled even
+                                 where the cache has it */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; of the options only device (it must be the

@@ -116,7 +116,8 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   if (model.module() == nullptr)
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name());
-  HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
+  HEDDLE_ASSIGN_OR_RETURN(Settings settings, read_settings(options));
+  settings.explain = true;
   if (point == "import") return hlo::to_string(*model.module());
   if (point == "optimize") return optimized_text(*model.module(), settings, {});
   if (is_pass(point)) return optimized_text(*model.module(), settings, point);

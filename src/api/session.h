@@ -109,6 +109,8 @@ struct CompileOptions {  // texts as in heddle_compile_options
   int64_t memory_limit_bytes = -1;
   int threads = 0;  // 0: as many as there are cores to use
   bool consume_model = false;
+  bool explain = false;  // keeps what was decided for Program::report(): nothing comes from the
+                         // cache of programs
 };
 
 // Numbers of a program, all of one run. See heddle_program_info.
@@ -136,6 +138,7 @@ class Program {
   const std::vector<std::string>& notes() const { return notes_; }
   const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
   const ProgramFacts& facts() const { return facts_; }
+  // Empty where it was found in the cache of programs (CompileOptions::explain).
   const compiler::Report& report() const { return *report_; }
   virtual const program::Program* compiled() const = 0;  // null: interpreted
 

@@ -154,6 +154,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
   settings.plugin = plugin_path(options.device);
+  settings.explain = options.explain;
   if (settings.device != Device::interp && settings.device != Device::interp_f64) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
   }

@@ -64,8 +64,8 @@ Result<EmitFunction> open_library() {
       tried);
 }
 
-// Of this binary, which writes the kernels, and of the library that would compile them; neither is
-// opened for it.
+}  // namespace
+
 std::string code_generator_build_id() {
   static const int anchor = 0;
   std::string id = cache::build_id(&anchor);
@@ -77,6 +77,8 @@ std::string code_generator_build_id() {
   }
   return id;
 }
+
+namespace {
 
 // Kernels that become one object: [begin, end) of the texts.
 struct Part {

@@ -18,4 +18,8 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
                                              const target::Target& target,
                                              const std::string& cache_directory, int threads);
 
+// Of this binary, which writes the kernels, and of the library that would compile them; neither is
+// opened for it.
+std::string code_generator_build_id();
+
 }  // namespace heddle::compiler

@@ -53,7 +53,7 @@ Status check_target(const Program& program) {
   for (const std::string& feature : target->features)
     if (!host.has(feature)) missing += (missing.empty() ? "" : ", ") + feature;
   if (missing.empty()) return {};
-  return machine_error(
+  return user_error(
       "program {}: compiled for {}, this machine lacks {}; compile the model again here",
       program.name, target->name, missing);
 }

@@ -29,7 +29,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
  public:
   // Verifies the program, loads its code, resolves its kernels and prepares its host calls. The
   // device's HAL must outlive it. Errors: a program or an object that is damaged, a host function
-  // that is not registered (user); no memory, an instruction set this machine lacks (machine).
+  // that is not registered, code for an instruction set that this machine lacks (user); no memory
+  // (machine).
   // `library`: what makes library calls ready; without it a program that has some is refused.
   static Result<std::shared_ptr<Executable>> load(program::Program program, const Device& device,
                                                   const HostFunctions& host_functions = {},

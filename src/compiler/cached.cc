@@ -1,0 +1,128 @@
+#include "compiler/cached.h"
+
+#include <atomic>
+#include <chrono>
+#include <system_error>
+#include <thread>
+
+#include "cache/object_cache.h"
+#include "compiler/code_generator.h"
+#include "compiler/options.h"
+#include "hlo/text.h"
+#include "program/image.h"
+
+namespace heddle::compiler {
+namespace {
+
+using tensor::Literal;
+
+// More constants of the compiler's own making than this are not worth an entry.
+constexpr int64_t kMostKeptBytes = int64_t{64} << 20;
+// Weights are hashed in pieces, by several threads where that pays for starting them.
+constexpr int64_t kHashPiece = int64_t{1} << 20, kHashAlone = int64_t{16} << 20;
+
+// A vendor library may be another one tomorrow; twins are for tuning, which measures code only.
+bool is_cached(const target::Target& target, const Options& options) {
+  return !options.object_cache_directory.empty() && target.kind == target::DeviceKind::cpu &&
+         options.library == "none" && options.dump_directory.empty() &&
+         options.stop_after.empty() && options.bisect_limit < 0 && options.twins.empty();
+}
+
+void append_arrays(const Literal& value, std::vector<Literal>& arrays) {
+  if (value.shape().is_array()) arrays.push_back(value);
+  for (const Literal& element : value.elements()) append_arrays(element, arrays);
+}
+
+// Every array of every constant, in order.
+std::vector<Literal> weights_of(const hlo::Module& module) {
+  std::vector<Literal> weights;
+  for (const auto& computation : module.computations())
+    for (const hlo::Instr* instr : computation->instrs())
+      if (instr->is(hlo::Opcode::constant)) append_arrays(instr->literal(), weights);
+  return weights;
+}
+
+Hash128 hash_of(const std::vector<Literal>& weights, int threads) {
+  std::vector<std::string_view> pieces;
+  int64_t bytes = 0;
+  for (const Literal& weight : weights) {
+    bytes += weight.bytes();
+    const std::string_view all(static_cast<const char*>(weight.data()),
+                               static_cast<size_t>(weight.bytes()));
+    for (size_t at = 0; at < all.size(); at += kHashPiece)
+      pieces.push_back(all.substr(at, kHashPiece));
+  }
+  std::vector<Hash128> hashes(pieces.size());
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < pieces.size(); i = next++) hashes[i] = hash128(pieces[i]);
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads && bytes > kHashAlone; ++t) {
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {  // no more threads to be had: the others do it
+      break;
+    }
+  }
+  work();
+  for (std::thread& other : others) other.join();
+  return hash128({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)});
+}
+
+std::string options_of(const Options& options) {
+  std::string text = options_text(options);
+  text += fmt::format(" numerics={} limit={} chains={}", static_cast<int>(options.numerics),
+                      options.memory_limit_bytes, options.any_chain);
+  for (const std::string& pass : options.disabled_passes) text += " -" + pass;
+  return text;
+}
+
+cache::Key key_of(const hlo::Module& module, const std::vector<Literal>& weights,
+                  const plan::Names& names, const target::Target& target, const Options& options) {
+  std::string records, ports;
+  if (target.records)
+    for (const auto& [name, record] : *target.records) records += name + "=" + record + "\n";
+  for (const auto* list : {&names.inputs, &names.input_aliases, &names.outputs}) {
+    for (const std::string& name : *list) ports += fmt::format("{}:{}", name.size(), name);
+    ports += '\n';
+  }
+  return cache::make_key({"program", code_generator_build_id(), target::to_string(target), records,
+                          options_of(options), ports,
+                          hlo::to_string(module, {.max_constant_elems = 4}),
+                          hash_of(weights, options.compile_threads).hex()});
+}
+
+}  // namespace
+
+Result<program::Program> compile_cached(std::unique_ptr<hlo::Module> module,
+                                        const plan::Names& names, const target::Target& target,
+                                        const Options& options, Report* report) {
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<cache::ObjectCache> cache;
+  if (is_cached(target, options)) {
+    auto opened = cache::ObjectCache::open(options.object_cache_directory);
+    if (opened) cache.emplace(std::move(*opened));
+  }
+  if (!cache) return compile(std::move(module), names, target, options, report);
+  const std::vector<Literal> weights = weights_of(*module);
+  const cache::Key key = key_of(*module, weights, names, target, options);
+  const cache::Lookup lookup = cache->find_or_make(key);
+  if (lookup.object) {
+    auto program = program::from_image(*lookup.object, weights);
+    if (program && report) {
+      const auto took = std::chrono::steady_clock::now() - begin;
+      report->times_ms.emplace_back("cache",
+                                    std::chrono::duration<double, std::milli>(took).count());
+    }
+    if (program) return program;
+  }
+  auto program = compile(std::move(module), names, target, options, report);
+  if (!program) return program;
+  // A cache that cannot be written only costs time.
+  if (const auto image = program::to_image(*program, weights, kMostKeptBytes))
+    (void)cache->store(key, *image);
+  return program;
+}
+
+}  // namespace heddle::compiler
