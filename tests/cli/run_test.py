@@ -256,7 +256,7 @@ class LookingTest(CliTest):
     def test_cache_and_doctor(self):
         self.ok("run", self.file("add.hlo", ADD))
         self.assertEqual(2, self.json("cache")["entries"])
-        self.assertEqual(1, self.json("cache", "clear")["removed"])
+        self.assertEqual(2, self.json("cache", "clear")["removed"])
         self.assertEqual(0, self.json("cache")["entries"])
         self.fails(2, "cache", "burn")
         value = self.json("doctor")
