@@ -185,6 +185,22 @@ ENTRY e {
               Not(HasSubstr("floor_div(")));
 }
 
+// The quotients of a row go past the caches beside the exponentials of the row behind it.
+TEST(Ahead, LongRowsAreStoredBehind) {
+  for (const char* target : {"icelake", "avx2"}) {
+    for (const char* width : {"512", "500"}) {
+      const FusionCheck ran = run_small(replaced(kSoftmax, "512", width), {true}, target);
+      EXPECT_THAT(ran.text, HasSubstr("if r > 0 {")) << ran.text;
+      EXPECT_THAT(ran.text, HasSubstr("row_before[0] = "));
+    }
+  }
+  // Not what stays in the caches, not short rows, and not where cores would have nothing to do.
+  EXPECT_THAT(run_small(kSoftmax).text, Not(HasSubstr("row_before")));
+  EXPECT_THAT(run_small(replaced(kSoftmax, "512", "128"), {true}).text,
+              Not(HasSubstr("row_before")));
+  EXPECT_THAT(run_small(replaced(kSoftmax, "40", "14"), {true}).text, Not(HasSubstr("row_before")));
+}
+
 // A sum that is an output and the input of a norm: its output goes past the caches, the norm reads
 // a copy in scratch.
 TEST(Ahead, StreamedValuesAreReadFromScratch) {

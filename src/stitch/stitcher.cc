@@ -9,6 +9,7 @@
 #include "stitch/gpu_blocks.h"
 #include "stitch/in_place.h"
 #include "stitch/line_starts.h"
+#include "stitch/store_behind.h"
 
 namespace heddle::stitch {
 
@@ -404,6 +405,7 @@ Stitched Stitcher::run() {
       }
       out.body = std::move(body);
       fetch_ahead(&kernel_, &out, target_);
+      store_rows_behind(&kernel_, &out, target_);
       start_at_lines(&kernel_, &out);
       made.groups.push_back(std::move(out));
     }

@@ -65,20 +65,22 @@ bool is_fetch(const llvm::Instruction* instr) {
 }  // namespace
 
 bool reads_nothing_stored(const Kernel& kernel, const std::vector<Stmt>& body) {
-  std::vector<BufferId> stored;
+  std::vector<const Stmt*> stores;
   bool plain = true;
   for (const Stmt& stmt : body) {
     plain &= stmt.kind == StmtKind::let || stmt.kind == StmtKind::store ||
              stmt.kind == StmtKind::prefetch;
     if (stmt.kind == StmtKind::store && kernel.buffer(stmt.buffer).space != Space::reg)
-      stored.push_back(stmt.buffer);
+      stores.push_back(&stmt);
   }
   if (!plain) return false;
   bool apart = true;
   each_expression(kernel, body, [&](const kernel::Expr& expr) {
     if (expr.op != kernel::Op::load || kernel.buffer(expr.buffer).space == Space::reg) return;
-    apart &= std::none_of(stored.begin(), stored.end(),
-                          [&](BufferId to) { return share_bytes(kernel, expr.buffer, to); });
+    apart &= std::none_of(stores.begin(), stores.end(), [&](const Stmt* store) {
+      const bool same = expr.buffer == store->buffer && expr.operands == store->indices;
+      return !same && share_bytes(kernel, expr.buffer, store->buffer);
+    });
   });
   return apart;
 }

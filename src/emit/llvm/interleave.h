@@ -11,8 +11,8 @@
 
 namespace heddle::emit {
 
-// Nothing that the statements store outside of registers is read by them: copies of them, each for
-// elements of its own, may be run in any order.
+// Nothing that the statements store outside of registers is read by them, but at the very place
+// where they store: copies of them, each for elements of its own, may be run in any order.
 bool reads_nothing_stored(const kernel::Kernel& kernel, const std::vector<kernel::Stmt>& body);
 // The statements have functions in them, whose code is a long chain.
 bool has_long_chain(const kernel::Kernel& kernel, const std::vector<kernel::Stmt>& body);

