@@ -193,6 +193,18 @@ TEST(Emitter, LanesByGroups) {
   run_body("vector i 16 lanes 16 { y[0, i] = x[convert(w[i], s64), floor_div(i, 4)] }");
 }
 
+// A narrower access of one lane made LLVM select from masks of one bit, which it cannot.
+TEST(Emitter, FewLanesOfARegisterCompareAndSelect) {
+  for (int lanes : {17, 18, 20, 24, 29, 33}) {
+    const std::string difference = "(x[g, i] - x[g, g])";
+    run_phases(
+        fmt::format("phase {{ group grid (g 9) {{ vector i {0} lanes 16 {{ y[g, i] = select({1} == "
+                    "0:f32, 0:f32, select({1} != 0:f32, -100:f32, {1})) }} }} }}",
+                    lanes, difference));
+    run_body(fmt::format("vector i {} lanes 16 {{ y[2, i] = y[2, i] + x[3, i] }}", lanes));
+  }
+}
+
 TEST(Emitter, FlattenedLoopsSplitTheirIndex) {
   // 40 x 32 as one loop; digits by division, with and without lanes that cross a row.
   run_body(

@@ -79,7 +79,7 @@ Value* KernelEmitter::load_consecutive(Type type, const Address& address, Value*
   Value* loaded = nullptr;
   if (all_true(mask)) {
     loaded = b_.CreateAlignedLoad(lanes_type, pointer, align);
-  } else if (unsigned count = first_lanes(mask)) {
+  } else if (unsigned count = first_lanes(mask, tensor::type_bytes(type))) {
     auto* narrow = llvm::FixedVectorType::get(lanes_type->getElementType(), count);
     std::vector<int> all, order;
     for (int i = 0; i < lanes_; ++i) {
@@ -167,7 +167,7 @@ void KernelEmitter::store_lanes(const Stmt& stmt, Type type, const Address& addr
       if (!all_true(mask)) mask = b_.CreateShuffleVector(mask, reversed(lanes_));
       align = llvm::Align(static_cast<uint64_t>(bytes));
     }
-    if (unsigned count = all_true(mask) ? 0 : first_lanes(mask)) {
+    if (unsigned count = all_true(mask) ? 0 : first_lanes(mask, bytes)) {
       // Loads of what lies behind it need not wait, as they do for a masked store.
       std::vector<int> first;
       for (int i = 0; i < static_cast<int>(count); ++i) first.push_back(i);

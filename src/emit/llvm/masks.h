@@ -18,9 +18,10 @@ inline bool lane_is_on(llvm::Value* mask, int i) {
   return constant->getAggregateElement(static_cast<unsigned>(i))->isOneValue();
 }
 
-// How many lanes are on, where those are the first ones of a constant mask and a power of two, so
-// that a narrower access does without a mask; else 0.
-inline unsigned first_lanes(llvm::Value* mask) {
+// How many lanes are on, where those are the first ones of a constant mask and fill a vector
+// register of 128 bits or more, so that a narrower access does without a mask; else 0. (LLVM fails
+// to select instructions for comparisons that a narrower one makes shrink to a lane.)
+inline unsigned first_lanes(llvm::Value* mask, int64_t bytes) {
   auto* constant = llvm::dyn_cast_or_null<llvm::Constant>(mask);
   auto* type = constant ? llvm::dyn_cast<llvm::FixedVectorType>(constant->getType()) : nullptr;
   if (!type) return 0;
@@ -30,7 +31,7 @@ inline unsigned first_lanes(llvm::Value* mask) {
     if (!lane || !llvm::isa<llvm::ConstantInt>(lane)) return 0;
     if (lane->isOneValue()) ++on, last = i + 1;
   }
-  return on == last && on > 0 && (on & (on - 1)) == 0 ? on : 0;
+  return on == last && on * bytes >= 16 && (on & (on - 1)) == 0 ? on : 0;
 }
 
 }  // namespace heddle::emit
