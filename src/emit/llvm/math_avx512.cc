@@ -95,10 +95,9 @@ Value* avx512_fraction(const MathKit& k, Value* x) {
   });
 }
 
-Value* avx512_reciprocal(const MathKit& k, Value* x) {
+Value* avx512_reciprocal_14(const MathKit& k, Value* x) {
   auto& builder = k.builder();
-  // 14 bits, and a step of Newton's.
-  Value* y = by_registers(k, {x}, [&](llvm::ArrayRef<Value*> part) {
+  return by_registers(k, {x}, [&](llvm::ArrayRef<Value*> part) {
     const auto lanes = static_cast<unsigned>(lanes_of(part[0]->getType()));
     const unsigned bits = std::max(8u, lanes);
     llvm::Value* all = builder.getIntN(bits, ~uint64_t{0} >> (64 - bits));
@@ -108,6 +107,10 @@ Value* avx512_reciprocal(const MathKit& k, Value* x) {
                                  : 0],
         {}, {part[0], llvm::Constant::getNullValue(part[0]->getType()), all});
   });
+}
+
+Value* avx512_reciprocal(const MathKit& k, Value* x) {
+  Value* y = avx512_reciprocal_14(k, x);
   return k.mad(y, k.mad(k.neg(x), y, k.number(1)), y);
 }
 

@@ -16,6 +16,8 @@ llvm::Value* avx512_scale_where(const MathKit& k, llvm::Value* keep, llvm::Value
 // x - floor(x). For float.
 llvm::Value* avx512_fraction(const MathKit& k, llvm::Value* x);
 
+// 1 / x within 2^-14 of itself, for normal x below 2^126 in magnitude. For float.
+llvm::Value* avx512_reciprocal_14(const MathKit& k, llvm::Value* x);
 // 1 / x within an ulp, for normal x below 2^126 in magnitude. For float.
 llvm::Value* avx512_reciprocal(const MathKit& k, llvm::Value* x);
 

@@ -1,6 +1,8 @@
 // exp and what follows from it. With n = round(x / ln 2) and r = x - n ln 2, |r| <= ln 2 / 2:
 // exp(x) = 2^n (1 + r + r^2 E(r)). ln 2 is taken off in two parts, the first with so few bits that
 // n times it is exact.
+#include <llvm/IR/Intrinsics.h>
+
 #include <limits>
 
 #include "emit/llvm/math_avx512.h"
@@ -12,7 +14,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr double kLog2E = 1.4426950408889634;
+constexpr double kLog2E = 1.4426950408889634, kLn2 = 0.6931471805599453;
 // ln 2 = high + low; the high parts have 10 and 32 bits.
 constexpr double kLn2HighF32 = 0.693359375, kLn2LowF32 = -2.1219444005469057e-04;
 constexpr double kLn2HighF64 = 0x1.62e42feep-1, kLn2LowF64 = 0x1.a39ef35793c76p-33;
@@ -71,16 +73,20 @@ Value* math_expm1(const MathKit& k, Value* x) {
 
 namespace {
 
-// The same as below without what only expm1 itself has to think of, by one reciprocal:
-// t = exp(2a) - 1 = 2^n (exp(r) - 1) + (2^n - 1), tanh = t / (t + 2) with what the quotient lost.
+// The same as below without what only expm1 itself has to think of: with s = 2|x| and n its nearest
+// multiple of ln 2, t = exp(s) - 1 = 2^n (exp(r) - 1) + (2^n - 1), tanh = t / (t + 2). One part of
+// ln 2 will do: where n is not 0, an error of r is one of the result divided by exp(s) / 2. The
+// quotient is one by a reciprocal of 14 bits and what that lost.
 Value* avx512_tanh(const MathKit& k, Value* x) {
   Value* magnitude = k.at_most(k.abs(x), 22);
-  auto [r, real, n] = reduce(k, k.add(magnitude, magnitude));
+  Value* s = k.add(magnitude, magnitude);
+  Value* n = k.builder().CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, k.mul(s, kLog2E));
+  Value* r = k.mad(n, -kLn2, s);
   Value* part = k.mad(k.mul(r, r), tail(k, r), r);
-  Value* power = k.power_of_two(n);
+  Value* power = avx512_scale(k, k.number(1), n);
   Value* t = k.mad(power, part, k.add(power, -1));
   Value* below = k.add(t, 2);
-  Value* inverse = avx512_reciprocal(k, below);
+  Value* inverse = avx512_reciprocal_14(k, below);
   Value* result = k.mul(t, inverse);
   result = k.mad(k.mad(k.neg(below), result, t), inverse, result);
   return k.copysign(result, x);
