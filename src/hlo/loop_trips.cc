@@ -31,7 +31,7 @@ void set_trips(Instr* loop, int64_t trips) {
 }
 
 bool is_strips(const Instr* loop) { return has(loop, kStrips); }
-void set_strips(Instr* loop) { loop->annotations().emplace_back(kStrips, ""); }
+void set_strips(Instr* loop) { loop->annotations().emplace_back(kStrips, "true"); }
 
 const Instr* loop_of_steps(const Instr* loop) {
   if (!is_strips(loop)) return loop;
@@ -41,7 +41,7 @@ const Instr* loop_of_steps(const Instr* loop) {
 }
 
 bool is_unread(const Instr* value) { return has(value, kUnread); }
-void set_unread(Instr* value) { value->annotations().emplace_back(kUnread, ""); }
+void set_unread(Instr* value) { value->annotations().emplace_back(kUnread, "true"); }
 
 bool is_loop_fusion(const Computation& computation) {
   return std::any_of(computation.instrs().begin(), computation.instrs().end(),

@@ -1,11 +1,13 @@
 // Modules as text: the forms that are read, what is printed, and the errors.
 #include "hlo/text.h"
+#include "hlo/loop_trips.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
+#include "hlo/loop_trips.h"
 #include "hlo/text_test_util.h"
 #include "hlo/verify.h"
 
@@ -165,6 +167,27 @@ TEST(Text, AnnotationsAreKeptAsWritten) {
   EXPECT_EQ(module->entry()->root()->annotations(), want);
   EXPECT_THAT(to_string(*module, {.annotations = false}),
               testing::Not(testing::AnyOf(HasSubstr("metadata"), HasSubstr("sharding"))));
+}
+
+TEST(Text, WhatIsKnownOfALoopReadsBack) {
+  auto module = parsed(R"(HloModule m
+c { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(100)
+  ROOT r = pred[] compare(i, n), direction=LT }
+b { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1)
+  j = s32[] add(i, one) ROOT r = (s32[]) tuple(j) }
+ENTRY e { z = s32[] constant(0) t = (s32[]) tuple(z)
+  ROOT w = (s32[]) while(t), condition=c, body=b }
+)");
+  ASSERT_TRUE(module);
+  Instr* loop = module->entry()->root();
+  set_trips(loop, 100);
+  set_strips(loop);
+  set_unread(loop->operand(0));
+  const auto again = parsed(to_string(*module));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(known_trips(again->entry()->root()), 100);
+  EXPECT_TRUE(is_strips(again->entry()->root()));
+  EXPECT_TRUE(is_unread(again->entry()->root()->operand(0)));
 }
 
 TEST(Text, NamesDoNotMatterWithIds) {
