@@ -109,6 +109,36 @@ ENTRY e {
 })");
 }
 
+// The sum lies on the residual, whatever the blocks of rows; not where others read it too.
+TEST(ChainTest, ASumInPlaceOfItsResidual) {
+  for (const char* target : {"icelake", "avx2"})
+    for (const int64_t m : {16, 37, 161, 330}) {
+      const std::string text = fmt::format(R"(HloModule m
+ENTRY e {{
+  a = f32[{0},12] parameter(0)
+  b = f32[12,20] parameter(1)
+  r = f32[{0},20] parameter(2)
+  c = f32[20,12] parameter(3)
+  d = f32[{0},20] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  s = f32[{0},20] add(d, r)
+  e = f32[{0},20] tanh(s)
+  f = f32[{0},12] dot(e, c), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+)",
+                                           m);
+      EXPECT_EQ(
+          checked(text + fmt::format("  ROOT t = (f32[{0},20], f32[{0},12]) tuple(e, f)\n}}", m),
+                  target)
+              .in_place,
+          (std::vector<int>{2, -1}));
+      EXPECT_EQ(checked(text + fmt::format("  g = f32[{0},12] add(f, a)\n"
+                                           "  ROOT t = (f32[{0},20], f32[{0},12]) tuple(e, g)\n}}",
+                                           m),
+                        target)
+                    .in_place,
+                (std::vector<int>{2, -1}));
+    }
+}
+
 // D = relu(alpha·A·W + beta·C), twice.
 TEST(ChainTest, AlphaBetaAndC) {
   const char* const text = R"(HloModule m

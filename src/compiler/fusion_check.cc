@@ -1,5 +1,6 @@
 #include "compiler/fusion_check.h"
 
+#include <cstring>
 #include <functional>
 #include <map>
 
@@ -108,6 +109,27 @@ stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Ta
   return {};
 }
 
+constexpr int64_t kFewElems = 8192;
+
+// Once more, with results on the inputs that they may overwrite: the same bits. `memory` is spoilt.
+void check_in_place(const stitch::Stitched& stitched, std::vector<void*> memory,
+                    const std::vector<Literal>& wanted, uint64_t seed, FusionCheck* check) {
+  const size_t inputs = memory.size() - wanted.size() - stitched.workspace_bytes.size();
+  bool any = false;
+  for (size_t o = 0; o < stitched.in_place.size(); ++o) {
+    if (stitched.in_place[o] < 0) continue;
+    memory[inputs + o] = memory[static_cast<size_t>(stitched.in_place[o])];
+    any = true;
+  }
+  if (!any) return;
+  const kernel::InterpReport report = kernel::interpret(stitched.kernel, memory, {}, seed + 1);
+  if (!report.faults.empty()) check->failure = "in place: " + report.faults[0];
+  for (size_t o = 0; o < stitched.in_place.size() && check->failure.empty(); ++o)
+    if (stitched.in_place[o] >= 0 && std::memcmp(memory[inputs + o], wanted[o].data(),
+                                                 static_cast<size_t>(wanted[o].bytes())) != 0)
+      check->failure = fmt::format("in place of input {}: other bits", stitched.in_place[o]);
+}
+
 }  // namespace
 
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
@@ -145,6 +167,9 @@ FusionCheck check_fusion(const hlo::Module& module, const target::Target& target
         got[i], wanted[i],
         wanted[i].type() == tensor::Type::f64 ? coarsest_type(module) : wanted[i].type(),
         reduction_length, [&] { return nudged_leaf(i); }, &check.failure);
+  if (check.failure.empty() && wanted[0].elems() <= kFewElems)
+    check_in_place(stitched, std::move(memory), got, seed, &check);
+  check.in_place = std::move(stitched.in_place);
   check.kernel = std::move(stitched.kernel);
   return check;
 }

@@ -18,8 +18,9 @@ struct FusionCheck {
   schedule::PlacedFusion placed;
   kernel::Kernel kernel;
   kernel::InterpReport report;
-  std::string text;     // schedule and kernel
-  std::string failure;  // empty: equal and clean
+  std::string text;           // schedule and kernel
+  std::vector<int> in_place;  // as stitched; on small results those were run, too
+  std::string failure;        // empty: equal and clean
 };
 
 // The entry of `module` as one fusion, or as a composite or a table of them (`placed` is empty

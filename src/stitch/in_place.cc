@@ -16,7 +16,9 @@ using schedule::Stage;
 class Overwriting {
  public:
   Overwriting(const schedule::PlacedFusion& placed, const schedule::Output& output)
-      : placed_(placed), writer_(static_cast<int>(output.stage.index())) {
+      : placed_(placed),
+        writer_(static_cast<int>(output.stage.index())),
+        is_chain_(schedule::is_chain(placed)) {
     for (const auto& phase : placed.schedule.phases)
       for (const schedule::Group& group : phase) {
         group_ = static_cast<int>(&group - phase.data());
@@ -32,6 +34,8 @@ class Overwriting {
     for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
       for (const schedule::Load& load : placed_.graph.stages[s].loads) {
         if (load.source.input != input) continue;
+        // A chain's links take tiles of their own: there only the stage itself is in step.
+        if (is_chain_ && (static_cast<int>(s) != writer_ || !row(*writer).gemm)) return -1;
         if (!before(static_cast<int>(s), load, *writer)) return -1;
         (static_cast<int>(s) == writer_ ? own : others) = true;
       }
@@ -92,7 +96,7 @@ class Overwriting {
     if (at(stage).recompute <= kOnce) return true;
     const auto& computing =
         std::get<Row>(placed_.schedule.nodes[static_cast<size_t>(at(stage).row)]);
-    if (computing.gemm) return false;
+    if (computing.gemm && !is_chain_) return false;
     const Stage& computed = placed_.graph.stages[static_cast<size_t>(stage)];
     double filled = 1;  // what the tiles hold, over what the digits do
     for (size_t d = 0; d < computed.out.size(); ++d) {
@@ -147,6 +151,7 @@ class Overwriting {
 
   const schedule::PlacedFusion& placed_;
   const int writer_;
+  const bool is_chain_;
   int group_ = 0;
   std::vector<Where> order_;  // as they run
 };
@@ -168,7 +173,7 @@ OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
   OverwrittenInputs result;
   result.allowed.resize(outputs.size());
   result.chosen.assign(outputs.size(), -1);
-  if (schedule::is_chain(placed) || schedule::is_pooled(placed)) return result;
+  if (schedule::is_pooled(placed)) return result;
   std::vector<bool> taken(inputs.size());
   std::vector<std::vector<int>> ranks;
   for (size_t o = 0; o < outputs.size(); ++o) {
