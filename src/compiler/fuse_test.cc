@@ -358,5 +358,26 @@ ENTRY e {{
   EXPECT_FALSE(convolution_reads_input(64, 256));
 }
 
+// A cache with the new row behind it is an output and, in another shape, what a product reads: it
+// is written once.
+TEST(FuseTest, AViewOfAnOutputIsNoOutput) {
+  std::vector<Refusal> refusals;
+  auto module = covered(R"(HloModule m
+ENTRY e {
+  past = f32[1,12,128,64] parameter(0)
+  row = f32[1,768] parameter(1)
+  q = f32[12,1,64] parameter(2)
+  grown = f32[1,768] tanh(row)
+  new = f32[1,12,1,64] reshape(grown)
+  all = f32[1,12,129,64] concatenate(past, new), dimensions={2}
+  keys = f32[12,129,64] reshape(all)
+  d = f32[12,1,129] dot(q, keys), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  ROOT t = (f32[12,1,129], f32[1,12,129,64]) tuple(d, all)
+})",
+                        &refusals);
+  for (const hlo::Instr* part : parts_of(*module->entry()))
+    EXPECT_TRUE(part->shape().is_array()) << hlo::to_string(*module);
+}
+
 }  // namespace
 }  // namespace heddle::fuse

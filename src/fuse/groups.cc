@@ -155,6 +155,15 @@ size_t weight(const Group& group) {
   return integers < kMostIntegers ? group.members.size() - integers : group.members.size();
 }
 
+const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs) {
+  while (output->is(Opcode::reshape) && output->shape() == output->shape().without_layout()) {
+    output = output->operand(0);
+    if (output->shape() != output->shape().without_layout()) return nullptr;
+    if (outputs.count(output)) return output;
+  }
+  return nullptr;
+}
+
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves) {
   auto module = std::make_unique<hlo::Module>("candidate");
@@ -176,6 +185,7 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
     return copy;
   };
   std::vector<Instr*> outputs;
+  std::unordered_set<const Instr*> leaving;
   for (Instr* member : members) {
     std::vector<Instr*> operands;
     for (Instr* operand : member->operands()) operands.push_back(value_of(operand));
@@ -184,7 +194,9 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
       called.push_back(module->clone_computation(*callee));
     copies[member] = computation->add(member->opcode(), member->shape().without_layout(), operands,
                                       member->attrs(), called, member->name());
-    if (leaves(member)) outputs.push_back(copies[member]);
+    if (!leaves(member)) continue;
+    if (viewed_output(member, leaving) == nullptr) outputs.push_back(copies[member]);
+    leaving.insert(member);
   }
   std::vector<tensor::Shape> shapes;
   for (Instr* output : outputs) shapes.push_back(output->shape());
@@ -192,6 +204,7 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
       outputs.size() == 1
           ? outputs[0]
           : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), outputs));
+  computation->remove_dead();
   return module;
 }
 

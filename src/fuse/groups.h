@@ -30,8 +30,12 @@ struct Group {
 // How many members it counts as: the integer arithmetic of random bits is long, and one body.
 size_t weight(const Group& group);
 
+// The value behind reshapes that has all of `output`'s elements in their order and is one of
+// `outputs` too: its bytes serve both. Null: none.
+const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs);
+
 // A module of one computation: the members with their outside operands as parameters, and those
-// that `leaves` says are read outside as outputs.
+// that `leaves` says are read outside as outputs, but for views of another output.
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves);
 

@@ -130,13 +130,16 @@ class Rebuilder {
       copies.emplace(operand, copy);
       return copy;
     };
-    std::vector<Instr*> outputs;
+    std::vector<Instr*> outputs, views;  // that leave: with bytes of their own, and those of these
+    std::unordered_set<const Instr*> leaving;
     for (Instr* member : unit.members) {
       std::vector<Instr*> inner;
       for (Instr* operand : member->operands()) inner.push_back(value_of(operand));
       copies[member] = body->add(member->opcode(), member->shape().without_layout(), inner,
                                  member->attrs(), member->called(), member->name());
-      if (leaves(member, unit, number)) outputs.push_back(member);
+      if (!leaves(member, unit, number)) continue;
+      (viewed_output(member, leaving) == nullptr ? outputs : views).push_back(member);
+      leaving.insert(member);
     }
     if (outputs.empty()) return;  // dead
     std::vector<Instr*> roots;
@@ -148,6 +151,7 @@ class Rebuilder {
     bool single = roots.size() == 1;
     body->set_root(single ? roots[0]
                           : body->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), roots));
+    body->remove_dead();
     Instr* fusion = new_->add(Opcode::fusion, body->root()->shape(), operands, hlo::FusionAttrs{},
                               {body}, outputs.back()->name());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -156,6 +160,9 @@ class Rebuilder {
                  : new_->add(Opcode::get_tuple_element, roots[i]->shape(), {fusion},
                              hlo::TupleIndexAttrs{static_cast<int64_t>(i)}, {}, outputs[i]->name());
     }
+    for (Instr* view : views)
+      value_[view] = new_->add(Opcode::reshape, view->shape(),
+                               {value_.at(viewed_output(view, leaving))}, {}, {}, view->name());
   }
 
   void emit_alone(Instr* instr) {
