@@ -5,49 +5,10 @@
 #include <random>
 #include <vector>
 
+#include "runtime/address_device.h"
+
 namespace heddle::runtime {
 namespace {
-
-// A device of nothing but addresses, with so much memory that any two blocks lie apart, and a
-// count of what is left. `failures` of the next allocations are refused.
-struct FakeMemory {
-  heddle_hal hal{};
-  int64_t left_bytes = 0, failures = 0;
-  std::map<char*, int64_t> given;
-  char* next = reinterpret_cast<char*>(uintptr_t{1} << 40);
-
-  explicit FakeMemory(int64_t bytes) : left_bytes(bytes) {
-    hal.struct_bytes = sizeof(heddle_hal);
-    hal.version = HEDDLE_HAL_VERSION;
-    hal.name = "fake";
-    hal.device = this;
-    hal.last_error = [](void*) { return "out of memory"; };
-    hal.allocate = [](void* self, int64_t bytes, void** memory) {
-      auto& device = *static_cast<FakeMemory*>(self);
-      if (device.failures > 0) return static_cast<int>(device.failures-- > 0);
-      if (bytes > device.left_bytes) return 1;
-      device.left_bytes -= bytes;
-      *memory = device.next;
-      device.given[device.next] = bytes;
-      device.next += bytes;  // blocks touch: the pool must keep them apart all the same
-      return 0;
-    };
-    hal.release = [](void* self, void* memory, int64_t bytes) {
-      auto& device = *static_cast<FakeMemory*>(self);
-      ASSERT_EQ(device.given.at(static_cast<char*>(memory)), bytes);
-      device.given.erase(static_cast<char*>(memory));
-      device.left_bytes += bytes;
-    };
-    hal.copy = [](void*, void*, const void*, int64_t) { return 1; };
-    hal.load = [](void*, const uint8_t*, size_t, heddle_hal_program**) { return 1; };
-    hal.unload = [](void*, heddle_hal_program*) {};
-    hal.find = [](void*, heddle_hal_program*, const char*, const void**) { return 1; };
-    hal.launch = [](void*, const heddle_hal_launch*) { return 1; };
-    hal.wait = [](void*) { return 0; };
-    hal.worker_count = [](void*) { return int64_t{1}; };
-  }
-  Device device() const { return *Device::make(&hal); }
-};
 
 char* get(Pool& pool, int64_t bytes) {
   auto memory = pool.allocate(bytes);
@@ -57,7 +18,7 @@ char* get(Pool& pool, int64_t bytes) {
 }
 
 TEST(pool, SplitsMergesAndTakesTheBestFit) {
-  FakeMemory memory(1 << 20);
+  AddressDevice memory(1 << 20);
   Pool pool(memory.device());
   char* const all = get(pool, 1024);
   pool.release(all);
@@ -79,7 +40,7 @@ TEST(pool, SplitsMergesAndTakesTheBestFit) {
 }
 
 TEST(pool, ScatteredBlocksComeBackAsOne) {
-  FakeMemory memory(1024);
+  AddressDevice memory(1024);
   Pool pool(memory.device());
   char *const a = get(pool, 256), *const b = get(pool, 256), *const c = get(pool, 256);
   pool.release(a);
@@ -101,7 +62,7 @@ TEST(pool, ScatteredBlocksComeBackAsOne) {
 }
 
 TEST(pool, NoMemorySaysWhatThereIs) {
-  FakeMemory memory(1024);
+  AddressDevice memory(1024);
   Pool pool(memory.device());
   char* const a = get(pool, 512);
   EXPECT_FALSE(pool.allocate(1024));
@@ -109,7 +70,7 @@ TEST(pool, NoMemorySaysWhatThereIs) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "no memory for 576 bytes: the pool has 512 in use and 0 free, 0 in one piece "
-            "(device fake: cannot allocate: out of memory)");
+            "(device addresses: cannot allocate: out of memory)");
   EXPECT_EQ(pool.fault(), "");
   pool.release(a);
   // The block in hand is too small and goes back before the device can give a larger one.
@@ -118,7 +79,7 @@ TEST(pool, NoMemorySaysWhatThereIs) {
 }
 
 TEST(pool, LimitHoldsOverAllBlocks) {
-  FakeMemory memory(1 << 20);
+  AddressDevice memory(1 << 20);
   Pool pool(memory.device(), 1024);
   char* const a = get(pool, 512);
   EXPECT_FALSE(pool.allocate(576));
@@ -134,7 +95,7 @@ TEST(pool, RandomRequestsAgainstAMap) {
   int64_t refused = 0, defragmented = 0, trimmed = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
-    FakeMemory memory(1 << 20);
+    AddressDevice memory(1 << 20);
     {
       Pool pool(memory.device(), seed % 3 == 0 ? 700'000 : -1);
       std::map<char*, int64_t> given;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "program/views.h"
+#include "runtime/address_device.h"
 
 namespace heddle::runtime {
 
@@ -93,44 +94,11 @@ Status PooledRun::rehearse() {
   return {};
 }
 
-namespace {
-
-// A device of addresses only.
-struct Addresses {
-  heddle_hal hal{};
-  char* next = reinterpret_cast<char*>(uintptr_t{1} << 40);
-
-  Addresses() {
-    hal.struct_bytes = sizeof(heddle_hal);
-    hal.version = HEDDLE_HAL_VERSION;
-    hal.name = "addresses";
-    hal.device = this;
-    hal.last_error = [](void*) { return "addresses only"; };
-    hal.allocate = [](void* self, int64_t bytes, void** memory) {
-      char*& next = static_cast<Addresses*>(self)->next;
-      *memory = next;
-      next += (bytes + 63) / 64 * 64;
-      return 0;
-    };
-    hal.release = [](void*, void*, int64_t) {};
-    hal.copy = [](void*, void*, const void*, int64_t) { return 1; };
-    hal.load = [](void*, const uint8_t*, size_t, heddle_hal_program**) { return 1; };
-    hal.unload = [](void*, heddle_hal_program*) {};
-    hal.find = [](void*, heddle_hal_program*, const char*, const void**) { return 1; };
-    hal.launch = [](void*, const heddle_hal_launch*) { return 1; };
-    hal.wait = [](void*) { return 0; };
-    hal.worker_count = [](void*) { return int64_t{1}; };
-  }
-};
-
-}  // namespace
-
 int64_t pool_peak_bytes(const Program& program) {
   if (program.pool_blocks.empty()) return program.memory.plan_bytes;
-  Addresses addresses;
-  const auto device = Device::make(&addresses.hal);
-  HEDDLE_CHECK(device.has_value(), "the device of addresses lacks something");
-  PooledRun run(*device, program);
+  const AddressDevice addresses;
+  const Device device = addresses.device();
+  PooledRun run(device, program);
   for (int i = 0; i < 3; ++i) HEDDLE_CHECK(run.rehearse(), "addresses run out");
   return run.numbers().peak_held_bytes;
 }
