@@ -3,12 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/session.h"
 #include "command_line.h"
 #include "commands.h"
 #include "compiler/advise.h"
-#include "model_options.h"
-#include "report.h"
+#include "session_options.h"
 
 namespace heddle::tools {
 namespace {
@@ -21,28 +19,19 @@ class Advise : public Command {
   }
 
   void declare(CommandLine& line) override {
-    open_.declare(line);
-    line.group("What to show");
-    line.flag(all_, "--all", "every line, not the first five of each kind");
-    compile_.declare(line);
-    json_.declare(line);
+    chosen_.declare(line, "every line, not the first five of each kind");
     line.examples(
         "  heddle advise model.onnx\n"
         "  heddle advise model.onnx --target avx2\n");
   }
 
   Result<int> run() override {
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
-    api::CompileOptions options;
-    options.target = compile_.target;
-    options.level = compile_.level;
-    options.numerics = compile_.numerics;
-    options.device = compile_.device;
-    options.cache = compile_.cache;
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, chosen_.open.open());
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(chosen_.compile));
     HEDDLE_ASSIGN_OR_RETURN(const compiler::AdviceReport report,
                             api::advise(api::unwrap(model.get()), options));
-    if (!json_.only_json()) print(report);
-    HEDDLE_RETURN_IF_ERROR(json_.write(json(report)));
+    if (!chosen_.json.only_json()) print(report);
+    HEDDLE_RETURN_IF_ERROR(chosen_.json.write(json(report)));
     return 0;
   }
 
@@ -63,7 +52,7 @@ class Advise : public Command {
         ++count;
         total += advice.gain_ns * static_cast<double>(advice.uses);
         if (count == 1) fmt::print("\n{}\n", head);
-        if (!all_ && shown >= kFew) continue;
+        if (!chosen_.all && shown >= kFew) continue;
         ++shown;
         fmt::print("  {}{}: {}", advice.where,
                    advice.uses > 1 ? fmt::format(" ({} times)", advice.uses) : "", advice.text);
@@ -83,7 +72,7 @@ class Advise : public Command {
   nlohmann::ordered_json json(const compiler::AdviceReport& report) const {
     nlohmann::ordered_json json;
     json["schema"] = 1;
-    json["model"] = open_.model;
+    json["model"] = chosen_.open.model;
     json["predicted_ms"] = report.predicted_ns / 1e6;
     json["product_ms"] = report.product_ns / 1e6;
     json["advice"] = nlohmann::ordered_json::array();
@@ -96,10 +85,7 @@ class Advise : public Command {
     return json;
   }
 
-  OpenChoices open_;
-  CompileChoices compile_;
-  bool all_ = false;
-  JsonChoice json_;
+  ReportChoices chosen_;
 };
 
 }  // namespace

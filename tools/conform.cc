@@ -16,8 +16,7 @@
 #include "conform_onnx.h"
 #include "hlo/text.h"
 #include "import/mapped_file.h"
-#include "model_options.h"
-#include "report.h"
+#include "session_options.h"
 
 namespace heddle::tools {
 namespace {
@@ -130,18 +129,7 @@ class Conform : public Command {
  private:
   Result<ConformChoices> make_choices() const {
     ConformChoices choices;
-    HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options options, compile_.options());
-    api::CompileOptions& to = choices.compile;
-    to.device = compile_.device;
-    to.target = compile_.target;
-    to.level = compile_.level;
-    to.fuse = compile_.fuse;
-    to.memory = compile_.memory;
-    to.numerics = compile_.numerics;
-    to.precision = compile_.precision;
-    to.library = compile_.library;
-    to.cache = compile_.cache;
-    to.threads = options.threads;
+    HEDDLE_ASSIGN_OR_RETURN(choices.compile, session_options(compile_));
     if (!compile_.dump.empty() || !compile_.stop_after.empty())
       return user_error("conform: --dump and --stop-after are for one model; see heddle compile");
     choices.seed = static_cast<uint64_t>(seed_.value_or(0));

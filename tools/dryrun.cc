@@ -5,13 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "api/session.h"
 #include "command_line.h"
 #include "commands.h"
-#include "model_options.h"
-#include "report.h"
+#include "session_options.h"
 
 namespace heddle::tools {
 namespace {
@@ -28,11 +25,7 @@ class Dryrun : public Command {
   }
 
   void declare(CommandLine& line) override {
-    open_.declare(line);
-    line.group("What to show");
-    line.flag(all_, "--all", "every command and every value at the peak, not the first few");
-    compile_.declare(line);
-    json_.declare(line);
+    chosen_.declare(line, "every command and every value at the peak, not the first few");
     line.examples(
         "  heddle dryrun model.onnx --device virtual:sm_90\n"
         "  heddle dryrun model.onnx --device virtual:spr,capacity=1073741824\n"
@@ -40,41 +33,27 @@ class Dryrun : public Command {
   }
 
   Result<int> run() override {
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
-    if (!compile_.stop_after.empty()) return user_error("dryrun: --stop-after makes no program");
-    HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options checked, compile_.options());
-    api::CompileOptions options;
-    options.device = compile_.device;
-    options.target = compile_.target;
-    options.level = compile_.level;
-    options.fuse = compile_.fuse;
-    options.memory = compile_.memory;
-    options.numerics = compile_.numerics;
-    options.precision = compile_.precision;
-    options.library = compile_.library;
-    options.cache = compile_.cache;
-    options.dump = compile_.dump;
-    std::istringstream names(compile_.disable);
-    for (std::string name; std::getline(names, name, ',');)
-      if (!name.empty()) options.disabled.push_back(name);
-    options.memory_limit_bytes = checked.memory_limit_bytes > 0 ? checked.memory_limit_bytes : -1;
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, chosen_.open.open());
+    if (!chosen_.compile.stop_after.empty())
+      return user_error("dryrun: --stop-after makes no program");
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(chosen_.compile));
     HEDDLE_ASSIGN_OR_RETURN(const api::DryRun run, api::dry_run(api::unwrap(model.get()), options));
-    if (!json_.only_json()) print(run);
-    HEDDLE_RETURN_IF_ERROR(json_.write(json(run)));
+    if (!chosen_.json.only_json()) print(run);
+    HEDDLE_RETURN_IF_ERROR(chosen_.json.write(json(run)));
     return run.fits() ? 0 : 1;
   }
 
  private:
   void print(const api::DryRun& run) const {
-    fmt::print("{} on {} ({} cores), {}: nothing was run\n", open_.model, run.device, run.cores,
-               run.options);
+    fmt::print("{} on {} ({} cores), {}: nothing was run\n", chosen_.open.model, run.device,
+               run.cores, run.options);
     for (const std::string& note : run.notes) fmt::print("note: {}\n", note);
     fmt::print(
         "memory: {} of {}: constants {}, prepared weights {}, inputs {}, outputs {}, temporaries "
         "{}\n",
         bytes_text(run.total_bytes), bytes_text(run.capacity_bytes), bytes_text(run.constant_bytes),
         bytes_text(run.once_bytes), bytes_text(run.input_bytes), bytes_text(run.output_bytes),
-        bytes_text(run.memory.plan_bytes));
+        bytes_text(run.pool_peak_bytes));
     fmt::print("temporaries: lower bound {}, plan {}, unshared {}\n",
                bytes_text(run.memory.lower_bound_bytes), bytes_text(run.memory.plan_bytes),
                bytes_text(run.memory.unshared_bytes));
@@ -97,30 +76,30 @@ class Dryrun : public Command {
     const api::DryCommand& at = run.commands[run.peak_command];
     fmt::print("\npeak of temporaries: {} at command {}, {}\n", bytes_text(at.live_bytes),
                run.peak_command, at.name);
-    for (size_t i = 0; i < run.peak.size() && (all_ || i < kFewValues); ++i)
+    for (size_t i = 0; i < run.peak.size() && (chosen_.all || i < kFewValues); ++i)
       fmt::print("  {:>12}  {}\n", bytes_text(run.peak[i].bytes), run.peak[i].name);
-    if (!all_ && run.peak.size() > kFewValues)
+    if (!chosen_.all && run.peak.size() > kFewValues)
       fmt::print("  and {} more; --all shows them\n", run.peak.size() - kFewValues);
   }
 
   void print_commands(const api::DryRun& run) const {
     fmt::print("\n{:>4} {:>6} {:>10} {:>10} {:>10}  {}\n", "#", "stream", "start", "time", "live",
                "command");
-    for (size_t i = 0; i < run.commands.size() && (all_ || i < kFewCommands); ++i) {
+    for (size_t i = 0; i < run.commands.size() && (chosen_.all || i < kFewCommands); ++i) {
       const api::DryCommand& c = run.commands[i];
       fmt::print("{:>4} {:>6} {:>10} {:>10} {:>10}  {} {}{}\n", i, c.stream,
                  ms_text(c.start_ns / 1e6), ms_text(c.ns / 1e6), bytes_text(c.live_bytes), c.kind,
                  c.name,
                  c.waits.empty() ? "" : fmt::format(" behind {}", fmt::join(c.waits, ", ")));
     }
-    if (!all_ && run.commands.size() > kFewCommands)
+    if (!chosen_.all && run.commands.size() > kFewCommands)
       fmt::print("and {} more; --all shows them\n", run.commands.size() - kFewCommands);
   }
 
   ordered_json json(const api::DryRun& run) const {
     ordered_json json;
     json["schema"] = 1;
-    json["model"] = open_.model;
+    json["model"] = chosen_.open.model;
     json["device"] = run.device;
     json["target"] = run.target;
     json["options"] = run.options;
@@ -130,7 +109,7 @@ class Dryrun : public Command {
                             {"prepared", run.once_bytes},
                             {"inputs", run.input_bytes},
                             {"outputs", run.output_bytes},
-                            {"temporaries", run.memory.plan_bytes},
+                            {"temporaries", run.pool_peak_bytes},
                             {"temporaries_lower_bound", run.memory.lower_bound_bytes},
                             {"temporaries_unshared", run.memory.unshared_bytes},
                             {"total", run.total_bytes},
@@ -160,10 +139,7 @@ class Dryrun : public Command {
     return json;
   }
 
-  OpenChoices open_;
-  CompileChoices compile_;
-  bool all_ = false;
-  JsonChoice json_;
+  ReportChoices chosen_;
 };
 
 }  // namespace

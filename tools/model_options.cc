@@ -128,6 +128,10 @@ void CompileChoices::declare(CommandLine& line) {
   line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
   line.choice(memory, "--memory", {"static", "dynamic"},
               "temporaries: planned, or from a pool (static)");
+  line.choice(order, "--order", {"module", "bfs", "dfs", "list", "beam", "cheapest"},
+              "of the commands (O2: the cheapest in memory of all these; O0, O1: the module's)");
+  line.text(streams, "--streams", "N|any",
+            "memory lets so many run side by side (what the device has; cpu: 1)");
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
   line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");
@@ -157,6 +161,7 @@ Result<heddle_compile_options> CompileChoices::options() const {
   options.cache = cache.empty() ? nullptr : cache.c_str();
   options.dump = dump.empty() ? nullptr : dump.c_str();
   options.disable = disable.c_str();
+  options.order = order.c_str();
   if (threads && (*threads < 1 || *threads > INT32_MAX))
     return user_error("--threads {}: wanted at least 1; leave it out for all cores", *threads);
   options.threads = static_cast<int32_t>(threads.value_or(0));
@@ -164,6 +169,10 @@ Result<heddle_compile_options> CompileChoices::options() const {
   if (memory_limit_bytes && *memory_limit_bytes < 1)
     return user_error("--memory-limit {}: wanted at least 1 byte", *memory_limit_bytes);
   options.memory_limit_bytes = memory_limit_bytes.value_or(0);
+  const std::optional<int64_t> count = parse_number(streams);
+  if (!streams.empty() && streams != "any" && (!count || *count < 1 || *count > INT16_MAX))
+    return user_error("--streams {}: wanted a number from 1 on, or any", streams);
+  options.streams = static_cast<int32_t>(streams == "any" ? -1 : count.value_or(0));
   return options;
 }
 
@@ -173,7 +182,7 @@ Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume)
   const bool asks = level != defaults.level || fuse != defaults.fuse || memory != defaults.memory ||
                     numerics != defaults.numerics || precision != defaults.precision ||
                     library != defaults.library || target != defaults.target ||
-                    memory_limit_bytes || !disable.empty();
+                    memory_limit_bytes || !disable.empty() || !order.empty() || !streams.empty();
   if (asks && info_of(model).is_program)
     fmt::print(stderr,
                "note: a compiled program stays as it was compiled; only --threads counts\n");

@@ -30,6 +30,7 @@ struct OpenChoices {
 struct CompileChoices {
   std::string device, target = "host", level = "O2", fuse = "stitch", memory = "static";
   std::string numerics = "default", precision = "f32", library = "none", cache, dump, disable;
+  std::string order, streams;
   std::string stop_after;
   std::optional<int64_t> threads, memory_limit_bytes;
   bool explain = false;  // heddle_compile_options::explain

@@ -185,6 +185,8 @@ class Reduce : public Command {
     add("--numerics", compile_.numerics, defaults.numerics);
     add("--precision", compile_.precision, defaults.precision);
     add("--library", compile_.library, defaults.library);
+    add("--streams", compile_.streams, defaults.streams);
+    add("--order", compile_.order, defaults.order);
     add("--disable", compile_.disable, defaults.disable);
     add("--cache", compile_.cache, defaults.cache);
     if (compile_.threads) add("--threads", std::to_string(*compile_.threads), "");

@@ -26,6 +26,7 @@ CompileOptions compile_options(const heddle_compile_options* from) {
   set_text(c.library, options.library);
   set_text(c.cache, options.cache);
   set_text(c.dump, options.dump);
+  set_text(c.order, options.order);
   std::string names;
   set_text(c.disable, names);
   for (size_t at = 0; at < names.size();) {
@@ -35,6 +36,7 @@ CompileOptions compile_options(const heddle_compile_options* from) {
   }
   if (c.memory_limit_bytes > 0) options.memory_limit_bytes = c.memory_limit_bytes;
   options.threads = c.threads;
+  options.streams = c.streams;
   options.consume_model = c.consume_model != 0;
   options.explain = c.explain != 0;
   return options;
@@ -67,6 +69,7 @@ TuneOptions tune_options(const heddle_tune_options* from) {
 }  // namespace
 
 const Program& unwrap(const heddle_program* program) { return *program->program; }
+CompileOptions unwrap(const heddle_compile_options& options) { return compile_options(&options); }
 
 }  // namespace heddle::api
 

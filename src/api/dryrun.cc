@@ -8,9 +8,11 @@
 #include "api/settings.h"
 #include "compiler/compiler.h"
 #include "cost/rates.h"
-#include "hlo/module.h"
+#include "hlo/loop_trips.h"
+#include "hlo/text.h"
 #include "program/streams.h"
 #include "program/views.h"
+#include "runtime/pooled_run.h"
 
 namespace heddle::api {
 namespace {
@@ -35,16 +37,24 @@ class Estimate {
   Estimate(const program::Program& program, const compiler::Report& report,
            const target::Target& target)
       : program_(program), target_(target) {
+    find_trips(report);
     for (const auto& [kernel, ns] : report.predicted_ns) kernel_ns_[kernel] = ns;
   }
 
-  // Of a loop one trip, of a branch the longest region.
-  double ns(const Command& command) {
+  // How often its regions run: of a loop its trips, one where they are not known.
+  int64_t times(const Command& command, const program::CommandInfo& info) {
+    if (!std::holds_alternative<program::Loop>(command)) return 1;
+    const auto known = trips_.find(info.name);
+    has_unknown_trips = has_unknown_trips || known == trips_.end();
+    return known == trips_.end() ? 1 : known->second;
+  }
+
+  // Of a loop all trips that are known, of a branch the longest region.
+  double ns(const Command& command, const program::CommandInfo& info) {
     if (const auto* launch = std::get_if<program::Launch>(&command)) return kernel_ns(*launch);
-    if (const auto* loop = std::get_if<program::Loop>(&command)) {
-      has_loops = true;
-      return ns(loop->condition) + ns(loop->body);
-    }
+    if (const auto* loop = std::get_if<program::Loop>(&command))
+      return ns(loop->condition) +
+             static_cast<double>(times(command, info)) * (ns(loop->condition) + ns(loop->body));
     double longest = 0;
     for (const program::RegionId region : program::regions_of(command))
       longest = std::max(longest, ns(region));
@@ -59,13 +69,22 @@ class Estimate {
     return moved + cost::call_ns(true, 1, target_);
   }
 
-  bool has_loops = false, has_host_calls = false;
+  bool has_unknown_trips = false, has_host_calls = false;
 
  private:
   double ns(program::RegionId region) {
     double total = 0;
-    for (const Command& command : program_.regions[region.index()].commands) total += ns(command);
+    const program::Region& inside = program_.regions[region.index()];
+    for (size_t i = 0; i < inside.commands.size(); ++i)
+      total += ns(inside.commands[i], inside.info[i]);
     return total;
+  }
+  void find_trips(const compiler::Report& report) {
+    const auto module = hlo::parse_module(report.fused_module);
+    if (!module) return;
+    for (const auto& computation : (*module)->computations())
+      for (const hlo::Instr* instr : computation->instrs())
+        if (const auto trips = hlo::known_trips(instr)) trips_[instr->name()] = *trips;
   }
   double kernel_ns(const program::Launch& launch) const {
     const program::Kernel& kernel = program_.kernels[launch.kernel.index()];
@@ -83,18 +102,25 @@ class Estimate {
   const program::Program& program_;
   const target::Target& target_;
   std::unordered_map<std::string, double> kernel_ns_;
+  std::unordered_map<std::string, int64_t> trips_;  // by name of the loop
 };
 
-void collect_flops(const program::Program& program, const Command& command, DryCommand& made) {
+// `times`: how often the command runs.
+void collect_flops(const program::Program& program, const Command& command,
+                   const program::CommandInfo& info, int64_t times, Estimate& estimate,
+                   DryCommand& made) {
   if (const auto* launch = std::get_if<program::Launch>(&command)) {
-    made.flops += program.kernels[launch->kernel.index()].flops;
-    made.bytes += program.kernels[launch->kernel.index()].min_bytes;
+    made.flops += times * program.kernels[launch->kernel.index()].flops;
+    made.bytes += times * program.kernels[launch->kernel.index()].min_bytes;
   } else if (program::regions_of(command).empty()) {
-    made.bytes += bytes_of(command);
+    made.bytes += times * bytes_of(command);
   }
-  for (const program::RegionId region : program::regions_of(command))
-    for (const Command& inner : program.regions[region.index()].commands)
-      collect_flops(program, inner, made);
+  times *= estimate.times(command, info);
+  for (const program::RegionId id : program::regions_of(command)) {
+    const program::Region& region = program.regions[id.index()];
+    for (size_t i = 0; i < region.commands.size(); ++i)
+      collect_flops(program, region.commands[i], region.info[i], times, estimate, made);
+  }
 }
 
 // Temporaries alive at commands [first, end), by their numbers.
@@ -122,6 +148,7 @@ int64_t covered_bytes(std::vector<const Buffer*> buffers) {
 
 void describe_memory(const program::Program& program, const Model& model, DryRun& run) {
   run.memory = program.memory;
+  run.pool_peak_bytes = runtime::pool_peak_bytes(program);
   run.once_bytes = program.once_bytes;
   std::vector<bool> used(program.buffers.size(), false);
   program::for_each_view_within(
@@ -135,11 +162,11 @@ void describe_memory(const program::Program& program, const Model& model, DryRun
   for (const Port& port : model.inputs()) run.input_bytes += port.bytes;
   for (const Port& port : model.outputs()) run.output_bytes += port.bytes;
   run.total_bytes = run.constant_bytes + run.once_bytes + run.input_bytes + run.output_bytes +
-                    run.memory.plan_bytes;
+                    run.pool_peak_bytes;
 }
 
 void describe_commands(const program::Program& program, const std::vector<double>& ns,
-                       const program::StreamPlan& plan, DryRun& run) {
+                       const program::StreamPlan& plan, Estimate& estimate, DryRun& run) {
   int64_t number = program::command_count(program, program.once), most = -1;
   std::vector<double> free_ns(static_cast<size_t>(plan.streams), 0);
   std::vector<double> ends(program.commands.size(), 0);
@@ -151,7 +178,7 @@ void describe_commands(const program::Program& program, const std::vector<double
     made.kind = kKinds[command.index()];
     if (const auto* launch = std::get_if<program::Launch>(&command))
       made.kernel = program.kernels[launch->kernel.index()].name;
-    collect_flops(program, command, made);
+    collect_flops(program, command, program.command_info[i], 1, estimate, made);
     made.stream = plan.stream[i];
     double& free = free_ns[static_cast<size_t>(made.stream)];
     made.start_ns = plan.alone[i] ? *std::max_element(free_ns.begin(), free_ns.end()) : free;
@@ -207,6 +234,13 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(const runtime::VirtualOptions simulated, read_virtual(options.device));
   HEDDLE_ASSIGN_OR_RETURN(const target::Target named, target::find_target(simulated.name));
   HEDDLE_ASSIGN_OR_RETURN(Settings settings, settings_for(options, named, simulated.name));
+  // A CPU's kernels take all of its cores: side by side they would only share them.
+  program::StreamOptions streams;
+  const bool asked = options.device.find("streams=") != std::string::npos;
+  streams.most_streams =
+      settings.target.kind == target::DeviceKind::cpu && !asked ? 1 : simulated.streams;
+  if (options.streams == 0)
+    settings.compiler.most_streams = std::max<int64_t>(1, streams.most_streams);
   plan::Names names;
   for (const Port& port : model.inputs()) {
     names.inputs.push_back(port.name);
@@ -228,14 +262,11 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
 
   Estimate estimate(program, report, settings.target);
   std::vector<double> ns;
-  for (const Command& command : program.commands) ns.push_back(estimate.ns(command));
-  if (estimate.has_loops) run.notes.push_back("loops: the time is of one trip");
+  for (size_t i = 0; i < program.commands.size(); ++i)
+    ns.push_back(estimate.ns(program.commands[i], program.command_info[i]));
+  if (estimate.has_unknown_trips)
+    run.notes.push_back("loops whose trips are not known: the time is of one trip");
   if (estimate.has_host_calls) run.notes.push_back("host calls: the time is that of their bytes");
-  // A CPU's kernels take all of its cores: side by side they would only share them.
-  program::StreamOptions streams;
-  const bool asked = options.device.find("streams=") != std::string::npos;
-  streams.most_streams =
-      settings.target.kind == target::DeviceKind::cpu && !asked ? 1 : simulated.streams;
   streams.wait_ns = settings.target.serial_command_ns;
   const program::StreamPlan plan = program::plan_streams(program, program.commands, ns, streams);
   run.streams = plan.streams;
@@ -244,7 +275,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.crossing = plan.crossing;
   run.ns = plan.ns;
   run.one_stream_ns = plan.serial_ns;
-  describe_commands(program, ns, plan, run);
+  describe_commands(program, ns, plan, estimate, run);
   return run;
 }
 

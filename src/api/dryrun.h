@@ -31,6 +31,7 @@ struct DryRun {
   std::vector<DryCommand> commands;
   std::vector<std::string> notes;
   program::MemoryNumbers memory;
+  int64_t pool_peak_bytes = 0;  // of temporaries: the plan's, or what a pool takes at most
   int64_t constant_bytes = 0, once_bytes = 0, input_bytes = 0, output_bytes = 0;
   int64_t total_bytes = 0, capacity_bytes = 0;  // what must fit at once; what there is
   std::vector<DryValue> peak;                   // alive at the peak, largest first

@@ -226,6 +226,10 @@ typedef struct heddle_compile_options {
                                  may be read afterwards */
   int32_t explain;            /* keeps what was decided, for heddle explain: it is compiled even
                                  where the cache has it */
+  int32_t streams;   /* memory is planned for so many [what the device has; cpu: 1]; -1: for
+                        any number */
+  const char* order; /* of the commands: "module" [at O0, O1], "bfs", "dfs", "list", "beam",
+                        "cheapest" [at O2]: of these the one with the least memory */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; of the options only device (it must be the

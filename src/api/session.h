@@ -35,6 +35,7 @@ namespace heddle::target {
 struct Target;
 }
 
+struct heddle_compile_options;
 struct heddle_model;
 struct heddle_program;
 
@@ -105,6 +106,8 @@ struct CompileOptions {  // texts as in heddle_compile_options
   std::string numerics = "default", precision = "f32", library = "none";
   std::string cache;  // empty: the user's folder
   std::string dump;   // empty: none
+  std::string order;  // empty: by level
+  int streams = 0;    // that memory is planned for; 0: what the device has, -1: any number
   std::vector<std::string> disabled;
   int64_t memory_limit_bytes = -1;
   int threads = 0;  // 0: as many as there are cores to use
@@ -175,6 +178,7 @@ class Context {
 // What a handle of heddle.h holds.
 const Model& unwrap(const heddle_model* model);
 const Program& unwrap(const heddle_program* program);
+CompileOptions unwrap(const heddle_compile_options& options);
 
 // See heddle_compile_until.
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,

@@ -11,6 +11,7 @@
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
 #include "library/library.h"
+#include "program/streams.h"
 
 namespace heddle::api {
 namespace {
@@ -114,6 +115,18 @@ Result<int> read_threads(int threads) {
   return threads == 0 ? available_cores() : threads;
 }
 
+namespace {
+
+// That memory is planned for; 0: any number.
+int64_t streams_of(int asked, const Settings& settings) {
+  if (asked != 0) return std::max(asked, 0);
+  if (settings.device == Device::cuda) return program::StreamOptions().most_streams;
+  if (settings.device != Device::virtual_device) return 1;
+  return std::clamp<int64_t>(settings.simulated.streams, 1, program::StreamOptions().most_streams);
+}
+
+}  // namespace
+
 Result<Settings> read_settings(const CompileOptions& options) {
   Settings settings;
   HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device, &settings.cuda_number));
@@ -123,6 +136,11 @@ Result<Settings> read_settings(const CompileOptions& options) {
                           choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch"}));
   HEDDLE_ASSIGN_OR_RETURN(const int memory,
                           choose("memory", options.memory, {"static", "dynamic"}));
+  int order = -1;
+  if (!options.order.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(order, choose("order", options.order,
+                                          {"module", "bfs", "dfs", "list", "beam", "cheapest"}));
+  }
   HEDDLE_ASSIGN_OR_RETURN(const int numerics,
                           choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
   const auto library = choose("library", options.library, {"none", "auto", library::kOneDnn});
@@ -148,6 +166,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.numerics = static_cast<compiler::Numerics>(numerics);
   compiler.static_memory = memory == 0;
   compiler.memory_limit_bytes = options.memory_limit_bytes;
+  compiler.most_streams = streams_of(options.streams, settings);
+  if (order >= 0) compiler.order = static_cast<plan::Order>(order);
   compiler.precision = options.precision;
   compiler.library = options.library;
   compiler.dump_directory = options.dump;

@@ -78,7 +78,10 @@ class Compilation {
       return {};
     }));
     plan::Options plan_options;
-    plan_options.order = options_.level == Level::O2 ? plan::Order::cheapest : plan::Order::as_is;
+    plan_options.order = options_.order.value_or(options_.level == Level::O2 ? plan::Order::cheapest
+                                                                             : plan::Order::as_is);
+    plan_options.most_streams = options_.most_streams;
+    plan_options.keep_order = options_.order.has_value();
     plan_options.static_memory = options_.static_memory;
     plan_options.memory_limit_bytes = options_.memory_limit_bytes;
     Result<program::Program> program = user_error("not planned");

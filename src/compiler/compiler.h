@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Options {
   Numerics numerics = Numerics::standard;
   bool static_memory = true;
   int64_t memory_limit_bytes = -1;
+  int64_t most_streams = 1;          // that memory is planned for, as in plan::Options
+  std::optional<plan::Order> order;  // none: by level, and another where the limit asks for it
   std::string precision = "f32";
   std::string library = "none";  // vendor libraries: none, auto (where records say so), or a name
   std::string dump_directory;    // every stage as text; empty: none

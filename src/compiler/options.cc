@@ -36,6 +36,11 @@ std::string options_text(const Options& options) {
       fmt::format("level={} fuse={} memory={} precision={}",
                   kLevels[static_cast<int>(options.level)], kFuse[static_cast<int>(options.fuse)],
                   options.static_memory ? "static" : "dynamic", options.precision);
+  static constexpr const char* kOrders[] = {"module", "bfs", "dfs", "list", "beam", "cheapest"};
+  if (options.order) text += fmt::format(" order={}", kOrders[static_cast<int>(*options.order)]);
+  if (options.most_streams != 1)
+    text += " streams=" +
+            (options.most_streams == 0 ? std::string("any") : std::to_string(options.most_streams));
   if (options.library != "none") text += " library=" + options.library;
   return text;
 }

@@ -11,12 +11,14 @@ using program::BufferKind;
 
 class LifetimeFinder {
  public:
-  LifetimeFinder(const Flow& flow, const std::vector<BufferKind>& kinds, const Sequence& sequence)
-      : flow_(flow), kinds_(kinds), sequence_(sequence) {
+  LifetimeFinder(const Flow& flow, const std::vector<BufferKind>& kinds, const Sequence& sequence,
+                 const Ordering& ordering)
+      : flow_(flow), kinds_(kinds), sequence_(sequence), ordering_(ordering) {
     const size_t count = flow.storages.size();
     handed_on_.assign(count, -1);
     result_.first.assign(count, -1);
     result_.last.assign(count, -1);
+    result_.commands.resize(count);
     for (size_t i = 0; i < count; ++i) result_.home.push_back(StorageId(i));
   }
 
@@ -74,6 +76,16 @@ class LifetimeFinder {
     int64_t &first = result_.first[id.index()], &last = result_.last[id.index()];
     if (first < 0 || step < first) first = step;
     last = std::max(last, step);
+    std::vector<int64_t>& commands = result_.commands[id.index()];
+    const int64_t command = sequence_.command[static_cast<size_t>(step)];
+    if (commands.empty() || commands.back() != command) commands.push_back(command);
+  }
+
+  void move_commands(StorageId from, StorageId to) {
+    std::vector<int64_t>&moved = result_.commands[from.index()],
+    &all = result_.commands[to.index()];
+    all.insert(all.end(), moved.begin(), moved.end());
+    moved.clear();
   }
 
   // What must share memory lives as one; an output among it is the home of all.
@@ -103,6 +115,7 @@ class LifetimeFinder {
     if (own_first < 0) return;
     widen(to, own_first);
     widen(to, own_last);
+    move_commands(id, to);
   }
 
   StorageId home(StorageId id) const {
@@ -134,6 +147,7 @@ class LifetimeFinder {
       result_.last[kept.index()] = std::max(result_.last[from.index()], result_.last[to.index()]);
       result_.first[kept.index()] = first;
       result_.first[moved.index()] = result_.last[moved.index()] = -1;
+      move_commands(moved, kept);
     }
   }
 
@@ -156,12 +170,18 @@ class LifetimeFinder {
     if (result_.last[from.index()] != step || handed_on_[from.index()] >= step) return false;
     for (size_t o = 0; o < node.operands.size(); ++o)
       if (o != operand && home(node.operands[o].storage) == from) return false;
-    return true;
+    const int64_t here = sequence_.command[static_cast<size_t>(step)];
+    const std::vector<int64_t>& touching = result_.commands[from.index()];
+    return std::all_of(touching.begin(), touching.end(), [&](int64_t command) {
+      return command == here ||
+             ordering_.runs_before(static_cast<size_t>(command), static_cast<size_t>(here));
+    });
   }
 
   const Flow& flow_;
   const std::vector<BufferKind>& kinds_;
   const Sequence& sequence_;
+  const Ordering& ordering_;
   Lifetimes result_;
   std::vector<int64_t> handed_on_;  // by storage: the last step behind which a region hands it on
 };
@@ -169,8 +189,8 @@ class LifetimeFinder {
 }  // namespace
 
 Lifetimes find_lifetimes(const Flow& flow, const std::vector<BufferKind>& kinds,
-                         const Sequence& sequence, bool in_place) {
-  return LifetimeFinder(flow, kinds, sequence).find(in_place);
+                         const Sequence& sequence, const Ordering& ordering, bool in_place) {
+  return LifetimeFinder(flow, kinds, sequence, ordering).find(in_place);
 }
 
 }  // namespace heddle::plan

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plan/flow.h"
+#include "plan/ordering.h"
 #include "program/program.h"
 
 namespace heddle::plan {
@@ -16,6 +17,7 @@ struct Sequence {
   std::vector<int64_t> step;        // by node; -1: not here
   std::vector<int64_t> end;         // by node: the last step of its regions, or its own
   std::vector<int64_t> region_end;  // by region: its last step, or the step before it
+  std::vector<int64_t> command;     // by step: which of the section's commands does it
 };
 
 struct Lifetimes {
@@ -27,10 +29,13 @@ struct Lifetimes {
   std::vector<int64_t> first, last;
   // The same of every storage on its own.
   std::vector<int64_t> own_first, own_last;
+  // By storage, for homes: the commands that touch it; each at least once.
+  std::vector<std::vector<int64_t>> commands;
 };
 
-// `kinds` by storage. Without `in_place` every storage is its own home, but for what must share.
+// `kinds` by storage; `ordering` of the section's commands: nothing is made in place of what may be
+// read later. Without `in_place` every storage is its own home, but for what must share.
 Lifetimes find_lifetimes(const Flow& flow, const std::vector<program::BufferKind>& kinds,
-                         const Sequence& sequence, bool in_place);
+                         const Sequence& sequence, const Ordering& ordering, bool in_place);
 
 }  // namespace heddle::plan

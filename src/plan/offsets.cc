@@ -18,7 +18,8 @@ enum class Gap { smallest, lowest };
 // Places blocks one after the other, each into a gap between the placed blocks that live with it.
 class Greedy {
  public:
-  explicit Greedy(const std::vector<Block>& blocks) : blocks_(blocks) {}
+  Greedy(const std::vector<Block>& blocks, const Conflicts& conflicts)
+      : blocks_(blocks), conflicts_(conflicts) {}
 
   // Gives up, with a height of max, once the arena is no lower than `limit`.
   Offsets place(const std::vector<int>& order, Gap choice, int64_t limit) {
@@ -27,14 +28,14 @@ class Greedy {
     placed_.clear();
     for (int i : order) {
       const Block& block = blocks_[i];
-      const int64_t offset = find(block, choice, result.height_bytes);
+      const int64_t offset = find(i, choice, result.height_bytes);
       result.offsets[i] = offset;
       result.height_bytes = std::max(result.height_bytes, offset + block.bytes);
       if (result.height_bytes >= limit) {
         result.height_bytes = std::numeric_limits<int64_t>::max();
         return result;
       }
-      const Placed placed{offset, offset + block.bytes, block.first, block.last};
+      const Placed placed{offset, offset + block.bytes, i};
       placed_.insert(
           std::upper_bound(placed_.begin(), placed_.end(), placed,
                            [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
@@ -45,15 +46,22 @@ class Greedy {
 
  private:
   struct Placed {
-    int64_t begin, end, first, last;
+    int64_t begin, end;
+    int block;
   };
+
+  bool meet(int a, int b) const {
+    if (!conflicts_.empty()) return conflicts_[a][b];
+    return blocks_[a].first <= blocks_[b].last && blocks_[b].first <= blocks_[a].last;
+  }
 
   // The arena's top counts as a gap that must be stretched: it is taken where no other fits, but
   // where what is missing there is least.
-  int64_t find(const Block& block, Gap choice, int64_t height) const {
+  int64_t find(int number, Gap choice, int64_t height) const {
+    const Block& block = blocks_[number];
     int64_t at = 0, best = -1, best_gap = std::numeric_limits<int64_t>::max();
     for (const Placed& placed : placed_) {
-      if (placed.last < block.first || placed.first > block.last) continue;
+      if (!meet(number, placed.block)) continue;
       const int64_t gap = placed.begin - at;
       if (gap >= block.bytes && gap < best_gap) {
         best = at;
@@ -69,6 +77,7 @@ class Greedy {
   }
 
   const std::vector<Block>& blocks_;
+  const Conflicts& conflicts_;
   std::vector<Placed> placed_;  // by begin
 };
 
@@ -159,9 +168,9 @@ int64_t lower_bound_bytes(const std::vector<Block>& blocks) {
   return most;
 }
 
-Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work) {
+Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work, const Conflicts& conflicts) {
   const int64_t bound = lower_bound_bytes(blocks);
-  Greedy greedy(blocks);
+  Greedy greedy(blocks, conflicts);
   Offsets best;
   best.offsets.assign(blocks.size(), 0);
   best.height_bytes = std::numeric_limits<int64_t>::max();
@@ -176,11 +185,12 @@ Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work) {
       if (best.optimal) return best;
     }
   }
-  if (blocks.size() <= kMostSearched) search(blocks, bound, work, best);
+  if (conflicts.empty() && blocks.size() <= kMostSearched) search(blocks, bound, work, best);
   return best;
 }
 
-Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan) {
+Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan,
+                     const Conflicts& conflicts) {
   if (plan.offsets.size() != blocks.size())
     return user_error("{} offsets for {} blocks", plan.offsets.size(), blocks.size());
   struct Event {
@@ -201,6 +211,11 @@ Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan) {
   std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
     return a.step != b.step ? a.step < b.step : a.begins < b.begins;
   });
+  for (size_t a = 0; a < conflicts.size(); ++a)
+    for (size_t b = 0; b < a; ++b)
+      if (conflicts[a][b] && plan.offsets[a] < plan.offsets[b] + blocks[b].bytes &&
+          plan.offsets[b] < plan.offsets[a] + blocks[a].bytes)
+        return user_error("blocks {} and {} share bytes", a, b);
   std::map<int64_t, size_t> live;  // by offset
   for (const Event& event : events) {
     const int64_t begin = plan.offsets[event.block], end = begin + blocks[event.block].bytes;

@@ -13,6 +13,9 @@ struct Block {
   int64_t first = 0, last = 0;  // steps, inclusive
 };
 
+// By block and block: they may be live at once. Empty: where their steps meet.
+using Conflicts = std::vector<std::vector<bool>>;
+
 struct Offsets {
   std::vector<int64_t> offsets;  // by block
   int64_t height_bytes = 0;      // of the arena
@@ -24,16 +27,18 @@ struct Offsets {
 inline constexpr int64_t kSearchWork = 100'000'000;
 inline constexpr int64_t kSearchWorkUnderLimit = 5'000'000'000;  // where a limit is not met
 
-// Most bytes live at one step: no arena is lower.
+// Most bytes live at one step: no arena is lower, with conflicts beyond the steps neither.
 int64_t lower_bound_bytes(const std::vector<Block>& blocks);
 
 // A portfolio first: greedy, over several orders of the blocks and two choices of gap; the lowest
 // arena wins, of equals the first tried. Where that is above the lower bound, exact search
-// (fit_offsets.h) for a lower one within `work`.
-Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work = kSearchWork);
+// (fit_offsets.h) for a lower one within `work`; not where conflicts are given.
+Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work = kSearchWork,
+                       const Conflicts& conflicts = {});
 
 // Checks a plan by a sweep over the steps, with no code of what makes it: every block lies in
-// [0, height), and no two that are live at one step share bytes.
-Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan);
+// [0, height), and no two that are live at one step, or in conflict, share bytes.
+Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan,
+                     const Conflicts& conflicts = {});
 
 }  // namespace heddle::plan

@@ -12,6 +12,7 @@
 #include "plan/outputs.h"
 #include "plan/sections.h"
 #include "plan/sharing.h"
+#include "program/streams.h"
 #include "program/verify.h"
 
 namespace heddle::plan {
@@ -58,31 +59,65 @@ class Planner {
 
   Result<Program> plan() {
     find_kinds();
+    if (options_.most_streams > 1) find_streams();
     make_sections();
     const int64_t limit = options_.memory_limit_bytes;
-    if (limit >= 0 && needed_bytes() > limit && options_.order != Order::cheapest) {
+    if (limit >= 0 && needed_bytes() > limit && options_.most_streams != 1) {
+      options_.most_streams = 1;
+      make_sections();
+    }
+    if (limit >= 0 && needed_bytes() > limit && options_.order != Order::cheapest &&
+        !options_.keep_order) {
       options_.order = Order::cheapest;
       make_sections();
     }
-    program_.name = module_.name();
-    program_.pool_blocks = run_.pool_blocks;
-    const program::MemoryNumbers& memory = program_.memory = memory_numbers();
+    make_program();
     if (limit >= 0 && needed_bytes() > limit)
       return machine_error(
           "{}: temporaries need {} bytes (at least {} in this order), the limit is {}; raise "
-          "--memory-limit or make the batch smaller",
-          module_.name(), needed_bytes(), memory.lower_bound_bytes, limit);
+          "--memory-limit{} or make the batch smaller",
+          module_.name(), needed_bytes(), program_.memory.lower_bound_bytes, limit,
+          options_.keep_order && options_.order != Order::cheapest ? ", leave out --order" : "");
+    return std::move(program_);
+  }
+
+ private:
+  void make_program() {
+    program_.name = module_.name();
+    program_.pool_blocks = run_.pool_blocks;
+    program_.memory = memory_numbers();
+    if (!streams_.empty() && options_.most_streams > 1)
+      program_.notes.push_back(
+          fmt::format("memory is planned for {} streams", options_.most_streams));
     add_inputs();
     add_outputs();
     add_commands(once_, 0, program_.once, program_.once_info);
     add_commands(run_, std::ssize(once_.sequence.nodes), program_.commands, program_.command_info);
     finish_outputs();
-    return std::move(program_);
   }
 
- private:
+  // By what commands that share no memory, but in place, would wait for. One: it does not pay.
+  void find_streams() {
+    Planner draft = *this;
+    draft.options_.most_streams = 0;
+    draft.apart_ = true;
+    draft.make_sections();
+    draft.make_program();
+    program::StreamOptions wanted;
+    wanted.most_streams = options_.most_streams;
+    const std::vector<program::Command>& commands = draft.program_.commands;
+    const program::StreamPlan found = program::plan_streams(
+        draft.program_, commands, program::rough_ns(draft.program_, commands), wanted);
+    options_.most_streams = found.streams;
+    if (found.streams == 1) return;
+    streams_.assign(flow_.nodes.size(), 0);
+    size_t command = 0;
+    for (NodeId id : draft.run_.sequence.nodes)
+      if (flow_.node(id).region.index() == 0) streams_[id.index()] = found.stream[command++];
+  }
+
   void make_sections() {
-    orders_.emplace(flow_, kinds_, options_);
+    orders_.emplace(flow_, kinds_, options_, streams_);
     once_ = orders_->section(true);
     run_ = orders_->section(false);
     place(once_);
@@ -119,14 +154,23 @@ class Planner {
   void place(Section& section) const {
     if (options_.static_memory) {
       const int64_t limit = options_.memory_limit_bytes;
-      section.offsets = assign_offsets(section.blocks);
+      if (apart_) return lay_out(section);
+      section.offsets = assign_offsets(section.blocks, kSearchWork, section.conflicts);
       if (limit >= 0 && section.offsets.height_bytes > limit && !section.offsets.optimal)
-        section.offsets = assign_offsets(section.blocks, kSearchWorkUnderLimit);
-      const Status status = check_offsets(section.blocks, section.offsets);
+        section.offsets = assign_offsets(section.blocks, kSearchWorkUnderLimit, section.conflicts);
+      const Status status = check_offsets(section.blocks, section.offsets, section.conflicts);
       HEDDLE_CHECK(status, "{}", status.error().message);
       return;
     }
     place_apart(section);
+  }
+
+  // One behind the other.
+  static void lay_out(Section& section) {
+    for (const Block& block : section.blocks) {
+      section.offsets.offsets.push_back(section.offsets.height_bytes);
+      section.offsets.height_bytes += block.bytes;
+    }
   }
 
   // Dynamic memory: each block its own bytes, for a pool to give out. What lives inside one loop or
@@ -420,6 +464,8 @@ class Planner {
   Flow flow_;
   std::vector<Output> outputs_;
   std::vector<BufferKind> kinds_;  // by storage
+  std::vector<int64_t> streams_;   // by node; empty: not known
+  bool apart_ = false;             // blocks share nothing
   std::optional<Orders> orders_;
   Section once_, run_;
   Program program_;

@@ -5,6 +5,8 @@
 #include <random>
 
 #include "plan/fake_run.h"
+#include "program/ranges.h"
+#include "program/streams.h"
 #include "program/text.h"
 
 namespace heddle::plan {
@@ -19,7 +21,8 @@ using tensor::Type;
 
 class RandomModule {
  public:
-  explicit RandomModule(uint64_t seed) : random_(seed) {
+  explicit RandomModule(uint64_t seed, int most = 30, bool only_launches = false)
+      : random_(seed), only_launches_(only_launches) {
     Computation* dummy = module.add_computation("fused");
     dummy->set_root(dummy->add(Opcode::constant, Shape::scalar(Type::u8), {},
                                hlo::ConstantAttrs{Literal(Shape::scalar(Type::u8))}));
@@ -27,10 +30,10 @@ class RandomModule {
     entry_ = module.add_computation("main");
     module.set_entry(entry_);
     add_leaves();
-    const int count = 3 + pick(30);
+    const int count = 3 + pick(most);
     for (int i = 0; i < count; ++i) add_instr();
     add_root();
-    add_control_edges();
+    if (!only_launches) add_control_edges();
     add_aliases();
   }
 
@@ -93,7 +96,8 @@ class RandomModule {
     }
     if (kind == 1)
       return push(entry_->add(Opcode::tuple, Shape::make_tuple({first->shape()}), {first}));
-    if (kind == 2) return push(entry_->add(Opcode::negate, first->shape(), {first}));
+    if (kind == 2 && !only_launches_)
+      return push(entry_->add(Opcode::negate, first->shape(), {first}));
     add_fusion(first);
   }
 
@@ -156,6 +160,7 @@ class RandomModule {
   }
 
   std::mt19937_64 random_;
+  bool only_launches_;  // no host calls, no control edges
   Computation *fused_ = nullptr, *entry_ = nullptr;
   std::vector<Instr*> arrays_;
 };
@@ -224,6 +229,130 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
   EXPECT_LT(cheapest.plan_bytes, dynamic.plan_bytes);
   EXPECT_LE(static_cast<double>(cheapest.plan_bytes),
             1.01 * static_cast<double>(cheapest.lower_bound_bytes));
+}
+
+// What every run of the commands must keep to, whatever streams they are on: a value is made before
+// it is read, memory of the caller is written in turn, and some commands stand alone.
+std::vector<std::vector<size_t>> dependences(const program::Program& p) {
+  struct Use {
+    program::View view;
+    bool writes;
+  };
+  std::vector<std::vector<Use>> uses;
+  std::vector<std::vector<size_t>> before;
+  std::vector<bool> alone;
+  for (const program::Command& command : p.commands) {
+    const size_t i = uses.size();
+    uses.emplace_back();
+    before.emplace_back();
+    alone.push_back(!std::holds_alternative<program::Launch>(command) &&
+                    !std::holds_alternative<program::Copy>(command));
+    program::for_each_view(command, [&](const program::View& view, program::Use use) {
+      uses[i].push_back({view, use != program::Use::read});
+    });
+    for (size_t j = 0; j < i; ++j) {
+      bool depends = alone[i] || alone[j];
+      for (const Use& a : uses[j])
+        for (const Use& b : uses[i]) {
+          if (!a.writes && !b.writes) continue;
+          const bool temporary =
+              p.buffers[a.view.buffer.index()].kind == program::BufferKind::temporary;
+          depends = depends || a.view.buffer == b.view.buffer ||
+                    (!temporary && range_of(p, a.view).overlaps(range_of(p, b.view)));
+        }
+      if (depends) before[i].push_back(j);
+    }
+  }
+  return before;
+}
+
+// Calls `visit` with orders that keep to `before`: all of them where they are few.
+void for_each_order(const std::vector<std::vector<size_t>>& before, std::mt19937_64& random,
+                    const std::function<void(const std::vector<size_t>&)>& visit) {
+  constexpr int kMost = 150;
+  std::vector<size_t> order;
+  std::vector<bool> done(before.size());
+  int visited = 0;
+  std::function<void(bool)> extend = [&](bool all) {
+    if (order.size() == before.size()) {
+      ++visited;
+      return visit(order);
+    }
+    std::vector<size_t> ready;
+    for (size_t i = 0; i < before.size(); ++i)
+      if (!done[i] &&
+          std::all_of(before[i].begin(), before[i].end(), [&](size_t j) { return done[j]; }))
+        ready.push_back(i);
+    if (!all) ready = {ready[random() % ready.size()]};
+    for (size_t i : ready) {
+      if (all && visited >= kMost) return;
+      order.push_back(i);
+      done[i] = true;
+      extend(all);
+      done[i] = false;
+      order.pop_back();
+    }
+  };
+  extend(true);
+  if (visited < kMost) return;
+  for (int i = 0; i < kMost; ++i) extend(false);
+}
+
+program::Program reordered(const program::Program& p, const std::vector<size_t>& order) {
+  program::Program made = p;
+  for (size_t i = 0; i < order.size(); ++i) made.commands[i] = p.commands[order[i]];
+  return made;
+}
+
+// Orders that some streams could run the commands in: of those that the plan is for, all are right.
+TEST(plan, MemoryIsRightForEveryOrderThatItIsPlannedFor) {
+  std::mt19937_64 random(1);
+  int64_t orders = 0, wrong_in_sequence = 0, several = 0;
+  int64_t sequence_bytes = 0, streams_bytes = 0, any_bytes = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    RandomModule m(seed, seed % 3 == 0 ? 16 : 8, true);
+    const std::vector<Bytes> want = Reference(m.module, m.kernels, m.inputs).outputs;
+    auto planned = [&](int64_t most_streams) {
+      Options options;
+      options.most_streams = most_streams;
+      auto made = plan(m.module, m.kernels, {}, target::Target(), options);
+      EXPECT_TRUE(made) << made.error().message;
+      return std::move(*made);
+    };
+    const program::Program any = planned(0), sequence = planned(1), streams = planned(3);
+    any_bytes += any.memory.plan_bytes;
+    streams_bytes += streams.memory.plan_bytes;
+    sequence_bytes += sequence.memory.plan_bytes;
+    for_each_order(dependences(any), random, [&](const std::vector<size_t>& order) {
+      ++orders;
+      ASSERT_EQ(fake_run(reordered(any, order), m.inputs), want) << "seed " << seed;
+    });
+    for_each_order(dependences(sequence), random, [&](const std::vector<size_t>& order) {
+      wrong_in_sequence += fake_run(reordered(sequence, order), m.inputs) != want;
+    });
+    // As the executor runs them: each stream in its order, and what it waits for.
+    program::StreamOptions wanted;
+    wanted.most_streams = 3;
+    const program::StreamPlan found = program::plan_streams(
+        streams, streams.commands, program::rough_ns(streams, streams.commands), wanted);
+    several += found.streams > 1;
+    std::vector<std::vector<size_t>> before = found.waits;
+    for (size_t i = 0; i < before.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (found.stream[i] == found.stream[j] || found.alone[i] || found.alone[j])
+          before[i].push_back(j);
+    for_each_order(before, random, [&](const std::vector<size_t>& order) {
+      ASSERT_EQ(fake_run(reordered(streams, order), m.inputs), want) << "seed " << seed;
+    });
+    if (HasFatalFailure()) FAIL();
+  }
+  // The test reaches what it is about.
+  EXPECT_GT(orders, 2000);
+  EXPECT_GT(wrong_in_sequence, 100);
+  EXPECT_GT(several, 10);
+  EXPECT_LE(sequence_bytes, streams_bytes);
+  EXPECT_LE(streams_bytes, any_bytes);
+  EXPECT_LT(sequence_bytes, any_bytes);
 }
 
 TEST(plan, SameModuleSameProgram) {

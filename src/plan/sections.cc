@@ -9,8 +9,9 @@ namespace heddle::plan {
 
 using program::BufferKind;
 
-Orders::Orders(const Flow& flow, const std::vector<BufferKind>& kinds, const Options& options)
-    : flow_(flow), kinds_(kinds), options_(options) {
+Orders::Orders(const Flow& flow, const std::vector<BufferKind>& kinds, const Options& options,
+               const std::vector<int64_t>& streams)
+    : flow_(flow), kinds_(kinds), options_(options), streams_(streams) {
   order_regions();
 }
 
@@ -125,6 +126,9 @@ void Orders::order_regions() {
 void Orders::append(NodeId id, Sequence& sequence) const {
   sequence.step[id.index()] = std::ssize(sequence.nodes);
   sequence.nodes.push_back(id);
+  const bool own = flow_.node(id).region.index() == 0;
+  sequence.command.push_back(
+      sequence.command.empty() ? 0 : sequence.command.back() + static_cast<int64_t>(own));
   for (RegionId region : flow_.node(id).regions) {
     for (NodeId inside : nodes_of_[region.index()]) append(inside, sequence);
     sequence.region_end[region.index()] = std::ssize(sequence.nodes) - 1;
@@ -147,6 +151,8 @@ Section Orders::section(bool once) const {
     section.sequence.end.assign(flow_.nodes.size(), -1);
     section.sequence.region_end.assign(flow_.regions.size(), -1);
     for (int task : candidate) append(nodes[static_cast<size_t>(task)], section.sequence);
+    if (!once && options_.static_memory && options_.most_streams != 1)
+      section.ordering = ordering_of(section.sequence);
     find_blocks(section, options_.static_memory);
     const int64_t bytes = lower_bound_bytes(section.blocks);
     if (best_bytes >= 0 && bytes >= best_bytes) continue;
@@ -156,8 +162,47 @@ Section Orders::section(bool once) const {
   return best;
 }
 
+// By data and control, and by the streams where they are known. Commands that stand alone have all
+// others in front of them or behind them (program/streams.h).
+Ordering Orders::ordering_of(const Sequence& sequence) const {
+  std::vector<std::vector<size_t>> before;
+  std::vector<int64_t> number(flow_.nodes.size(), -1), last_of_stream;
+  size_t alone = 0, behind = 0;  // the last one that stands alone; the first behind it
+  for (NodeId id : sequence.nodes) {
+    const Node& node = flow_.node(id);
+    if (node.region.index() != 0) continue;
+    const size_t i = before.size();
+    number[id.index()] = static_cast<int64_t>(i);
+    std::vector<size_t>& mine = before.emplace_back();
+    if (behind > 0) mine.push_back(alone);
+    if (node.kind != NodeKind::copy && (node.kind != NodeKind::work || node.use == nullptr)) {
+      for (size_t p = behind; p < i; ++p) mine.push_back(p);
+      alone = i;
+      behind = i + 1;
+      continue;
+    }
+    for (NodeId other : node.after)
+      if (number[other.index()] >= 0) mine.push_back(static_cast<size_t>(number[other.index()]));
+    if (streams_.empty()) continue;
+    const auto stream = static_cast<size_t>(streams_[id.index()]);
+    if (stream >= last_of_stream.size()) last_of_stream.resize(stream + 1, -1);
+    if (last_of_stream[stream] >= 0) mine.push_back(static_cast<size_t>(last_of_stream[stream]));
+    last_of_stream[stream] = static_cast<int64_t>(i);
+  }
+  return Ordering::predecessor(before);
+}
+
+// Whether all that touch the one are sure to have run before all that touch the other.
+static bool is_over(const std::vector<int64_t>& one, const std::vector<int64_t>& other,
+                    const Ordering& ordering) {
+  for (int64_t a : one)
+    for (int64_t b : other)
+      if (!ordering.runs_before(static_cast<size_t>(a), static_cast<size_t>(b))) return false;
+  return true;
+}
+
 void Orders::find_blocks(Section& section, bool in_place) const {
-  section.lifetimes = find_lifetimes(flow_, kinds_, section.sequence, in_place);
+  section.lifetimes = find_lifetimes(flow_, kinds_, section.sequence, section.ordering, in_place);
   const Lifetimes& lifetimes = section.lifetimes;
   for (size_t i = 0; i < flow_.storages.size(); ++i) {
     if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
@@ -167,6 +212,17 @@ void Orders::find_blocks(Section& section, bool in_place) const {
     section.blocks.push_back(
         {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
   }
+  if (section.ordering.is_sequential()) return;
+  const size_t count = section.blocks.size();
+  section.conflicts.assign(count, std::vector<bool>(count, false));
+  for (size_t a = 0; a < count; ++a)
+    for (size_t b = 0; b < a; ++b) {
+      const auto& one = lifetimes.commands[section.temporaries[a].index()];
+      const auto& other = lifetimes.commands[section.temporaries[b].index()];
+      const bool first = section.blocks[a].first <= section.blocks[b].first;
+      section.conflicts[a][b] = section.conflicts[b][a] =
+          !(first ? is_over(one, other, section.ordering) : is_over(other, one, section.ordering));
+    }
 }
 
 }  // namespace heddle::plan

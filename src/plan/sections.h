@@ -9,6 +9,7 @@
 #include "plan/lifetimes.h"
 #include "plan/offsets.h"
 #include "plan/order.h"
+#include "plan/ordering.h"
 
 namespace heddle::plan {
 
@@ -18,6 +19,8 @@ struct Section {
   Lifetimes lifetimes;
   std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
   std::vector<Block> blocks;
+  Ordering ordering;    // of its commands
+  Conflicts conflicts;  // of the blocks, where it is not sequential
   Offsets offsets;
   std::vector<program::PoolBlock> pool_blocks;  // where memory is dynamic
 };
@@ -29,8 +32,10 @@ inline int64_t align_up(int64_t bytes) {
 
 class Orders {
  public:
-  // All of them must outlive it. `kinds` by storage.
-  Orders(const Flow& flow, const std::vector<program::BufferKind>& kinds, const Options& options);
+  // All of them must outlive it. `kinds` by storage; `streams` by node, or empty: they say what is
+  // planned for where the options ask for several streams.
+  Orders(const Flow& flow, const std::vector<program::BufferKind>& kinds, const Options& options,
+         const std::vector<int64_t>& streams);
 
   Section section(bool once) const;
   void find_blocks(Section& section, bool in_place) const;
@@ -45,10 +50,12 @@ class Orders {
   std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const;
   void order_regions();
   void append(NodeId id, Sequence& sequence) const;
+  Ordering ordering_of(const Sequence& sequence) const;
 
   const Flow& flow_;
   const std::vector<program::BufferKind>& kinds_;
   const Options& options_;
+  const std::vector<int64_t>& streams_;
   std::vector<std::vector<NodeId>> nodes_of_;  // by region
   std::vector<int64_t> region_peak_;           // by region: bytes of its own values
 };

@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostCommands = 4096;  // between two that stand alone; more: one stream
 constexpr size_t kNone = SIZE_MAX;
+constexpr double kLeastStep = 0.02;  // of the time, that another stream must bring
 
 using Bits = std::vector<uint64_t>;
 void set_bit(Bits& bits, size_t i) { bits[i / 64] |= uint64_t{1} << (i % 64); }
@@ -218,31 +219,62 @@ StreamPlan one_stream(size_t count) {
   return plan;
 }
 
+StreamPlan plan_on(std::vector<Section>& sections, const std::vector<Command>& commands,
+                   const std::vector<double>& command_ns, const StreamOptions& options) {
+  StreamPlan plan = one_stream(commands.size());
+  for (Section& section : sections) section.assign(options, plan);
+  for (size_t i = 0; i < commands.size(); ++i) {
+    plan.alone[i] = stands_alone(commands[i]);
+    if (plan.alone[i]) plan.ns += command_ns[i];
+  }
+  return plan;
+}
+
 }  // namespace
+
+std::vector<double> rough_ns(const Program& program, const std::vector<Command>& commands) {
+  std::vector<double> result;
+  for (const Command& command : commands) {
+    double ns = 1;
+    if (const auto* launch = std::get_if<Launch>(&command)) {
+      const Kernel& kernel = program.kernels[launch->kernel.index()];
+      ns += static_cast<double>(kernel.min_bytes) / 8 + static_cast<double>(kernel.flops) / 32;
+    } else {
+      for_each_view(command, [&](const View& view, Use) {
+        ns += static_cast<double>(stored_bytes(view.shape)) / 8;
+      });
+    }
+    result.push_back(ns);
+  }
+  return result;
+}
 
 StreamPlan plan_streams(const Program& program, const std::vector<Command>& commands,
                         const std::vector<double>& command_ns, const StreamOptions& options) {
-  StreamPlan plan = one_stream(commands.size());
+  std::vector<Section> sections;
   bool too_long = false;
   for (size_t first = 0; first < commands.size();) {
-    if (stands_alone(commands[first])) {
-      plan.alone[first] = true;
-      plan.ns += command_ns[first++];
-      continue;
-    }
     size_t end = first;
     while (end < commands.size() && !stands_alone(commands[end])) ++end;
     too_long = too_long || end - first > kMostCommands;
-    if (!too_long) Section(program, commands, command_ns, first, end).assign(options, plan);
-    first = end;
+    if (end > first && !too_long) sections.emplace_back(program, commands, command_ns, first, end);
+    first = end + 1;
   }
-  plan.serial_ns = std::accumulate(command_ns.begin(), command_ns.end(), 0.0);
-  if (!too_long && plan.ns <= plan.serial_ns * (1 - options.least_gain)) return plan;
   StreamPlan one = one_stream(commands.size());
-  one.alone = plan.alone;
-  one.dependences = plan.dependences;
-  one.reduced = plan.reduced;
-  one.serial_ns = one.ns = plan.serial_ns;
+  for (size_t i = 0; i < commands.size(); ++i) one.alone[i] = stands_alone(commands[i]);
+  one.serial_ns = one.ns = std::accumulate(command_ns.begin(), command_ns.end(), 0.0);
+  if (too_long) return one;
+  StreamPlan best;
+  for (int64_t most = 1; most <= std::max<int64_t>(options.most_streams, 1); ++most) {
+    StreamOptions tried = options;
+    tried.most_streams = most;
+    StreamPlan plan = plan_on(sections, commands, command_ns, tried);
+    if (most == 1 || plan.ns < best.ns * (1 - kLeastStep)) best = std::move(plan);
+  }
+  best.serial_ns = one.serial_ns;
+  if (best.streams > 1 && best.ns <= best.serial_ns * (1 - options.least_gain)) return best;
+  one.dependences = best.dependences;
+  one.reduced = best.reduced;
   return one;
 }
 

@@ -34,7 +34,12 @@ struct StreamPlan {
   double serial_ns = 0, ns = 0;  // on one stream, and as planned
 };
 
-// `command_ns`: what each command takes, by command.
+// What each command takes beside the others, roughly: by the bytes that it moves and what it
+// computes.
+std::vector<double> rough_ns(const Program& program, const std::vector<Command>& commands);
+
+// On as few streams as take no longer than more of them would. `command_ns`: what each command
+// takes, by command.
 StreamPlan plan_streams(const Program& program, const std::vector<Command>& commands,
                         const std::vector<double>& command_ns, const StreamOptions& options = {});
 

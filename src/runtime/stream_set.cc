@@ -2,28 +2,9 @@
 
 #include <utility>
 
-#include "program/views.h"
-
 namespace heddle::runtime {
-namespace {
 
-using program::Command;
 using program::Program;
-
-// What a command takes beside others, roughly: the bytes that it moves and what it computes.
-double rough_ns(const Program& program, const Command& command) {
-  if (const auto* launch = std::get_if<program::Launch>(&command)) {
-    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
-    return static_cast<double>(kernel.min_bytes) / 8 + static_cast<double>(kernel.flops) / 32 + 1;
-  }
-  double bytes = 0;
-  program::for_each_view(command, [&](const program::View& view, program::Use) {
-    bytes += static_cast<double>(program::stored_bytes(view.shape));
-  });
-  return bytes / 8 + 1;
-}
-
-}  // namespace
 
 bool has_streams(const Device& device) {
   const heddle_hal& hal = device.hal();
@@ -35,9 +16,8 @@ bool has_streams(const Device& device) {
 }
 
 Result<std::optional<StreamSet>> StreamSet::make(const Device& device, const Program& program) {
-  std::vector<double> ns;
-  for (const Command& command : program.commands) ns.push_back(rough_ns(program, command));
-  program::StreamPlan plan = program::plan_streams(program, program.commands, ns);
+  program::StreamPlan plan = program::plan_streams(program, program.commands,
+                                                   program::rough_ns(program, program.commands));
   if (plan.streams < 2) return std::optional<StreamSet>();
   StreamSet set(device, std::move(plan));
   HEDDLE_RETURN_IF_ERROR(set.create(device));

@@ -16,6 +16,27 @@ ENTRY e {
 }
 """
 
+LOOP = """HloModule loop
+go { s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(TRIPS)
+  ROOT r = pred[] compare(i, n), direction=LT }
+step { s = (s32[], f32[64,64]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[64,64] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[64,64] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = (s32[], f32[64,64]) tuple(j, y) }
+ENTRY e {
+  x = f32[64,64] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64,64]) tuple(zero, x)
+  w = (s32[], f32[64,64]) while(s), condition=go, body=step
+  ROOT r = f32[64,64] get-tuple-element(w), index=1
+}
+"""
+
 
 class DryrunTest(CliTest):
     def test_numbers_are_those_of_the_program(self):
@@ -64,6 +85,47 @@ class DryrunTest(CliTest):
                 self.assertLessEqual(other["start_ns"] + other["ns"], command["start_ns"])
         one = self.json("dryrun", self.file("add.hlo", ADD), "--device", "virtual:avx2,streams=4")
         self.assertEqual(1, one["streams"]["count"])
+
+    # a, a2 and b, b2 are of 1 MiB each. In sequence three of them live at once.
+    def test_memory_is_planned_for_streams(self):
+        model = self.file("branches.hlo", BRANCHES)
+
+        def temporaries(device, *options):
+            dry = self.json("dryrun", model, "--device", device, "--level", "O0", *options)
+            return dry["memory_bytes"]["temporaries"], dry["streams"]["count"]
+        two = "virtual:avx2,streams=2"
+        self.assertEqual((4 << 20, 2), temporaries(two))
+        self.assertEqual((4 << 20, 2), temporaries(two, "--streams", "any"))
+        self.assertEqual(3 << 20, temporaries(two, "--streams", "1", "--order", "dfs")[0])
+        self.assertEqual(3 << 20, temporaries("virtual:avx2", "--order", "dfs")[0])
+        # What does not fit side by side goes one after another.
+        limit = ["--memory-limit", str(3 << 20)]
+        self.assertEqual(3 << 20, temporaries(two, *limit)[0])
+        self.assertIn("--streams", self.fails(2, "dryrun", model, "--device", two, "--streams",
+                                              "0"))
+
+    def test_loops_take_their_trips(self):
+        def dry(trips, *options):
+            model = self.file("loop.hlo", LOOP.replace("TRIPS", str(trips)))
+            return self.json("dryrun", model, "--device", "virtual:avx2", "--fuse", "off", *options)
+        few, many = dry(10), dry(1000)
+        self.assertAlmostEqual(100, many["predicted_ms"] / few["predicted_ms"], delta=15)
+        flops = [sum(c["flops"] for c in run["commands"]) for run in (few, many)]
+        self.assertAlmostEqual(100, flops[1] / flops[0], delta=15)
+        self.assertNotIn("trip", " ".join(many["notes"]))
+        model = self.file("loop.hlo", LOOP.replace("TRIPS", "5").replace(
+            "direction=LT", "direction=NE").replace("j = s32[] add(i, one)",
+                                                    "j = s32[] multiply(i, one)"))
+        unknown = self.json("dryrun", model, "--device", "virtual:avx2", "--fuse", "off")
+        self.assertIn("trip", " ".join(unknown["notes"]))
+
+    def test_dynamic_memory_is_what_the_pool_takes(self):
+        model = self.file("branches.hlo", BRANCHES)
+        options = ["--level", "O0", "--memory", "dynamic"]
+        dry = self.json("dryrun", model, "--device", "virtual:avx2", *options)["memory_bytes"]
+        real = self.json("explain", model, "--target", "avx2", *options)["memory_bytes"]
+        self.assertEqual(real["temporaries_pool_peak"], dry["temporaries"])
+        self.assertLess(dry["temporaries"], dry["temporaries_unshared"] + 1)
 
     def test_what_does_not_fit(self):
         model = self.file("branches.hlo", BRANCHES)

@@ -1,0 +1,20 @@
+#include "session_options.h"
+
+#include "command_line.h"
+
+namespace heddle::tools {
+
+Result<api::CompileOptions> session_options(const CompileChoices& choices) {
+  HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options checked, choices.options());
+  return api::unwrap(checked);
+}
+
+void ReportChoices::declare(CommandLine& line, const char* what_is_all) {
+  open.declare(line);
+  line.group("What to show");
+  line.flag(all, "--all", what_is_all);
+  compile.declare(line);
+  json.declare(line);
+}
+
+}  // namespace heddle::tools
