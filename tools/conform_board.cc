@@ -10,7 +10,8 @@
 namespace heddle::tools {
 
 bool fails(const std::string& outcome) {
-  static const std::set<std::string> kFailures = {"mismatch", "round trip", "crash", "timeout"};
+  static const std::set<std::string> kFailures = {"mismatch", "error", "round trip", "crash",
+                                                  "timeout"};
   return kFailures.contains(outcome);
 }
 

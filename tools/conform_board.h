@@ -11,8 +11,8 @@ struct Line {
   std::string file, module, outcome, reason;
 };
 
-// What must not be: "mismatch", "round trip", "crash", "timeout". What is refused with a reason is
-// listed: test suites have wrong files too.
+// What must not be: "mismatch", "error", "round trip", "crash", "timeout". What is refused with a
+// reason is listed: test suites have wrong files too.
 bool fails(const std::string& outcome);
 bool any_fails(const std::vector<Line>& lines);
 

@@ -1,11 +1,13 @@
 #include "conform_module.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "api/tolerance.h"
 #include "comparison.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "program/program.h"
 
 namespace heddle::tools {
 namespace {
@@ -94,16 +96,35 @@ Result<Buffers> make_buffers(const std::vector<api::Port>& ports) {
   return buffers;
 }
 
-Result<std::vector<Literal>> run_on(api::Model& model, const api::CompileOptions& options,
-                                    const Buffers& inputs) {
-  HEDDLE_ASSIGN_OR_RETURN(const auto program, api::Program::compile(model, options));
-  HEDDLE_ASSIGN_OR_RETURN(const auto context, program->make_context());
+bool same_bytes(const Literal& a, const Literal& b) {
+  return a.bytes() == b.bytes() &&
+         (a.bytes() == 0 || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0);
+}
+
+// The input whose memory output `i` may take; -1: none.
+int64_t aliased_input(const api::Program& program, size_t i) {
+  const program::Program* compiled = program.compiled();
+  if (compiled == nullptr || !compiled->outputs[i].buffer.valid()) return -1;
+  const program::BufferId alias = compiled->buffers[compiled->outputs[i].buffer.index()].alias;
+  return alias.valid() ? compiled->buffers[alias.index()].number : -1;
+}
+
+// One run. Donated: outputs that alias an input are bound to its memory.
+Result<std::vector<Literal>> run(const api::Model& model, const api::Program& program,
+                                 api::Context& context, const Buffers& inputs, bool donated) {
   HEDDLE_ASSIGN_OR_RETURN(Buffers outputs, make_buffers(model.outputs()));
   for (size_t i = 0; i < inputs.data.size(); ++i)
-    HEDDLE_RETURN_IF_ERROR(context->bind_input(static_cast<int64_t>(i), inputs.data[i]));
-  for (size_t i = 0; i < outputs.data.size(); ++i)
-    HEDDLE_RETURN_IF_ERROR(context->bind_output(static_cast<int64_t>(i), outputs.data[i]));
-  HEDDLE_RETURN_IF_ERROR(context->run());
+    HEDDLE_RETURN_IF_ERROR(context.bind_input(static_cast<int64_t>(i), inputs.data[i]));
+  std::vector<void*> at = outputs.data;
+  for (size_t i = 0; i < at.size(); ++i) {
+    const int64_t input = donated ? aliased_input(program, i) : -1;
+    if (input >= 0) at[i] = inputs.data[static_cast<size_t>(input)];
+    HEDDLE_RETURN_IF_ERROR(context.bind_output(static_cast<int64_t>(i), at[i]));
+  }
+  HEDDLE_RETURN_IF_ERROR(context.run());
+  for (size_t i = 0; i < at.size(); ++i)
+    if (at[i] != outputs.data[i])
+      std::memcpy(outputs.data[i], at[i], static_cast<size_t>(outputs.values[i].bytes()));
   return std::move(outputs.values);
 }
 
@@ -113,11 +134,16 @@ api::CompileOptions on(const char* device) {
   return options;
 }
 
-Result<ModuleOutcome> compare(api::Model& model, const ConformChoices& choices) {
-  HEDDLE_ASSIGN_OR_RETURN(const Buffers inputs, make_buffers(model.inputs()));
-  HEDDLE_RETURN_IF_ERROR(model.random_inputs(choices.seed, inputs.data));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> want, run_on(model, on("interp"), inputs));
-  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_on(model, choices.compile, inputs));
+Result<std::vector<Literal>> run_on(api::Model& model, const api::CompileOptions& options,
+                                    const Buffers& inputs) {
+  HEDDLE_ASSIGN_OR_RETURN(const auto program, api::Program::compile(model, options));
+  HEDDLE_ASSIGN_OR_RETURN(const auto context, program->make_context());
+  return run(model, *program, *context, inputs, false);
+}
+
+// What differs from `want`; empty: nothing.
+Result<std::string> difference(api::Model& model, const Buffers& inputs,
+                               const std::vector<Literal>& got, const std::vector<Literal>& want) {
   std::vector<Literal> wide;
   for (size_t i = 0; i < got.size(); ++i) {
     if (!got[i].shape().is_array()) continue;
@@ -129,7 +155,36 @@ Result<ModuleOutcome> compare(api::Model& model, const ConformChoices& choices) 
     }
     check = check_output(name, got[i], want[i],
                          api::measured_tolerance(check.tolerance, want[i], wide[i]));
-    if (!check.equal()) return ModuleOutcome{"mismatch", to_string(check)};
+    if (!check.equal()) return to_string(check);
+  }
+  return "";
+}
+
+// Runs of one context: two that leave the inputs as they are, and one whose donated inputs are
+// overwritten.
+Result<ModuleOutcome> compare(api::Model& model, const ConformChoices& choices) {
+  HEDDLE_ASSIGN_OR_RETURN(const Buffers inputs, make_buffers(model.inputs()));
+  HEDDLE_RETURN_IF_ERROR(model.random_inputs(choices.seed, inputs.data));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> want, run_on(model, on("interp"), inputs));
+  HEDDLE_ASSIGN_OR_RETURN(const auto program, api::Program::compile(model, choices.compile));
+  HEDDLE_ASSIGN_OR_RETURN(const auto context, program->make_context());
+  bool aliases = false;
+  for (size_t i = 0; i < model.outputs().size(); ++i)
+    aliases = aliases || aliased_input(*program, i) >= 0;
+  for (const bool donated : {false, false, true}) {
+    if (donated && !aliases) continue;
+    HEDDLE_ASSIGN_OR_RETURN(Buffers given, make_buffers(model.inputs()));
+    for (size_t i = 0; i < given.data.size(); ++i)
+      if (given.data[i] != nullptr)
+        std::memcpy(given.data[i], inputs.data[i], static_cast<size_t>(inputs.values[i].bytes()));
+    const auto got = run(model, *program, *context, given, donated);
+    // What compiles must run.
+    if (!got) return ModuleOutcome{"error", first_line(got.error().message)};
+    HEDDLE_ASSIGN_OR_RETURN(const std::string fault, difference(model, inputs, *got, want));
+    if (!fault.empty()) return ModuleOutcome{"mismatch", fault + (donated ? ", donated" : "")};
+    for (size_t i = 0; i < given.data.size() && !donated; ++i)
+      if (!same_bytes(given.values[i], inputs.values[i]))
+        return ModuleOutcome{"mismatch", model.inputs()[i].name + " was overwritten"};
   }
   return ModuleOutcome{"equal", ""};
 }

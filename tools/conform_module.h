@@ -9,10 +9,10 @@
 
 namespace heddle::tools {
 
-// "round trip" and "mismatch" fail the board (and crash and timeout, which the caller sees); the
-// others say why a module was not compared.
+// "round trip", "mismatch" and "error" (it compiles and does not run) fail the board (and crash and
+// timeout, which the caller sees); the others say why a module was not compared.
 struct ModuleOutcome {
-  std::string outcome;  // "equal", "mismatch", "invalid", "round trip", "refused", "too big"
+  std::string outcome;  // "equal", "mismatch", "error", "invalid", "round trip", "refused", …
   std::string reason;   // one line; empty for equal
 };
 
@@ -25,7 +25,8 @@ struct ConformChoices {
 // Scalar operations of a module, about; loops counted once.
 double work_of(const hlo::Module& module);
 
-// Verifies, prints and parses, compiles, runs and compares with the interpreter.
+// Verifies, prints and parses, compiles, and compares runs with the interpreter: two beside their
+// inputs, one over the inputs that an output may overwrite.
 ModuleOutcome conform_module(std::unique_ptr<hlo::Module> module, const ConformChoices& choices);
 
 }  // namespace heddle::tools

@@ -48,11 +48,27 @@ class ConformTest(CliTest):
                                timeout=850)
         value = json.loads((self.folder / "board.json").read_text())
         wrong = [line for line in value["lines"]
-                 if line["outcome"] in ("mismatch", "round trip", "crash", "timeout")]
+                 if line["outcome"] in ("mismatch", "error", "round trip", "crash",
+                                     "timeout")]
         self.assertEqual([], wrong)
         self.assertEqual(0, done.returncode)
         self.assertEqual(217, value["files"])
         self.assertGreaterEqual(value["files_equal"], 180)
+
+    # All of them in every way is script/conform_virtual.
+    @unittest.skipUnless(CORPUS.is_dir(), "HEDDLE_CORPORA has no xla-hlo")
+    def test_control_flow_and_aliases_on_virtual(self):
+        wanted = ("if_conditional", "composite_call", "cholesky_expander", "rng_bit_generator_expander",
+                  "host_offload", "vectorize_x4", "vectorize_x1_too_small", "strided",
+                  "jax.issue.33666.linx.frag_0428.module_0002")
+        for file in sorted(CORPUS.rglob("*.hlo")):
+            if file.stem in wanted:
+                shutil.copy(file, self.folder / file.name)
+        for i, how in enumerate(("O0 dynamic", "O1 dynamic", "O1 static", "O2 static")):
+            level, memory = how.split()
+            value = self.json("conform", "hlo", self.folder, "--level", level, "--memory", memory,
+                              "--device", f"virtual:host,streams={1 + i % 2 * 2},seed={i}")
+            self.assertEqual({"equal": 26}, value["outcomes"], value["lines"])
 
     def test_onnx_operators(self):
         for device in ("cpu", "interp"):
