@@ -41,10 +41,14 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
 
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* all) {
-  std::unordered_set<const Instr*> constant, once;
+  // What is made of numbers and places (iota) alone is computed where it is read: it costs no memory.
+  std::unordered_set<const Instr*> constant, once, unstored;
   for (const Instr* instr : covered.computation->instrs()) {
-    if (instr->is(Opcode::constant) || is_invariant(instr, covered)) {
+    const bool places = instr->is(Opcode::iota);
+    if (places || instr->is(Opcode::constant) || is_invariant(instr, covered)) {
       constant.insert(instr);
+      if (places || (instr->is(Opcode::constant) && instr->shape().is_scalar()))
+        unstored.insert(instr);
       continue;
     }
     if (instr->operands().empty() || !has_trait(instr->opcode(), hlo::pure) ||
@@ -54,6 +58,11 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
                      [&](const Instr* operand) { return constant.count(operand) > 0; }))
       continue;
     constant.insert(instr);
+    if (std::all_of(instr->operands().begin(), instr->operands().end(),
+                    [&](const Instr* operand) { return unstored.count(operand) > 0; })) {
+      unstored.insert(instr);
+      continue;
+    }
     bool from_scalars = std::all_of(
         instr->operands().begin(), instr->operands().end(),
         [&](const Instr* operand) { return operand->shape().is_scalar() && !once.count(operand); });
