@@ -205,14 +205,18 @@ int64_t uses_across(const StageGraph& graph) {
     const Load& load = stage.loads[static_cast<size_t>(shape.a_load)];
     const Expr& a = load.coordinates[0];
     constexpr int64_t kNear = 4;  // elements between neighbours that still share a line
-    const int64_t row = shape.m < 0 ? 0 : std::abs(a.factor_of(shape.m));
+    int64_t row = 0;  // the nearest of rows: of a filter's gradient they stand in its batch
+    for (int d = 0; d < static_cast<int>(stage.out.size()); ++d)
+      if (const int64_t factor = std::abs(a.factor_of(d)); factor > 0 && d != shape.n)
+        row = row == 0 ? factor : std::min(row, factor);
     if (row == 0 || row > kNear) return 0;
     const std::vector<int64_t> extents = stage.extents();
-    int64_t depth = 1;  // of k, but for the windows
+    int64_t depth = 1;  // of k, but for small windows (a filter's gradient has the image's)
+    constexpr int64_t kSmallWindow = 7;
     for (int k : shape.k) {
       const int64_t extent = extents[static_cast<size_t>(k)];
       if (extent > 1 && std::abs(a.factor_of(k)) == 1 && !shape.window_over(k)) return 0;
-      if (!shape.window_over(k)) depth *= extent;
+      if (!shape.window_over(k) || extent > kSmallWindow) depth *= extent;
     }
     constexpr int64_t kDeep = 16;
     if (depth < kDeep) return 0;
