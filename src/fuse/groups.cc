@@ -41,7 +41,8 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
 
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* all) {
-  // What is made of numbers and places (iota) alone is computed where it is read: it costs no memory.
+  // What is made of numbers and places (iota) alone is computed where it is read: it costs no
+  // memory.
   std::unordered_set<const Instr*> constant, once, unstored;
   for (const Instr* instr : covered.computation->instrs()) {
     const bool places = instr->is(Opcode::iota);

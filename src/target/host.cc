@@ -89,6 +89,11 @@ Needs saved_registers(unsigned leaf1_ecx) {
   return (low & 0xe0) == 0xe0 ? kZmm : kYmm;
 }
 
+bool is_amd() {
+  unsigned a, b, c, d;
+  return __get_cpuid(0, &a, &b, &c, &d) && b == 0x68747541;  // "Auth"
+}
+
 std::set<std::string> host_features() {
   unsigned words[kWords] = {}, unused;
   auto ask = [&](unsigned leaf, unsigned sub, unsigned& a, unsigned& b, unsigned& c, unsigned& d) {
@@ -109,6 +114,7 @@ std::set<std::string> host_features() {
 
 #else
 
+bool is_amd() { return false; }
 std::set<std::string> host_features() { return {}; }
 
 #endif
@@ -182,7 +188,8 @@ Target host_target() {
   std::set<std::string> features = host_features();
   lower(features, std::getenv("HEDDLE_ISA"));
   Target target;
-  for (const char* name : {"spr", "icelake", "avx2", "portable"}) {
+  for (const char* name : {"zen5", "spr", "icelake", "avx2", "portable"}) {
+    if (std::string_view(name) == "zen5" && !is_amd()) continue;  // spr but for AVX512-FP16
     target = shipped(name);
     // AVX-512 of any kind is nearest to icelake, whatever of its later features are missing.
     bool some_avx512 = std::string_view(name) == "icelake" && features.contains("avx512f") &&

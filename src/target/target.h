@@ -23,7 +23,7 @@ struct Cache {
 };
 
 struct Target {
-  std::string name;  // "portable", "avx2", "icelake", "spr", "sm_80", "sm_90", "host"
+  std::string name;  // "portable", "avx2", "icelake", "spr", "zen5", "sm_80", "host"
   DeviceKind kind = DeviceKind::cpu;
   std::string llvm_triple, llvm_cpu;  // CPU; e.g. x86_64-unknown-linux-gnu, x86-64-v3
   std::vector<std::string> features;  // LLVM names, sorted: "avx2", "avx512f", "fma", …

@@ -28,7 +28,7 @@ std::string error_of(std::string_view json) {
 
 TEST(Target, ShipsTheseDevices) {
   EXPECT_THAT(shipped_targets(),
-              ElementsAre("avx2", "icelake", "portable", "sm_80", "sm_90", "spr"));
+              ElementsAre("avx2", "icelake", "portable", "sm_80", "sm_90", "spr", "zen5"));
 }
 
 TEST(Target, ParseAndPrintAreInverse) {
