@@ -223,13 +223,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
     const std::string program_name = program.name;
     HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
-    // Of a static plan the planner has seen to it.
-    const int64_t limit = settings.compiler.memory_limit_bytes;
-    if (limit >= 0 && facts_.temporary_pool_peak_bytes > limit)
-      return machine_error(
-          "{}: the pool of temporaries takes {} bytes, the limit is {}; raise --memory-limit or "
-          "plan with --memory static",
-          program_name, facts_.temporary_pool_peak_bytes, limit);
+    HEDDLE_RETURN_IF_ERROR(
+        check_limit(program_name, facts_.temporary_pool_peak_bytes, settings.compiler));
     facts_.level = level_name(settings.compiler.level);
     facts_.precision = settings.compiler.precision;
     facts_.compile_ms = ms_since(begin);

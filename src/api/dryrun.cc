@@ -259,6 +259,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.capacity_bytes = simulated.capacity_bytes;
   run.notes = program.notes;
   describe_memory(program, model, run);
+  HEDDLE_RETURN_IF_ERROR(check_limit(program.name, run.pool_peak_bytes, settings.compiler));
 
   Estimate estimate(program, report, settings.target);
   std::vector<double> ns;

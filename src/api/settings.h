@@ -26,6 +26,9 @@ struct Settings {
 // Errors (user): an unknown word, with those that are known; what is not built. The target is left
 // out where nothing is compiled.
 Result<Settings> read_settings(const CompileOptions& options);
+// Whether what a pool takes is within the limit: of a static plan the planner has seen to it.
+Status check_limit(const std::string& program, int64_t pool_peak_bytes,
+                   const compiler::Options& options);
 Result<Device> read_device(const std::string& text, int* cuda_number = nullptr);
 // The path in "plugin:PATH"; empty: it is no such device.
 std::string plugin_path(const std::string& device);

@@ -155,6 +155,7 @@ class Planner {
     if (options_.static_memory) {
       const int64_t limit = options_.memory_limit_bytes;
       if (apart_) return lay_out(section);
+      Orders::find_conflicts(section);
       section.offsets = assign_offsets(section.blocks, kSearchWork, section.conflicts);
       if (limit >= 0 && section.offsets.height_bytes > limit && !section.offsets.optimal)
         section.offsets = assign_offsets(section.blocks, kSearchWorkUnderLimit, section.conflicts);

@@ -212,7 +212,11 @@ void Orders::find_blocks(Section& section, bool in_place) const {
     section.blocks.push_back(
         {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
   }
+}
+
+void Orders::find_conflicts(Section& section) {
   if (section.ordering.is_sequential()) return;
+  const Lifetimes& lifetimes = section.lifetimes;
   const size_t count = section.blocks.size();
   section.conflicts.assign(count, std::vector<bool>(count, false));
   for (size_t a = 0; a < count; ++a)

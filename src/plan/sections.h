@@ -39,6 +39,7 @@ class Orders {
 
   Section section(bool once) const;
   void find_blocks(Section& section, bool in_place) const;
+  static void find_conflicts(Section& section);
   // The nodes of a region (not the entry) in their order.
   const std::vector<NodeId>& nodes_of(RegionId region) const { return nodes_of_[region.index()]; }
 

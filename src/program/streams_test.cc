@@ -103,6 +103,24 @@ TEST(streams, WaitsThatCostMoreThanTheyGainAreNotTaken) {
   EXPECT_EQ(graph.plan(slow).streams, 1);
 }
 
+// Of several numbers of streams that take about as long the lowest is taken.
+TEST(streams, AsFewAsPay) {
+  Graph graph;
+  const size_t x = graph.value();
+  graph.launch({x}, graph.value(), 100);
+  graph.launch({x}, graph.value(), 100);
+  graph.launch({x}, graph.value(), 1);
+  const StreamPlan plan = graph.plan();
+  EXPECT_EQ(plan.streams, 2);
+  EXPECT_LE(plan.ns, 102);
+  EXPECT_EQ(plan.serial_ns, 201);
+  graph.launch({x}, graph.value(), 100);
+  EXPECT_EQ(graph.plan().streams, 3);
+  StreamOptions two;
+  two.most_streams = 2;
+  EXPECT_EQ(graph.plan(two).streams, 2);
+}
+
 // x -> a -> b and x -> b: the second says nothing new.
 TEST(streams, TheReductionDropsWhatFollows) {
   Graph graph;

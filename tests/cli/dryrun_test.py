@@ -125,7 +125,10 @@ class DryrunTest(CliTest):
         dry = self.json("dryrun", model, "--device", "virtual:avx2", *options)["memory_bytes"]
         real = self.json("explain", model, "--target", "avx2", *options)["memory_bytes"]
         self.assertEqual(real["temporaries_pool_peak"], dry["temporaries"])
-        self.assertLess(dry["temporaries"], dry["temporaries_unshared"] + 1)
+        self.assertLessEqual(dry["temporaries"], dry["temporaries_unshared"])
+        where = ["dryrun", model, "--device", "virtual:avx2", *options, "--memory-limit"]
+        self.ok(*where, str(dry["temporaries"]))
+        self.assertIn("--memory-limit", self.fails(3, *where, str(dry["temporaries"] - 1)))
 
     def test_what_does_not_fit(self):
         model = self.file("branches.hlo", BRANCHES)
