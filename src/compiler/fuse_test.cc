@@ -2,6 +2,7 @@
 // clean in the kernel interpreter and right.
 #include "fuse/fuse.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -161,6 +162,35 @@ std::unique_ptr<hlo::Module> covered(const std::string& text, std::vector<Refusa
   HEDDLE_CHECK(pack_weights(module->get(), *target).has_value(), "pack_weights");
   HEDDLE_CHECK(fuse(module->get(), *target, Mode::greedy, refusals).has_value(), "fuse");
   return std::move(*module);
+}
+
+// What iota and constants make is done once, apart; a mask of iota alone costs nothing where it is.
+TEST(FuseTest, PlacesAndConstantsAreComputedOnce) {
+  auto text = [](const char* eye) {
+    return fmt::format(R"(HloModule m
+ENTRY e {{
+  x = f32[64,64] parameter(0)
+  zero = f32[] constant(0)
+  zeros = f32[64,64] broadcast(zero), dimensions={{}}
+  w = f32[64] constant({{{}}})
+  rows = s32[64,64] iota(), iota_dimension=0
+  columns = s32[64,64] iota(), iota_dimension=1
+  same = pred[64,64] compare(rows, columns), direction=EQ
+  scale = f32[64,64] broadcast(w), dimensions={{0}}
+  eye = f32[64,64] select(same, {}, zeros)
+  ROOT y = f32[64,64] multiply(x, eye)
+}})",
+                       fmt::join(std::vector<int>(64, 2), ", "), eye);
+  };
+  auto kernels = [&](const char* eye) {
+    int fusions = 0;
+    const auto module = covered(text(eye), nullptr);
+    for (const hlo::Instr* instr : module->entry()->instrs())
+      fusions += instr->is(hlo::Opcode::fusion);
+    return fusions;
+  };
+  EXPECT_EQ(kernels("scale"), 2);
+  EXPECT_EQ(kernels("x"), 1);
 }
 
 // A window far from its column has several kinds of tiles at the edge, and each has all of the
