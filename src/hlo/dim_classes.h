@@ -1,0 +1,84 @@
+// Which dimensions of a module's arrays are one and the same, as far as the operators say, and what
+// a bounded symbol makes of them. Of a symbol with bound B and actual extent n, a dimension of its
+// class with extent E has n * E / B valid elements, the first ones; what lies behind is padding.
+// A class goes through a reshape where its dimension is the outermost of what is merged or split.
+//
+// Looked at: the entry, and what its fusions call. Dimensions that meet other operators, or that
+// are cut, padded, joined or turned round, are fixed: a symbol may not reach them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "hlo/module.h"
+
+namespace heddle::hlo {
+
+// A bounded symbol of a module whose shapes are those of the bound.
+struct Symbol {
+  std::string name;
+  int64_t bound = 0;
+  int64_t extent = 0;  // number of the entry's parameter s32[] that is the actual extent
+  std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
+  bool operator==(const Symbol&) const = default;
+};
+
+// Kept in the module's header (key heddle_symbols), so that they are printed and parsed with it.
+void set_symbols(Module* module, const std::vector<Symbol>& symbols);
+std::vector<Symbol> symbols_of(const Module& module);
+
+// The dimension of a reshape's operand whose padding is that of dimension `d` of the result: both
+// are the outermost of what is merged or split; -1: there is none, or it cannot be told.
+int64_t reshape_source(const Shape& from, const Shape& to, int64_t d);
+
+class DimClasses {
+ public:
+  explicit DimClasses(const Module& module);            // the entry and its fusions
+  explicit DimClasses(const Computation& computation);  // it and the fusions in it
+
+  // Errors: a symbol reaches a fixed dimension, one of another symbol, or one that is no multiple
+  // of the bound.
+  Status assign(const std::vector<Symbol>& symbols);
+
+  // Class of a dimension of leaf `leaf` of the value (0 where it is an array); -1: no such array.
+  int of(const Instr* instr, int64_t dimension, size_t leaf = 0) const;
+  // Number of the symbol of a class; -1: none. Valid after assign().
+  int symbol(int class_number) const;
+  int symbol_of(const Instr* instr, int64_t dimension, size_t leaf = 0) const {
+    return symbol(of(instr, dimension, leaf));
+  }
+
+ private:
+  struct Arrays {  // of a value: for each leaf the number of its first dimension, or -1
+    std::vector<int> first;
+    std::vector<Shape> shapes;
+  };
+  int at(const Instr* instr, int64_t d, size_t leaf = 0) const;
+  int root(int i) const;
+  void join(int a, int b);
+  void join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t b_leaf);
+  void fix(const Instr* instr, int64_t d, size_t leaf = 0);
+  void fix_all(const Instr* instr);
+  void look_at(const Computation& first);
+  void relate(const Instr* instr);
+  void relate_reshape(const Instr* instr);
+  void relate_dot(const Instr* instr);
+  void relate_gather(const Instr* instr);
+  void relate_convolution(const Instr* instr);
+  void relate_window(const Instr* instr);
+  void relate_called(const Instr* instr);
+
+  std::unordered_map<const Instr*, Arrays> arrays_;
+  std::vector<int> parent_;
+  std::vector<int64_t> extents_;
+  std::vector<const Instr*> fixed_by_;  // of a dimension; null: free
+  std::vector<const Instr*> owner_;
+  const Instr* relating_ = nullptr;
+  std::unordered_map<int, int> symbol_of_root_;
+};
+
+}  // namespace heddle::hlo

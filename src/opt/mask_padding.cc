@@ -1,0 +1,281 @@
+#include "opt/mask_padding.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "hlo/builder.h"
+
+namespace heddle::opt {
+namespace {
+
+using hlo::Instr;
+using hlo::Opcode;
+
+// What stands in the padding of one dimension of a value. valid: the value does not depend on that
+// dimension, it is what the exact shape would have.
+struct Padding {
+  enum class Kind { unknown, valid, number } kind = Kind::unknown;
+  double value = 0;
+  bool is(double number) const { return kind == Kind::number && value == number; }
+};
+constexpr Padding kUnknown{}, kValid{Padding::Kind::valid, 0};
+
+Padding number(double value) {
+  if (std::isnan(value)) return kUnknown;
+  return {Padding::Kind::number, value};
+}
+
+std::optional<double> splat(const Instr* instr) {
+  if (instr->is(Opcode::broadcast)) return splat(instr->operand(0));
+  if (!instr->is(Opcode::constant) || instr->literal().elems() != 1) return std::nullopt;
+  const tensor::Type type = instr->literal().type();
+  if (tensor::is_complex(type)) return std::nullopt;
+  if (tensor::is_float(type)) return instr->literal().get_f64(0);
+  return static_cast<double>(instr->literal().get_s64(0));
+}
+
+double compared(hlo::Direction direction, double a, double b) {
+  switch (direction) {
+    case hlo::Direction::eq:
+      return a == b;
+    case hlo::Direction::ne:
+      return a != b;
+    case hlo::Direction::ge:
+      return a >= b;
+    case hlo::Direction::gt:
+      return a > b;
+    case hlo::Direction::le:
+      return a <= b;
+    case hlo::Direction::lt:
+      return a < b;
+  }
+  return 0;
+}
+
+// An infinity or a zero that a valid value cannot make another number, but for those with which the
+// valid elements beside it are no numbers either.
+Padding beside_valid(Opcode opcode, const Padding& a, const Padding& b) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (opcode == Opcode::subtract && a.is(-infinity) && b.kind == Padding::Kind::valid) return a;
+  if (opcode == Opcode::divide && a.is(0) && b.kind == Padding::Kind::valid) return a;
+  return kUnknown;
+}
+
+Padding computed(const Instr* instr, const std::vector<Padding>& in) {
+  bool numbers = true, valid = true;
+  for (const Padding& one : in) {
+    numbers = numbers && one.kind == Padding::Kind::number;
+    valid = valid && one.kind == Padding::Kind::valid;
+  }
+  if (valid) return kValid;
+  if (!numbers) return in.size() == 2 ? beside_valid(instr->opcode(), in[0], in[1]) : kUnknown;
+  switch (instr->opcode()) {
+    case Opcode::negate:
+      return number(-in[0].value);
+    case Opcode::abs:
+      return number(std::abs(in[0].value));
+    case Opcode::exponential:
+      return in[0].value == 0 || std::isinf(in[0].value) ? number(std::exp(in[0].value)) : kUnknown;
+    case Opcode::subtract:
+      return number(in[0].value - in[1].value);
+    case Opcode::multiply:
+      return in[0].value == 0 || in[1].value == 0 ? number(in[0].value * in[1].value) : kUnknown;
+    case Opcode::divide:
+      return in[0].value == 0 ? number(in[0].value / in[1].value) : kUnknown;
+    case Opcode::maximum:
+      return number(std::max(in[0].value, in[1].value));
+    case Opcode::minimum:
+      return number(std::min(in[0].value, in[1].value));
+    case Opcode::compare:
+      return number(
+          compared(instr->attrs_as<hlo::CompareAttrs>().direction, in[0].value, in[1].value));
+    default:
+      return kUnknown;
+  }
+}
+
+class Masker {
+ public:
+  Masker(hlo::Module* module, std::vector<hlo::Symbol> symbols)
+      : entry_(module->entry()), b_(entry_), symbols_(std::move(symbols)), classes_(*module) {}
+
+  Status run() {
+    HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
+    for (hlo::Symbol& symbol : symbols_) {
+      symbol.extent = static_cast<int64_t>(entry_->parameters().size());
+      extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
+                                      "extent_of_" + symbol.name));
+    }
+    const std::vector<Instr*> all = entry_->instrs();
+    for (Instr* instr : all) {
+      if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
+      if (instr->is(Opcode::dot)) mask_dot(instr);
+    }
+    b_.check();
+    entry_->sort();
+    hlo::set_symbols(entry_->module(), symbols_);
+    return {};
+  }
+
+ private:
+  int symbol_of(const Instr* instr, int64_t d) const {
+    const auto found = masked_.find(instr);
+    return classes_.symbol_of(found == masked_.end() ? instr : found->second, d);
+  }
+
+  Status mask_reduce(Instr* reduce) {
+    for (int64_t d : reduce->dimensions()) {
+      if (symbol_of(reduce->operand(0), d) < 0) continue;
+      const hlo::Computation* apply = reduce->called().at(0);
+      if (reduce->operands().size() != 2 || apply->parameters().size() != 2 ||
+          apply->instrs().size() != 3 || apply->root()->operands().size() != 2 ||
+          apply->root()->operand(0) == apply->root()->operand(1))
+        return user_error("{} reduces dimension '{}' in a way that knows no neutral value",
+                          reduce->name(),
+                          symbols_[static_cast<size_t>(symbol_of(reduce->operand(0), d))].name);
+      const Opcode opcode = apply->root()->opcode();
+      const tensor::Type type = reduce->operand(0)->shape().type();
+      switch (opcode) {
+        case Opcode::add:
+        case Opcode::multiply:
+        case Opcode::maximum:
+        case Opcode::minimum:
+        case Opcode::and_:
+        case Opcode::or_:
+          break;
+        default:
+          return user_error("{} reduces a dynamic dimension by {}, which has no neutral value",
+                            reduce->name(), opcode_text(opcode));
+      }
+      mask(reduce, 0, d, hlo::neutral_value(opcode, type));
+    }
+    return {};
+  }
+
+  void mask_dot(Instr* dot) {
+    const auto attrs = dot->attrs_as<hlo::DotAttrs>();
+    for (size_t k = 0; k < attrs.lhs_contracting_dims.size(); ++k) {
+      if (symbol_of(dot->operand(0), attrs.lhs_contracting_dims[k]) < 0) continue;
+      for (size_t side = 0; side < 2; ++side)
+        mask(dot, side, side == 0 ? attrs.lhs_contracting_dims[k] : attrs.rhs_contracting_dims[k],
+             hlo::neutral_value(Opcode::add, dot->operand(side)->shape().type()));
+    }
+  }
+
+  // Operand i of the reader has `neutral` in the padding of dimension d.
+  void mask(Instr* reader, size_t i, int64_t d, const tensor::Literal& neutral) {
+    Instr* x = reader->operand(i);
+    const double wanted = tensor::is_float(neutral.type())
+                              ? neutral.get_f64(0)
+                              : static_cast<double>(neutral.get_s64(0));
+    const int symbol = symbol_of(x, d);
+    known_.clear();
+    if (padding(x, d).is(wanted)) return;
+    // Where it is made: behind reshapes and transposes it would be an operator of its own.
+    Instr* made = x;
+    int64_t at = d;
+    while (made->is(Opcode::reshape) || made->is(Opcode::transpose)) {
+      const int64_t from = source_dimension(made, at);
+      if (from < 0 || symbol_of(made->operand(0), from) != symbol) break;
+      made = made->operand(0);
+      at = from;
+    }
+    // What is known of this value's padding may be counted on elsewhere.
+    if (padding(made, at).kind == Padding::Kind::number) {
+      entry_->replace_operand(reader, i, masked(x, d, symbol, neutral));
+      return;
+    }
+    Instr* instead = masked(made, at, symbol, neutral);
+    entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+  }
+
+  Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
+    const hlo::Symbol& of = symbols_[static_cast<size_t>(symbol)];
+    const int64_t extent = x->shape().dim(d), times = extent / of.bound;
+    const tensor::Shape line = tensor::Shape::array(tensor::Type::s32, {extent});
+    Instr* limit = extents_[static_cast<size_t>(symbol)];
+    if (times != 1)
+      limit = b_.binary(Opcode::multiply, limit, b_.scalar(tensor::Type::s32, double(times)));
+    Instr* inside =
+        b_.compare(hlo::Direction::lt, b_.iota(line, 0), b_.broadcast(limit, {extent}, {}));
+    masks_.emplace(inside, symbol);
+    const std::vector<int64_t> extents = x->shape().extents();
+    if (x->shape().rank() != 1) inside = b_.broadcast(inside, extents, {d});
+    Instr* result = b_.select(inside, x, b_.broadcast(b_.constant(neutral), extents, {}));
+    masked_.emplace(result, masked_.count(x) ? masked_.at(x) : x);
+    return result;
+  }
+
+  // Dimension of the operand that becomes dimension d of a movement; -1: none.
+  int64_t source_dimension(const Instr* instr, int64_t d) const {
+    if (instr->is(Opcode::transpose)) return instr->dimensions()[static_cast<size_t>(d)];
+    if (instr->is(Opcode::reshape))
+      return hlo::reshape_source(instr->operand(0)->shape(), instr->shape(), d);
+    for (size_t i = 0; i < instr->dimensions().size(); ++i)
+      if (instr->dimensions()[i] == d) return static_cast<int64_t>(i);
+    return -1;
+  }
+
+  Padding padding(const Instr* instr, int64_t d) {
+    const auto [known, added] = known_.emplace(std::pair(instr, d), kUnknown);
+    if (!added) return known->second;
+    const Padding result = find_padding(instr, d);
+    known_[std::pair(instr, d)] = result;
+    return result;
+  }
+
+  Padding find_padding(const Instr* instr, int64_t d) {
+    if (const auto value = splat(instr)) return number(*value);
+    switch (instr->opcode()) {
+      case Opcode::broadcast: {
+        const int64_t from = source_dimension(instr, d);
+        return from < 0 ? kValid : padding(instr->operand(0), from);
+      }
+      case Opcode::transpose:
+        return padding(instr->operand(0), source_dimension(instr, d));
+      case Opcode::reshape: {
+        const int64_t from = source_dimension(instr, d);
+        return from < 0 ? kUnknown : padding(instr->operand(0), from);
+      }
+      case Opcode::select: {
+        const Instr* predicate = instr->operand(0);
+        int64_t at = d;
+        while (predicate->is(Opcode::broadcast) && at >= 0) {
+          at = source_dimension(predicate, at);
+          predicate = predicate->operand(0);
+        }
+        if (at == 0 && masks_.count(predicate)) return padding(instr->operand(2), d);
+        const Padding known = padding(instr->operand(0), d);
+        if (known.kind == Padding::Kind::number)
+          return padding(instr->operand(known.value != 0 ? 1 : 2), d);
+        break;
+      }
+      default:
+        break;
+    }
+    if (!hlo::has_trait(instr->opcode(), hlo::Trait::elementwise)) return kUnknown;
+    std::vector<Padding> in;
+    for (const Instr* operand : instr->operands())
+      in.push_back(operand->shape().rank() == 0 ? kValid : padding(operand, d));
+    return computed(instr, in);
+  }
+
+  hlo::Computation* entry_;
+  hlo::Builder b_;
+  std::vector<hlo::Symbol> symbols_;
+  hlo::DimClasses classes_;
+  std::vector<Instr*> extents_;                  // by symbol: the parameter
+  std::map<const Instr*, const Instr*> masked_;  // made here: of what
+  std::map<const Instr*, int> masks_;            // made here
+  std::map<std::pair<const Instr*, int64_t>, Padding> known_;
+};
+
+}  // namespace
+
+Status mask_padding(hlo::Module* module, std::vector<hlo::Symbol> symbols) {
+  return Masker(module, std::move(symbols)).run();
+}
+
+}  // namespace heddle::opt
