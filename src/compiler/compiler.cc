@@ -18,6 +18,7 @@
 #include "compiler/options.h"
 #include "compiler/pending.h"
 #include "compiler/table_kernel.h"
+#include "compiler/trim_kernels.h"
 #include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
@@ -173,6 +174,7 @@ class Compilation {
     const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
+    if (!gpu_) pass_extents(module_.get());
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
     if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
@@ -186,6 +188,8 @@ class Compilation {
   Status stitch_all() {
     std::vector<Pending> all = stitch_each();
     if (!gpu_) {
+      for (const auto& [before, after] : trim_kernels(*module_, &all, report_))
+        described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
       share_alike(&all);
       share_extents_of(&all);

@@ -1,0 +1,329 @@
+#include "compiler/trim_kernels.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "hlo/dim_classes.h"
+#include "kernel/text.h"
+#include "kernel/trim.h"
+#include "kernel/verify.h"
+
+namespace heddle::compiler {
+namespace {
+
+using hlo::Instr;
+using hlo::Opcode;
+using hlo::Symbol;
+
+// By leaf.
+std::vector<tensor::Shape> leaves_of(const Instr* instr) {
+  if (instr->shape().is_tuple()) return instr->shape().elements();
+  return {instr->shape()};
+}
+
+std::vector<const Instr*> all_of(const hlo::Computation& computation) {
+  std::vector<const Instr*> result;
+  for (const Instr* instr : computation.instrs()) {
+    result.push_back(instr);
+    if (!instr->is(Opcode::fusion)) continue;
+    const std::vector<const Instr*> inside = all_of(*instr->called().at(0));
+    result.insert(result.end(), inside.begin(), inside.end());
+  }
+  return result;
+}
+
+// The dimensions of operand 0 (and 1 of a dot) that an instruction reduces.
+std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
+  std::vector<std::pair<const Instr*, int64_t>> result;
+  if (instr->is(Opcode::reduce)) {
+    for (size_t i = 0; i < instr->operands().size() / 2; ++i)
+      for (int64_t d : instr->dimensions()) result.emplace_back(instr->operand(i), d);
+  } else if (instr->is(Opcode::dot)) {
+    const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
+    for (int64_t d : attrs.lhs_contracting_dims) result.emplace_back(instr->operand(0), d);
+    for (int64_t d : attrs.rhs_contracting_dims) result.emplace_back(instr->operand(1), d);
+  }
+  return result;
+}
+
+class Trimming {
+ public:
+  explicit Trimming(const hlo::Module& module)
+      : symbols_(hlo::symbols_of(module)), classes_(module), entry_(module.entry()) {
+    if (!classes_.assign(symbols_)) symbols_.clear();
+  }
+
+  bool is_needed() const { return !symbols_.empty(); }
+
+  // Symbols of the arrays that a fusion reads and writes.
+  std::vector<int> symbols_in(const Instr* fusion) const {
+    std::vector<bool> found(symbols_.size(), false);
+    auto look_at = [&](const Instr* instr) {
+      const std::vector<tensor::Shape> leaves = leaves_of(instr);
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf)
+        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d)
+          if (const int s = classes_.symbol_of(instr, d, leaf); s >= 0)
+            found[static_cast<size_t>(s)] = true;
+    };
+    look_at(fusion);
+    for (const Instr* operand : fusion->operands()) look_at(operand);
+    std::vector<int> result;
+    for (size_t s = 0; s < found.size(); ++s)
+      if (found[s]) result.push_back(static_cast<int>(s));
+    return result;
+  }
+
+  Instr* extent(int symbol) const {
+    return entry_->parameters().at(
+        static_cast<size_t>(symbols_[static_cast<size_t>(symbol)].extent));
+  }
+
+  // Readers come first, so that it is known what they count on.
+  Decision trim(Pending* pending) {
+    const Instr* fusion = pending->fusion;
+    const hlo::Computation& computation = *fusion->called().at(0);
+    const hlo::DimClasses local(computation);
+    Request request = make_request(fusion, local);
+    if (request.kernel.groups.empty()) return Decision::yes();
+    Decision done = request.refused;
+    kernel::Kernel kernel = pending->stitched.kernel;
+    std::vector<int64_t> reads;
+    if (done) done = kernel::trim(&kernel, request.kernel, &reads);
+    if (done && !kernel::verify(kernel))
+      done = Decision::no("trim-form", "lanes that work together may not stop alone");
+    if (!done) {  // it reads all, and counts on it where it reduces it
+      reads = request.kernel.reach;
+      for (size_t b = 0; b < reads.size(); ++b)
+        if (!request.kernel.globals[b].empty())
+          for (const kernel::TrimGroup& group : request.kernel.groups)
+            reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
+    }
+    count_on_inputs(fusion, reads);
+    if (done) pending->stitched.kernel = std::move(kernel);
+    return done;
+  }
+
+  // What stands between the kernels hands on what is counted on.
+  void pass_on(const Instr* instr) {
+    const auto found = counted_.find(instr);
+    if (found == counted_.end()) return;
+    int64_t most = 1;
+    for (int64_t one : found->second) most = std::max(most, one);
+    if (instr->is(Opcode::get_tuple_element)) {
+      count_on(instr->operand(0), static_cast<size_t>(instr->tuple_index()), most);
+      return;
+    }
+    for (const Instr* operand : instr->operands())
+      for (size_t leaf = 0; leaf < leaves_of(operand).size(); ++leaf) count_on(operand, leaf, most);
+  }
+
+ private:
+  struct Request {
+    kernel::TrimRequest kernel;
+    Decision refused = Decision::yes();
+  };
+
+  void count_on(const Instr* instr, size_t leaf, int64_t granule) {
+    std::vector<int64_t>& counted = counted_[instr];
+    if (counted.size() <= leaf) counted.resize(leaf + 1, 1);
+    counted[leaf] = std::max(counted[leaf], granule);
+  }
+
+  int64_t counted_on(const Instr* instr, size_t leaf) const {
+    const auto found = counted_.find(instr);
+    return found == counted_.end() || found->second.size() <= leaf ? 1 : found->second[leaf];
+  }
+
+  int64_t counted_results(const Instr* fusion) const {
+    int64_t most = 1;
+    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
+      most = std::max(most, counted_on(fusion, leaf));
+    return most;
+  }
+
+  Request make_request(const Instr* fusion, const hlo::DimClasses& local) const {
+    const hlo::Computation& computation = *fusion->called().at(0);
+    Request result;
+    std::unordered_map<int, int> groups;  // by local class
+    auto add = [&](const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
+                   int64_t counted) {
+      std::vector<kernel::TrimDigit>& digits = result.kernel.globals.emplace_back();
+      result.kernel.reach.push_back(counted);
+      const tensor::Shape shape = leaves_of(outer)[leaf];
+      if (!shape.is_array()) return;
+      int64_t stride = 1;
+      for (int64_t d = shape.rank(); d-- > 0;) {
+        const int s = classes_.symbol_of(outer, d, leaf);
+        if (s >= 0) {
+          const Symbol& symbol = symbols_[static_cast<size_t>(s)];
+          const auto [known, added] = groups.emplace(local.of(inner, d, inner_leaf),
+                                                     static_cast<int>(result.kernel.groups.size()));
+          if (added) {
+            kernel::TrimGroup group;
+            group.bound = symbol.bound;
+            for (size_t i = 0; i < fusion->operands().size(); ++i)
+              if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
+            HEDDLE_CHECK(group.extent.valid(), "{} has no {}", fusion->name(), symbol.name);
+            result.kernel.groups.push_back(group);
+          }
+          digits.push_back({stride * (shape.dim(d) / symbol.bound), known->second});
+        }
+        stride *= shape.dim(d);
+      }
+      if (!digits.empty() && shape.layout() &&
+          shape.layout() != shape.without_layout().layout_or_default())
+        result.refused = Decision::no("trim-form", "an array with a layout of its own");
+    };
+    for (size_t i = 0; i < fusion->operands().size(); ++i)
+      add(computation.parameters()[i], 0, fusion->operand(i), 0, 1);
+    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
+      add(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf));
+    for (const Instr* instr : all_of(computation)) {
+      for (const auto& [operand, d] : reduced_by(instr)) {
+        const auto found = groups.find(local.of(operand, d));
+        if (found == groups.end()) continue;
+        result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
+      }
+    }
+    return result;
+  }
+
+  // Whether a value says where the padding begins: the place compared with the extent. It may come
+  // from another kernel.
+  bool is_inside(const Instr* value, const Instr* fusion) const {
+    while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
+    if (value->is(Opcode::get_tuple_element) && value->operand(0)->is(Opcode::fusion)) {
+      const Instr* maker = value->operand(0);
+      return is_inside(
+          maker->called().at(0)->root()->operand(static_cast<size_t>(value->tuple_index())), maker);
+    }
+    if (value->is(Opcode::fusion) && !value->shape().is_tuple())
+      return is_inside(value->called().at(0)->root(), value);
+    if (value->is(Opcode::parameter) && fusion && value->parent() == fusion->called().at(0) &&
+        fusion->parent() == entry_)
+      return is_inside(fusion->operand(static_cast<size_t>(value->parameter_number())), nullptr);
+    if (!value->is(Opcode::compare) ||
+        value->attrs_as<hlo::CompareAttrs>().direction != hlo::Direction::lt)
+      return false;
+    const Instr *place = value->operand(0), *limit = value->operand(1);
+    while (place->is(Opcode::broadcast) || place->is(Opcode::reshape)) place = place->operand(0);
+    while (limit->is(Opcode::broadcast) || limit->is(Opcode::reshape) ||
+           limit->is(Opcode::multiply))
+      limit = limit->operand(0);
+    return place->is(Opcode::iota) && limit->is(Opcode::parameter) && limit->shape().is_scalar();
+  }
+
+  // A select by where the padding begins: what it masks may be anything there.
+  bool is_mask(const Instr* select, const Instr* fusion) const {
+    return select->is(Opcode::select) && is_inside(select->operand(0), fusion);
+  }
+
+  // The inputs whose padding the kernel's reductions read, or that it hands on to where it is
+  // counted on.
+  void count_on_inputs(const Instr* fusion, const std::vector<int64_t>& reads) {
+    const hlo::Computation& computation = *fusion->called().at(0);
+    std::unordered_set<const Instr*> seen;
+    std::vector<const Instr*> open;
+    auto visit = [&](const Instr* instr) {
+      if (seen.insert(instr).second) open.push_back(instr);
+    };
+    const std::vector<const Instr*> all = all_of(computation);
+    for (const Instr* instr : all)
+      for (const auto& [operand, d] : reduced_by(instr)) {
+        if (classes_.symbol_of(operand, d) >= 0) visit(operand);
+      }
+    for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf) {
+      if (counted_on(fusion, leaf) == 1) continue;
+      const Instr* root = computation.root();
+      visit(fusion->shape().is_tuple() && root->is(Opcode::tuple) ? root->operand(leaf) : root);
+    }
+    std::unordered_map<const hlo::Computation*, const Instr*> callers;
+    for (const Instr* instr : all)
+      if (instr->is(Opcode::fusion)) callers.emplace(instr->called().at(0), instr);
+    while (!open.empty()) {
+      const Instr* instr = open.back();
+      open.pop_back();
+      if (is_mask(instr, fusion)) {
+        visit(instr->operand(0));
+        continue;
+      }
+      if (instr->is(Opcode::parameter)) {
+        const auto number = static_cast<size_t>(instr->parameter_number());
+        if (instr->parent() == &computation)
+          count_on(fusion->operand(number), 0, reads[number]);
+        else
+          visit(callers.at(instr->parent())->operand(number));
+        continue;
+      }
+      if (instr->is(Opcode::fusion)) visit(instr->called().at(0)->root());
+      for (const Instr* operand : instr->operands()) visit(operand);
+    }
+  }
+
+  std::vector<Symbol> symbols_;
+  hlo::DimClasses classes_;
+  const hlo::Computation* entry_;
+  std::unordered_map<const Instr*, std::vector<int64_t>> counted_;  // by leaf
+};
+
+}  // namespace
+
+void pass_extents(hlo::Module* module) {
+  const Trimming trimming(*module);
+  if (!trimming.is_needed()) return;
+  hlo::Computation* entry = module->entry();
+  // All of them before the first is replaced: classes know the instructions that were there.
+  std::vector<std::pair<Instr*, std::vector<int>>> wanted;
+  for (Instr* instr : entry->instrs())
+    if (instr->is(Opcode::fusion)) wanted.emplace_back(instr, trimming.symbols_in(instr));
+  for (const auto& [fusion, symbols] : wanted) {
+    std::vector<Instr*> operands = fusion->operands();
+    hlo::Computation* called = fusion->called().at(0);
+    for (int symbol : symbols) {
+      Instr* extent = trimming.extent(symbol);
+      if (std::find(operands.begin(), operands.end(), extent) != operands.end()) continue;
+      called->add(Opcode::parameter, extent->shape(), {},
+                  hlo::ParameterAttrs{static_cast<int64_t>(operands.size())}, {}, "extent");
+      operands.push_back(extent);
+    }
+    if (operands.size() == fusion->operands().size()) continue;
+    Instr* instead = entry->add(Opcode::fusion, fusion->shape(), operands, fusion->attrs(),
+                                {called}, fusion->name());
+    instead->annotations() = fusion->annotations();
+    entry->replace_all_uses(fusion, instead);
+    entry->remove(fusion);
+  }
+  entry->sort();
+}
+
+std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,
+                                                              std::vector<Pending>* all,
+                                                              Report* report) {
+  std::vector<std::pair<std::string, std::string>> changed;
+  Trimming trimming(module);
+  if (!trimming.is_needed()) return changed;
+  std::unordered_map<const Instr*, Pending*> pending;
+  for (Pending& one : *all) pending.emplace(one.fusion, &one);
+  const std::vector<Instr*>& instrs = module.entry()->instrs();
+  for (size_t i = instrs.size(); i-- > 0;) {
+    const auto found = pending.find(instrs[i]);
+    if (found == pending.end() || found->second->refused) {
+      trimming.pass_on(instrs[i]);
+      continue;
+    }
+    Pending& one = *found->second;
+    const Decision done = trimming.trim(&one);
+    if (!done && report)
+      report->refusals.push_back({instrs[i]->name(), "", done.code(), done.reason()});
+    std::string text = kernel::to_string(one.stitched.kernel);
+    if (text == one.text) continue;
+    check(one);
+    changed.emplace_back(std::move(one.text), text);
+    one.text = std::move(text);
+  }
+  return changed;
+}
+
+}  // namespace heddle::compiler

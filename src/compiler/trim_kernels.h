@@ -1,0 +1,27 @@
+// Private to compiler: kernels of a module with bounded symbols (opt/mask_padding.h) read the
+// actual extents and stop there (kernel/trim.h). Masks make the results right whatever stands
+// behind the extent; this makes the kernels as fast as there is work.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/compiler.h"
+#include "compiler/pending.h"
+#include "hlo/module.h"
+
+namespace heddle::compiler {
+
+// Fusions of the entry that have a dynamic dimension get the extents of their symbols as
+// parameters. Nothing is done where operators stand between that do not say what they make of a
+// symbol.
+void pass_extents(hlo::Module* module);
+
+// Texts of kernels before and after. A kernel that stays as it is, and so runs over the whole
+// bound, is a refusal of the report.
+std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,
+                                                              std::vector<Pending>* all,
+                                                              Report* report);
+
+}  // namespace heddle::compiler

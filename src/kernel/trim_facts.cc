@@ -1,0 +1,361 @@
+#include "kernel/trim_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace heddle::kernel::trimming {
+namespace {
+
+class Finder {
+ public:
+  Finder(const Kernel& kernel, const TrimRequest& request) : k_(kernel), request_(request) {}
+
+  Decision run() {
+    if (!k_.inner.empty() || !k_.dims.empty())
+      return Decision::no("trim-form", "tables and run-time dimensions");
+    variables_.resize(k_.vars.size());
+    digits_.resize(k_.buffers.size());
+    for (size_t b = 0; b < request_.globals.size(); ++b) {
+      for (const TrimDigit& digit : request_.globals[b]) {
+        const TrimGroup& group = request_.groups[static_cast<size_t>(digit.group)];
+        digits_[b].push_back({digit.stride, group.bound, digit.group, {}});
+      }
+      sort(&digits_[b]);
+    }
+    for (const Phase& phase : k_.phases)
+      for (const Group& group : phase.groups)
+        if (!look_at(group)) return refused_;
+    return find_facts() ? Decision::yes() : refused_;
+  }
+
+  Facts take() { return {std::move(variables_), std::move(accesses_)}; }
+
+ private:
+  bool refuse(const char* code, std::string what) {
+    refused_ = Decision::no(code, "{}", std::move(what));
+    return false;
+  }
+
+  static void sort(std::vector<Digit>* digits) {
+    std::sort(digits->begin(), digits->end(),
+              [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
+  }
+
+  // --- what is there -------------------------------------------------------------------------
+
+  bool look_at(const Group& group) {
+    int around = -1;
+    for (const GridDim& dim : group.grid) {
+      Variable& variable = variables_[dim.var.index()];
+      variable = {around, constant(dim.extent), LoopKind::parallel, true, true, false, false, {}};
+      around = static_cast<int>(dim.var.index());
+    }
+    return look_at(group.body, around);
+  }
+
+  int64_t constant(ExprId id) const {
+    return k_.expr(id).op == Op::constant ? k_.expr(id).imm : -1;
+  }
+
+  bool look_at(const std::vector<Stmt>& body, int around) {
+    for (const Stmt& stmt : body) {
+      if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma)
+        return refuse("trim-form", "asynchronous copies and matrix instructions");
+      if (stmt.kind == StmtKind::prefetch) continue;
+      if (stmt.kind == StmtKind::let) lets_[stmt.var.index()] = stmt.value;
+      int inside = around;
+      if (stmt.kind == StmtKind::loop) {
+        inside = static_cast<int>(stmt.var.index());
+        variables_[stmt.var.index()] = {
+            around, constant(stmt.extent), stmt.loop, false, true, false, {}};
+      }
+      std::set<uint32_t> seen;
+      for (ExprId id : expressions(stmt))
+        if (!look_at(id, &seen)) return false;
+      if (stmt.kind == StmtKind::store && !add_access(stmt.buffer, stmt.indices, true))
+        return false;
+      if (!look_at(stmt.body, inside) || !look_at(stmt.otherwise, inside)) return false;
+    }
+    return true;
+  }
+
+  bool look_at(ExprId id, std::set<uint32_t>* seen) {
+    if (!id.valid() || !seen->insert(id.value).second) return true;
+    const Expr& expr = k_.expr(id);
+    for (ExprId operand : expr.operands)
+      if (!look_at(operand, seen)) return false;
+    if (expr.op != Op::load) return true;
+    const size_t indices = k_.buffer(expr.buffer).extents.size();
+    return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices});
+  }
+
+  bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false) {
+    const Buffer& of = k_.buffer(buffer);
+    if (of.space == Space::reg || of.space == Space::fragment) return true;
+    Touch access{buffer, {}, store};
+    int64_t stride = 1;
+    for (size_t i = indices.size(); i-- > 0;) {
+      if (!add(indices[i], stride, &access.index)) {
+        if (!digits_[buffer.index()].empty())
+          return refuse("trim-index", fmt::format("an index of {}", of.name));
+        opaque_.insert(buffer.index());
+        if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
+        return true;
+      }
+      stride *= of.extents[i];
+    }
+    accesses_.push_back(std::move(access));
+    return true;
+  }
+
+  // Variables in an index that is no sum: they move where nothing is known.
+  void mark_elsewhere(ExprId id) {
+    const Expr& expr = k_.expr(id);
+    if (expr.op == Op::var) {
+      const auto let = lets_.find(expr.var.index());
+      if (let != lets_.end()) return mark_elsewhere(let->second);
+      variables_[expr.var.index()].elsewhere = true;
+    }
+    if (expr.op == Op::load) return;  // where it reads from is looked at by itself
+    for (ExprId operand : expr.operands) mark_elsewhere(operand);
+  }
+
+  // sum += id * times; false: it is no sum.
+  bool add(ExprId id, int64_t times, Sum* sum) const {
+    const Expr& expr = k_.expr(id);
+    switch (expr.op) {
+      case Op::constant:
+        sum->constant += expr.imm * times;
+        return true;
+      case Op::var: {
+        const auto let = lets_.find(expr.var.index());
+        if (let != lets_.end()) return add(let->second, times, sum);
+        sum->terms[static_cast<uint32_t>(expr.var.index())] += times;
+        return variables_[expr.var.index()].bound;
+      }
+      case Op::add:
+        return add(expr.operands[0], times, sum) && add(expr.operands[1], times, sum);
+      case Op::sub:
+        return add(expr.operands[0], times, sum) && add(expr.operands[1], -times, sum);
+      case Op::mul:
+        for (int side = 0; side < 2; ++side)
+          if (const Expr& factor = k_.expr(expr.operands[side]); factor.op == Op::constant)
+            return add(expr.operands[1 - side], times * factor.imm, sum);
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  // --- groups of variables -------------------------------------------------------------------
+
+  // The parts of an index in each digit (in numbers, not in elements); `rest`: the variables that
+  // move elsewhere. None: they do not line up.
+  std::optional<std::vector<Sum>> split(const Sum& index, const std::vector<Digit>& digits,
+                                        std::vector<uint32_t>* rest) const {
+    std::vector<Sum> parts(digits.size());
+    for (const auto& [var, factor] : index.terms) {
+      if (factor == 0) continue;
+      if (factor < 0) return std::nullopt;
+      size_t d = 0;
+      while (d < digits.size() && factor < digits[d].stride) ++d;
+      const Variable& variable = variables_[var];
+      const bool open = d < digits.size() && digits[d].extent == INT64_MAX;
+      if (d == digits.size() || factor / digits[d].stride >= digits[d].extent ||
+          (open && !variable.fact && (variable.known_static || variable.elsewhere))) {
+        rest->push_back(var);
+        continue;
+      }
+      if (factor % digits[d].stride != 0) return std::nullopt;
+      parts[d].terms[var] = factor / digits[d].stride;
+    }
+    if (index.constant < 0) return std::nullopt;
+    for (size_t d = 0; d < digits.size(); ++d) {
+      int64_t below = index.constant % digits[d].stride;
+      for (const auto& [var, factor] : index.terms) {
+        if (factor >= digits[d].stride) continue;
+        if (variables_[var].extent < 0) return std::nullopt;
+        below += factor * (variables_[var].extent - 1);
+      }
+      if (below >= digits[d].stride) return std::nullopt;
+      const int64_t number = index.constant / digits[d].stride;
+      parts[d].constant = digits[d].extent == INT64_MAX ? number : number % digits[d].extent;
+    }
+    return parts;
+  }
+
+  bool is_around(uint32_t outer, uint32_t var) const {
+    for (int at = variables_[var].parent; at >= 0; at = variables_[static_cast<size_t>(at)].parent)
+      if (static_cast<uint32_t>(at) == outer) return true;
+    return false;
+  }
+
+  // What a part of an index says of a variable; false: it is at odds with what is known.
+  bool learn(uint32_t var, int64_t factor, const Sum& part, const Digit& digit, bool* changed,
+             int64_t scale = 1) {
+    Fact fact{digit.group, factor, scale, {}, 0, 0};
+    for (const Sum* sum : {&part, &digit.base})
+      for (const auto& [outer, times] : sum->terms)
+        if (outer != var && times != 0 && is_around(outer, var)) fact.base[outer] += times;
+    fact.low = fact.high = part.constant + digit.base.constant;
+    std::optional<Fact>& known = variables_[var].fact;
+    if (!known) {
+      known = fact;
+      *changed = true;
+      return true;
+    }
+    if (known->group != fact.group || known->scale != fact.scale || known->factor != fact.factor ||
+        known->base != fact.base)
+      return false;
+    *changed = *changed || fact.low < known->low || fact.high > known->high;
+    known->low = std::min(known->low, fact.low);
+    known->high = std::max(known->high, fact.high);
+    return true;
+  }
+
+  bool find_facts() {
+    bool changed = true;
+    for (int round = 0; changed && round < 8; ++round) {
+      changed = false;
+      // First what the given buffers say, then which digits scratch has, then what these say.
+      for (const Touch& access : accesses_)
+        if (is_given(access.buffer.index()) && !read_digits(access, &changed)) return false;
+      for (const Touch& access : accesses_)
+        if (!is_given(access.buffer.index()) && !find_digits(access, &changed)) return false;
+      for (const Touch& access : accesses_)
+        if (!is_given(access.buffer.index()) && !read_digits(access, &changed)) return false;
+    }
+    for (const Touch& access : accesses_)
+      if (opaque_.count(access.buffer.index()) && !digits_[access.buffer.index()].empty() &&
+          !give_up(access))
+        return false;
+    return true;
+  }
+
+  bool is_given(size_t buffer) const {
+    return buffer < request_.globals.size();  // inputs and outputs; behind them are workspaces
+  }
+
+  bool read_digits(const Touch& access, bool* changed) {
+    const std::vector<Digit>& digits = digits_[access.buffer.index()];
+    std::vector<uint32_t> rest;
+    const auto parts = split(access.index, digits, &rest);
+    if (!parts) return read_as_one(access, changed);
+    for (size_t d = 0; d < digits.size(); ++d) {
+      const Sum& part = (*parts)[d];
+      if (crosses(part, digits[d], access.buffer)) {
+        if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
+          return refuse("trim-reduced", fmt::format("a loop over {} runs over several dimensions",
+                                                    k_.buffer(access.buffer).name));
+        for (const auto& [var, factor] : part.terms) variables_[var].elsewhere = true;
+        continue;
+      }
+      for (const auto& [var, factor] : part.terms)
+        if (!learn(var, factor, part, digits[d], changed)) variables_[var].elsewhere = true;
+    }
+    if (!is_given(access.buffer.index())) return true;
+    for (uint32_t var : rest) {
+      variables_[var].known_static = true;
+      if (access.store) variables_[var].elsewhere = true;
+    }
+    return true;
+  }
+
+  // Where loops run through a dimension and what is inside of it in one, as over flat arrays, the
+  // elements count, if nothing is outside of that dimension.
+  bool read_as_one(const Touch& access, bool* changed) {
+    const size_t b = access.buffer.index();
+    const std::vector<Digit>& digits = digits_[b];
+    if (!is_given(b)) return give_up(access);
+    for (const Digit& digit : digits)
+      if (request_.groups[static_cast<size_t>(digit.group)].reduced)
+        return refuse("trim-digit", k_.buffer(access.buffer).name);
+    int64_t elems = 1;
+    for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
+    const bool flat = digits.size() == 1 && digits[0].stride * digits[0].extent == elems;
+    for (const auto& [var, factor] : access.index.terms) {
+      if (factor <= 0 || !flat ||
+          !learn(var, factor, access.index, digits[0], changed, digits[0].stride))
+        if (access.store) variables_[var].elsewhere = true;
+    }
+    return true;
+  }
+
+  // Nothing is known of this scratch: it does not matter where nothing is reduced.
+  bool give_up(const Touch& access) {
+    const size_t b = access.buffer.index();
+    std::vector<int> groups;
+    for (const Digit& digit : digits_[b]) groups.push_back(digit.group);
+    for (const auto& [var, factor] : access.index.terms)
+      if (variables_[var].fact) groups.push_back(variables_[var].fact->group);
+    for (int group : groups)
+      if (request_.groups[static_cast<size_t>(group)].reduced)
+        return refuse("trim-digit", k_.buffer(access.buffer).name);
+    digits_[b].clear();
+    unknown_.insert(b);
+    return true;
+  }
+
+  // Whether a part of an index runs from one round of its digit into the next: then its variables
+  // say nothing of what is in the padding.
+  bool crosses(const Sum& part, const Digit& digit, BufferId buffer) const {
+    int64_t most = part.constant, elems = 1;
+    for (const auto& [var, factor] : part.terms)
+      most += factor * std::max<int64_t>(variables_[var].extent - 1, 0);
+    for (int64_t extent : k_.buffer(buffer).extents) elems *= extent;
+    return most >= digit.extent && digit.stride * digit.extent < elems;
+  }
+
+  // Digits of scratch, from the variables that are known.
+  bool find_digits(const Touch& access, bool* changed) {
+    std::vector<Digit>& digits = digits_[access.buffer.index()];
+    if (unknown_.count(access.buffer.index())) return true;
+    for (const auto& [var, factor] : access.index.terms) {
+      const std::optional<Fact>& fact = variables_[var].fact;
+      if (!fact || variables_[var].elsewhere || factor == 0) continue;
+      if (factor < 0 || factor % fact->factor != 0 || fact->scale != 1) return give_up(access);
+      const int64_t stride = factor / fact->factor;
+      const auto known = std::find_if(digits.begin(), digits.end(),
+                                      [&](const Digit& d) { return d.stride == stride; });
+      if (known != digits.end()) {
+        if (known->group != fact->group) return give_up(access);
+        continue;
+      }
+      Digit digit{stride, INT64_MAX, fact->group, {}};
+      digit.base.constant = fact->low - access.index.constant / stride;
+      for (const auto& [outer, times] : fact->base) {
+        const auto here = access.index.terms.find(outer);
+        if (here == access.index.terms.end() || here->second != times * stride)
+          digit.base.terms[outer] = times;
+      }
+      digits.push_back(digit);
+      sort(&digits);
+      for (size_t d = 1; d < digits.size(); ++d)
+        digits[d].extent = digits[d - 1].stride / digits[d].stride;
+      *changed = true;
+    }
+    return true;
+  }
+
+  const Kernel& k_;
+  const TrimRequest& request_;
+  std::vector<Variable> variables_;
+  std::vector<std::vector<Digit>> digits_;  // by buffer, the outermost first
+  std::map<size_t, ExprId> lets_;
+  std::vector<Touch> accesses_;
+  std::set<size_t> opaque_;   // buffers with an index that is no sum
+  std::set<size_t> unknown_;  // scratch whose digits cannot be told
+  Decision refused_ = Decision::yes();
+};
+
+}  // namespace
+
+Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts) {
+  Finder finder(kernel, request);
+  Decision done = finder.run();
+  if (done) *facts = finder.take();
+  return done;
+}
+
+}  // namespace heddle::kernel::trimming

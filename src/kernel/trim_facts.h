@@ -1,0 +1,63 @@
+// Private to kernel: which variables of a kernel move over dynamic dimensions (trim.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernel/trim.h"
+
+namespace heddle::kernel::trimming {
+
+using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
+
+struct Sum {
+  Terms terms;
+  int64_t constant = 0;
+};
+
+// A digit of a buffer, in elements: `base` is what has to be added to it for the number in the
+// group.
+struct Digit {
+  int64_t stride = 1, extent = INT64_MAX;
+  int group = 0;
+  Sum base;
+};
+
+struct Touch {
+  BufferId buffer;
+  Sum index;
+  bool store = false;
+};
+
+// A variable in its group: number = base + factor * variable + what inner variables add.
+struct Fact {
+  int group = -1;
+  int64_t factor = 0;
+  int64_t scale = 1;          // numbers are elements, so many to one of the group
+  Terms base;                 // of variables around it
+  int64_t low = 0, high = 0;  // constants that are added, the least and the most
+};
+
+struct Variable {
+  int parent = -1;      // the variable around it
+  int64_t extent = -1;  // -1: not a constant
+  LoopKind kind = LoopKind::serial;
+  bool grid = false, bound = false;
+  bool elsewhere = false;     // stores where there is no dynamic dimension, or is at odds
+  bool known_static = false;  // moves in another dimension of an input or output
+  std::optional<Fact> fact;
+};
+
+struct Facts {
+  std::vector<Variable> variables;  // by VarId
+  std::vector<Touch> touches;       // of global and scratch buffers, in order
+};
+
+// No: see trim().
+Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts);
+
+}  // namespace heddle::kernel::trimming
