@@ -56,6 +56,7 @@ Result<OpenOptions> open_options(const heddle_open_options* from) {
   const heddle_open_options c = read_struct(from);
   OpenOptions options;
   for (size_t i = 0; i < c.dim_count; ++i) options.dims[c.dims[i].name] = c.dims[i].size;
+  for (size_t i = 0; i < c.bound_count; ++i) options.bounds[c.bounds[i].name] = c.bounds[i].size;
   for (size_t i = 0; i < c.shape_count; ++i)
     options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
   for (size_t i = 0; i < c.hint_count; ++i) options.hints[c.hints[i].name] = dims_of(c.hints[i]);

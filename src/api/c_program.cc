@@ -202,6 +202,10 @@ heddle_status* heddle_context_bind_output(heddle_context* context, int64_t numbe
   return guarded([&] { return context->context->bind_output(number, data); });
 }
 
+heddle_status* heddle_context_set_dim(heddle_context* context, const char* name, int64_t extent) {
+  return guarded([&] { return context->context->set_extent(name, extent); });
+}
+
 heddle_status* heddle_context_run(heddle_context* context) {
   return guarded([&] { return context->context->run(); });
 }

@@ -143,6 +143,8 @@ typedef struct heddle_open_options {
   const char* module; /* which module of a text file of several; NULL: there must be one only */
   const heddle_shape* hints; /* ONNX: of values that will be bound; they count as `shapes` */
   size_t hint_count;         /* where there is none. Ignored where shapes are fixed */
+  const heddle_dim* bounds;  /* ONNX, of a file: dynamic dimensions that stay so, up to `size`; see */
+  size_t bound_count;        /* heddle_context_set_dim */
 } heddle_open_options;
 
 /* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is
@@ -344,6 +346,10 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_input(heddle_context* context, 
                                                        const void* data);
 HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number,
                                                         void* data);
+/* The extent of a bounded dimension in the following runs (at first its bound): the memory of inputs
+ * and outputs is then that of dense arrays of this extent. The first run of an extent may compile. */
+HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
+                                                    int64_t extent);
 /* The first run also prepares the weights. */
 HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "api/bounded.h"
 #include "api/ports.h"
 #include "api/session.h"
 #include "api/tolerance.h"
@@ -37,7 +38,9 @@ import::Options import_options(const OpenOptions& options) {
 }
 
 Status check_fixed_shapes(std::string_view kind, const OpenOptions& options) {
-  if (options.dims.empty() && options.shapes.empty() && options.constants.empty()) return {};
+  if (options.dims.empty() && options.shapes.empty() && options.constants.empty() &&
+      options.bounds.empty())
+    return {};
   return user_error("dimensions, shapes and constants are given to ONNX models; {} has them fixed",
                     kind);
 }
@@ -175,6 +178,15 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
     if (format != import::Format::onnx) wanted.shapes.clear();
+    if (!options.bounds.empty()) {
+      auto import_at = [path, wanted](const Extents& extents) {
+        import::Options at = wanted;
+        for (const auto& [name, extent] : extents) at.dims[name] = extent;
+        return import::import_model(path, at);
+      };
+      HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options.bounds));
+      for (const auto& [name, bound] : options.bounds) wanted.dims[name] = bound;
+    }
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
     model->notes_ = std::move(imported.notes);
     std::string name = imported.module->name();
@@ -189,6 +201,8 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
                                             const OpenOptions& options) {
   const Clock::time_point begin = Clock::now();
   const import::Format format = import::sniff(bytes);
+  if (!options.bounds.empty())
+    return user_error("{}: bounded dimensions are for models in files", name);
   Result<import::Imported> imported;
   if (format == import::Format::onnx) {
     imported = import::import_onnx_bytes(bytes, {}, import_options(options));
@@ -210,6 +224,15 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   model->take(std::move(module_name), std::move(imported->module), imported->input_names,
               imported->input_aliases, imported->output_names);
   model->import_ms_ = ms_since(begin);
+  return model;
+}
+
+std::unique_ptr<Model> Model::from_imported(import::Imported imported) {
+  std::unique_ptr<Model> model(new Model());
+  model->notes_ = std::move(imported.notes);
+  std::string name = imported.module->name();
+  model->take(std::move(name), std::move(imported.module), imported.input_names,
+              imported.input_aliases, imported.output_names);
   return model;
 }
 

@@ -1,6 +1,7 @@
 // What is common to both kinds of Program, and the points at which a compilation can be looked at.
 #include <array>
 
+#include "api/bounded.h"
 #include "api/compiled.h"
 #include "api/ports.h"
 #include "api/session.h"
@@ -68,6 +69,10 @@ bool is_pass(const std::string& name) {
 Program::Program() : report_(std::make_unique<compiler::Report>()) {}
 Program::~Program() = default;
 
+Status Context::set_extent(const std::string& name, int64_t) {
+  return user_error("dimension '{}': all extents of this program are numbers", name);
+}
+
 std::span<const std::string_view> stop_points() { return kPoints; }
 
 Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOptions& options) {
@@ -102,6 +107,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
+  if (model.bounded_) return compile_bounded(model, options);
   std::unique_ptr<hlo::Module> module =
       options.consume_model ? std::move(model.module_) : model.module_->clone();
   if (settings.device == Device::interp || settings.device == Device::interp_f64)

@@ -28,6 +28,9 @@ struct Report;
 namespace heddle::hlo {
 class Module;
 }
+namespace heddle::import {
+struct Imported;
+}
 namespace heddle::program {
 struct Program;
 }
@@ -43,6 +46,7 @@ namespace heddle::api {
 
 struct OpenOptions {
   std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> bounds;  // of dimensions whose extent is said before each run
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   std::string module_name;
@@ -55,6 +59,8 @@ struct Port {
   int64_t bytes = 0;
 };
 
+struct Bounded;
+
 class Model {
  public:
   static Result<std::unique_ptr<Model>> open(const std::string& path, const OpenOptions& options);
@@ -62,6 +68,7 @@ class Model {
                                               const OpenOptions& options);
   // Of a module made elsewhere: its names are those of HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
+  static std::unique_ptr<Model> from_imported(import::Imported imported);
   ~Model();
 
   const std::string& name() const { return name_; }
@@ -72,6 +79,8 @@ class Model {
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
+  // Null: all extents are numbers. Else module() and the ports are those of the bounds.
+  const std::shared_ptr<const Bounded>& bounded() const { return bounded_; }
   // Null: a compiled program, or consumed. `saved`: the other way round.
   const hlo::Module* module() const { return module_.get(); }
   const program::Program* saved() const { return saved_.get(); }
@@ -97,6 +106,7 @@ class Model {
   int64_t instructions_ = 0;
   bool is_program_ = false;
   std::unique_ptr<hlo::Module> module_;
+  std::shared_ptr<const Bounded> bounded_;
   std::unique_ptr<program::Program> saved_;
 };
 
@@ -168,6 +178,9 @@ class Context {
   virtual ~Context() = default;
   virtual Status bind_input(int64_t number, const void* data) = 0;
   virtual Status bind_output(int64_t number, void* data) = 0;
+  // Of a bounded dimension, for the following runs (at first it is the bound): inputs and outputs
+  // are dense arrays of the actual extents.
+  virtual Status set_extent(const std::string& name, int64_t extent);
   virtual Status run() = 0;
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;

@@ -1,0 +1,41 @@
+// Private to api: models with bounded dimensions (`--dim NAME=<=B`). Such a model is imported at
+// the bound, and again for each specialisation; which of its arrays' dimensions follow the symbol
+// is found by importing it at two other extents and comparing.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "hlo/dim_classes.h"
+#include "import/onnx.h"
+
+namespace heddle::api {
+
+using Extents = std::map<std::string, int64_t>;
+
+struct Bounded {
+  std::function<Result<import::Imported>(const Extents&)> import_at;
+  std::vector<hlo::Symbol> symbols;  // by name; places are those of the model's inputs
+  // By output: which dimensions follow a symbol.
+  std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
+};
+
+// Errors: those of the import, a bound below 2, a name that no input has, and a model whose
+// structure or constants depend on the extent (it is compiled for numbers only).
+Result<std::shared_ptr<const Bounded>> find_bounded(
+    std::function<Result<import::Imported>(const Extents&)> import_at, const Extents& bounds);
+
+// A dense array of the actual extents <-> the first elements of one of other extents.
+void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* to,
+              const std::vector<int64_t>& to_extents, const std::vector<int64_t>& box,
+              int64_t element_bytes);
+
+// A program that is specialised on demand, by buckets of its extents; a module that bounds cannot
+// be put into is compiled for each extent.
+Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options);
+
+}  // namespace heddle::api

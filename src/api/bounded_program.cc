@@ -1,0 +1,266 @@
+// Programs of models with bounded dimensions: a cache of specialisations.
+#include <algorithm>
+#include <mutex>
+
+#include "api/bounded.h"
+#include "api/ports.h"
+#include "compiler/compiler.h"
+#include "hlo/module.h"
+#include "opt/mask_padding.h"
+
+namespace heddle::api {
+namespace {
+
+using Sizes = std::vector<int64_t>;  // by symbol
+
+struct Specialisation {
+  Sizes bounds;
+  bool exact = false;  // no extents are told: it is for these alone
+  std::unique_ptr<Model> model;
+  std::shared_ptr<Program> program;
+};
+
+// Powers of 4 below the bound, and the bound: six of them for 512.
+int64_t bucket_of(int64_t extent, int64_t bound) {
+  int64_t result = 1;
+  while (result < extent && result < bound) result *= 4;
+  return std::min(result, bound);
+}
+
+class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
+ public:
+  BoundedProgram(const Model& model, CompileOptions options)
+      : bounded_(model.bounded()), options_(std::move(options)) {
+    options_.consume_model = true;
+    inputs_ = model.inputs();
+    outputs_ = model.outputs();
+  }
+
+  // The whole bound's, so that what cannot be compiled is said now.
+  Status begin() {
+    Sizes bounds;
+    for (const hlo::Symbol& symbol : bounded_->symbols) bounds.push_back(symbol.bound);
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> largest, specialise(bounds));
+    facts_ = largest->program->facts();
+    notes_ = largest->program->notes();
+    steps_ = largest->program->steps();
+    *report_ = largest->program->report();
+    return {};
+  }
+
+  const Bounded& bounded() const { return *bounded_; }
+  const program::Program* compiled() const override { return largest()->compiled(); }
+  Status save(const std::string& path) override {
+    return user_error(
+        "{}: a program with bounded dimensions is compiled where it runs; bind them "
+        "to numbers to save it",
+        path);
+  }
+  Result<std::unique_ptr<Context>> make_context() override;
+
+  // The one to run for these extents; compiled on first use. Thread-safe.
+  Result<std::shared_ptr<Specialisation>> specialise(const Sizes& extents) {
+    const std::lock_guard lock(mutex_);
+    Sizes wanted = extents;
+    for (size_t s = 0; !exact_ && s < wanted.size(); ++s)
+      wanted[s] = bucket_of(extents[s], bounded_->symbols[s].bound);
+    if (const auto known = all_.find(wanted); known != all_.end()) return known->second;
+    auto made = std::make_shared<Specialisation>();
+    made->bounds = wanted;
+    made->exact = exact_;
+    Extents at;
+    for (size_t s = 0; s < wanted.size(); ++s) at[bounded_->symbols[s].name] = wanted[s];
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded_->import_at(at));
+    if (!exact_) {
+      std::vector<hlo::Symbol> symbols = bounded_->symbols;
+      for (size_t s = 0; s < wanted.size(); ++s) symbols[s].bound = wanted[s];
+      if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
+        exact_ = true;
+        why_exact_ = masked.error().message;
+        HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at));
+        made->exact = true;
+      } else {
+        for (const hlo::Symbol& symbol : symbols)
+          imported.input_names.push_back("extent of " + symbol.name);
+      }
+    }
+    made->model = Model::from_imported(std::move(imported));
+    HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
+    all_.emplace(wanted, made);
+    return made;
+  }
+
+ private:
+  const Program* largest() const {
+    const std::lock_guard lock(mutex_);
+    return all_.rbegin()->second->program.get();
+  }
+
+  std::shared_ptr<const Bounded> bounded_;
+  CompileOptions options_;
+  mutable std::mutex mutex_;
+  std::map<Sizes, std::shared_ptr<Specialisation>> all_;
+  bool exact_ = false;
+  std::string why_exact_;
+};
+
+class BoundedContext : public Context {
+ public:
+  explicit BoundedContext(std::shared_ptr<BoundedProgram> program)
+      : program_(std::move(program)),
+        inputs_(program_->inputs().size()),
+        outputs_(program_->outputs().size()) {
+    for (const hlo::Symbol& symbol : program_->bounded().symbols) extents_.push_back(symbol.bound);
+  }
+
+  Status bind_input(int64_t number, const void* data) override {
+    if (number < 0 || number >= static_cast<int64_t>(inputs_.size()))
+      return user_error("no input {}, there are {}", number, inputs_.size());
+    inputs_[static_cast<size_t>(number)] = data;
+    return {};
+  }
+  Status bind_output(int64_t number, void* data) override {
+    if (number < 0 || number >= static_cast<int64_t>(outputs_.size()))
+      return user_error("no output {}, there are {}", number, outputs_.size());
+    outputs_[static_cast<size_t>(number)] = data;
+    return {};
+  }
+
+  Status set_extent(const std::string& name, int64_t extent) override {
+    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
+    for (size_t s = 0; s < symbols.size(); ++s) {
+      if (symbols[s].name != name) continue;
+      if (extent < 1 || extent > symbols[s].bound)
+        return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
+      extents_[s] = extent;
+      return {};
+    }
+    return user_error("no dimension '{}' is bounded", name);
+  }
+
+  Status run() override {
+    HEDDLE_ASSIGN_OR_RETURN(Ready * ready, ready_for(extents_));
+    const Specialisation& one = *ready->specialisation;
+    const auto& program = *one.program;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i] == nullptr && program_->inputs()[i].bytes > 0)
+        return user_error("input {} is not bound to memory", program_->inputs()[i].name);
+      const Port& port = program.inputs()[i];
+      const std::vector<int64_t> box = actual(port, input_places(i), one);
+      if (box == port.dims)
+        HEDDLE_RETURN_IF_ERROR(ready->context->bind_input(static_cast<int64_t>(i), inputs_[i]));
+      else
+        HEDDLE_RETURN_IF_ERROR(take_in(ready, i, port, box));
+    }
+    for (size_t s = 0; !one.exact && s < extents_.size(); ++s) {
+      ready->extents[s] = static_cast<int32_t>(extents_[s]);
+      HEDDLE_RETURN_IF_ERROR(
+          ready->context->bind_input(static_cast<int64_t>(inputs_.size() + s), &ready->extents[s]));
+    }
+    std::vector<std::vector<int64_t>> boxes;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Port& port = program.outputs()[i];
+      boxes.push_back(actual(port, program_->bounded().outputs[i], one));
+      const bool whole = boxes[i] == port.dims;
+      if (!whole) ready->outputs[i].resize(static_cast<size_t>(port.bytes));
+      HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
+          static_cast<int64_t>(i), whole ? outputs_[i] : ready->outputs[i].data()));
+    }
+    HEDDLE_RETURN_IF_ERROR(ready->context->run());
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Port& port = program.outputs()[i];
+      if (boxes[i] != port.dims)
+        copy_box(ready->outputs[i].data(), port.dims, outputs_[i], boxes[i], boxes[i],
+                 tensor::type_bytes(port.shape.type()));
+    }
+    last_ = ready;
+    return {};
+  }
+
+  void set_profile(bool on) override {
+    profile_ = on;
+    for (auto& [bounds, ready] : ready_) ready.context->set_profile(on);
+  }
+  void reset_profile() override {
+    for (auto& [bounds, ready] : ready_) ready.context->reset_profile();
+  }
+  // Of the specialisation that ran last.
+  int64_t command_count() const override { return last_ ? last_->context->command_count() : 0; }
+  CommandReport command(int64_t number) const override {
+    return last_ ? last_->context->command(number) : CommandReport();
+  }
+
+ private:
+  using Places = std::vector<std::pair<int64_t, size_t>>;
+
+  struct Ready {
+    std::shared_ptr<Specialisation> specialisation;
+    std::unique_ptr<Context> context;
+    std::vector<std::vector<char>> inputs, outputs;  // at the bound
+    std::vector<int32_t> extents;
+  };
+
+  Result<Ready*> ready_for(const Sizes& extents) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one,
+                            program_->specialise(extents));
+    Ready& ready = ready_[one->bounds];
+    if (!ready.context) {
+      ready.specialisation = one;
+      HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context());
+      ready.inputs.resize(inputs_.size());
+      ready.outputs.resize(outputs_.size());
+      ready.extents.resize(extents_.size());
+      ready.context->set_profile(profile_);
+    }
+    return &ready;
+  }
+
+  Places input_places(size_t input) const {
+    Places result;
+    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
+    for (size_t s = 0; s < symbols.size(); ++s)
+      for (const auto& [parameter, dimension] : symbols[s].places)
+        if (parameter == static_cast<int64_t>(input)) result.emplace_back(dimension, s);
+    return result;
+  }
+
+  std::vector<int64_t> actual(const Port& port, const Places& places,
+                              const Specialisation& one) const {
+    std::vector<int64_t> result = port.dims;
+    for (const auto& [dimension, s] : places) {
+      int64_t& extent = result[static_cast<size_t>(dimension)];
+      extent = extent / one.bounds[s] * extents_[s];
+    }
+    return result;
+  }
+
+  Status take_in(Ready* ready, size_t i, const Port& port, const std::vector<int64_t>& box) {
+    std::vector<char>& memory = ready->inputs[i];
+    memory.resize(static_cast<size_t>(port.bytes));
+    copy_box(inputs_[i], box, memory.data(), port.dims, box, tensor::type_bytes(port.shape.type()));
+    return ready->context->bind_input(static_cast<int64_t>(i), memory.data());
+  }
+
+  std::shared_ptr<BoundedProgram> program_;
+  std::vector<const void*> inputs_;
+  std::vector<void*> outputs_;
+  Sizes extents_;
+  std::map<Sizes, Ready> ready_;
+  Ready* last_ = nullptr;
+  bool profile_ = false;
+};
+
+Result<std::unique_ptr<Context>> BoundedProgram::make_context() {
+  return std::make_unique<BoundedContext>(shared_from_this());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> compile_bounded(const Model& model,
+                                                 const CompileOptions& options) {
+  auto program = std::make_shared<BoundedProgram>(model, options);
+  HEDDLE_RETURN_IF_ERROR(program->begin());
+  return std::shared_ptr<Program>(std::move(program));
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,127 @@
+// Bounded dimensions through the interface: buckets, extents, memory, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "api/heddle.h"
+#include "api/session.h"
+#include "import/onnx_test_util.h"
+
+namespace heddle::api {
+namespace {
+
+using import::testing::kFloat;
+using import::testing::node;
+using import::testing::value;
+using ::testing::HasSubstr;
+
+// A file of the model, as long as the test runs.
+class File {
+ public:
+  explicit File(const import::testing::Model& model)
+      : path_(testing::TempDir() + "bounded_" + std::to_string(::getpid()) + ".onnx") {
+    std::ofstream(path_, std::ios::binary) << model.bytes();
+  }
+  ~File() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// softmax over the last dimension of x [4, length].
+import::testing::Model softmax() {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"4", "length"})};
+  model.nodes = {node("Softmax", {"x"}, {"y"})};
+  model.outputs = {"y"};
+  return model;
+}
+
+OpenOptions bounded(int64_t bound) {
+  OpenOptions options;
+  options.bounds["length"] = bound;
+  return options;
+}
+
+TEST(Bounded, ArraysAreDenseAtEachExtent) {
+  const File file(softmax());
+  auto model = Model::open(file.path(), bounded(80));
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ((*model)->inputs()[0].dims, (std::vector<int64_t>{4, 80}));
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**model, options);
+  ASSERT_TRUE(program) << program.error().message;
+  auto context = (*program)->make_context();
+  ASSERT_TRUE(context);
+  for (int64_t n : {80, 1, 17, 64, 65, 3}) {
+    std::vector<float> x(static_cast<size_t>(4 * n)), y(x.size() + 1, -7.0F);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 11) / 4;
+    ASSERT_TRUE((*context)->set_extent("length", n));
+    ASSERT_TRUE((*context)->bind_input(0, x.data()));
+    ASSERT_TRUE((*context)->bind_output(0, y.data()));
+    ASSERT_TRUE((*context)->run());
+    for (int64_t row = 0; row < 4; ++row) {
+      double sum = 0;
+      for (int64_t i = 0; i < n; ++i) sum += std::exp(double(x[size_t(row * n + i)]));
+      for (int64_t i = 0; i < n; ++i)
+        ASSERT_NEAR(y[size_t(row * n + i)], std::exp(double(x[size_t(row * n + i)])) / sum, 1e-6)
+            << n << ": " << row << ", " << i;
+    }
+    EXPECT_EQ(y.back(), -7.0F) << "written behind the extent";
+  }
+  EXPECT_THAT((*context)->set_extent("length", 81).error().message,
+              HasSubstr("dimension 'length' is 81, wanted 1 to 80"));
+  EXPECT_THAT((*context)->set_extent("width", 8).error().message, HasSubstr("'width'"));
+}
+
+TEST(Bounded, TheCInterfaceSaysExtents) {
+  const File file(softmax());
+  const heddle_dim bound{"length", 16};
+  heddle_open_options open{};
+  open.struct_size = sizeof(open);
+  open.bounds = &bound;
+  open.bound_count = 1;
+  heddle_model* model = nullptr;
+  ASSERT_EQ(heddle_model_open(file.path().c_str(), &open, &model), nullptr);
+  heddle_program* program = nullptr;
+  ASSERT_EQ(heddle_compile(model, nullptr, &program), nullptr);
+  heddle_context* context = nullptr;
+  ASSERT_EQ(heddle_context_create(program, &context), nullptr);
+  const float x[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  float y[8] = {};
+  ASSERT_EQ(heddle_context_set_dim(context, "length", 2), nullptr);
+  ASSERT_EQ(heddle_context_bind_input(context, 0, x), nullptr);
+  ASSERT_EQ(heddle_context_bind_output(context, 0, y), nullptr);
+  ASSERT_EQ(heddle_context_run(context), nullptr);
+  for (float one : y) EXPECT_EQ(one, 0.5F);
+  heddle_context_free(context);
+  heddle_program_free(program);
+  heddle_model_free(model);
+}
+
+std::string refusal(const import::testing::Model& model, const OpenOptions& options) {
+  const File file(model);
+  auto opened = Model::open(file.path(), options);
+  return opened ? "" : opened.error().message;
+}
+
+TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
+  import::testing::Model mean;
+  mean.inputs = {value("x", kFloat, {"4", "length"})};
+  mean.nodes = {
+      node("ReduceMean", {"x"}, {"y"}, {import::testing::attr("axes", import::testing::Ints{1})})};
+  mean.outputs = {"y"};
+  EXPECT_THAT(refusal(mean, bounded(16)), HasSubstr("dimension 'length' cannot be bounded"));
+  OpenOptions other;
+  other.bounds["width"] = 16;
+  EXPECT_NE(refusal(softmax(), other), "");
+  EXPECT_THAT(refusal(softmax(), bounded(1)), HasSubstr("wanted at least 4"));
+}
+
+}  // namespace
+}  // namespace heddle::api

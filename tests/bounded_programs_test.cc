@@ -1,0 +1,331 @@
+// Bounded dimensions: a program that was compiled once, at the bound, against the interpreter on
+// the exact shape, for every extent from 1 to the bound. What stands behind the extent in the
+// inputs is NaN; nothing of it may be seen.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "compiled_run.h"
+#include "compiler/compiler.h"
+#include "hlo/text.h"
+#include "interp/interp.h"
+#include "interp/random_inputs.h"
+#include "opt/mask_padding.h"
+#include "target/target.h"
+#include "tensor/compare.h"
+
+namespace heddle {
+namespace {
+
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+using Extents = std::vector<int64_t>;
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+std::unique_ptr<hlo::Module> module_at(const std::string& text, int64_t n) {
+  auto module = hlo::parse_module(replaced(text, "@", std::to_string(n)));
+  HEDDLE_CHECK(module, "{}", module.error().message);
+  return std::move(*module);
+}
+
+// Where two modules' parameters differ.
+std::vector<std::pair<int64_t, int64_t>> places_of(const hlo::Module& a, const hlo::Module& b) {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  const auto &p = a.entry()->parameters(), &q = b.entry()->parameters();
+  for (size_t i = 0; i < p.size(); ++i)
+    for (int64_t d = 0; d < p[i]->shape().rank(); ++d)
+      if (p[i]->shape().dim(d) != q[i]->shape().dim(d))
+        result.emplace_back(static_cast<int64_t>(i), d);
+  return result;
+}
+
+void for_each_index(const Extents& extents, const std::function<void(const Extents&)>& visit) {
+  int64_t count = 1;
+  for (int64_t extent : extents) count *= extent;
+  Extents at(extents.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(at);
+    for (size_t d = at.size(); d-- > 0 && ++at[d] == extents[d];) at[d] = 0;
+  }
+}
+
+int64_t flat(const Extents& at, const Extents& extents) {
+  int64_t result = 0;
+  for (size_t d = 0; d < at.size(); ++d) result = result * extents[d] + at[d];
+  return result;
+}
+
+// The array as the first elements of a larger one, NaN behind them.
+Literal padded(const Literal& x, const Shape& shape) {
+  Literal result(shape);
+  for (int64_t i = 0; i < result.elems(); ++i)
+    tensor::is_float(shape.type()) ? result.set_f64(i, std::numeric_limits<double>::quiet_NaN())
+                                   : result.set_s64(i, 1);
+  for_each_index(x.shape().extents(), [&](const Extents& at) {
+    result.set_bits(flat(at, shape.extents()), x.get_bits(flat(at, x.shape().extents())));
+  });
+  return result;
+}
+
+Literal cut(const Literal& x, const Shape& shape) {
+  Literal result(shape);
+  for_each_index(shape.extents(), [&](const Extents& at) {
+    result.set_bits(flat(at, shape.extents()), x.get_bits(flat(at, x.shape().extents())));
+  });
+  return result;
+}
+
+struct Case {
+  const char* name;
+  int64_t bound;
+  const char* text;
+  bool trimmed = true;  // no kernel runs over the whole bound
+};
+
+class Bounded : public testing::TestWithParam<std::tuple<Case, compiler::Fuse>> {};
+
+TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
+  const auto& [one, fuse] = GetParam();
+  const target::Target target = target::host_target();
+  std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
+  const auto places = places_of(*module, *module_at(one.text, one.bound - 1));
+  const Status masked = opt::mask_padding(module.get(), {{"n", one.bound, -1, places}});
+  ASSERT_TRUE(masked) << masked.error().message;
+  compiler::Options options;
+  options.fuse = fuse;
+  compiler::Report report;
+  auto program = compiler::compile(std::move(module), {}, target, options, &report);
+  ASSERT_TRUE(program) << program.error().message;
+  for (const auto& refusal : report.refusals) {
+    if (!refusal.code.starts_with("trim-")) continue;
+    EXPECT_FALSE(one.trimmed && fuse == compiler::Fuse::stitch)
+        << refusal.producer << ": " << refusal.code << ": " << refusal.reason;
+  }
+  Workers workers(1);
+  runtime::CpuDevice device(workers);
+  auto executable =
+      runtime::Executable::load(std::move(*program), device.device(), api::host_functions());
+  ASSERT_TRUE(executable) << executable.error().message;
+  auto context = (*executable)->make_context();
+  ASSERT_TRUE(context);
+  const program::Program& loaded = (*executable)->program();
+  for (int64_t n = one.bound; n >= 1; --n) {
+    const std::unique_ptr<hlo::Module> exact = module_at(one.text, n);
+    const std::vector<Literal> arguments =
+        interp::random_arguments(*exact, static_cast<uint64_t>(n));
+    auto wanted = interp::evaluate(*exact, arguments);
+    ASSERT_TRUE(wanted) << wanted.error().message;
+    std::vector<Literal> expected, inputs, outputs;
+    append_leaves(*wanted, &expected);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      inputs.push_back(padded(arguments[i], loaded.inputs[i].shape));
+    Literal extent(Shape::scalar(Type::s32));
+    extent.set_s64(0, n);
+    inputs.push_back(extent);
+    for (const program::Port& port : loaded.outputs) outputs.emplace_back(port.shape);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      ASSERT_TRUE((*context)->bind_input(static_cast<int64_t>(i), inputs[i].data()));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      ASSERT_TRUE((*context)->bind_output(static_cast<int64_t>(i), outputs[i].mutable_data()));
+    ASSERT_TRUE((*context)->run());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const tensor::Comparison compared =
+          tensor::compare(cut(outputs[i], expected[i].shape()), expected[i],
+                          tensor::derived_tolerance(expected[i].type(), 256));
+      ASSERT_TRUE(compared.equal) << one.name << " at " << n << ", output " << i << ": "
+                                  << compared.describe();
+    }
+  }
+}
+
+#define HEDDLE_SUMS                                                                  \
+  "HloModule m\n"                                                                    \
+  "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n" \
+  "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }\n"
+
+const Case kCases[] = {
+    {"Elementwise", 70, R"(HloModule m
+ENTRY e {
+  x = f32[@,24] parameter(0)
+  y = f32[@,24] parameter(1)
+  b = f32[24] parameter(2)
+  c = f32[@,24] broadcast(b), dimensions={1}
+  s = f32[@,24] add(x, y)
+  ROOT r = f32[@,24] multiply(s, c)
+})"},
+    {"Line", 100, R"(HloModule m
+ENTRY e {
+  x = f32[@] parameter(0)
+  e = f32[@] exponential(x)
+  ROOT r = f32[@] add(e, x)
+})"},
+    {"LayerNorm", 40, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[1,@,96] parameter(0)
+  zero = f32[] constant(0)
+  count = f32[] constant(96)
+  sum = f32[1,@] reduce(x, zero), dimensions={2}, to_apply=add
+  counts = f32[1,@] broadcast(count), dimensions={}
+  mean = f32[1,@] divide(sum, counts)
+  means = f32[1,@,96] broadcast(mean), dimensions={0,1}
+  d = f32[1,@,96] subtract(x, means)
+  q = f32[1,@,96] multiply(d, d)
+  v = f32[1,@] reduce(q, zero), dimensions={2}, to_apply=add
+  var = f32[1,@] divide(v, counts)
+  one = f32[] constant(1)
+  ones = f32[1,@] broadcast(one), dimensions={}
+  shifted = f32[1,@] add(var, ones)
+  root = f32[1,@] rsqrt(shifted)
+  roots = f32[1,@,96] broadcast(root), dimensions={0,1}
+  ROOT r = f32[1,@,96] multiply(d, roots)
+})"},
+    {"ReducedColumns", 96, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[@,40] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  sum = f32[40] reduce(x, zero), dimensions={0}, to_apply=add
+  most = f32[40] reduce(x, low), dimensions={0}, to_apply=max
+  ROOT r = f32[40] multiply(sum, most)
+})",
+     false},
+    {"ReducedRows", 130, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[12,@] parameter(0)
+  zero = f32[] constant(0)
+  ROOT sum = f32[12] reduce(x, zero), dimensions={1}, to_apply=add
+})"},
+    {"ReducedToOne", 300, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[@] parameter(0)
+  low = f32[] constant(-inf)
+  ROOT most = f32[] reduce(x, low), dimensions={0}, to_apply=max
+})"},
+    {"Softmax", 80, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[6,@] parameter(0)
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  most = f32[6] reduce(x, low), dimensions={1}, to_apply=max
+  mosts = f32[6,@] broadcast(most), dimensions={0}
+  d = f32[6,@] subtract(x, mosts)
+  e = f32[6,@] exponential(d)
+  sum = f32[6] reduce(e, zero), dimensions={1}, to_apply=add
+  sums = f32[6,@] broadcast(sum), dimensions={0}
+  ROOT r = f32[6,@] divide(e, sums)
+})"},
+    {"DotRows", 72, R"(HloModule m
+ENTRY e {
+  x = f32[@,48] parameter(0)
+  w = f32[48,64] parameter(1)
+  b = f32[64] parameter(2)
+  d = f32[@,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  bs = f32[@,64] broadcast(b), dimensions={1}
+  s = f32[@,64] add(d, bs)
+  zero = f32[] constant(0)
+  zeros = f32[@,64] broadcast(zero), dimensions={}
+  ROOT r = f32[@,64] maximum(s, zeros)
+})"},
+    {"DotOver", 64, R"(HloModule m
+ENTRY e {
+  x = f32[20,@] parameter(0)
+  w = f32[@,32] parameter(1)
+  ROOT d = f32[20,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})",
+     false},
+    {"GatherRows", 50, R"(HloModule m
+ENTRY e {
+  t = f32[30,16] parameter(0)
+  i = s32[@] parameter(1)
+  g = f32[@,16] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}
+  ROOT r = f32[@,16] add(g, g)
+})"},
+    {"FirstRow", 33, R"(HloModule m
+ENTRY e {
+  x = f32[1,@,32] parameter(0)
+  y = f32[1,@,32] tanh(x)
+  s = f32[1,1,32] slice(y), slice={[0:1], [0:1], [0:32]}
+  ROOT t = (f32[1,@,32], f32[1,1,32]) tuple(y, s)
+})"},
+    {"BatchMerged", 20, R"(HloModule m
+ENTRY e {
+  x = f32[@,4,8] parameter(0)
+  w = f32[8,16] parameter(1)
+  a = f32[4,8] parameter(2)
+  as = f32[@,4,8] broadcast(a), dimensions={1,2}
+  y = f32[@,4,8] multiply(x, as)
+  d = f32[@,4,16] dot(y, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT r = f32[@,64] reshape(d)
+})"},
+    {"Attention", 72, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[1,@,64] parameter(0)
+  wq = f32[64,64] parameter(1)
+  wk = f32[64,64] parameter(2)
+  wv = f32[64,64] parameter(3)
+  q0 = f32[1,@,64] dot(x, wq), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  k0 = f32[1,@,64] dot(x, wk), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  v0 = f32[1,@,64] dot(x, wv), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  q1 = f32[1,@,4,16] reshape(q0)
+  k1 = f32[1,@,4,16] reshape(k0)
+  v1 = f32[1,@,4,16] reshape(v0)
+  q = f32[1,4,@,16] transpose(q1), dimensions={0,2,1,3}
+  k = f32[1,4,@,16] transpose(k1), dimensions={0,2,1,3}
+  v = f32[1,4,@,16] transpose(v1), dimensions={0,2,1,3}
+  s = f32[1,4,@,@] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3}
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  most = f32[1,4,@] reduce(s, low), dimensions={3}, to_apply=max
+  mosts = f32[1,4,@,@] broadcast(most), dimensions={0,1,2}
+  d = f32[1,4,@,@] subtract(s, mosts)
+  e = f32[1,4,@,@] exponential(d)
+  sum = f32[1,4,@] reduce(e, zero), dimensions={3}, to_apply=add
+  sums = f32[1,4,@,@] broadcast(sum), dimensions={0,1,2}
+  p = f32[1,4,@,@] divide(e, sums)
+  o = f32[1,4,@,16] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}
+  o1 = f32[1,@,4,16] transpose(o), dimensions={0,2,1,3}
+  o2 = f32[1,@,64] reshape(o1)
+  ROOT r = f32[1,@,64] add(o2, x)
+})"},
+};
+
+std::string name_of(const testing::TestParamInfo<std::tuple<Case, compiler::Fuse>>& info) {
+  return std::string(std::get<0>(info.param).name) +
+         (std::get<1>(info.param) == compiler::Fuse::off ? "Unfused" : "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Bounded,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values(compiler::Fuse::stitch,
+                                                          compiler::Fuse::off)),
+                         name_of);
+
+// What a symbol may not reach is refused by name.
+std::string refusal(const std::string& text) {
+  std::unique_ptr<hlo::Module> module = module_at(text, 8);
+  const Status masked =
+      opt::mask_padding(module.get(), {{"n", 8, -1, places_of(*module, *module_at(text, 7))}});
+  return masked ? "" : masked.error().message;
+}
+
+TEST(BoundedRefusals, AreNamed) {
+  EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@] parameter(0) y = f32[@] reverse(x), "
+                    "dimensions={0} ROOT r = f32[@] negate(y) }"),
+            "dimension 'n' reaches y (reverse), which wants numbers");
+  EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@,3] parameter(0) y = f32[@,4] parameter(1) "
+                    "ROOT r = f32[@,7] concatenate(x, y), dimensions={1} }"),
+            "");
+  EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@] parameter(0) y = f32[4] parameter(1) "
+                    "s = f32[4] slice(x), slice={[0:4]} ROOT r = f32[4] add(s, y) }"),
+            "dimension 'n' reaches s (slice), which wants numbers");
+}
+
+}  // namespace
+}  // namespace heddle
