@@ -25,25 +25,25 @@ using kernel::VarId;
 using Block = std::vector<Stmt>;
 
 constexpr int64_t kMostRows = 16, kTasksACore = 4;
-constexpr int64_t kLeastShare = 4;  // of the first cache: the least row is one part of so many
+// A row of fewer bytes is in the store buffer by the time that the next one is begun.
+constexpr int64_t kLeastBytes = 3072;
+constexpr int64_t kFunction = 10;  // instructions
 
 class StoreBehind {
  public:
   StoreBehind(Kernel* kernel, kernel::Group* group) : k_(*kernel), group_(*group) {}
 
   void run(const target::Target& target) {
-    if (group_.grid.empty() || group_.body.size() < 2 || target.caches.empty()) return;
+    if (group_.grid.empty() || group_.body.size() < 2) return;
     const int64_t rows = rows_a_task(target.cores);
     if (rows < 2 || !is_plain_copy(group_.body.back())) return;
     Block row = group_.body;
     const Stmt last = std::move(row.back());
     row.pop_back();
     if (!find_scratch(last) || !is_filled_once(row, last)) return;
-    // A short row is stored while the core is already at the next one.
     const kernel::Buffer& scratch = k_.buffer(BufferId(*scratch_.begin()));
-    if (kLeastShare * scratch.extents[0] * tensor::type_bytes(scratch.type) <
-        target.caches[0].bytes)
-      return;
+    if (scratch.extents[0] * tensor::type_bytes(scratch.type) < kLeastBytes) return;
+    if (drains_beside_first(row)) return;
 
     kernel::GridDim& dim = group_.grid.back();
     const VarId old = dim.var, task = k_.add_var(k_.var(old).name), r = k_.add_var("r");
@@ -133,6 +133,35 @@ class StoreBehind {
       return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) { return stores(stmt); });
     };
     return any(root.body) || any(root.otherwise);
+  }
+
+  // The next row begins with more arithmetic than what fills the scratch: it runs beside the stores
+  // as it is.
+  bool drains_beside_first(const Block& row) const {
+    int64_t first = 0, filling = 0;
+    for (const Stmt& stmt : row) {
+      if (first == 0) first = operations(stmt);
+      if (stores(stmt)) filling = std::max(filling, operations(stmt));
+    }
+    return first > filling;
+  }
+
+  // Of one vector of a sweep; places do not count.
+  int64_t operations(const Stmt& root) const {
+    std::unordered_set<uint32_t> seen;
+    int64_t sum = 0;
+    std::function<void(ExprId)> look = [&](ExprId id) {
+      const kernel::Expr& expr = k_.expr(id);
+      if (expr.op == Op::load || expr.operands.empty() || !seen.insert(id.value).second) return;
+      sum += kernel::is_math(expr.op) ? kFunction : 1;
+      for (ExprId operand : expr.operands) look(operand);
+    };
+    std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+      if (stmt.value.valid()) look(stmt.value);
+      for (const Stmt& inner : stmt.body) walk(inner);
+    };
+    if (root.kind == StmtKind::loop) walk(root);
+    return sum;
   }
 
   // By loops that together have one vector for each of the sweep's, none of them behind a

@@ -11,7 +11,8 @@ namespace heddle::stitch {
 // core computes: done together they take little more than the longer of both. A task becomes
 // several rows; its first row is computed and its last one stored by itself. Nothing changes where
 // the last sweep computes functions itself, where what it reads is not filled element by element,
-// or where there would be too few tasks for the target's cores.
+// where rows are short or begin with much arithmetic, or where there would be too few tasks for the
+// target's cores.
 void store_rows_behind(kernel::Kernel* kernel, kernel::Group* group, const target::Target& target);
 
 }  // namespace heddle::stitch
