@@ -97,8 +97,9 @@ class Finder {
     int64_t stride = 1;
     for (size_t i = indices.size(); i-- > 0;) {
       if (!add(indices[i], stride, &access.index)) {
-        if (!digits_[buffer.index()].empty())
-          return refuse("trim-index", fmt::format("an index of {}", of.name));
+        for (const Digit& digit : digits_[buffer.index()])
+          if (request_.groups[static_cast<size_t>(digit.group)].reduced)
+            return refuse("trim-index", fmt::format("an index of {}", of.name));
         opaque_.insert(buffer.index());
         if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
         return true;
@@ -227,8 +228,8 @@ class Finder {
         if (!is_given(access.buffer.index()) && !read_digits(access, &changed)) return false;
     }
     for (const Touch& access : accesses_)
-      if (opaque_.count(access.buffer.index()) && !digits_[access.buffer.index()].empty() &&
-          !give_up(access))
+      if (!is_given(access.buffer.index()) && opaque_.count(access.buffer.index()) &&
+          !digits_[access.buffer.index()].empty() && !give_up(access))
         return false;
     return true;
   }

@@ -1,0 +1,104 @@
+// Which loops stop at the extent, and what is refused. That results are right is proved on programs
+// (tests/bounded_programs_test.cc).
+#include "kernel/trim.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernel/text.h"
+#include "kernel/verify.h"
+
+namespace heddle::kernel {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Kernel parsed(const std::string& text) {
+  auto kernel = parse_kernel(text);
+  HEDDLE_CHECK(kernel, "{}", kernel.error().message);
+  return std::move(*kernel);
+}
+
+// in0 is f32[64,8] with 64 rows at most, in1 the extent, out0 of the form `out`.
+Kernel rows(const std::string& out, const std::string& body) {
+  return parsed(
+      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer out0: " +
+      out + " global out\n  buffer acc: f32[1] reg\n  phase {\n    group {\n" + body +
+      "    }\n  }\n}\n");
+}
+
+TrimRequest request(bool reduced, bool out_follows) {
+  TrimRequest result;
+  result.groups = {{BufferId(size_t{1}), 64, reduced}};
+  result.globals = {{{8, 0}}, {}, {}};
+  if (out_follows) result.globals[2] = {{8, 0}};
+  result.reach = {1, 1, 1};
+  return result;
+}
+
+std::string trimmed(Kernel kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
+  const Decision done = trim(&kernel, request, reads);
+  if (!done) return done.code();
+  EXPECT_TRUE(verify(kernel));
+  return to_string(kernel);
+}
+
+TEST(Trim, RowsStopAtTheExtent) {
+  std::vector<int64_t> reads;
+  const std::string text =
+      trimmed(rows("f32[512]",
+                   "serial tile 16 { unrolled i 4 { serial c 8 {\n"
+                   "out0[tile*32 + i*8 + c] = in0[tile*32 + i*8 + c]\n} } }\n"),
+              request(false, true), &reads);
+  EXPECT_THAT(text, HasSubstr("let limit = max(min(convert(in1[0], s64), 64), 0)"));
+  EXPECT_THAT(text, HasSubstr("let trips = max(min(floor_div(limit + 3, 4), 16), 0)"));
+  EXPECT_THAT(text, HasSubstr("serial tile trips {"));
+  EXPECT_THAT(text, HasSubstr("serial c 8 {"));
+  EXPECT_EQ(reads, (std::vector<int64_t>{1, 1, 1}));
+}
+
+TEST(Trim, ElementsStopWhereTheirRowsDo) {
+  std::vector<int64_t> reads;
+  EXPECT_THAT(trimmed(rows("f32[512]", "vector l 512 lanes 8 { out0[l] = in0[l] }\n"),
+                      request(false, true), &reads),
+              HasSubstr("limit*8"));
+}
+
+// Four rows at a time: what is read reaches to the end of the four.
+TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
+  std::vector<int64_t> reads;
+  const std::string text =
+      trimmed(rows("f32[8]",
+                   "serial c 8 {\nacc[0] = 0:f32\nserial b 16 { unrolled u 4 {\n"
+                   "acc[0] = acc[0] + in0[b*32 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+              request(true, false), &reads);
+  EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 3, 4)*4"));
+  EXPECT_THAT(text, Not(HasSubstr("serial b 16")));
+  EXPECT_EQ(reads[0], 4);
+}
+
+TEST(Trim, RefusesWhatWouldNotStop) {
+  std::vector<int64_t> reads;
+  // Rows by threes; all rows and their elements in one loop; an index that is no sum.
+  EXPECT_EQ(trimmed(rows("f32[8]",
+                         "serial c 8 {\nacc[0] = 0:f32\nserial b 20 { unrolled u 3 {\n"
+                         "acc[0] = acc[0] + in0[b*24 + u*8 + c]\n} }\nout0[c] = acc[0]\n}\n"),
+                    request(true, false), &reads),
+            "trim-reduced");
+  EXPECT_EQ(trimmed(rows("f32[8]",
+                         "acc[0] = 0:f32\nserial i 512 {\nacc[0] = acc[0] + in0[i]\n}\n"
+                         "serial c 8 {\nout0[c] = acc[0]\n}\n"),
+                    request(true, false), &reads),
+            "trim-digit");
+  EXPECT_EQ(trimmed(rows("f32[8]",
+                         "acc[0] = 0:f32\nserial i 512 {\n"
+                         "acc[0] = acc[0] + in0[floor_mod(i, 8)*64]\n}\n"
+                         "serial c 8 {\nout0[c] = acc[0]\n}\n"),
+                    request(true, false), &reads),
+            "trim-index");
+}
+
+}  // namespace
+}  // namespace heddle::kernel
