@@ -13,6 +13,7 @@
 #include "compiler/compiler.h"
 #include "explain_page.h"
 #include "fused_text.h"
+#include "memory_plan.h"
 #include "model_options.h"
 #include "program/program.h"
 #include "program/views.h"
@@ -213,6 +214,10 @@ class Explain : public Command {
     }
     page.summary = fmt::format("{}: {} commands, {} kernels, predicted {}", program.facts().options,
                                page.nodes.size(), uses.size(), ms_text(predicted_ms));
+    const MemoryPlan plan = memory_plan_of(compiled);
+    page.memory_title = fmt::format("memory plan: {}, {} of it at the peak; time by address",
+                                    bytes_text(plan.bytes), bytes_text(plan.peak_bytes));
+    page.memory_svg = svg_of(plan);
     std::ofstream file(html_);
     file << html_of(page) << std::flush;
     if (!file) return machine_error("--html {}: cannot be written", html_);
@@ -255,6 +260,7 @@ class Explain : public Command {
     print_refusals(program.report());
     print_order(*program.compiled());
     print_memory(facts);
+    fmt::print("{}", text_of(memory_plan_of(*program.compiled())));
   }
 
   static void print_library_calls(const compiler::Report& report) {

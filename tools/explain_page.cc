@@ -280,12 +280,13 @@ std::string html_of(const Page& page) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title>"
       "<style>{1}</style></head>\n<body><header><h1>{0}</h1><div>{2}</div>"
       "<div class=\"key\">{3}<button id=\"out\">-</button> <button id=\"in\">+</button> "
-      "<button id=\"all\">all</button> <button id=\"overview\">overview</button></div></header>\n"
+      "<button id=\"all\">all</button> <button id=\"overview\">overview</button></div>"
+      "<details id=\"memory\"><summary>{7}</summary>\n{8}</details></header>\n"
       "<main><div id=\"graph\">\n{4}</div><div id=\"panel\"></div></main>\n<script "
       "type=\"application/json\" id=\"data\">{5}</script>\n"
       "<script>{6}</script></body></html>\n",
-      escaped(page.title), kStyle, escaped(page.summary), key, svg_of(page), data_of(page),
-      kScript);
+      escaped(page.title), kStyle, escaped(page.summary), key, svg_of(page), data_of(page), kScript,
+      escaped(page.memory_title), page.memory_svg);
 }
 
 }  // namespace heddle::tools

@@ -25,6 +25,7 @@ struct Page {
   std::string title, summary;
   std::vector<PageNode> nodes;  // producers before consumers
   std::vector<PageEdge> edges;
+  std::string memory_title, memory_svg;  // drawn above the graph, behind a click
 };
 
 // Kinds with colours of their own: "product", "reduction", "map", "copy"; others are grey.

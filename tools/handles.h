@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "api/heddle.h"
+#include "base/cancelled.h"
 #include "base/error.h"
 
 namespace heddle::tools {
@@ -21,9 +22,11 @@ using ContextHandle =
 // Frees the status.
 inline Status to_status(heddle_status* status) {
   if (status == nullptr) return {};
-  Error error{
-      heddle_status_kind(status) == HEDDLE_USER_ERROR ? ErrorKind::user : ErrorKind::machine,
-      heddle_status_message(status)};
+  const int kind = heddle_status_kind(status);
+  Error error{kind == HEDDLE_USER_ERROR  ? ErrorKind::user
+              : kind == HEDDLE_CANCELLED ? kCancelled
+                                         : ErrorKind::machine,
+              heddle_status_message(status)};
   heddle_status_free(status);
   return tl::unexpected<Error>(std::move(error));
 }

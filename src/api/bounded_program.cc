@@ -4,6 +4,7 @@
 
 #include "api/bounded.h"
 #include "api/ports.h"
+#include "base/cancelled.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "opt/mask_padding.h"
@@ -166,7 +167,7 @@ class BoundedContext : public Context {
       HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
           static_cast<int64_t>(i), whole ? outputs_[i] : ready->outputs[i].data()));
     }
-    HEDDLE_RETURN_IF_ERROR(ready->context->run());
+    HEDDLE_RETURN_IF_ERROR(run_cancellable(*ready->context));
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Port& port = program.outputs()[i];
       if (boxes[i] != port.dims)
@@ -177,6 +178,11 @@ class BoundedContext : public Context {
     return {};
   }
 
+  void cancel() override {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+    if (running_ != nullptr) running_->cancel();
+  }
   void set_profile(bool on) override {
     profile_ = on;
     for (auto& [bounds, ready] : ready_) ready.context->set_profile(on);
@@ -215,6 +221,19 @@ class BoundedContext : public Context {
     return &ready;
   }
 
+  Status run_cancellable(Context& context) {
+    {
+      const std::lock_guard lock(mutex_);
+      running_ = &context;
+      if (cancelled_) context.cancel();
+    }
+    Status status = context.run();
+    const std::lock_guard lock(mutex_);
+    running_ = nullptr;
+    if (!status && status.error().kind == kCancelled) cancelled_ = false;
+    return status;
+  }
+
   Places input_places(size_t input) const {
     Places result;
     const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
@@ -247,6 +266,9 @@ class BoundedContext : public Context {
   Sizes extents_;
   std::map<Sizes, Ready> ready_;
   Ready* last_ = nullptr;
+  std::mutex mutex_;  // of what follows: a cancellation comes from another thread
+  Context* running_ = nullptr;
+  bool cancelled_ = false;
   bool profile_ = false;
 };
 

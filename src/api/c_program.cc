@@ -1,4 +1,5 @@
 // Programs, contexts and traces: the C functions over Program and Context.
+#include <algorithm>
 #include <cstdlib>
 
 #include "api/c_handles.h"
@@ -39,6 +40,17 @@ CompileOptions compile_options(const heddle_compile_options* from) {
   options.streams = c.streams;
   options.consume_model = c.consume_model != 0;
   options.explain = c.explain != 0;
+  options.background = c.background != 0;
+  if (c.progress != nullptr)
+    options.progress = [c](const CompileProgress& progress) {
+      const heddle_compile_progress told{sizeof(heddle_compile_progress), progress.step,
+                                         progress.done, progress.steps, progress.seconds};
+      return c.progress(&told, c.progress_context) == 0;
+    };
+  if (c.allocator != nullptr) {
+    const heddle_allocator given = read_struct(c.allocator);
+    options.allocator = {given.allocate, given.release, given.context};
+  }
   return options;
 }
 
@@ -150,6 +162,8 @@ void heddle_program_get_info(const heddle_program* program, heddle_program_info*
   result.temporary_lower_bound_bytes = facts.temporary_lower_bound_bytes;
   result.temporary_pool_peak_bytes = facts.temporary_pool_peak_bytes;
   result.temporary_optimal = facts.temporary_optimal;
+  result.pending = facts.pending;
+  result.swap = facts.swap.c_str();
   result.temporary_unshared_bytes = facts.temporary_unshared_bytes;
   result.object_bytes = facts.object_bytes;
   result.compile_ms = facts.compile_ms;
@@ -177,6 +191,16 @@ const char* heddle_program_step(const heddle_program* program, int64_t number, d
   const auto& [name, took] = steps[static_cast<size_t>(number)];
   if (ms != nullptr) *ms = took;
   return name.c_str();
+}
+
+heddle_status* heddle_program_wait(heddle_program* program, int64_t most_ms, int32_t* ready) {
+  return guarded([&]() -> Status {
+    constexpr int64_t kDay = int64_t{86'400'000};
+    HEDDLE_ASSIGN_OR_RETURN(const bool done, program->program->wait(std::chrono::milliseconds(
+                                                 std::clamp<int64_t>(most_ms, 0, 365 * kDay))));
+    if (ready != nullptr) *ready = done;
+    return {};
+  });
 }
 
 heddle_status* heddle_program_save(heddle_program* program, const char* path) {
@@ -209,6 +233,8 @@ heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
 heddle_status* heddle_context_run(heddle_context* context) {
   return guarded([&] { return context->context->run(); });
 }
+
+void heddle_context_cancel(heddle_context* context) { context->context->cancel(); }
 
 void heddle_context_set_profile(heddle_context* context, int32_t on) {
   context->context->set_profile(on != 0);

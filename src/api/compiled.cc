@@ -16,6 +16,7 @@
 #include "api/host_interp.h"
 #include "api/library_work.h"
 #include "api/ports.h"
+#include "base/cancelled.h"
 #include "base/parallel.h"
 #include "base/trace.h"
 #include "cache/object_cache.h"
@@ -168,6 +169,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
       facts_.device = fmt::format("cuda:{}", cuda_number_);
     } else {
       runtime_ = cpu_runtime(where.threads);
+      if (where.allocator.allocate != nullptr)
+        own_device_ = std::make_unique<runtime::CpuDevice>(runtime_->workers, where.allocator);
       facts_.threads = where.threads;
       facts_.device = "cpu";
     }
@@ -222,6 +225,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     steps_ = report_->times_ms;
     HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
     const std::string program_name = program.name;
+    if (settings.compiler.progress && !settings.compiler.progress("load"))
+      return cancelled_error("compilation cancelled before load");
     HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
     HEDDLE_RETURN_IF_ERROR(
         check_limit(program_name, facts_.temporary_pool_peak_bytes, settings.compiler));
@@ -288,6 +293,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 
   const runtime::Device& host_device() const {
     if (plugin_) return *plugin_;
+    if (own_device_) return own_device_->device();
     return virtual_ ? virtual_->device() : runtime_->device.device();
   }
 
@@ -305,7 +311,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
 
   int cuda_number_;
-  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as do the others
+  std::shared_ptr<CpuRuntime> runtime_;             // outlives the executable, as do the others
+  std::unique_ptr<runtime::CpuDevice> own_device_;  // with the caller's allocator
   std::shared_ptr<runtime::VirtualDevice> virtual_;
   std::optional<runtime::Device> plugin_;
   std::shared_ptr<runtime::CudaDevice> gpu_;
@@ -332,6 +339,7 @@ class CompiledContext : public Context {
     return context_->bind_output(number, data);
   }
   Status run() override { return context_->run(); }
+  void cancel() override { context_->cancel(); }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }
   int64_t command_count() const override { return static_cast<int64_t>(commands_.size()); }
@@ -397,7 +405,7 @@ Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module>
   trace::Span span("compile", model.name());
   HEDDLE_ASSIGN_OR_RETURN(const auto program,
                           make_program({settings.device, settings.threads, settings.cuda_number,
-                                        settings.simulated, settings.plugin}));
+                                        settings.simulated, settings.plugin, settings.allocator}));
   HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
   return program;
 }

@@ -18,6 +18,7 @@ struct Where {
   int cuda_number = 0;  // of a GPU
   runtime::VirtualOptions simulated;
   std::string plugin;
+  runtime::HostAllocator allocator;  // of the cpu
 };
 Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
                                                  const Where& where,

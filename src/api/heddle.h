@@ -23,7 +23,7 @@
  *
  * Threads. Different objects may be used from different threads. One model or program may be read
  * by several threads at once (compiling with consume_model counts as writing); a context is used by
- * one thread at a time; contexts of one program run side by side.
+ * one thread at a time, heddle_context_cancel aside; contexts of one program run side by side.
  */
 #ifndef HEDDLE_API_HEDDLE_H
 #define HEDDLE_API_HEDDLE_H
@@ -57,6 +57,7 @@ enum {
   HEDDLE_OK = 0,            /* of NULL */
   HEDDLE_USER_ERROR = 2,    /* bad file, unsupported operator, wrong shape, unknown option */
   HEDDLE_MACHINE_ERROR = 3, /* out of memory, no such device, cannot write */
+  HEDDLE_CANCELLED = 4,     /* by the caller: heddle_context_cancel, a progress function */
 };
 HEDDLE_EXPORT int heddle_status_kind(const heddle_status* status);
 HEDDLE_EXPORT const char* heddle_status_message(const heddle_status* status); /* "" of NULL */
@@ -206,6 +207,22 @@ HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t num
 
 typedef struct heddle_program heddle_program;
 
+typedef struct heddle_compile_progress { /* before each step, and between pieces of a long one */
+  size_t struct_size;
+  const char* step;    /* "optimize", "fuse", "stitch", "codegen", "plan", "load" */
+  int32_t done, steps; /* steps before this one; of how many */
+  double seconds;      /* since the compilation began */
+} heddle_compile_progress;
+
+/* Memory for temporaries, scratch and prepared weights. Called from any thread that makes a program
+ * or context, runs or frees one. */
+typedef struct heddle_allocator {
+  size_t struct_size;
+  void* (*allocate)(void* context, int64_t bytes); /* 64-byte aligned; NULL: there is none */
+  void (*release)(void* context, void* memory, int64_t bytes); /* bytes: as allocated */
+  void* context;
+} heddle_allocator;
+
 /* NULL and 0: the default, in brackets. */
 typedef struct heddle_compile_options {
   size_t struct_size;
@@ -232,6 +249,15 @@ typedef struct heddle_compile_options {
                         any number */
   const char* order; /* of the commands: "module" [at O0, O1], "bfs", "dfs", "list", "beam",
                         "cheapest" [at O2]: of these the one with the least memory */
+  int32_t background;         /* heddle_compile returns as soon as there is a program of level O0;
+                                 what is asked for is compiled behind it, and every context goes
+                                 over to it between two runs. heddle_program_info.swap says what
+                                 that may do to results. Not of bounded dimensions */
+  /* Called on the compiling thread (with `background` also a thread of ours); a result that is not
+     0 cancels the compilation. What the cache has is not told. */
+  int32_t (*progress)(const heddle_compile_progress* progress, void* context);
+  void* progress_context;
+  const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; of the options only device (it must be the
@@ -275,6 +301,10 @@ typedef struct heddle_program_info {
   double bandwidth_bytes_per_ns;       /* to memory, likewise */
   int64_t temporary_pool_peak_bytes;   /* most that a run takes from the device for temporaries */
   int32_t temporary_optimal; /* no arena is smaller in this order: at the bound, or proved */
+  /* Of a compilation in the background, whose facts these are as soon as it is done. */
+  int32_t pending;  /* it is not ready */
+  const char* swap; /* between the two programs results keep their "bits", or differ by "rounding",
+                       within heddle_model_tolerance; "" where nothing is swapped */
 } heddle_program_info;
 HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
                                            heddle_program_info* info);
@@ -287,6 +317,10 @@ HEDDLE_EXPORT const char* heddle_program_note(const heddle_program* program, int
 /* A step of the compilation and its time; NULL outside the range. */
 HEDDLE_EXPORT const char* heddle_program_step(const heddle_program* program, int64_t number,
                                               double* ms);
+/* Waits for the compilation in the background, `most_ms` at most. `ready` (may be NULL): whether it
+ * is done. Error: its own; the program of level O0 stays. */
+HEDDLE_EXPORT heddle_status* heddle_program_wait(heddle_program* program, int64_t most_ms,
+                                                 int32_t* ready);
 /* Writes the program, with its weights prepared, as a file that heddle_model_open reads. */
 HEDDLE_EXPORT heddle_status* heddle_program_save(heddle_program* program, const char* path);
 
@@ -352,6 +386,37 @@ HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, con
                                                     int64_t extent);
 /* The first run also prepares the weights. */
 HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
+/* From any thread: the run under way ends before its next command with a status of the kind
+ * HEDDLE_CANCELLED; where none is under way the next one does so at once. What its outputs hold is
+ * unspecified; the context can run again. */
+HEDDLE_EXPORT void heddle_context_cancel(heddle_context* context);
+
+/* ---- custom calls ---- */
+
+typedef struct heddle_array {
+  heddle_type type;
+  int64_t rank;
+  const int64_t* dims;
+  void* data; /* dense, row-major */
+} heddle_array;
+
+typedef struct heddle_custom_call {
+  size_t struct_size;
+  const char* target;            /* custom_call_target */
+  const char* config;            /* backend_config, as written; "" */
+  const heddle_array* arguments; /* leaves of tuples one by one; not to be written */
+  int64_t argument_count;
+  const heddle_array* results; /* to be written; zero before */
+  int64_t result_count;
+} heddle_custom_call;
+/* 0: done. Anything else: the run fails, and says so. May be called by several threads at once. */
+typedef int32_t (*heddle_custom_function)(const heddle_custom_call* call, void* context);
+
+/* What custom calls of that target do in models of this process that are compiled or loaded from
+ * now on; of a saved program the functions must be there when it is loaded. NULL takes it back.
+ * Targets that heddle knows itself keep their meaning. Results may depend on the arguments only. */
+HEDDLE_EXPORT void heddle_register_custom_call(const char* target, heddle_custom_function function,
+                                               void* context);
 
 /* Profiling: times every command of the runs while it is on. Commands inside loops and branches
  * have numbers and times of their own, added up over all trips; a loop's own time is what the rest

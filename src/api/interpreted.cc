@@ -1,8 +1,10 @@
 // Programs of the device "interp": the reference interpreter behind the same interface.
 #include <algorithm>
+#include <atomic>
 
 #include "api/compiled.h"
 #include "api/host_interp.h"
+#include "base/cancelled.h"
 #include "base/trace.h"
 #include "hlo/module.h"
 #include "interp/interp.h"
@@ -61,6 +63,7 @@ class InterpretedContext : public Context {
   Status run() override {
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->inputs(), inputs_, input_bound_, "input"));
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->outputs(), outputs_, output_bound_, "output"));
+    if (cancelled_.exchange(false)) return cancelled_error("cancelled");
     const int64_t begin = trace::now_ns();
     interp::Options options;
     options.widen = program_->wide();
@@ -77,6 +80,8 @@ class InterpretedContext : public Context {
     return {};
   }
 
+  // It is looked at before a run only: the reference interpreter does not stop on the way.
+  void cancel() override { cancelled_ = true; }
   void set_profile(bool on) override { profile_ = on; }
   void reset_profile() override { count_ = total_ns_ = min_ns_ = 0; }
   int64_t command_count() const override { return 1; }
@@ -118,6 +123,7 @@ class InterpretedContext : public Context {
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
   bool profile_ = false;
+  std::atomic<bool> cancelled_{false};
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };
 

@@ -245,6 +245,21 @@ std::unique_ptr<Model> Model::from_module(std::unique_ptr<hlo::Module> module) {
   return model;
 }
 
+std::unique_ptr<Model> Model::clone() const {
+  HEDDLE_CHECK(module_ != nullptr, "{} has no graph", name_);
+  std::unique_ptr<Model> copy(new Model());
+  copy->name_ = name_;
+  copy->format_ = format_;
+  copy->inputs_ = inputs_;
+  copy->outputs_ = outputs_;
+  copy->tolerances_ = tolerances_;
+  copy->notes_ = notes_;
+  copy->import_ms_ = import_ms_;
+  copy->instructions_ = instructions_;
+  copy->module_ = module_->clone();
+  return copy;
+}
+
 Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const {
   HEDDLE_RETURN_IF_ERROR(check_ports(inputs_, "input"));
   if (is_program_) {

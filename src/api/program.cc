@@ -1,6 +1,7 @@
 // What is common to both kinds of Program, and the points at which a compilation can be looked at.
 #include <array>
 
+#include "api/background.h"
 #include "api/bounded.h"
 #include "api/compiled.h"
 #include "api/ports.h"
@@ -82,6 +83,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     Where where;
     HEDDLE_ASSIGN_OR_RETURN(where.device, read_device(options.device, &where.cuda_number));
     HEDDLE_ASSIGN_OR_RETURN(where.threads, read_threads(options.threads));
+    where.allocator = options.allocator;
     if (where.device == Device::virtual_device) {
       HEDDLE_ASSIGN_OR_RETURN(where.simulated, read_virtual(options.device));
     }
@@ -107,10 +109,21 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
-  if (model.bounded_) return compile_bounded(model, options);
+  if (model.bounded_) {
+    CompileOptions plain = options;
+    plain.background = false;  // each specialisation is compiled when it is needed
+    return compile_bounded(model, plain);
+  }
+  const bool interpreted =
+      settings.device == Device::interp || settings.device == Device::interp_f64;
+  if (options.background && !interpreted && settings.compiler.level != compiler::Level::O0) {
+    HEDDLE_ASSIGN_OR_RETURN(auto program, compile_in_background(model, options));
+    if (options.consume_model) model.module_.reset();
+    return program;
+  }
   std::unique_ptr<hlo::Module> module =
       options.consume_model ? std::move(model.module_) : model.module_->clone();
-  if (settings.device == Device::interp || settings.device == Device::interp_f64)
+  if (interpreted)
     return interpret(std::move(module), model, settings.device == Device::interp_f64);
   return compile_for_device(std::move(module), model, settings);
 }

@@ -8,7 +8,9 @@
 // Ownership and thread safety are those of heddle.h. Errors: user and machine, as there.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/cpu_device.h"
 #include "tensor/compare.h"
 #include "tensor/literal.h"
 
@@ -69,6 +72,8 @@ class Model {
   // Of a module made elsewhere: its names are those of HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
   static std::unique_ptr<Model> from_imported(import::Imported imported);
+  // Of an imported graph.
+  std::unique_ptr<Model> clone() const;
   ~Model();
 
   const std::string& name() const { return name_; }
@@ -110,6 +115,12 @@ class Model {
   std::unique_ptr<program::Program> saved_;
 };
 
+struct CompileProgress {
+  const char* step = "";
+  int done = 0, steps = 0;
+  double seconds = 0;  // since the compilation began
+};
+
 struct CompileOptions {  // texts as in heddle_compile_options
   std::string device;    // empty: cpu, or what a compiled program was made for
   std::string target = "host", level = "O2", fuse = "stitch", memory = "static";
@@ -122,8 +133,12 @@ struct CompileOptions {  // texts as in heddle_compile_options
   int64_t memory_limit_bytes = -1;
   int threads = 0;  // 0: as many as there are cores to use
   bool consume_model = false;
-  bool explain = false;  // keeps what was decided for Program::report(): nothing comes from the
-                         // cache of programs
+  bool explain = false;     // keeps what was decided for Program::report(): nothing comes from the
+                            // cache of programs
+  bool background = false;  // of level O0 first, and what is asked for when it is ready
+  // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
+  std::function<bool(const CompileProgress&)> progress;
+  runtime::HostAllocator allocator;  // of temporaries and prepared weights on the cpu
 };
 
 // Numbers of a program, all of one run. See heddle_program_info.
@@ -137,6 +152,8 @@ struct ProgramFacts {
   bool temporary_optimal = false;
   int64_t temporary_pool_peak_bytes = 0;
   double compile_ms = 0, peak_flops_per_ns = 0, bandwidth_bytes_per_ns = 0;
+  std::string swap;      // what the change to the program of the background may do to results
+  bool pending = false;  // that program is not ready
 };
 
 class Context;
@@ -148,14 +165,17 @@ class Program {
 
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
-  const std::vector<std::string>& notes() const { return notes_; }
-  const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
-  const ProgramFacts& facts() const { return facts_; }
+  virtual const std::vector<std::string>& notes() const { return notes_; }
+  virtual const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
+  virtual const ProgramFacts& facts() const { return facts_; }
   // Empty where it was found in the cache of programs (CompileOptions::explain).
-  const compiler::Report& report() const { return *report_; }
+  virtual const compiler::Report& report() const { return *report_; }
   virtual const program::Program* compiled() const = 0;  // null: interpreted
 
   virtual Status save(const std::string& path) = 0;
+  // Of a compilation in the background: waits for it, `most` at most. False: it is not ready.
+  // Error: its own.
+  virtual Result<bool> wait(std::chrono::milliseconds) { return true; }
   // A context keeps its program.
   virtual Result<std::unique_ptr<Context>> make_context() = 0;
 
@@ -182,6 +202,7 @@ class Context {
   // are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
   virtual Status run() = 0;
+  virtual void cancel() = 0;  // from any thread; see heddle_context_cancel
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;
   virtual int64_t command_count() const = 0;

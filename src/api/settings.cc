@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <initializer_list>
 #include <optional>
 
@@ -30,6 +31,20 @@ Result<int> choose(const char* what, const std::string& text,
     ++place;
   }
   return user_error("{} '{}': there is no such choice; take one of {}", what, text, list);
+}
+
+// The steps of a compilation, in order; what is not among them is part of the one before.
+constexpr const char* kSteps[] = {"optimize", "fuse", "stitch", "codegen", "plan", "load"};
+
+std::function<bool(const char*)> progress_of(
+    const std::function<bool(const CompileProgress&)>& asked) {
+  const auto begin = std::chrono::steady_clock::now();
+  return [asked, begin, done = 0](const char* step) mutable {
+    for (int i = 0; i < static_cast<int>(std::size(kSteps)); ++i)
+      if (std::string_view(step) == kSteps[i]) done = i;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return asked({step, done, static_cast<int>(std::size(kSteps)), took.count()});
+  };
 }
 
 // The folder of compiled code, or nothing.
@@ -175,6 +190,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.compile_threads = settings.threads;
   settings.plugin = plugin_path(options.device);
   settings.explain = options.explain;
+  settings.allocator = options.allocator;
+  if (options.progress) compiler.progress = progress_of(options.progress);
   if (settings.device != Device::interp && settings.device != Device::interp_f64) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
   }

@@ -21,6 +21,7 @@ struct Settings {
   compiler::Options compiler;  // with the cache's folder found, and made where it was named
   int threads = 1;
   bool explain = false;
+  runtime::HostAllocator allocator;
 };
 
 // Errors (user): an unknown word, with those that are known; what is not built. The target is left

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "base/cancelled.h"
 #include "cache/build_id.h"
 #include "cache/object_cache.h"
 
@@ -117,25 +118,30 @@ Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std:
 
 // The largest first, so that no thread is left with one at the end.
 void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const std::string& target,
-              int threads, std::vector<Part>* parts) {
+              int threads, const std::function<bool(const char*)>& progress,
+              std::vector<Part>* parts) {
   std::vector<Part*> order;
   for (Part& part : *parts) order.push_back(&part);
   std::stable_sort(order.begin(), order.end(),
                    [](const Part* a, const Part* b) { return a->bytes > b->bytes; });
   std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < order.size(); i = next++)
-      order[i]->object = emit_part(emit, kernels, *order[i], target);
+  std::atomic<bool> stopped{false};
+  auto work = [&](bool asks) {
+    for (size_t i = next++; i < order.size(); i = next++) {
+      if (asks && progress && !progress("codegen")) stopped = true;
+      order[i]->object = stopped ? cancelled_error("compilation cancelled in codegen")
+                                 : emit_part(emit, kernels, *order[i], target);
+    }
   };
   std::vector<std::thread> others;
   for (int t = 1; t < std::min<int>(threads, static_cast<int>(order.size())); ++t) {
     try {
-      others.emplace_back(work);
+      others.emplace_back(work, false);
     } catch (const std::system_error&) {  // no more threads to be had: the others do it
       break;
     }
   }
-  work();
+  work(true);
   for (std::thread& other : others) other.join();
 }
 
@@ -143,7 +149,8 @@ void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const 
 
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
                                              const target::Target& target,
-                                             const std::string& cache_directory, int threads) {
+                                             const std::string& cache_directory, int threads,
+                                             const std::function<bool(const char*)>& progress) {
   const std::string target_text = target::to_string(target);
   std::optional<cache::ObjectCache> cache;
   Hash128 key;
@@ -158,7 +165,7 @@ Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& ker
   }
   HEDDLE_ASSIGN_OR_RETURN(EmitFunction emit, open_library());
   std::vector<Part> parts = split(kernels);
-  emit_all(emit, kernels, target_text, threads, &parts);
+  emit_all(emit, kernels, target_text, threads, progress, &parts);
   std::vector<uint8_t> result;
   for (Part& part : parts) {
     if (!part.object) return tl::unexpected(part.object.error());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,11 @@ namespace heddle::compiler {
 
 // `cache_directory` empty: no cache. The kernels are compiled in parts by up to `threads` threads;
 // the bytes (objects in a row, as the loader takes them) do not depend on how many. Error kinds:
-// machine (the library is missing or refuses).
+// machine (the library is missing or refuses); cancelled, where `progress` (Options) says so.
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
                                              const target::Target& target,
-                                             const std::string& cache_directory, int threads);
+                                             const std::string& cache_directory, int threads,
+                                             const std::function<bool(const char*)>& progress = {});
 
 // Of this binary, which writes the kernels, and of the library that would compile them; neither is
 // opened for it.

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/cancelled.h"
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"
@@ -75,7 +76,7 @@ class Compilation {
       }
       HEDDLE_ASSIGN_OR_RETURN(object,
                               generate_object(texts_, target_, options_.object_cache_directory,
-                                              options_.compile_threads));
+                                              options_.compile_threads, options_.progress));
       return {};
     }));
     plan::Options plan_options;
@@ -114,6 +115,8 @@ class Compilation {
 
   template <typename Function>
   Status timed(const char* what, Function&& function) {
+    if (options_.progress && !options_.progress(what))
+      return cancelled_error("compilation cancelled before {}", what);
     auto start = std::chrono::steady_clock::now();
     Status status = function();
     if (report_)

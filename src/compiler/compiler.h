@@ -40,6 +40,9 @@ struct Options {
   std::string object_cache_directory;  // empty: off
   GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
   bool any_chain = false;              // joins products that may pay as a chain (tuning)
+  // Called before every step, by its name, and between the objects of code generation; on the
+  // compiling thread. False: the compilation ends with an error of the cancelled kind.
+  std::function<bool(const char* step)> progress;
   // The module with other rows, at least twice: kernels that are alike in all of them are told
   // theirs, so that their code is that of any other rows, too (tuning).
   std::vector<std::shared_ptr<const hlo::Module>> twins;

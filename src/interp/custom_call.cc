@@ -6,6 +6,7 @@
 #include "hlo/library_call.h"
 #include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
+#include "interp/custom_functions.h"
 #include "interp/evaluator.h"
 
 namespace heddle::interp {
@@ -105,6 +106,16 @@ Literal filter_of_points(const Instr& instr, const Literal& points) {
   return result;
 }
 
+// Arrays of zeros, in tuples.
+Result<Literal> zeros_of(const Shape& shape) {
+  if (!shape.is_tuple()) return Literal::make(shape);
+  std::vector<Literal> elements;
+  for (const Shape& element : shape.elements()) {
+    HEDDLE_ASSIGN_OR_RETURN(elements.emplace_back(), zeros_of(element));
+  }
+  return Literal::tuple(std::move(elements));
+}
+
 }  // namespace
 
 std::string describe(const Instr& instr) {
@@ -121,6 +132,11 @@ Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& ope
   }
   if (is_top_k(instr)) return top_k(e, operands[0], instr.shape().elements()[0].dim(-1), true);
   if (wraps_computation(instr)) return e.run(*instr.called()[0], std::move(operands));
+  if (const auto function = find_custom_function(instr)) {
+    HEDDLE_ASSIGN_OR_RETURN(Literal result, zeros_of(instr.shape()));
+    HEDDLE_RETURN_IF_ERROR((*function)(instr, operands, &result));
+    return result;
+  }
   if (operands.size() != 1 || (instr.shape().is_tuple() && !operands[0].shape().is_tuple()))
     return Literal::tuple(std::move(operands));
   return std::move(operands[0]);
@@ -128,11 +144,17 @@ Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& ope
 
 namespace {
 
+// What wraps a computation is that, whatever its name.
+bool is_custom_function(const Instr& instr) {
+  return !wraps_computation(instr) && find_custom_function(instr) != nullptr;
+}
+
 std::optional<std::string> refuse_custom_call(const Instr& instr) {
   if (is_top_k(instr) || hlo::winograd_filter(instr) > 0 || hlo::top_k_part(instr))
     return std::nullopt;
   if (hlo::library_call(instr) && wraps_computation(instr)) return std::nullopt;
   const std::string& target = target_of(instr);
+  if (is_custom_function(instr)) return std::nullopt;
   if (!is_identity_target(target) && !target.starts_with("xla_builder."))
     return "the target is not known here";
   if (wraps_computation(instr)) return std::nullopt;

@@ -2,6 +2,7 @@
 // places or order that we choose ourselves; a collective with one participant exchanges nothing.
 // What counts as one participant, and which custom-calls are annotations, is the interpreter's
 // word. A custom-call that has an operator of its own (TopK) becomes that.
+#include "interp/custom_functions.h"
 #include "interp/evaluator.h"
 #include "opt/match.h"
 #include "opt/passes.h"
@@ -102,7 +103,9 @@ Rewriter::Proposal visit(Instr* instr, hlo::Builder& b) {
       return {b.scalar(Type::s32, static_cast<double>(dim.size)), "get_dimension_size"};
     }
     case Opcode::custom_call:
-      if (interp::refusal(*instr) || !instr->called().empty()) return {};
+      if (interp::refusal(*instr) || !instr->called().empty() ||
+          interp::find_custom_function(*instr))
+        return {};
       if (is_top_k(instr))
         return {b.make(Opcode::topk, instr->operands(),
                        hlo::TopKAttrs{instr->shape().elements()[0].dim(-1), true, false}),

@@ -43,10 +43,14 @@ std::string host_module_text(const Instr& instr) {
   int64_t next_parameter = 0;
   for (const Instr* operand : instr.operands())
     operands.push_back(add_operand(*entry, operand->shape().without_layout(), next_parameter));
-  entry->set_root(entry->add(instr.opcode(), instr.shape().without_layout(), std::move(operands),
-                             instr.attrs(), std::move(called), instr.name()));
+  Instr* root = entry->add(instr.opcode(), instr.shape().without_layout(), std::move(operands),
+                           instr.attrs(), std::move(called), instr.name());
+  entry->set_root(root);
   hlo::PrintOptions options;
-  options.annotations = false;
+  options.annotations = instr.is(hlo::Opcode::custom_call);  // whose function is told of its own
+  for (const auto& [key, value] : instr.annotations())
+    if (options.annotations && key == "backend_config")
+      root->annotations().emplace_back(key, value);
   return hlo::to_string(module, options);
 }
 

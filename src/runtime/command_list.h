@@ -3,6 +3,7 @@
 // branches are jumps between records; a state that a loop swaps changes its addresses in place.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,6 +57,9 @@ class CommandList {
 
   bool has_streams() const { return streams_ != nullptr; }
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
+
+  // Looked at before every command; true: the run ends with an error of the cancelled kind.
+  void set_cancelled(const std::atomic<bool>* cancelled) { cancelled_ = cancelled; }
 
  private:
   enum class Kind : uint8_t {
@@ -182,6 +186,7 @@ class CommandList {
   Status failed(const Record& record, Error error);
 
   Device device_;
+  const std::atomic<bool>* cancelled_ = nullptr;
   const program::Program* program_;
   const Functions* functions_;
   const LinkedSection* section_;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cancelled.h"
 #include "base/trace.h"
 #include "runtime/command_list.h"
 
@@ -276,6 +277,8 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
   while (at < end) {
     const Record& record = records_[at];
     size_t next = at + 1;
+    if (__builtin_expect(cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed), 0))
+      return failed(record, cancelled_error("cancelled").value());
     if (__builtin_expect(record.kind == Kind::launch, 1)) {
       const heddle_hal_launch* work = &record.launch;
       if (joined && record.together > 0) {
@@ -340,6 +343,8 @@ Status CommandList::run_streams() {
   for (size_t command = 0; command + 1 < first_record_.size(); ++command) {
     const size_t first = first_record_[command], end = first_record_[command + 1];
     if (first == end) continue;
+    if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))
+      return failed(records_[first], cancelled_error("cancelled").value());
     const bool alone = streams_->is_alone(command);
     if (alone || !waited) HEDDLE_RETURN_IF_ERROR(wait_for_all(records_[first]));
     waited = !alone;

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 
+#include "base/cancelled.h"
 #include "base/trace.h"
 #include "program/views.h"
 #include "runtime/executor.h"
@@ -68,6 +70,7 @@ struct Context::State {
   bool dirty = true;                                     // bindings changed since prepare()
   bool profile = false;
   std::vector<CommandTime> times;
+  std::atomic<bool> cancelled{false};
 };
 
 Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -84,6 +87,7 @@ Result<std::unique_ptr<Context>> Executable::make_context() {
       std::make_unique<Context::State>(shared_from_this(), std::move(*arena), std::move(*scratch));
   if (dynamic) state->pooled = std::make_unique<PooledRun>(device_, program_);
   state->set_fixed_bases();
+  state->list.set_cancelled(&state->cancelled);
   // What a pool gives back is given out again: in one stream the next command may have it at once.
   if (!dynamic) HEDDLE_RETURN_IF_ERROR(state->use_streams());
   return std::unique_ptr<Context>(new Context(std::move(state)));
@@ -303,8 +307,12 @@ Status Context::run() {
   // What was asked for before the error must not touch the caller's memory later.
   if (!status) hal.wait(hal.device);
   if (spin) hal.end_run(hal.device);
+  if (!status && status.error().kind == kCancelled)
+    state.cancelled.store(false, std::memory_order_relaxed);
   return status;
 }
+
+void Context::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
 
 void Context::set_profile(bool on) { state_->profile = on; }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "runtime/loader.h"
@@ -102,11 +103,26 @@ void copy_part(void* context, int64_t begin, int64_t end, int) {
 }  // namespace
 
 struct CpuDevice::State {
-  explicit State(Workers& workers) : workers(workers) {}
+  State(Workers& workers, const HostAllocator& allocator)
+      : workers(workers), allocator(allocator) {}
   Workers& workers;
+  HostAllocator allocator;
   heddle_hal hal{};
 
   static State& of(void* device) { return *static_cast<State*>(device); }
+
+  static int allocate_by_user(void* device, int64_t bytes, void** memory) {
+    const HostAllocator& by = of(device).allocator;
+    *memory = by.allocate(by.context, bytes);
+    if (*memory == nullptr) return fail(fmt::format("the allocator has no {} bytes", bytes));
+    if (reinterpret_cast<uintptr_t>(*memory) % kAlignment == 0) return 0;
+    by.release(by.context, std::exchange(*memory, nullptr), bytes);
+    return fail(fmt::format("what the allocator gave is not aligned to {} bytes", kAlignment));
+  }
+  static void release_by_user(void* device, void* memory, int64_t bytes) {
+    const HostAllocator& by = of(device).allocator;
+    by.release(by.context, memory, bytes);
+  }
 
   static int launch(void* device, const heddle_hal_launch* launch) {
     if (launch->serial != 0) {
@@ -139,8 +155,9 @@ struct CpuDevice::State {
     hal.name = "cpu";
     hal.device = this;
     hal.last_error = &cpu_last_error;
-    hal.allocate = &cpu_allocate;
-    hal.release = &cpu_release;
+    const bool by_user = allocator.allocate != nullptr;
+    hal.allocate = by_user ? &State::allocate_by_user : &cpu_allocate;
+    hal.release = by_user ? &State::release_by_user : &cpu_release;
     hal.copy = &State::copy;
     hal.load = &cpu_load;
     hal.unload = &cpu_unload;
@@ -154,8 +171,8 @@ struct CpuDevice::State {
   }
 };
 
-CpuDevice::CpuDevice(Workers& workers)
-    : state_(std::make_unique<State>(workers)), device_([this] {
+CpuDevice::CpuDevice(Workers& workers, const HostAllocator& allocator)
+    : state_(std::make_unique<State>(workers, allocator)), device_([this] {
         auto device = Device::make(state_->fill());
         HEDDLE_CHECK(device, "{}", device.error().message);
         return *device;

@@ -94,8 +94,11 @@ class Context {
   Status bind_input(int64_t number, const void* data);
   Status bind_output(int64_t number, void* data);
 
-  // Errors: a port that is not bound, overlapping memory, host functions.
+  // Errors: a port that is not bound, overlapping memory, host functions; cancelled.
   Status run();
+  // From any thread, also while it runs: the run under way ends before its next command, or, where
+  // there is none, the next one before its first. What its outputs hold is then unspecified.
+  void cancel();
 
   // Times every command of the following runs (two clock readings each more).
   void set_profile(bool on);

@@ -1,5 +1,6 @@
 """heddle explain: edges with codes and times, the page; fusing as XLA does; target files."""
 import json
+import re
 import sys
 import unittest
 
@@ -48,6 +49,26 @@ class ExplainTest(CliTest):
         self.assertGreater(edge["ns"], 0)
         for kernel in value["kernels"]:
             self.assertGreater(kernel["predicted_ns"], 0)
+
+    def test_the_memory_plan_is_drawn(self):
+        model, page = MODELS / "minilm" / "model.onnx", self.folder / "page.html"
+        text = self.ok("explain", model, "--html", page).stdout
+        plan = text[text.index("\nmemory: "):]
+        self.assertEqual(12, plan.count("|\n"))  # rows of the map
+        self.assertIn("at the peak, command", plan)
+        memory = self.json("explain", model)["memory_bytes"]
+        html = page.read_text()
+        drawn = html[html.index('<details id="memory">'):html.index("</details>")]
+        # Each rectangle lies inside of the drawing; together they reach its top.
+        places = [tuple(map(float, found)) for found in re.findall(
+            r'<rect x="([\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"', drawn)]
+        self.assertGreater(len(places), 10)
+        self.assertAlmostEqual(0, min(y for _, y, _, _ in places), delta=0.1)
+        for x, y, width, height in places:
+            self.assertGreaterEqual(y, -0.1)
+            self.assertLessEqual(y + height, 320.1)
+            self.assertLessEqual(x + width, 1000.1)
+        self.assertGreater(memory["temporaries"], 0)
 
     def test_xla_fuses_less(self):
         kernels = {}

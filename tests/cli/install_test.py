@@ -51,6 +51,16 @@ class InstallTest(CliTest):
         self.assertEqual(2, done.returncode)
         self.assertTrue(done.stderr.startswith("error: "))
 
+    def test_a_server(self):
+        work = self.folder / "serve"
+        self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "serve", "-B", work,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.call("cmake", "--build", work)
+        text = self.call(work / "serve", HEDDLE_CACHE="off")
+        self.assertIn("level O2; results of the two programs differ by: rounding", text)
+        self.assertIn("cancelled: ", text)
+        self.assertIn("bytes left: 0", text)
+
     def test_a_device_of_another_tree(self):
         work = self.folder / "device"
         self.call("cmake", "-G", "Ninja", "-S", ROOT / "examples" / "device", "-B", work,

@@ -1,0 +1,67 @@
+// Custom calls: functions of the caller's behind those of the interpreter's registry.
+#include <vector>
+
+#include "api/heddle.h"
+#include "interp/custom_functions.h"
+
+namespace heddle::api {
+namespace {
+
+using tensor::Literal;
+
+// Arrays of values as the caller sees them; dims[i] belongs to arrays[i].
+struct Arrays {
+  std::vector<heddle_array> arrays;
+  std::vector<std::vector<int64_t>> dims;
+
+  void add(const Literal& value, void* data) {
+    dims.push_back(value.shape().extents());
+    arrays.push_back({static_cast<heddle_type>(value.type()),
+                      static_cast<int64_t>(dims.back().size()), nullptr, data});
+  }
+  void add_arguments(const Literal& value) {
+    if (value.shape().is_array()) add(value, const_cast<void*>(value.data()));
+    for (const Literal& element : value.elements()) add_arguments(element);
+  }
+  void add_results(Literal& value) {
+    if (value.shape().is_array()) add(value, value.mutable_data());
+    for (Literal& element : value.mutable_elements()) add_results(element);
+  }
+  const heddle_array* data() {
+    for (size_t i = 0; i < arrays.size(); ++i) arrays[i].dims = dims[i].data();
+    return arrays.data();
+  }
+};
+
+}  // namespace
+}  // namespace heddle::api
+
+using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+
+extern "C" void heddle_register_custom_call(const char* target, heddle_custom_function function,
+                                            void* context) {
+  if (function == nullptr) return interp::register_custom_function(target, {});
+  interp::register_custom_function(
+      target,
+      [function, context](const hlo::Instr& instr, std::span<const tensor::Literal> operands,
+                          tensor::Literal* result) -> Status {
+        const auto& attrs = instr.attrs_as<hlo::CustomCallAttrs>();
+        const char* config = "";
+        for (const auto& [key, value] : instr.annotations())
+          if (key == "backend_config") config = value.c_str();
+        api::Arrays arguments, results;
+        for (const tensor::Literal& operand : operands) arguments.add_arguments(operand);
+        results.add_results(*result);
+        const heddle_custom_call call{sizeof(heddle_custom_call),
+                                      attrs.custom_call_target.c_str(),
+                                      config,
+                                      arguments.data(),
+                                      static_cast<int64_t>(arguments.arrays.size()),
+                                      results.data(),
+                                      static_cast<int64_t>(results.arrays.size())};
+        const int32_t code = function(&call, context);
+        if (code == 0) return {};
+        return user_error("custom-call {} ({}): its function failed with {}",
+                          attrs.custom_call_target, instr.name(), code);
+      });
+}

@@ -1,0 +1,154 @@
+#include "memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "program/views.h"
+#include "report.h"
+
+namespace heddle::tools {
+namespace {
+
+constexpr int64_t kColumns = 64, kRows = 12;     // of the map in text
+constexpr int64_t kWidth = 1000, kHeight = 320;  // of the drawing
+constexpr size_t kListed = 8;                    // buffers at the peak
+
+std::vector<const PlannedBuffer*> alive_at(const MemoryPlan& plan, int64_t command) {
+  std::vector<const PlannedBuffer*> alive;
+  for (const PlannedBuffer& buffer : plan.buffers)
+    if (buffer.first <= command && command <= buffer.last) alive.push_back(&buffer);
+  std::stable_sort(alive.begin(), alive.end(),
+                   [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+  return alive;
+}
+
+// Buffers may lie on one another where one is made in place of the other.
+int64_t covered_bytes(std::vector<const PlannedBuffer*> buffers) {
+  std::sort(buffers.begin(), buffers.end(),
+            [](const auto* a, const auto* b) { return a->offset_bytes < b->offset_bytes; });
+  int64_t covered = 0, end = 0;
+  for (const PlannedBuffer* buffer : buffers) {
+    const int64_t last = buffer->offset_bytes + buffer->bytes;
+    covered += std::max<int64_t>(0, last - std::max(end, buffer->offset_bytes));
+    end = std::max(end, last);
+  }
+  return covered;
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<')
+      result += "&lt;";
+    else if (c == '&')
+      result += "&amp;";
+    else
+      result += c;
+  }
+  return result;
+}
+
+std::string command_name(const MemoryPlan& plan, int64_t command) {
+  const auto place = static_cast<size_t>(command);
+  return place < plan.commands.size() ? plan.commands[place] : "";
+}
+
+}  // namespace
+
+MemoryPlan memory_plan_of(const program::Program& program) {
+  MemoryPlan plan;
+  program::for_each_command(program, program.commands, program.command_info,
+                            [&](const program::Command&, const program::CommandInfo& info, int) {
+                              plan.commands.push_back(info.name);
+                            });
+  const int64_t begin = program::command_count(program, program.once);
+  for (const program::Buffer& buffer : program.buffers) {
+    const bool is_run = buffer.first_command >= begin && buffer.last_command >= begin;
+    if (buffer.kind != program::BufferKind::temporary || buffer.bytes == 0 || !is_run) continue;
+    plan.buffers.push_back({buffer.name, buffer.offset_bytes, buffer.bytes,
+                            buffer.first_command - begin, buffer.last_command - begin});
+    plan.bytes = std::max(plan.bytes, buffer.offset_bytes + buffer.bytes);
+  }
+  std::stable_sort(plan.buffers.begin(), plan.buffers.end(),
+                   [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
+  // Only where something begins can there be more than before.
+  for (const PlannedBuffer& buffer : plan.buffers) {
+    const int64_t bytes = covered_bytes(alive_at(plan, buffer.first));
+    if (bytes < plan.peak_bytes || (bytes == plan.peak_bytes && buffer.first >= plan.peak_command))
+      continue;
+    plan.peak_bytes = bytes;
+    plan.peak_command = buffer.first;
+  }
+  return plan;
+}
+
+std::string text_of(const MemoryPlan& plan) {
+  if (plan.buffers.empty()) return "";
+  const auto commands = std::max<int64_t>(1, static_cast<int64_t>(plan.commands.size()));
+  const int64_t columns = std::min(kColumns, commands);
+  // A letter of every buffer where it covers the middle of a piece of address and time.
+  std::array<std::string, kRows> map;
+  map.fill(std::string(static_cast<size_t>(columns), '.'));
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const PlannedBuffer& buffer = plan.buffers[i];
+    for (int64_t row = 0; row < kRows; ++row) {
+      const int64_t address = (2 * row + 1) * plan.bytes / (2 * kRows);
+      if (address < buffer.offset_bytes || address >= buffer.offset_bytes + buffer.bytes) continue;
+      for (int64_t column = 0; column < columns; ++column) {
+        const int64_t time = (2 * column + 1) * commands / (2 * columns);
+        if (time >= buffer.first && time <= buffer.last)
+          map[static_cast<size_t>(row)][static_cast<size_t>(column)] =
+              static_cast<char>('a' + i % 26);
+      }
+    }
+  }
+  std::string text;
+  for (size_t row = kRows; row-- > 0;)
+    text += fmt::format("  {:>10} |{}|\n",
+                        bytes_text(static_cast<int64_t>(row + 1) * plan.bytes / kRows), map[row]);
+  text += fmt::format("  {:>10} 0 … {} commands, a letter a buffer\n", "", commands);
+  const auto alive = alive_at(plan, plan.peak_command);
+  text +=
+      fmt::format("  at the peak, command {} ({}), {} in {} buffers:\n", plan.peak_command,
+                  command_name(plan, plan.peak_command), bytes_text(plan.peak_bytes), alive.size());
+  for (size_t i = 0; i < std::min(kListed, alive.size()); ++i)
+    text +=
+        fmt::format("    {:>10} at {:>10}, commands {} to {}: {}\n", bytes_text(alive[i]->bytes),
+                    alive[i]->offset_bytes, alive[i]->first, alive[i]->last, alive[i]->name);
+  return text;
+}
+
+std::string svg_of(const MemoryPlan& plan) {
+  const auto commands = std::max<double>(1, static_cast<double>(plan.commands.size()));
+  const double step_x = kWidth / commands;
+  const double step_y =
+      plan.bytes > 0 ? static_cast<double>(kHeight) / static_cast<double>(plan.bytes) : 0;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} "
+      "{1}\" style=\"background:#f4f4f4\">\n",
+      kWidth, kHeight);
+  for (size_t i = 0; i < plan.buffers.size(); ++i) {
+    const PlannedBuffer& buffer = plan.buffers[i];
+    const double width = static_cast<double>(buffer.last - buffer.first + 1) * step_x;
+    const double height = static_cast<double>(buffer.bytes) * step_y;
+    svg += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" "
+        "fill=\"hsl({} 55% 72%)\" stroke=\"#555\" stroke-width=\"0.4\"><title>{}: {} at {}, "
+        "commands {} ({}) to {} ({})</title></rect>\n",
+        static_cast<double>(buffer.first) * step_x,
+        kHeight - static_cast<double>(buffer.offset_bytes) * step_y - height, width, height,
+        i * 47 % 360, escaped(buffer.name), bytes_text(buffer.bytes), buffer.offset_bytes,
+        buffer.first, escaped(command_name(plan, buffer.first)), buffer.last,
+        escaped(command_name(plan, buffer.last)));
+  }
+  const double peak = (static_cast<double>(plan.peak_command) + 0.5) * step_x;
+  svg += fmt::format(
+      "<line x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"0\" y2=\"{1}\" stroke=\"#c00\" "
+      "stroke-dasharray=\"4\"><title>the peak: {2}</title></line>\n",
+      peak, kHeight, bytes_text(plan.peak_bytes));
+  return svg + "</svg>\n";
+}
+
+}  // namespace heddle::tools

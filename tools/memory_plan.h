@@ -1,0 +1,30 @@
+// The plan of a run's temporaries, for heddle explain: what lies where, and when.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/program.h"
+
+namespace heddle::tools {
+
+struct PlannedBuffer {
+  std::string name;
+  int64_t offset_bytes = 0, bytes = 0;
+  int64_t first = 0, last = 0;  // commands of the run, from 0, inclusive
+};
+
+struct MemoryPlan {
+  std::vector<PlannedBuffer> buffers;        // by offset
+  std::vector<std::string> commands;         // names
+  int64_t bytes = 0;                         // of the arena
+  int64_t peak_command = 0, peak_bytes = 0;  // where most is alive
+};
+
+MemoryPlan memory_plan_of(const program::Program& program);
+// A map of time (to the right) by address (upwards), and what is alive at the peak.
+std::string text_of(const MemoryPlan& plan);
+// The same as a drawing; every buffer tells its name, size, place and time.
+std::string svg_of(const MemoryPlan& plan);
+
+}  // namespace heddle::tools
