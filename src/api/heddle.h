@@ -144,8 +144,9 @@ typedef struct heddle_open_options {
   const char* module; /* which module of a text file of several; NULL: there must be one only */
   const heddle_shape* hints; /* ONNX: of values that will be bound; they count as `shapes` */
   size_t hint_count;         /* where there is none. Ignored where shapes are fixed */
-  const heddle_dim* bounds;  /* ONNX, of a file: dynamic dimensions that stay so, up to `size`; see */
-  size_t bound_count;        /* heddle_context_set_dim */
+  const heddle_dim*
+      bounds;         /* ONNX, of a file: dynamic dimensions that stay so, up to `size`; see */
+  size_t bound_count; /* heddle_context_set_dim */
 } heddle_open_options;
 
 /* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is
@@ -245,14 +246,14 @@ typedef struct heddle_compile_options {
                                  may be read afterwards */
   int32_t explain;            /* keeps what was decided, for heddle explain: it is compiled even
                                  where the cache has it */
-  int32_t streams;   /* memory is planned for so many [what the device has; cpu: 1]; -1: for
-                        any number */
-  const char* order; /* of the commands: "module" [at O0, O1], "bfs", "dfs", "list", "beam",
-                        "cheapest" [at O2]: of these the one with the least memory */
-  int32_t background;         /* heddle_compile returns as soon as there is a program of level O0;
-                                 what is asked for is compiled behind it, and every context goes
-                                 over to it between two runs. heddle_program_info.swap says what
-                                 that may do to results. Not of bounded dimensions */
+  int32_t streams;    /* memory is planned for so many [what the device has; cpu: 1]; -1: for
+                         any number */
+  const char* order;  /* of the commands: "module" [at O0, O1], "bfs", "dfs", "list", "beam",
+                         "cheapest" [at O2]: of these the one with the least memory */
+  int32_t background; /* heddle_compile returns as soon as there is a program of level O0;
+                         what is asked for is compiled behind it, and every context goes
+                         over to it between two runs. heddle_program_info.swap says what
+                         that may do to results. Not of bounded dimensions */
   /* Called on the compiling thread (with `background` also a thread of ours); a result that is not
      0 cancels the compilation. What the cache has is not told. */
   int32_t (*progress)(const heddle_compile_progress* progress, void* context);
@@ -380,8 +381,9 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_input(heddle_context* context, 
                                                        const void* data);
 HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number,
                                                         void* data);
-/* The extent of a bounded dimension in the following runs (at first its bound): the memory of inputs
- * and outputs is then that of dense arrays of this extent. The first run of an extent may compile. */
+/* The extent of a bounded dimension in the following runs (at first its bound): the memory of
+ * inputs and outputs is then that of dense arrays of this extent. The first run of an extent may
+ * compile. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
                                                     int64_t extent);
 /* The first run also prepares the weights. */
