@@ -23,6 +23,12 @@ std::vector<tensor::Shape> leaves_of(const Instr* instr) {
   return {instr->shape()};
 }
 
+int64_t elems_of(const kernel::Buffer& buffer) {
+  int64_t result = 1;
+  for (int64_t extent : buffer.extents) result *= extent;
+  return result;
+}
+
 std::vector<const Instr*> all_of(const hlo::Computation& computation) {
   std::vector<const Instr*> result;
   for (const Instr* instr : computation.instrs()) {
@@ -85,7 +91,7 @@ class Trimming {
     const Instr* fusion = pending->fusion;
     const hlo::Computation& computation = *fusion->called().at(0);
     const hlo::DimClasses local(computation);
-    Request request = make_request(fusion, local);
+    Request request = make_request(fusion, local, pending->stitched.kernel);
     if (request.kernel.groups.empty()) return Decision::yes();
     Decision done = request.refused;
     kernel::Kernel kernel = pending->stitched.kernel;
@@ -143,7 +149,8 @@ class Trimming {
     return most;
   }
 
-  Request make_request(const Instr* fusion, const hlo::DimClasses& local) const {
+  Request make_request(const Instr* fusion, const hlo::DimClasses& local,
+                       const kernel::Kernel& kernel) const {
     const hlo::Computation& computation = *fusion->called().at(0);
     Request result;
     std::unordered_map<int, int> groups;  // by local class
@@ -152,7 +159,12 @@ class Trimming {
       std::vector<kernel::TrimDigit>& digits = result.kernel.globals.emplace_back();
       result.kernel.reach.push_back(counted);
       const tensor::Shape shape = leaves_of(outer)[leaf];
-      if (!shape.is_array()) return;
+      const size_t number = result.kernel.globals.size() - 1;
+      if (!shape.is_array() || number >= kernel.buffers.size() ||
+          elems_of(kernel.buffers[number]) != shape.elems()) {
+        result.refused = Decision::no("trim-form", "a buffer that is no array of the graph");
+        return;
+      }
       int64_t stride = 1;
       for (int64_t d = shape.rank(); d-- > 0;) {
         const int s = classes_.symbol_of(outer, d, leaf);
@@ -195,9 +207,9 @@ class Trimming {
   bool is_inside(const Instr* value, const Instr* fusion) const {
     while (value->is(Opcode::broadcast) || value->is(Opcode::reshape)) value = value->operand(0);
     if (value->is(Opcode::get_tuple_element) && value->operand(0)->is(Opcode::fusion)) {
-      const Instr* maker = value->operand(0);
-      return is_inside(
-          maker->called().at(0)->root()->operand(static_cast<size_t>(value->tuple_index())), maker);
+      const Instr *maker = value->operand(0), *root = maker->called().at(0)->root();
+      return root->is(Opcode::tuple) &&
+             is_inside(root->operand(static_cast<size_t>(value->tuple_index())), maker);
     }
     if (value->is(Opcode::fusion) && !value->shape().is_tuple())
       return is_inside(value->called().at(0)->root(), value);
