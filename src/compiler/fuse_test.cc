@@ -193,6 +193,35 @@ ENTRY e {{
   EXPECT_EQ(kernels("x"), 1);
 }
 
+// A sum of 2 MB is not kept waiting for the product that its reader waits for.
+TEST(FuseTest, SumsDoNotWaitForProducts) {
+  auto kernels = [](const char* other) {
+    const auto module = covered(fmt::format(R"(HloModule m
+add {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  history = f32[64,128,64] parameter(0)
+  x = f32[64,64] parameter(1)
+  w = f32[64,64] parameter(2)
+  zero = f32[] constant(0)
+  sum = f32[64,64] reduce(history, zero), dimensions={{1}}, to_apply=add
+  q = f32[64,64] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  joined = f32[64,128] concatenate(sum, {}), dimensions={{1}}
+  ROOT y = (f32[64,128], f32[64,64]) tuple(joined, q)
+}})",
+                                            other),
+                                nullptr);
+    int fusions = 0;
+    for (const hlo::Instr* instr : module->entry()->instrs())
+      fusions += instr->is(hlo::Opcode::fusion);
+    return fusions;
+  };
+  EXPECT_EQ(kernels("q"), kernels("x") + 1);
+}
+
 // A window far from its column has several kinds of tiles at the edge, and each has all of the
 // epilogue; by itself, and with a product behind it.
 TEST(FuseTest, EpiloguesCountAtEveryEdge) {

@@ -20,6 +20,7 @@
 #include "fuse/siblings.h"
 #include "fuse/tables.h"
 #include "fuse/turns.h"
+#include "fuse/waits.h"
 #include "fuse/xla.h"
 #include "hlo/top_k_part.h"
 #include "schedule/parts.h"
@@ -43,7 +44,8 @@ class Greedy {
         refusals_(refusals),
         options_(options),
         report_(report),
-        once_(find_once(covered, &constant_)) {}
+        once_(find_once(covered, &constant_)),
+        waits_(*covered.computation) {}
 
   bool run() {
     const std::vector<Instr*> order = entry_->instrs();
@@ -228,6 +230,7 @@ class Greedy {
     // A view of a constant is nothing to be done once, and may be read by what is.
     if (group->once ? !constant_.count(instr) : once_.count(instr) > 0)
       return Decision::no("once", "one side depends on constants alone, and is done once");
+    if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
     if (is_heavy(instr) && group->has_dot)
       return Decision::no("two-dots", "products in a row are joined as chains, if at all");
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) && !is_duplicable(instr))
@@ -450,15 +453,14 @@ class Greedy {
     };
     SearchOptions options = options_;
     options.remote &= target_.kind == target::DeviceKind::gpu;  // else tables and composites pack
-    const Explored explored =
-        explore({&covered_, basic, copies_}, target_, &facts_, stays, options);
-    if (report_) add_report(explored.report, report_);
-    rebuild(covered_, explored.groups, explored.copies);
+    const Explored found = explore({&covered_, basic, copies_}, target_, &facts_, stays, options);
+    if (report_) add_report(found.report, report_);
+    rebuild(covered_, found.groups, found.copies);
     return true;
   }
 
   const Covered& covered_;
-  Computation* entry_;  // the computation that is covered
+  Computation* entry_;
   const target::Target& target_;
   PlacedFacts facts_{target_, /*with_traffic=*/false};
   Mode mode_;
@@ -466,13 +468,13 @@ class Greedy {
   const SearchOptions& options_;
   SearchReport* report_;                              // may be null
   std::unordered_set<const Instr*> constant_, once_;  // in this order: the second finds the first
+  const Waits waits_;
   std::unordered_map<const Instr*, size_t> index_;
   GroupOrder::GroupsOf group_of_;
   GroupOrder order_{group_of_};
   std::vector<std::unique_ptr<Group>> groups_;
-  std::unordered_map<const Instr*, bool> templates_;  // of convolutions
-  std::unordered_map<const Instr*, bool> windows_;    // of convolutions and pools
-  std::unordered_set<const Instr*> copies_;           // every reader's group holds one of its own
+  std::unordered_map<const Instr*, bool> templates_, windows_;  // of convolutions and pools
+  std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own
 };
 
 }  // namespace
