@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 
+#include "kernel/graft.h"
 #include "kernel/trim_facts.h"
 
 namespace heddle::kernel {
@@ -12,6 +15,7 @@ namespace {
 
 using namespace trimming;  // NOLINT: what this file is about
 
+constexpr int64_t kFewestRows = 4;  // of a tile that is cut into halves
 constexpr int64_t kMostLanes = 16;  // of a vector loop; all narrower ones divide it
 
 class Trimmer {
@@ -185,14 +189,91 @@ class Trimmer {
     return k_.binary(Op::max, result, k_.constant(0));
   }
 
+  static void find_variables(const std::vector<Stmt>& body, std::set<uint32_t>* found) {
+    for (const Stmt& stmt : body) {
+      if (stmt.var.valid()) found->insert(stmt.var.value);
+      find_variables(stmt.body, found);
+      find_variables(stmt.otherwise, found);
+    }
+  }
+
+  // The loops that write the rows of a tile out, all of them; empty: it is made otherwise.
+  std::set<uint32_t> written_out(const Stmt& tile, const std::set<uint32_t>& inside) const {
+    const Variable& variable = variables_[tile.var.index()];
+    std::set<uint32_t> result;
+    for (const uint32_t var : inside) {
+      if (var >= variables_.size()) continue;  // of fewer rows further in
+      const Variable& inner = variables_[var];
+      if (!inner.fact || inner.fact->group != variable.fact->group ||
+          inner.fact->base.count(tile.var.value) == 0)
+        continue;
+      const Fact& fact = *inner.fact;
+      if (inner.kind != LoopKind::unrolled || inner.extent != variable.fact->factor ||
+          fact.factor != 1 || fact.scale != 1 || fact.low != 0 || fact.high != 0)
+        return {};
+      result.insert(var);
+    }
+    return result;
+  }
+
+  // The last tile's rows may be few: other bodies compute a half and a quarter of a tile.
+  void add_fewer_rows(Stmt* tile) {
+    const Fact& fact = *variables_[tile->var.index()].fact;
+    if (tile->loop != LoopKind::serial || fact.scale != 1) return;
+    std::set<uint32_t> inside;
+    find_variables(tile->body, &inside);
+    const std::set<uint32_t> loops = written_out(*tile, inside);
+    if (loops.empty()) return;
+    const Kernel before = k_;
+    const std::vector<Stmt> whole = tile->body;
+    const ExprId rest = k_.binary(Op::sub, left(tile->var.value),
+                                  k_.binary(Op::mul, k_.ref(tile->var), k_.constant(fact.factor)));
+    std::vector<Stmt>* last = &tile->body;
+    for (int64_t rows = fact.factor; rows >= kFewestRows && reach_[tile->var.index()] < rows;) {
+      rows = (rows + 1) / 2;
+      std::vector<Stmt> fewer = with_rows(before, whole, inside, loops, rows);
+      *last = {
+          make_if(k_.compare(Op::gt, rest, k_.constant(rows)), std::move(*last), std::move(fewer))};
+      last = &last->front().otherwise;
+    }
+  }
+
+  // A copy of `body`, of the kernel as it was, with so many rows written out by `loops`.
+  std::vector<Stmt> with_rows(const Kernel& before, const std::vector<Stmt>& body,
+                              const std::set<uint32_t>& inside, const std::set<uint32_t>& loops,
+                              int64_t rows) {
+    std::vector<BufferId> buffers;
+    for (size_t b = 0; b < before.buffers.size(); ++b) buffers.push_back(BufferId(b));
+    Graft graft(before, buffers, &k_);
+    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op != Op::var || inside.count(expr.var.value) > 0) return std::nullopt;
+      return k_.ref(expr.var);
+    };
+    std::vector<Stmt> result = graft.block(body);
+    std::set<uint32_t> copies;
+    for (const uint32_t var : loops) copies.insert(graft.var(VarId(var)).value);
+    shorten(&result, copies, rows);
+    return result;
+  }
+
+  void shorten(std::vector<Stmt>* body, const std::set<uint32_t>& loops, int64_t extent) {
+    for (Stmt& stmt : *body) {
+      if (stmt.kind == StmtKind::loop && loops.count(stmt.var.value) > 0)
+        stmt.extent = k_.constant(extent);
+      shorten(&stmt.body, loops, extent);
+      shorten(&stmt.otherwise, loops, extent);
+    }
+  }
+
   void rewrite(std::vector<Stmt>& body) {
     for (Stmt& stmt : body) {
       rewrite(stmt.body);
       rewrite(stmt.otherwise);
       if (stmt.kind != StmtKind::loop) continue;
-      const Variable& variable = variables_[stmt.var.index()];
+      const Variable variable = variables_[stmt.var.index()];
       if (!stops(variable)) continue;
       const bool lanes = stmt.loop == LoopKind::vector;
+      add_fewer_rows(&stmt);
       if (lanes && variable.fact->factor != 1) continue;
       const ExprId extent = trips(stmt.var.value, lanes ? stmt.lanes : 1);
       if (variable.fact->base.empty()) {  // once a task

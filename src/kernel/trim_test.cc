@@ -79,6 +79,18 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   EXPECT_EQ(reads[0], 4);
 }
 
+// Eight rows written out: the last ones may be four or two.
+TEST(Trim, LastRowsOfATileAreFewer) {
+  std::vector<int64_t> reads;
+  const std::string text =
+      trimmed(rows("f32[8]",
+                   "serial tile 8 { unrolled u 8 { serial c 8 {\n"
+                   "out0[tile*64 + u*8 + c] = in0[tile*64 + u*8 + c]\n} } }\n"),
+              request(false, true), &reads);
+  for (const char* part : {"unrolled u 8", "unrolled u_1 4", "unrolled u_2 2", "> 4", "> 2"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
 TEST(Trim, RefusesWhatWouldNotStop) {
   std::vector<int64_t> reads;
   // Rows by threes; all rows and their elements in one loop; an index that is no sum.
