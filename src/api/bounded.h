@@ -1,4 +1,4 @@
-// Private to api: models with bounded dimensions (`--dim NAME=<=B`). Such a model is imported at
+// Private to api: models with bounded dimensions (OpenOptions::bounds). Such a model is imported at
 // the bound, and again for each specialisation; which of its arrays' dimensions follow the symbol
 // is found by importing it at two other extents and comparing.
 #pragma once
@@ -24,7 +24,7 @@ struct Bounded {
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 };
 
-// Errors: those of the import, a bound below 2, a name that no input has, and a model whose
+// Errors: those of the import, a bound below 4, a name that no input has, and a model whose
 // structure or constants depend on the extent (it is compiled for numbers only).
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<import::Imported>(const Extents&)> import_at, const Extents& bounds);

@@ -44,6 +44,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> largest, specialise(bounds));
     facts_ = largest->program->facts();
     notes_ = largest->program->notes();
+    if (exact_) notes_.push_back("bounds: compiled anew for each extent: " + why_exact_);
     steps_ = largest->program->steps();
     *report_ = largest->program->report();
     return {};

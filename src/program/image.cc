@@ -29,9 +29,9 @@ uint64_t align_up(uint64_t bytes) {
 const char* begin_of(const Literal& literal) { return static_cast<const char*>(literal.data()); }
 
 // Finds memory among arrays.
-class Owners {
+class Weights {
  public:
-  explicit Owners(std::span<const Literal> weights) : weights_(weights), order_(weights.size()) {
+  explicit Weights(std::span<const Literal> weights) : weights_(weights), order_(weights.size()) {
     std::iota(order_.begin(), order_.end(), size_t{0});
     std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
       return begin_of(weights_[a]) < begin_of(weights_[b]);
@@ -63,12 +63,12 @@ void append(std::vector<uint8_t>& out, const void* data, size_t bytes) {
 
 std::optional<std::vector<uint8_t>> to_image(const Program& program,
                                              std::span<const Literal> weights, int64_t most_bytes) {
-  const Owners owners(weights);
+  const Weights known(weights);
   std::vector<uint8_t> places, kept;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     if (program.buffers[i].kind != BufferKind::constant) continue;
     const Literal& value = program.constants[i];
-    std::optional<Place> place = owners.find(value);
+    std::optional<Place> place = known.find(value);
     if (!place) {
       place = Place{kOwn, kept.size()};
       if (static_cast<int64_t>(kept.size()) + value.bytes() > most_bytes) return std::nullopt;
