@@ -123,5 +123,33 @@ TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
   EXPECT_THAT(refusal(softmax(), bounded(1)), HasSubstr("wanted at least 4"));
 }
 
+// What knows no neutral value cannot be masked: the program says so, and is right at any extent.
+TEST(Bounded, ProgramsOfOneExtentSayWhy) {
+  import::testing::Model last;
+  last.inputs = {value("x", kFloat, {"4", "length"})};
+  last.nodes = {node("ArgMax", {"x"}, {"y"}, {import::testing::attr("axis", int64_t{1})})};
+  last.outputs = {"y"};
+  const File file(last);
+  auto model = Model::open(file.path(), bounded(16));
+  ASSERT_TRUE(model) << model.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**model, options);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_THAT((*program)->notes(), testing::Contains(HasSubstr("compiled anew for each extent")));
+  auto context = (*program)->make_context();
+  ASSERT_TRUE(context);
+  for (int64_t n : {3, 16}) {
+    std::vector<float> x(static_cast<size_t>(4 * n));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i);
+    std::vector<int64_t> y(4);
+    ASSERT_TRUE((*context)->set_extent("length", n));
+    ASSERT_TRUE((*context)->bind_input(0, x.data()));
+    ASSERT_TRUE((*context)->bind_output(0, y.data()));
+    ASSERT_TRUE((*context)->run());
+    for (int64_t one : y) EXPECT_EQ(one, n - 1);
+  }
+}
+
 }  // namespace
 }  // namespace heddle::api
