@@ -272,15 +272,7 @@ class Bench : public Command {
 
   ordered_json json(const heddle_program* program) const {
     const heddle_program_info info = info_of(program);
-    ordered_json json;
-    json["schema"] = 1;
-    json["model"] = open_.model;
-    json["device"] = info.device;
-    json["isa"] = info.isa;
-    json["threads"] = info.threads;
-    json["level"] = info.level;
-    json["precision"] = info.precision;
-    json["cache"] = info.cache_warm ? "warm" : "cold";
+    ordered_json json = json_head(open_.model, info);
     json["iterations"] = times_.size();
     json["latency_ms"] = to_json(statistics_of(times_));
     json["import_ms"] = import_ms_;

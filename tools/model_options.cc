@@ -166,6 +166,7 @@ Result<heddle_compile_options> CompileChoices::options() const {
     return user_error("--threads {}: wanted at least 1; leave it out for all cores", *threads);
   options.threads = static_cast<int32_t>(threads.value_or(0));
   options.explain = explain;
+  options.background = background;
   if (memory_limit_bytes && *memory_limit_bytes < 1)
     return user_error("--memory-limit {}: wanted at least 1 byte", *memory_limit_bytes);
   options.memory_limit_bytes = memory_limit_bytes.value_or(0);

@@ -33,7 +33,8 @@ struct CompileChoices {
   std::string order, streams;
   std::string stop_after;
   std::optional<int64_t> threads, memory_limit_bytes;
-  bool explain = false;  // heddle_compile_options::explain
+  bool explain = false;     // heddle_compile_options::explain
+  bool background = false;  // heddle_compile_options::background
 
   void declare(CommandLine& line);
   // The texts inside point into this object.

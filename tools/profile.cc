@@ -148,14 +148,7 @@ class Profile : public Command {
   }
 
   ordered_json json(const heddle_program_info& info, const std::vector<Row>& rows) const {
-    ordered_json json;
-    json["schema"] = 1;
-    json["model"] = open_.model;
-    json["device"] = info.device;
-    json["isa"] = info.isa;
-    json["threads"] = info.threads;
-    json["level"] = info.level;
-    json["precision"] = info.precision;
+    ordered_json json = json_head(open_.model, info);
     json["iterations"] = runs_.value_or(kRuns);
     json["warmup_runs"] = kWarmupRuns;
     json["breakdown"] = parts_.json();

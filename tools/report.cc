@@ -116,6 +116,17 @@ std::string where_text(const heddle_program_info& info) {
                      info.threads == 1 ? "" : "s", info.level, info.precision);
 }
 
+nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info) {
+  return {{"schema", 1},
+          {"model", model},
+          {"device", info.device},
+          {"isa", info.isa},
+          {"threads", info.threads},
+          {"level", info.level},
+          {"precision", info.precision},
+          {"cache", info.cache_warm ? "warm" : "cold"}};
+}
+
 std::vector<std::string> notes_of(const heddle_program* program) {
   std::vector<std::string> notes;
   for (int64_t i = 0; i < info_of(program).notes; ++i)

@@ -37,6 +37,8 @@ nlohmann::ordered_json value_json(const tensor::Literal& value);
 
 // "cpu (avx512_vnni), 2 threads, O2, f32".
 std::string where_text(const heddle_program_info& info);
+// What the JSON of every command that runs a program begins with.
+nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info);
 // One "note: …" line each, to standard output.
 void print_notes(const heddle_program* program);
 std::vector<std::string> notes_of(const heddle_program* program);

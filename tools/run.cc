@@ -27,13 +27,19 @@ class Run : public Command {
     compile_.declare(line);
     json_.declare(line);
     line.text(outputs_, "--outputs", "F.npz", "where the outputs go");
+    line.number(steps_, "--steps", "N",
+                "runs with the same inputs (1); outputs are the last one's");
+    line.flag(compile_.background, "--async",
+              "starts with a program of level O0 and goes over to the other between two steps");
     line.examples(
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"
+        "  heddle run model.onnx --async --steps 20\n"
         "  heddle run softmax.hlo --input 'arg0=2x3xf32=1 2 3 4 5 6' --json -\n");
   }
 
   Result<int> run() override {
+    if (steps_.value_or(1) < 1) return user_error("--steps: got {}, wanted at least 1", *steps_);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
@@ -41,19 +47,53 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
     given.clear();
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
-    const Clock::time_point begin = Clock::now();
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<tensor::Literal> outputs,
-                            run_once(program.get(), inputs.values));
-    const double run_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    HEDDLE_ASSIGN_OR_RETURN(std::vector<tensor::Literal> outputs, make_outputs(program.get()));
+    HEDDLE_ASSIGN_OR_RETURN(const Steps steps, run_steps(program.get(), inputs.values, outputs));
     if (!outputs_.empty()) HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
-    if (!json_.only_json()) print(model.get(), program.get(), inputs, outputs, run_ms);
-    HEDDLE_RETURN_IF_ERROR(json_.write(json(model.get(), program.get(), inputs, outputs, run_ms)));
+    if (!json_.only_json()) print(model.get(), program.get(), inputs, outputs, steps);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(model.get(), program.get(), inputs, outputs, steps)));
     return 0;
   }
 
  private:
+  struct Steps {
+    double first_ms = 0;
+    int64_t swapped_at = -1;  // the first that found the other program ready, from 0; -1: none
+  };
+
+  Result<Steps> run_steps(heddle_program* program, std::vector<tensor::Literal>& inputs,
+                          std::vector<tensor::Literal>& outputs) const {
+    heddle_context* created = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_create(program, &created)));
+    const ContextHandle context(created);
+    HEDDLE_RETURN_IF_ERROR(bind(context.get(), inputs, outputs));
+    Steps steps;
+    for (int64_t step = 0; step < steps_.value_or(1); ++step) {
+      if (compile_.background && steps.swapped_at < 0) {
+        int32_t ready = 0;
+        HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, 0, &ready)));
+        if (ready) {
+          steps.swapped_at = step;
+          const heddle_program_info info = info_of(program);
+          fmt::print(
+              stderr, "step {}: goes over to level {} (compiled in {}); results {}\n", step,
+              info.level, ms_text(info.compile_ms),
+              info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
+        }
+      }
+      const Clock::time_point begin = Clock::now();
+      HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context.get())));
+      if (step == 0)
+        steps.first_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    }
+    if (compile_.background && steps.swapped_at < 0)
+      fmt::print(stderr, "note: the other program was not ready within {} steps\n",
+                 steps_.value_or(1));
+    return steps;
+  }
+
   void print(const heddle_model* model, const heddle_program* program, const InputValues& inputs,
-             const std::vector<tensor::Literal>& outputs, double run_ms) const {
+             const std::vector<tensor::Literal>& outputs, const Steps& steps) const {
     const heddle_program_info info = info_of(program);
     fmt::print("{} on {}\n", open_.model, where_text(info));
     fmt::print("inputs: {}\n", inputs.description);
@@ -64,29 +104,23 @@ class Run : public Command {
     }
     fmt::print(stderr, "import {}, compile {} (cache {}), first run {}\n",
                ms_text(info_of(model).import_ms), ms_text(info.compile_ms),
-               info.cache_warm ? "warm" : "cold", ms_text(run_ms));
+               info.cache_warm ? "warm" : "cold", ms_text(steps.first_ms));
   }
 
   ordered_json json(const heddle_model* model, const heddle_program* program,
                     const InputValues& inputs, const std::vector<tensor::Literal>& outputs,
-                    double run_ms) const {
+                    const Steps& steps) const {
     const heddle_program_info info = info_of(program);
-    ordered_json json;
-    json["schema"] = 1;
-    json["model"] = open_.model;
-    json["device"] = info.device;
-    json["isa"] = info.isa;
-    json["threads"] = info.threads;
-    json["level"] = info.level;
-    json["precision"] = info.precision;
-    json["cache"] = info.cache_warm ? "warm" : "cold";
+    ordered_json json = json_head(open_.model, info);
     json["inputs"] = inputs.description;
     json["random_inputs"] = inputs.random;
     json["seed"] = inputs_.seed_or_default();
     json["notes"] = notes_of(program);
     json["import_ms"] = info_of(model).import_ms;
     json["compile_ms"] = info.compile_ms;
-    json["first_run_ms"] = run_ms;
+    json["first_run_ms"] = steps.first_ms;
+    json["steps"] = steps_.value_or(1);
+    if (compile_.background) json["swap"] = {{"step", steps.swapped_at}, {"results", info.swap}};
     json["outputs"] = ordered_json::array();
     for (size_t i = 0; i < outputs.size(); ++i) {
       ordered_json output{{"name", output_of(model, static_cast<int64_t>(i)).name}};
@@ -101,6 +135,7 @@ class Run : public Command {
   CompileChoices compile_;
   JsonChoice json_;
   std::string outputs_;
+  std::optional<int64_t> steps_;
 };
 
 }  // namespace

@@ -143,29 +143,4 @@ bool Body::add_step(const Instr& instr, Values& values) {
   return true;
 }
 
-std::optional<Opcode> single_binary(const Computation& computation) {
-  const Instr* root = computation.root();
-  const auto& parameters = computation.parameters();
-  if (root->operands().size() != 2 || parameters.size() != 2) return std::nullopt;
-  for (const Instr* parameter : parameters) {
-    if (!parameter->shape().is_scalar() || parameter->shape().type() != root->shape().type())
-      return std::nullopt;
-  }
-  bool straight = root->operand(0) == parameters[0] && root->operand(1) == parameters[1];
-  bool swapped = root->operand(0) == parameters[1] && root->operand(1) == parameters[0];
-  switch (root->opcode()) {
-    case Opcode::add:
-    case Opcode::multiply:
-    case Opcode::maximum:
-    case Opcode::minimum:
-    case Opcode::and_:
-    case Opcode::or_:
-    case Opcode::xor_:
-      if (straight || swapped) return root->opcode();
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
 }  // namespace heddle::interp

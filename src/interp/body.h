@@ -70,8 +70,4 @@ class Body {
   std::vector<Cell> cells_;
 };
 
-// The binary operator of a computation whose root is opcode(p0, p1) or opcode(p1, p0) of its only
-// two parameters; nothing otherwise.
-std::optional<hlo::Opcode> single_binary(const hlo::Computation& computation);
-
 }  // namespace heddle::interp

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hlo/combiner.h"
 #include "interp/evaluator.h"
 #include "interp/scalar_ops.h"
 #include "interp/walk.h"
@@ -25,7 +26,7 @@ class Accumulators {
     HEDDLE_ASSIGN_OR_RETURN(Function * function, e.function(to_apply, 2 * count, count));
     Accumulators result(*function, count, elems);
     const Type type = inits[0].type();
-    if (auto opcode = single_binary(to_apply)) {
+    if (auto opcode = hlo::combiner_of(to_apply)) {
       result.domain_ = domain_of(type);
       result.round_f32_ = type != Type::f64;
       result.set_direct(*opcode);
@@ -72,7 +73,7 @@ class Accumulators {
         count_(count),
         cells_(static_cast<size_t>(elems) * count),
         scratch_(2 * count) {}
-  // Wrapping to the type may wait until the end, for each of single_binary's operators.
+  // Wrapping to the type may wait until the end, for each that combiner_of names.
   void set_direct(Opcode opcode) {
     if (domain_ == Domain::floating) float_ = float_binary(opcode);
     if (domain_ == Domain::is_signed) signed_ = signed_binary(opcode);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hlo/combiner.h"
 #include "interp/body.h"
 
 namespace heddle::interp {
@@ -183,10 +184,10 @@ void Tracer::use_as_value(const Instr& user, size_t i, const Path& path) {
       return;
     case Opcode::reduce:
     case Opcode::reduce_window:
-      if (i >= user.operands().size() / 2) wants_.neutral = single_binary(*user.called()[0]);
+      if (i >= user.operands().size() / 2) wants_.neutral = hlo::combiner_of(*user.called()[0]);
       return;
     case Opcode::select_and_scatter:
-      if (i == 2) wants_.neutral = single_binary(*user.called()[1]);
+      if (i == 2) wants_.neutral = hlo::combiner_of(*user.called()[1]);
       return;
     case Opcode::divide:
     case Opcode::remainder:

@@ -192,25 +192,4 @@ Ints without_ones(const Ints& extents) {
   return result;
 }
 
-std::optional<Opcode> combiner_of(const Computation& computation) {
-  const Instr* root = computation.root();
-  if (computation.parameters().size() != 2 || root->operands().size() != 2) return std::nullopt;
-  const Instr *a = computation.parameters()[0], *b = computation.parameters()[1];
-  const bool in_order = root->operand(0) == a && root->operand(1) == b;
-  const bool swapped = root->operand(0) == b && root->operand(1) == a;
-  switch (root->opcode()) {
-    case Opcode::add:
-    case Opcode::multiply:
-    case Opcode::maximum:
-    case Opcode::minimum:
-    case Opcode::and_:
-    case Opcode::or_:
-    case Opcode::xor_:
-      if (in_order || swapped) return root->opcode();
-      [[fallthrough]];
-    default:
-      return std::nullopt;
-  }
-}
-
 }  // namespace heddle::opt

@@ -70,7 +70,4 @@ std::vector<ReshapePiece> reshape_pieces(const Ints& from, const Ints& to);
 // Extents other than 1, in order.
 Ints without_ones(const Ints& extents);
 
-// The opcode of a computation {opcode(p0, p1)} or {opcode(p1, p0)} with a commutative opcode.
-std::optional<Opcode> combiner_of(const Computation& computation);
-
 }  // namespace heddle::opt

@@ -11,6 +11,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "hlo/combiner.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -48,7 +49,7 @@ Instr* row_value(Instr* x) {
 Instr* reduced(Instr* x, Opcode opcode, double neutral) {
   if (!x->is(Opcode::reduce) || x->operands().size() != 2 ||
       x->dimensions() != Ints{x->operand(0)->shape().rank() - 1} ||
-      combiner_of(*x->called()[0]) != opcode)
+      hlo::combiner_of(*x->called()[0]) != opcode)
     return nullptr;
   const bool starts =
       is_splat(x->operand(1), neutral) || (opcode == Opcode::add && is_splat(x->operand(1), -0.0));

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "hlo/combiner.h"
 #include "opt/rules.h"
 
 namespace heddle::opt::rules {
@@ -23,21 +24,6 @@ bool is_extreme(const Instr* x, bool least) {
     return value->get_s64(0) == (least ? most_negative : -(most_negative + 1));
   }
   return least ? is_zero_bits(x) : is_all_ones(x);
-}
-
-bool is_commutative(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::add:
-    case Opcode::multiply:
-    case Opcode::maximum:
-    case Opcode::minimum:
-    case Opcode::and_:
-    case Opcode::or_:
-    case Opcode::xor_:
-      return true;
-    default:
-      return false;
-  }
 }
 
 }  // namespace
@@ -193,7 +179,7 @@ Instr* extreme_bound(Instr* x, Builder&) {
 }
 
 Instr* constant_right(Instr* x, Builder& b) {
-  if (!is_commutative(x->opcode())) return nullptr;
+  if (!hlo::is_commutative(x->opcode())) return nullptr;
   Instr *left = x->operand(0), *right = x->operand(1);
   if (!is_constant_like(left) || is_constant_like(right)) return nullptr;
   return b.binary(x->opcode(), right, left);
@@ -202,7 +188,8 @@ Instr* constant_right(Instr* x, Builder& b) {
 // Exact where the operator is associative to the last bit.
 Instr* constants_together(Instr* x, Builder& b) {
   const bool extreme = x->is(Opcode::maximum) || x->is(Opcode::minimum);
-  if (!is_commutative(x->opcode()) || !(extreme || is_integer(x) || is_pred(x))) return nullptr;
+  if (!hlo::is_commutative(x->opcode()) || !(extreme || is_integer(x) || is_pred(x)))
+    return nullptr;
   Instr *inner = x->operand(0), *last = x->operand(1);
   if (inner->opcode() != x->opcode() || !is_constant_like(last)) return nullptr;
   Instr* first = inner->operand(1);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "hlo/combiner.h"
 #include "opt/rules.h"
 
 namespace heddle::opt::rules {
@@ -12,7 +13,7 @@ bool is_single(const Instr* reduce) {
 
 // Sums of floats depend on their order.
 bool any_order(const Instr* reduce) {
-  const std::optional<Opcode> combiner = combiner_of(*reduce->called()[0]);
+  const std::optional<Opcode> combiner = hlo::combiner_of(*reduce->called()[0]);
   if (!combiner) return false;
   return *combiner == Opcode::maximum || *combiner == Opcode::minimum || is_integer(reduce) ||
          is_pred(reduce);
@@ -29,7 +30,7 @@ Instr* reduce_nothing(Instr* x, Builder& b) {
   Instr* y = x->operand(0);
   if (y->shape().elems() == 0 && x->shape().elems() != 0)
     return broadcast_scalar(x->operand(1), x->shape().extents(), b);
-  const std::optional<Opcode> combiner = combiner_of(*x->called()[0]);
+  const std::optional<Opcode> combiner = hlo::combiner_of(*x->called()[0]);
   if (!combiner || y->shape().elems() != x->shape().elems() || x->shape().elems() == 0)
     return nullptr;
   if (y->shape().type() != x->shape().type()) return nullptr;

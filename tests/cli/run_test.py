@@ -23,6 +23,21 @@ class RunTest(CliTest):
         self.ok("run", model, "--inputs", self.folder / "in.npz", "--outputs", out)
         self.assertEqual([3] * 6, read_npz(out)["out0"][1])
 
+    def test_steps_go_over_to_the_program_of_the_background(self):
+        model, given = MODELS / "minilm" / "model.onnx", MODELS / "minilm" / "inputs.npz"
+        out, once = self.folder / "out.npz", self.folder / "once.npz"
+        run = ["run", model, "--inputs", given, "--cache", "off", "--outputs"]
+        self.ok(*run, once)
+        ran = self.ok(*run, out, "--async", "--steps", "20000", "--json", "-")
+        swap = json.loads(ran.stdout)["swap"]
+        self.assertEqual("rounding", swap["results"])
+        self.assertTrue(0 < swap["step"] < 20000, swap)
+        self.assertIn(f"step {swap['step']}: goes over to level O2", ran.stderr)
+        self.assertEqual(read_npz(once), read_npz(out))
+        few = self.ok(*run, out, "--async", "--steps", "1")
+        self.assertIn("was not ready within 1 steps", few.stderr)
+        self.fails(2, "run", model, "--steps", "0")
+
     def test_random_inputs_are_told_and_repeat(self):
         model = self.file("lookup.hlo", LOOKUP)
         first = self.ok("run", model, "--seed", "3")
