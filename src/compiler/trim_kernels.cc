@@ -175,6 +175,7 @@ class Trimming {
           if (added) {
             kernel::TrimGroup group;
             group.bound = symbol.bound;
+            group.least = std::min(symbol.least, symbol.bound);
             for (size_t i = 0; i < fusion->operands().size(); ++i)
               if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
             HEDDLE_CHECK(group.extent.valid(), "{} has no {}", fusion->name(), symbol.name);

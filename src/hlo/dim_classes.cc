@@ -17,14 +17,14 @@ bool has(const Ints& dims, int64_t d) {
 
 }  // namespace
 
-// {name bound extent place.dimension ...; ...}
+// {name bound extent least place.dimension ...; ...}
 void set_symbols(Module* module, const std::vector<Symbol>& symbols) {
   std::erase_if(module->header, [](const auto& one) { return one.first == kKey; });
   if (symbols.empty()) return;
   std::string text;
   for (const Symbol& symbol : symbols) {
-    text += fmt::format("{}{} {} {}", text.empty() ? "" : "; ", symbol.name, symbol.bound,
-                        symbol.extent);
+    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", symbol.name, symbol.bound,
+                        symbol.extent, symbol.least);
     for (const auto& [parameter, dimension] : symbol.places)
       text += fmt::format(" {}.{}", parameter, dimension);
   }
@@ -39,7 +39,7 @@ std::vector<Symbol> symbols_of(const Module& module) {
     for (std::string one; std::getline(all, one, ';');) {
       std::stringstream words(one);
       Symbol symbol;
-      words >> symbol.name >> symbol.bound >> symbol.extent;
+      words >> symbol.name >> symbol.bound >> symbol.extent >> symbol.least;
       char dot = 0;
       for (std::pair<int64_t, int64_t> place; words >> place.first >> dot >> place.second;)
         symbol.places.push_back(place);

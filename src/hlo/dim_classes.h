@@ -24,6 +24,7 @@ struct Symbol {
   int64_t bound = 0;
   int64_t extent = 0;  // number of the entry's parameter s32[] that is the actual extent
   std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
+  int64_t least = 1;  // actual extents that it is run with are no smaller
   bool operator==(const Symbol&) const = default;
 };
 

@@ -7,15 +7,14 @@
 #include <optional>
 #include <set>
 
-#include "kernel/graft.h"
 #include "kernel/trim_facts.h"
+#include "kernel/trim_tiles.h"
 
 namespace heddle::kernel {
 namespace {
 
 using namespace trimming;  // NOLINT: what this file is about
 
-constexpr int64_t kFewestRows = 4;  // of a tile that is cut into halves
 constexpr int64_t kMostLanes = 16;  // of a vector loop; all narrower ones divide it
 
 class Trimmer {
@@ -209,80 +208,67 @@ class Trimmer {
         continue;
       const Fact& fact = *inner.fact;
       if (inner.kind != LoopKind::unrolled || inner.extent != variable.fact->factor ||
-          fact.factor != 1 || fact.scale != 1 || fact.low != 0 || fact.high != 0)
+          fact.factor != 1 || fact.scale != 1 || fact.low != fact.high ||
+          fact.low != variable.fact->low)
         return {};
       result.insert(var);
     }
     return result;
   }
 
-  // The last tile's rows may be few: other bodies compute a half and a quarter of a tile.
-  void add_fewer_rows(Stmt* tile) {
-    const Fact& fact = *variables_[tile->var.index()].fact;
-    if (tile->loop != LoopKind::serial || fact.scale != 1) return;
-    std::set<uint32_t> inside;
-    find_variables(tile->body, &inside);
-    const std::set<uint32_t> loops = written_out(*tile, inside);
-    if (loops.empty()) return;
-    const Kernel before = k_;
-    const std::vector<Stmt> whole = tile->body;
-    const ExprId rest = k_.binary(Op::sub, left(tile->var.value),
-                                  k_.binary(Op::mul, k_.ref(tile->var), k_.constant(fact.factor)));
-    std::vector<Stmt>* last = &tile->body;
-    for (int64_t rows = fact.factor; rows >= kFewestRows && reach_[tile->var.index()] < rows;) {
-      rows = (rows + 1) / 2;
-      std::vector<Stmt> fewer = with_rows(before, whole, inside, loops, rows);
-      *last = {
-          make_if(k_.compare(Op::gt, rest, k_.constant(rows)), std::move(*last), std::move(fewer))};
-      last = &last->front().otherwise;
-    }
-  }
-
-  // A copy of `body`, of the kernel as it was, with so many rows written out by `loops`.
-  std::vector<Stmt> with_rows(const Kernel& before, const std::vector<Stmt>& body,
-                              const std::set<uint32_t>& inside, const std::set<uint32_t>& loops,
-                              int64_t rows) {
-    std::vector<BufferId> buffers;
-    for (size_t b = 0; b < before.buffers.size(); ++b) buffers.push_back(BufferId(b));
-    Graft graft(before, buffers, &k_);
-    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
-      if (expr.op != Op::var || inside.count(expr.var.value) > 0) return std::nullopt;
-      return k_.ref(expr.var);
+  // What replaces a loop over tiles, where their rows are written out; empty: it only stops.
+  std::vector<Stmt> balanced(const Stmt& stmt) {
+    const uint32_t var = stmt.var.value;
+    const Variable& variable = variables_[var];
+    const Fact& fact = *variable.fact;
+    if (stmt.loop != LoopKind::serial || fact.scale != 1 || fact.factor < 2 ||
+        group_of(fact).reduced)
+      return {};
+    Tiles tiles;
+    find_variables(stmt.body, &tiles.inside);
+    tiles.written_out = written_out(stmt, tiles.inside);
+    if (tiles.written_out.empty()) return {};
+    tiles.loop = &stmt;
+    tiles.rows = fact.factor;
+    tiles.left = left(var);
+    tiles.granule = reach_[var];
+    if (fact.base.empty()) tiles.least = std::max<int64_t>(1, group_of(fact).least - fact.low);
+    tiles.has_rows = [&](BufferId buffer) {
+      if (buffer.index() >= request_.globals.size()) return true;
+      const std::vector<TrimDigit>& digits = request_.globals[buffer.index()];
+      return std::any_of(digits.begin(), digits.end(),
+                         [&](const TrimDigit& digit) { return digit.group == fact.group; });
     };
-    std::vector<Stmt> result = graft.block(body);
-    std::set<uint32_t> copies;
-    for (const uint32_t var : loops) copies.insert(graft.var(VarId(var)).value);
-    shorten(&result, copies, rows);
-    return result;
-  }
-
-  void shorten(std::vector<Stmt>* body, const std::set<uint32_t>& loops, int64_t extent) {
-    for (Stmt& stmt : *body) {
-      if (stmt.kind == StmtKind::loop && loops.count(stmt.var.value) > 0)
-        stmt.extent = k_.constant(extent);
-      shorten(&stmt.body, loops, extent);
-      shorten(&stmt.otherwise, loops, extent);
-    }
+    return balance(&k_, tiles);
   }
 
   void rewrite(std::vector<Stmt>& body) {
+    std::vector<Stmt> result;
     for (Stmt& stmt : body) {
       rewrite(stmt.body);
       rewrite(stmt.otherwise);
-      if (stmt.kind != StmtKind::loop) continue;
-      const Variable variable = variables_[stmt.var.index()];
-      if (!stops(variable)) continue;
-      const bool lanes = stmt.loop == LoopKind::vector;
-      add_fewer_rows(&stmt);
-      if (lanes && variable.fact->factor != 1) continue;
-      const ExprId extent = trips(stmt.var.value, lanes ? stmt.lanes : 1);
-      if (variable.fact->base.empty()) {  // once a task
-        const VarId name = k_.add_var("trips");
-        prologue_.push_back(make_let(name, extent));
-        stmt.extent = k_.ref(name);
-      } else {
-        stmt.extent = extent;
+      std::vector<Stmt> instead;
+      if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
+        instead = balanced(stmt);
+        if (instead.empty()) stop(&stmt);
       }
+      if (instead.empty()) instead.push_back(std::move(stmt));
+      std::move(instead.begin(), instead.end(), std::back_inserter(result));
+    }
+    body = std::move(result);
+  }
+
+  void stop(Stmt* loop) {
+    const Variable& variable = variables_[loop->var.index()];
+    const bool lanes = loop->loop == LoopKind::vector;
+    if (lanes && variable.fact->factor != 1) return;
+    const ExprId extent = trips(loop->var.value, lanes ? loop->lanes : 1);
+    if (variable.fact->base.empty()) {  // once a task
+      const VarId name = k_.add_var("trips");
+      prologue_.push_back(make_let(name, extent));
+      loop->extent = k_.ref(name);
+    } else {
+      loop->extent = extent;
     }
   }
 
@@ -290,16 +276,43 @@ class Trimmer {
     prologue_.clear();
     ends_.clear();
     rewrite(group.body);
-    for (const GridDim& dim : group.grid) {
-      const Variable& variable = variables_[dim.var.index()];
-      if (!stops(variable)) continue;
-      const Fact& fact = *variable.fact;
-      const ExprId rest = k_.binary(Op::sub, left(dim.var.value),
-                                    k_.binary(Op::mul, k_.ref(dim.var), k_.constant(fact.factor)));
-      group.body = {make_if(k_.compare(Op::gt, rest, k_.constant(0)), std::move(group.body))};
+    for (GridDim& dim : group.grid) {
+      if (!stops(variables_[dim.var.index()])) continue;
+      if (variables_[dim.var.index()].fact->base.empty())
+        spread(&dim, &group.body);
+      else
+        leave_out(dim, &group.body);
     }
     group.body.insert(group.body.begin(), std::make_move_iterator(prologue_.begin()),
                       std::make_move_iterator(prologue_.end()));
+  }
+
+  void leave_out(const GridDim& dim, std::vector<Stmt>* body) {
+    const Fact& fact = *variables_[dim.var.index()].fact;
+    const ExprId rest = k_.binary(Op::sub, left(dim.var.value),
+                                  k_.binary(Op::mul, k_.ref(dim.var), k_.constant(fact.factor)));
+    *body = {make_if(k_.compare(Op::gt, rest, k_.constant(0)), std::move(*body))};
+  }
+
+  // Workers have parts of the bound's tasks, one behind the other: each has its share of those that
+  // there are. Task t of so many is number ceil(t * there are / so many), if t + 1 is not, too.
+  void spread(GridDim* dim, std::vector<Stmt>* body) {
+    const int64_t all = variables_[dim->var.index()].extent;
+    if (all == 1) return;
+    const VarId there = k_.add_var("tasks"), task = k_.add_var("task");
+    prologue_.push_back(make_let(there, trips(dim->var.value, 1)));
+    auto number = [&](ExprId of) {
+      return k_.binary(
+          Op::floor_div,
+          k_.binary(Op::add, k_.binary(Op::mul, of, k_.ref(there)), k_.constant(all - 1)),
+          k_.constant(all));
+    };
+    const ExprId next = number(k_.binary(Op::add, k_.ref(task), k_.constant(1)));
+    std::vector<Stmt> spread;
+    spread.push_back(make_let(dim->var, number(k_.ref(task))));
+    spread.push_back(make_if(k_.compare(Op::gt, next, k_.ref(dim->var)), std::move(*body)));
+    *body = std::move(spread);
+    dim->var = task;
   }
 
   Kernel& k_;

@@ -21,6 +21,7 @@ struct TrimGroup {
   BufferId extent;       // global in: its first element, s32, is the actual extent
   int64_t bound = 1;     // of the extent
   bool reduced = false;  // by this kernel
+  int64_t least = 1;     // the extent is no smaller
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.

@@ -49,7 +49,7 @@ TEST(Trim, RowsStopAtTheExtent) {
   std::vector<int64_t> reads;
   const std::string text =
       trimmed(rows("f32[512]",
-                   "serial tile 16 { unrolled i 4 { serial c 8 {\n"
+                   "serial tile 16 { serial i 4 { serial c 8 {\n"
                    "out0[tile*32 + i*8 + c] = in0[tile*32 + i*8 + c]\n} } }\n"),
               request(false, true), &reads);
   EXPECT_THAT(text, HasSubstr("let limit = max(min(convert(in1[0], s64), 64), 0)"));
@@ -79,16 +79,29 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   EXPECT_EQ(reads[0], 4);
 }
 
-// Eight rows written out: the last ones may be four or two.
-TEST(Trim, LastRowsOfATileAreFewer) {
+// Eight rows written out: as many tiles as the rows need, of one height or one less. One tile alone
+// may be taller than its rows. What eight tiles fetch of in0, all of them do that are there.
+TEST(Trim, TilesAreBalanced) {
   std::vector<int64_t> reads;
-  const std::string text =
-      trimmed(rows("f32[8]",
-                   "serial tile 8 { unrolled u 8 { serial c 8 {\n"
-                   "out0[tile*64 + u*8 + c] = in0[tile*64 + u*8 + c]\n} } }\n"),
-              request(false, true), &reads);
-  for (const char* part : {"unrolled u 8", "unrolled u_1 4", "unrolled u_2 2", "> 4", "> 2"})
+  const std::string body =
+      "serial tile 8 { prefetch in2[tile*64] level 2\nunrolled u 8 { serial c 8 {\n"
+      "out0[tile*64 + u*8 + c] = in0[tile*64 + u*8 + c]\n} } }\n";
+  Kernel kernel = parsed(
+      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer in2: f32[512] global in\n"
+      "  buffer out0: f32[512] global out\n  phase {\n    group {\n" +
+      body + "    }\n  }\n}\n");
+  TrimRequest wanted;
+  wanted.groups = {{BufferId(size_t{1}), 64, false, 17}};
+  wanted.globals = {{{8, 0}}, {}, {}, {{8, 0}}};
+  wanted.reach = {1, 1, 1, 1};
+  const std::string text = trimmed(std::move(kernel), wanted, &reads);
+  for (const char* part :
+       {"let tiles = floor_div(rows + 7, 8)", "serial tile tiles {", "u_1 8", "u_2 7", "u_3 6",
+        "u_4 5", "height > 7", "height > 6", "height > 5", "start*8", "serial part fetched {",
+        "prefetch in2[(tile*share + part)*64] level 2"})
     EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr(" 4 {")));
 }
 
 TEST(Trim, RefusesWhatWouldNotStop) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <tuple>
 
+#include "hlo/dim_classes.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -53,7 +54,10 @@ class Canonical {
  public:
   // `absorbs`: which operands' transposes become dimension numbers, where they can.
   Canonical(Instr* dot, std::array<bool, 2> absorbs, Builder& b)
-      : dot_(*dot), attrs_(dot->attrs_as<DotAttrs>()), b_(b) {
+      : dot_(*dot),
+        attrs_(dot->attrs_as<DotAttrs>()),
+        b_(b),
+        symbols_(hlo::symbols_of(*dot->parent()->module())) {
     splits_.batch.resize(attrs_.lhs_batch_dims.size());
     splits_.contracting.resize(attrs_.lhs_contracting_dims.size());
     take_apart(0, attrs_.lhs_batch_dims, attrs_.lhs_contracting_dims, absorbs[0]);
@@ -203,9 +207,16 @@ class Canonical {
     return at + 1 != labels.end() && *(at + 1) == std::pair(b.key, b.sub);
   }
 
+  // Merged behind another one, rows would not end where the actual extent does (hlo/dim_classes.h).
+  bool may_be_dynamic(int64_t extent) const {
+    return std::any_of(symbols_.begin(), symbols_.end(), [&](const hlo::Symbol& symbol) {
+      return symbol.bound > 1 && extent % symbol.bound == 0;
+    });
+  }
+
   bool mergeable(int side, const Atom& a, const Atom& b) const {
     if (a.role != b.role) return false;
-    if (a.role == Role::free) return true;
+    if (a.role == Role::free) return !may_be_dynamic(b.extent);
     const Atom* other = behind(1 - side, a);
     return other && other->label() == b.label() && adjoin_in_result(a, b);
   }
@@ -336,6 +347,7 @@ class Canonical {
   Builder& b_;
   Side sides_[2];
   Splits splits_;
+  std::vector<hlo::Symbol> symbols_;
   bool absorbed_ = false;
 };
 

@@ -2,6 +2,7 @@
 // panels, A in place, the next panel fetched ahead, whatever hangs on the dot done on the tile.
 #include <algorithm>
 
+#include "hlo/dim_classes.h"
 #include "stitch/gemm_emitter.h"
 
 namespace heddle::stitch {
@@ -117,7 +118,9 @@ template <typename Emit>
 void GemmEmitter::for_run(const char* name, const Run& run, const Expr& origin, const Expr& first,
                           Block* block, Emit&& emit) {
   Expr start = origin + Expr(run.start);
-  if (run.count == 1) return emit(start, first, block);
+  // Where rows may be fewer at run time there may be none for this tile.
+  const bool may_go = run.rows > 1 && !hlo::symbols_of(*stage_.instr->parent()->module()).empty();
+  if (run.count == 1 && !may_go) return emit(start, first, block);
   VarId var = k_.add_var(name);
   Expr i = Expr::digit(s_.add_scope(var, run.count));
   Block body;

@@ -1,0 +1,279 @@
+#include "kernel/trim_tiles.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "kernel/graft.h"
+
+namespace heddle::kernel::trimming {
+namespace {
+
+// The back end takes 32,768 instructions a phase; of all bodies of one loop, by a rough count.
+constexpr int64_t kMostCode = 12288;
+
+class Balancer {
+ public:
+  Balancer(Kernel* kernel, const Tiles& tiles)
+      : k_(*kernel),
+        before_(*kernel),
+        tiles_(tiles),
+        tile_(tiles.loop->var),
+        count_(kernel->expr(tiles.loop->extent).imm) {}
+
+  std::vector<Stmt> run() {
+    for (const Stmt& stmt : tiles_.loop->body)
+      if (!knows_rows(stmt)) return {};
+    if (!choose_heights()) return {};
+    std::vector<Stmt> result;
+    auto let = [&](const char* name, ExprId value, std::vector<Stmt>* block) {
+      const VarId var = k_.add_var(name);
+      block->push_back(make_let(var, value));
+      return k_.ref(var);
+    };
+    auto at_least = [&](ExprId x, int64_t least) {
+      return k_.binary(Op::max, x, k_.constant(least));
+    };
+    auto divided = [&](ExprId x, ExprId by) { return k_.binary(Op::floor_div, x, by); };
+    const ExprId all = k_.binary(Op::min, tiles_.left, k_.constant(count_ * tiles_.rows));
+    const ExprId rows = let("rows", at_least(all, 0), &result);
+    const ExprId more = k_.binary(Op::add, rows, k_.constant(tiles_.rows - 1));
+    const ExprId count = let("tiles", divided(more, k_.constant(tiles_.rows)), &result);
+    const ExprId some = at_least(count, 1);
+    const ExprId low = let("low", divided(rows, some), &result);
+    const ExprId tall =
+        let("tall", k_.binary(Op::sub, rows, k_.binary(Op::mul, low, count)), &result);
+    const ExprId share =
+        let("share", divided(k_.binary(Op::add, some, k_.constant(count_ - 1)), some), &result);
+    std::vector<Stmt> body;
+    const ExprId tile = k_.ref(tile_), below = k_.binary(Op::mul, tile, low);
+    start_ = let("start", k_.binary(Op::add, below, k_.binary(Op::min, tile, tall)), &body);
+    const ExprId taller =
+        k_.binary(Op::min, at_least(k_.binary(Op::sub, tall, tile), 0), k_.constant(1));
+    const ExprId height = let("height", k_.binary(Op::add, low, taller), &body);
+    first_ = k_.binary(Op::mul, tile, share);
+    fetched_ =
+        let("fetched",
+            at_least(k_.binary(Op::min, share, k_.binary(Op::sub, k_.constant(count_), first_)), 0),
+            &body);
+    std::vector<Stmt>* last = &body;
+    for (auto at = heights_.rbegin(); at != heights_.rend(); ++at) {
+      std::vector<Stmt> one = of_height(*at);
+      if (std::next(at) == heights_.rend()) {
+        std::move(one.begin(), one.end(), std::back_inserter(*last));
+        break;
+      }
+      const ExprId fits_less = k_.constant(*std::next(at));
+      last->push_back(make_if(k_.compare(Op::gt, height, fits_less), std::move(one)));
+      last = &last->back().otherwise;
+    }
+    result.push_back(make_loop(LoopKind::serial, tile_, count, std::move(body)));
+    return result;
+  }
+
+ private:
+  // --- how the body uses the variable ----------------------------------------------------------
+
+  // A factor of the loop's variable that is one of rows; none: it is something else.
+  std::optional<int64_t> rows_factor(const Expr& expr) const {
+    if (expr.op != Op::mul) return std::nullopt;
+    for (int side = 0; side < 2; ++side) {
+      const Expr &var = before_.expr(expr.operands[side]),
+                 &factor = before_.expr(expr.operands[1 - side]);
+      if (var.op == Op::var && var.var == tile_ && factor.op == Op::constant &&
+          factor.imm % tiles_.rows == 0)
+        return factor.imm / tiles_.rows;
+    }
+    return std::nullopt;
+  }
+
+  // Where scratch or fetched lines are numbered by tiles, any number will do.
+  bool knows_rows(ExprId id, bool by_tiles) {
+    if (!id.valid() || !known_.insert(std::pair(id.value, by_tiles)).second) return true;
+    const Expr& expr = before_.expr(id);
+    if (expr.op == Op::var) return expr.var != tile_ || by_tiles;
+    if (rows_factor(expr)) return true;
+    if (expr.op == Op::load) by_tiles = is_scratch(expr.buffer);
+    return std::all_of(expr.operands.begin(), expr.operands.end(),
+                       [&](ExprId operand) { return knows_rows(operand, by_tiles); });
+  }
+
+  bool knows_rows(const Stmt& stmt) {
+    const bool by_tiles = stmt.kind == StmtKind::prefetch ||
+                          (stmt.kind == StmtKind::store && is_scratch(stmt.buffer));
+    auto known = [&](ExprId id) { return knows_rows(id, by_tiles); };
+    auto inside = [&](const Stmt& inner) { return knows_rows(inner); };
+    return std::all_of(stmt.indices.begin(), stmt.indices.end(), known) &&
+           knows_rows(stmt.extent, false) && knows_rows(stmt.value, false) &&
+           knows_rows(stmt.mask, false) &&
+           std::all_of(stmt.body.begin(), stmt.body.end(), inside) &&
+           std::all_of(stmt.otherwise.begin(), stmt.otherwise.end(), inside);
+  }
+
+  bool is_scratch(BufferId buffer) const { return before_.buffer(buffer).space == Space::scratch; }
+
+  // --- which heights there are -----------------------------------------------------------------
+
+  // All that several tiles have, which lie side by side; one tile alone may be taller than its
+  // rows.
+  bool choose_heights() {
+    const int64_t most = count_ * tiles_.rows;
+    std::set<int64_t> alone;
+    for (int64_t rows = std::max<int64_t>(tiles_.least, 1); rows <= most; ++rows) {
+      if (rows % tiles_.granule != 0 && rows != most) continue;
+      const int64_t count = (rows + tiles_.rows - 1) / tiles_.rows, low = rows / count;
+      if (count == 1) {
+        alone.insert(rows);
+        continue;
+      }
+      heights_.insert(low);
+      if (rows % count != 0) heights_.insert(low + 1);
+    }
+    if (!alone.empty() && heights_.empty()) heights_.insert(*alone.rbegin());
+    for (auto at = alone.rbegin(); at != alone.rend(); ++at) {
+      const auto taller = heights_.lower_bound(*at);
+      if (taller == heights_.end() || *taller > *at + std::max<int64_t>(1, *at / 4))
+        heights_.insert(*at);
+    }
+    int64_t written = 0;
+    for (int64_t height : heights_) written += height;
+    return code_of(tiles_.loop->body) * written / tiles_.rows <= kMostCode;
+  }
+
+  // Vector instructions, roughly.
+  int64_t code_of(const std::vector<Stmt>& body) const {
+    int64_t total = 0;
+    for (const Stmt& stmt : body) {
+      for (ExprId id : expressions(stmt)) {
+        std::set<uint32_t> seen;
+        total += code_of(id, &seen);
+      }
+      int64_t times = 1;
+      if (stmt.kind == StmtKind::loop && before_.expr(stmt.extent).op == Op::constant) {
+        const int64_t extent = before_.expr(stmt.extent).imm;
+        if (stmt.loop == LoopKind::unrolled) times = extent;
+        if (stmt.loop == LoopKind::vector) times = (extent + stmt.lanes - 1) / stmt.lanes;
+      }
+      total += times * (code_of(stmt.body) + code_of(stmt.otherwise));
+    }
+    return total;
+  }
+
+  int64_t code_of(ExprId id, std::set<uint32_t>* seen) const {
+    if (!id.valid() || !seen->insert(id.value).second) return 0;
+    const Expr& expr = before_.expr(id);
+    if (expr.type == Type::s64) return 0;  // indices
+    int64_t total = 0;
+    switch (expr.op) {
+      case Op::constant:
+      case Op::var:
+        break;
+      case Op::load:
+      case Op::add:
+      case Op::sub:
+      case Op::mul:
+      case Op::fma:
+      case Op::max:
+      case Op::min:
+      case Op::select:
+        total = 1;
+        break;
+      default:
+        total = op_operands(expr.op) == 1 ? 24 : 8;
+    }
+    for (ExprId operand : expr.operands) total += code_of(operand, seen);
+    return total;
+  }
+
+  // --- a body of so many rows ------------------------------------------------------------------
+
+  std::vector<Stmt> of_height(int64_t height) {
+    std::vector<BufferId> buffers;
+    for (size_t b = 0; b < before_.buffers.size(); ++b) buffers.push_back(BufferId(b));
+    Graft graft(before_, buffers, &k_);
+    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+      if (const auto factor = rows_factor(expr))
+        return k_.binary(Op::mul, start_, k_.constant(*factor));
+      if (expr.op != Op::var || tiles_.inside.count(expr.var.value) > 0) return std::nullopt;
+      return k_.ref(expr.var);
+    };
+    std::vector<Stmt> result = graft.block(tiles_.loop->body);
+    std::set<uint32_t> copies;
+    for (const uint32_t var : tiles_.written_out) copies.insert(graft.var(VarId(var)).value);
+    shorten(&result, copies, height);
+    fetch_for_all(tiles_.loop->body, buffers, &graft, &result);
+    return result;
+  }
+
+  void shorten(std::vector<Stmt>* body, const std::set<uint32_t>& loops, int64_t extent) {
+    for (Stmt& stmt : *body) {
+      if (stmt.kind == StmtKind::loop && loops.count(stmt.var.value) > 0)
+        stmt.extent = k_.constant(extent);
+      shorten(&stmt.body, loops, extent);
+      shorten(&stmt.otherwise, loops, extent);
+    }
+  }
+
+  bool mentions_tile(ExprId id) const {
+    const Expr& expr = before_.expr(id);
+    if (expr.op == Op::var) return expr.var == tile_;
+    return std::any_of(expr.operands.begin(), expr.operands.end(),
+                       [&](ExprId operand) { return mentions_tile(operand); });
+  }
+
+  // A part of something else than rows that each tile fetches.
+  bool is_shared(const Stmt& stmt) const {
+    return stmt.kind == StmtKind::prefetch && !tiles_.has_rows(stmt.buffer) &&
+           mentions_tile(stmt.indices.at(0));
+  }
+
+  // Each tile fetches the parts of several, as many as there would be at the bound.
+  void fetch_for_all(const std::vector<Stmt>& from, const std::vector<BufferId>& buffers,
+                     Graft* graft, std::vector<Stmt>* made) {
+    std::vector<Stmt> result;
+    VarId part;
+    for (size_t i = 0; i < from.size(); ++i) {
+      Stmt& stmt = (*made)[i];
+      if (!is_shared(from[i])) {
+        part = VarId();
+        fetch_for_all(from[i].body, buffers, graft, &stmt.body);
+        fetch_for_all(from[i].otherwise, buffers, graft, &stmt.otherwise);
+        result.push_back(std::move(stmt));
+        continue;
+      }
+      if (!part.valid()) {
+        part = k_.add_var("part");
+        result.push_back(make_loop(LoopKind::serial, part, fetched_, {}));
+      }
+      const ExprId number = k_.binary(Op::add, first_, k_.ref(part));
+      Graft index(before_, buffers, &k_);
+      index.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+        if (expr.op != Op::var) return std::nullopt;
+        if (expr.var == tile_) return number;
+        const bool inside = tiles_.inside.count(expr.var.value) > 0;
+        return k_.ref(inside ? graft->var(expr.var) : expr.var);
+      };
+      for (size_t j = 0; j < stmt.indices.size(); ++j)
+        stmt.indices[j] = index.expr(from[i].indices[j]);
+      result.back().body.push_back(std::move(stmt));
+    }
+    *made = std::move(result);
+  }
+
+  Kernel& k_;
+  const Kernel before_;
+  const Tiles& tiles_;
+  const VarId tile_;
+  const int64_t count_;
+  std::set<std::pair<uint32_t, bool>> known_;
+  std::set<int64_t> heights_;
+  ExprId start_, first_, fetched_;
+};
+
+}  // namespace
+
+std::vector<Stmt> balance(Kernel* kernel, const Tiles& tiles) {
+  return Balancer(kernel, tiles).run();
+}
+
+}  // namespace heddle::kernel::trimming
