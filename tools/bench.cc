@@ -278,6 +278,8 @@ class Bench : public Command {
     json["import_ms"] = import_ms_;
     json["compile_ms"] = info.compile_ms;
     json["first_run_ms"] = first_run_ms_;
+    json["compilations"] = info.compilations;
+    json["bucket"] = info.bucket;
     json["kernels"] = info.kernels;
     json["launches"] = info.launches;
     json["flops"] = info.flops;

@@ -35,13 +35,28 @@ Result<tensor::NamedLiterals> take_fixed(const std::vector<std::string>& names,
 
 }  // namespace
 
-Result<std::pair<std::string, int64_t>> parse_dim(const std::string& text) {
-  const size_t equals = text.rfind('=');
-  const auto size =
-      equals == std::string::npos ? std::nullopt : parse_number(text.substr(equals + 1));
-  if (!size || equals == 0)
-    return user_error("--dim {}: wanted NAME=N with a number, such as batch=8", text);
-  return std::pair(text.substr(0, equals), *size);
+Result<DimChoice> parse_dim(const std::string& text) {
+  const size_t below = text.find("<=");
+  const std::string_view head = std::string_view(text).substr(0, below);
+  const size_t equals = head.rfind('=');
+  const auto wrong = [&] {
+    return user_error(
+        "--dim {}: wanted NAME=N with a number, such as batch=8, or NAME=N<=MOST, such as "
+        "length=17<=512",
+        text);
+  };
+  if (equals == std::string_view::npos || equals == 0) return wrong();
+  DimChoice choice{std::string(head.substr(0, equals)), std::nullopt, std::nullopt};
+  const std::string_view size = head.substr(equals + 1);
+  if (below != std::string::npos) {
+    choice.bound = parse_number(std::string_view(text).substr(below + 2));
+    if (!choice.bound) return wrong();
+  }
+  if (!choice.bound || !size.empty()) {
+    choice.size = parse_number(size);
+    if (!choice.size) return wrong();
+  }
+  return choice;
 }
 
 Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const std::string& text) {
@@ -62,7 +77,9 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const st
 void OpenChoices::declare(CommandLine& line) {
   line.argument(model, "MODEL", "ONNX, HLO text or compiled program, told by its content");
   line.group("Model");
-  line.list(dims, "--dim", "NAME=N", "binds a dynamic dimension (else 1, or what the inputs have)");
+  line.list(dims, "--dim", "NAME=N[<=MOST]",
+            "binds a dynamic dimension (else 1, or what the inputs have); with MOST for any extent "
+            "up to it, by a few programs");
   line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
   line.list(fixed, "--fix", "NAME", "makes an input's given value part of the model");
   line.text(module, "--module", "NAME", "which module of a text file of several");
@@ -74,7 +91,7 @@ Result<ModelHandle> OpenChoices::open() const {
 }
 
 Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
-  std::vector<std::pair<std::string, int64_t>> sizes;
+  std::vector<DimChoice> sizes;
   for (const std::string& text : dims) {
     HEDDLE_ASSIGN_OR_RETURN(auto dim, parse_dim(text));
     sizes.push_back(std::move(dim));
@@ -87,8 +104,11 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
   HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals constants, take_fixed(fixed, given));
   for (const auto& [name, value] : given) seen.emplace_back(name, value.shape().extents());
 
-  std::vector<heddle_dim> c_dims;
-  for (const auto& [name, size] : sizes) c_dims.push_back({name.c_str(), size});
+  std::vector<heddle_dim> c_dims, c_bounds;
+  for (const auto& [name, size, bound] : sizes) {
+    if (size) c_dims.push_back({name.c_str(), *size});
+    if (bound) c_bounds.push_back({name.c_str(), *bound});
+  }
   std::vector<heddle_shape> c_shapes, c_hints;
   for (const auto& [name, extents] : wanted)
     c_shapes.push_back({name.c_str(), extents.data(), static_cast<int64_t>(extents.size())});
@@ -113,6 +133,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
   options.hint_count = c_hints.size();
   options.constants = c_constants.data();
   options.constant_count = c_constants.size();
+  options.bounds = c_bounds.data();
+  options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();
   heddle_model* opened = nullptr;
   HEDDLE_RETURN_IF_ERROR(to_status(heddle_model_open(model.c_str(), &options, &opened)));

@@ -44,8 +44,13 @@ struct CompileChoices {
   Result<bool> stopped(const heddle_model* model) const;
 };
 
-// "NAME=3": NAME and a number that is not negative. "NAME=1x3x4": NAME and its dimensions.
-Result<std::pair<std::string, int64_t>> parse_dim(const std::string& text);
+// "NAME=3": NAME and a number that is not negative; "NAME=3<=8", "NAME=<=8": with a bound.
+// "NAME=1x3x4": NAME and its dimensions.
+struct DimChoice {
+  std::string name;
+  std::optional<int64_t> size, bound;  // one of them at least
+};
+Result<DimChoice> parse_dim(const std::string& text);
 Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const std::string& text);
 
 }  // namespace heddle::tools

@@ -38,8 +38,11 @@ TEST(statistics, OfKnownValues) {
 }
 
 TEST(model_options, Dimensions) {
-  EXPECT_EQ(parse_dim("batch=8")->second, 8);
-  EXPECT_EQ(parse_dim("a=b=8")->first, "a=b");
+  EXPECT_EQ(parse_dim("batch=8")->size, 8);
+  EXPECT_EQ(parse_dim("a=b=8")->name, "a=b");
+  EXPECT_EQ(parse_dim("n=8<=64")->bound, 64);
+  EXPECT_EQ(parse_dim("n=8<=64")->size, 8);
+  EXPECT_EQ(parse_dim("n=<=64")->size, std::nullopt);
   for (const char* wrong : {"batch", "batch=", "=3", "batch=x", "batch=-1", "batch=1.5", "b=3 "})
     EXPECT_FALSE(parse_dim(wrong)) << wrong;
 }

@@ -108,6 +108,29 @@ class Comparison {
   const std::string& symbol_;
 };
 
+// What is asked for, else what a value that will be bound has, else the bound.
+Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
+                             const OpenOptions& options) {
+  int64_t extent = symbol.bound;
+  std::string by = "--dim";
+  if (const auto asked = options.dims.find(symbol.name); asked != options.dims.end()) {
+    extent = asked->second;
+  } else {
+    for (const auto& [parameter, dimension] : symbol.places) {
+      const auto hint = options.hints.find(inputs.at(static_cast<size_t>(parameter)));
+      if (hint == options.hints.end() || static_cast<size_t>(dimension) >= hint->second.size())
+        continue;
+      extent = hint->second[static_cast<size_t>(dimension)];
+      by = "input " + hint->first;
+      break;
+    }
+  }
+  if (extent < 1 || extent > symbol.bound)
+    return user_error("dimension '{}' is {} by {}, wanted 1 to {}", symbol.name, extent, by,
+                      symbol.bound);
+  return extent;
+}
+
 std::vector<Shape> results_of(const hlo::Module& module) {
   const Shape& shape = module.entry()->root()->shape();
   return shape.is_tuple() ? shape.elements() : std::vector<Shape>{shape};
@@ -116,7 +139,8 @@ std::vector<Shape> results_of(const hlo::Module& module) {
 }  // namespace
 
 Result<std::shared_ptr<const Bounded>> find_bounded(
-    std::function<Result<Imported>(const Extents&)> import_at, const Extents& bounds) {
+    std::function<Result<Imported>(const Extents&)> import_at, const OpenOptions& options) {
+  const Extents& bounds = options.bounds;
   auto result = std::make_shared<Bounded>();
   result->import_at = std::move(import_at);
   for (const auto& [name, bound] : bounds) {
@@ -147,6 +171,7 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
       for (int64_t d = 0; x[i].is_array() && d < x[i].rank(); ++d)
         if (x[i].dim(d) != y[i].dim(d)) result->outputs[i].emplace_back(d, result->symbols.size());
     symbol.bound = bound;
+    HEDDLE_ASSIGN_OR_RETURN(result->first[name], first_extent(symbol, a.input_names, options));
     result->symbols.push_back(std::move(symbol));
   }
   return std::shared_ptr<const Bounded>(std::move(result));

@@ -20,14 +20,24 @@ using Extents = std::map<std::string, int64_t>;
 struct Bounded {
   std::function<Result<import::Imported>(const Extents&)> import_at;
   std::vector<hlo::Symbol> symbols;  // by name; places are those of the model's inputs
+  Extents first;                     // what contexts begin with: the model's ports are of these
   // By output: which dimensions follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 };
 
-// Errors: those of the import, a bound below 4, a name that no input has, and a model whose
-// structure or constants depend on the extent (it is compiled for numbers only).
+// Errors: those of the import, a bound below 4, a name that no input has, an extent above its
+// bound, and a model whose structure or constants depend on the extent (it is compiled for numbers
+// only).
 Result<std::shared_ptr<const Bounded>> find_bounded(
-    std::function<Result<import::Imported>(const Extents&)> import_at, const Extents& bounds);
+    std::function<Result<import::Imported>(const Extents&)> import_at, const OpenOptions& options);
+
+using Sizes = std::vector<int64_t>;  // by symbol
+
+// What a program for these extents is compiled from: the model at the bounds of their bucket, with
+// masks and an input for each extent that may differ from its bound. `why_exact`: where it is not
+// empty in the end, why there are no masks: then it is the model at these very extents.
+Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Sizes* bounds,
+                                       std::string* why_exact);
 
 // A dense array of the actual extents <-> the first elements of one of other extents.
 void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* to,
@@ -35,7 +45,8 @@ void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* 
               int64_t element_bytes);
 
 // A program that is specialised on demand, by buckets of its extents; a module that bounds cannot
-// be put into is compiled for each extent.
-Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options);
+// be put into is compiled for each extent, and so is what is interpreted.
+Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
+                                                 bool interpreted);
 
 }  // namespace heddle::api

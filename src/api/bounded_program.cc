@@ -1,5 +1,8 @@
 // Programs of models with bounded dimensions: a cache of specialisations.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <deque>
 #include <mutex>
 
 #include "api/bounded.h"
@@ -11,8 +14,6 @@
 
 namespace heddle::api {
 namespace {
-
-using Sizes = std::vector<int64_t>;  // by symbol
 
 struct Specialisation {
   Sizes bounds;
@@ -28,6 +29,19 @@ int64_t bucket_of(int64_t extent, int64_t bound) {
   return std::min(result, bound);
 }
 
+// The least extent that is run in a bucket.
+int64_t least_of(int64_t bucket, int64_t bound) {
+  int64_t below = 0;
+  while (bucket_of(below + 1, bound) < bucket) below = bucket_of(below + 1, bound);
+  return below + 1;
+}
+
+Extents at(const Bounded& bounded, const Sizes& extents) {
+  Extents result;
+  for (size_t s = 0; s < extents.size(); ++s) result[bounded.symbols[s].name] = extents[s];
+  return result;
+}
+
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
  public:
   BoundedProgram(const Model& model, CompileOptions options)
@@ -37,21 +51,39 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     outputs_ = model.outputs();
   }
 
-  // The whole bound's, so that what cannot be compiled is said now.
-  Status begin() {
-    Sizes bounds;
-    for (const hlo::Symbol& symbol : bounded_->symbols) bounds.push_back(symbol.bound);
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> largest, specialise(bounds));
-    facts_ = largest->program->facts();
-    notes_ = largest->program->notes();
-    if (exact_) notes_.push_back("bounds: compiled anew for each extent: " + why_exact_);
-    steps_ = largest->program->steps();
-    *report_ = largest->program->report();
+  // The first extents', so that what cannot be compiled is said now.
+  Status begin(bool interpreted) {
+    exact_ = interpreted;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> first, specialise(first_sizes()));
+    notes_ = first->program->notes();
+    if (!why_exact_.empty())
+      notes_.push_back("bounds: compiled anew for each extent: " + why_exact_);
+    steps_ = first->program->steps();
+    *report_ = first->program->report();
     return {};
   }
 
+  Sizes first_sizes() const {
+    Sizes result;
+    for (const hlo::Symbol& symbol : bounded_->symbols)
+      result.push_back(bounded_->first.at(symbol.name));
+    return result;
+  }
+
+  const ProgramFacts& facts() const override {
+    const std::lock_guard lock(mutex_);
+    return all_facts_.back();
+  }
   const Bounded& bounded() const { return *bounded_; }
-  const program::Program* compiled() const override { return largest()->compiled(); }
+  // Whether a symbol's extent is an input of the specialisation.
+  bool varies(size_t symbol, const Specialisation& one) const {
+    const int64_t bound = one.bounds[symbol];
+    return !one.exact && least_of(bound, bounded_->symbols[symbol].bound) < bound;
+  }
+  const program::Program* compiled() const override {
+    const std::lock_guard lock(mutex_);
+    return first_->program->compiled();
+  }
   Status save(const std::string& path) override {
     return user_error(
         "{}: a program with bounded dimensions is compiled where it runs; bind them "
@@ -68,40 +100,35 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
       wanted[s] = bucket_of(extents[s], bounded_->symbols[s].bound);
     if (const auto known = all_.find(wanted); known != all_.end()) return known->second;
     auto made = std::make_shared<Specialisation>();
+    import::Imported imported;
+    if (exact_) {
+      HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at(*bounded_, extents)));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(imported, import_bucket(*bounded_, extents, &wanted, &why_exact_));
+      exact_ = !why_exact_.empty();
+    }
     made->bounds = wanted;
     made->exact = exact_;
-    Extents at;
-    for (size_t s = 0; s < wanted.size(); ++s) at[bounded_->symbols[s].name] = wanted[s];
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded_->import_at(at));
-    if (!exact_) {
-      std::vector<hlo::Symbol> symbols = bounded_->symbols;
-      for (size_t s = 0; s < wanted.size(); ++s) symbols[s].bound = wanted[s];
-      if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
-        exact_ = true;
-        why_exact_ = masked.error().message;
-        HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at));
-        made->exact = true;
-      } else {
-        for (const hlo::Symbol& symbol : symbols)
-          imported.input_names.push_back("extent of " + symbol.name);
-      }
-    }
     made->model = Model::from_imported(std::move(imported));
     HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
     all_.emplace(wanted, made);
+    if (!first_) first_ = made;
+    ProgramFacts facts = made->program->facts();
+    facts.compilations = static_cast<int64_t>(all_.size());
+    for (size_t s = 0; s < wanted.size(); ++s)
+      facts.bucket +=
+          fmt::format("{}{}={}", s == 0 ? "" : ", ", bounded_->symbols[s].name, wanted[s]);
+    all_facts_.push_back(std::move(facts));
     return made;
   }
 
  private:
-  const Program* largest() const {
-    const std::lock_guard lock(mutex_);
-    return all_.rbegin()->second->program.get();
-  }
-
   std::shared_ptr<const Bounded> bounded_;
   CompileOptions options_;
   mutable std::mutex mutex_;
   std::map<Sizes, std::shared_ptr<Specialisation>> all_;
+  std::shared_ptr<Specialisation> first_;
+  std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
   bool exact_ = false;
   std::string why_exact_;
 };
@@ -112,7 +139,7 @@ class BoundedContext : public Context {
       : program_(std::move(program)),
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()) {
-    for (const hlo::Symbol& symbol : program_->bounded().symbols) extents_.push_back(symbol.bound);
+    extents_ = program_->first_sizes();
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -154,10 +181,11 @@ class BoundedContext : public Context {
       else
         HEDDLE_RETURN_IF_ERROR(take_in(ready, i, port, box));
     }
-    for (size_t s = 0; !one.exact && s < extents_.size(); ++s) {
+    auto told = static_cast<int64_t>(inputs_.size());
+    for (size_t s = 0; told < static_cast<int64_t>(program.inputs().size()); ++s) {
+      if (!program_->varies(s, one)) continue;
       ready->extents[s] = static_cast<int32_t>(extents_[s]);
-      HEDDLE_RETURN_IF_ERROR(
-          ready->context->bind_input(static_cast<int64_t>(inputs_.size() + s), &ready->extents[s]));
+      HEDDLE_RETURN_IF_ERROR(ready->context->bind_input(told++, &ready->extents[s]));
     }
     std::vector<std::vector<int64_t>> boxes;
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -279,10 +307,34 @@ Result<std::unique_ptr<Context>> BoundedProgram::make_context() {
 
 }  // namespace
 
-Result<std::shared_ptr<Program>> compile_bounded(const Model& model,
-                                                 const CompileOptions& options) {
+Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Sizes* bounds,
+                                       std::string* why_exact) {
+  std::vector<hlo::Symbol> symbols;
+  bounds->clear();
+  for (size_t s = 0; s < extents.size(); ++s) {
+    hlo::Symbol symbol = bounded.symbols[s];
+    const int64_t most = symbol.bound;
+    bounds->push_back(bucket_of(extents[s], most));
+    symbol.bound = bounds->back();
+    symbol.least = least_of(bounds->back(), most);
+    if (symbol.least < symbol.bound) symbols.push_back(std::move(symbol));
+  }
+  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));
+  if (symbols.empty()) return imported;
+  if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
+    *why_exact = masked.error().message;
+    *bounds = extents;
+    return bounded.import_at(at(bounded, extents));
+  }
+  for (const hlo::Symbol& symbol : symbols)
+    imported.input_names.push_back("extent of " + symbol.name);
+  return imported;
+}
+
+Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
+                                                 bool interpreted) {
   auto program = std::make_shared<BoundedProgram>(model, options);
-  HEDDLE_RETURN_IF_ERROR(program->begin());
+  HEDDLE_RETURN_IF_ERROR(program->begin(interpreted));
   return std::shared_ptr<Program>(std::move(program));
 }
 

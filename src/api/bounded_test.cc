@@ -104,6 +104,43 @@ TEST(Bounded, TheCInterfaceSaysExtents) {
   heddle_model_free(model);
 }
 
+// What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the
+// exact model.
+TEST(Bounded, BeginsWithWhatIsAskedFor) {
+  const File file(softmax());
+  OpenOptions asked = bounded(80), hinted = bounded(80), beyond = bounded(80);
+  asked.dims["length"] = 17;
+  hinted.hints["x"] = {4, 17};
+  beyond.dims["length"] = 81;
+  for (const OpenOptions& options : {asked, hinted}) {
+    auto model = Model::open(file.path(), options);
+    ASSERT_TRUE(model) << model.error().message;
+    EXPECT_EQ((*model)->inputs()[0].dims, (std::vector<int64_t>{4, 17}));
+    std::vector<float> x(4 * 17), outputs[2];
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+    for (const bool interpreted : {false, true}) {
+      CompileOptions compile;
+      compile.cache = "off";
+      if (interpreted) compile.device = "interp";
+      auto program = Program::compile(**model, compile);
+      ASSERT_TRUE(program) << program.error().message;
+      EXPECT_EQ((*program)->facts().bucket, interpreted ? "length=17" : "length=64");
+      EXPECT_EQ((*program)->facts().compilations, 1);
+      auto context = (*program)->make_context();
+      ASSERT_TRUE(context);
+      std::vector<float>& y = outputs[interpreted];
+      y.resize(x.size());
+      ASSERT_TRUE((*context)->bind_input(0, x.data()));
+      ASSERT_TRUE((*context)->bind_output(0, y.data()));
+      ASSERT_TRUE((*context)->run());
+    }
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(outputs[0][i], outputs[1][i], 1e-6);
+  }
+  auto model = Model::open(file.path(), beyond);
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 by --dim, wanted 1 to 80"));
+}
+
 std::string refusal(const import::testing::Model& model, const OpenOptions& options) {
   const File file(model);
   auto opened = Model::open(file.path(), options);

@@ -164,6 +164,8 @@ void heddle_program_get_info(const heddle_program* program, heddle_program_info*
   result.temporary_optimal = facts.temporary_optimal;
   result.pending = facts.pending;
   result.swap = facts.swap.c_str();
+  result.compilations = facts.compilations;
+  result.bucket = facts.bucket.c_str();
   result.temporary_unshared_bytes = facts.temporary_unshared_bytes;
   result.object_bytes = facts.object_bytes;
   result.compile_ms = facts.compile_ms;

@@ -146,7 +146,8 @@ typedef struct heddle_open_options {
   size_t hint_count;         /* where there is none. Ignored where shapes are fixed */
   const heddle_dim*
       bounds;         /* ONNX, of a file: dynamic dimensions that stay so, up to `size`; see */
-  size_t bound_count; /* heddle_context_set_dim */
+  size_t bound_count; /* heddle_context_set_dim. At first, and in the model's ports, the extent is
+                         that of `dims` or `hints`, else `size` */
 } heddle_open_options;
 
 /* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is
@@ -306,6 +307,10 @@ typedef struct heddle_program_info {
   int32_t pending;  /* it is not ready */
   const char* swap; /* between the two programs results keep their "bits", or differ by "rounding",
                        within heddle_model_tolerance; "" where nothing is swapped */
+  /* Of bounded dimensions: the programs compiled so far, and the bounds of the last of them, whose
+     facts these are: "length=64, batch=4". */
+  int64_t compilations; /* else 1 */
+  const char* bucket;   /* else "" */
 } heddle_program_info;
 HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
                                            heddle_program_info* info);
@@ -381,7 +386,7 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_input(heddle_context* context, 
                                                        const void* data);
 HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number,
                                                         void* data);
-/* The extent of a bounded dimension in the following runs (at first its bound): the memory of
+/* The extent of a bounded dimension in the following runs (at first the model's): the memory of
  * inputs and outputs is then that of dense arrays of this extent. The first run of an extent may
  * compile. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,

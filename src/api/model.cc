@@ -179,13 +179,15 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
     import::Options wanted = import_options(options);
     if (format != import::Format::onnx) wanted.shapes.clear();
     if (!options.bounds.empty()) {
+      wanted.shapes = options.shapes;
+      wanted.open_shapes = options.hints;
       auto import_at = [path, wanted](const Extents& extents) {
         import::Options at = wanted;
         for (const auto& [name, extent] : extents) at.dims[name] = extent;
         return import::import_model(path, at);
       };
-      HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options.bounds));
-      for (const auto& [name, bound] : options.bounds) wanted.dims[name] = bound;
+      HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options));
+      for (const auto& [name, extent] : model->bounded_->first) wanted.dims[name] = extent;
     }
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
     model->notes_ = std::move(imported.notes);

@@ -109,13 +109,13 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
+  const bool interpreted =
+      settings.device == Device::interp || settings.device == Device::interp_f64;
   if (model.bounded_) {
     CompileOptions plain = options;
     plain.background = false;  // each specialisation is compiled when it is needed
-    return compile_bounded(model, plain);
+    return compile_bounded(model, plain, interpreted);
   }
-  const bool interpreted =
-      settings.device == Device::interp || settings.device == Device::interp_f64;
   if (options.background && !interpreted && settings.compiler.level != compiler::Level::O0) {
     HEDDLE_ASSIGN_OR_RETURN(auto program, compile_in_background(model, options));
     if (options.consume_model) model.module_.reset();
@@ -137,9 +137,21 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(Settings settings, read_settings(options));
   settings.explain = true;
-  if (point == "import") return hlo::to_string(*model.module());
-  if (point == "optimize") return optimized_text(*model.module(), settings, {});
-  if (is_pass(point)) return optimized_text(*model.module(), settings, point);
+  std::unique_ptr<Model> bucket;
+  if (model.bounded()) {
+    Sizes extents, bounds;
+    std::string why_exact;
+    for (const hlo::Symbol& symbol : model.bounded()->symbols)
+      extents.push_back(model.bounded()->first.at(symbol.name));
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
+                            import_bucket(*model.bounded(), extents, &bounds, &why_exact));
+    bucket = Model::from_imported(std::move(imported));
+  }
+  const Model& from = model.bounded() ? *bucket : model;
+  const hlo::Module& module = *from.module();
+  if (point == "import") return hlo::to_string(module);
+  if (point == "optimize") return optimized_text(module, settings, {});
+  if (is_pass(point)) return optimized_text(module, settings, point);
   std::string words;
   bool known = false;
   for (std::string_view name : kPoints) {
@@ -152,7 +164,7 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
         "heddle opt --list",
         point, words);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
-                          compile_for_device(model.module()->clone(), model, settings));
+                          compile_for_device(module.clone(), from, settings));
   if (point == "fuse") return program->report().fused_module;
   if (point == "plan") return program::to_string(*program->compiled());
   return kernel_texts(*program->compiled(), point == "schedule");

@@ -49,7 +49,9 @@ namespace heddle::api {
 
 struct OpenOptions {
   std::map<std::string, int64_t> dims;
-  std::map<std::string, int64_t> bounds;  // of dimensions whose extent is said before each run
+  // Of dimensions whose extent is said before each run; at first it is what `dims` or `hints` say,
+  // else the bound, and so are the model's ports.
+  std::map<std::string, int64_t> bounds;
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   std::string module_name;
@@ -154,6 +156,10 @@ struct ProgramFacts {
   double compile_ms = 0, peak_flops_per_ns = 0, bandwidth_bytes_per_ns = 0;
   std::string swap;      // what the change to the program of the background may do to results
   bool pending = false;  // that program is not ready
+  // Of bounded dimensions: how many programs there are so far, and the bounds of the last of them
+  // ("length=64, batch=4"), whose facts these are.
+  int64_t compilations = 1;
+  std::string bucket;
 };
 
 class Context;

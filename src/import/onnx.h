@@ -32,6 +32,8 @@ struct Options {
   std::map<std::string, int64_t> dims;
   // --shape NAME=1x3x224x224: all dimensions of a model input.
   std::map<std::string, std::vector<int64_t>> shapes;
+  // The same, of what these leave open.
+  std::map<std::string, std::vector<int64_t>> open_shapes;
   // Model inputs whose values are fixed: they become constants and are no parameters. For inputs
   // that give shapes, axes and the like, which must be known at import.
   std::map<std::string, tensor::Literal> values;

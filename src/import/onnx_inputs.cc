@@ -124,6 +124,7 @@ class Binder {
   void check_options(const std::vector<const ValueInfo*>& inputs) const;
   void bind_from_shape(const ValueInfo& input);
   void bind(std::string_view symbol, int64_t value, std::string_view where);
+  void bind_open(const ValueInfo& input);
   void bind_rest(const std::vector<const ValueInfo*>& inputs);
   Shape shape_of(const ValueInfo& input);
   Input sequence_of(const ValueInfo& input) const;
@@ -188,6 +189,14 @@ void Binder::bind_from_shape(const ValueInfo& input) {
       fail("--shape {}: dimension {} is {}, the model fixes it at {}", quoted(input.name), i,
            (*given)[i], dim.value);
   }
+}
+
+void Binder::bind_open(const ValueInfo& input) {
+  const auto found = options_.open_shapes.find(std::string(input.name));
+  if (found == options_.open_shapes.end() || found->second.size() != input.dims.size()) return;
+  for (size_t i = 0; i < input.dims.size(); ++i)
+    if (input.dims[i].kind == DimInfo::Kind::symbol)
+      bindings_.emplace(input.dims[i].symbol, found->second[i]);
 }
 
 bool is_expression(std::string_view symbol) {
@@ -282,6 +291,7 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
   check_options(inputs);
   for (const auto& [name, value] : options_.dims) bind(name, value, "--dim");
   for (const ValueInfo* input : inputs) bind_from_shape(*input);
+  for (const ValueInfo* input : inputs) bind_open(*input);
   bind_rest(inputs);
   std::vector<Input> result;
   for (const ValueInfo* input : inputs) {
