@@ -366,7 +366,7 @@ TEST_F(api, CompilationCanBeLookedAtAtEveryPoint) {
   const std::pair<const char*, const char*> wanted[] = {
       {"import", "ENTRY"},      {"optimize", "exponential"}, {"fuse", "fusion("},
       {"schedule", "phase"},    {"stitch", "kernel"},        {"plan", "program softmax"},
-      {"inline_calls", "ENTRY"}};
+      {"inline_lazily", "ENTRY"}};
   for (const auto& [point, content] : wanted) {
     char* text = nullptr;
     const heddle_compile_options one = options();

@@ -25,12 +25,14 @@
 #include "cost/latency.h"
 #include "fuse/fuse.h"
 #include "hlo/composite.h"
+#include "hlo/dim_classes.h"
 #include "hlo/loop_trips.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "opt/counted_loop.h"
+#include "opt/lazy_calls.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "pass/run.h"
@@ -41,11 +43,6 @@
 namespace heddle::compiler {
 
 namespace {
-
-// Below this much work a phase is not worth sharing: half of what the next one reads would then lie
-// in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
-// times as long on two threads as on one).
-constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
 
 class Compilation {
  public:
@@ -177,6 +174,7 @@ class Compilation {
     const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
     HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
     (void)changed;
+    opt::inline_kept_calls(module_.get());
     if (!gpu_) pass_extents(module_.get());
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
@@ -189,7 +187,9 @@ class Compilation {
   }
 
   Status stitch_all() {
-    std::vector<Pending> all = stitch_each();
+    // Twins and extents that are known at run time only are matched fusion by fusion.
+    const bool one_by_one = gpu_ || !options_.twins.empty() || !hlo::symbols_of(*module_).empty();
+    std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
       for (const auto& [before, after] : trim_kernels(*module_, &all, report_))
         described_.emplace(after, described_.at(before));
@@ -202,10 +202,29 @@ class Compilation {
     return {};
   }
 
-  std::vector<Pending> stitch_each() {
+  // One by one: a kernel a fusion, whatever they have in common.
+  std::vector<Pending> stitch_each(bool one_by_one) {
     std::vector<Pending> all;
-    for (const hlo::Instr* fusion : kernel_fusions(*module_))
-      all.push_back(stitch_or_copy(fusion, &stitched_, streamed_outputs(*fusion, target_)));
+    std::unordered_map<uint64_t, std::vector<std::pair<size_t, std::vector<bool>>>> alike;
+    for (const hlo::Instr* fusion : kernel_fusions(*module_)) {
+      std::vector<bool> streamed = streamed_outputs(*fusion, target_);
+      if (one_by_one) {
+        all.push_back(stitch_or_copy(fusion, &stitched_, std::move(streamed)));
+        continue;
+      }
+      const hlo::Computation& computation = *fusion->called().at(0);
+      auto& places = alike[shallow_hash(computation)];
+      const auto known = std::find_if(places.begin(), places.end(), [&](const auto& place) {
+        const hlo::Instr* one = all[place.first].fusion;
+        return place.second == streamed && are_equal(computation, *one->called()[0]);
+      });
+      if (known != places.end()) {
+        all[known->first].equals.push_back(fusion);
+      } else {
+        all.push_back(stitch_one(fusion, streamed));
+        places.emplace_back(all.size() - 1, std::move(streamed));
+      }
+    }
     return all;
   }
 
@@ -219,7 +238,7 @@ class Compilation {
       Compilation other(twin->clone(), target_, options, nullptr);
       HEDDLE_RETURN_IF_ERROR(other.optimize());
       HEDDLE_RETURN_IF_ERROR(other.fuse_module());
-      if (twins.emplace_back(other.stitch_each()).size() != all->size()) return {};
+      if (twins.emplace_back(other.stitch_each(true)).size() != all->size()) return {};
     }
     for (size_t i = 0; i < all->size() && !twins.empty(); ++i) {
       Pending& one = (*all)[i];
@@ -422,36 +441,16 @@ class Compilation {
   }
 
   Status finish(Pending pending) {
-    const stitch::Stitched& stitched = pending.stitched;
     const auto& [name, code, text] = name_of(&pending);
     if (gpu_ && !codes_.contains(code)) {
       pending.stitched.kernel.name = code;
-      if (Status made = gpu_code_.add(stitched.kernel); !made) {
+      if (Status made = gpu_code_.add(pending.stitched.kernel); !made) {
         left_to_host(pending.fusion, made.error().message);
         return {};
       }
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".cu", [&] { return gpu_code_.last_text(); }));
     }
-    plan::KernelUse use;
-    use.kernel.name = name;
-    use.kernel.scratch_bytes = gpu_ ? 0 : stitched.kernel.scratch_bytes;  // a block has its own
-    use.kernel.flops = stitched.flops;
-    use.kernel.min_bytes = stitched.min_bytes;
-    use.kernel.schedule = pending.schedule;
-    use.kernel.text = text;
-    for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
-      program::Phase phase;
-      phase.symbol = fmt::format("{}_p{}", code, p);
-      phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
-      const bool several = p < stitched.phase_flops.size();
-      const int64_t flops = several ? stitched.phase_flops[p] : stitched.flops;
-      const int64_t bytes = several ? stitched.phase_bytes[p] : stitched.min_bytes;
-      phase.serial = phase.tasks == 1 || (flops < kSerialFlops && bytes < kSerialBytes);
-      use.kernel.phases.push_back(phase);
-    }
-    use.workspace_bytes = stitched.workspace_bytes;
-    use.in_place = inputs_to_overwrite(*pending.fusion, stitched);
-    use.dims = std::move(pending.dims);
+    plan::KernelUse use = use_of(pending, name, code, text, gpu_);
     if (known_.insert(name).second) {
       const auto& [places, dumped] = described_.at(pending.text);
       HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] { return dumped; }));
@@ -460,7 +459,11 @@ class Compilation {
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
       if (codes_.insert(code).second) texts_.push_back(use.kernel.text);
     }
-    kernels_.emplace(pending.fusion, std::move(use));
+    pending.equals.push_back(pending.fusion);
+    for (const hlo::Instr* equal : pending.equals) {
+      use.in_place = inputs_to_overwrite(*equal, pending.stitched);
+      kernels_.emplace(equal, use);
+    }
     return {};
   }
 

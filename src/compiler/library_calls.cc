@@ -16,13 +16,13 @@ using hlo::Computation;
 using hlo::Instr;
 using hlo::Opcode;
 
-// The entry, and what it reaches through loops and branches.
+// The entry, and what it reaches through loops, branches and calls that are kept.
 std::vector<Computation*> computations_with_commands(const hlo::Module& module) {
   std::vector<Computation*> found{module.entry()};
   std::unordered_set<const Computation*> seen{module.entry()};
   for (size_t i = 0; i < found.size(); ++i)
     for (const Instr* instr : found[i]->instrs())
-      if (instr->is(Opcode::while_) || instr->is(Opcode::conditional))
+      if (instr->is(Opcode::while_) || instr->is(Opcode::conditional) || instr->is(Opcode::call))
         for (Computation* called : instr->called())
           if (seen.insert(called).second) found.push_back(called);
   return found;

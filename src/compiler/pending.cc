@@ -27,6 +27,31 @@ void check(const Pending& pending) {
                        kernel::to_string(pending.stitched.kernel));
 }
 
+plan::KernelUse use_of(const Pending& pending, const std::string& name, const std::string& code,
+                       const std::string& text, bool gpu) {
+  const stitch::Stitched& stitched = pending.stitched;
+  plan::KernelUse use;
+  use.kernel.name = name;
+  use.kernel.scratch_bytes = gpu ? 0 : stitched.kernel.scratch_bytes;  // a block has its own
+  use.kernel.flops = stitched.flops;
+  use.kernel.min_bytes = stitched.min_bytes;
+  use.kernel.schedule = pending.schedule;
+  use.kernel.text = text;
+  for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {
+    program::Phase phase;
+    phase.symbol = fmt::format("{}_p{}", code, p);
+    phase.tasks = kernel::task_count(stitched.kernel, stitched.kernel.phases[p], pending.dims);
+    const bool several = p < stitched.phase_flops.size();
+    const int64_t flops = several ? stitched.phase_flops[p] : stitched.flops;
+    const int64_t bytes = several ? stitched.phase_bytes[p] : stitched.min_bytes;
+    phase.serial = phase.tasks == 1 || (flops < kSerialFlops && bytes < kSerialBytes);
+    use.kernel.phases.push_back(phase);
+  }
+  use.workspace_bytes = stitched.workspace_bytes;
+  use.dims = pending.dims;
+  return use;
+}
+
 void share_alike(std::vector<Pending>* all) {
   struct Form {
     ShiftedReads reads;

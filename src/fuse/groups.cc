@@ -78,8 +78,9 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
 
 namespace {
 
+// Or a call that stays one until all is fused (opt/lazy_calls.h).
 bool is_control(const Instr* instr) {
-  return instr->is(Opcode::while_) || instr->is(Opcode::conditional);
+  return instr->is(Opcode::while_) || instr->is(Opcode::conditional) || instr->is(Opcode::call);
 }
 
 // The caller gives the memory of an input away.

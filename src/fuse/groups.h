@@ -39,8 +39,8 @@ const Instr* viewed_output(const Instr* output, const std::unordered_set<const I
 std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
                                      const std::function<bool(const Instr*)>& leaves);
 
-// A computation whose instructions become commands: the entry, or a region of a while or of a
-// conditional.
+// A computation whose instructions become commands: the entry, a region of a while or of a
+// conditional, or what calls have in common.
 struct Covered {
   Computation* computation = nullptr;
   bool is_body = false;                            // of a while

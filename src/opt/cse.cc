@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "opt/match.h"
+#include "opt/merge_computations.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
 
@@ -87,6 +88,8 @@ bool same(const Computation& a, const Computation& b) {
   return twin.at(a.root()) == b.root();
 }
 
+}  // namespace
+
 bool merge_computations(hlo::Module& module, const PassContext& context) {
   bool changed = false;
   std::unordered_map<uint64_t, std::vector<Computation*>> seen;
@@ -114,6 +117,8 @@ bool merge_computations(hlo::Module& module, const PassContext& context) {
   if (changed) module.remove_dead_computations();
   return changed;
 }
+
+namespace {
 
 bool can_merge(const Instr& instr) {
   return is_removable(instr) && instr.opcode() != Opcode::parameter;

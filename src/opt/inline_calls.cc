@@ -1,11 +1,15 @@
 // inline_calls: a call, a fusion, an asynchronous pair and a custom-call that wraps a computation
 // are replaced by a copy of the computation: fusions are ours to choose, and on one device nothing
 // is gained by waiting. Callees first, so that one copy of each is flat already.
+// inline_lazily: the same, but large computations that the entry calls again and again stay
+// functions until they are fused (lazy_calls.h).
 #include <unordered_map>
 #include <unordered_set>
 
 #include "interp/evaluator.h"
+#include "opt/lazy_calls.h"
 #include "opt/match.h"
+#include "opt/merge_computations.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
 
@@ -70,15 +74,23 @@ Status check_growth(const std::vector<Computation*>& callees_first) {
 
 class Inliner {
  public:
-  Result<bool> run(hlo::Module& module) {
-    bool changed = false;
+  // `context`: of lazy inlining; null: everything goes.
+  Result<bool> run(hlo::Module& module, const PassContext* context) {
+    bool changed = context != nullptr && merge_computations(module, *context);
     const std::vector<Computation*> callees_first = module.post_order();
     HEDDLE_RETURN_IF_ERROR(check_growth(callees_first));
     for (Computation* computation : callees_first) {
+      KeptCalls kept;
+      if (context != nullptr && computation == module.entry()) {
+        std::vector<std::string> notes;
+        kept = keep_calls(&module, &notes);
+        for (std::string& note : notes) context->note(std::move(note));
+        changed |= kept.changed;
+      }
       const std::vector<Instr*> all = computation->instrs();
       gone_.clear();
       for (Instr* instr : all) {
-        if (gone_.contains(instr)) continue;
+        if (gone_.contains(instr) || kept.calls.contains(instr)) continue;
         Instr* caller = inlined_caller(instr);
         if (!caller) continue;
         inline_one(computation, instr, caller);
@@ -124,6 +136,12 @@ class Inliner {
 
 }  // namespace
 
-Result<bool> inline_calls(hlo::Module& module, const PassContext&) { return Inliner().run(module); }
+Result<bool> inline_calls(hlo::Module& module, const PassContext&) {
+  return Inliner().run(module, nullptr);
+}
+
+Result<bool> inline_lazily(hlo::Module& module, const PassContext& context) {
+  return Inliner().run(module, &context);
+}
 
 }  // namespace heddle::opt

@@ -6,11 +6,11 @@ namespace {
 
 // What every later step counts on: primitives of logical arrays, in as few computations as can be.
 //  drop_layouts first: other passes compare shapes, and only it knows what a bitcast means.
-//  inline_calls before expand_map: a map's body may call.
+//  inline_lazily before expand_map: a map's body may call.
 //  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
 //  its elements.
 constexpr char kToPrimitives[] =
-    "drop_layouts,inline_calls,expand_map,expand_batch_norm,{remove_identities,fold_tuples}*";
+    "drop_layouts,inline_lazily,expand_map,expand_batch_norm,{remove_identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
 // for single readers trip over. fold_constants before algebraic: rules know constants by sight.

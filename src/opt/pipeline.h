@@ -13,7 +13,8 @@ enum class Level { O0, O1, O2 };
 // O0: what correctness needs. O1: and simplification to a fixpoint. O2: and what changes rounding.
 std::string pipeline_for(Level level);
 
-// Operators that no pipeline leaves behind (on static shapes): calls and fusions, batch
+// Operators that no pipeline leaves behind (on static shapes): calls (but for those of
+// lazy_calls.h, which wait until the module is fused) and fusions, batch
 // normalisation, bitcasts, copies and what else has a meaning for placement and order only.
 bool is_lowered(hlo::Opcode opcode);
 

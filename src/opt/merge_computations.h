@@ -1,0 +1,11 @@
+// Equal computations become one (cse.cc).
+#pragma once
+
+#include "hlo/module.h"
+#include "pass/pass.h"
+
+namespace heddle::opt {
+
+bool merge_computations(hlo::Module& module, const pass::PassContext& context);
+
+}  // namespace heddle::opt
