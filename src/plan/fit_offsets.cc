@@ -26,18 +26,25 @@ enum class Preference { steps_area_load, load_area_steps, load_steps_area };
 // offsets never fall from one placement to the next: every arena can be pressed into that form.
 class FitSearch {
  public:
-  FitSearch(const std::vector<Block>& blocks, int64_t capacity) : capacity_(capacity) {
+  FitSearch(const std::vector<Block>& blocks, int64_t capacity, const Conflicts& conflicts,
+            Cliques cliques)
+      : capacity_(capacity), cliques_(std::move(cliques)) {
     find_sections(blocks);
     const size_t count = items_.size();
+    apart_.resize(count);
     inside_.resize(static_cast<size_t>(sections_));
     overlaps_.resize(count);
     for (size_t i = 0; i < count; ++i) {
       for (int s = items_[i].begin; s < items_[i].end; ++s)
         inside_[s].push_back(static_cast<int>(i));
       for (size_t j = 0; j < i; ++j) {
-        if (items_[i].begin >= items_[j].end || items_[j].begin >= items_[i].end) continue;
+        const bool apart = items_[i].begin >= items_[j].end || items_[j].begin >= items_[i].end;
+        if (apart && (conflicts.empty() || !conflicts[i][j])) continue;
         overlaps_[i].push_back(static_cast<int>(j));
         overlaps_[j].push_back(static_cast<int>(i));
+        if (!apart) continue;
+        apart_[i].push_back(static_cast<int>(j));
+        apart_[j].push_back(static_cast<int>(i));
       }
     }
     is_changed_.assign(inside_.size(), false);
@@ -107,12 +114,22 @@ class FitSearch {
       for (int s = item.begin; s < item.end; ++s) to_place_[s] += item.bytes;
       for (int s = item.begin; s + 1 < item.end; ++s) ++crossing_[s];
     }
+    for (int i : all)
+      for (int j : apart_[i])
+        if (j < i) cross(i, j, 1);
     if (!can_fit(0, sections_, 0)) return Fit::never;
     std::vector<int> cuts = {0};
     for (int s = 0; s + 1 < sections_; ++s)
       if (crossing_[s] == 0) cuts.push_back(s + 1);
     cuts.push_back(sections_);
     return search_parts(all, cuts, 0);
+  }
+
+  // A conflict of blocks that meet in no section holds what lies between them together.
+  void cross(int i, int j, int change) {
+    const auto [first, last] = std::minmax(
+        items_[i], items_[j], [](const Item& a, const Item& b) { return a.begin < b.begin; });
+    for (int s = first.end - 1; s < last.begin; ++s) crossing_[s] += change;
   }
 
   // Parts that no unplaced block crosses are apart from each other.
@@ -206,12 +223,18 @@ class FitSearch {
   Fit place_rest(const std::vector<int>& items, int placed, int begin, int end,
                  const Candidate& at) {
     const Item& item = items_[placed];
+    const bool wide = !apart_[placed].empty();
+    for (int s = item.begin; s + 1 < item.end; ++s) --crossing_[s];
+    for (int j : apart_[placed])
+      if (!placed_[j]) cross(placed, j, -1);
     std::vector<int> cuts = {begin};
-    for (int s = item.begin; s + 1 < item.end; ++s)
-      if (--crossing_[s] == 0) cuts.push_back(s + 1);
+    for (int s = wide ? begin : item.begin; s + 1 < (wide ? end : item.end); ++s)
+      if (crossing_[s] == 0) cuts.push_back(s + 1);
     cuts.push_back(end);
     const Fit fit = cuts.size() == 2 ? place_next(items, begin, end, at.offset, at.rank)
                                      : search_parts(items, cuts, at.offset);
+    for (int j : apart_[placed])
+      if (!placed_[j]) cross(placed, j, 1);
     for (int s = item.begin; s + 1 < item.end; ++s) ++crossing_[s];
     return fit;
   }
@@ -221,7 +244,21 @@ class FitSearch {
     work_left_ -= end - begin;
     for (int s = begin; s < end; ++s)
       if (to_place_[s] > 0 && std::max(floor_[s], from) + to_place_[s] > capacity_) return false;
-    return true;
+    return std::all_of(cliques_.begin(), cliques_.end(), [&](const std::vector<int>& clique) {
+      return can_fit(clique, begin, end, from);
+    });
+  }
+  // The same of a set, if what is left of it is in this part.
+  bool can_fit(const std::vector<int>& clique, int begin, int end, int64_t from) {
+    work_left_ -= std::ssize(clique);
+    int64_t rest = 0, floor = kNone;
+    for (int i : clique) {
+      if (placed_[i]) continue;
+      if (items_[i].begin < begin || items_[i].end > end) return true;
+      rest += items_[i].bytes;
+      floor = std::min(floor, lowest_[i]);
+    }
+    return rest == 0 || std::max(floor, from) + rest <= capacity_;
   }
 
   void place(int i) {
@@ -272,7 +309,9 @@ class FitSearch {
   int sections_ = 0;
   std::vector<Item> items_;
   std::vector<std::vector<int>> inside_;    // by section: its items
-  std::vector<std::vector<int>> overlaps_;  // by item: those that meet it
+  std::vector<std::vector<int>> overlaps_;  // by item: those that must not share its bytes
+  std::vector<std::vector<int>> apart_;     // of these those that meet it in no section
+  const Cliques cliques_;
   Preference preference_ = Preference::steps_area_load;
   int64_t work_left_ = 0;
 
@@ -289,16 +328,29 @@ class FitSearch {
 
 }  // namespace
 
-FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work) {
+FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work,
+                      const Conflicts& conflicts, const Cliques& cliques) {
   // In units of what divides all sizes, so that the search sees no half units. Empty blocks stay
   // at 0.
   int64_t unit = 0;
   for (const Block& block : blocks) unit = std::gcd(unit, block.bytes);
   std::vector<Block> filled;
-  for (Block block : blocks) {
-    if (block.bytes == 0) continue;
-    block.bytes /= unit;
-    filled.push_back(block);
+  std::vector<int> place(blocks.size(), -1);  // among the filled
+  Conflicts between;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (blocks[i].bytes == 0) continue;
+    place[i] = static_cast<int>(filled.size());
+    filled.push_back(blocks[i]);
+    filled.back().bytes /= unit;
+    if (conflicts.empty()) continue;
+    std::vector<bool>& row = between.emplace_back();
+    for (size_t j = 0; j < i; ++j)
+      if (blocks[j].bytes > 0) row.push_back(conflicts[i][j]);
+  }
+  Cliques sets = cliques;
+  for (std::vector<int>& set : sets) {
+    std::erase_if(set, [&](int i) { return place[static_cast<size_t>(i)] < 0; });
+    for (int& i : set) i = place[static_cast<size_t>(i)];
   }
   FitResult result;
   if (filled.empty()) {
@@ -306,7 +358,7 @@ FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, 
     result.offsets.assign(blocks.size(), 0);
     return result;
   }
-  FitSearch search(filled, capacity_bytes / unit);
+  FitSearch search(filled, capacity_bytes / unit, between, std::move(sets));
   result = search.run(work);
   if (result.fit != Fit::fits) return result;
   const std::vector<int64_t> found = std::move(result.offsets);

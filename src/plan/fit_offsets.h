@@ -18,7 +18,10 @@ struct FitResult {
   int64_t work = 0;              // done, in visits of blocks and sections
 };
 
-// Complete but for `work`: `never` is a proof. The same blocks give the same answer.
-FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work);
+// Complete but for `work`: `never` is a proof. The same blocks give the same answer. `conflicts`:
+// as in offsets.h, of blocks that meet at no step, too. `cliques`: sets of blocks of which each is
+// in conflict with each; no arena is lower than one of them, which cuts the search short.
+FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work,
+                      const Conflicts& conflicts = {}, const Cliques& cliques = {});
 
 }  // namespace heddle::plan

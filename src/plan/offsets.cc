@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "plan/fit_offsets.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 // Above it the search would go too deep.
 constexpr size_t kMostSearched = 4000;
+// Those of most bytes tell the most: of so many blocks, as many conflicts, as many sets.
+constexpr size_t kMostInCliques = 1000, kMostCliquesTried = 256, kMostCliques = 32;
 
 enum class Gap { smallest, lowest };
 
@@ -131,14 +134,16 @@ std::vector<int> sorted(const std::vector<Block>& blocks, const Key& key) {
 
 // Searches for arenas lower than the best one: first at the bound, where networks nearly always
 // fit, then by halves of what is left open.
-void search(const std::vector<Block>& blocks, int64_t bound, int64_t work, Offsets& best) {
+void search(const std::vector<Block>& blocks, int64_t bound, int64_t work,
+            const Conflicts& conflicts, const Cliques& cliques, Offsets& best) {
   int64_t unit = 0;  // of all heights worth a try
   for (const Block& block : blocks) unit = std::gcd(unit, block.bytes);
   int64_t open = bound;    // no height below it is worth a try
   bool all_proved = true;  // and none below it is possible
   int64_t tried = bound;
   while (open < best.height_bytes && work > 0) {
-    FitResult result = fit_offsets(blocks, tried, std::max<int64_t>(work / 2, 1'000'000));
+    FitResult result =
+        fit_offsets(blocks, tried, std::max<int64_t>(work / 2, 1'000'000), conflicts, cliques);
     work -= result.work;
     if (result.fit == Fit::fits) {
       best.offsets = std::move(result.offsets);
@@ -155,9 +160,13 @@ void search(const std::vector<Block>& blocks, int64_t bound, int64_t work, Offse
   best.optimal = open >= best.height_bytes && all_proved;
 }
 
-}  // namespace
+int64_t bytes_of(const std::vector<Block>& blocks, const std::vector<int>& set) {
+  int64_t bytes = 0;
+  for (int i : set) bytes += blocks[i].bytes;
+  return bytes;
+}
 
-int64_t lower_bound_bytes(const std::vector<Block>& blocks) {
+int64_t most_at_a_step(const std::vector<Block>& blocks) {
   std::map<int64_t, int64_t> change;  // by step
   for (const Block& block : blocks) {
     change[block.first] += block.bytes;
@@ -168,8 +177,54 @@ int64_t lower_bound_bytes(const std::vector<Block>& blocks) {
   return most;
 }
 
+}  // namespace
+
+Cliques find_cliques(const std::vector<Block>& blocks, const Conflicts& conflicts) {
+  std::vector<int> order;
+  for (size_t i = 0; i < conflicts.size(); ++i)
+    if (blocks[i].bytes > 0) order.push_back(static_cast<int>(i));
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return blocks[a].bytes > blocks[b].bytes; });
+  if (order.size() > kMostInCliques) order.resize(kMostInCliques);
+  // Pairs that meet at no step, the largest first.
+  std::vector<std::pair<int64_t, std::pair<int, int>>> pairs;
+  for (size_t a = 0; a < order.size(); ++a)
+    for (size_t b = 0; b < a; ++b) {
+      const int i = order[a], j = order[b];
+      const bool meet = blocks[i].first <= blocks[j].last && blocks[j].first <= blocks[i].last;
+      if (conflicts[i][j] && !meet) pairs.push_back({-blocks[i].bytes - blocks[j].bytes, {i, j}});
+    }
+  std::sort(pairs.begin(), pairs.end());
+  if (pairs.size() > kMostCliquesTried) pairs.resize(kMostCliquesTried);
+  std::set<std::vector<int>> found;
+  for (const auto& [bytes, pair] : pairs) {
+    std::vector<int> clique = {pair.first, pair.second};
+    for (int i : order)
+      if (std::all_of(clique.begin(), clique.end(),
+                      [&](int member) { return member != i && conflicts[i][member]; }))
+        clique.push_back(i);
+    std::sort(clique.begin(), clique.end());
+    found.insert(std::move(clique));
+  }
+  Cliques cliques(found.begin(), found.end());
+  std::stable_sort(cliques.begin(), cliques.end(), [&](const auto& a, const auto& b) {
+    return bytes_of(blocks, a) > bytes_of(blocks, b);
+  });
+  if (cliques.size() > kMostCliques) cliques.resize(kMostCliques);
+  return cliques;
+}
+
+int64_t lower_bound_bytes(const std::vector<Block>& blocks, const Conflicts& conflicts) {
+  int64_t bound = most_at_a_step(blocks);
+  const Cliques cliques = find_cliques(blocks, conflicts);
+  if (!cliques.empty()) bound = std::max(bound, bytes_of(blocks, cliques[0]));
+  return bound;
+}
+
 Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work, const Conflicts& conflicts) {
-  const int64_t bound = lower_bound_bytes(blocks);
+  const Cliques cliques = find_cliques(blocks, conflicts);
+  int64_t bound = most_at_a_step(blocks);
+  if (!cliques.empty()) bound = std::max(bound, bytes_of(blocks, cliques[0]));
   Greedy greedy(blocks, conflicts);
   Offsets best;
   best.offsets.assign(blocks.size(), 0);
@@ -185,7 +240,7 @@ Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work, const Con
       if (best.optimal) return best;
     }
   }
-  if (conflicts.empty() && blocks.size() <= kMostSearched) search(blocks, bound, work, best);
+  if (blocks.size() <= kMostSearched) search(blocks, bound, work, conflicts, cliques, best);
   return best;
 }
 

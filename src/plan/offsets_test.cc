@@ -13,15 +13,20 @@ namespace {
 
 bool meet(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
 
-void expect_valid(const std::vector<Block>& blocks, const Offsets& plan) {
-  ASSERT_TRUE(check_offsets(blocks, plan));
+bool in_conflict(const std::vector<Block>& blocks, const Conflicts& conflicts, size_t i, size_t j) {
+  return conflicts.empty() ? meet(blocks[i], blocks[j]) : conflicts[i][j];
+}
+
+void expect_valid(const std::vector<Block>& blocks, const Offsets& plan,
+                  const Conflicts& conflicts = {}) {
+  ASSERT_TRUE(check_offsets(blocks, plan, conflicts));
   ASSERT_EQ(plan.offsets.size(), blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
     ASSERT_GE(plan.offsets[i], 0);
     ASSERT_EQ(plan.offsets[i] % 64, 0);
     ASSERT_LE(plan.offsets[i] + blocks[i].bytes, plan.height_bytes);
     for (size_t j = 0; j < i; ++j) {
-      if (!meet(blocks[i], blocks[j])) continue;
+      if (!in_conflict(blocks, conflicts, i, j)) continue;
       ASSERT_TRUE(plan.offsets[i] + blocks[i].bytes <= plan.offsets[j] ||
                   plan.offsets[j] + blocks[j].bytes <= plan.offsets[i]);
     }
@@ -29,7 +34,7 @@ void expect_valid(const std::vector<Block>& blocks, const Offsets& plan) {
 }
 
 // Some optimal arena is the one that lowest-gap placement gives for some order of the blocks.
-int64_t optimal_height(const std::vector<Block>& blocks) {
+int64_t optimal_height(const std::vector<Block>& blocks, const Conflicts& conflicts = {}) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   int64_t best = INT64_MAX;
@@ -41,8 +46,8 @@ int64_t optimal_height(const std::vector<Block>& blocks) {
       for (bool moved = true; moved;) {
         moved = false;
         for (size_t j = 0; j < blocks.size(); ++j) {
-          if (offsets[j] < 0 || !meet(blocks[i], blocks[j]) || offsets[j] >= at + blocks[i].bytes ||
-              at >= offsets[j] + blocks[j].bytes)
+          if (offsets[j] < 0 || !in_conflict(blocks, conflicts, i, j) ||
+              offsets[j] >= at + blocks[i].bytes || at >= offsets[j] + blocks[j].bytes)
             continue;
           at = offsets[j] + blocks[j].bytes;
           moved = true;
@@ -78,6 +83,61 @@ TEST(offsets, SmallOnesAgainstBruteForce) {
     if (best == 0) continue;
     ASSERT_EQ(fit_offsets(blocks, best, kSearchWork).fit, Fit::fits);
     ASSERT_EQ(fit_offsets(blocks, best - 1, kSearchWork).fit, Fit::never);
+  }
+}
+
+// What meets at a step, and some more.
+Conflicts random_conflicts(std::mt19937& random, const std::vector<Block>& blocks, int one_in) {
+  Conflicts conflicts(blocks.size(), std::vector<bool>(blocks.size()));
+  for (size_t i = 0; i < blocks.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      conflicts[i][j] = conflicts[j][i] =
+          meet(blocks[i], blocks[j]) || random() % static_cast<uint64_t>(one_in) == 0;
+  return conflicts;
+}
+
+TEST(offsets, SmallOnesWithConflictsBeyondTheStepsAgainstBruteForce) {
+  std::mt19937 random(29);
+  std::mt19937_64 more(31);
+  int above_the_steps = 0, above_the_bound = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<Block> blocks = random_blocks(more, 7, 12);
+    const Conflicts conflicts = random_conflicts(random, blocks, 2 + round % 4);
+    const Offsets plan = assign_offsets(blocks, kSearchWork, conflicts);
+    expect_valid(blocks, plan, conflicts);
+    const int64_t best = optimal_height(blocks, conflicts);
+    ASSERT_EQ(plan.height_bytes, best);
+    ASSERT_TRUE(plan.optimal);
+    const int64_t bound = lower_bound_bytes(blocks, conflicts);
+    ASSERT_LE(bound, best);
+    above_the_steps += bound > lower_bound_bytes(blocks);
+    above_the_bound += best > bound;
+    for (const std::vector<int>& clique : find_cliques(blocks, conflicts))
+      for (int i : clique)
+        for (int j : clique) ASSERT_TRUE(i == j || conflicts[i][j]);
+    if (best == 0) continue;
+    // Without the cliques the answers are the same.
+    ASSERT_EQ(fit_offsets(blocks, best, kSearchWork, conflicts).fit, Fit::fits);
+    ASSERT_EQ(fit_offsets(blocks, best - 1, kSearchWork, conflicts).fit, Fit::never);
+  }
+  EXPECT_GT(above_the_steps, 50);
+  EXPECT_GT(above_the_bound, 0);
+}
+
+// As several streams have them: the search is no worse than the portfolio, and bounded.
+TEST(offsets, ConflictsOfLargeOnes) {
+  std::mt19937 random(37);
+  std::mt19937_64 more(41);
+  for (int round = 0; round < 6; ++round) {
+    const std::vector<Block> blocks = random_blocks(more, 120, 60);
+    const Conflicts conflicts = random_conflicts(random, blocks, 20);
+    constexpr int64_t kWork = 3'000'000;
+    const Offsets greedy = assign_offsets(blocks, 0, conflicts);
+    const Offsets plan = assign_offsets(blocks, kWork, conflicts);
+    expect_valid(blocks, plan, conflicts);
+    EXPECT_LE(plan.height_bytes, greedy.height_bytes);
+    EXPECT_GE(plan.height_bytes, lower_bound_bytes(blocks, conflicts));
+    EXPECT_EQ(assign_offsets(blocks, kWork, conflicts).offsets, plan.offsets);
   }
 }
 

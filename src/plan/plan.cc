@@ -217,7 +217,7 @@ class Planner {
 
   program::MemoryNumbers memory_numbers() const {
     program::MemoryNumbers memory;
-    memory.lower_bound_bytes = lower_bound_bytes(run_.blocks);
+    memory.lower_bound_bytes = lower_bound_bytes(run_.blocks, run_.conflicts);
     memory.plan_bytes = run_.offsets.height_bytes;
     memory.optimal = run_.offsets.optimal;
     Section apart;
