@@ -24,6 +24,7 @@
 #include "hlo/module.h"
 #include "program/file.h"
 #include "program/side_by_side.h"
+#include "program/streams.h"
 #include "program/text.h"
 #include "program/views.h"
 #include "runtime/cpu_device.h"
@@ -163,10 +164,12 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     if (where.device == Device::virtual_device) {
       virtual_ = std::make_shared<runtime::VirtualDevice>(where.simulated);
       facts_.device = virtual_->device().hal().name;
+      streams_ = std::clamp<int64_t>(where.simulated.streams, 1, most_streams());
     } else if (plugin_) {
       facts_.device = plugin_->hal().name;
     } else if (cuda_number_ >= 0) {
       facts_.device = fmt::format("cuda:{}", cuda_number_);
+      streams_ = most_streams();
     } else {
       runtime_ = cpu_runtime(where.threads);
       if (where.allocator.allocate != nullptr)
@@ -258,7 +261,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     facts_.temporary_lower_bound_bytes = program.memory.lower_bound_bytes;
     facts_.temporary_unshared_bytes = program.memory.unshared_bytes;
     facts_.temporary_optimal = program.memory.optimal;
-    facts_.temporary_pool_peak_bytes = runtime::pool_peak_bytes(program);
+    facts_.temporary_pool_peak_bytes = runtime::pool_peak_bytes(program, streams_);
     if (!program.pool_blocks.empty()) facts_.temporary_bytes = facts_.temporary_pool_peak_bytes;
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
@@ -310,8 +313,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return {};
   }
 
+  static int64_t most_streams() { return program::StreamOptions().most_streams; }
+
   int cuda_number_;
-  std::shared_ptr<CpuRuntime> runtime_;             // outlives the executable, as do the others
+  int64_t streams_ = 1;                  // that the device has, of those that a program uses
+  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as do the others
   std::unique_ptr<runtime::CpuDevice> own_device_;  // with the caller's allocator
   std::shared_ptr<runtime::VirtualDevice> virtual_;
   std::optional<runtime::Device> plugin_;

@@ -146,9 +146,10 @@ int64_t covered_bytes(std::vector<const Buffer*> buffers) {
   return total;
 }
 
-void describe_memory(const program::Program& program, const Model& model, DryRun& run) {
+void describe_memory(const program::Program& program, const Model& model, int64_t most_streams,
+                     DryRun& run) {
   run.memory = program.memory;
-  run.pool_peak_bytes = runtime::pool_peak_bytes(program);
+  run.pool_peak_bytes = runtime::pool_peak_bytes(program, most_streams);
   run.once_bytes = program.once_bytes;
   std::vector<bool> used(program.buffers.size(), false);
   program::for_each_view_within(
@@ -258,7 +259,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.cores = cost::core_count(settings.target);
   run.capacity_bytes = simulated.capacity_bytes;
   run.notes = program.notes;
-  describe_memory(program, model, run);
+  describe_memory(program, model, streams.most_streams, run);
   HEDDLE_RETURN_IF_ERROR(check_limit(program.name, run.pool_peak_bytes, settings.compiler));
 
   Estimate estimate(program, report, settings.target);

@@ -56,6 +56,10 @@ class CommandList {
   Status run_timed_command(size_t command, std::span<CommandTime> times);
 
   bool has_streams() const { return streams_ != nullptr; }
+  // The same on the streams, a command at a time from the first on. Before each: its stream waits
+  // for the event of `other`, a command that records one.
+  Status run_on_streams(size_t command);
+  Status wait_for_other(size_t command, size_t other);
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
 
   // Looked at before every command; true: the run ends with an error of the cancelled kind.
@@ -207,6 +211,7 @@ class CommandList {
   std::vector<int64_t> dims_;
   std::vector<heddle_hal_access> accesses_;  // of launches
   std::unique_ptr<StreamSet> streams_;       // null: all in order
+  bool all_waited_ = false;                  // on streams: for all that could still run
   bool has_parallel_ = false;
 };
 

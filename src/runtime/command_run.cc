@@ -308,16 +308,23 @@ Status CommandList::wait_for_all(const Record& record) {
   return failed(record, device_.last_error("cannot wait").value());
 }
 
+Status CommandList::wait_for_other(size_t command, size_t other) {
+  const heddle_hal& hal = device_.hal();
+  if (hal.wait_for(hal.device, streams_->stream(command), streams_->event(other)) == 0) return {};
+  return failed(records_[first_record_[command]],
+                device_.last_error("cannot wait for an event").value());
+}
+
 Status CommandList::run_on_stream(size_t command) {
   const heddle_hal& hal = device_.hal();
   heddle_hal_stream* stream = streams_->stream(command);
+  const Record& begin = records_[std::min<size_t>(first_record_[command], records_.size() - 1)];
+  for (heddle_hal_event* event : streams_->waits(command))
+    if (hal.wait_for(hal.device, stream, event) != 0)
+      return failed(begin, device_.last_error("cannot wait for an event").value());
   for (size_t at = first_record_[command], next = at; at < first_record_[command + 1]; at = next) {
     const Record& record = records_[at];
     next = at + 1;
-    if (at == first_record_[command])
-      for (heddle_hal_event* event : streams_->waits(command))
-        if (hal.wait_for(hal.device, stream, event) != 0)
-          return failed(record, device_.last_error("cannot wait for an event").value());
     void* const* slots = record.launch.buffers;
     if (record.kind == Kind::launch) {
       if (hal.launch_on(hal.device, stream, &record.launch) != 0)
@@ -329,28 +336,31 @@ Status CommandList::run_on_stream(size_t command) {
       HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
       HEDDLE_RETURN_IF_ERROR(execute(record, &next));
     }
-    heddle_hal_event* event = streams_->event(command);
-    if (next == first_record_[command + 1] && event != nullptr &&
-        hal.record(hal.device, stream, event) != 0)
-      return failed(record, device_.last_error("cannot record an event").value());
   }
+  heddle_hal_event* event = streams_->event(command);
+  if (event != nullptr && hal.record(hal.device, stream, event) != 0)
+    return failed(begin, device_.last_error("cannot record an event").value());
   return {};
 }
 
 // What stands alone is on the device's own stream; the host waits on both of its sides.
+Status CommandList::run_on_streams(size_t command) {
+  if (command == 0) all_waited_ = false;
+  if (records_.empty()) return {};
+  const size_t first = first_record_[command], end = first_record_[command + 1];
+  const bool alone = streams_->is_alone(command);
+  if (first == end && !alone && streams_->event(command) == nullptr) return {};
+  const Record& record = records_[std::min(first, records_.size() - 1)];
+  if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))
+    return failed(record, cancelled_error("cancelled").value());
+  if (alone || !all_waited_) HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
+  all_waited_ = !alone;
+  return alone ? run_records<false>(first, end, [](const Record&) {}) : run_on_stream(command);
+}
+
 Status CommandList::run_streams() {
-  bool waited = false;  // for all that could still run
-  for (size_t command = 0; command + 1 < first_record_.size(); ++command) {
-    const size_t first = first_record_[command], end = first_record_[command + 1];
-    if (first == end) continue;
-    if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))
-      return failed(records_[first], cancelled_error("cancelled").value());
-    const bool alone = streams_->is_alone(command);
-    if (alone || !waited) HEDDLE_RETURN_IF_ERROR(wait_for_all(records_[first]));
-    waited = !alone;
-    HEDDLE_RETURN_IF_ERROR(alone ? run_records<false>(first, end, [](const Record&) {})
-                                 : run_on_stream(command));
-  }
+  for (size_t command = 0; command + 1 < first_record_.size(); ++command)
+    HEDDLE_RETURN_IF_ERROR(run_on_streams(command));
   return {};
 }
 

@@ -88,8 +88,7 @@ Result<std::unique_ptr<Context>> Executable::make_context() {
   if (dynamic) state->pooled = std::make_unique<PooledRun>(device_, program_);
   state->set_fixed_bases();
   state->list.set_cancelled(&state->cancelled);
-  // What a pool gives back is given out again: in one stream the next command may have it at once.
-  if (!dynamic) HEDDLE_RETURN_IF_ERROR(state->use_streams());
+  HEDDLE_RETURN_IF_ERROR(state->use_streams());
   return std::unique_ptr<Context>(new Context(std::move(state)));
 }
 
@@ -97,7 +96,12 @@ Status Context::State::use_streams() {
   if (!has_streams(executable->device_)) return {};
   HEDDLE_ASSIGN_OR_RETURN(std::optional<StreamSet> streams,
                           StreamSet::make(executable->device_, program()));
-  if (streams) list.set_streams(std::move(*streams));
+  if (!streams) return {};
+  if (pooled) {
+    pooled->use_streams(streams->plan());
+    HEDDLE_RETURN_IF_ERROR(streams->record_too(executable->device_, pooled->last_uses()));
+  }
+  list.set_streams(std::move(*streams));
   return {};
 }
 

@@ -9,19 +9,45 @@ namespace heddle::runtime {
 namespace {
 
 constexpr int64_t kGrain = 64;
+constexpr uint64_t kBlockPlaces = uint64_t{1} << 40;
 
 int64_t grains(int64_t bytes) { return (bytes + kGrain - 1) / kGrain * kGrain; }
 
+bool is_known(const Pool::Clock& last, const Pool::Clock& known) {
+  for (size_t s = 0; s < last.size(); ++s)
+    if (last[s] > (s < known.size() ? known[s] : 0)) return false;
+  return true;
+}
+
+void join(Pool::Clock& clock, const Pool::Clock& other) {
+  if (clock.size() < other.size()) clock.resize(other.size());
+  for (size_t s = 0; s < other.size(); ++s) clock[s] = std::max(clock[s], other[s]);
+}
+
 }  // namespace
 
-Result<char*> Pool::allocate(int64_t bytes) {
+Result<char*> Pool::allocate(int64_t bytes, const Clock* known, Clock* behind) {
+  if (behind != nullptr) behind->clear();
   if (bytes == 0) return nullptr;
   HEDDLE_CHECK(bytes > 0 && bytes <= INT64_MAX - kGrain, "{} bytes", bytes);
   bytes = grains(bytes);
-  const auto fitting = free_.lower_bound({bytes, nullptr});
-  if (fitting != free_.end()) return take(pieces_.find(fitting->second), bytes);
-  HEDDLE_ASSIGN_OR_RETURN(const Pieces::iterator piece, extend(bytes));
+  Pieces::iterator piece = find(bytes, known);
+  if (piece == pieces_.end()) {
+    HEDDLE_ASSIGN_OR_RETURN(piece, extend(bytes));
+  }
+  if (known != nullptr && !is_known(piece->second.last, *known)) *behind = piece->second.last;
   return take(piece, bytes);
+}
+
+// The smallest that fits and can be had at once; none: the smallest that fits.
+Pool::Pieces::iterator Pool::find(int64_t bytes, const Clock* known) {
+  const auto fitting = free_.lower_bound({bytes, 0, nullptr});
+  if (fitting == free_.end()) return pieces_.end();
+  if (known != nullptr)
+    for (auto one = fitting; one != free_.end(); ++one)
+      if (const auto piece = pieces_.find(std::get<2>(*one)); is_known(piece->second.last, *known))
+        return piece;
+  return pieces_.find(std::get<2>(*fitting));
 }
 
 Result<Pool::Pieces::iterator> Pool::extend(int64_t bytes) {
@@ -65,51 +91,65 @@ Pool::Pieces::iterator Pool::add_block(Block block) {
   numbers_.held_bytes += bytes;
   numbers_.peak_held_bytes = std::max(numbers_.peak_held_bytes, numbers_.held_bytes);
   free_bytes_ += bytes;
-  free_.insert({bytes, at});
   blocks_.emplace(at, std::move(block));
-  return pieces_.emplace(at, Piece{bytes, false, true}).first;
+  const auto piece =
+      pieces_.emplace(at, Piece{bytes, false, true, {}, blocks_taken_++ * kBlockPlaces}).first;
+  list(piece);
+  return piece;
 }
 
 // The front of a free piece.
 char* Pool::take(Pieces::iterator piece, int64_t bytes) {
   char* const at = piece->first;
   Piece& taken = piece->second;
-  free_.erase({taken.bytes, at});
+  unlist(piece);
   if (const int64_t rest = taken.bytes - bytes; rest > 0) {
-    pieces_.emplace_hint(std::next(piece), at + bytes, Piece{rest, false, false});
-    free_.insert({rest, at + bytes});
+    list(pieces_.emplace_hint(
+        std::next(piece), at + bytes,
+        Piece{rest, false, false, taken.last, taken.place + static_cast<uint64_t>(bytes)}));
     taken.bytes = bytes;
   }
   taken.used = true;
+  taken.last.clear();
   free_bytes_ -= bytes;
   numbers_.used_bytes += bytes;
   numbers_.peak_used_bytes = std::max(numbers_.peak_used_bytes, numbers_.used_bytes);
   return at;
 }
 
-void Pool::release(char* memory) {
+void Pool::release(char* memory, const Clock& last) {
   if (memory == nullptr) return;
   auto piece = pieces_.find(memory);
   HEDDLE_CHECK(piece != pieces_.end() && piece->second.used, "released what was not given");
   piece->second.used = false;
+  piece->second.last = last;
+  has_clocks_ = has_clocks_ || !last.empty();
   numbers_.used_bytes -= piece->second.bytes;
   free_bytes_ += piece->second.bytes;
   const auto next = std::next(piece);
   if (next != pieces_.end() && !next->second.used && !next->second.first) {
-    free_.erase({next->second.bytes, next->first});
+    unlist(next);
     piece->second.bytes += next->second.bytes;
+    join(piece->second.last, next->second.last);
     pieces_.erase(next);
   }
   if (!piece->second.first) {
     const auto before = std::prev(piece);
     if (!before->second.used) {
-      free_.erase({before->second.bytes, before->first});
+      unlist(before);
       before->second.bytes += piece->second.bytes;
+      join(before->second.last, piece->second.last);
       pieces_.erase(piece);
       piece = before;
     }
   }
-  free_.insert({piece->second.bytes, piece->first});
+  list(piece);
+}
+
+void Pool::forget_clocks() {
+  if (!has_clocks_) return;
+  for (auto& [at, piece] : pieces_) piece.last.clear();
+  has_clocks_ = false;
 }
 
 std::map<char*, Block>::iterator Pool::whole_block(Pieces::iterator piece) {
@@ -128,13 +168,15 @@ int64_t Pool::idle_block_bytes() const {
 }
 
 void Pool::trim() {
+  // What goes back to the device is over.
+  if (has_clocks_ && device_.hal().wait(device_.hal().device) == 0) forget_clocks();
   for (auto piece = pieces_.begin(); piece != pieces_.end();) {
     const auto block = whole_block(piece);
     if (block == blocks_.end()) {
       ++piece;
       continue;
     }
-    free_.erase({piece->second.bytes, piece->first});
+    unlist(piece);
     free_bytes_ -= piece->second.bytes;
     numbers_.held_bytes -= piece->second.bytes;
     piece = pieces_.erase(piece);
@@ -154,7 +196,7 @@ void Pool::consolidate() {
 
 PoolNumbers Pool::numbers() const {
   PoolNumbers result = numbers_;
-  result.largest_free_bytes = free_.empty() ? 0 : free_.rbegin()->first;
+  result.largest_free_bytes = free_.empty() ? 0 : std::get<0>(*free_.rbegin());
   return result;
 }
 
@@ -171,7 +213,7 @@ std::string Pool::fault() const {
     if (!about.first && !about.used && !before->second.used) return "free neighbours are apart";
     firsts += about.first;
     (about.used ? used : unused) += about.bytes;
-    if (!about.used && (++unused_count, free_.count({about.bytes, at}) == 0))
+    if (!about.used && (++unused_count, free_.count({about.bytes, about.place, at}) == 0))
       return "a free piece is not listed";
     before = &piece;
   }

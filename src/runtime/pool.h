@@ -5,13 +5,18 @@
 // 3. where the device has none, all free blocks go back to it first (trim), then an error says what
 //    was asked for, used, free, and the largest free piece.
 // Neighbours that are free are merged at once. For one thread at a time.
+//
+// Where commands run on several streams a piece carries a clock: by stream, the last command that
+// may still use it. Who knows these to have run takes it as it is; before the pool grows, others
+// take it and wait for them.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
+#include <tuple>
+#include <vector>
 
 #include "base/error.h"
 #include "runtime/device.h"
@@ -31,9 +36,17 @@ class Pool {
   explicit Pool(const Device& device, int64_t limit_bytes = -1)
       : device_(device), limit_bytes_(limit_bytes) {}
 
-  // 64-byte aligned, contents unspecified; null for 0 bytes. Error: no memory (machine).
-  Result<char*> allocate(int64_t bytes);
-  void release(char* memory);  // what allocate() gave, or null
+  // By stream: the number of a command; 0: none. Empty: nothing on any stream.
+  using Clock = std::vector<int64_t>;
+
+  // 64-byte aligned, contents unspecified; null for 0 bytes. Error: no memory (machine). `known`,
+  // for several streams: what has run before the use to come. `behind` is then what must have run,
+  // too; empty: nothing.
+  Result<char*> allocate(int64_t bytes, const Clock* known = nullptr, Clock* behind = nullptr);
+  // What allocate() gave, or null; `last`: the commands that used it last.
+  void release(char* memory, const Clock& last = {});
+  // All that was asked of the device has run.
+  void forget_clocks();
 
   // Gives blocks that are wholly free back to the device.
   void trim();
@@ -50,9 +63,17 @@ class Pool {
     int64_t bytes = 0;
     bool used = false;
     bool first = false;  // of its block: not merged with what lies in front of it
+    Clock last;          // of a free one
+    uint64_t place = 0;  // grows with the blocks taken and inside them: decides between equals
   };
   using Pieces = std::map<char*, Piece>;
 
+  void list(Pieces::iterator piece) { free_.insert(entry(piece)); }
+  void unlist(Pieces::iterator piece) { free_.erase(entry(piece)); }
+  static std::tuple<int64_t, uint64_t, char*> entry(Pieces::iterator piece) {
+    return {piece->second.bytes, piece->second.place, piece->first};
+  }
+  Pieces::iterator find(int64_t bytes, const Clock* known);
   char* take(Pieces::iterator piece, int64_t bytes);
   Pieces::iterator add_block(Block block);
   // The block of which a piece is all; or none.
@@ -63,11 +84,13 @@ class Pool {
 
   Device device_;
   int64_t limit_bytes_;
-  std::map<char*, Block> blocks_;             // by address
-  Pieces pieces_;                             // by address
-  std::set<std::pair<int64_t, char*>> free_;  // pieces by size
+  std::map<char*, Block> blocks_;  // by address
+  Pieces pieces_;                  // by address
+  // Pieces by size and place: what is chosen does not depend on addresses.
+  std::set<std::tuple<int64_t, uint64_t, char*>> free_;
+  uint64_t blocks_taken_ = 0;
   int64_t free_bytes_ = 0;
-  bool consolidated_ = false;
+  bool consolidated_ = false, has_clocks_ = false;
   PoolNumbers numbers_;
 };
 

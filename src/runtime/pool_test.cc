@@ -142,5 +142,36 @@ TEST(pool, RandomRequestsAgainstAMap) {
   EXPECT_GT(trimmed, 100);
 }
 
+TEST(pool, OnStreamsWhatIsKnownToBeOverComesFirst) {
+  AddressDevice memory(1 << 20);
+  Pool pool(memory.device());
+  const Pool::Clock nothing = {0, 0}, second = {0, 7}, first = {2, 0};
+  Pool::Clock behind;
+  pool.release(get(pool, 256));
+  char *const a = get(pool, 64), *const b = get(pool, 64), *const c = get(pool, 128);
+  pool.release(a, {3, 0});
+  pool.release(c, {0, 7});
+  EXPECT_EQ(*pool.allocate(64, &nothing, &behind), a);  // neither is over: the smaller one
+  EXPECT_EQ(behind, (Pool::Clock{3, 0}));
+  pool.release(a, {3, 0});
+  EXPECT_EQ(*pool.allocate(64, &second, &behind), c);  // the other is over
+  EXPECT_TRUE(behind.empty());
+  EXPECT_EQ(*pool.allocate(64, &nothing, &behind), a);
+  EXPECT_EQ(behind, (Pool::Clock{3, 0}));
+  // What is merged waits for all of it, as does what is cut off.
+  pool.release(b, {1, 1});
+  pool.release(c, {2, 2});
+  EXPECT_EQ(pool.fault(), "");
+  EXPECT_EQ(*pool.allocate(128, &first, &behind), b);
+  EXPECT_EQ(behind, (Pool::Clock{2, 7}));
+  EXPECT_EQ(*pool.allocate(64, &first, &behind), c + 64);
+  EXPECT_EQ(behind, (Pool::Clock{2, 7}));
+  pool.release(c + 64, {9, 9});
+  pool.forget_clocks();
+  EXPECT_EQ(*pool.allocate(64, &nothing, &behind), c + 64);
+  EXPECT_TRUE(behind.empty());
+  EXPECT_EQ(pool.numbers().extended, 1);
+}
+
 }  // namespace
 }  // namespace heddle::runtime

@@ -40,11 +40,83 @@ PooledRun::PooledRun(const Device& device, const Program& program)
   }
 }
 
+void PooledRun::use_streams(program::StreamPlan plan) {
+  streams_ = std::move(plan);
+  std::vector<bool> found(touched_.size());
+  std::vector<Pool::Clock> last(blocks_.size());
+  for (size_t c = 0; c < touched_.size(); ++c)
+    for (size_t b : touched_[c]) {
+      last[b].resize(static_cast<size_t>(streams_->streams), 0);
+      if (!streams_->alone[c])
+        last[b][static_cast<size_t>(streams_->stream[c])] = static_cast<int64_t>(c) + 1;
+    }
+  for (const Pool::Clock& clock : last)
+    for (int64_t command : clock)
+      if (command > 0) found[static_cast<size_t>(command - 1)] = true;
+  for (size_t c = 0; c < found.size(); ++c)
+    if (found[c]) last_uses_.push_back(c);
+}
+
+namespace {
+
+void join(Pool::Clock& clock, const Pool::Clock& other) {
+  for (size_t s = 0; s < other.size(); ++s) clock[s] = std::max(clock[s], other[s]);
+}
+
+}  // namespace
+
+// A command that stands alone has all others in front of it or behind it.
+void PooledRun::begin_on_stream(size_t command) {
+  if (streams_->alone[command]) {
+    for (Pool::Clock& clock : now_)
+      std::fill(clock.begin(), clock.end(), static_cast<int64_t>(command));
+    return;
+  }
+  Pool::Clock& mine = now_[static_cast<size_t>(streams_->stream[command])];
+  for (size_t other : streams_->waits[command]) join(mine, at_[other]);
+}
+
+void PooledRun::end_on_stream(size_t command) {
+  const auto number = static_cast<int64_t>(command) + 1;
+  if (streams_->alone[command]) {
+    for (Pool::Clock& clock : now_) std::fill(clock.begin(), clock.end(), number);
+    return;
+  }
+  const auto stream = static_cast<size_t>(streams_->stream[command]);
+  now_[stream][stream] = number;
+  at_[command] = now_[stream];
+  for (size_t b : touched_[command]) {
+    Pool::Clock& last = blocks_[b].last;
+    last.resize(now_.size(), 0);
+    last[stream] = number;
+  }
+}
+
+Status PooledRun::take(size_t block, size_t command, CommandList* list) {
+  Counted& taken = blocks_[block];
+  if (!on_streams_) {
+    HEDDLE_ASSIGN_OR_RETURN(taken.memory, pool_.allocate(taken.bytes));
+    return {};
+  }
+  Pool::Clock& mine = now_[static_cast<size_t>(streams_->stream[command])];
+  Pool::Clock behind;
+  HEDDLE_ASSIGN_OR_RETURN(taken.memory, pool_.allocate(taken.bytes, &mine, &behind));
+  taken.last.clear();
+  for (size_t s = 0; s < behind.size(); ++s) {
+    if (behind[s] <= mine[s]) continue;
+    const auto other = static_cast<size_t>(behind[s] - 1);
+    if (list != nullptr) HEDDLE_RETURN_IF_ERROR(list->wait_for_other(command, other));
+    join(mine, at_[other]);
+  }
+  return {};
+}
+
 Status PooledRun::before(size_t command, CommandList* list) {
+  if (on_streams_) begin_on_stream(command);
   for (size_t b : touched_[command]) {
     Counted& block = blocks_[b];
     if (block.memory != nullptr) continue;
-    HEDDLE_ASSIGN_OR_RETURN(block.memory, pool_.allocate(block.bytes));
+    HEDDLE_RETURN_IF_ERROR(take(b, command, list));
     block.uses_left = block.uses;
     if (list == nullptr) continue;
     for (const Member& member : block.members)
@@ -54,10 +126,11 @@ Status PooledRun::before(size_t command, CommandList* list) {
 }
 
 void PooledRun::after(size_t command) {
+  if (on_streams_) end_on_stream(command);
   for (size_t b : touched_[command]) {
     Counted& block = blocks_[b];
     if (--block.uses_left > 0) continue;
-    pool_.release(block.memory);
+    pool_.release(block.memory, block.last);
     block.memory = nullptr;
   }
 }
@@ -69,10 +142,19 @@ void PooledRun::give_all_back() {
   }
 }
 
-Status PooledRun::run(CommandList& list, std::span<CommandTime> times) {
+Status PooledRun::walk(CommandList* list, std::span<CommandTime> times) {
+  pool_.forget_clocks();
+  on_streams_ = streams_ && times.empty();
+  const auto count = static_cast<size_t>(on_streams_ ? streams_->streams : 0);
+  now_.assign(count, Pool::Clock(count, 0));
+  at_.assign(on_streams_ ? touched_.size() : 0, {});
+  for (Counted& block : blocks_) block.last.clear();
   for (size_t c = 0; c < touched_.size(); ++c) {
-    Status status = before(c, &list);
-    if (status) status = times.empty() ? list.run_command(c) : list.run_timed_command(c, times);
+    Status status = before(c, list);
+    if (status && list != nullptr)
+      status = on_streams_     ? list->run_on_streams(c)
+               : times.empty() ? list->run_command(c)
+                               : list->run_timed_command(c, times);
     if (!status) {
       give_all_back();
       return status;
@@ -82,23 +164,33 @@ Status PooledRun::run(CommandList& list, std::span<CommandTime> times) {
   return {};
 }
 
+Status PooledRun::run(CommandList& list, std::span<CommandTime> times) {
+  return walk(&list, times);
+}
+
+void PooledRun::end_run() {
+  pool_.forget_clocks();
+  pool_.consolidate();
+}
+
 Status PooledRun::rehearse() {
-  for (size_t c = 0; c < touched_.size(); ++c) {
-    if (Status status = before(c, nullptr); !status) {
-      give_all_back();
-      return status;
-    }
-    after(c);
-  }
+  HEDDLE_RETURN_IF_ERROR(walk(nullptr, {}));
   end_run();
   return {};
 }
 
-int64_t pool_peak_bytes(const Program& program) {
+int64_t pool_peak_bytes(const Program& program, int64_t most_streams) {
   if (program.pool_blocks.empty()) return program.memory.plan_bytes;
   const AddressDevice addresses;
   const Device device = addresses.device();
   PooledRun run(device, program);
+  if (most_streams > 1) {
+    program::StreamOptions options;
+    options.most_streams = most_streams;
+    program::StreamPlan plan = program::plan_streams(
+        program, program.commands, program::rough_ns(program, program.commands), options);
+    if (plan.streams > 1) run.use_streams(std::move(plan));
+  }
   for (int i = 0; i < 3; ++i) HEDDLE_CHECK(run.rehearse(), "addresses run out");
   return run.numbers().peak_held_bytes;
 }

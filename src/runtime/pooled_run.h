@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "program/program.h"
+#include "program/streams.h"
 #include "runtime/command_list.h"
 #include "runtime/pool.h"
 
@@ -18,11 +20,17 @@ class PooledRun {
   // Both must outlive it; the program has pool blocks.
   PooledRun(const Device& device, const program::Program& program);
 
+  // From here on runs that are not timed put the commands on these streams (the list has them,
+  // too): a block that was given back is taken again where it is known to be over, or behind events
+  // of the commands that used it last, which are among last_uses().
+  void use_streams(program::StreamPlan plan);
+  const std::vector<size_t>& last_uses() const { return last_uses_; }
+
   // All commands of `list`, which is the program's run. With `times` as run_timed(). Error: of a
   // command, or no memory for it; everything is given back then too.
   Status run(CommandList& list, std::span<CommandTime> times);
   // When the device has done all work: the pool may rearrange what it holds.
-  void end_run() { pool_.consolidate(); }
+  void end_run();
 
   // Takes and gives back as a run does, without one.
   Status rehearse();
@@ -30,8 +38,12 @@ class PooledRun {
   PoolNumbers numbers() const { return pool_.numbers(); }
 
  private:
+  Status walk(CommandList* list, std::span<CommandTime> times);
   Status before(size_t command, CommandList* list);
+  Status take(size_t block, size_t command, CommandList* list);
   void after(size_t command);
+  void begin_on_stream(size_t command);
+  void end_on_stream(size_t command);
   void give_all_back();
 
   struct Member {
@@ -45,14 +57,21 @@ class PooledRun {
     // Of the run: those to come, and where it lies.
     int64_t uses_left = 0;
     char* memory = nullptr;
+    Pool::Clock last;  // by stream: the commands that used it
   };
   Pool pool_;
   std::vector<Counted> blocks_;
   std::vector<std::vector<size_t>> touched_;  // by command: blocks, in their order
+  std::optional<program::StreamPlan> streams_;
+  std::vector<size_t> last_uses_;
+  // Vector clocks of a run on streams, commands counted from 1: what each stream knows to have run,
+  // and what is known to have run when a command has.
+  bool on_streams_ = false;
+  std::vector<Pool::Clock> now_, at_;
 };
 
 // What runs take from a device at most for temporaries: the plan's bytes, or the pool's where
-// memory is dynamic.
-int64_t pool_peak_bytes(const program::Program& program);
+// memory is dynamic. On so many streams, if they pay.
+int64_t pool_peak_bytes(const program::Program& program, int64_t most_streams = 1);
 
 }  // namespace heddle::runtime

@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <random>
+
 #include "base/trace.h"
+#include "program/streams.h"
 #include "runtime/cpu_device.h"
 #include "runtime/executor.h"
+#include "runtime/virtual_device.h"
 
 namespace heddle::runtime {
 namespace {
@@ -94,6 +99,102 @@ TEST(pooled_run, BlocksThatDoNotHoldTheTemporariesAreRefused) {
     p.pool_blocks = blocks;
     EXPECT_FALSE(Executable::load(std::move(p), cpu.device()));
   }
+}
+
+// Three inputs with numbers of their own, copied from one to the next at random, in prefixes; the
+// last values are outputs. Every value knows of which input it is.
+struct Copies {
+  Program program;
+  std::vector<int> of_input;  // by output
+};
+
+Copies random_copies(std::mt19937& random) {
+  constexpr size_t kInputs = 3, kTemporaries = 40, kOutputs = 4;
+  Copies made;
+  Program& p = made.program;
+  p.name = "copies";
+  std::vector<int64_t> elems;
+  std::vector<int> origin;
+  auto shape = [](int64_t n) { return tensor::Shape::array(tensor::Type::f32, {n}); };
+  int64_t end = 0;
+  for (size_t i = 0; i < kInputs + kTemporaries + kOutputs; ++i) {
+    const bool input = i < kInputs, output = i >= kInputs + kTemporaries;
+    // Mostly of late values: chains with branches.
+    size_t from = input ? 0 : random() % i;
+    if (!input && random() % 4 != 0) from = i - 1 - random() % std::min<size_t>(i, 4);
+    if (output) from = std::min(from, kInputs + kTemporaries - 1);
+    const int64_t n = input ? 1024 : 1 + static_cast<int64_t>(random() % elems[from]);
+    elems.push_back(input || output ? n : std::max<int64_t>(n, elems[from] / 2));
+    origin.push_back(input ? static_cast<int>(i) : origin[from]);
+    Buffer buffer{"b" + std::to_string(i), BufferKind::temporary, elems[i] * 4};
+    if (input || output) {
+      buffer.kind = input ? BufferKind::input : BufferKind::output;
+      buffer.number = static_cast<int64_t>(input ? i : i - kInputs - kTemporaries);
+      (input ? p.inputs : p.outputs).push_back({buffer.name, "", shape(elems[i]), BufferId(i), {}});
+    } else {
+      buffer.offset_bytes = end;
+      p.pool_blocks.push_back({end, (buffer.bytes + 63) / 64 * 64});
+      end += p.pool_blocks.back().bytes;
+      buffer.first_command = buffer.last_command = static_cast<int64_t>(i - kInputs);
+    }
+    p.buffers.push_back(buffer);
+    p.constants.emplace_back();
+    if (input) continue;
+    if (output) made.of_input.push_back(origin[i]);
+    Buffer& read = p.buffers[from];
+    if (read.kind == BufferKind::temporary)
+      read.last_command = static_cast<int64_t>(p.commands.size());
+    p.commands.push_back(
+        program::Copy{{BufferId(from), 0, shape(elems[i])}, {BufferId(i), 0, shape(elems[i])}});
+    p.command_info.push_back({buffer.name, "copy"});
+  }
+  p.memory = {0, end, end};
+  return made;
+}
+
+// Three times each, so that the pool begins with what the first run left.
+TEST(pooled_run, OnStreamsBlocksAreTakenAgainOnlyBehindTheirLastUses) {
+  std::mt19937 random(5);
+  int64_t planned = 0, waited = 0, on_streams = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Copies copies = random_copies(random);
+    const Program& p = copies.program;
+    const program::StreamPlan plan =
+        program::plan_streams(p, p.commands, program::rough_ns(p, p.commands));
+    VirtualOptions options;
+    options.streams = 4;
+    options.seed = static_cast<uint64_t>(round);
+    VirtualDevice device(options);
+    auto executable = Executable::load(Program(p), device.device());
+    ASSERT_TRUE(executable) << executable.error().message;
+    auto context = (*executable)->make_context();
+    ASSERT_TRUE(context) << context.error().message;
+    std::vector<std::vector<float>> in(3), out;
+    for (size_t i = 0; i < 3; ++i) {
+      in[i].assign(1024, static_cast<float>(i + 1));
+      ASSERT_TRUE((*context)->bind_input(static_cast<int64_t>(i), in[i].data()));
+    }
+    for (size_t i = 0; i < p.outputs.size(); ++i)
+      out.emplace_back(static_cast<size_t>(p.outputs[i].shape.elems()));
+    for (size_t i = 0; i < out.size(); ++i)
+      ASSERT_TRUE((*context)->bind_output(static_cast<int64_t>(i), out[i].data()));
+    for (int run = 0; run < 3; ++run) {
+      for (auto& one : out) std::fill(one.begin(), one.end(), -1.0f);
+      const Status status = (*context)->run();
+      ASSERT_TRUE(status) << round << ": " << status.error().message;
+      for (size_t i = 0; i < out.size(); ++i)
+        for (float got : out[i])
+          ASSERT_EQ(got, static_cast<float>(copies.of_input[i] + 1)) << round << " " << run;
+    }
+    EXPECT_LE((*context)->arena_bytes(), pool_peak_bytes(p, 4));
+    EXPECT_LT((*context)->arena_bytes(), p.memory.plan_bytes);
+    EXPECT_EQ(device.counts().races, 0);
+    on_streams += plan.streams > 1;
+    waited += device.counts().waits;
+    for (const auto& waits : plan.waits) planned += 3 * static_cast<int64_t>(waits.size());
+  }
+  EXPECT_GT(on_streams, 100);
+  EXPECT_GT(waited, planned);  // some for memory alone
 }
 
 }  // namespace

@@ -16,34 +16,51 @@ bool has_streams(const Device& device) {
 }
 
 Result<std::optional<StreamSet>> StreamSet::make(const Device& device, const Program& program) {
-  program::StreamPlan plan = program::plan_streams(program, program.commands,
-                                                   program::rough_ns(program, program.commands));
+  const std::vector<double> ns = program::rough_ns(program, program.commands);
+  program::StreamPlan plan = program::plan_streams(program, program.commands, ns);
   if (plan.streams < 2) return std::optional<StreamSet>();
   StreamSet set(device, std::move(plan));
-  HEDDLE_RETURN_IF_ERROR(set.create(device));
+  HEDDLE_RETURN_IF_ERROR(set.create_streams(device));
+  const auto count = static_cast<int64_t>(set.streams_.size());
+  if (count < set.plan_.streams) {  // the device has no more
+    program::StreamOptions fewer;
+    fewer.most_streams = count;
+    set.plan_ = program::plan_streams(program, program.commands, ns, fewer);
+    if (set.plan_.streams < 2) return std::optional<StreamSet>();
+  }
+  HEDDLE_RETURN_IF_ERROR(set.create_events(device));
   return std::optional<StreamSet>(std::move(set));
 }
 
-Status StreamSet::create(const Device& device) {
+Status StreamSet::create_streams(const Device& device) {
   for (int64_t i = 0; i < plan_.streams; ++i) {
     heddle_hal_stream* stream = nullptr;
     if (hal_->create_stream(hal_->device, 0, &stream) != 0) {
-      // Fewer will do: those there are take the others' commands, and every wait stays right.
       if (streams_.empty()) return device.last_error("cannot make a stream");
       break;
     }
     streams_.push_back(stream);
   }
-  const auto count = static_cast<int64_t>(streams_.size());
-  for (int64_t& stream : plan_.stream) stream %= count;
+  return {};
+}
+
+Status StreamSet::create_events(const Device& device) {
   events_.assign(plan_.recorded.size(), nullptr);
+  std::vector<size_t> recorded;
   for (size_t i = 0; i < events_.size(); ++i)
-    if (plan_.recorded[i] && hal_->create_event(hal_->device, &events_[i]) != 0)
-      return device.last_error("cannot make an event");
+    if (plan_.recorded[i]) recorded.push_back(i);
+  HEDDLE_RETURN_IF_ERROR(record_too(device, recorded));
   for (const std::vector<size_t>& commands : plan_.waits) {
     waits_.emplace_back();
     for (size_t command : commands) waits_.back().push_back(events_[command]);
   }
+  return {};
+}
+
+Status StreamSet::record_too(const Device& device, const std::vector<size_t>& commands) {
+  for (size_t command : commands)
+    if (events_[command] == nullptr && hal_->create_event(hal_->device, &events_[command]) != 0)
+      return device.last_error("cannot make an event");
   return {};
 }
 

@@ -16,12 +16,17 @@ bool has_streams(const Device& device);
 // Owns them; they are made once and used in every run.
 class StreamSet {
  public:
-  // Nothing: one stream is as good. Error (of the machine): the device makes none.
+  // Nothing: one stream is as good, or all that the device has. Error (of the machine): the device
+  // makes none.
   static Result<std::optional<StreamSet>> make(const Device& device,
                                                const program::Program& program);
   ~StreamSet();
   StreamSet(StreamSet&& other) noexcept;
   StreamSet& operator=(StreamSet&&) = delete;
+
+  const program::StreamPlan& plan() const { return plan_; }
+  // These commands record an event, too. Error (of the machine): the device makes none.
+  Status record_too(const Device& device, const std::vector<size_t>& commands);
 
   heddle_hal_stream* stream(size_t command) const {
     return streams_[static_cast<size_t>(plan_.stream[command])];
@@ -34,7 +39,8 @@ class StreamSet {
  private:
   StreamSet(const Device& device, program::StreamPlan plan)
       : hal_(&device.hal()), plan_(std::move(plan)) {}
-  Status create(const Device& device);
+  Status create_streams(const Device& device);
+  Status create_events(const Device& device);
   const heddle_hal* hal_;
   program::StreamPlan plan_;
   std::vector<heddle_hal_stream*> streams_;
