@@ -3,7 +3,7 @@
 #include "fuse/fuse.h"
 #include "fuse/groups.h"
 #include "hlo/builder.h"
-#include "schedule/gemm.h"
+#include "schedule/bounded_rows.h"
 
 namespace heddle::fuse {
 
@@ -66,7 +66,8 @@ void pack_dot(Instr* dot, const target::Target& target) {
   for (int64_t d : order) extents.push_back(w->shape().dim(d));
   const int64_t n = extents.back(), k = w->shape().elems() / n;
   const int64_t m = dot->operand(0)->shape().elems() / k;
-  schedule::Gemm gemm = schedule::choose_gemm(m, n, k, true, target);
+  const schedule::Gemm gemm =
+      schedule::choose_gemm_between(schedule::least_rows(dot, m), m, n, k, true, target);
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
   Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes);
   if (extents.size() > 2) back = unpack(b.reshape(back, extents));

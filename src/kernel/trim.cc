@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "kernel/graft.h"
 #include "kernel/trim_facts.h"
 #include "kernel/trim_tiles.h"
 
@@ -26,6 +27,8 @@ class Trimmer {
         accesses_(std::move(facts.touches)) {}
 
   Decision run() {
+    for (const Phase& phase : k_.phases)
+      for (const Group& group : phase.groups) find_parts(group.body);
     find_reach();
     if (!check_reduced()) return refused_;
     for (Phase& phase : k_.phases)
@@ -75,9 +78,41 @@ class Trimmer {
     return (variable.kind == LoopKind::serial || variable.grid) && own > 1;
   }
 
+  // Loops whose steps are several parts written out, as vectors of a sum: the last step may be
+  // fewer.
+  void find_parts(const std::vector<Stmt>& body) {
+    for (const Stmt& stmt : body) {
+      find_parts(stmt.body);
+      find_parts(stmt.otherwise);
+      if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial || stmt.body.size() != 1 ||
+          !stops(variables_[stmt.var.index()]))
+        continue;
+      const Stmt& inner = stmt.body[0];
+      if (inner.kind != StmtKind::loop || inner.loop != LoopKind::unrolled) continue;
+      const Variable& part = variables_[inner.var.index()];
+      if (!can_stop(part)) continue;
+      const Fact &whole = *variables_[stmt.var.index()].fact, &fact = *part.fact;
+      const auto around = fact.base.find(stmt.var.value);
+      if (fact.group == whole.group && group_of(whole).reduced && around != fact.base.end() &&
+          around->second == whole.factor && part.extent * fact.factor == whole.factor &&
+          fact.factor % kMostLanes == 0 && whole.scale == 1 && fact.scale == 1 && whole.low == 0 &&
+          whole.high == 0 && fact.low == 0 && fact.high == 0)
+        parts_.emplace(stmt.var.value, inner.var.value);
+    }
+  }
+
+  bool is_part(uint32_t var) const {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [&](const auto& pair) { return pair.second == var; });
+  }
+
   // What one step of a variable takes of its group; all that it moves over where it is not a loop
   // that stops.
-  int64_t step(const Variable& variable) const {
+  int64_t step(uint32_t var) const {
+    const Variable& variable = variables_[var];
+    if (const auto parts = parts_.find(var); parts != parts_.end())
+      return variables_[parts->second].fact->factor;
+    if (is_part(var)) return variable.fact->factor;
     const int64_t own = variable.extent * variable.fact->factor;
     if (!stops(variable)) return own;
     const int64_t lanes = variable.kind == LoopKind::vector ? kMostLanes : 1;
@@ -93,7 +128,7 @@ class Trimmer {
     reach_.assign(variables_.size(), most);
     for (size_t v = 0; v < variables_.size(); ++v)
       if (variables_[v].fact && group_of(*variables_[v].fact).reduced)
-        reach_[v] = std::max(step(variables_[v]), most);
+        reach_[v] = std::max(step(static_cast<uint32_t>(v)), most);
     read_.assign(k_.buffers.size() * request_.groups.size(), most);
     for (size_t b = 0; b < request_.globals.size(); ++b)
       for (const TrimDigit& digit : request_.globals[b])
@@ -129,7 +164,7 @@ class Trimmer {
         return refuse("trim-reduced", fmt::format("{} {}", k_.vars[v].name, why));
       };
       if (!can_stop(variable)) return no("moves elsewhere too");
-      const int64_t own = variable.extent * fact.factor;
+      const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
       if ((granule & (granule - 1)) != 0 && granule < group_of(fact).bound)
         return no("has a step that is no power of two");
       if (fact.low % fact.factor != 0 && stops(variable)) return no("begins between steps");
@@ -249,13 +284,56 @@ class Trimmer {
       rewrite(stmt.otherwise);
       std::vector<Stmt> instead;
       if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
-        instead = balanced(stmt);
+        instead = parts_.count(stmt.var.value) > 0 ? in_parts(&stmt) : balanced(stmt);
         if (instead.empty()) stop(&stmt);
       }
       if (instead.empty()) instead.push_back(std::move(stmt));
       std::move(instead.begin(), instead.end(), std::back_inserter(result));
     }
     body = std::move(result);
+  }
+
+  // Whole steps, then the parts of the last one that are there.
+  std::vector<Stmt> in_parts(Stmt* loop) {
+    const Variable& variable = variables_[loop->var.index()];
+    const int64_t step = variable.fact->factor, most = variable.extent * step;
+    std::vector<Stmt> result;
+    std::vector<Stmt>* lets = variable.fact->base.empty() ? &prologue_ : &result;
+    const ExprId end = left(loop->var.value);  // may be named in front
+    auto let = [&](const char* name, ExprId value) {
+      const VarId var = k_.add_var(name);
+      lets->push_back(make_let(var, value));
+      return k_.ref(var);
+    };
+    const ExprId all =
+        k_.binary(Op::max, k_.binary(Op::min, end, k_.constant(most)), k_.constant(0));
+    const ExprId whole = let("whole", k_.binary(Op::floor_div, all, k_.constant(step)));
+    const ExprId rest =
+        let("rest", k_.binary(Op::sub, all, k_.binary(Op::mul, whole, k_.constant(step))));
+    std::vector<Stmt> last = copy_at(loop->body, loop->var, whole);
+    const int64_t each = variables_[parts_.at(loop->var.value)].fact->factor;
+    Stmt& parts = last[0];
+    const ExprId before = k_.binary(Op::mul, k_.ref(parts.var), k_.constant(each));
+    parts.body = {make_if(k_.compare(Op::gt, rest, before), std::move(parts.body))};
+    loop->extent = whole;
+    result.push_back(std::move(*loop));
+    result.push_back(make_if(k_.compare(Op::gt, rest, k_.constant(0)), std::move(last)));
+    return result;
+  }
+
+  // The body of a loop for one value of its variable.
+  std::vector<Stmt> copy_at(const std::vector<Stmt>& body, VarId var, ExprId value) {
+    std::set<uint32_t> inside;
+    find_variables(body, &inside);
+    const Kernel before = k_;
+    std::vector<BufferId> buffers;
+    for (size_t b = 0; b < before.buffers.size(); ++b) buffers.push_back(BufferId(b));
+    Graft graft(before, buffers, &k_);
+    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op != Op::var || inside.count(expr.var.value) > 0) return std::nullopt;
+      return expr.var == var ? value : k_.ref(expr.var);
+    };
+    return graft.block(body);
   }
 
   void stop(Stmt* loop) {
@@ -319,6 +397,7 @@ class Trimmer {
   const TrimRequest& request_;
   std::vector<Variable> variables_;
   std::vector<Touch> accesses_;
+  std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out
   std::vector<int64_t> reach_;  // by variable: its loop stops at the extent rounded up to it
   std::vector<int64_t> read_;   // by buffer and group: the same of what is read
   std::map<std::pair<int, int64_t>, ExprId> ends_;  // in the group of tasks that is rewritten

@@ -104,6 +104,29 @@ TEST(Trim, TilesAreBalanced) {
   EXPECT_THAT(text, Not(HasSubstr(" 4 {")));
 }
 
+// Four vectors a step: the last step may be fewer of them.
+TEST(Trim, TheLastStepOfASumIsOfItsParts) {
+  std::vector<int64_t> reads;
+  Kernel kernel = parsed(
+      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[256] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer out0: f32[64] global out\n"
+      "  buffer acc: f32[4] reg lanes 16\n  phase {\n    group {\n"
+      "unrolled z 4 { vector l 16 lanes 16 { acc[z] = 0:f32 } }\n"
+      "serial b 4 { unrolled u 4 { vector l_1 16 lanes 16 {\n"
+      "acc[u] = acc[u] + in0[b*64 + u*16 + l_1]\n} } }\n"
+      "unrolled y 4 { vector l_2 16 lanes 16 { out0[y*16 + l_2] = acc[y] } }\n"
+      "    }\n  }\n}\n");
+  TrimRequest wanted;
+  wanted.groups = {{BufferId(size_t{1}), 256, true}};
+  wanted.globals = {{{1, 0}}, {}, {}};
+  wanted.reach = {1, 1, 1};
+  const std::string text = trimmed(std::move(kernel), wanted, &reads);
+  for (const char* part : {"floor_div(convert(in1[0], s64) + 15, 16)*16", "serial b whole {",
+                           "if rest > 0 {", "if rest > u_1*16 {", "in0[whole*64 + u_1*16 + l_1_1]"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_EQ(reads[0], 16);
+}
+
 TEST(Trim, RefusesWhatWouldNotStop) {
   std::vector<int64_t> reads;
   // Rows by threes; all rows and their elements in one loop; an index that is no sum.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "hlo/dim_classes.h"
+#include "schedule/bounded_rows.h"
 #include "schedule/gemm_axis.h"
 #include "schedule/gemm_time.h"
 #include "schedule/tuning.h"
@@ -118,8 +120,26 @@ class Cheapest {
 
 }  // namespace
 
+bool is_bounded(const hlo::Instr* instr) {
+  return instr && !hlo::symbols_of(*instr->parent()->module()).empty();
+}
+
+int64_t least_rows(const hlo::Instr* dot, int64_t rows) {
+  int64_t least = rows;
+  if (dot)
+    for (const hlo::Symbol& symbol : hlo::symbols_of(*dot->parent()->module()))
+      if (symbol.bound > 1 && rows % symbol.bound == 0)
+        least = std::min(least, rows / symbol.bound * symbol.least);
+  return least;
+}
+
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
+  return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
+}
+
+Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
+                         const target::Target& target, int nv, Type sums) {
   struct Tile {
     int mr, nv;
   };
@@ -130,6 +150,7 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   constexpr int64_t kOneBlock = 512;  // rows that stay one
   // Rows of A pass by once for each panel, and rows of results are stored in parts.
   constexpr double kSeveralPanels = 1.04;
+  constexpr int64_t kSamples = 32;  // of numbers of rows
   if (target.records && b_constant && sums == Type::f32)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
   Gemm best;
@@ -149,10 +170,15 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
       if (nv && tile.nv != nv) return;
       candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
       candidate.nv = tile.nv;
-      double cycles = gemm_cycles(candidate, m, n, k, target);
-      if (fetches) cycles *= fetching_ahead(candidate, m > kOneBlock ? 256 : m, target);
+      double cycles = 0;
+      for (int64_t rows = m; rows >= least; rows -= std::max<int64_t>(1, (m - least) / kSamples)) {
+        double one = gemm_cycles(candidate, rows, n, k, target) / static_cast<double>(rows);
+        if (fetches) one *= fetching_ahead(candidate, rows > kOneBlock ? 256 : rows, target);
+        cycles += one;
+      }
       if (n > int64_t{tile.nv} * best.lanes) cycles *= kSeveralPanels;
-      cheapest.add(candidate, cycles, shapes_along(m, candidate.mr) * panel_shapes(candidate, n));
+      const int64_t heights = least < m ? 1 : shapes_along(m, candidate.mr);
+      cheapest.add(candidate, cycles, heights * panel_shapes(candidate, n));
     };
     if (wide) {
       for (Tile tile : kWide) consider(tile);
@@ -376,6 +402,18 @@ void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
 
 }  // namespace
 
+// A batch whose products share a packed B that does not stay in the second cache: all of them meet
+// one panel before they come to the next.
+void share_panels(const GemmShape& shape, const Stage& stage, const target::Target& target,
+                  Gemm* gemm) {
+  const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
+  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  if (shape.b_panel == 0 || shape.k_extent * shape.n_extent * 4 <= second / 2) return;
+  gemm->panels_first =
+      !shape.batch.empty() && std::none_of(shape.batch.begin(), shape.batch.end(),
+                                           [&](int digit) { return xb.uses(digit); });
+}
+
 bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
   if (gemm.kc <= 0 || gemm.kc >= shape.k_extent) return false;
   if (is_plain(shape)) return true;
@@ -397,9 +435,11 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm.panels = can_cut_k(gemm, shape, stage) ? std::min(gemm.panels, panels) : 0;
     if (gemm.panels == 0) gemm.kc = shape.k_extent;
   } else if (stage.kind != hlo::StageKind::conv) {
-    gemm = choose_gemm(shape.m_extent, shape.n_extent, shape.k_extent, shape.b_panel > 0, target,
-                       nv, shape.type);
+    gemm =
+        choose_gemm_between(least_rows(stage.instr, shape.m_extent), shape.m_extent, shape.n_extent,
+                            shape.k_extent, shape.b_panel > 0, target, nv, shape.type);
     cut_k(shape, target, &gemm);
+    if (is_bounded(stage.instr)) share_panels(shape, stage, target, &gemm);
   } else {
     gemm.lanes = target.lanes(shape.type);
     gemm.kc = shape.k_extent;

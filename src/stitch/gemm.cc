@@ -2,7 +2,7 @@
 // panels, A in place, the next panel fetched ahead, whatever hangs on the dot done on the tile.
 #include <algorithm>
 
-#include "hlo/dim_classes.h"
+#include "schedule/bounded_rows.h"
 #include "stitch/gemm_emitter.h"
 
 namespace heddle::stitch {
@@ -119,7 +119,7 @@ void GemmEmitter::for_run(const char* name, const Run& run, const Expr& origin, 
                           Block* block, Emit&& emit) {
   Expr start = origin + Expr(run.start);
   // Where rows may be fewer at run time there may be none for this tile.
-  const bool may_go = run.rows > 1 && !hlo::symbols_of(*stage_.instr->parent()->module()).empty();
+  const bool may_go = run.rows > 1 && schedule::is_bounded(stage_.instr);
   if (run.count == 1 && !may_go) return emit(start, first, block);
   VarId var = k_.add_var(name);
   Expr i = Expr::digit(s_.add_scope(var, run.count));
