@@ -36,6 +36,14 @@ int operand_of(const Instr& fusion, const Instr* parameter) {
 
 }  // namespace
 
+namespace {
+
+bool is_in_part(const stitch::Stitched& stitched, size_t output) {
+  return output < stitched.in_part.size() && stitched.in_part[output];
+}
+
+}  // namespace
+
 std::vector<int> inputs_to_overwrite(const Instr& fusion, const stitch::Stitched& stitched) {
   std::vector<int> result = stitched.in_place;
   const hlo::Computation* entry = fusion.parent()->module()->entry();
@@ -49,6 +57,7 @@ std::vector<int> inputs_to_overwrite(const Instr& fusion, const stitch::Stitched
     if (input < 0) continue;
     const std::vector<int> allowed = stitch::overwritable(stitched, static_cast<size_t>(output));
     if (std::find(allowed.begin(), allowed.end(), input) == allowed.end()) continue;
+    if (is_in_part(stitched, static_cast<size_t>(output))) continue;
     std::replace(result.begin(), result.end(), input, -1);
     result[static_cast<size_t>(output)] = input;
   }

@@ -2,6 +2,8 @@
 
 #include <unordered_map>
 
+#include "hlo/in_place.h"
+
 namespace heddle::compiler {
 
 using hlo::Computation;
@@ -15,7 +17,8 @@ bool are_equal(const Computation& a, const Computation& b) {
   for (size_t i = 0; i < left.size(); ++i) {
     const Instr &x = *left[i], &y = *right[i];
     if (x.opcode() != y.opcode() || !(x.shape() == y.shape()) || !(x.attrs() == y.attrs()) ||
-        x.operands().size() != y.operands().size() || x.called().size() != y.called().size())
+        x.operands().size() != y.operands().size() || x.called().size() != y.called().size() ||
+        hlo::is_in_place(x) != hlo::is_in_place(y))
       return false;
     for (size_t o = 0; o < x.operands().size(); ++o)
       if (partner.at(x.operands()[o]) != y.operands()[o]) return false;

@@ -152,6 +152,8 @@ FusionCheck check_fusion(const hlo::Module& module, const target::Target& target
   std::vector<void*> memory;
   for (Literal& argument : arguments) memory.push_back(argument.mutable_data());
   for (const Literal& one : wanted) got.emplace_back(one.shape());
+  for (size_t o = 0; o < stitched.in_part.size(); ++o)
+    if (stitched.in_part[o]) got[o] = arguments[static_cast<size_t>(stitched.in_place[o])];
   for (Literal& one : got) memory.push_back(one.mutable_data());
   std::vector<std::vector<char>> workspaces;
   for (int64_t bytes : stitched.workspace_bytes) workspaces.emplace_back(bytes);

@@ -48,6 +48,7 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
     use.kernel.phases.push_back(phase);
   }
   use.workspace_bytes = stitched.workspace_bytes;
+  use.in_part = stitched.in_part;
   use.dims = pending.dims;
   return use;
 }

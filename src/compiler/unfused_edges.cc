@@ -70,6 +70,14 @@ class Edges {
   }
 
   void explain(const Instr* producer, const Instr* consumer, UnfusedEdge* edge) const {
+    if (consumer->is(Opcode::dynamic_update_slice))  // it could be put in place (fuse/boxes.h)
+      if (const auto all = by_producer_.find(edge->value); all != by_producer_.end())
+        for (const fuse::Refusal* refusal : all->second)
+          if (refusal->consumer == consumer->name()) {
+            edge->code = refusal->code;
+            edge->reason = refusal->reason;
+            return;
+          }
     for (const Instr* side : {producer, consumer}) {
       if (side->is(Opcode::fusion)) continue;
       edge->code = "no-kernel";

@@ -289,8 +289,12 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
   }
   for (const schedule::Input& input : placed.graph.inputs)
     result.bytes += static_cast<double>(input.shape.bytes());
-  for (const schedule::Output& output : placed.graph.outputs)
-    result.bytes += static_cast<double>(output.shape.bytes());
+  for (const schedule::Output& output : placed.graph.outputs) {
+    result.bytes += static_cast<double>(placed.graph.stored_bytes(output));
+    if (output.array >= 0)  // it is not read
+      result.bytes -=
+          static_cast<double>(placed.graph.inputs[static_cast<size_t>(output.array)].shape.bytes());
+  }
   return result;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "fuse/boxes.h"
 #include "hlo/composite.h"
+#include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
 #include "schedule/parts.h"
 
@@ -92,7 +94,7 @@ class Composer {
         schedule::is_copied_by_parts(*fused.root()))
       return false;
     return std::none_of(fused.instrs().begin(), fused.instrs().end(), is_product) &&
-           are_elements_read(instr);
+           are_elements_read(instr) && has_own_arrays(instr);
   }
 
   // Of a tuple in a tuple somebody reads elements, and not the whole.
@@ -213,6 +215,8 @@ class Composer {
       return Decision::no("far", "{} commands stand between them",
                           std::abs(one.place - other.place));
     if (!between(a, b)) return Decision::no("cycle", "a value would go out and come back");
+    if (reads_boxes_of(one.parts, other.parts) || reads_boxes_of(other.parts, one.parts))
+      return Decision::no("in-place", "one reads what the other one puts a box into");
     const bool ordered = one.place < other.place;
     const int64_t growth = ordered ? bytes_kept(one, other) : bytes_kept(other, one);
     if (growth > kMostGrowth)
@@ -235,15 +239,8 @@ class Composer {
             last_place(value) < second.place)
           dying += value->shape().bytes();
       }
-    for (const Instr* part : second.parts) made += bytes_of(part->shape());
+    for (const Instr* part : second.parts) made += hlo::stored_bytes(*part);
     return std::min(dying, made);
-  }
-
-  static int64_t bytes_of(const tensor::Shape& shape) {
-    if (!shape.is_tuple()) return shape.is_array() ? shape.bytes() : 0;
-    int64_t bytes = 0;
-    for (const tensor::Shape& element : shape.elements()) bytes += bytes_of(element);
-    return bytes;
   }
 
   // Where the value is read last; what the caller reads stays.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fuse/boxes.h"
 #include "fuse/chains.h"
 #include "fuse/column_sums.h"
 #include "fuse/composites.h"
@@ -399,14 +400,6 @@ class Greedy {
     return placed.strided > alone + rest.strided;
   }
 
-  // A reshape between dense arrays is no work at all: it stays a view unless it joined something.
-  static bool is_view(const Group& group) {
-    return group.members.size() == 1 &&
-           (group.members[0]->is(Opcode::reshape) || group.members[0]->is(Opcode::bitcast) ||
-            group.members[0]->is(Opcode::copy)) &&
-           group.members[0]->shape().type() == group.members[0]->operand(0)->shape().type();
-  }
-
   bool build() {
     const Grouped grouped{groups_, group_of_, order_, index_, target_, refusals_};
     if (mode_ != Mode::off) {
@@ -489,8 +482,10 @@ Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
   for (const Covered& covered : covered_computations(*module))
     changed |= mode == Mode::xla ? cover_as_xla(covered, target, refusals)
                                  : Greedy(covered, target, mode, refusals, options, report).run();
-  if (mode >= Mode::chains && target.kind == target::DeviceKind::cpu) {
-    changed |= form_loops(module, target, refusals);
+  if (mode < Mode::greedy || target.kind != target::DeviceKind::cpu) return changed;
+  if (mode >= Mode::chains) changed |= form_loops(module, target, refusals);
+  changed |= put_boxes_in_place(module, target, refusals);
+  if (mode >= Mode::chains) {
     changed |= form_tables(module);
     changed |= form_composites(module, refusals);
   }

@@ -166,6 +166,13 @@ size_t weight(const Group& group) {
   return integers < kMostIntegers ? group.members.size() - integers : group.members.size();
 }
 
+bool is_view(const Group& group) {
+  return group.members.size() == 1 &&
+         (group.members[0]->is(Opcode::reshape) || group.members[0]->is(Opcode::bitcast) ||
+          group.members[0]->is(Opcode::copy)) &&
+         group.members[0]->shape().type() == group.members[0]->operand(0)->shape().type();
+}
+
 const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs) {
   while (output->is(Opcode::reshape) && output->shape() == output->shape().without_layout()) {
     output = output->operand(0);

@@ -30,6 +30,9 @@ struct Group {
 // How many members it counts as: the integer arithmetic of random bits is long, and one body.
 size_t weight(const Group& group);
 
+// A reshape between dense arrays is no work at all: it stays a view unless it joined something.
+bool is_view(const Group& group);
+
 // The value behind reshapes that has all of `output`'s elements in their order and is one of
 // `outputs` too: its bytes serve both. Null: none.
 const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs);

@@ -121,9 +121,14 @@ class RandomControl {
       if (std::count(in_place.begin(), in_place.end(), operand) > 0) operand = -1;
       in_place.push_back(operand);
     }
-    kernels.emplace(made,
-                    fake_kernel(*made, in_place,
-                                pick(5) == 0 ? std::vector<int64_t>{70} : std::vector<int64_t>{}));
+    KernelUse use = fake_kernel(*made, in_place,
+                                pick(5) == 0 ? std::vector<int64_t>{70} : std::vector<int64_t>{});
+    if (pick(3) == 0 && operands[0]->shape() == shapes[0]) {  // changed in part
+      std::replace(use.in_place.begin(), use.in_place.end(), 0, -1);
+      use.in_place[0] = 0;
+      use.in_part = {true};
+    }
+    kernels.emplace(made, std::move(use));
     if (!result.is_tuple()) {
       scope.arrays.push_back(made);
     } else {

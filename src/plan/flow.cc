@@ -242,10 +242,11 @@ class FlowMaker {
       node.operands.insert(node.operands.end(), from.begin(), from.end());
     }
     node.after = control_of(instr, f);
-    node.once = is_once(node);
-    node.region = place_of(node, f);
     std::vector<const Shape*> shapes;
     append_leaves(instr.shape(), shapes);
+    const bool stays = node.kind == NodeKind::update || puts_boxes(node);
+    node.once = !stays && is_once(node);
+    node.region = place_of(node, stays, f);
     for (size_t i = 0; i < shapes.size(); ++i) {
       std::string name = instr.name();
       if (shapes.size() > 1) name += "." + std::to_string(i);
@@ -271,6 +272,11 @@ class FlowMaker {
     return id;
   }
 
+  static bool puts_boxes(const Node& node) {
+    return node.use != nullptr &&
+           std::count(node.use->in_part.begin(), node.use->in_part.end(), true) > 0;
+  }
+
   static bool is_pure(const Node& node) {
     return !hlo::has_effect(*node.instr) &&
            hlo::has_trait(node.instr->opcode(), hlo::Trait::pure) &&
@@ -294,9 +300,9 @@ class FlowMaker {
   }
 
   // Out of the loops whose state it does not read.
-  RegionId place_of(Node& node, const Frame& f) const {
+  RegionId place_of(Node& node, bool stays, const Frame& f) const {
     if (f.region.index() == 0) return f.region;
-    const bool moves = node.kind != NodeKind::update && node.after.empty() && is_pure(node);
+    const bool moves = !stays && node.after.empty() && is_pure(node);
     if (node.once && moves) return RegionId(0);
     node.once = false;
     RegionId place = f.region;

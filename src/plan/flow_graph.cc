@@ -5,6 +5,12 @@
 
 namespace heddle::plan {
 
+int Node::array_of(size_t result) const {
+  if (kind == NodeKind::update) return 0;
+  if (kind != NodeKind::work || use == nullptr || result >= use->in_part.size()) return -1;
+  return use->in_part[result] ? use->in_place.at(result) : -1;
+}
+
 StorageId Flow::add_storage(Storage storage) {
   storages.push_back(std::move(storage));
   return StorageId(storages.size() - 1);

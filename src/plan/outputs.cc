@@ -142,8 +142,8 @@ class OutputPlacer {
         return false;
     int64_t reads = 0, in_place = 0;
     for (const Leaf& leaf : node.operands) reads += leaf.storage == input;
-    if (node.kind == NodeKind::update) {
-      if (reads != 1 || node.operands[0].storage != input) return false;
+    if (const int array = array_of(node, result); array >= 0) {
+      if (reads != 1 || node.operands[static_cast<size_t>(array)].storage != input) return false;
     } else if (reads > 0) {
       if (node.use == nullptr || reads > 1) return false;
       for (size_t r = 0; r < node.results.size() && r < node.use->in_place.size(); ++r) {
@@ -156,6 +156,12 @@ class OutputPlacer {
     const std::vector<bool> later = reached_from(writer);
     return std::none_of(readers_[input.index()].begin(), readers_[input.index()].end(),
                         [&](NodeId id) { return id != writer && later[id.index()]; });
+  }
+
+  static int array_of(const Node& node, StorageId result) {
+    for (size_t r = 0; r < node.results.size(); ++r)
+      if (node.results[r].storage == result) return node.array_of(r);
+    return -1;
   }
 
   // Nodes that must run after `start`, by all edges so far.

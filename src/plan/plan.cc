@@ -353,6 +353,7 @@ class Planner {
     launch.inputs = static_cast<int64_t>(operands.size());
     launch.outputs = static_cast<int64_t>(results.size());
     launch.in_place.assign(node.use->in_place.begin(), node.use->in_place.end());
+    launch.in_part.assign(node.use->in_part.begin(), node.use->in_part.end());
     launch.dims = node.use->dims;
     launch.arguments = std::move(operands);
     launch.arguments.insert(launch.arguments.end(), results.begin(), results.end());

@@ -24,6 +24,9 @@ struct KernelUse {
   std::vector<int64_t> workspace_bytes;
   // Output leaf i may overwrite operand in_place[i] where that dies here; -1: not.
   std::vector<int> in_place;
+  // It is operand in_place[i] but for a part, which alone is stored: it must lie there. Where
+  // missing: not.
+  std::vector<bool> in_part;
   std::vector<int64_t> dims;  // its run-time dimensions here
 };
 using Kernels = std::unordered_map<const hlo::Instr*, KernelUse>;

@@ -121,8 +121,22 @@ class RandomModule {
     }
     std::vector<int64_t> workspaces;
     for (int i = 0; i < pick(5) / 3; ++i) workspaces.push_back(1 + pick(200));
-    kernels.emplace(fusion, fake_kernel(*fusion, in_place, workspaces));
+    KernelUse use = fake_kernel(*fusion, in_place, workspaces);
+    if (pick(4) == 0) put_box(operands, shapes, use);
+    kernels.emplace(fusion, std::move(use));
     push(fusion);
+  }
+
+  // One result is an operand, changed in part.
+  void put_box(const std::vector<Instr*>& operands, const std::vector<Shape>& shapes,
+               KernelUse& use) {
+    const size_t r = static_cast<size_t>(pick(static_cast<int>(shapes.size())));
+    const int o = pick(static_cast<int>(operands.size()));
+    if (operands[static_cast<size_t>(o)]->shape() != shapes[r]) return;
+    std::replace(use.in_place.begin(), use.in_place.end(), o, -1);
+    use.in_place[r] = o;
+    use.in_part.assign(shapes.size(), false);
+    use.in_part[r] = true;
   }
 
   void add_root() {
@@ -167,7 +181,7 @@ class RandomModule {
 
 struct Totals {
   int64_t plan_bytes = 0, lower_bound_bytes = 0, in_place = 0, into_output = 0, aliased_direct = 0,
-          once = 0;
+          once = 0, boxes = 0;
 };
 
 void check(RandomModule& m, const Options& options, Totals& totals) {
@@ -187,12 +201,16 @@ void check(RandomModule& m, const Options& options, Totals& totals) {
   for (const program::Command& command : program->commands) {
     const auto* launch = std::get_if<program::Launch>(&command);
     if (launch == nullptr) continue;
+    const auto boxes = std::count(launch->in_part.begin(), launch->in_part.end(), 1);
+    totals.boxes += boxes;
     for (int64_t i = 0; i < launch->inputs; ++i)
       for (int64_t o = launch->inputs; o < launch->inputs + launch->outputs; ++o) {
         const program::Buffer& from = program->buffers[launch->arguments[i].buffer.index()];
         const program::BufferId input = launch->arguments[i].buffer;
         const program::Buffer& to = program->buffers[launch->arguments[o].buffer.index()];
-        totals.in_place += from.kind == to.kind && from.kind == program::BufferKind::temporary &&
+        // Boxes must share.
+        totals.in_place += boxes == 0 && from.kind == to.kind &&
+                           from.kind == program::BufferKind::temporary &&
                            from.offset_bytes == to.offset_bytes;
         totals.into_output += from.kind == to.kind && from.number == to.number &&
                               from.kind == program::BufferKind::output;
@@ -223,6 +241,7 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
   EXPECT_GT(cheapest.into_output, 50);
   EXPECT_GT(cheapest.aliased_direct, 5);
   EXPECT_GT(cheapest.once, 100);
+  EXPECT_GT(cheapest.boxes, 100);
   EXPECT_EQ(dynamic.in_place, 0);
   for (const Totals& other : by_order)
     EXPECT_LE(cheapest.lower_bound_bytes, other.lower_bound_bytes);
@@ -250,6 +269,11 @@ std::vector<std::vector<size_t>> dependences(const program::Program& p) {
     program::for_each_view(command, [&](const program::View& view, program::Use use) {
       uses[i].push_back({view, use != program::Use::read});
     });
+    // What a launch changes in part it writes.
+    if (const auto* launch = std::get_if<program::Launch>(&command))
+      for (size_t o = 0; o < launch->in_part.size(); ++o)
+        if (launch->in_part[o] != 0)
+          uses[i].push_back({launch->arguments[static_cast<size_t>(launch->in_place[o])], true});
     for (size_t j = 0; j < i; ++j) {
       bool depends = alone[i] || alone[j];
       for (const Use& a : uses[j])

@@ -149,15 +149,12 @@ class Sharer {
 
   void overwrite_operands(NodeId id) {
     switch (flow_.node(id).kind) {
-      case NodeKind::update: {
-        const StorageId array = flow_.node(id).operands[0].storage;
-        const bool input = flow_.storage(array).kind == StorageKind::input;
-        if (input && flow_.node(id).region == RegionId(0)) return;
-        overwrite_operand(id, 0);
+      case NodeKind::update:
+      case NodeKind::work:
+        for (size_t r = 0; r < flow_.node(id).results.size(); ++r) overwrite_array(id, r);
         return;
-      }
       case NodeKind::loop:
-        for (size_t i = 0; i < flow_.node(id).operands.size(); ++i) overwrite_operand(id, i);
+        for (size_t i = 0; i < flow_.node(id).operands.size(); ++i) overwrite_operand(id, i, i);
         return;
       case NodeKind::branch:
         for (size_t i = 0; i < flow_.node(id).results.size(); ++i) overwrite_in_branch(id, i);
@@ -167,10 +164,19 @@ class Sharer {
     }
   }
 
-  // Result i of an update or a loop lies on operand i, or on a copy of it.
-  void overwrite_operand(NodeId id, size_t i) {
+  // Where a box is put into an array; inputs in the entry are left to finish_updates().
+  void overwrite_array(NodeId id, size_t r) {
+    const int array = flow_.node(id).array_of(r);
+    if (array < 0) return;
+    const auto i = static_cast<size_t>(array);
+    const bool input = flow_.storage(flow_.node(id).operands[i].storage).kind == StorageKind::input;
+    if (!input || flow_.node(id).region != RegionId(0)) overwrite_operand(id, i, r);
+  }
+
+  // Result r lies on operand i, or on a copy of it.
+  void overwrite_operand(NodeId id, size_t i, size_t r) {
     const Leaf operand = flow_.node(id).operands[i];
-    const StorageId result = flow_.node(id).results[i].storage;
+    const StorageId result = flow_.node(id).results[r].storage;
     Edges edges;
     if (fills(operand) && flow_.storage(operand.storage).bytes == flow_.storage(result).bytes &&
         count_reads(flow_.node(id), operand.storage) == 1 &&
@@ -370,15 +376,18 @@ void share_memory(Flow& flow) { Sharer(flow).run(); }
 
 void finish_updates(Flow& flow) {
   for (size_t n = 0; n < flow.nodes.size(); ++n) {
-    if (flow.nodes[n].kind != NodeKind::update) continue;
-    const Leaf operand = flow.nodes[n].operands[0];
-    const StorageId result = flow.nodes[n].results[0].storage;
-    if (flow.storage(result).home.valid() || flow.storage(result).overwrites_input) continue;
-    const Leaf copy =
-        flow.add_copy(operand, flow.storage(result).name + ".start", flow.nodes[n].region);
-    flow.nodes[n].operands[0] = copy;
-    flow.nodes[n].after.push_back(flow.storage(copy.storage).producer);
-    flow.storage(result).home = copy.storage;
+    for (size_t r = 0; r < flow.nodes[n].results.size(); ++r) {
+      const int array = flow.nodes[n].array_of(r);
+      if (array < 0) continue;
+      const Leaf operand = flow.nodes[n].operands[static_cast<size_t>(array)];
+      const StorageId result = flow.nodes[n].results[r].storage;
+      if (flow.storage(result).home.valid() || flow.storage(result).overwrites_input) continue;
+      const Leaf copy =
+          flow.add_copy(operand, flow.storage(result).name + ".start", flow.nodes[n].region);
+      flow.nodes[n].operands[static_cast<size_t>(array)] = copy;
+      flow.nodes[n].after.push_back(flow.storage(copy.storage).producer);
+      flow.storage(result).home = copy.storage;
+    }
   }
 }
 

@@ -38,7 +38,7 @@ void visit(A& archive, Kernel& k) {
 template <typename A>
 void visit(A& archive, Launch& launch) {
   archive(launch.kernel, launch.arguments, launch.dims, launch.inputs, launch.outputs,
-          launch.in_place);
+          launch.in_place, launch.in_part);
 }
 template <typename A>
 void visit(A& archive, Copy& copy) {

@@ -88,13 +88,15 @@ struct Kernel {
 
 // The kernel reads the first `inputs` arguments and writes the next `outputs`; the others are its
 // workspace. Output i may lie on input in_place[i], on all its bytes; otherwise what is written
-// overlaps nothing.
+// overlaps nothing. Where in_part[i] is not 0 it must lie there: the kernel puts a box into it, as
+// an Update does, and leaves the rest.
 struct Launch {
   KernelId kernel;
   std::vector<View> arguments;  // in the ABI order of the kernel's global buffers
   std::vector<int64_t> dims;    // run-time dimensions
   int64_t inputs = 0, outputs = 0;
   std::vector<int64_t> in_place;  // by output; -1 or missing: not
+  std::vector<int64_t> in_part;   // by output; missing: 0
 };
 struct Copy {  // dense bytes; sizes equal
   View from, to;
@@ -187,7 +189,7 @@ struct PoolBlock {
 };
 
 struct Program {
-  static constexpr int kVersion = 4;
+  static constexpr int kVersion = 5;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)

@@ -188,6 +188,22 @@ TEST(verify, InPlaceIsAllowedWhereItIsDeclared) {
   EXPECT_FALSE(verify(twice.p));
 }
 
+TEST(verify, WhatIsWrittenInPartLiesOnItsInput) {
+  Example e;
+  e.command(1).in_place = {0};
+  e.command(1).in_part = {1};
+  Status status = verify(e.p);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("are not one memory"), std::string::npos);
+  e.p.buffers[e.t1.index()].offset_bytes = 0;  // t1 on t0
+  status = verify(e.p);
+  EXPECT_TRUE(status) << status.error().message;
+  e.command(1).in_place = {};
+  status = verify(e.p);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("lies on no input"), std::string::npos);
+}
+
 TEST(verify, AnOutputsMemoryMayHoldEarlierValues) {
   Example e;
   Buffer& t1 = e.p.buffers[e.t1.index()];

@@ -64,6 +64,9 @@ std::string command_text(const Program& program, const Command& command) {
         views_text(launch->arguments, 0, inputs), views_text(launch->arguments, inputs, outputs));
     if (all > outputs)
       text += fmt::format(" workspace ({})", views_text(launch->arguments, outputs, all));
+    for (size_t o = 0; o < launch->in_part.size(); ++o)
+      if (launch->in_part[o] != 0 && o < launch->in_place.size())
+        text += fmt::format(" output {} in input {}", o, launch->in_place[o]);
     if (!launch->dims.empty()) text += fmt::format(" dims [{}]", fmt::join(launch->dims, ", "));
     return text;
   }

@@ -183,6 +183,7 @@ class Checker {
         launch.outputs > count - launch.inputs)
       return fail("{}: {} inputs and {} outputs of {} arguments", where_, launch.inputs,
                   launch.outputs, count);
+    HEDDLE_RETURN_IF_ERROR(boxes_fit(launch));
     for (int64_t dim : launch.dims)
       if (dim < 0) return fail("{}: a run-time dimension of {}", where_, dim);
     // What one launch of a kernel needs, all its launches with the same dimensions need.
@@ -275,51 +276,38 @@ class Checker {
     return play(region.commands, region.info);
   }
 
-  static bool is_plain(const tensor::Shape& shape) {
-    return shape.is_array() && shape.is_static() &&
-           (!shape.layout() || shape.layout()->is_row_major());
-  }
-
-  static bool is_number(const View& view) {
-    return is_plain(view.shape) && view.shape.is_scalar() && tensor::is_integer(view.shape.type());
-  }
-
   static bool is_pred(const View& view) {
     return is_plain(view.shape) && view.shape.is_scalar() &&
            view.shape.type() == tensor::Type::pred;
   }
 
   Status update_fits(const Update& update) const {
-    const tensor::Shape &all = update.operand.shape, &box = update.update.shape;
-    const auto rank = static_cast<size_t>(all.is_array() ? all.rank() : 0);
-    bool fits = is_plain(all) && is_plain(box) && is_plain(update.result.shape) &&
-                box.type() == all.type() && update.result.shape.type() == all.type() &&
-                update.result.shape.extents() == all.extents() &&
-                box.rank() == static_cast<int64_t>(rank) && update.starts.size() == rank;
-    for (size_t d = 0; fits && d < rank; ++d)
-      fits = box.extents()[d] <= all.extents()[d] && is_number(update.starts[d]);
-    if (!fits)
-      return fail("{}: cannot put {} into {} with {} starts", where_, tensor::to_string(box),
-                  tensor::to_string(all), update.starts.size());
+    if (!fits(update))
+      return fail("{}: cannot put {} into {} with {} starts", where_,
+                  tensor::to_string(update.update.shape), tensor::to_string(update.operand.shape),
+                  update.starts.size());
     return same_memory(update.operand, update.result);
   }
 
-  Status concatenate_fits(const Concatenate& concatenate) const {
-    const tensor::Shape& all = concatenate.result.shape;
-    const int64_t d = concatenate.dimension;
-    bool fits = is_plain(all) && d >= 0 && d < all.rank() && !concatenate.pieces.empty();
-    int64_t length = 0;
-    for (size_t i = 0; fits && i < concatenate.pieces.size(); ++i) {
-      const tensor::Shape& piece = concatenate.pieces[i].shape;
-      fits = is_plain(piece) && piece.type() == all.type() && piece.rank() == all.rank();
-      for (int64_t other = 0; fits && other < all.rank(); ++other)
-        fits = other == d || piece.dim(other) == all.dim(other);
-      if (fits) fits = piece.dim(d) <= all.dim(d) - length;
-      if (fits) length += piece.dim(d);
+  // Boxes that the launch puts into arrays.
+  Status boxes_fit(const Launch& launch) const {
+    if (std::ssize(launch.in_part) > launch.outputs)
+      return fail("{}: {} outputs in part of {}", where_, launch.in_part.size(), launch.outputs);
+    for (size_t o = 0; o < launch.in_part.size(); ++o) {
+      if (launch.in_part[o] == 0) continue;
+      const int64_t input = o < launch.in_place.size() ? launch.in_place[o] : -1;
+      if (input < 0 || input >= launch.inputs)
+        return fail("{}: output {} is written in part and lies on no input", where_, o);
+      HEDDLE_RETURN_IF_ERROR(same_memory(launch.arguments[static_cast<size_t>(input)],
+                                         launch.arguments[static_cast<size_t>(launch.inputs) + o]));
     }
-    if (fits && length == all.dim(d)) return {};
+    return {};
+  }
+
+  Status concatenate_fits(const Concatenate& concatenate) const {
+    if (fits(concatenate)) return {};
     return fail("{}: {} pieces do not make {}", where_, concatenate.pieces.size(),
-                tensor::to_string(all));
+                tensor::to_string(concatenate.result.shape));
   }
 
   // What the operation reads of its arguments is checked when it is made ready (api).

@@ -161,4 +161,41 @@ class PartsChecker {
 
 Status verify_parts(const Program& program) { return PartsChecker(program).run(); }
 
+bool is_plain(const tensor::Shape& shape) {
+  return shape.is_array() && shape.is_static() &&
+         (!shape.layout() || shape.layout()->is_row_major());
+}
+
+bool is_number(const View& view) {
+  return is_plain(view.shape) && view.shape.is_scalar() && tensor::is_integer(view.shape.type());
+}
+
+bool fits(const Update& update) {
+  const tensor::Shape &all = update.operand.shape, &box = update.update.shape;
+  const auto rank = static_cast<size_t>(all.is_array() ? all.rank() : 0);
+  bool fits = is_plain(all) && is_plain(box) && is_plain(update.result.shape) &&
+              box.type() == all.type() && update.result.shape.type() == all.type() &&
+              update.result.shape.extents() == all.extents() &&
+              box.rank() == static_cast<int64_t>(rank) && update.starts.size() == rank;
+  for (size_t d = 0; fits && d < rank; ++d)
+    fits = box.extents()[d] <= all.extents()[d] && is_number(update.starts[d]);
+  return fits;
+}
+
+bool fits(const Concatenate& concatenate) {
+  const tensor::Shape& all = concatenate.result.shape;
+  const int64_t d = concatenate.dimension;
+  bool fits = is_plain(all) && d >= 0 && d < all.rank() && !concatenate.pieces.empty();
+  int64_t length = 0;
+  for (size_t i = 0; fits && i < concatenate.pieces.size(); ++i) {
+    const tensor::Shape& piece = concatenate.pieces[i].shape;
+    fits = is_plain(piece) && piece.type() == all.type() && piece.rank() == all.rank();
+    for (int64_t other = 0; fits && other < all.rank(); ++other)
+      fits = other == d || piece.dim(other) == all.dim(other);
+    if (fits) fits = piece.dim(d) <= all.dim(d) - length;
+    if (fits) length += piece.dim(d);
+  }
+  return fits && length == all.dim(d);
+}
+
 }  // namespace heddle::program

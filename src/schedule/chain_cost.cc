@@ -91,10 +91,13 @@ double idle_factor(double tasks, const target::Target& target) {
 
 double traffic_ns(const StageGraph& graph, const target::Target& target) {
   double ns = 0;
-  for (const Input& input : graph.inputs)
-    ns += moved_ns(static_cast<double>(input.shape.bytes()), target);
-  for (const Output& output : graph.outputs)
-    ns += moved_ns(static_cast<double>(output.shape.bytes()), target);
+  std::vector<bool> read(graph.inputs.size(), true);
+  for (const Output& output : graph.outputs) {
+    ns += moved_ns(static_cast<double>(graph.stored_bytes(output)), target);
+    if (output.array >= 0) read[static_cast<size_t>(output.array)] = false;
+  }
+  for (size_t i = 0; i < read.size(); ++i)
+    if (read[i]) ns += moved_ns(static_cast<double>(graph.inputs[i].shape.bytes()), target);
   return ns;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/in_place.h"
 #include "hlo/top_k_part.h"
 #include "schedule/stage_builder.h"
 
@@ -29,6 +30,12 @@ int64_t Stage::red_elems() const {
   int64_t product = 1;
   for (const Digit& digit : red) product *= digit.extent;
   return product;
+}
+
+int64_t StageGraph::stored_bytes(const Output& output) const {
+  return output.array < 0
+             ? output.shape.bytes()
+             : stage(output.stage).out_elems() * tensor::type_bytes(output.shape.type());
 }
 
 namespace {
@@ -84,6 +91,18 @@ class Filler {
       default:
         stage_.values.push_back({instr->shape().type(), builder_.expand(instr, position_, {})});
     }
+    return builder_.decision;
+  }
+
+  // The elements of the box alone.
+  Decision fill_box(const Instr* update) {
+    const Instr* box = update->operand(1);
+    stage_.name = update->name();
+    stage_.instr = update;
+    stage_.kind = hlo::StageKind::map;
+    add_out_digits(box->shape());
+    stage_.position = index::linearize(position_, update->shape().extents());
+    stage_.values.push_back({box->shape().type(), builder_.value(box, position_, {})});
     return builder_.decision;
   }
 
@@ -269,6 +288,41 @@ class Filler {
   Coordinates position_;
 };
 
+// Scalar arithmetic of parameters and constants.
+bool is_scalar_code(const Instr* value) {
+  if (!value->shape().is_scalar()) return false;
+  if (value->is(Opcode::parameter) || value->is(Opcode::constant)) return true;
+  if (!has_trait(value->opcode(), hlo::elementwise) && !value->is(Opcode::reshape) &&
+      !value->is(Opcode::bitcast))
+    return false;
+  return std::all_of(value->operands().begin(), value->operands().end(), is_scalar_code);
+}
+
+// The array is memory that the fusion changes and does not read.
+Decision check_box(const Instr* update) {
+  const Instr* array = update->operand(0);
+  const hlo::Computation& fusion = *update->parent();
+  const bool is_output = update == fusion.root() ||
+                         (update->users().size() == 1 && update->users()[0] == fusion.root() &&
+                          fusion.root()->is(Opcode::tuple));
+  if (!is_output || !array->is(Opcode::parameter) || array->users().size() != 1)
+    return Decision::no("in-place", "{} puts a box into what its kernel reads", update->name());
+  for (size_t i = 2; i < update->operands().size(); ++i)
+    if (!is_scalar_code(update->operand(i)))
+      return Decision::no("in-place-start", "where {} begins is more than scalar arithmetic",
+                          update->name());
+  return Decision::yes();
+}
+
+void add_box(const Instr* update, Output* output) {
+  output->array = static_cast<int>(update->operand(0)->parameter_number());
+  const tensor::Shape &all = update->shape(), &box = update->operand(1)->shape();
+  int64_t stride = 1;
+  for (int64_t d = all.rank(); d-- > 0; stride *= all.dim(d))
+    if (const int64_t limit = all.dim(d) - box.dim(d); limit > 0)
+      output->starts.push_back({update->operand(static_cast<size_t>(2 + d)), limit, stride});
+}
+
 // Outputs that are parameters, or a value that another leaf already stores, need a stage that
 // copies; everything else is a value of its own stage.
 Decision add_outputs(const hlo::Computation& fusion,
@@ -291,6 +345,7 @@ Decision add_outputs(const hlo::Computation& fusion,
         graph->outputs.push_back(
             {found->second, value + i,
              leaf->shape().is_tuple() ? leaf->shape().elements()[i] : leaf->shape()});
+        if (hlo::is_in_place(*leaf)) add_box(leaf, &graph->outputs.back());
         continue;
       }
       if (leaf->shape().is_tuple())
@@ -358,7 +413,13 @@ StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap)
     }
     StageId id(graph.stages.size());
     Stage stage;
-    result.decision = Filler(stages, graph, &stage).fill(instr);
+    Filler filler(stages, graph, &stage);
+    if (hlo::is_in_place(*instr)) {
+      result.decision = check_box(instr);
+      if (result.decision) result.decision = filler.fill_box(instr);
+    } else {
+      result.decision = filler.fill(instr);
+    }
     if (!result.decision) return result;
     graph.stages.push_back(std::move(stage));
     stages.emplace(instr, id);

@@ -81,7 +81,8 @@ struct Stage {
   // conv: the outputs m along a side of a Winograd tile where b is a transformed filter
   // (hlo::winograd_filter), 0 where it is the filter itself. Its load is then of the first point.
   int winograd = 0;
-  // Row-major linear index of the value's element over `out`, for the store.
+  // Row-major linear index of the value's element over `out`, for the store; of a box in place, in
+  // the array, without the starts.
   index::Expr position;
 
   std::vector<int64_t> extents() const;  // out, then red
@@ -97,10 +98,20 @@ struct Stage {
 struct Input {
   tensor::Shape shape;
 };
+// Where the box of a dynamic-update-slice in place (hlo/in_place.h) begins in its array.
+struct Start {
+  const hlo::Instr* value = nullptr;  // of the fusion: scalar arithmetic on parameters, constants
+  int64_t limit = 0;                  // clamped to [0, limit]
+  int64_t stride = 1;                 // elements of the array
+};
 struct Output {
   StageId stage;
   int value = 0;
   tensor::Shape shape;
+  // The output is this input with a box in it: its memory, of which the stage's elements alone are
+  // stored, at the stage's position from where the starts say on. -1: all of it is stored.
+  int array = -1;
+  std::vector<Start> starts = {};
 };
 
 struct StageGraph {
@@ -110,6 +121,7 @@ struct StageGraph {
   std::vector<Output> outputs;
   std::vector<std::string> rewrites;  // named rewrites used (mark_fast_forms), for the summary
   const Stage& stage(StageId id) const { return stages[id.index()]; }
+  int64_t stored_bytes(const Output& output) const;
 };
 
 // May this instruction stand in a fusion at all? (What it may stand beside is place()'s question.)

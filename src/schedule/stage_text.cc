@@ -80,6 +80,8 @@ std::string to_string(const StageGraph& graph) {
       text += fmt::format("  value %{}", value.result);
       if (value.init >= 0) text += fmt::format(" from %{}", value.init);
       if (value.output >= 0) text += fmt::format(" -> out{}", value.output);
+      if (value.output >= 0 && graph.outputs[static_cast<size_t>(value.output)].array >= 0)
+        text += fmt::format(" in in{}", graph.outputs[static_cast<size_t>(value.output)].array);
       text += "\n";
     }
     text += "}\n";

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "hlo/in_place.h"
 #include "hlo/top_k_part.h"
 #include "schedule/stage_builder.h"
 
@@ -147,6 +148,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
     Reach& mine = reach[instr];
     for (const Instr* user : instr->users()) {
       if (user->is(Opcode::tuple) && user == fusion.root()) continue;
+      // Where a box begins is computed beside the stages.
+      if (hlo::is_in_place(*user) && instr != user->operand(1)) continue;
       if (roots.count(user)) {
         mine.stages.insert(user);
       } else {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "hlo/in_place.h"
 #include "stitch/inline_phases.h"
 #include "stitch/loop.h"
 
@@ -32,6 +33,7 @@ class CompositeStitcher {
   Stitched run() {
     add_globals();
     result_.in_place.assign(outputs_.size(), -1);
+    result_.in_part.assign(outputs_.size(), false);
     result_.may_overwrite.resize(outputs_.size());
     for (const Part& part : parts_) {
       k_.scratch_bytes = std::max(k_.scratch_bytes, part.stitched.kernel.scratch_bytes);
@@ -40,8 +42,9 @@ class CompositeStitcher {
         for (kernel::Group& group : phases[p].groups)
           k_.phases[part.first + p].groups.push_back(std::move(group));
       count(part);
-      find_in_place(part);
+      find_boxes(part);
     }
+    for (const Part& part : parts_) find_in_place(part);
     return std::move(result_);
   }
 
@@ -155,9 +158,9 @@ class CompositeStitcher {
     for (const Value& output : outputs_) {
       const Part& part = *part_of(output);
       const size_t place = part.instr->operands().size() + output.leaf;
-      made.emplace_back(
-          output, global(fmt::format("out{}", made.size()), shape_of(output), kernel::Access::out,
-                         part.stitched.kernel.buffers[place].aligned_bytes));
+      const kernel::Buffer& own = part.stitched.kernel.buffers[place];
+      made.emplace_back(output, global(fmt::format("out{}", made.size()), shape_of(output),
+                                       own.access, own.aligned_bytes));
       result_.min_bytes += shape_of(output).bytes();
     }
     for (Part& part : parts_) {
@@ -202,11 +205,39 @@ class CompositeStitcher {
     }
   }
 
+  // The array that a part puts a box into: no other part has anything to do with it
+  // (fuse/composites.cc).
+  void find_boxes(const Part& part) {
+    for (size_t leaf = 0; leaf < part.stitched.in_part.size(); ++leaf) {
+      if (!part.stitched.in_part[leaf]) continue;
+      const int output = output_of({part.instr, leaf});
+      const auto operand = static_cast<size_t>(part.stitched.in_place[leaf]);
+      const Value array = value_of(part.instr->operand(operand));
+      HEDDLE_CHECK(output >= 0 && array.maker->is(Opcode::parameter),
+                   "{} puts a box into what stays inside", part.instr->name());
+      result_.in_place[static_cast<size_t>(output)] =
+          static_cast<int>(array.maker->parameter_number());
+      result_.in_part[static_cast<size_t>(output)] = true;
+    }
+    if (part.stitched.in_part.empty()) return;
+    // The array is not moved, the box alone.
+    result_.min_bytes -= all_bytes(part) - hlo::stored_bytes(*part.instr);
+    for (const int64_t parameter : hlo::updated_parameters(*part.instr->called()[0]))
+      if (parameter >= 0)
+        result_.min_bytes -= part.instr->operand(static_cast<size_t>(parameter))->shape().bytes();
+  }
+
+  static int64_t all_bytes(const Part& part) {
+    int64_t bytes = 0;
+    for (const tensor::Shape& leaf : leaves_of(part.instr->shape())) bytes += leaf.bytes();
+    return bytes;
+  }
+
   // Where a part may overwrite its own input, and no other part reads that then or later.
   void find_in_place(const Part& part) {
     for (size_t leaf = 0; leaf < part.stitched.in_place.size(); ++leaf) {
       const int output = output_of({part.instr, leaf});
-      if (output < 0) continue;
+      if (output < 0 || result_.in_part[static_cast<size_t>(output)]) continue;
       for (int operand : overwritable(part.stitched, leaf)) {
         const Value value = value_of(part.instr->operand(static_cast<size_t>(operand)));
         if (!value.maker->is(Opcode::parameter) ||

@@ -234,7 +234,8 @@ Stitched stitch_blocks(const schedule::PlacedFusion& placed, const std::string& 
   make_blocks(&result.kernel, lanes);
   add_barriers(&result.kernel);
   if (!may_be_in_place(result.kernel, placed.graph)) {
-    std::fill(result.in_place.begin(), result.in_place.end(), -1);
+    for (size_t o = 0; o < result.in_place.size(); ++o)
+      if (!result.in_part[o]) result.in_place[o] = -1;
     result.may_overwrite.clear();
   }
   result.kernel.schedule = schedule::to_string(placed.schedule, placed.graph);

@@ -173,8 +173,15 @@ OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
   OverwrittenInputs result;
   result.allowed.resize(outputs.size());
   result.chosen.assign(outputs.size(), -1);
-  if (schedule::is_pooled(placed)) return result;
   std::vector<bool> taken(inputs.size());
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const int array = outputs[o].array;
+    if (array < 0) continue;
+    result.chosen[o] = array;
+    taken[static_cast<size_t>(array)] = true;
+  }
+  if (schedule::is_pooled(placed)) return result;
+  const std::vector<bool> arrays = taken;
   std::vector<std::vector<int>> ranks;
   for (size_t o = 0; o < outputs.size(); ++o) {
     const Overwriting overwriting(placed, outputs[o]);
@@ -183,7 +190,8 @@ OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
       const bool fits =
           inputs[i].shape.bytes() == outputs[o].shape.bytes() &&
           tensor::type_bytes(inputs[i].shape.type()) == tensor::type_bytes(outputs[o].shape.type());
-      mine.push_back(fits ? overwriting.rank(static_cast<int>(i)) : -1);
+      const bool free = fits && !arrays[i] && outputs[o].array < 0;
+      mine.push_back(free ? overwriting.rank(static_cast<int>(i)) : -1);
       if (mine.back() >= 0) result.allowed[o].push_back(static_cast<int>(i));
     }
   }

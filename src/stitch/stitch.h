@@ -21,6 +21,9 @@ struct Stitched {
   // Output i may overwrite input in_place[i] (each element is read before it is written, by the
   // task that writes it); -1: no such input.
   std::vector<int> in_place;
+  // Output i is input in_place[i] but for a part of it, which alone is stored: it must lie there.
+  // Where missing: not.
+  std::vector<bool> in_part;
   // By output, where there is a choice: all such inputs. Any will do, for one output each.
   std::vector<std::vector<int>> may_overwrite;
   int64_t flops = 0, min_bytes = 0;  // of one launch

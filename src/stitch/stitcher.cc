@@ -6,6 +6,7 @@
 #include "schedule/fast_forms.h"
 #include "schedule/pooled.h"
 #include "stitch/ahead.h"
+#include "stitch/boxes.h"
 #include "stitch/gpu_blocks.h"
 #include "stitch/in_place.h"
 #include "stitch/line_starts.h"
@@ -17,6 +18,8 @@ Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name
                    const target::Target& target, const std::vector<bool>& streamed)
     : placed_(placed), target_(target), streamed_(streamed), kernel_(result_.kernel) {
   streamed_.resize(placed.graph.outputs.size(), false);
+  for (size_t o = 0; o < streamed_.size(); ++o)  // a box begins anywhere
+    if (placed.graph.outputs[o].array >= 0) streamed_[o] = false;
   kernel_.name = name;
   kernel_.target = target.name;
   homes_.resize(placed.graph.stages.size());
@@ -55,8 +58,9 @@ void Stitcher::add_buffers() {
     inputs_.push_back(kernel_.add_buffer(buffer));
   }
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    kernel::Buffer buffer = flat(fmt::format("out{}", i), graph.outputs[i].shape.type(),
-                                 graph.outputs[i].shape.elems(), kernel::Access::out);
+    kernel::Buffer buffer =
+        flat(fmt::format("out{}", i), graph.outputs[i].shape.type(), graph.outputs[i].shape.elems(),
+             graph.outputs[i].array < 0 ? kernel::Access::out : kernel::Access::inout);
     buffer.aligned_bytes = streamed_[i] ? 64 : 0;
     outputs_.push_back(kernel_.add_buffer(buffer));
   }
@@ -414,7 +418,12 @@ Stitched Stitcher::run() {
   for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
   if (kernel_.phases.size() > 1) count_phases();
   for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
-  for (const schedule::Output& output : graph.outputs) result_.min_bytes += output.shape.bytes();
+  for (const schedule::Output& output : graph.outputs) {
+    result_.min_bytes += graph.stored_bytes(output);
+    result_.in_part.push_back(output.array >= 0);
+    if (output.array >= 0)
+      result_.min_bytes -= graph.inputs[static_cast<size_t>(output.array)].shape.bytes();
+  }
   OverwrittenInputs overwritten = overwritten_inputs(placed_);
   result_.in_place = std::move(overwritten.chosen);
   result_.may_overwrite = std::move(overwritten.allowed);
@@ -426,8 +435,11 @@ Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed) {
   HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
                placed.decision.reason());
-  if (target.kind == target::DeviceKind::gpu) return stitch_blocks(placed, name, target);
-  return Stitcher(placed, name, target, streamed).run();
+  Stitched result = target.kind == target::DeviceKind::gpu
+                        ? stitch_blocks(placed, name, target)
+                        : Stitcher(placed, name, target, streamed).run();
+  put_boxes(placed.graph, &result.kernel);
+  return result;
 }
 
 }  // namespace heddle::stitch

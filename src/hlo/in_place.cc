@@ -1,0 +1,52 @@
+#include "hlo/in_place.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace heddle::hlo {
+
+namespace {
+
+constexpr std::string_view kInPlace = "heddle_in_place";
+
+std::vector<const Instr*> leaves_of(const Computation& fusion) {
+  const Instr* root = fusion.root();
+  if (!root->is(Opcode::tuple)) return {root};
+  return {root->operands().begin(), root->operands().end()};
+}
+
+int64_t bytes_of(const tensor::Shape& shape) {
+  if (!shape.is_tuple()) return shape.is_array() ? shape.bytes() : 0;
+  int64_t bytes = 0;
+  for (const tensor::Shape& element : shape.elements()) bytes += bytes_of(element);
+  return bytes;
+}
+
+}  // namespace
+
+bool is_in_place(const Instr& update) {
+  return update.is(Opcode::dynamic_update_slice) &&
+         std::any_of(update.annotations().begin(), update.annotations().end(),
+                     [](const auto& one) { return one.first == kInPlace; });
+}
+
+void set_in_place(Instr* update) { update->annotations().emplace_back(kInPlace, "true"); }
+
+std::vector<int64_t> updated_parameters(const Computation& fusion) {
+  std::vector<int64_t> result;
+  const tensor::Shape& shape = fusion.root()->shape();
+  if (shape.is_tuple() && !fusion.root()->is(Opcode::tuple))
+    return std::vector<int64_t>(shape.elements().size(), -1);
+  for (const Instr* leaf : leaves_of(fusion))
+    result.push_back(is_in_place(*leaf) ? leaf->operand(0)->parameter_number() : -1);
+  return result;
+}
+
+int64_t stored_bytes(const Instr& fusion) {
+  int64_t bytes = bytes_of(fusion.shape());
+  for (const Instr* leaf : leaves_of(*fusion.called()[0]))
+    if (is_in_place(*leaf)) bytes += leaf->operand(1)->shape().bytes() - leaf->shape().bytes();
+  return bytes;
+}
+
+}  // namespace heddle::hlo
