@@ -111,6 +111,20 @@ ENTRY e {
         self.assertIn("--dim foo", self.fails(2, "run", model, "--dim", "foo=3"))
         self.assertIn("NAME=N", self.fails(2, "run", model, "--dim", "batch"))
 
+    def test_a_dimension_may_have_a_bound(self):
+        model = MODELS / "minilm" / "model.onnx"
+        self.assertIn("f32[1,32]", self.ok("run", model, "--dim", "sequence=7<=16").stdout)
+        self.assertTrue(self.ok("check", model, "--dim", "sequence=7<=16").stdout.endswith("PASS\n"))
+        inputs = MODELS / "minilm" / "inputs.npz"
+        extent = read_npz(inputs)["input_ids"][0][1]
+        value = self.json("bench", model, "--inputs", inputs, "--dim", "sequence=<=16",
+                          "--iterations", "2")
+        self.assertEqual(1, value["compilations"])
+        self.assertEqual(f"sequence={min(b for b in (1, 4, 16) if b >= extent)}", value["bucket"])
+        self.ok("explain", model, "--dim", "sequence=7<=16")
+        self.assertIn("17 by --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
+        self.assertIn("NAME=N<=MOST", self.fails(2, "run", model, "--dim", "sequence=7<="))
+
     def test_one_module_of_several(self):
         both = self.file("two.hlo", TWO)
         self.assertIn("addition, lookup", self.fails(2, "run", both))
