@@ -7,8 +7,8 @@ pass::RunOptions pass_options(const Options& options) {
   pass::RunOptions run;
   run.disabled = options.disabled_passes;
   if (options.numerics == Numerics::strict)
-    run.disabled.insert(run.disabled.end(),
-                        {"fold_scale_into_weights", "merge_convolutions", "online_softmax"});
+    run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions",
+                                             "online_softmax", "split_cumulative"});
   run.bisect_limit = options.bisect_limit;
   run.stop_after = options.stop_after;
   run.dump_directory = options.dump_directory;

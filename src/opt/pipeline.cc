@@ -45,9 +45,11 @@ std::string pipeline_for(Level level) {
   // over all pixels.
   // split_input_dilation between them: a phase may well be a 1x1 convolution.
   // merge_convolutions behind it: what stood between the branches is then a bias.
+  // split_cumulative before choose_layout, which turns its windows as it does a pool's.
   // online_softmax at the end: products and softmax stand there in one form.
   return start +
-         "fold_scale_into_weights,merge_convolutions,choose_layout,split_input_dilation,"
+         "fold_scale_into_weights,merge_convolutions,split_cumulative,choose_layout,split_input_"
+         "dilation,"
          "convolution_to_dot," +
          simplify(
              "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"

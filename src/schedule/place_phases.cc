@@ -17,6 +17,18 @@ class PhasePlacer {
       : cut_(std::move(cut)), target_(target), lanes_(target.lanes(Type::f32)) {}
 
   PlacedFusion run() {
+    place();
+    if (!result_.decision && sums_in_lanes_) {
+      sums_in_lanes_ = false;
+      no_sums_in_lanes_ = true;
+      place();
+    }
+    result_.graph = std::move(cut_.graph);
+    return std::move(result_);
+  }
+
+ private:
+  void place() {
     target::Target roomy = target_;  // capacity is asked of the whole schedule, later
     if (roomy.caches.size() > 1) roomy.caches[1].bytes = INT64_MAX / 4;
     result_.schedule = build(nullptr);
@@ -27,11 +39,8 @@ class PhasePlacer {
       result_.placement = place_values(cut_.graph, result_.schedule, target_);
       result_.decision = result_.placement.decision;
     }
-    result_.graph = std::move(cut_.graph);
-    return std::move(result_);
   }
 
- private:
   const Stage& stage(StageId id) const { return cut_.graph.stage(id); }
   const Cut& cut(StageId id) const { return cut_.cuts[id.index()]; }
 
@@ -182,6 +191,16 @@ class PhasePlacer {
     return lane < out;
   }
 
+  // A map along the dimension and no other, or what is summed of it.
+  bool has_strip_only(StageId id) const {
+    const Stage& one = stage(id);
+    if (cut(id).kind == Cut::Kind::along)
+      return one.red.empty() &&
+             one.out_elems() == one.out[static_cast<size_t>(cut(id).digit)].extent;
+    return cut(id).kind == Cut::Kind::partial && one.out_elems() == cut_.strips.parts &&
+           one.red.size() == 1;
+  }
+
   Group strips(const CutGroup& group, const Placement* alone, Schedule* schedule) {
     std::vector<StageId> at_task, at_row;
     for (StageId id : group.stages) (sweeps(id, group) ? at_row : at_task).push_back(id);
@@ -201,7 +220,11 @@ class PhasePlacer {
       return cut(id).kind == Cut::Kind::along && stage(id).red.empty() &&
              stage(id).out_elems() < cut_.strips.extent * 4;
     });
-    if (narrow) {
+    const bool sums =
+        !narrow && !no_sums_in_lanes_ &&
+        std::all_of(at_row.begin(), at_row.end(), [&](StageId id) { return has_strip_only(id); });
+    sums_in_lanes_ |= sums;
+    if (narrow || sums) {
       for (int row : add_rows(at_row, alone, false, schedule)) task.body.push_back(row);
     } else {
       Loop rows{fmt::format("r{}", schedule->phases.size() - 1),
@@ -246,6 +269,9 @@ class PhasePlacer {
   const target::Target& target_;
   const int lanes_;
   PlacedFusion result_;
+  // Whether a group's values of the strip and sums of them are rows of its task, and whether that
+  // was tried and did not fit: then they go element by element.
+  bool sums_in_lanes_ = false, no_sums_in_lanes_ = false;
 };
 
 }  // namespace
