@@ -10,6 +10,8 @@
 namespace heddle::opt {
 namespace {
 
+using hlo::Instr;
+
 std::string windowed(const std::string& type, const std::string& extents, const std::string& window,
                      const std::string& combiner = "add", const std::string& start = "0") {
   return fmt::format(

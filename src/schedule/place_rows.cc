@@ -68,7 +68,7 @@ class RowPlacer {
   static int wide_lane(const Stage& map) {
     const auto last = static_cast<int>(map.out.size()) - 1;
     if (map.is_reduction() || last < 1 || map.out[last].extent >= 4) return -1;
-    return map.out[last - 1].extent > 4 * map.out[last].extent ? last - 1 : -1;
+    return map.out[last - 1].extent >= 4 * map.out[last].extent ? last - 1 : -1;
   }
 
   // The anchor's digits that are lanes and columns of a window: they stay in a task.
@@ -266,7 +266,7 @@ class RowPlacer {
       }
     } else if (extents[lane_digit] < 4) {
       for (int d : digits)
-        if (extents[d] > 4 * extents[lane_digit]) lane_digit = d;
+        if (extents[d] >= 4 * extents[lane_digit]) lane_digit = d;
     }
     for (int d : digits)
       if (d != lane_digit) own.push_back({LoopKind::serial, {d}, 1});
