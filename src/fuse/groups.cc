@@ -135,6 +135,10 @@ bool is_update(const Instr* instr) {
     return false;
   const Instr* array = instr->operand(0);
   while (array->is(Opcode::dynamic_update_slice)) array = array->operand(0);
+  return may_be_overwritten(array);
+}
+
+bool may_be_overwritten(const Instr* array) {
   const bool entry = array->parent() == array->parent()->module()->entry();
   if (array->is(Opcode::parameter)) return !entry || is_donated(array);
   return array->is(Opcode::get_tuple_element) &&

@@ -91,6 +91,7 @@ bool has_kernel(const Instr* instr);
 // A box that is put into an array which lies in memory and may well be overwritten: a loop's state,
 // a donated input, another such array. The program does it in place, in the time of the box.
 bool is_update(const Instr* instr);
+bool may_be_overwritten(const Instr* array);  // a loop's state, a donated input
 // So many pieces that a kernel would ask of every element for long to which it belongs: they are
 // copied into their places, each by itself.
 bool is_long_concatenate(const Instr* instr);

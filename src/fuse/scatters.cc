@@ -1,6 +1,7 @@
 #include "fuse/scatters.h"
 
 #include "fuse/loop_fusion.h"
+#include "hlo/in_place.h"
 #include "schedule/scatter.h"
 
 namespace heddle::fuse {
@@ -45,6 +46,7 @@ void form(Instr* last) {
         scatter->attrs(), {parent->module()->clone_computation(*scatter->called()[0])},
         scatter->name());
   }
+  if (may_be_overwritten(table) && table->users().size() == 1) hlo::set_in_place(at);
   fusion.outputs.push_back(at);
   parent->replace_all_uses(last, fusion.add_to(parent, last->name())[0]);
 }
@@ -55,8 +57,8 @@ bool fuse_scatters(const Covered& covered, const target::Target& target) {
   if (target.kind != target::DeviceKind::cpu) return false;
   bool changed = false;
   for (Instr* instr : std::vector<Instr*>(covered.computation->instrs())) {
-    if (!schedule::is_row_scatter(*instr) || goes_on(instr) || instr->users().empty()) continue;
-    if (instr == covered.computation->root()) continue;
+    const bool unread = instr->users().empty() && instr != covered.computation->root();
+    if (!schedule::is_row_scatter(*instr) || goes_on(instr) || unread) continue;
     form(instr);
     changed = true;
   }

@@ -25,12 +25,25 @@ int64_t bytes_of(const tensor::Shape& shape) {
 }  // namespace
 
 bool is_in_place(const Instr& update) {
-  return update.is(Opcode::dynamic_update_slice) &&
+  return (update.is(Opcode::dynamic_update_slice) || update.is(Opcode::scatter)) &&
          std::any_of(update.annotations().begin(), update.annotations().end(),
                      [](const auto& one) { return one.first == kInPlace; });
 }
 
 void set_in_place(Instr* update) { update->annotations().emplace_back(kInPlace, "true"); }
+
+namespace {
+
+// What the leaf is put into, and the bytes that are.
+std::pair<const Instr*, int64_t> array_of(const Instr* leaf) {
+  if (!leaf->is(Opcode::scatter)) return {leaf->operand(0), leaf->operand(1)->shape().bytes()};
+  int64_t bytes = 0;
+  for (; leaf->is(Opcode::scatter); leaf = leaf->operand(0))
+    bytes += leaf->operand(2)->shape().bytes();
+  return {leaf, bytes};
+}
+
+}  // namespace
 
 std::vector<int64_t> updated_parameters(const Computation& fusion) {
   std::vector<int64_t> result;
@@ -38,14 +51,14 @@ std::vector<int64_t> updated_parameters(const Computation& fusion) {
   if (shape.is_tuple() && !fusion.root()->is(Opcode::tuple))
     return std::vector<int64_t>(shape.elements().size(), -1);
   for (const Instr* leaf : leaves_of(fusion))
-    result.push_back(is_in_place(*leaf) ? leaf->operand(0)->parameter_number() : -1);
+    result.push_back(is_in_place(*leaf) ? array_of(leaf).first->parameter_number() : -1);
   return result;
 }
 
 int64_t stored_bytes(const Instr& fusion) {
   int64_t bytes = bytes_of(fusion.shape());
   for (const Instr* leaf : leaves_of(*fusion.called()[0]))
-    if (is_in_place(*leaf)) bytes += leaf->operand(1)->shape().bytes() - leaf->shape().bytes();
+    if (is_in_place(*leaf)) bytes += array_of(leaf).second - leaf->shape().bytes();
   return bytes;
 }
 

@@ -1,6 +1,6 @@
-// Boxes that a fusion stores where they belong: a dynamic-update-slice at the fusion's end whose
-// array is memory that it changes in part. All else of the array stays as it is, so the result must
-// lie where the array does.
+// Boxes and rows that a fusion stores where they belong: a dynamic-update-slice or a scatter at the
+// fusion's end whose array is memory that it changes in part. All else of the array stays as it is,
+// so the result must lie where the array does.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace heddle::hlo {
 
-// The update's array is a parameter of the fusion that nothing else in it reads, and the update is
-// an output that nothing in it reads: an annotation, which passes keep.
+// The update's array (of scatters one into the result of the other: the first one's) is a parameter
+// of the fusion that nothing else in it reads, and the update is an output that nothing in it
+// reads: an annotation, which passes keep.
 bool is_in_place(const Instr& update);
 void set_in_place(Instr* update);
 

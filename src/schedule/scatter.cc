@@ -1,5 +1,7 @@
 #include "schedule/scatter.h"
 
+#include "hlo/combiner.h"
+
 namespace heddle::schedule {
 
 using hlo::Instr;
@@ -33,8 +35,7 @@ bool is_row_scatter(const Instr& instr) {
   const hlo::Computation& body = *instr.called()[0];
   const Instr* root = body.root();
   if (root == body.parameters()[1]) return true;
-  return root->is(Opcode::add) && root->operand(0)->is(Opcode::parameter) &&
-         root->operand(1)->is(Opcode::parameter) && root->operand(0) != root->operand(1);
+  return hlo::combiner_of(body).has_value();
 }
 
 bool is_scatter_kernel(const hlo::Computation& computation) {

@@ -5,7 +5,8 @@
 
 namespace heddle::schedule {
 
-// Rows of f32 are added to rows of a table that an index each names, or put over them.
+// Rows of f32 are combined (added, multiplied, maximum, minimum) with rows of a table that an index
+// each names, or put over them.
 bool is_row_scatter(const hlo::Instr& instr);
 // Such scatters, one into the result of the other, the first one into a parameter or into zeros.
 bool is_scatter_kernel(const hlo::Computation& computation);

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "hlo/combiner.h"
+#include "hlo/in_place.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -37,6 +39,8 @@ class Scatters {
     start_ = at;
     const bool once = start_->is(Opcode::parameter) && start_->users().size() == 1;
     result_.in_place = {once ? static_cast<int>(start_->parameter_number()) : -1};
+    result_.in_part = {hlo::is_in_place(*computation.root())};
+    if (result_.in_part[0]) result_.min_bytes -= 2 * at->shape().bytes();
   }
 
   Stitched run() {
@@ -65,11 +69,19 @@ class Scatters {
   // `count` tasks of `rows` rows each, from row `first` on.
   void add_group(int64_t count, int64_t first, int64_t rows) {
     kernel::Group group;
-    const VarId owner = k_.add_var("owner"), i = k_.add_var("i");
+    const VarId owner = k_.add_var("owner");
     group.grid = {{owner, k_.constant(count)}};
     const VarId low = k_.add_var("low");
     group.body.push_back(
         make_let(low, k_.binary(Op::add, times(k_.ref(owner), rows), k_.constant(first))));
+    if (!result_.in_part[0]) group.body.push_back(begin(low, rows));
+    for (const Instr* scatter : scatters_) group.body.push_back(look_through(*scatter, low, rows));
+    k_.phases[0].groups.push_back(std::move(group));
+  }
+
+  // The owner's rows before anything is scattered into them.
+  Stmt begin(VarId low, int64_t rows) {
+    const VarId i = k_.add_var("i");
     const ExprId at = k_.binary(Op::add, times(k_.ref(low), width_), k_.ref(i));
     ExprId start;
     if (start_->is(Opcode::parameter)) {
@@ -79,10 +91,8 @@ class Scatters {
       std::memcpy(&bits, start_->operand(0)->literal().data(), sizeof(float));
       start = emit_constant(&k_, Type::f32, bits);
     }
-    group.body.push_back(make_loop(LoopKind::vector, i, k_.constant(rows * width_),
-                                   {make_store(out_, {at}, start)}, lanes_));
-    for (const Instr* scatter : scatters_) group.body.push_back(look_through(*scatter, low, rows));
-    k_.phases[0].groups.push_back(std::move(group));
+    return make_loop(LoopKind::vector, i, k_.constant(rows * width_),
+                     {make_store(out_, {at}, start)}, lanes_);
   }
 
   Stmt look_through(const Instr& scatter, VarId low, int64_t rows) {
@@ -90,8 +100,8 @@ class Scatters {
     const VarId update = k_.add_var("update"), row = k_.add_var("row"), i = k_.add_var("i");
     const ExprId to = k_.binary(Op::add, times(k_.ref(row), width_), k_.ref(i));
     ExprId x = k_.load(updates, {k_.binary(Op::add, times(k_.ref(update), width_), k_.ref(i))});
-    if (scatter.called()[0]->root()->is(Opcode::add))
-      x = k_.binary(Op::add, k_.load(out_, {to}), x);
+    if (const auto combiner = hlo::combiner_of(*scatter.called()[0]))
+      x = k_.binary(op_of(*combiner), k_.load(out_, {to}), x);
     const ExprId high = k_.binary(Op::add, k_.ref(low), k_.constant(rows));
     const ExprId mine = k_.binary(Op::and_, k_.compare(Op::ge, k_.ref(row), k_.ref(low)),
                                   k_.compare(Op::lt, k_.ref(row), high));
@@ -101,6 +111,22 @@ class Scatters {
                                             {make_store(out_, {to}, x)}, lanes_)}));
     return make_loop(LoopKind::serial, update, k_.constant(scatter.operand(1)->shape().elems()),
                      std::move(body));
+  }
+
+  // Of those on floats that combiner_of names.
+  static Op op_of(Opcode combiner) {
+    switch (combiner) {
+      case Opcode::add:
+        return Op::add;
+      case Opcode::multiply:
+        return Op::mul;
+      case Opcode::maximum:
+        return Op::max;
+      case Opcode::minimum:
+        return Op::min;
+      default:
+        HEDDLE_UNREACHABLE();
+    }
   }
 
   ExprId times(ExprId x, int64_t factor) { return k_.binary(Op::mul, x, k_.constant(factor)); }
