@@ -1,13 +1,11 @@
 #include "compiler/cached.h"
 
-#include <atomic>
 #include <chrono>
-#include <system_error>
-#include <thread>
 
 #include "cache/object_cache.h"
 #include "compiler/code_generator.h"
 #include "compiler/options.h"
+#include "compiler/weight_hashes.h"
 #include "hlo/text.h"
 #include "program/image.h"
 
@@ -18,8 +16,6 @@ using tensor::Literal;
 
 // More constants of the compiler's own making than this are not worth an entry.
 constexpr int64_t kMostKeptBytes = int64_t{64} << 20;
-// Weights are hashed in pieces, by several threads where that pays for starting them.
-constexpr int64_t kHashPiece = int64_t{1} << 20, kHashAlone = int64_t{16} << 20;
 
 // A vendor library may be another one tomorrow; twins are for tuning, which measures code only.
 bool is_cached(const target::Target& target, const Options& options) {
@@ -42,34 +38,6 @@ std::vector<Literal> weights_of(const hlo::Module& module) {
   return weights;
 }
 
-Hash128 hash_of(const std::vector<Literal>& weights, int threads) {
-  std::vector<std::string_view> pieces;
-  int64_t bytes = 0;
-  for (const Literal& weight : weights) {
-    bytes += weight.bytes();
-    const std::string_view all(static_cast<const char*>(weight.data()),
-                               static_cast<size_t>(weight.bytes()));
-    for (size_t at = 0; at < all.size(); at += kHashPiece)
-      pieces.push_back(all.substr(at, kHashPiece));
-  }
-  std::vector<Hash128> hashes(pieces.size());
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < pieces.size(); i = next++) hashes[i] = hash128(pieces[i]);
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads && bytes > kHashAlone; ++t) {
-    try {
-      others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads to be had: the others do it
-      break;
-    }
-  }
-  work();
-  for (std::thread& other : others) other.join();
-  return hash128({reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)});
-}
-
 std::string options_of(const Options& options) {
   std::string text = options_text(options);
   text += fmt::format(" numerics={} limit={} chains={}", static_cast<int>(options.numerics),
@@ -78,8 +46,8 @@ std::string options_of(const Options& options) {
   return text;
 }
 
-cache::Key key_of(const hlo::Module& module, const std::vector<Literal>& weights,
-                  const plan::Names& names, const target::Target& target, const Options& options) {
+cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan::Names& names,
+                  const target::Target& target, const Options& options) {
   std::string records, ports;
   if (target.records)
     for (const auto& [name, record] : *target.records) records += name + "=" + record + "\n";
@@ -89,8 +57,7 @@ cache::Key key_of(const hlo::Module& module, const std::vector<Literal>& weights
   }
   return cache::make_key({"program", code_generator_build_id(), target::to_string(target), records,
                           options_of(options), ports,
-                          hlo::to_string(module, {.max_constant_elems = 4}),
-                          hash_of(weights, options.compile_threads).hex()});
+                          hlo::to_string(module, {.max_constant_elems = 4}), weights.hex()});
 }
 
 }  // namespace
@@ -106,7 +73,8 @@ Result<program::Program> compile_cached(std::unique_ptr<hlo::Module> module,
   }
   if (!cache) return compile(std::move(module), names, target, options, report);
   const std::vector<Literal> weights = weights_of(*module);
-  const cache::Key key = key_of(*module, weights, names, target, options);
+  const Hash128 content = hash_of_weights(weights, options.compile_threads, *cache);
+  const cache::Key key = key_of(*module, content, names, target, options);
   const cache::Lookup lookup = cache->find_or_make(key);
   if (lookup.object) {
     auto program = program::from_image(*lookup.object, weights);

@@ -1,5 +1,5 @@
 // compile() through the cache of compiled code: what a module becomes is kept without the module's
-// weights, so an entry is small, and a hit costs one reading of the weights, for their hash.
+// weights, so an entry is small. Weights count by their content (weight_hashes.h).
 #pragma once
 
 #include <memory>

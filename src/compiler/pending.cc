@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "compiler/shared_extents.h"
 #include "compiler/shifted_reads.h"
+#include "kernel/gathered.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
 
@@ -35,6 +36,7 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
   use.kernel.scratch_bytes = gpu ? 0 : stitched.kernel.scratch_bytes;  // a block has its own
   use.kernel.flops = stitched.flops;
   use.kernel.min_bytes = stitched.min_bytes;
+  use.kernel.gathered = kernel::gathered_inputs(stitched.kernel);
   use.kernel.schedule = pending.schedule;
   use.kernel.text = text;
   for (size_t p = 0; p < stitched.kernel.phases.size(); ++p) {

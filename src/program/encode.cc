@@ -33,7 +33,7 @@ void visit(A& archive, Phase& phase) {
 }
 template <typename A>
 void visit(A& archive, Kernel& k) {
-  archive(k.name, k.phases, k.scratch_bytes, k.flops, k.min_bytes, k.schedule, k.text);
+  archive(k.name, k.phases, k.scratch_bytes, k.flops, k.min_bytes, k.gathered, k.schedule, k.text);
 }
 template <typename A>
 void visit(A& archive, Launch& launch) {

@@ -82,6 +82,8 @@ struct Kernel {
   int64_t scratch_bytes = 0;
   // Per launch: arithmetic, and least bytes that must move (each input and output once).
   int64_t flops = 0, min_bytes = 0;
+  // Inputs (numbers of arguments) of which only the rows are read that other inputs name.
+  std::vector<int64_t> gathered;
   std::string schedule;  // text, for explain
   std::string text;      // kernel text; may be dropped when saved
 };
@@ -189,7 +191,7 @@ struct PoolBlock {
 };
 
 struct Program {
-  static constexpr int kVersion = 5;
+  static constexpr int kVersion = 6;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)

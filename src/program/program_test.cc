@@ -56,9 +56,9 @@ struct Example {
     p.options = "level=O2";
     p.notes = {"online_softmax"};
     p.object = {1, 2, 3, 4, 5};
-    p.kernels = {{"pack", {{"pack_p0", 4, false}}, 0, 10, 20, "s", "t"},
-                 {"add", {{"add_p0", 2, false}, {"add_p1", 1, true}}, 256, 1, 2, "", ""},
-                 {"scale", {{"scale_p0", 1, true}}, 0, 1, 2, "", ""}};
+    p.kernels = {{"pack", {{"pack_p0", 4, false}}, 0, 10, 20, {}, "s", "t"},
+                 {"add", {{"add_p0", 2, false}, {"add_p1", 1, true}}, 256, 1, 2, {}, "", ""},
+                 {"scale", {{"scale_p0", 1, true}}, 0, 1, 2, {}, "", ""}};
     x = add_buffer(p, {"x", BufferKind::input, 128, 0, 0});
     y = add_buffer(p, {"y", BufferKind::output, 128, 0, 0});
     weight = add_buffer(p, {"weight", BufferKind::constant, 128, 0}, numbers(kN, 1));

@@ -30,9 +30,34 @@ int64_t align_up(int64_t bytes) {
          program::kAlignmentBytes;
 }
 
+// A table this large is read where it lies, at whatever address: a start would wait for its copy.
+// What is smaller, or read from end to end in every run, is worth an aligned one.
+constexpr int64_t kReadInPlace = int64_t{1} << 20;
+
 // The device can read it where it lies.
 bool is_readable(const Device& device, const Literal& value) {
   return value.bytes() == 0 || (is_aligned(value.data()) && !device.has_own_memory());
+}
+
+// Kernels for the cpu read inputs at any address.
+bool reads_anywhere(const Device& device) { return std::string_view(device.hal().name) == "cpu"; }
+
+// Constants, by buffer, that the run only reads as tables of rows (Kernel::gathered).
+std::vector<bool> gathered_constants(const Program& program) {
+  std::vector<bool> gathered(program.buffers.size(), true);
+  program::for_each_command(
+      program, program.commands, program.command_info,
+      [&](const Command& command, const program::CommandInfo&, int) {
+        const auto* launch = std::get_if<program::Launch>(&command);
+        if (launch == nullptr)
+          return program::for_each_view(
+              command, [&](const View& view, Use) { gathered[view.buffer.index()] = false; });
+        const std::vector<int64_t>& rows = program.kernels[launch->kernel.index()].gathered;
+        for (size_t i = 0; i < launch->arguments.size(); ++i)
+          if (std::find(rows.begin(), rows.end(), static_cast<int64_t>(i)) == rows.end())
+            gathered[launch->arguments[i].buffer.index()] = false;
+      });
+  return gathered;
 }
 
 Status copy_to(const Device& device, char* to, const Literal& value) {
@@ -73,9 +98,8 @@ class OnceConstants {
         device_(device),
         last_use_(program.buffers.size(), -1) {
     for (size_t i = 0; i < program.once.size(); ++i) {
-      const std::vector<size_t> constants = constants_of(i);
-      for (size_t b : constants) last_use_[b] = static_cast<int64_t>(i);
-      staging_bytes_ = std::max(staging_bytes_, copied_bytes(constants));
+      for (size_t b : constants_of(i)) last_use_[b] = static_cast<int64_t>(i);
+      staging_bytes_ = std::max(staging_bytes_, copied_bytes(i));
     }
     // What nothing uses goes at once.
     for (size_t b = 0; b < last_use_.size(); ++b)
@@ -93,7 +117,7 @@ class OnceConstants {
         list_.set_base(BufferId(b), uploaded_[b]);
         continue;
       }
-      const bool stays = is_readable(device_, value);
+      const bool stays = is_read_in_place(command, value);
       list_.set_base(BufferId(b),
                      stays ? const_cast<char*>(static_cast<const char*>(value.data())) : free);
       if (stays) continue;
@@ -129,13 +153,19 @@ class OnceConstants {
     return result;
   }
 
-  int64_t copied_bytes(const std::vector<size_t>& constants) const {
+  int64_t copied_bytes(size_t command) const {
     int64_t bytes = 0;
-    for (size_t b : constants) {
+    for (size_t b : constants_of(command)) {
       const Literal& value = program_.constants[b];
-      if (!is_readable(device_, value)) bytes += align_up(value.bytes());
+      if (!is_read_in_place(command, value)) bytes += align_up(value.bytes());
     }
     return bytes;
+  }
+
+  bool is_read_in_place(size_t command, const Literal& value) const {
+    if (is_readable(device_, value)) return true;
+    return reads_anywhere(device_) &&
+           std::holds_alternative<program::Launch>(program_.once[command]);
   }
 
   Program& program_;
@@ -246,12 +276,14 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
   return status;
 }
 
-// Constants may be views of a model file, where nothing is aligned. Their copies lie together: many
-// are small, and one piece of memory can be of large pages.
+// Constants may be views of a model file, where nothing is aligned. Copies lie together: many are
+// small, and one piece of memory can be of large pages.
 Status Executable::align_run_constants() {
+  const std::vector<bool> gathered = gathered_constants(program_);
   auto is_copied = [&](size_t i) {
     const Literal& value = program_.constants[i];
-    return used_by_run_[i] && !is_readable(device_, value);
+    const bool in_place = gathered[i] && value.bytes() >= kReadInPlace && reads_anywhere(device_);
+    return used_by_run_[i] && !is_readable(device_, value) && !in_place;
   };
   int64_t bytes = 0;
   for (size_t i = 0; i < program_.constants.size(); ++i)

@@ -322,6 +322,32 @@ TEST(executor, OnceSectionOnUnalignedConstants) {
   check_once(*machine.context(executable));
 }
 
+// What is gathered from is read where it lies; what is read from end to end has an aligned copy.
+TEST(executor, LargeTablesAreNotCopied) {
+  constexpr int64_t kMany = (int64_t{1} << 18) + 64;
+  const auto owner = std::make_shared<std::vector<float>>(kMany + 16, 3.0f);
+  size_t at = 0;
+  while (reinterpret_cast<uintptr_t>(owner->data() + at) % 64 != 4) ++at;
+  for (const bool gathered : {true, false}) {
+    Maker m("table");
+    const BufferId x = m.buffer("x", BufferKind::input, kN);
+    const BufferId w = m.buffer("w", BufferKind::constant, kMany,
+                                Literal::view(vector_shape(kMany), owner->data() + at, owner));
+    const BufferId y = m.buffer("y", BufferKind::output, kN);
+    m.launch("add", {x, w}, {y});
+    if (gathered) m.p.kernels[0].gathered = {1};
+    Machine machine;
+    const auto executable = machine.load(m.take());
+    EXPECT_EQ(executable->program().constants[1].data() == owner->data() + at, gathered);
+    auto context = machine.context(executable);
+    Floats in(kN), out(kN);
+    expect_ok(context->bind_input(0, in.data()));
+    expect_ok(context->bind_output(0, out.data()));
+    expect_ok(context->run());
+    for (int64_t i = 0; i < kN; ++i) ASSERT_EQ(out[i], in[i] + 3);
+  }
+}
+
 TEST(executor, OnceResultsCanBeSaved) {
   const std::string path = testing::TempDir() + "/heddle_once_" + std::to_string(getpid());
   {

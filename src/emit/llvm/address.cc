@@ -184,11 +184,18 @@ void KernelEmitter::lane_offsets(const std::vector<Term>& varying, int64_t elem_
   address.offsets = offsets;
 }
 
+// Inputs may lie anywhere: weights are read where a model file has them, which may be odd bytes.
+int64_t KernelEmitter::element_alignment(const kernel::Buffer& buffer) {
+  const bool anywhere = buffer.space == Space::global && buffer.access == kernel::Access::in &&
+                        buffer.aligned_bytes == 0;
+  return anywhere ? 1 : tensor::type_bytes(buffer.type);
+}
+
 // What the address is surely a multiple of.
 int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Linear& sum) const {
-  int64_t bytes = tensor::type_bytes(buffer.type);
-  int64_t base = buffer.space == Space::scratch ? std::gcd<int64_t>(64, buffer.offset_bytes)
-                                                : std::max(buffer.aligned_bytes, bytes);
+  int64_t base = buffer.space == Space::scratch
+                     ? std::gcd<int64_t>(64, buffer.offset_bytes)
+                     : std::max(buffer.aligned_bytes, element_alignment(buffer));
   base = std::gcd(base, sum.constant == INT64_MIN ? 0 : sum.constant);
   for (const Term& term : sum.terms) {
     __extension__ __int128 multiple =
@@ -259,6 +266,7 @@ KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId*
   result.place_level = branch_level();
   result.place = {static_cast<int64_t>(id.index()), lanes_};
   result.alignment = known_alignment(buffer, sum);
+  result.element_alignment = element_alignment(buffer);
   for (const Term& term : sum.terms) {
     result.place_level = std::max(result.place_level, term.atom.level);
     result.pinned |= term.atom.pinned;

@@ -86,9 +86,10 @@ class KernelEmitter {
     bool offsets_in_bytes = false;
     std::vector<int64_t> spread;
     int64_t granule = 1, from = 0;
-    int64_t alignment = 1;
-    int level = 0;        // of the expression
-    int place_level = 0;  // of the terms alone, without the constant
+    int64_t alignment = 1;          // of the pointer
+    int64_t element_alignment = 1;  // of every lane's element
+    int level = 0;                  // of the expression
+    int place_level = 0;            // of the terms alone, without the constant
     bool pinned = false;
     std::vector<int64_t> place;  // equal keys are equal addresses, while the level's scope lasts
   };
@@ -148,6 +149,7 @@ class KernelEmitter {
   llvm::Value* uniform_pointer(kernel::BufferId id, const std::vector<Term>& terms);
   llvm::Value* product(const Term& term, bool narrow);
   void lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes, Address& address);
+  static int64_t element_alignment(const kernel::Buffer& buffer);
   int64_t known_alignment(const kernel::Buffer& buffer, const Linear& sum) const;
 
   // spread.cc

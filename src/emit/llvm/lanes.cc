@@ -67,7 +67,7 @@ Value* KernelEmitter::load_consecutive(Type type, const Address& address, Value*
   auto* lanes_type = llvm::cast<llvm::FixedVectorType>(other->getType());
   Value* pointer = address.pointer;
   bool reverse = address.lane_bytes < 0;
-  llvm::Align align(static_cast<uint64_t>(reverse ? tensor::type_bytes(type) : address.alignment));
+  llvm::Align align(static_cast<uint64_t>(reverse ? address.element_alignment : address.alignment));
   if (reverse) {
     pointer = b_.CreateConstGEP1_64(lanes_type->getElementType(), pointer,
                                     static_cast<uint64_t>(1 - lanes_));
@@ -100,7 +100,7 @@ Value* KernelEmitter::load_consecutive(Type type, const Address& address, Value*
 Value* KernelEmitter::load_strided(Type type, const Address& address, int stride) {
   llvm::Type* element = memory_type(b_.getContext(), type);
   auto* lanes_type = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
-  llvm::Align align(static_cast<uint64_t>(tensor::type_bytes(type)));
+  llvm::Align align(static_cast<uint64_t>(address.element_alignment));
   int last = (lanes_ - 1) * stride + 1 - lanes_;  // where the last vector starts
   Value* result = llvm::PoisonValue::get(lanes_type);
   for (int part = 0; part < stride; ++part) {
@@ -119,7 +119,7 @@ Value* KernelEmitter::load_strided(Type type, const Address& address, int stride
 
 Value* KernelEmitter::load_each(Type type, const Address& address, Value* mask, Value* other) {
   llvm::Type* element = other->getType()->getScalarType();
-  llvm::Align align(static_cast<uint64_t>(tensor::type_bytes(type)));
+  llvm::Align align(static_cast<uint64_t>(address.element_alignment));
   Value* result = all_true(mask) ? llvm::PoisonValue::get(other->getType()) : other;
   for (int i = 0; i < lanes_; ++i) {
     if (!lane_is_on(mask, i)) continue;
@@ -145,7 +145,7 @@ Value* KernelEmitter::load_lanes(Type type, const Address& address, Value* mask,
   } else if (!has_gather(type) && is_constant(mask)) {
     loaded = load_each(type, address, mask, other);
   } else {
-    llvm::Align align(static_cast<uint64_t>(bytes));
+    llvm::Align align(static_cast<uint64_t>(address.element_alignment));
     loaded = b_.CreateMaskedGather(lanes_type, lane_pointers(address, type), align, all_lanes(mask),
                                    other);
   }

@@ -285,12 +285,14 @@ void KernelEmitter::copy(const Stmt& stmt) {
     return;
   }
   Value *targets = lane_pointers(to, type), *sources = lane_pointers(from, type);
-  llvm::Align one(static_cast<uint64_t>(tensor::type_bytes(type)));
+  auto each = [](const Address& at) {
+    return llvm::Align(static_cast<uint64_t>(at.element_alignment));
+  };
   for (int i = 0; i < lanes_; ++i) {
     auto lane = static_cast<uint64_t>(i);
     auto move = [&] {
-      b_.CreateMemCpy(b_.CreateExtractElement(targets, lane), one,
-                      b_.CreateExtractElement(sources, lane), one, bytes);
+      b_.CreateMemCpy(b_.CreateExtractElement(targets, lane), each(to),
+                      b_.CreateExtractElement(sources, lane), each(from), bytes);
     };
     if (all_true(mask_)) {
       move();

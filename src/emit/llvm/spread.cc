@@ -147,7 +147,8 @@ Value* KernelEmitter::load_halves(Type type, const Address& address, Value* mask
     Value* pointer = b_.CreateConstGEP1_64(element, address.pointer, static_cast<uint64_t>(place));
     return b_.CreateVectorSplat(
         static_cast<unsigned>(lanes_),
-        b_.CreateAlignedLoad(element, pointer, llvm::Align(static_cast<uint64_t>(bytes))));
+        b_.CreateAlignedLoad(element, pointer,
+                             llvm::Align(static_cast<uint64_t>(address.element_alignment))));
   };
   Value* first = splat(low);
   return b_.CreateSelect(llvm::ConstantVector::get(second), splat(high), first);
@@ -182,7 +183,7 @@ Value* KernelEmitter::load_spread(Type type, const Address& address, Value* mask
   auto vector_of = [&](int64_t n) {
     return llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
   };
-  const llvm::Align align(static_cast<uint64_t>(tensor::type_bytes(type)));
+  const llvm::Align align(static_cast<uint64_t>(address.element_alignment));
   auto pointer_at = [&](int64_t place) {
     return b_.CreateConstGEP1_64(element, address.pointer, static_cast<uint64_t>(place));
   };
