@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "hlo/builder.h"
+#include "hlo/combiner.h"
 
 namespace heddle::opt {
 namespace {
@@ -128,28 +129,13 @@ class Masker {
   Status mask_reduce(Instr* reduce) {
     for (int64_t d : reduce->dimensions()) {
       if (symbol_of(reduce->operand(0), d) < 0) continue;
-      const hlo::Computation* apply = reduce->called().at(0);
-      if (reduce->operands().size() != 2 || apply->parameters().size() != 2 ||
-          apply->instrs().size() != 3 || apply->root()->operands().size() != 2 ||
-          apply->root()->operand(0) == apply->root()->operand(1))
+      const std::optional<Opcode> combiner = hlo::combiner_of(*reduce->called().at(0));
+      if (reduce->operands().size() != 2 || !combiner)
         return user_error("{} reduces dimension '{}' in a way that knows no neutral value",
                           reduce->name(),
                           symbols_[static_cast<size_t>(symbol_of(reduce->operand(0), d))].name);
-      const Opcode opcode = apply->root()->opcode();
       const tensor::Type type = reduce->operand(0)->shape().type();
-      switch (opcode) {
-        case Opcode::add:
-        case Opcode::multiply:
-        case Opcode::maximum:
-        case Opcode::minimum:
-        case Opcode::and_:
-        case Opcode::or_:
-          break;
-        default:
-          return user_error("{} reduces a dynamic dimension by {}, which has no neutral value",
-                            reduce->name(), opcode_text(opcode));
-      }
-      mask(reduce, 0, d, hlo::neutral_value(opcode, type));
+      mask(reduce, 0, d, hlo::neutral_value(*combiner, type));
     }
     return {};
   }
