@@ -422,5 +422,25 @@ ENTRY e {
 })");
 }
 
+// Two results of one element: the first is stored before the second reads, so neither lies there.
+TEST(StitchTest, ResultsOfOneReductionDoNotOverwriteWhatItReads) {
+  const FusionCheck ran = run_fusion(R"(HloModule m
+both {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  s = f32[] add(a, c)
+  m = f32[] maximum(b, d)
+  ROOT t = (f32[], f32[]) tuple(s, m)
+}
+ENTRY e {
+  x = f32[1] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = (f32[], f32[]) reduce(x, x, z, z), dimensions={0}, to_apply=both
+})");
+  EXPECT_EQ(ran.in_place, (std::vector<int>{-1, -1}));
+}
+
 }  // namespace
 }  // namespace heddle::stitch

@@ -85,8 +85,9 @@ class Overwriting {
     if (reader->group != writer.group || reader > &writer || !load.guards.empty() ||
         reading.extents() != writing.out_extents() || !(load.coordinates[0] == writing.position))
       return false;
-    return stage == writer_ ||
-           (is_once(stage) && same_order(*reader, writer) && same_task(reading, stage));
+    // Of several values each is stored before the next one reads.
+    if (stage == writer_) return writing.values.size() == 1;
+    return (is_once(stage) && same_order(*reader, writer) && same_task(reading, stage));
   }
 
   // Is each element computed in one iteration of the loops around the stage? Tiles that lie side by
