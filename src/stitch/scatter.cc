@@ -34,12 +34,13 @@ class Scatters {
     const Instr* at = computation.root();
     rows_ = at->shape().dim(0);
     width_ = at->shape().elems() / rows_;
-    out_ = buffer("out0", at->shape(), kernel::Access::out);
+    result_.in_part = {hlo::is_in_place(*at)};
+    out_ = buffer("out0", at->shape(),
+                  result_.in_part[0] ? kernel::Access::inout : kernel::Access::out);
     for (; at->is(Opcode::scatter); at = at->operand(0)) scatters_.insert(scatters_.begin(), at);
     start_ = at;
     const bool once = start_->is(Opcode::parameter) && start_->users().size() == 1;
     result_.in_place = {once ? static_cast<int>(start_->parameter_number()) : -1};
-    result_.in_part = {hlo::is_in_place(*computation.root())};
     if (result_.in_part[0]) result_.min_bytes -= 2 * at->shape().bytes();
   }
 
@@ -101,7 +102,7 @@ class Scatters {
     const ExprId to = k_.binary(Op::add, times(k_.ref(row), width_), k_.ref(i));
     ExprId x = k_.load(updates, {k_.binary(Op::add, times(k_.ref(update), width_), k_.ref(i))});
     if (const auto combiner = hlo::combiner_of(*scatter.called()[0]))
-      x = k_.binary(op_of(*combiner), k_.load(out_, {to}), x);
+      x = emit_op(&k_, *combiner, Type::f32, scatter.called()[0]->root(), {k_.load(out_, {to}), x});
     const ExprId high = k_.binary(Op::add, k_.ref(low), k_.constant(rows));
     const ExprId mine = k_.binary(Op::and_, k_.compare(Op::ge, k_.ref(row), k_.ref(low)),
                                   k_.compare(Op::lt, k_.ref(row), high));
@@ -111,22 +112,6 @@ class Scatters {
                                             {make_store(out_, {to}, x)}, lanes_)}));
     return make_loop(LoopKind::serial, update, k_.constant(scatter.operand(1)->shape().elems()),
                      std::move(body));
-  }
-
-  // Of those on floats that combiner_of names.
-  static Op op_of(Opcode combiner) {
-    switch (combiner) {
-      case Opcode::add:
-        return Op::add;
-      case Opcode::multiply:
-        return Op::mul;
-      case Opcode::maximum:
-        return Op::max;
-      case Opcode::minimum:
-        return Op::min;
-      default:
-        HEDDLE_UNREACHABLE();
-    }
   }
 
   ExprId times(ExprId x, int64_t factor) { return k_.binary(Op::mul, x, k_.constant(factor)); }
