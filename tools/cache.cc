@@ -37,6 +37,9 @@ class Cache : public Command {
     if (!json_.only_json()) {
       fmt::print("{}: {} entries, {} of {}\n", cache.directory(), stats.entries,
                  bytes_text(stats.bytes), bytes_text(stats.max_bytes));
+      if (stats.weight_entries > 0)
+        fmt::print("of these {} of prepared weights, {}\n", stats.weight_entries,
+                   bytes_text(stats.weight_bytes));
       if (action_ == "clear") fmt::print("{} entries were removed\n", removed - stats.entries);
     }
     nlohmann::ordered_json json;
@@ -45,6 +48,8 @@ class Cache : public Command {
     json["entries"] = stats.entries;
     json["bytes"] = stats.bytes;
     json["max_bytes"] = stats.max_bytes;
+    json["weight_entries"] = stats.weight_entries;
+    json["weight_bytes"] = stats.weight_bytes;
     if (action_ == "clear") json["removed"] = removed - stats.entries;
     HEDDLE_RETURN_IF_ERROR(json_.write(json));
     return 0;

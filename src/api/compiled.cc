@@ -15,6 +15,7 @@
 #include "api/gpu_device.h"
 #include "api/host_interp.h"
 #include "api/library_work.h"
+#include "api/once_keeper.h"
 #include "api/ports.h"
 #include "base/cancelled.h"
 #include "base/parallel.h"
@@ -189,6 +190,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return program::save(program, path);
   }
   Result<std::unique_ptr<Context>> make_context() override;
+  void ran() const {
+    if (keeper_) keeper_->ran();
+  }
 
   Status load(program::Program program, const Model& model) {
     inputs_ = model.inputs();
@@ -219,10 +223,18 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     }
     for (const Port& port : model.outputs()) names.outputs.push_back(port.name);
     const CacheWatch watch(settings.compiler.object_cache_directory);
-    HEDDLE_ASSIGN_OR_RETURN(
-        program::Program program,
-        (settings.explain ? compiler::compile : compiler::compile_cached)(
-            std::move(module), names, settings.target, settings.compiler, report_.get()));
+    std::optional<cache::Key> once_key;
+    program::Program program;
+    if (settings.explain) {
+      HEDDLE_ASSIGN_OR_RETURN(program, compiler::compile(std::move(module), names, settings.target,
+                                                         settings.compiler, report_.get()));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(compiler::Cached cached,
+                              compiler::compile_cached(std::move(module), names, settings.target,
+                                                       settings.compiler, report_.get()));
+      program = std::move(cached.program);
+      once_key = cached.once_key;
+    }
     program.notes.insert(program.notes.begin(), model.notes().begin(), model.notes().end());
     facts_.cache_warm = watch.is_warm();
     steps_ = report_->times_ms;
@@ -231,6 +243,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     if (settings.compiler.progress && !settings.compiler.progress("load"))
       return cancelled_error("compilation cancelled before load");
     HEDDLE_RETURN_IF_ERROR(load(std::move(program), model));
+    if (once_key) keeper_ = std::make_unique<OnceKeeper>(executable_, settings.compiler, *once_key);
     HEDDLE_RETURN_IF_ERROR(
         check_limit(program_name, facts_.temporary_pool_peak_bytes, settings.compiler));
     facts_.level = level_name(settings.compiler.level);
@@ -325,6 +338,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   std::mutex gpu_mutex_;
   program::Program for_gpu_;  // as it was compiled
   std::shared_ptr<runtime::Executable> executable_;
+  std::unique_ptr<OnceKeeper> keeper_;  // or none
 };
 
 class CompiledContext : public Context {
@@ -344,7 +358,11 @@ class CompiledContext : public Context {
   Status bind_output(int64_t number, void* data) override {
     return context_->bind_output(number, data);
   }
-  Status run() override { return context_->run(); }
+  Status run() override {
+    HEDDLE_RETURN_IF_ERROR(context_->run());
+    program_->ran();
+    return {};
+  }
   void cancel() override { context_->cancel(); }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }

@@ -188,6 +188,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.dump_directory = options.dump;
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
+  // An allocator of the caller's is where prepared weights go.
+  compiler.keep_once = settings.device == Device::cpu && options.allocator.allocate == nullptr;
   settings.plugin = plugin_path(options.device);
   settings.explain = options.explain;
   settings.allocator = options.allocator;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,17 +15,24 @@
 #include <mutex>
 #include <utility>
 
+#include "cache/piece_hash.h"
+
 namespace heddle::cache {
 namespace {
 
-// In front of the object. A new layout gets a new magic.
-struct EntryHeader {
+// In front of the object, which is 64-byte aligned where the file is mapped. A new layout gets a
+// new magic.
+struct alignas(64) EntryHeader {
   char magic[8];
   uint64_t key_high, key_low;
   uint64_t bytes;
-  uint64_t check_high, check_low;  // hash128 of the object
+  uint64_t check_high, check_low;  // hash_by_pieces of the object
+  uint64_t zeros[2];
 };
-constexpr char kMagic[8] = {'h', 'e', 'd', 'o', 'b', 'j', '0', '1'};
+static_assert(sizeof(EntryHeader) == 64);
+constexpr char kMagic[8] = {'h', 'e', 'd', 'o', 'b', 'j', '0', '2'};
+constexpr const char* kObject = ".o";
+constexpr const char* kWeights = ".w";
 constexpr int64_t kMaxObjectBytes = int64_t{1} << 31;
 // A younger temporary file is still being written by someone, a younger lock may be held.
 constexpr time_t kWritingSeconds = 3600;
@@ -76,7 +84,8 @@ bool is_hex(const std::string& text) {
   return text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-bool is_entry(const File& file) { return file.path.ends_with(".o"); }
+bool is_weights(const File& file) { return file.path.ends_with(kWeights); }
+bool is_entry(const File& file) { return file.path.ends_with(kObject) || is_weights(file); }
 
 // Entries, and temporary files and locks that a killed process left behind.
 std::vector<File> list_files(const std::string& directory) {
@@ -119,8 +128,59 @@ bool read_all(int fd, void* data, size_t bytes) {
   return true;
 }
 
-std::string_view as_text(std::span<const uint8_t> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+Hash128 check_of(std::span<const uint8_t> bytes, int threads) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return hash_by_pieces({&text, 1}, threads)[0];
+}
+
+enum class Found { hit, absent, damaged };
+
+// The file of an entry, with what can be seen without its object.
+struct EntryFile {
+  explicit EntryFile(const std::string& path)
+      : file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) {}
+  Found open(const Key& key) {
+    struct stat info;
+    if (file.get() < 0 || fstat(file.get(), &info) != 0) return Found::absent;
+    bytes = info.st_size - static_cast<int64_t>(sizeof(header));
+    if (!S_ISREG(info.st_mode) || !is_ours(info) || bytes < 0 || bytes > kMaxObjectBytes ||
+        !read_all(file.get(), &header, sizeof(header)))
+      return Found::damaged;
+    const bool good = std::memcmp(header.magic, kMagic, sizeof(kMagic)) == 0 &&
+                      header.key_high == key.high && header.key_low == key.low &&
+                      header.bytes == static_cast<uint64_t>(bytes) && header.zeros[0] == 0 &&
+                      header.zeros[1] == 0;
+    return good ? Found::hit : Found::damaged;
+  }
+  Found check(std::span<const uint8_t> object, int threads) const {
+    if (check_of(object, threads) != Hash128{header.check_high, header.check_low})
+      return Found::damaged;
+    futimens(file.get(), nullptr);  // used now; where that fails it only ages sooner
+    return Found::hit;
+  }
+  Descriptor file;
+  EntryHeader header;
+  int64_t bytes = 0;  // of the object
+};
+
+Found read_entry(const std::string& path, const Key& key, std::vector<uint8_t>& object) {
+  EntryFile entry(path);
+  if (const Found found = entry.open(key); found != Found::hit) return found;
+  object.resize(static_cast<size_t>(entry.bytes));
+  if (!read_all(entry.file.get(), object.data(), object.size())) return Found::damaged;
+  return entry.check(object, 1);
+}
+
+Found map_entry(const std::string& path, const Key& key, int threads, MappedEntry& mapped) {
+  EntryFile entry(path);
+  if (const Found found = entry.open(key); found != Found::hit) return found;
+  const size_t all = sizeof(EntryHeader) + static_cast<size_t>(entry.bytes);
+  void* data = mmap(nullptr, all, PROT_READ, MAP_PRIVATE, entry.file.get(), 0);
+  if (data == MAP_FAILED) return Found::absent;
+  mapped.owner = {data, [all](const void* at) { munmap(const_cast<void*>(at), all); }};
+  mapped.bytes = {static_cast<const uint8_t*>(data) + sizeof(EntryHeader),
+                  static_cast<size_t>(entry.bytes)};
+  return entry.check(mapped.bytes, threads);
 }
 
 }  // namespace
@@ -131,16 +191,21 @@ struct ObjectCache::State {
   mutable std::mutex mutex;  // of what follows
   ObjectCacheStats counts;
 
+  // Without the end of the file's name.
   std::string path_of(const Key& key) const {
     const std::string name = key.hex();
-    return directory + "/" + name.substr(0, 2) + "/" + name + ".o";
+    return directory + "/" + name.substr(0, 2) + "/" + name;
   }
-  std::string lock_of(const Key& key) const {
+  std::optional<FileLock> lock(const Key& key, std::chrono::milliseconds wait) const {
     const std::string path = path_of(key);
-    return path.substr(0, path.size() - 2) + ".lock";
+    make_directories(path.substr(0, path.rfind('/')));
+    return FileLock::acquire(path + ".lock", wait);
   }
   std::optional<std::vector<uint8_t>> read(const Key& key);
-  std::optional<std::vector<uint8_t>> count(std::optional<std::vector<uint8_t>> found);
+  // A damaged one is removed.
+  bool is_hit(Found found, const std::string& path);
+  void count(bool hit);
+  Status write(const Key& key, const char* end, std::span<const uint8_t> object);
   void evict();
 };
 
@@ -228,73 +293,57 @@ Result<ObjectCache> ObjectCache::open(const std::string& directory, int64_t max_
 
 const std::string& ObjectCache::directory() const { return state_->directory; }
 
-namespace {
-
-enum class Found { hit, absent, damaged };
-
-Found read_entry(const std::string& path, const Key& key, std::vector<uint8_t>& object) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat info;
-  if (file.get() < 0 || fstat(file.get(), &info) != 0) return Found::absent;
-  EntryHeader header;
-  const int64_t object_bytes = info.st_size - static_cast<int64_t>(sizeof(header));
-  if (!S_ISREG(info.st_mode) || !is_ours(info) || object_bytes < 0 ||
-      object_bytes > kMaxObjectBytes || !read_all(file.get(), &header, sizeof(header)))
-    return Found::damaged;
-  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key_high != key.high ||
-      header.key_low != key.low || header.bytes != static_cast<uint64_t>(object_bytes))
-    return Found::damaged;
-  object.resize(static_cast<size_t>(object_bytes));
-  if (!read_all(file.get(), object.data(), object.size()) ||
-      hash128(as_text(object)) != Hash128{header.check_high, header.check_low})
-    return Found::damaged;
-  futimens(file.get(), nullptr);  // used now; where that fails it only ages sooner
-  return Found::hit;
-}
-
-}  // namespace
-
-std::optional<std::vector<uint8_t>> ObjectCache::State::read(const Key& key) {
-  const std::string path = path_of(key);
-  std::vector<uint8_t> object;
-  const Found found = read_entry(path, key, object);
+bool ObjectCache::State::is_hit(Found found, const std::string& path) {
   if (found == Found::damaged) {
     unlink(path.c_str());
     const std::lock_guard lock(mutex);
     ++counts.damaged;
   }
-  if (found != Found::hit) return std::nullopt;
+  return found == Found::hit;
+}
+
+std::optional<std::vector<uint8_t>> ObjectCache::State::read(const Key& key) {
+  const std::string path = path_of(key) + kObject;
+  std::vector<uint8_t> object;
+  if (!is_hit(read_entry(path, key, object), path)) return std::nullopt;
   return object;
 }
 
-std::optional<std::vector<uint8_t>> ObjectCache::State::count(
-    std::optional<std::vector<uint8_t>> found) {
+void ObjectCache::State::count(bool hit) {
   const std::lock_guard lock(mutex);
-  ++(found ? counts.hits : counts.misses);
-  return found;
+  ++(hit ? counts.hits : counts.misses);
 }
 
 std::optional<std::vector<uint8_t>> ObjectCache::find(const Key& key) {
-  return state_->count(state_->read(key));
+  auto object = state_->read(key);
+  state_->count(object.has_value());
+  return object;
 }
 
 Lookup ObjectCache::find_or_make(const Key& key, std::chrono::milliseconds wait) {
   Lookup result;
   result.object = state_->read(key);
   if (!result.object) {
-    const std::string lock = state_->lock_of(key);
-    make_directories(lock.substr(0, lock.rfind('/')));
-    result.making = FileLock::acquire(lock, wait);
+    result.making = state_->lock(key, wait);
     // Who was waited for has stored it.
     result.object = state_->read(key);
     if (result.object) result.making.reset();
   }
-  result.object = state_->count(std::move(result.object));
+  state_->count(result.object.has_value());
   return result;
 }
 
-Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
-  const std::string path = state_->path_of(key);
+std::optional<MappedEntry> ObjectCache::map_weights(const Key& key, int threads) {
+  const std::string path = state_->path_of(key) + kWeights;
+  MappedEntry mapped;
+  const bool hit = state_->is_hit(map_entry(path, key, threads, mapped), path);
+  state_->count(hit);
+  if (!hit) return std::nullopt;
+  return mapped;
+}
+
+Status ObjectCache::State::write(const Key& key, const char* end, std::span<const uint8_t> object) {
+  const std::string path = path_of(key) + end;
   const std::string folder = path.substr(0, path.rfind('/'));
   static std::atomic<int> counter{0};
   const std::string temporary = fmt::format("{}/{}.{}.tmp", folder, getpid(), ++counter);
@@ -303,8 +352,8 @@ Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
     unlink(temporary.c_str());
     return machine_error("{}: cannot write to the cache: {}", path, strerror(error));
   };
-  const Hash128 check = hash128(as_text(object));
-  EntryHeader header{{}, key.high, key.low, object.size(), check.high, check.low};
+  const Hash128 check = check_of(object, 1);
+  EntryHeader header{{}, key.high, key.low, object.size(), check.high, check.low, {}};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
   int fd = ::open(temporary.c_str(), flags, 0600);
@@ -314,14 +363,28 @@ Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
   }
   Descriptor file(fd);
   if (file.get() < 0 || !write_all(file.get(), &header, sizeof(header)) ||
-      !write_all(file.get(), object.data(), object.size()) || fsync(file.get()) != 0 ||
-      !file.close() || rename(temporary.c_str(), path.c_str()) != 0)
+      !write_all(file.get(), object.data(), object.size()) || !file.close() ||
+      rename(temporary.c_str(), path.c_str()) != 0)
     return failed();
-  const std::lock_guard lock(state_->mutex);
-  ++state_->counts.stores;
-  state_->evict();
+  const std::lock_guard lock(mutex);
+  ++counts.stores;
+  evict();
   return {};
 }
+
+Status ObjectCache::store(const Key& key, std::span<const uint8_t> object) {
+  return state_->write(key, kObject, object);
+}
+
+Status ObjectCache::store_weights(const Key& key, std::span<const uint8_t> weights) {
+  if (static_cast<int64_t>(weights.size()) > most_weight_bytes()) return {};
+  const auto alone = state_->lock(key, std::chrono::milliseconds(0));
+  struct stat info;
+  if (!alone || lstat((state_->path_of(key) + kWeights).c_str(), &info) == 0) return {};
+  return state_->write(key, kWeights, weights);
+}
+
+int64_t ObjectCache::most_weight_bytes() const { return state_->max_bytes / 4; }
 
 ObjectCacheStats ObjectCache::stats() const {
   ObjectCacheStats stats;
@@ -332,6 +395,8 @@ ObjectCacheStats ObjectCache::stats() const {
   for (const File& file : list_files(state_->directory)) {
     stats.entries += is_entry(file);
     stats.bytes += file.bytes;
+    stats.weight_entries += is_weights(file);
+    stats.weight_bytes += is_weights(file) ? file.bytes : 0;
   }
   stats.max_bytes = state_->max_bytes;
   return stats;

@@ -1,10 +1,12 @@
 // The object cache: compiled code by content. An entry is one file; a damaged, foreign or missing
 // entry is a miss, never an error. Several processes may share a directory.
 //
-// Layout: <directory>/<first 2 digits>/<32 digits>.o, written to a temporary file and renamed.
-// Directories are 0700; what is not ours (owner, or writable by others) is not read, for it would
-// be run as code. When the files exceed the size bound the ones used longest ago go. Who makes an
-// entry holds the lock beside it, <32 digits>.lock, while it does.
+// Layout: <directory>/<first 2 digits>/<32 digits>.o (.w: weights, which are mapped), written to a
+// temporary file and renamed: who is killed leaves no part of an entry, and what a machine that
+// goes down has not written its checksum tells. Directories are 0700; what is not ours (owner, or
+// writable by others) is not read, for it would be run as code. When the files exceed the size
+// bound the ones used longest ago go; who has mapped one keeps it. Who makes an entry holds the
+// lock beside it, <name>.lock, while it does.
 #pragma once
 
 #include <chrono>
@@ -36,6 +38,7 @@ Key make_key(std::initializer_list<std::string_view> parts);
 struct ObjectCacheStats {
   int64_t hits = 0, misses = 0, damaged = 0, stores = 0, evictions = 0;  // of this object
   int64_t entries = 0, bytes = 0, max_bytes = 0;                         // on disk, now
+  int64_t weight_entries = 0, weight_bytes = 0;                          // of these
 };
 
 // What is stored; or else nothing, and the right to make and store it: as long as `making` lives
@@ -45,10 +48,16 @@ struct Lookup {
   std::optional<FileLock> making;
 };
 
+// The bytes of an entry where its file has them, 64-byte aligned; `owner` keeps them.
+struct MappedEntry {
+  std::span<const uint8_t> bytes;
+  std::shared_ptr<const void> owner;
+};
+
 // Thread-safe.
 class ObjectCache {
  public:
-  static constexpr int64_t kDefaultMaxBytes = int64_t{1} << 30;
+  static constexpr int64_t kDefaultMaxBytes = int64_t{4} << 30;
   // Longer than this nobody waits for someone else's compilation, who may have been stopped.
   static constexpr std::chrono::milliseconds kMostWait{120'000};
 
@@ -68,6 +77,14 @@ class ObjectCache {
   Lookup find_or_make(const Key& key, std::chrono::milliseconds wait = kMostWait);
   // Error: machine. The caller may go on without: the entry is then simply not there.
   Status store(const Key& key, std::span<const uint8_t> object);
+  // The same of prepared weights: hundreds of megabytes, read by `threads` for the checksum and
+  // then used in place. They have keys of their own.
+  std::optional<MappedEntry> map_weights(const Key& key, int threads);
+  // Nothing is done where they are stored already or another one is at it, and where they would
+  // take more than most_weight_bytes().
+  Status store_weights(const Key& key, std::span<const uint8_t> weights);
+  // A quarter of the bound, so that one model does not drive out all others.
+  int64_t most_weight_bytes() const;
   ObjectCacheStats stats() const;
   // Removes every entry.
   Status clear();

@@ -157,6 +157,55 @@ TEST_F(CacheTest, EvictsWhatWasUsedLongestAgo) {
   EXPECT_FALSE(cache.find(key_of("1")));
 }
 
+TEST_F(CacheTest, WeightsAreMapped) {
+  ObjectCache cache = open(4'000'000);
+  const std::vector<uint8_t> weights = object_of(3, 1'000'000);
+  EXPECT_FALSE(cache.map_weights(key_of("a"), 1));
+  ASSERT_TRUE(cache.store_weights(key_of("a"), weights));
+  EXPECT_FALSE(cache.find(key_of("a")));  // keys of their own
+  auto mapped = cache.map_weights(key_of("a"), 3);
+  ASSERT_TRUE(mapped);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(mapped->bytes.data()) % 64, 0u);
+  EXPECT_EQ(cache.stats().weight_entries, 1);
+  EXPECT_GT(cache.stats().weight_bytes, 1'000'000);
+  ASSERT_TRUE(cache.store_weights(key_of("a"), object_of(4, 1'000'000)));  // is there: stays
+  // More than a quarter of the bound is not kept.
+  ASSERT_TRUE(cache.store_weights(key_of("b"), object_of(5, 1'000'001)));
+  EXPECT_FALSE(cache.map_weights(key_of("b"), 1));
+  // Four more drive it out; who has it keeps it.
+  for (const char* name : {"c", "d", "e", "f"})
+    ASSERT_TRUE(cache.store_weights(key_of(name), object_of(6, 999'000)));
+  EXPECT_LE(cache.stats().bytes, 4'000'000);
+  ASSERT_TRUE(cache.clear());
+  EXPECT_TRUE(std::equal(weights.begin(), weights.end(), mapped->bytes.begin()));
+}
+
+TEST_F(CacheTest, DamagedWeightsAreAMiss) {
+  ObjectCache cache = open();
+  const Hash128 key = key_of("a");
+  const size_t bytes = 3'000'000;  // of several pieces
+  ASSERT_TRUE(cache.store_weights(key, object_of(3, bytes)));
+  const fs::path path = files()[0];
+  std::ifstream file(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), {});
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 60; ++round) {
+    std::string bad = good;
+    // The header is small: every other round is there.
+    const size_t at = random() % (round % 2 == 0 ? 64 : good.size());
+    if (round % 3 == 0) {
+      bad.resize(at);
+    } else {
+      bad[at] ^= static_cast<char>(1 + random() % 255);
+    }
+    std::ofstream(path, std::ios::binary) << bad;
+    ASSERT_FALSE(cache.map_weights(key, 2)) << "round " << round;
+    ASSERT_FALSE(fs::exists(path));
+  }
+  ASSERT_TRUE(cache.store_weights(key, object_of(3, bytes)));
+  EXPECT_TRUE(cache.map_weights(key, 1));
+}
+
 TEST_F(CacheTest, Clear) {
   ObjectCache cache = open();
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(cache.store(key_of(std::to_string(i)), object_of(i)));

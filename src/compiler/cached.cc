@@ -2,7 +2,6 @@
 
 #include <chrono>
 
-#include "cache/object_cache.h"
 #include "compiler/code_generator.h"
 #include "compiler/options.h"
 #include "compiler/weight_hashes.h"
@@ -60,37 +59,70 @@ cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan:
                           hlo::to_string(module, {.max_constant_elems = 4}), weights.hex()});
 }
 
+// Less than this is made as soon as it is looked up.
+constexpr int64_t kLeastOnceBytes = int64_t{4} << 20;
+
+// Of a program with this image. What is made of weights depends on nothing else.
+Cached with_once(program::Program program, std::span<const uint8_t> image, const Hash128& weights,
+                 const Options& options, cache::ObjectCache& cache) {
+  if (!options.keep_once || program.once_bytes < kLeastOnceBytes ||
+      program.once_bytes > cache.most_weight_bytes())
+    return {std::move(program), std::nullopt};
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  const cache::Key key = cache::make_key({"once", hash128(text).hex(), weights.hex()});
+  const auto mapped = cache.map_weights(key, options.compile_threads);
+  if (!mapped || static_cast<int64_t>(mapped->bytes.size()) != program.once_bytes)
+    return {std::move(program), key};
+  const auto shape = tensor::Shape::array(tensor::Type::u8, {program.once_bytes});
+  const Literal block = Literal::view(shape, mapped->bytes.data(), mapped->owner);
+  return {program::fold_once(program, block), std::nullopt};
+}
+
 }  // namespace
 
-Result<program::Program> compile_cached(std::unique_ptr<hlo::Module> module,
-                                        const plan::Names& names, const target::Target& target,
-                                        const Options& options, Report* report) {
+Result<Cached> compile_cached(std::unique_ptr<hlo::Module> module, const plan::Names& names,
+                              const target::Target& target, const Options& options,
+                              Report* report) {
   const auto begin = std::chrono::steady_clock::now();
   std::optional<cache::ObjectCache> cache;
   if (is_cached(target, options)) {
     auto opened = cache::ObjectCache::open(options.object_cache_directory);
     if (opened) cache.emplace(std::move(*opened));
   }
-  if (!cache) return compile(std::move(module), names, target, options, report);
+  if (!cache) {
+    HEDDLE_ASSIGN_OR_RETURN(program::Program program,
+                            compile(std::move(module), names, target, options, report));
+    return Cached{std::move(program), std::nullopt};
+  }
   const std::vector<Literal> weights = weights_of(*module);
   const Hash128 content = hash_of_weights(weights, options.compile_threads, *cache);
   const cache::Key key = key_of(*module, content, names, target, options);
   const cache::Lookup lookup = cache->find_or_make(key);
   if (lookup.object) {
     auto program = program::from_image(*lookup.object, weights);
-    if (program && report) {
+    if (program) {
+      Cached result = with_once(std::move(*program), *lookup.object, content, options, *cache);
       const auto took = std::chrono::steady_clock::now() - begin;
-      report->times_ms.emplace_back("cache",
-                                    std::chrono::duration<double, std::milli>(took).count());
+      if (report)
+        report->times_ms.emplace_back("cache",
+                                      std::chrono::duration<double, std::milli>(took).count());
+      return result;
     }
-    if (program) return program;
   }
-  auto program = compile(std::move(module), names, target, options, report);
-  if (!program) return program;
+  HEDDLE_ASSIGN_OR_RETURN(program::Program program,
+                          compile(std::move(module), names, target, options, report));
   // A cache that cannot be written only costs time.
-  if (const auto image = program::to_image(*program, weights, kMostKeptBytes))
-    (void)cache->store(key, *image);
-  return program;
+  const auto image = program::to_image(program, weights, kMostKeptBytes);
+  if (!image) return Cached{std::move(program), std::nullopt};
+  (void)cache->store(key, *image);
+  return with_once(std::move(program), *image, content, options, *cache);
+}
+
+void store_once(const Options& options, const cache::Key& key, const Literal& once_block) {
+  auto cache = cache::ObjectCache::open(options.object_cache_directory);
+  if (cache)
+    (void)cache->store_weights(key, {static_cast<const uint8_t*>(once_block.data()),
+                                     static_cast<size_t>(once_block.bytes())});
 }
 
 }  // namespace heddle::compiler

@@ -44,7 +44,7 @@ class Cached : public testing::Test {
     auto made =
         compile_cached(std::move(*module), {{input}, {""}, {"z"}}, target_, options_, &report_);
     EXPECT_TRUE(made) << made.error().message;
-    return std::move(*made);
+    return std::move(made->program);
   }
   bool hit() const { return !report_.times_ms.empty() && report_.times_ms[0].first == "cache"; }
 

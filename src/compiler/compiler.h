@@ -38,6 +38,7 @@ struct Options {
   int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
   int compile_threads = 1;             // objects compiled side by side
   std::string object_cache_directory;  // empty: off
+  bool keep_once = true;               // prepared weights may lie in the cache, too
   GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
   bool any_chain = false;              // joins products that may pay as a chain (tuning)
   // Called before every step, by its name, and between the objects of code generation; on the

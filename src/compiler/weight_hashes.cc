@@ -5,7 +5,6 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -13,17 +12,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <thread>
+
+#include "cache/piece_hash.h"
 
 namespace heddle::compiler {
 namespace {
 
 using tensor::Literal;
 
-// Weights are hashed in pieces, by several threads where that pays for starting them.
-constexpr size_t kPiece = size_t{1} << 20;
-constexpr int64_t kAlone = int64_t{16} << 20;
 // Less than this of a file is read sooner than it is looked up.
 constexpr int64_t kLeastKept = int64_t{4} << 20;
 
@@ -106,39 +102,15 @@ bool take_known(const std::vector<uint8_t>& kept, const Part& part, std::vector<
   return true;
 }
 
-// Each weight's hash is that of its pieces' hashes.
 void read_weights(std::span<const Literal> weights, const std::vector<bool>& is_known, int threads,
                   std::vector<Hash128>& hashes) {
-  std::vector<std::string_view> pieces;
-  std::vector<size_t> first;  // piece, by weight
-  int64_t bytes = 0;
-  for (size_t i = 0; i < weights.size(); ++i) {
-    first.push_back(pieces.size());
-    if (is_known[i]) continue;
-    const std::string_view all = bytes_of(weights[i]);
-    bytes += weights[i].bytes();
-    for (size_t at = 0; at < all.size(); at += kPiece) pieces.push_back(all.substr(at, kPiece));
-  }
-  first.push_back(pieces.size());
-  std::vector<Hash128> of_pieces(pieces.size());
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < pieces.size(); i = next++) of_pieces[i] = hash128(pieces[i]);
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads && bytes > kAlone; ++t) {
-    try {
-      others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads to be had: the others do it
-      break;
-    }
-  }
-  work();
-  for (std::thread& other : others) other.join();
+  std::vector<std::string_view> unknown;
   for (size_t i = 0; i < weights.size(); ++i)
-    if (!is_known[i])
-      hashes[i] = hash128({reinterpret_cast<const char*>(of_pieces.data() + first[i]),
-                           (first[i + 1] - first[i]) * sizeof(Hash128)});
+    if (!is_known[i]) unknown.push_back(bytes_of(weights[i]));
+  const std::vector<Hash128> found = cache::hash_by_pieces(unknown, threads);
+  size_t next = 0;
+  for (size_t i = 0; i < weights.size(); ++i)
+    if (!is_known[i]) hashes[i] = found[next++];
 }
 
 }  // namespace

@@ -128,4 +128,22 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
   return result;
 }
 
+Program fold_once(const Program& program, const Literal& once_block) {
+  HEDDLE_CHECK(once_block.bytes() == program.once_bytes, "{} bytes, not {}", once_block.bytes(),
+               program.once_bytes);
+  std::vector<Literal> values(program.buffers.size());
+  const auto owner = std::make_shared<const Literal>(once_block);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    if (buffer.kind != BufferKind::once) continue;
+    const tensor::Shape bytes = tensor::Shape::array(tensor::Type::u8, {buffer.bytes});
+    values[i] =
+        buffer.bytes == 0
+            ? Literal(bytes)
+            : Literal::view(
+                  bytes, static_cast<const char*>(once_block.data()) + buffer.offset_bytes, owner);
+  }
+  return fold_once(program, values);
+}
+
 }  // namespace heddle::program

@@ -224,5 +224,7 @@ int64_t stored_bytes(const tensor::Shape& shape);
 // BufferId::index() (others are ignored). The result has no once section, and none of the buffers
 // and constants that only the once section used.
 Program fold_once(const Program& program, const std::vector<tensor::Literal>& values);
+// The same of the whole block of once buffers, u8[once_bytes], whose memory they share.
+Program fold_once(const Program& program, const tensor::Literal& once_block);
 
 }  // namespace heddle::program

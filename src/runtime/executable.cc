@@ -367,25 +367,19 @@ Status Executable::do_once() {
   return status;
 }
 
-Result<Program> Executable::take_once() {
+Result<Literal> Executable::once_results() {
   HEDDLE_RETURN_IF_ERROR(run_once());
-  std::vector<Literal> values(program_.buffers.size());
-  std::shared_ptr<const void> owner = once_block_;
-  const char* once = once_block_->data();
-  if (device_.has_own_memory() && program_.once_bytes > 0) {
-    auto copy = std::make_shared<std::vector<char>>(static_cast<size_t>(program_.once_bytes));
-    HEDDLE_RETURN_IF_ERROR(device_.copy_now(copy->data(), once, program_.once_bytes));
-    once = copy->data();
-    owner = std::move(copy);
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Buffer& buffer = program_.buffers[i];
-    if (buffer.kind != BufferKind::once) continue;
-    const tensor::Shape bytes = tensor::Shape::array(tensor::Type::u8, {buffer.bytes});
-    values[i] = buffer.bytes == 0 ? Literal(bytes)
-                                  : Literal::view(bytes, once + buffer.offset_bytes, owner);
-  }
-  return program::fold_once(program_, values);
+  const tensor::Shape shape = tensor::Shape::array(tensor::Type::u8, {program_.once_bytes});
+  if (program_.once_bytes == 0) return Literal(shape);
+  if (!device_.has_own_memory()) return Literal::view(shape, once_block_->data(), once_block_);
+  auto copy = std::make_shared<std::vector<char>>(static_cast<size_t>(program_.once_bytes));
+  HEDDLE_RETURN_IF_ERROR(device_.copy_now(copy->data(), once_block_->data(), program_.once_bytes));
+  return Literal::view(shape, copy->data(), copy);
+}
+
+Result<Program> Executable::take_once() {
+  HEDDLE_ASSIGN_OR_RETURN(const Literal results, once_results());
+  return program::fold_once(program_, results);
 }
 
 }  // namespace heddle::runtime

@@ -41,8 +41,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Runs the once section if it has not run; the first run of a context does it too.
   Status run_once();
-  // The program with the results of the once section as constants: to be saved. They share memory
-  // with this executable and keep it alive.
+  // The block of once buffers when they have been made: u8[once_bytes], in the memory of this
+  // executable, which it keeps alive, or copied from the device.
+  Result<tensor::Literal> once_results();
+  // The program with these as constants: to be saved.
   Result<program::Program> take_once();
 
   Result<std::unique_ptr<Context>> make_context();

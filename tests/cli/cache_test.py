@@ -16,7 +16,7 @@ from cli import HEDDLE, CliTest, read_npz
 PROCESSES = 8
 kills = 6
 
-# A few kernels, so that a compilation takes a while.
+# A few kernels, so that a compilation takes a while, and 5 MB of weights that are prepared once.
 MODEL = """HloModule stack
 add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
 ENTRY main {
@@ -27,7 +27,12 @@ ENTRY main {
   c = f32[16,64] dot(b, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
   d = f32[16,64] exponential(c)
   zero = f32[] constant(0)
-  ROOT e = f32[16] reduce(d, zero), dimensions={1}, to_apply=add
+  e = f32[16] reduce(d, zero), dimensions={1}, to_apply=add
+  ids = s32[64,20000] iota(), iota_dimension=1
+  many = f32[64,20000] convert(ids)
+  f = f32[16,20000] dot(b, many), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  g = f32[16] reduce(f, zero), dimensions={1}, to_apply=add
+  ROOT h = f32[16] add(e, g)
 }
 """
 
@@ -58,7 +63,9 @@ class CacheTest(CliTest):
             self.assertEqual(1, cold)
             results = [read_npz(self.folder / f"{i}.npz") for i in range(PROCESSES)]
             self.assertTrue(all(result == results[0] for result in results))
-            self.assertFalse([name for name in self.entries(cache) if not name.endswith(".o")])
+            names = self.entries(cache)
+            self.assertFalse([name for name in names if not name.endswith((".o", ".w"))])
+            self.assertEqual(1, sum(name.endswith(".w") for name in names))
 
     def test_killed_at_any_moment(self):
         """Never a wrong result, a stuck process, or a half entry used."""
@@ -103,7 +110,7 @@ class CacheTest(CliTest):
         wanted = read_npz(outputs)
         rng = random.Random(3)
         for number in range(4):
-            for path in cache.glob("??/*.o"):
+            for path in cache.glob("??/*.[ow]"):
                 data = bytearray(path.read_bytes())
                 if number % 2 == 0:
                     data = data[:rng.randrange(len(data))]
@@ -114,6 +121,7 @@ class CacheTest(CliTest):
             self.assertEqual("cold", shown["cache"])
             self.assertEqual(wanted, read_npz(outputs))
             self.assertEqual("warm", self.json("run", model)["cache"])
+            self.assertEqual(1, self.json("cache")["weight_entries"])
 
     def test_shows_and_clears(self):
         model = self.file("stack.hlo", MODEL)
@@ -121,7 +129,8 @@ class CacheTest(CliTest):
         self.ok("run", model)
         full = self.json("cache")
         self.assertGreater(full["entries"], 0)
-        self.assertGreater(full["bytes"], 0)
+        self.assertGreater(full["bytes"], full["weight_bytes"])
+        self.assertGreater(full["weight_bytes"], 5_000_000)
         cleared = self.json("cache", "clear")
         self.assertEqual((full["entries"], 0, 0),
                          (cleared["removed"], cleared["entries"], cleared["bytes"]))
