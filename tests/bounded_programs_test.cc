@@ -87,6 +87,7 @@ struct Case {
   int64_t bound;
   const char* text;
   bool trimmed = true;  // no kernel runs over the whole bound
+  int64_t least = 1;    // extent that it is compiled for
 };
 
 class Bounded : public testing::TestWithParam<std::tuple<Case, compiler::Fuse>> {};
@@ -96,7 +97,7 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   const target::Target target = target::host_target();
   std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
   const auto places = places_of(*module, *module_at(one.text, one.bound - 1));
-  const Status masked = opt::mask_padding(module.get(), {{"n", one.bound, -1, places}});
+  const Status masked = opt::mask_padding(module.get(), {{"n", one.bound, -1, places, one.least}});
   ASSERT_TRUE(masked) << masked.error().message;
   compiler::Options options;
   options.fuse = fuse;
@@ -116,7 +117,7 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   auto context = (*executable)->make_context();
   ASSERT_TRUE(context);
   const program::Program& loaded = (*executable)->program();
-  for (int64_t n = one.bound; n >= 1; --n) {
+  for (int64_t n = one.bound; n >= one.least; --n) {
     const std::unique_ptr<hlo::Module> exact = module_at(one.text, n);
     const std::vector<Literal> arguments =
         interp::random_arguments(*exact, static_cast<uint64_t>(n));
@@ -294,6 +295,62 @@ ENTRY e {
   o2 = f32[1,@,64] reshape(o1)
   ROOT r = f32[1,@,64] add(o2, x)
 })"},
+    // Rows of three sequences: in scratch the sequence is a dimension outside of the rows.
+    {"BatchedEmbedding", 64, HEDDLE_SUMS R"(
+ENTRY e {
+  t = f32[30,48] parameter(0)
+  j = s64[3,@] parameter(1)
+  p = f32[@,48] parameter(2)
+  thirty = s64[] constant(30)
+  thirties = s64[3,@] broadcast(thirty), dimensions={}
+  shifted = s64[3,@] add(j, thirties)
+  z = s64[] constant(0)
+  zs = s64[3,@] broadcast(z), dimensions={}
+  below = pred[3,@] compare(j, zs), direction=LT
+  i = s64[3,@] select(below, shifted, j)
+  g = f32[3,@,48] gather(t, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,48}
+  ps = f32[3,@,48] broadcast(p), dimensions={1,2}
+  x = f32[3,@,48] add(g, ps)
+  zero = f32[] constant(0)
+  count = f32[] constant(48)
+  counts = f32[3,@] broadcast(count), dimensions={}
+  sum = f32[3,@] reduce(x, zero), dimensions={2}, to_apply=add
+  mean = f32[3,@] divide(sum, counts)
+  means = f32[3,@,48] broadcast(mean), dimensions={0,1}
+  d = f32[3,@,48] subtract(x, means)
+  q = f32[3,@,48] multiply(d, d)
+  v = f32[3,@] reduce(q, zero), dimensions={2}, to_apply=add
+  root = f32[3,@] rsqrt(v)
+  roots = f32[3,@,48] broadcast(root), dimensions={0,1}
+  r = f32[3,@,48] multiply(d, roots)
+  m = s64[3,@] parameter(3)
+  c = pred[3,@] compare(m, zs), direction=NE
+  n = f32[3,@] convert(c)
+  ROOT o = (f32[3,@,48], f32[3,@]) tuple(r, n)
+})"},
+    // Tasks of 24 rows and one of 16, in one kernel, on the same scratch; the last one's rows are
+    // not all there, the first one's always.
+    {"BatchedChain", 64, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[3,@,48] parameter(0)
+  w1 = f32[48,48] parameter(1)
+  w2 = f32[48,96] parameter(2)
+  w3 = f32[96,48] parameter(3)
+  zero = f32[] constant(0)
+  a = f32[3,@,48] dot(x, w1), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  y = f32[3,@,48] add(a, x)
+  sum = f32[3,@] reduce(y, zero), dimensions={2}, to_apply=add
+  sums = f32[3,@,48] broadcast(sum), dimensions={0,1}
+  d = f32[3,@,48] subtract(y, sums)
+  b = f32[3,@,96] dot(d, w2), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  t = f32[3,@,96] tanh(b)
+  c = f32[3,@,48] dot(t, w3), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  z = f32[3,@,48] add(c, d)
+  sum2 = f32[3,@] reduce(z, zero), dimensions={2}, to_apply=add
+  sums2 = f32[3,@,48] broadcast(sum2), dimensions={0,1}
+  ROOT r = f32[3,@,48] subtract(z, sums2)
+})",
+     true, 17},
 };
 
 std::string name_of(const testing::TestParamInfo<std::tuple<Case, compiler::Fuse>>& info) {

@@ -15,7 +15,9 @@ class Finder {
     if (!k_.inner.empty() || !k_.dims.empty())
       return Decision::no("trim-form", "tables and run-time dimensions");
     variables_.resize(k_.vars.size());
-    digits_.resize(k_.buffers.size());
+    size_t groups = 0;
+    for (const Phase& phase : k_.phases) groups += phase.groups.size();
+    digits_.resize(k_.buffers.size() * (groups + 1));
     for (size_t b = 0; b < request_.globals.size(); ++b) {
       for (const TrimDigit& digit : request_.globals[b]) {
         const TrimGroup& group = request_.groups[static_cast<size_t>(digit.group)];
@@ -24,8 +26,10 @@ class Finder {
       sort(&digits_[b]);
     }
     for (const Phase& phase : k_.phases)
-      for (const Group& group : phase.groups)
+      for (const Group& group : phase.groups) {
+        ++group_;
         if (!look_at(group)) return refused_;
+      }
     return find_facts() ? Decision::yes() : refused_;
   }
 
@@ -90,17 +94,22 @@ class Finder {
     return add_access(expr.buffer, {expr.operands.begin(), expr.operands.begin() + indices});
   }
 
+  size_t place_of(BufferId buffer) const {
+    const bool scratch = k_.buffer(buffer).space == Space::scratch;
+    return buffer.index() + (scratch ? group_ * k_.buffers.size() : 0);
+  }
+
   bool add_access(BufferId buffer, const std::vector<ExprId>& indices, bool store = false) {
     const Buffer& of = k_.buffer(buffer);
     if (of.space == Space::reg || of.space == Space::fragment) return true;
-    Touch access{buffer, {}, store};
+    Touch access{buffer, {}, store, place_of(buffer)};
     int64_t stride = 1;
     for (size_t i = indices.size(); i-- > 0;) {
       if (!add(indices[i], stride, &access.index)) {
-        for (const Digit& digit : digits_[buffer.index()])
+        for (const Digit& digit : digits_[access.place])
           if (request_.groups[static_cast<size_t>(digit.group)].reduced)
             return refuse("trim-index", fmt::format("an index of {}", of.name));
-        opaque_.insert(buffer.index());
+        opaque_.insert(access.place);
         if (store || !is_given(buffer.index())) mark_elsewhere(indices[i]);
         return true;
       }
@@ -162,7 +171,7 @@ class Finder {
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[var];
-      const bool open = d < digits.size() && digits[d].extent == INT64_MAX;
+      const bool open = d < digits.size() && digits[d].open;
       if (d == digits.size() || factor / digits[d].stride >= digits[d].extent ||
           (open && !variable.fact && (variable.known_static || variable.elsewhere))) {
         rest->push_back(var);
@@ -181,7 +190,7 @@ class Finder {
       }
       if (below >= digits[d].stride) return std::nullopt;
       const int64_t number = index.constant / digits[d].stride;
-      parts[d].constant = digits[d].extent == INT64_MAX ? number : number % digits[d].extent;
+      parts[d].constant = digits[d].open ? number : number % digits[d].extent;
     }
     return parts;
   }
@@ -228,8 +237,8 @@ class Finder {
         if (!is_given(access.buffer.index()) && !read_digits(access, &changed)) return false;
     }
     for (const Touch& access : accesses_)
-      if (!is_given(access.buffer.index()) && opaque_.count(access.buffer.index()) &&
-          !digits_[access.buffer.index()].empty() && !give_up(access))
+      if (!is_given(access.buffer.index()) && opaque_.count(access.place) &&
+          !digits_[access.place].empty() && !give_up(access))
         return false;
     return true;
   }
@@ -239,7 +248,7 @@ class Finder {
   }
 
   bool read_digits(const Touch& access, bool* changed) {
-    const std::vector<Digit>& digits = digits_[access.buffer.index()];
+    const std::vector<Digit>& digits = digits_[access.place];
     std::vector<uint32_t> rest;
     const auto parts = split(access.index, digits, &rest);
     if (!parts) return read_as_one(access, changed);
@@ -285,7 +294,7 @@ class Finder {
 
   // Nothing is known of this scratch: it does not matter where nothing is reduced.
   bool give_up(const Touch& access) {
-    const size_t b = access.buffer.index();
+    const size_t b = access.place;
     std::vector<int> groups;
     for (const Digit& digit : digits_[b]) groups.push_back(digit.group);
     for (const auto& [var, factor] : access.index.terms)
@@ -310,8 +319,8 @@ class Finder {
 
   // Digits of scratch, from the variables that are known.
   bool find_digits(const Touch& access, bool* changed) {
-    std::vector<Digit>& digits = digits_[access.buffer.index()];
-    if (unknown_.count(access.buffer.index())) return true;
+    std::vector<Digit>& digits = digits_[access.place];
+    if (unknown_.count(access.place)) return true;
     for (const auto& [var, factor] : access.index.terms) {
       const std::optional<Fact>& fact = variables_[var].fact;
       if (!fact || variables_[var].elsewhere || factor == 0) continue;
@@ -319,12 +328,16 @@ class Finder {
       const int64_t stride = factor / fact->factor;
       const auto known = std::find_if(digits.begin(), digits.end(),
                                       [&](const Digit& d) { return d.stride == stride; });
+      const int64_t first = fact->low - access.index.constant / stride;
       if (known != digits.end()) {
         if (known->group != fact->group) return give_up(access);
+        // Used for several pieces: what stands in it begins with the first of them.
+        *changed = *changed || first < known->base.constant;
+        known->base.constant = std::min(known->base.constant, first);
         continue;
       }
-      Digit digit{stride, INT64_MAX, fact->group, {}};
-      digit.base.constant = fact->low - access.index.constant / stride;
+      Digit digit{stride, 0, fact->group, {}, true};
+      digit.base.constant = first;
       for (const auto& [outer, times] : fact->base) {
         const auto here = access.index.terms.find(outer);
         if (here == access.index.terms.end() || here->second != times * stride)
@@ -332,20 +345,40 @@ class Finder {
       }
       digits.push_back(digit);
       sort(&digits);
-      for (size_t d = 1; d < digits.size(); ++d)
+      for (size_t d = 1; d < digits.size(); ++d) {
         digits[d].extent = digits[d - 1].stride / digits[d].stride;
+        digits[d].open = false;
+      }
       *changed = true;
     }
+    if (!digits.empty() && digits[0].open) widen(access, &digits[0]);
     return true;
+  }
+
+  // The outermost dimension of scratch is as long as known variables reach: what moves further is
+  // another dimension outside of it.
+  void widen(const Touch& access, Digit* digit) const {
+    int64_t first = digit->base.constant, reach = 1;
+    for (const auto& [var, factor] : access.index.terms) {
+      const Variable& variable = variables_[var];
+      if (!variable.fact || variable.elsewhere || variable.fact->group != digit->group ||
+          factor != variable.fact->factor * digit->stride)
+        continue;
+      if (variable.extent < 0) reach = INT64_MAX / 4;
+      first = std::max(first, variable.fact->low);
+      reach += variable.fact->factor * (variable.extent - 1);
+    }
+    digit->extent = std::max(digit->extent, first - digit->base.constant + reach);
   }
 
   const Kernel& k_;
   const TrimRequest& request_;
   std::vector<Variable> variables_;
-  std::vector<std::vector<Digit>> digits_;  // by buffer, the outermost first
+  size_t group_ = 0;                        // of tasks, that is looked at; from 1
+  std::vector<std::vector<Digit>> digits_;  // by place, the outermost first
   std::map<size_t, ExprId> lets_;
   std::vector<Touch> accesses_;
-  std::set<size_t> opaque_;   // buffers with an index that is no sum
+  std::set<size_t> opaque_;   // places with an index that is no sum
   std::set<size_t> unknown_;  // scratch whose digits cannot be told
   Decision refused_ = Decision::yes();
 };

@@ -25,12 +25,14 @@ struct Digit {
   int64_t stride = 1, extent = INT64_MAX;
   int group = 0;
   Sum base;
+  bool open = false;  // the outermost of scratch: its extent is what known variables reach
 };
 
 struct Touch {
   BufferId buffer;
   Sum index;
   bool store = false;
+  size_t place = 0;  // of its digits: scratch has others in each group of tasks
 };
 
 // A variable in its group: number = base + factor * variable + what inner variables add.

@@ -119,7 +119,7 @@ class Balancer {
   bool choose_heights() {
     const int64_t most = count_ * tiles_.rows;
     std::set<int64_t> alone;
-    for (int64_t rows = std::max<int64_t>(tiles_.least, 1); rows <= most; ++rows) {
+    for (int64_t rows = std::clamp<int64_t>(tiles_.least, 1, most); rows <= most; ++rows) {
       if (rows % tiles_.granule != 0 && rows != most) continue;
       const int64_t count = (rows + tiles_.rows - 1) / tiles_.rows, low = rows / count;
       if (count == 1) {
