@@ -46,6 +46,9 @@ class CommandList {
   void set_streams(StreamSet streams) {
     streams_ = std::make_unique<StreamSet>(std::move(streams));
   }
+  // Null: none.
+  StreamSet* streams() const { return streams_.get(); }
+  void drop_streams() { streams_.reset(); }
 
   // Every buffer must have a base. Error: of a host function or of the device, with the command.
   Status run();
@@ -55,7 +58,6 @@ class CommandList {
   Status run_timed(std::span<CommandTime> times);
   Status run_timed_command(size_t command, std::span<CommandTime> times);
 
-  bool has_streams() const { return streams_ != nullptr; }
   // The same on the streams, a command at a time from the first on. Before each: its stream waits
   // for the event of `other`, a command that records one.
   Status run_on_streams(size_t command);

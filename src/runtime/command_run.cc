@@ -309,19 +309,15 @@ Status CommandList::wait_for_all(const Record& record) {
 }
 
 Status CommandList::wait_for_other(size_t command, size_t other) {
-  const heddle_hal& hal = device_.hal();
-  if (hal.wait_for(hal.device, streams_->stream(command), streams_->event(other)) == 0) return {};
-  return failed(records_[first_record_[command]],
-                device_.last_error("cannot wait for an event").value());
+  Status status = streams_->wait(command, other);
+  return status ? status : failed(records_[first_record_[command]], status.error());
 }
 
 Status CommandList::run_on_stream(size_t command) {
   const heddle_hal& hal = device_.hal();
   heddle_hal_stream* stream = streams_->stream(command);
   const Record& begin = records_[std::min<size_t>(first_record_[command], records_.size() - 1)];
-  for (heddle_hal_event* event : streams_->waits(command))
-    if (hal.wait_for(hal.device, stream, event) != 0)
-      return failed(begin, device_.last_error("cannot wait for an event").value());
+  if (Status ready = streams_->begin(command); !ready) return failed(begin, ready.error());
   for (size_t at = first_record_[command], next = at; at < first_record_[command + 1]; at = next) {
     const Record& record = records_[at];
     next = at + 1;
@@ -337,9 +333,7 @@ Status CommandList::run_on_stream(size_t command) {
       HEDDLE_RETURN_IF_ERROR(execute(record, &next));
     }
   }
-  heddle_hal_event* event = streams_->event(command);
-  if (event != nullptr && hal.record(hal.device, stream, event) != 0)
-    return failed(begin, device_.last_error("cannot record an event").value());
+  if (Status ended = streams_->end(command); !ended) return failed(begin, ended.error());
   return {};
 }
 
@@ -349,7 +343,7 @@ Status CommandList::run_on_streams(size_t command) {
   if (records_.empty()) return {};
   const size_t first = first_record_[command], end = first_record_[command + 1];
   const bool alone = streams_->is_alone(command);
-  if (first == end && !alone && streams_->event(command) == nullptr) return {};
+  if (first == end && !alone && !streams_->records(command)) return {};
   const Record& record = records_[std::min(first, records_.size() - 1)];
   if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))
     return failed(record, cancelled_error("cancelled").value());

@@ -54,9 +54,11 @@ struct Context::State {
   Status check_bound() const;
   Status check_overlaps() const;
   Result<char*> usable(Binding& binding);
-  Status copy_all(const std::vector<Move>& moves);
+  Status copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream);
+  Status wait_for_all();
   Status run_commands();
   Status use_streams();
+  void reset_streams();
 
   std::shared_ptr<Executable> executable;
   CommandList list;
@@ -68,6 +70,7 @@ struct Context::State {
   std::vector<char*> bases;                              // of input and output buffers, by buffer
   std::vector<Move> before, after;                       // copies around the commands
   bool dirty = true;                                     // bindings changed since prepare()
+  bool one_stream = false;                               // others do not pay
   bool profile = false;
   std::vector<CommandTime> times;
   std::atomic<bool> cancelled{false};
@@ -93,16 +96,25 @@ Result<std::unique_ptr<Context>> Executable::make_context() {
 }
 
 Status Context::State::use_streams() {
-  if (!has_streams(executable->device_)) return {};
+  if (executable->device_.streams() == nullptr || list.streams() != nullptr || one_stream)
+    return {};
   HEDDLE_ASSIGN_OR_RETURN(std::optional<StreamSet> streams,
                           StreamSet::make(executable->device_, program()));
-  if (!streams) return {};
+  one_stream = !streams;
+  if (one_stream) return {};
   if (pooled) {
     pooled->use_streams(streams->plan());
-    HEDDLE_RETURN_IF_ERROR(streams->record_too(executable->device_, pooled->last_uses()));
+    HEDDLE_RETURN_IF_ERROR(streams->record_too(pooled->last_uses()));
   }
   list.set_streams(std::move(*streams));
   return {};
+}
+
+// After an error: those that have broken down are replaced before the next run.
+void Context::State::reset_streams() {
+  if (list.streams() == nullptr) return;
+  list.streams()->find_lost();
+  list.drop_streams();
 }
 
 void Context::State::set_fixed_bases() {
@@ -272,28 +284,36 @@ Status Context::State::prepare_input(size_t i) {
   return {};
 }
 
-Status Context::State::copy_all(const std::vector<Move>& moves) {
+Status Context::State::copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream) {
   const heddle_hal& hal = executable->device_.hal();
   for (const Move& move : moves)
-    if (hal.copy(hal.device, move.to, move.from, move.bytes) != 0)
+    if ((stream != nullptr ? hal.copy_on(hal.device, stream, move.to, move.from, move.bytes)
+                           : hal.copy(hal.device, move.to, move.from, move.bytes)) != 0)
       return executable->device_.last_error("cannot copy");
   return {};
 }
 
+Status Context::State::wait_for_all() {
+  const Device& device = executable->device_;
+  if (device.streams() != nullptr) return device.streams()->sync_all();
+  return device.hal().wait(device.hal().device) == 0 ? Status() : device.last_error("cannot wait");
+}
+
 Status Context::State::run_commands() {
-  HEDDLE_RETURN_IF_ERROR(copy_all(before));
+  const StreamSet* streams = list.streams();
+  HEDDLE_RETURN_IF_ERROR(copy_all(before, streams != nullptr ? streams->to_device() : nullptr));
   const bool timed = profile || trace::recording();
+  // Timed commands are on the device's own stream.
+  if (timed && streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
   if (pooled) {
     const std::span<CommandTime> into = timed ? std::span(times) : std::span<CommandTime>();
     HEDDLE_RETURN_IF_ERROR(pooled->run(list, into));
   } else {
     HEDDLE_RETURN_IF_ERROR(timed ? list.run_timed(times) : list.run());
   }
-  const heddle_hal& hal = executable->device_.hal();
-  if (list.has_streams() && hal.wait(hal.device) != 0)
-    return executable->device_.last_error("cannot wait");
-  HEDDLE_RETURN_IF_ERROR(copy_all(after));
-  if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
+  if (streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
+  HEDDLE_RETURN_IF_ERROR(copy_all(after, streams != nullptr ? streams->to_host() : nullptr));
+  HEDDLE_RETURN_IF_ERROR(wait_for_all());
   if (pooled) pooled->end_run();
   return {};
 }
@@ -303,13 +323,15 @@ Status Context::run() {
   State& state = *state_;
   HEDDLE_RETURN_IF_ERROR(state.executable->run_once());
   if (state.dirty) HEDDLE_RETURN_IF_ERROR(state.prepare());
+  HEDDLE_RETURN_IF_ERROR(state.use_streams());
   const heddle_hal& hal = state.executable->device_.hal();
   const bool spin =
       state.list.has_parallel() && heddle_hal_has(&hal, begin_run) && heddle_hal_has(&hal, end_run);
   if (spin) hal.begin_run(hal.device);
   Status status = state.run_commands();
   // What was asked for before the error must not touch the caller's memory later.
-  if (!status) hal.wait(hal.device);
+  if (!status) (void)state.wait_for_all();
+  if (!status && status.error().kind == ErrorKind::machine) state.reset_streams();
   if (spin) hal.end_run(hal.device);
   if (!status && status.error().kind == kCancelled)
     state.cancelled.store(false, std::memory_order_relaxed);

@@ -2,7 +2,26 @@
 
 #include <utility>
 
+#include "runtime/stream_manager.h"
+
 namespace heddle::runtime {
+
+struct Device::Queues {
+  explicit Queues(const heddle_hal* hal) : events(hal), streams(hal, events) {}
+  EventManager events;
+  StreamManager streams;
+};
+
+Device::Device(const heddle_hal* hal) : hal_(hal) {
+  if (heddle_hal_has(hal, create_stream) && heddle_hal_has(hal, destroy_stream) &&
+      heddle_hal_has(hal, launch_on) && heddle_hal_has(hal, copy_on) &&
+      heddle_hal_has(hal, create_event) && heddle_hal_has(hal, destroy_event) &&
+      heddle_hal_has(hal, record) && heddle_hal_has(hal, wait_for) && heddle_hal_has(hal, is_done))
+    queues_ = std::make_shared<Queues>(hal);
+}
+
+StreamManager* Device::streams() const { return queues_ ? &queues_->streams : nullptr; }
+EventManager* Device::events() const { return queues_ ? &queues_->events : nullptr; }
 
 Result<Device> Device::make(const heddle_hal* hal) {
   if (hal->struct_bytes < offsetof(heddle_hal, last_error) || hal->version != HEDDLE_HAL_VERSION)
@@ -18,11 +37,13 @@ Result<Device> Device::make(const heddle_hal* hal) {
   return Device(hal);
 }
 
-tl::unexpected<Error> Device::last_error(const char* what) const {
-  const char* message = hal_->last_error(hal_->device);
-  return machine_error("device {}: {}: {}", hal_->name, what,
+tl::unexpected<Error> hal_error(const heddle_hal& hal, const char* what) {
+  const char* message = hal.last_error(hal.device);
+  return machine_error("device {}: {}: {}", hal.name, what,
                        message == nullptr ? "no reason given" : message);
 }
+
+tl::unexpected<Error> Device::last_error(const char* what) const { return hal_error(*hal_, what); }
 
 Status Device::copy_now(void* to, const void* from, int64_t bytes) const {
   if (bytes > 0 && hal_->copy(hal_->device, to, from, bytes) != 0) return last_error("cannot copy");

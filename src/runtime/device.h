@@ -10,6 +10,12 @@
 
 namespace heddle::runtime {
 
+class EventManager;
+class StreamManager;
+
+// The last error of the calling thread, as an Error of the machine's kind.
+tl::unexpected<Error> hal_error(const heddle_hal& hal, const char* what);
+
 class Device {
  public:
   // Error: a required member is missing, or the version is not ours. `hal` must outlive the device
@@ -19,14 +25,18 @@ class Device {
   const heddle_hal& hal() const { return *hal_; }
   // Whether memory must be copied for the host to read it (hal.h).
   bool has_own_memory() const { return heddle_hal_has(hal_, own_memory); }
-  // The last error of the calling thread, as an Error of the machine's kind.
+  // Shared by all copies; null where the device has no streams.
+  StreamManager* streams() const;
+  EventManager* events() const;
   tl::unexpected<Error> last_error(const char* what) const;
   // Between the host and the device, either way; done on return.
   Status copy_now(void* to, const void* from, int64_t bytes) const;
 
  private:
-  explicit Device(const heddle_hal* hal) : hal_(hal) {}
+  struct Queues;
+  explicit Device(const heddle_hal* hal);
   const heddle_hal* hal_;
+  std::shared_ptr<Queues> queues_;
 };
 
 // Memory of a device. Zero bytes take none and have a null address.

@@ -5,8 +5,8 @@
 // inside struct_bytes (heddle_hal_has), so members may be added at the end without a new version.
 // Functions that return int give 0, or nonzero after which last_error() tells what was wrong (one
 // line, of the calling thread, valid until its next call). Every function may be called from any
-// thread, except that one stream of work (allocate … launch … wait) belongs to one thread at a
-// time. All memory is 64-byte aligned.
+// thread; what one thread puts on a stream runs in its order, also where others use that stream.
+// All memory is 64-byte aligned.
 #pragma once
 
 #include <stddef.h>
@@ -73,7 +73,8 @@ typedef struct heddle_hal {
   // Optional, all or none: several streams. What is on one runs in its order; between streams only
   // events order anything. launch() and copy() are on a stream of their own; wait() waits for all.
   // A stream that is destroyed has run (wait() came before); an event may be recorded again and
-  // again, and stands for its last time. A higher priority goes first where a device can choose.
+  // again: a wait stands for the last record that was asked for before it, whatever follows. A
+  // higher priority goes first where a device can choose.
   int (*create_stream)(void* device, int32_t priority, heddle_hal_stream** stream);
   void (*destroy_stream)(void* device, heddle_hal_stream* stream);
   int (*launch_on)(void* device, heddle_hal_stream* stream, const heddle_hal_launch* launch);
@@ -88,6 +89,15 @@ typedef struct heddle_hal {
 
   // Optional: bytes in use and bytes there are.
   int (*memory)(void* device, int64_t* used_bytes, int64_t* capacity_bytes);
+
+  // Optional, with streams (null as one: that of launch() and copy()). Calls function(argument)
+  // once, when all that is on the stream now has run; what is put on it later need not wait for the
+  // call. Calls of one stream come in their order, on any thread, also from within a function of
+  // the device, and before a wait() that is asked for later returns. They are short and call
+  // nothing of the device. Where the device breaks down some never come; none comes behind a wait()
+  // that failed.
+  int (*call_on)(void* device, heddle_hal_stream* stream, void (*function)(void* argument),
+                 void* argument);
 } heddle_hal;
 
 // Whether a device has a member: it lies inside its struct and is not null.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ class HalConformance {
     refusals();
     launches();
     if (heddle_hal_has(&hal_, create_stream)) streams();
+    if (heddle_hal_has(&hal_, create_stream)) again();
+    if (heddle_hal_has(&hal_, call_on)) calls();
     return wrong_;
   }
 
@@ -60,6 +63,8 @@ class HalConformance {
                         heddle_hal_has(&hal_, destroy_event) + heddle_hal_has(&hal_, record) +
                         heddle_hal_has(&hal_, wait_for) + heddle_hal_has(&hal_, is_done);
     if (complete) want(streams == 0 || streams == 9, "functions of streams: all or none");
+    if (complete && streams != 9)
+      want(!heddle_hal_has(&hal_, call_on), "call_on comes with functions of streams");
     return complete;
   }
 
@@ -231,6 +236,86 @@ class HalConformance {
       if (stream != nullptr) hal_.destroy_stream(hal_.device, stream);
     for (float* memory : blocks) release(memory, elems);
     if (loaded.program != nullptr) hal_.unload(hal_.device, loaded.program);
+  }
+
+  // Streams, an event and memory for the tests of what follows; null where there is none.
+  struct Two {
+    heddle_hal_stream* streams[2] = {};
+    heddle_hal_event* event = nullptr;
+    float* memory = nullptr;
+    bool made = false;
+  };
+  static constexpr int64_t kTwoElems = 48;  // three lines
+  Two make_two() {
+    Two two;
+    two.memory = block(kTwoElems);
+    two.made = two.memory != nullptr &&
+               ok(hal_.create_stream(hal_.device, 0, &two.streams[0]), "create_stream") &&
+               ok(hal_.create_stream(hal_.device, 0, &two.streams[1]), "create_stream") &&
+               ok(hal_.create_event(hal_.device, &two.event), "create_event");
+    return two;
+  }
+  void destroy(const Two& two) {
+    if (two.event != nullptr) hal_.destroy_event(hal_.device, two.event);
+    for (heddle_hal_stream* stream : two.streams)
+      if (stream != nullptr) hal_.destroy_stream(hal_.device, stream);
+    release(two.memory, kTwoElems);
+  }
+
+  // The event is recorded again behind a wait for it, on the stream that waits: it goes on.
+  void again() {
+    const Two two = make_two();
+    if (two.made) {
+      const std::vector<float> values = numbers(16, 7);
+      float *a = two.memory, *b = a + 16, *c = b + 16;
+      ok(hal_.copy_on(hal_.device, two.streams[0], a, values.data(), 64), "copy_on");
+      ok(hal_.record(hal_.device, two.streams[0], two.event), "record");
+      ok(hal_.wait_for(hal_.device, two.streams[1], two.event), "wait_for");
+      ok(hal_.copy_on(hal_.device, two.streams[1], b, a, 64), "copy_on");
+      ok(hal_.record(hal_.device, two.streams[1], two.event), "record");
+      ok(hal_.wait_for(hal_.device, two.streams[0], two.event), "wait_for");
+      ok(hal_.copy_on(hal_.device, two.streams[0], c, b, 64), "copy_on");
+      if (ok(hal_.wait(hal_.device), "wait"))
+        want(read(c, 16) == values, "a wait stands for the last record before it");
+    }
+    destroy(two);
+  }
+
+  struct Calls {
+    std::mutex mutex;
+    std::vector<int> came;
+  };
+  struct OneCall {
+    Calls* calls;
+    int number;
+  };
+  static void note_call(void* argument) {
+    const auto* call = static_cast<OneCall*>(argument);
+    const std::lock_guard lock(call->calls->mutex);
+    call->calls->came.push_back(call->number);
+  }
+  // Behind copies on a stream that waits for the device's own one, and on that.
+  void calls() {
+    Calls calls;
+    OneCall of_stream[] = {{&calls, 0}, {&calls, 1}, {&calls, 2}}, own{&calls, 9};
+    const Two two = make_two();
+    if (two.made) {
+      const std::vector<float> values = numbers(16, 1);
+      ok(hal_.copy(hal_.device, two.memory, values.data(), 64), "copy");
+      ok(hal_.record(hal_.device, nullptr, two.event), "record");
+      ok(hal_.wait_for(hal_.device, two.streams[0], two.event), "wait_for");
+      for (OneCall& call : of_stream) {
+        ok(hal_.copy_on(hal_.device, two.streams[0], two.memory + 16, two.memory, 64), "copy_on");
+        ok(hal_.call_on(hal_.device, two.streams[0], note_call, &call), "call_on");
+      }
+      ok(hal_.call_on(hal_.device, nullptr, note_call, &own), "call_on");
+      ok(hal_.wait(hal_.device), "wait");
+      const std::lock_guard lock(calls.mutex);
+      want(calls.came.size() == 4, "every call comes once, before wait() returns");
+      std::erase(calls.came, 9);
+      want(calls.came == std::vector<int>{0, 1, 2}, "calls of a stream come in their order");
+    }
+    destroy(two);
   }
 
   const heddle_hal& hal_;

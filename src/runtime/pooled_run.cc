@@ -53,8 +53,19 @@ void PooledRun::use_streams(program::StreamPlan plan) {
   for (const Pool::Clock& clock : last)
     for (int64_t command : clock)
       if (command > 0) found[static_cast<size_t>(command - 1)] = true;
+  passed_ = std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(streams_->streams));
+  last_uses_.clear();
+  calls_.assign(found.size(), {nullptr, 0});
   for (size_t c = 0; c < found.size(); ++c)
-    if (found[c]) last_uses_.push_back(c);
+    if (found[c]) {
+      last_uses_.push_back(c);
+      calls_[c] = {&passed_[static_cast<size_t>(streams_->stream[c])], static_cast<int64_t>(c) + 1};
+    }
+}
+
+void PooledRun::has_passed(void* passed) {
+  const auto& call = *static_cast<const Passed*>(passed);
+  call.passed->store(call.command, std::memory_order_release);
 }
 
 namespace {
@@ -76,11 +87,11 @@ void PooledRun::begin_on_stream(size_t command) {
   for (size_t other : streams_->waits[command]) join(mine, at_[other]);
 }
 
-void PooledRun::end_on_stream(size_t command) {
+Status PooledRun::end_on_stream(size_t command, CommandList* list) {
   const auto number = static_cast<int64_t>(command) + 1;
   if (streams_->alone[command]) {
     for (Pool::Clock& clock : now_) std::fill(clock.begin(), clock.end(), number);
-    return;
+    return {};
   }
   const auto stream = static_cast<size_t>(streams_->stream[command]);
   now_[stream][stream] = number;
@@ -90,6 +101,8 @@ void PooledRun::end_on_stream(size_t command) {
     last.resize(now_.size(), 0);
     last[stream] = number;
   }
+  if (list == nullptr || calls_[command].passed == nullptr) return {};
+  return list->streams()->call(command, &PooledRun::has_passed, &calls_[command]);
 }
 
 Status PooledRun::take(size_t block, size_t command, CommandList* list) {
@@ -102,10 +115,12 @@ Status PooledRun::take(size_t block, size_t command, CommandList* list) {
   Pool::Clock behind;
   HEDDLE_ASSIGN_OR_RETURN(taken.memory, pool_.allocate(taken.bytes, &mine, &behind));
   taken.last.clear();
+  if (list != nullptr && !behind.empty()) list->streams()->poll();
   for (size_t s = 0; s < behind.size(); ++s) {
     if (behind[s] <= mine[s]) continue;
     const auto other = static_cast<size_t>(behind[s] - 1);
-    if (list != nullptr) HEDDLE_RETURN_IF_ERROR(list->wait_for_other(command, other));
+    if (list != nullptr && passed_[s].load(std::memory_order_acquire) < behind[s])
+      HEDDLE_RETURN_IF_ERROR(list->wait_for_other(command, other));
     join(mine, at_[other]);
   }
   return {};
@@ -125,14 +140,15 @@ Status PooledRun::before(size_t command, CommandList* list) {
   return {};
 }
 
-void PooledRun::after(size_t command) {
-  if (on_streams_) end_on_stream(command);
+Status PooledRun::after(size_t command, CommandList* list) {
+  if (on_streams_) HEDDLE_RETURN_IF_ERROR(end_on_stream(command, list));
   for (size_t b : touched_[command]) {
     Counted& block = blocks_[b];
     if (--block.uses_left > 0) continue;
     pool_.release(block.memory, block.last);
     block.memory = nullptr;
   }
+  return {};
 }
 
 void PooledRun::give_all_back() {
@@ -144,22 +160,23 @@ void PooledRun::give_all_back() {
 
 Status PooledRun::walk(CommandList* list, std::span<CommandTime> times) {
   pool_.forget_clocks();
-  on_streams_ = streams_ && times.empty();
+  on_streams_ = streams_ && times.empty() && (list == nullptr || list->streams() != nullptr);
   const auto count = static_cast<size_t>(on_streams_ ? streams_->streams : 0);
   now_.assign(count, Pool::Clock(count, 0));
   at_.assign(on_streams_ ? touched_.size() : 0, {});
   for (Counted& block : blocks_) block.last.clear();
+  for (size_t s = 0; s < count; ++s) passed_[s].store(0, std::memory_order_relaxed);
   for (size_t c = 0; c < touched_.size(); ++c) {
     Status status = before(c, list);
     if (status && list != nullptr)
       status = on_streams_     ? list->run_on_streams(c)
                : times.empty() ? list->run_command(c)
                                : list->run_timed_command(c, times);
+    if (status) status = after(c, list);
     if (!status) {
       give_all_back();
       return status;
     }
-    after(c);
   }
   return {};
 }

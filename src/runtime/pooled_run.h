@@ -2,7 +2,9 @@
 // commands that touch it; it is taken when the first of them runs and given back behind the last.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,7 +24,8 @@ class PooledRun {
 
   // From here on runs that are not timed put the commands on these streams (the list has them,
   // too): a block that was given back is taken again where it is known to be over, or behind events
-  // of the commands that used it last, which are among last_uses().
+  // of the commands that used it last, which are among last_uses(): none, where the device has
+  // called that they have run. Which memory is taken does not depend on these calls.
   void use_streams(program::StreamPlan plan);
   const std::vector<size_t>& last_uses() const { return last_uses_; }
 
@@ -41,9 +44,9 @@ class PooledRun {
   Status walk(CommandList* list, std::span<CommandTime> times);
   Status before(size_t command, CommandList* list);
   Status take(size_t block, size_t command, CommandList* list);
-  void after(size_t command);
+  Status after(size_t command, CommandList* list);
   void begin_on_stream(size_t command);
-  void end_on_stream(size_t command);
+  Status end_on_stream(size_t command, CommandList* list);
   void give_all_back();
 
   struct Member {
@@ -68,6 +71,15 @@ class PooledRun {
   // and what is known to have run when a command has.
   bool on_streams_ = false;
   std::vector<Pool::Clock> now_, at_;
+  // What the device has called about: by stream the last command that has run. Calls of a stream
+  // come in their order.
+  struct Passed {
+    std::atomic<int64_t>* passed;
+    int64_t command;  // from 1
+  };
+  static void has_passed(void* passed);
+  std::unique_ptr<std::atomic<int64_t>[]> passed_;
+  std::vector<Passed> calls_;  // by command; those of last_uses_ are made
 };
 
 // What runs take from a device at most for temporaries: the plan's bytes, or the pool's where

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "base/trace.h"
 #include "program/streams.h"
@@ -152,49 +153,141 @@ Copies random_copies(std::mt19937& random) {
   return made;
 }
 
-// Three times each, so that the pool begins with what the first run left.
+// A context of such a program with ports of its own.
+struct CopiesRun {
+  CopiesRun(const Copies& made, Executable& executable) : copies(made) {
+    auto opened = executable.make_context();
+    EXPECT_TRUE(opened) << opened.error().message;
+    context = std::move(*opened);
+    for (size_t i = 0; i < 3; ++i) in.emplace_back(1024, static_cast<float>(i + 1));
+    for (const program::Port& port : copies.program.outputs)
+      out.emplace_back(static_cast<size_t>(port.shape.elems()));
+    for (size_t i = 0; i < in.size(); ++i)
+      EXPECT_TRUE(context->bind_input(static_cast<int64_t>(i), in[i].data()));
+    for (size_t i = 0; i < out.size(); ++i)
+      EXPECT_TRUE(context->bind_output(static_cast<int64_t>(i), out[i].data()));
+  }
+  // Of the run: its error, or that an output is not what it should be; or nothing.
+  std::string run() {
+    for (auto& one : out) std::fill(one.begin(), one.end(), -1.0f);
+    if (const Status status = context->run(); !status) return status.error().message;
+    for (size_t i = 0; i < out.size(); ++i)
+      for (float got : out[i])
+        if (got != static_cast<float>(copies.of_input[i] + 1)) return "wrong";
+    return "";
+  }
+  const Copies& copies;
+  std::unique_ptr<Context> context;
+  std::vector<std::vector<float>> in, out;
+};
+
+// Three times each, so that the pool begins with what the first run left; by seeds that run nothing
+// before it is waited for, and by others, which save waits for what has run.
 TEST(pooled_run, OnStreamsBlocksAreTakenAgainOnlyBehindTheirLastUses) {
   std::mt19937 random(5);
-  int64_t planned = 0, waited = 0, on_streams = 0;
+  int64_t planned = 0, waited[2] = {}, on_streams = 0;
   for (int round = 0; round < 200; ++round) {
     const Copies copies = random_copies(random);
     const Program& p = copies.program;
     const program::StreamPlan plan =
         program::plan_streams(p, p.commands, program::rough_ns(p, p.commands));
-    VirtualOptions options;
-    options.streams = 4;
-    options.seed = static_cast<uint64_t>(round);
-    VirtualDevice device(options);
-    auto executable = Executable::load(Program(p), device.device());
-    ASSERT_TRUE(executable) << executable.error().message;
-    auto context = (*executable)->make_context();
-    ASSERT_TRUE(context) << context.error().message;
-    std::vector<std::vector<float>> in(3), out;
-    for (size_t i = 0; i < 3; ++i) {
-      in[i].assign(1024, static_cast<float>(i + 1));
-      ASSERT_TRUE((*context)->bind_input(static_cast<int64_t>(i), in[i].data()));
+    for (const int odd : {0, 1}) {
+      VirtualOptions options;
+      options.streams = 4;
+      options.seed = static_cast<uint64_t>(2 * round + odd);
+      VirtualDevice device(options);
+      auto executable = Executable::load(Program(p), device.device());
+      ASSERT_TRUE(executable) << executable.error().message;
+      CopiesRun one(copies, **executable);
+      for (int run = 0; run < 3; ++run) ASSERT_EQ(one.run(), "") << round << " " << run;
+      EXPECT_LE(one.context->arena_bytes(), pool_peak_bytes(p, 4));
+      EXPECT_LT(one.context->arena_bytes(), p.memory.plan_bytes);
+      EXPECT_EQ(device.counts().races, 0);
+      waited[odd] += device.counts().waits;
     }
-    for (size_t i = 0; i < p.outputs.size(); ++i)
-      out.emplace_back(static_cast<size_t>(p.outputs[i].shape.elems()));
-    for (size_t i = 0; i < out.size(); ++i)
-      ASSERT_TRUE((*context)->bind_output(static_cast<int64_t>(i), out[i].data()));
-    for (int run = 0; run < 3; ++run) {
-      for (auto& one : out) std::fill(one.begin(), one.end(), -1.0f);
-      const Status status = (*context)->run();
-      ASSERT_TRUE(status) << round << ": " << status.error().message;
-      for (size_t i = 0; i < out.size(); ++i)
-        for (float got : out[i])
-          ASSERT_EQ(got, static_cast<float>(copies.of_input[i] + 1)) << round << " " << run;
-    }
-    EXPECT_LE((*context)->arena_bytes(), pool_peak_bytes(p, 4));
-    EXPECT_LT((*context)->arena_bytes(), p.memory.plan_bytes);
-    EXPECT_EQ(device.counts().races, 0);
     on_streams += plan.streams > 1;
-    waited += device.counts().waits;
     for (const auto& waits : plan.waits) planned += 3 * static_cast<int64_t>(waits.size());
   }
   EXPECT_GT(on_streams, 100);
-  EXPECT_GT(waited, planned);  // some for memory alone
+  EXPECT_GT(waited[0], planned);  // some for memory alone
+  EXPECT_GT(waited[1], planned);
+  EXPECT_LT(waited[1] - planned, (waited[0] - planned) * 9 / 10);
+}
+
+// The same without calls: events are asked for instead.
+TEST(pooled_run, OnStreamsOfADeviceThatDoesNotCall) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 50; ++round) {
+    const Copies copies = random_copies(random);
+    VirtualOptions options;
+    options.seed = static_cast<uint64_t>(round);
+    VirtualDevice device(options);
+    heddle_hal hal = device.device().hal();
+    hal.call_on = nullptr;
+    auto silent = Device::make(&hal);
+    ASSERT_TRUE(silent);
+    auto executable = Executable::load(Program(copies.program), *silent);
+    ASSERT_TRUE(executable) << executable.error().message;
+    CopiesRun one(copies, **executable);
+    for (int run = 0; run < 3; ++run) ASSERT_EQ(one.run(), "") << round << " " << run;
+    EXPECT_EQ(device.counts().calls + device.counts().races, 0);
+  }
+}
+
+TEST(streams, ContextsOfSeveralThreadsShareThem) {
+  std::mt19937 random(7);
+  for (const int64_t streams : {3, 6, 100}) {
+    Copies copies = random_copies(random);
+    while (program::plan_streams(copies.program, copies.program.commands,
+                                 program::rough_ns(copies.program, copies.program.commands))
+               .streams < 2)
+      copies = random_copies(random);
+    VirtualOptions options;
+    options.streams = streams;
+    options.seed = static_cast<uint64_t>(streams);
+    VirtualDevice device(options);
+    auto executable = Executable::load(Program(copies.program), device.device());
+    ASSERT_TRUE(executable) << executable.error().message;
+    for (int again = 0; again < 2; ++again) {
+      std::vector<std::thread> threads;
+      for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+          CopiesRun one(copies, **executable);
+          for (int run = 0; run < 10; ++run) EXPECT_EQ(one.run(), "") << streams;
+        });
+      for (std::thread& thread : threads) thread.join();
+    }
+    const StreamCounts counts = device.device().streams()->counts();
+    EXPECT_EQ(counts.lent + device.device().events()->counts().lent, 0);
+    EXPECT_LE(counts.made, streams);
+    EXPECT_GT(counts.reused + counts.shared, 0);
+    EXPECT_EQ(device.counts().live_streams, counts.made);
+    EXPECT_EQ(device.counts().races, 0);
+  }
+}
+
+TEST(streams, ARunBehindOneWithALostStreamIsRight) {
+  std::mt19937 random(8);
+  int lost = 0;
+  for (int round = 0; round < 40; ++round) {
+    const Copies copies = random_copies(random);
+    VirtualOptions options;
+    options.streams = 8;
+    options.seed = static_cast<uint64_t>(round);
+    options.faults.lost_stream = 1 + round % 4;
+    VirtualDevice device(options);
+    auto executable = Executable::load(Program(copies.program), device.device());
+    ASSERT_TRUE(executable) << executable.error().message;
+    CopiesRun one(copies, **executable);
+    const std::string first = one.run();
+    if (first != "") {
+      EXPECT_NE(first.find("is lost"), std::string::npos) << first;
+      EXPECT_EQ(device.device().streams()->counts().lost, 1);
+      ++lost;
+    }
+    EXPECT_EQ(one.run(), "") << round;
+  }
+  EXPECT_GT(lost, 10);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace heddle::runtime {
 
 void RaceCheck::grow(size_t streams) {
-  if (clocks_.size() < streams) clocks_.resize(streams);
+  if (clocks_.size() < streams) clocks_.resize(streams, observed_);
   for (Clock& clock : clocks_)
     if (clock.size() < clocks_.size()) clock.resize(clocks_.size(), 0);
 }
@@ -29,7 +29,14 @@ void RaceCheck::join(size_t stream, const Clock& clock) {
   for (size_t i = 0; i < clock.size(); ++i) mine[i] = std::max(mine[i], clock[i]);
 }
 
+void RaceCheck::observe(const Clock& clock) {
+  if (observed_.size() < clock.size()) observed_.resize(clock.size(), 0);
+  for (size_t i = 0; i < clock.size(); ++i) observed_[i] = std::max(observed_[i], clock[i]);
+  for (size_t stream = 0; stream < clocks_.size(); ++stream) join(stream, clock);
+}
+
 void RaceCheck::forget() {
+  observed_.clear();
   accesses_.clear();
   clocks_.clear();
 }

@@ -17,6 +17,8 @@ class RaceCheck {
   const Clock& clock(size_t stream);
   // What follows on the stream comes behind all that `clock` knows.
   void join(size_t stream, const Clock& clock);
+  // The host has seen this: whatever is put on a stream from here on comes behind it.
+  void observe(const Clock& clock);
   // All streams have run: nothing before can race with what follows.
   void forget();
 
@@ -34,6 +36,7 @@ class RaceCheck {
   };
   void grow(size_t streams);
   std::vector<Clock> clocks_;
+  Clock observed_;
   std::vector<Access> accesses_;
 };
 

@@ -1,80 +1,80 @@
 #include "runtime/stream_set.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace heddle::runtime {
 
 using program::Program;
 
-bool has_streams(const Device& device) {
-  const heddle_hal& hal = device.hal();
-  return heddle_hal_has(&hal, create_stream) && heddle_hal_has(&hal, destroy_stream) &&
-         heddle_hal_has(&hal, launch_on) && heddle_hal_has(&hal, copy_on) &&
-         heddle_hal_has(&hal, create_event) && heddle_hal_has(&hal, destroy_event) &&
-         heddle_hal_has(&hal, record) && heddle_hal_has(&hal, wait_for) &&
-         heddle_hal_has(&hal, is_done);
-}
-
 Result<std::optional<StreamSet>> StreamSet::make(const Device& device, const Program& program) {
   const std::vector<double> ns = program::rough_ns(program, program.commands);
-  program::StreamPlan plan = program::plan_streams(program, program.commands, ns);
-  if (plan.streams < 2) return std::optional<StreamSet>();
-  StreamSet set(device, std::move(plan));
-  HEDDLE_RETURN_IF_ERROR(set.create_streams(device));
-  const auto count = static_cast<int64_t>(set.streams_.size());
-  if (count < set.plan_.streams) {  // the device has no more
-    program::StreamOptions fewer;
-    fewer.most_streams = count;
-    set.plan_ = program::plan_streams(program, program.commands, ns, fewer);
-    if (set.plan_.streams < 2) return std::optional<StreamSet>();
+  program::StreamOptions options;
+  for (;;) {
+    program::StreamPlan plan = program::plan_streams(program, program.commands, ns, options);
+    if (plan.streams < 2) return std::optional<StreamSet>();
+    StreamSet set(device, std::move(plan));
+    HEDDLE_RETURN_IF_ERROR(set.take_streams(ns));
+    const auto of_plan = set.streams_.begin() + set.plan_.streams;
+    options.most_streams = std::find(set.streams_.begin(), of_plan, nullptr) - set.streams_.begin();
+    if (options.most_streams < set.plan_.streams) continue;  // the device has no more
+    std::vector<size_t> recorded;
+    set.events_.assign(set.plan_.recorded.size(), nullptr);
+    for (size_t i = 0; i < set.events_.size(); ++i)
+      if (set.plan_.recorded[i]) recorded.push_back(i);
+    HEDDLE_RETURN_IF_ERROR(set.record_too(recorded));
+    return std::optional<StreamSet>(std::move(set));
   }
-  HEDDLE_RETURN_IF_ERROR(set.create_events(device));
-  return std::optional<StreamSet>(std::move(set));
 }
 
-Status StreamSet::create_streams(const Device& device) {
-  for (int64_t i = 0; i < plan_.streams; ++i) {
-    heddle_hal_stream* stream = nullptr;
-    if (hal_->create_stream(hal_->device, 0, &stream) != 0) {
-      if (streams_.empty()) return device.last_error("cannot make a stream");
-      break;
-    }
-    streams_.push_back(stream);
-  }
+Status StreamSet::take_streams(const std::vector<double>& command_ns) {
+  std::vector<StreamWish> wishes(static_cast<size_t>(plan_.streams));
+  for (size_t i = 0; i < command_ns.size(); ++i)
+    wishes[static_cast<size_t>(plan_.stream[i])].load_ns += plan_.alone[i] ? 0 : command_ns[i];
+  std::max_element(wishes.begin(), wishes.end(), [](const StreamWish& a, const StreamWish& b) {
+    return a.load_ns < b.load_ns;
+  })->priority = 1;
+  for (const StreamKind kind : {StreamKind::host_to_device, StreamKind::device_to_host})
+    wishes.push_back({kind, 0, 0});
+  HEDDLE_ASSIGN_OR_RETURN(streams_, device_.streams()->take(wishes));
+  wishes_ = std::move(wishes);
   return {};
 }
 
-Status StreamSet::create_events(const Device& device) {
-  events_.assign(plan_.recorded.size(), nullptr);
-  std::vector<size_t> recorded;
-  for (size_t i = 0; i < events_.size(); ++i)
-    if (plan_.recorded[i]) recorded.push_back(i);
-  HEDDLE_RETURN_IF_ERROR(record_too(device, recorded));
-  for (const std::vector<size_t>& commands : plan_.waits) {
-    waits_.emplace_back();
-    for (size_t command : commands) waits_.back().push_back(events_[command]);
-  }
-  return {};
-}
-
-Status StreamSet::record_too(const Device& device, const std::vector<size_t>& commands) {
+Status StreamSet::record_too(const std::vector<size_t>& commands) {
   for (size_t command : commands)
-    if (events_[command] == nullptr && hal_->create_event(hal_->device, &events_[command]) != 0)
-      return device.last_error("cannot make an event");
+    if (events_[command] == nullptr) {
+      HEDDLE_ASSIGN_OR_RETURN(events_[command], device_.events()->take());
+    }
   return {};
+}
+
+Status StreamSet::begin(size_t command) {
+  for (const size_t other : plan_.waits[command]) HEDDLE_RETURN_IF_ERROR(wait(command, other));
+  return {};
+}
+
+Status StreamSet::end(size_t command) {
+  if (!records(command)) return {};
+  return device_.events()->record(events_[command], stream(command));
+}
+
+void StreamSet::find_lost() const {
+  for (heddle_hal_stream* stream : streams_)
+    if (stream != nullptr) (void)device_.streams()->sync(stream);
 }
 
 StreamSet::~StreamSet() {
-  for (heddle_hal_event* event : events_)
-    if (event != nullptr) hal_->destroy_event(hal_->device, event);
-  for (heddle_hal_stream* stream : streams_) hal_->destroy_stream(hal_->device, stream);
+  for (Event* event : events_)
+    if (event != nullptr) device_.events()->give_back(event);
+  if (!streams_.empty()) device_.streams()->give_back(streams_, wishes_);
 }
 
 StreamSet::StreamSet(StreamSet&& other) noexcept
-    : hal_(other.hal_),
+    : device_(other.device_),
       plan_(std::move(other.plan_)),
+      wishes_(std::move(other.wishes_)),
       streams_(std::exchange(other.streams_, {})),
-      events_(std::exchange(other.events_, {})),
-      waits_(std::move(other.waits_)) {}
+      events_(std::exchange(other.events_, {})) {}
 
 }  // namespace heddle::runtime

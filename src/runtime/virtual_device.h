@@ -5,14 +5,17 @@
 // - Memory: what allocate() gives is filled with a pattern (NaNs), so that a read of what nobody
 //   wrote shows. Copies from the host take their bytes at once; copies to the host are there after
 //   wait().
-// - Order: nothing runs before wait() or is_done(). Then, again and again, one stream of those that
-//   can go on is chosen by the seed: at random, or one is starved as long as another can run, and
-//   the tasks of a launch run in two shuffled parts.
+// - Order: by seeds that are even nothing runs before wait() or is_done(), by odd ones now and then
+//   some of it at once. Again and again one stream of those that can go on is chosen by the seed:
+//   at random, or one is starved as long as another can run, and the tasks of a launch run in two
+//   shuffled parts. Calls back come from within the function that found them due.
 // - Races: every access has a vector clock (by streams). Two accesses of overlapping bytes, at
 //   least one of them writing, of which none happens before the other are an error of wait(), in
 //   whatever order they ran. Launches whose accesses are not told are not checked.
-// - Faults: see VirtualFaults. After one that is not about memory all functions fail until the
-//   device is gone: what it was asked for can still be released.
+// - Faults: see VirtualFaults. After one that is not about memory, nor a single stream's, all
+//   functions fail until the device is gone: what it was asked for can still be released.
+// - Leaks: memory, streams or events that were not given back when it is destroyed are a failed
+//   check.
 //
 // Thread-safe: one lock.
 #pragma once
@@ -32,6 +35,7 @@ struct VirtualFaults {
   int64_t lost_event_at = 0;  // recorded event: nobody sees it happen
   int64_t lost_at = 0;        // launch or copy: the device is gone from there on
   int64_t slow_stream = 0;    // stream (1 is the first that was made): runs only when no other can
+  int64_t lost_stream = 0;    // stream: it takes nothing
   bool operator==(const VirtualFaults&) const = default;
 };
 
@@ -44,15 +48,16 @@ struct VirtualOptions {
   VirtualFaults faults;
 };
 
-// "NAME,capacity=1048576,streams=2,seed=7,no-memory=3,lost-event=1,lost=9,slow=1": the name as it
-// is, the others left out or in any order. Error (user): an unknown key, what is no number.
+// "NAME,capacity=1048576,streams=2,seed=7,no-memory=3,lost-event=1,lost=9,slow=1,lost-stream=2":
+// the name as it is, the others left out or in any order. Error (user): an unknown key, what is no
+// number.
 Result<VirtualOptions> parse_virtual(std::string_view text);
 
 struct VirtualCounts {
   int64_t launches = 0, copies = 0, records = 0, waits = 0;  // waits: of streams for events
   int64_t allocations = 0, used_bytes = 0, peak_bytes = 0;
   int64_t live_streams = 0, live_events = 0;
-  int64_t races = 0;
+  int64_t races = 0, calls = 0;  // calls: asked for by call_on()
 };
 
 class VirtualDevice {

@@ -54,7 +54,7 @@ TEST(virtual_device, OptionsAreRead) {
   EXPECT_EQ(options->capacity_bytes, 1024);
   EXPECT_EQ(options->streams, 2);
   EXPECT_EQ(options->seed, 7u);
-  EXPECT_EQ(options->faults, (VirtualFaults{3, 0, 9, 0}));
+  EXPECT_EQ(options->faults, (VirtualFaults{3, 0, 9, 0, 0}));
   EXPECT_THAT(parse_virtual("spr,size=3").error().message, HasSubstr("there are capacity"));
   EXPECT_THAT(parse_virtual("spr,seed=x").error().message, HasSubstr("KEY=NUMBER"));
   EXPECT_FALSE(parse_virtual(""));

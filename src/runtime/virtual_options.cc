@@ -12,9 +12,13 @@ Result<VirtualOptions> parse_virtual(std::string_view text) {
   options.name = text.substr(0, at);
   if (options.name.empty()) return user_error("device virtual: wanted virtual:NAME of a target");
   const std::map<std::string_view, int64_t*> keys = {
-      {"capacity", &options.capacity_bytes},       {"streams", &options.streams},
-      {"no-memory", &options.faults.no_memory_at}, {"lost-event", &options.faults.lost_event_at},
-      {"lost", &options.faults.lost_at},           {"slow", &options.faults.slow_stream},
+      {"capacity", &options.capacity_bytes},
+      {"streams", &options.streams},
+      {"no-memory", &options.faults.no_memory_at},
+      {"lost-event", &options.faults.lost_event_at},
+      {"lost", &options.faults.lost_at},
+      {"slow", &options.faults.slow_stream},
+      {"lost-stream", &options.faults.lost_stream},
   };
   while (at < text.size()) {
     const size_t end = std::min(text.find(',', at + 1), text.size());
@@ -33,8 +37,8 @@ Result<VirtualOptions> parse_virtual(std::string_view text) {
       *found->second = number;
     } else {
       return user_error(
-          "device virtual: '{}': there are capacity, streams, seed, no-memory, lost-event, lost "
-          "and slow",
+          "device virtual: '{}': there are capacity, streams, seed, no-memory, lost-event, lost, "
+          "lost-stream and slow",
           key);
     }
   }
