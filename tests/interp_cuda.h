@@ -127,6 +127,11 @@ class InterpCuda {
     return report.faults.empty() ? 0 : self.fail(one, report.faults[0]);
   }
 
+  static void* new_handle() {  // no two the same
+    static uintptr_t handles = 0;
+    return reinterpret_cast<void*>(++handles);
+  }
+
   Driver::Code fail(const Function& function, const std::string& what) {
     fault = function.name + ": " + what + "\n" + kernel::to_string(function.kernel);
     return 719;
@@ -158,7 +163,17 @@ class InterpCuda {
     d->function = find;
     d->set_function_attribute = [](void*, int, int) { return 0; };
     d->launch = launch;
-    d->create_stream = d->create_event = [](void** made, unsigned) { return *made = made, 0; };
+    d->create_stream =
+        d->create_event = [](void** made, unsigned) { return *made = new_handle(), 0; };
+    d->create_priority_stream = [](void** made, unsigned, int) { return *made = new_handle(), 0; };
+    d->stream_priorities = [](int* least, int* greatest) { return *least = *greatest = 0; };
+    // All has run when it was asked for.
+    d->wait_all = [] { return 0; };
+    d->stream_waits = [](void*, void*, unsigned) { return 0; };
+    d->query_event = [](void*) { return 0; };
+    d->call_on = [](void*, void (*function)(void*), void* argument) {
+      return function(argument), 0;
+    };
     d->destroy_stream = d->destroy_event = d->wait_stream = d->wait_event = [](void*) { return 0; };
     d->record_event = [](void*, void*) { return 0; };
     d->elapsed_ms = [](float* ms, void*, void*) { return *ms = 0, 0; };

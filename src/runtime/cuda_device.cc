@@ -1,5 +1,6 @@
 #include "runtime/cuda_device.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int kDynamicScratch = 8;  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 constexpr unsigned kOwnStream = 1;  // CU_STREAM_NON_BLOCKING
+constexpr unsigned kUntimed = 2;    // CU_EVENT_DISABLE_TIMING
 
 thread_local std::string last_error_text;
 
@@ -69,13 +71,18 @@ struct CudaDevice::State {
     State& s = of(device);
     if (s.enter() == 0) s.driver->release(address(memory));
   }
+  CudaDriver::Handle chosen(heddle_hal_stream* one) const { return one == nullptr ? stream : one; }
   // Host and device share one space of addresses: the driver knows which is which.
-  static int copy(void* device, void* to, const void* from, int64_t bytes) {
+  static int copy_on(void* device, heddle_hal_stream* stream, void* to, const void* from,
+                     int64_t bytes) {
     State& s = of(device);
     if (bytes <= 0) return 0;
     if (s.enter()) return 1;
     return s.check("copy", s.driver->copy_async(address(to), address(from),
-                                                static_cast<size_t>(bytes), s.stream));
+                                                static_cast<size_t>(bytes), s.chosen(stream)));
+  }
+  static int copy(void* device, void* to, const void* from, int64_t bytes) {
+    return copy_on(device, nullptr, to, from, bytes);
   }
   static int load(void* device, const uint8_t* object, size_t bytes, heddle_hal_program** program) {
     State& s = of(device);
@@ -115,6 +122,9 @@ struct CudaDevice::State {
     return 0;
   }
   static int launch(void* device, const heddle_hal_launch* launch) {
+    return launch_on(device, nullptr, launch);
+  }
+  static int launch_on(void* device, heddle_hal_stream* stream, const heddle_hal_launch* launch) {
     State& s = of(device);
     const Function& function = *static_cast<const Function*>(launch->function);
     if (launch->tasks <= 0) return 0;
@@ -127,13 +137,62 @@ struct CudaDevice::State {
     return s.check(function.launch.name.c_str(),
                    s.driver->launch(function.handle, static_cast<unsigned>(launch->tasks), 1, 1,
                                     static_cast<unsigned>(function.launch.threads), 1, 1,
-                                    static_cast<unsigned>(function.launch.scratch_bytes), s.stream,
-                                    arguments.data(), nullptr));
+                                    static_cast<unsigned>(function.launch.scratch_bytes),
+                                    s.chosen(stream), arguments.data(), nullptr));
   }
   static int wait(void* device) {
     State& s = of(device);
     if (s.enter()) return 1;
-    return s.check("wait", s.driver->wait_stream(s.stream));
+    return s.check("wait", s.driver->wait_all());
+  }
+
+  // Priorities of the driver: a smaller number goes first, 0 is least.
+  static int create_stream(void* device, int32_t priority, heddle_hal_stream** stream) {
+    State& s = of(device);
+    int least = 0, greatest = 0;
+    CudaDriver::Handle made = nullptr;
+    if (s.enter() || s.check("priorities", s.driver->stream_priorities(&least, &greatest)))
+      return 1;
+    if (s.check("stream", s.driver->create_priority_stream(&made, kOwnStream,
+                                                           std::clamp(-priority, greatest, least))))
+      return 1;
+    *stream = static_cast<heddle_hal_stream*>(made);
+    return 0;
+  }
+  static void destroy_stream(void* device, heddle_hal_stream* stream) {
+    State& s = of(device);
+    if (stream != nullptr && s.enter() == 0) s.driver->destroy_stream(stream);
+  }
+  static int create_event(void* device, heddle_hal_event** event) {
+    State& s = of(device);
+    CudaDriver::Handle made = nullptr;
+    if (s.enter() || s.check("event", s.driver->create_event(&made, kUntimed))) return 1;
+    *event = static_cast<heddle_hal_event*>(made);
+    return 0;
+  }
+  static void destroy_event(void* device, heddle_hal_event* event) {
+    State& s = of(device);
+    if (event != nullptr && s.enter() == 0) s.driver->destroy_event(event);
+  }
+  static int record(void* device, heddle_hal_stream* stream, heddle_hal_event* event) {
+    State& s = of(device);
+    return s.enter() || s.check("record", s.driver->record_event(event, s.chosen(stream)));
+  }
+  static int wait_for(void* device, heddle_hal_stream* stream, heddle_hal_event* event) {
+    State& s = of(device);
+    return s.enter() || s.check("wait", s.driver->stream_waits(s.chosen(stream), event, 0));
+  }
+  static int is_done(void* device, heddle_hal_event* event, int32_t* done) {
+    State& s = of(device);
+    if (s.enter()) return 1;
+    const CudaDriver::Code code = s.driver->query_event(event);
+    *done = code == 0;
+    return code == CudaDriver::kNotReady ? 0 : s.check("event", code);
+  }
+  static int call_on(void* device, heddle_hal_stream* stream, void (*function)(void*),
+                     void* argument) {
+    State& s = of(device);
+    return s.enter() || s.check("call", s.driver->call_on(s.chosen(stream), function, argument));
   }
   static int64_t worker_count(void*) { return 1; }
 
@@ -153,6 +212,16 @@ struct CudaDevice::State {
     hal.wait = &State::wait;
     hal.worker_count = &State::worker_count;
     hal.own_memory = 1;
+    hal.create_stream = &State::create_stream;
+    hal.destroy_stream = &State::destroy_stream;
+    hal.launch_on = &State::launch_on;
+    hal.copy_on = &State::copy_on;
+    hal.create_event = &State::create_event;
+    hal.destroy_event = &State::destroy_event;
+    hal.record = &State::record;
+    hal.wait_for = &State::wait_for;
+    hal.is_done = &State::is_done;
+    hal.call_on = &State::call_on;
     return &hal;
   }
 };
@@ -183,6 +252,7 @@ Result<std::unique_ptr<CudaDevice>> CudaDevice::open(std::shared_ptr<const CudaD
 }
 
 CudaDevice::~CudaDevice() {
+  device_.reset();  // its streams and events
   if (!state_ || state_->context == nullptr) return;
   const CudaDriver& d = *state_->driver;
   d.set_context(state_->context);

@@ -1,6 +1,6 @@
 // The `cuda` device behind the HAL: memory, code (program/gpu_code.h), launches and copies of one
-// NVIDIA GPU, in order on one stream. A launch runs whole grids: its tasks are the blocks, and the
-// scratch of a launch is not used (a block has its own).
+// NVIDIA GPU, streams, events and calls back. A launch runs whole grids: its tasks are the blocks,
+// and the scratch of a launch is not used (a block has its own).
 #pragma once
 
 #include <memory>

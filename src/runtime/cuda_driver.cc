@@ -51,11 +51,17 @@ Result<std::shared_ptr<const CudaDriver>> CudaDriver::open(const std::string& na
       {"cuLaunchKernel", reinterpret_cast<void**>(&d.launch)},
       {"cuStreamCreate", reinterpret_cast<void**>(&d.create_stream)},
       {"cuStreamDestroy_v2", reinterpret_cast<void**>(&d.destroy_stream)},
+      {"cuStreamCreateWithPriority", reinterpret_cast<void**>(&d.create_priority_stream)},
+      {"cuCtxGetStreamPriorityRange", reinterpret_cast<void**>(&d.stream_priorities)},
       {"cuStreamSynchronize", reinterpret_cast<void**>(&d.wait_stream)},
+      {"cuCtxSynchronize", reinterpret_cast<void**>(&d.wait_all)},
+      {"cuStreamWaitEvent", reinterpret_cast<void**>(&d.stream_waits)},
+      {"cuLaunchHostFunc", reinterpret_cast<void**>(&d.call_on)},
       {"cuEventCreate", reinterpret_cast<void**>(&d.create_event)},
       {"cuEventDestroy_v2", reinterpret_cast<void**>(&d.destroy_event)},
       {"cuEventRecord", reinterpret_cast<void**>(&d.record_event)},
       {"cuEventSynchronize", reinterpret_cast<void**>(&d.wait_event)},
+      {"cuEventQuery", reinterpret_cast<void**>(&d.query_event)},
       {"cuEventElapsedTime", reinterpret_cast<void**>(&d.elapsed_ms)},
   };
   for (const Symbol& symbol : symbols) {

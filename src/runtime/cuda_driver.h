@@ -13,6 +13,7 @@ namespace heddle::runtime {
 
 struct CudaDriver {
   using Code = int;  // CUresult, 0: success
+  static constexpr Code kNotReady = 600;
   using Device = int;
   using Address = unsigned long long;
   using Handle = void*;  // context, module, function, stream, event
@@ -39,11 +40,17 @@ struct CudaDriver {
                  Handle, void**, void**) = nullptr;
   Code (*create_stream)(Handle*, unsigned) = nullptr;
   Code (*destroy_stream)(Handle) = nullptr;
+  Code (*create_priority_stream)(Handle*, unsigned, int) = nullptr;
+  Code (*stream_priorities)(int* least, int* greatest) = nullptr;  // greatest <= least
   Code (*wait_stream)(Handle) = nullptr;
+  Code (*wait_all)() = nullptr;  // for all streams of the context
+  Code (*stream_waits)(Handle stream, Handle event, unsigned) = nullptr;
+  Code (*call_on)(Handle stream, void (*)(void*), void*) = nullptr;
   Code (*create_event)(Handle*, unsigned) = nullptr;
   Code (*destroy_event)(Handle) = nullptr;
   Code (*record_event)(Handle, Handle) = nullptr;
   Code (*wait_event)(Handle) = nullptr;
+  Code (*query_event)(Handle) = nullptr;  // kNotReady
   Code (*elapsed_ms)(float*, Handle, Handle) = nullptr;
 
   // Opened and initialised once a process. `named`: another file than $HEDDLE_CUDA_DRIVER, or

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "../gpu_check.h"
 #include "../row_kernels.h"
 #include "emit/cuda/nvrtc.h"
 #include "hlo/text.h"
 #include "program/gpu_code.h"
 #include "runtime/cuda_device.h"
+#include "runtime/stream_manager.h"
 #include "target/target.h"
 
 namespace heddle {
@@ -97,6 +100,43 @@ TEST_P(GpuRun, EqualsTheInterpreter) {
       fmt::print("confirmed {} {} on {}\n", GetParam().first, kernel.fusion,
                  gpu.device->info().name);
   }
+}
+
+// Streams, events and calls back of the HAL, with copies: as hal_conformance, which needs a kernel.
+TEST(GpuRunStreams, CopiesAreOrderedByEventsAndCallsCome) {
+  const Gpu gpu = open_gpu();
+  // No driver or no GPU on this machine: tests/gpu/pending lists what waits for one.
+  if (!gpu.device) GTEST_SKIP() << gpu.reason;
+  const runtime::Device& device = gpu.device->device();
+  const heddle_hal& hal = device.hal();
+  constexpr int64_t kElems = int64_t{1} << 22, kBytes = 4 * kElems;
+  auto a = runtime::Block::allocate(device, kBytes), b = runtime::Block::allocate(device, kBytes);
+  ASSERT_TRUE(a && b);
+  const runtime::StreamWish wishes[] = {{runtime::StreamKind::host_to_device, 1, 1},
+                                        {runtime::StreamKind::device_to_host, 0, 1}};
+  const auto streams = device.streams()->take(wishes);
+  ASSERT_TRUE(streams) << streams.error().message;
+  const auto taken = device.events()->take();
+  ASSERT_TRUE(taken) << taken.error().message;
+  std::vector<float> x(kElems), y(kElems);
+  std::atomic<int> calls{0};
+  for (int i = 0; i < 20; ++i) {
+    std::fill(x.begin(), x.end(), static_cast<float>(i));
+    ASSERT_EQ(hal.copy_on(hal.device, (*streams)[0], a->data(), x.data(), kBytes), 0);
+    ASSERT_EQ(hal.copy_on(hal.device, (*streams)[0], b->data(), a->data(), kBytes), 0);
+    ASSERT_TRUE(device.events()->record(*taken, (*streams)[0]));
+    ASSERT_TRUE(device.events()->call(
+        *taken, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls));
+    ASSERT_TRUE(device.events()->wait(*taken, (*streams)[1]));
+    ASSERT_EQ(hal.copy_on(hal.device, (*streams)[1], y.data(), b->data(), kBytes), 0);
+    ASSERT_TRUE(device.streams()->sync((*streams)[1]));
+    ASSERT_EQ(y, x) << i;
+  }
+  ASSERT_TRUE(device.streams()->sync_all());
+  EXPECT_EQ(calls, 20);
+  device.events()->give_back(*taken);
+  device.streams()->give_back(*streams, wishes);
+  fmt::print("confirmed hal-streams on {}\n", gpu.device->info().name);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, GpuRun, ::testing::ValuesIn(row_files()),
