@@ -21,7 +21,7 @@ class Finder {
     for (size_t b = 0; b < request_.globals.size(); ++b) {
       for (const TrimDigit& digit : request_.globals[b]) {
         const TrimGroup& group = request_.groups[static_cast<size_t>(digit.group)];
-        digits_[b].push_back({digit.stride, group.bound, digit.group, {}});
+        digits_[b].push_back({digit.stride, group.bound, group.bound, digit.group, {}, false});
       }
       sort(&digits_[b]);
     }
@@ -171,9 +171,9 @@ class Finder {
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
       const Variable& variable = variables_[var];
-      const bool open = d < digits.size() && digits[d].open;
+      const bool scratch = d < digits.size() && digits[d].scratch;
       if (d == digits.size() || factor / digits[d].stride >= digits[d].extent ||
-          (open && !variable.fact && (variable.known_static || variable.elsewhere))) {
+          (scratch && !variable.fact && (variable.known_static || variable.elsewhere))) {
         rest->push_back(var);
         continue;
       }
@@ -190,7 +190,7 @@ class Finder {
       }
       if (below >= digits[d].stride) return std::nullopt;
       const int64_t number = index.constant / digits[d].stride;
-      parts[d].constant = digits[d].open ? number : number % digits[d].extent;
+      parts[d].constant = number % digits[d].round;
     }
     return parts;
   }
@@ -332,11 +332,13 @@ class Finder {
       if (known != digits.end()) {
         if (known->group != fact->group) return give_up(access);
         // Used for several pieces: what stands in it begins with the first of them.
-        *changed = *changed || first < known->base.constant;
-        known->base.constant = std::min(known->base.constant, first);
+        if (access.index.constant < stride && first < known->base.constant) {
+          known->base.constant = first;
+          *changed = true;
+        }
         continue;
       }
-      Digit digit{stride, 0, fact->group, {}, true};
+      Digit digit{stride, 0, INT64_MAX, fact->group, {}, true};
       digit.base.constant = first;
       for (const auto& [outer, times] : fact->base) {
         const auto here = access.index.terms.find(outer);
@@ -345,18 +347,14 @@ class Finder {
       }
       digits.push_back(digit);
       sort(&digits);
-      for (size_t d = 1; d < digits.size(); ++d) {
-        digits[d].extent = digits[d - 1].stride / digits[d].stride;
-        digits[d].open = false;
-      }
+      for (size_t d = 1; d < digits.size(); ++d)
+        digits[d].round = digits[d - 1].stride / digits[d].stride;
       *changed = true;
     }
-    if (!digits.empty() && digits[0].open) widen(access, &digits[0]);
+    for (Digit& digit : digits) widen(access, &digit);
     return true;
   }
 
-  // The outermost dimension of scratch is as long as known variables reach: what moves further is
-  // another dimension outside of it.
   void widen(const Touch& access, Digit* digit) const {
     int64_t first = digit->base.constant, reach = 1;
     for (const auto& [var, factor] : access.index.terms) {
@@ -368,7 +366,8 @@ class Finder {
       first = std::max(first, variable.fact->low);
       reach += variable.fact->factor * (variable.extent - 1);
     }
-    digit->extent = std::max(digit->extent, first - digit->base.constant + reach);
+    reach += first - digit->base.constant;
+    digit->extent = std::min(digit->round, std::max(digit->extent, reach));
   }
 
   const Kernel& k_;

@@ -20,12 +20,13 @@ struct Sum {
 };
 
 // A digit of a buffer, in elements: `base` is what has to be added to it for the number in the
-// group.
+// group. It counts to `round`; numbers of the group are below `extent`, in scratch as far as known
+// variables reach: what moves further is another dimension outside of it.
 struct Digit {
-  int64_t stride = 1, extent = INT64_MAX;
+  int64_t stride = 1, extent = 0, round = INT64_MAX;
   int group = 0;
   Sum base;
-  bool open = false;  // the outermost of scratch: its extent is what known variables reach
+  bool scratch = false;
 };
 
 struct Touch {

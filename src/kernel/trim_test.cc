@@ -127,6 +127,28 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
   EXPECT_EQ(reads[0], 16);
 }
 
+// Scratch of [batch, head, row]: heads stand between two dynamic dimensions, and are all there.
+// They move in no input here.
+TEST(Trim, DimensionsOfScratchBetweenDynamicOnesStay) {
+  std::vector<int64_t> reads;
+  Kernel kernel = parsed(
+      "heddle.kernel 1\nkernel k {\n  scratch 1024\n  buffer in0: f32[64] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer in2: s32[1] global in\n"
+      "  buffer out0: f32[64] global out\n  buffer s: f32[256] scratch at 0\n"
+      "  phase {\n    group {\n"
+      "serial i 4 { serial h 4 { serial r 16 { s[i*64 + h*16 + r] = in0[i*16 + r] } } }\n"
+      "serial j 4 { serial g 4 { serial q 16 { s[j*64 + g*16 + q] = s[j*64 + g*16 + q] * 2:f32 } "
+      "} }\nserial k 4 { serial p 16 { out0[k*16 + p] = s[k*64 + p] + s[k*64 + 48 + p] } }\n"
+      "    }\n  }\n}\n");
+  TrimRequest wanted;
+  wanted.groups = {{BufferId(size_t{1}), 4, false}, {BufferId(size_t{2}), 16, false}};
+  wanted.globals = {{{16, 0}, {1, 1}}, {}, {}, {{16, 0}, {1, 1}}};
+  wanted.reach = {1, 1, 1, 1};
+  const std::string text = trimmed(std::move(kernel), wanted, &reads);
+  for (const char* part : {"serial h 4", "serial g 4", "serial q trips"})
+    EXPECT_THAT(text, HasSubstr(part));
+}
+
 TEST(Trim, RefusesWhatWouldNotStop) {
   std::vector<int64_t> reads;
   // Rows by threes; all rows and their elements in one loop; an index that is no sum.
