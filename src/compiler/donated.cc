@@ -1,4 +1,5 @@
 #include "compiler/donated.h"
+#include "hlo/views.h"
 
 #include <algorithm>
 
@@ -9,17 +10,12 @@ using hlo::Opcode;
 
 namespace {
 
-const Instr* behind_views(const Instr* value) {
-  while (value->is(Opcode::reshape) || value->is(Opcode::bitcast)) value = value->operand(0);
-  return value;
-}
-
 // The leaf of the fusion's results that is the value; -1: none is.
 int leaf_of(const Instr& fusion, const Instr* value) {
-  value = behind_views(value);
+  value = hlo::behind_views(value);
   if (value == &fusion) return 0;
   const bool is_element =
-      value->is(Opcode::get_tuple_element) && behind_views(value->operand(0)) == &fusion;
+      value->is(Opcode::get_tuple_element) && hlo::behind_views(value->operand(0)) == &fusion;
   return is_element ? static_cast<int>(value->tuple_index()) : -1;
 }
 
@@ -27,7 +23,7 @@ int leaf_of(const Instr& fusion, const Instr* value) {
 int operand_of(const Instr& fusion, const Instr* parameter) {
   int found = -1;
   for (size_t o = 0; o < fusion.operands().size(); ++o) {
-    if (behind_views(fusion.operand(o)) != parameter) continue;
+    if (hlo::behind_views(fusion.operand(o)) != parameter) continue;
     if (found >= 0) return -1;
     found = static_cast<int>(o);
   }

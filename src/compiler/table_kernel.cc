@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "compiler/shared_extents.h"
+#include "hlo/views.h"
 #include "kernel/text.h"
 #include "schedule/place.h"
 
@@ -73,11 +74,6 @@ class InnerKernels {
   std::map<std::string, Use> seen_;    // by text
 };
 
-const Instr* behind_views(const Instr* value) {
-  while (value->is(Opcode::reshape) || value->is(Opcode::bitcast)) value = value->operand(0);
-  return value;
-}
-
 class TableMaker {
  public:
   TableMaker(const hlo::Computation& computation, const std::string& name,
@@ -132,7 +128,7 @@ class TableMaker {
 
   // Of an array, or of an element of a fusion's results.
   static std::pair<const Instr*, size_t> key_of(const Instr* value) {
-    value = behind_views(value);
+    value = hlo::behind_views(value);
     if (value->is(Opcode::get_tuple_element))
       return {value->operand(0), static_cast<size_t>(value->tuple_index())};
     return {value, 0};

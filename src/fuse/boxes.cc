@@ -8,6 +8,7 @@
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
+#include "hlo/views.h"
 #include "schedule/parts.h"
 #include "schedule/scatter.h"
 #include "schedule/strides.h"
@@ -21,18 +22,6 @@ constexpr size_t kMostScalars = 24;  // instructions of where a box begins
 bool is_row_major(const tensor::Shape& shape) {
   return shape.is_array() && shape.is_static() &&
          (!shape.layout() || shape.layout()->is_row_major());
-}
-
-// Another shape of the same bytes.
-bool is_view(const Instr* instr) {
-  return (instr->is(Opcode::reshape) || instr->is(Opcode::bitcast)) &&
-         is_row_major(instr->shape()) && is_row_major(instr->operand(0)->shape()) &&
-         instr->shape().type() == instr->operand(0)->shape().type();
-}
-
-Instr* behind_views(Instr* value) {
-  while (is_view(value)) value = value->operand(0);
-  return value;
 }
 
 // Both read one leaf of one value.

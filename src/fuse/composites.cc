@@ -7,6 +7,7 @@
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
+#include "hlo/views.h"
 #include "schedule/parts.h"
 
 namespace heddle::fuse {
@@ -18,11 +19,6 @@ constexpr int kSpan = 512;                // units that stand between two parts 
 constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
 constexpr int64_t kMostGrowth = 1 << 20;  // of the memory for temporaries, for one join
 constexpr int64_t kSmallBytes = 4096;     // of a result that costs nothing to keep
-
-bool is_view(const Instr* instr) {
-  return instr->is(Opcode::get_tuple_element) || instr->is(Opcode::reshape) ||
-         instr->is(Opcode::bitcast);
-}
 
 bool is_product(const Instr* instr) {
   return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
@@ -40,7 +36,8 @@ class Composer {
       : computation_(covered.computation), refusals_(refusals) {
     find_once_parts(covered);
     for (Instr* instr : computation_->instrs()) {
-      if (is_view(instr) || instr->is(Opcode::parameter) || instr->is(Opcode::constant) ||
+      if (is_view_or_element(instr) || instr->is(Opcode::parameter) ||
+          instr->is(Opcode::constant) ||
           (instr->is(Opcode::tuple) && instr == computation_->root()))
         continue;
       unit_of_.emplace(instr, static_cast<int>(units_.size()));
@@ -146,7 +143,7 @@ class Composer {
                           bool root = true) const {
     if (root && value == computation_->root()) return true;
     return std::any_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
-      if (is_view(user)) return is_read_outside_of(user, inside, root);
+      if (is_view_or_element(user)) return is_read_outside_of(user, inside, root);
       if (user == computation_->root() && user->is(Opcode::tuple)) return root;
       return std::find(inside.begin(), inside.end(), user) == inside.end();
     });
@@ -188,7 +185,7 @@ class Composer {
         for (;; value = value->operand(0)) {
           if (const auto readers = readers_.find(value); readers != readers_.end())
             for (int other : readers->second) add(other);
-          if (!is_view(value)) break;
+          if (!is_view_or_element(value)) break;
         }
         // What is made here has readers that wait for it.
         if (const auto maker = unit_of_.find(value); maker != unit_of_.end())
@@ -230,10 +227,9 @@ class Composer {
     int64_t dying = 0, made = 0;
     std::unordered_set<const Instr*> seen;
     for (const Instr* part : first.parts)
-      for (const Instr* value : part->operands()) {
-        while (is_view(value) && !value->is(Opcode::get_tuple_element)) value = value->operand(0);
-        const Instr* maker = value;
-        while (is_view(maker)) maker = maker->operand(0);
+      for (const Instr* operand : part->operands()) {
+        const Instr* value = hlo::behind_views(operand);
+        const Instr* maker = hlo::behind_views_and_elements(value);
         if (value->shape().is_array() && unit_of_.count(maker) && seen.insert(value).second &&
             std::find(first.parts.begin(), first.parts.end(), maker) == first.parts.end() &&
             last_place(value) < second.place)
@@ -251,7 +247,7 @@ class Composer {
       const auto unit = unit_of_.find(user);
       if (unit != unit_of_.end())
         last = std::max(last, units_[static_cast<size_t>(whole(unit->second))].place);
-      else if (is_view(user))
+      else if (is_view_or_element(user))
         last = std::max(last, last_place(user));
       else
         return static_cast<int>(order_.size());
@@ -350,10 +346,9 @@ class Composer {
     auto value = [&](auto& self, Instr* from) -> Instr* {
       Instr*& known = inside[from];
       if (known) return known;
-      const Instr* maker = from;
-      while (is_view(maker)) maker = maker->operand(0);
+      const Instr* maker = hlo::behind_views_and_elements(from);
       Instr* copy = nullptr;
-      if (is_view(from) && std::find(parts.begin(), parts.end(), maker) != parts.end()) {
+      if (is_view_or_element(from) && std::find(parts.begin(), parts.end(), maker) != parts.end()) {
         Instr* operand = self(self, from->operand(0));
         copy = made->add(from->opcode(), from->shape().without_layout(), {operand}, from->attrs());
       } else {

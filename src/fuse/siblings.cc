@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fuse/group_merger.h"
+#include "hlo/views.h"
 
 namespace heddle::fuse {
 
@@ -50,14 +51,6 @@ class SiblingMerger : public GroupMerger {
     return found != refusals_.end() && found->second >= kMostRefusals;
   }
 
-  // Through views that have no kernel, to the array.
-  static const Instr* array_of(const Instr* value) {
-    while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) ||
-           value->is(Opcode::get_tuple_element))
-      value = value->operand(0);
-    return value;
-  }
-
   static int64_t bytes_of(const Instr* value) {
     return value->shape().is_array() ? value->shape().bytes() : kLeastBytes;
   }
@@ -75,7 +68,7 @@ class SiblingMerger : public GroupMerger {
     for (const Instr* member : group.members) {
       for (const Instr* user : member->users()) add(user, bytes_of(member));
       for (const Instr* operand : member->operands()) {
-        const Instr* array = array_of(operand);
+        const Instr* array = hlo::behind_views_and_elements(operand);
         if (has(group, array) || bytes_of(array) < kLeastBytes || !seen.insert(array).second)
           continue;
         add(array, bytes_of(array));

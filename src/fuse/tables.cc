@@ -6,6 +6,7 @@
 #include "fuse/composites.h"
 #include "fuse/flatten.h"
 #include "hlo/composite.h"
+#include "hlo/views.h"
 #include "schedule/parts.h"
 
 namespace heddle::fuse {
@@ -16,18 +17,6 @@ constexpr size_t kFewestAlike = 3, kFewestResults = 8, kMostMembers = 8192;
 constexpr size_t kFewestMembers = kMostParts + 1;  // fewer are a composite
 // Of an array that may be kept for longer, and of what a member makes for others.
 constexpr int64_t kSmallBytes = 64 << 10;
-
-bool is_view(const Instr* instr) {
-  return instr->is(Opcode::get_tuple_element) ||
-         ((instr->is(Opcode::reshape) || instr->is(Opcode::bitcast)) && instr->shape().is_array() &&
-          instr->operand(0)->shape().is_array() &&
-          instr->shape().type() == instr->operand(0)->shape().type());
-}
-
-const Instr* behind_views(const Instr* value) {
-  while (is_view(value)) value = value->operand(0);
-  return value;
-}
 
 bool is_static_array(const tensor::Shape& shape) { return shape.is_array() && shape.is_static(); }
 
@@ -129,13 +118,13 @@ class TableFormer {
     if (value == entry_->root()) return false;
     return std::all_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
       if (user == entry_->root()) return user->is(Opcode::tuple);
-      return is_view(user) ? leads_out(user) : members_.count(user) > 0;
+      return is_view_or_element(user) ? leads_out(user) : members_.count(user) > 0;
     });
   }
 
   // It is there for the whole run, or small, or of another member.
   bool may_read(const Instr* operand) const {
-    const Instr* from = behind_views(operand);
+    const Instr* from = hlo::behind_views_and_elements(operand);
     return members_.count(from) || constant_.count(from) || from->is(Opcode::constant) ||
            (from->is(Opcode::parameter) && entry_ == entry_->module()->entry()) ||
            (operand->shape().is_array() && operand->shape().is_static() &&
@@ -205,7 +194,7 @@ class TableFormer {
   bool is_read_outside(const Instr* value) const {
     return std::any_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
       if (members_.count(user)) return false;
-      return !is_view(user) || is_read_outside(user);
+      return !is_view_or_element(user) || is_read_outside(user);
     });
   }
 
@@ -214,7 +203,7 @@ class TableFormer {
     const auto known = values_.find(value);
     if (known != values_.end()) return known->second;
     Instr* made = nullptr;
-    if (is_view(value) && members_.count(behind_views(value))) {
+    if (is_view_or_element(value) && members_.count(hlo::behind_views_and_elements(value))) {
       Instr* from = inside(value->operand(0));
       made = made_->add(value->opcode(), value->shape().without_layout(), {from}, value->attrs());
     } else {

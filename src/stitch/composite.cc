@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "hlo/in_place.h"
+#include "hlo/views.h"
 #include "stitch/inline_phases.h"
 #include "stitch/loop.h"
 
@@ -65,7 +66,7 @@ class CompositeStitcher {
   };
 
   static Value value_of(const Instr* from) {
-    from = behind_views(from);
+    from = hlo::behind_views(from);
     if (!from->is(Opcode::get_tuple_element)) return {from};
     Value tuple = value_of(from->operand(0));
     const std::vector<tensor::Shape>& elements = from->operand(0)->shape().elements();

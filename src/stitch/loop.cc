@@ -17,11 +17,16 @@ using hlo::Opcode;
 using kernel::Space;
 using tensor::Shape;
 
-const Instr* behind_views(const Instr* value) {
+namespace {
+
+// Through what moves nothing inside a kernel, to what makes the value.
+const Instr* behind_copies(const Instr* value) {
   while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) || value->is(Opcode::copy))
     value = value->operand(0);
   return value;
 }
+
+}  // namespace
 
 BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
   const Computation& body = *loop->called()[1];
@@ -40,7 +45,7 @@ BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
 }
 
 int64_t BodyReads::leaf_of(const Instr* value) const {
-  value = behind_views(value);
+  value = behind_copies(value);
   return value->is(Opcode::get_tuple_element) &&
                  value->operand(0) == loop_->called()[1]->parameters()[0]
              ? value->tuple_index()
@@ -53,7 +58,7 @@ std::vector<int64_t> BodyReads::placed(const Instr* fusion, const Stitched& stit
   std::vector<int64_t> result(tuple ? fusion->shape().elements().size() : 1, -1);
   const size_t here = index_.at(fusion) + 1;
   for (size_t leaf = 0; leaf < root->operands().size(); ++leaf) {
-    const Instr* next = behind_views(root->operand(leaf));
+    const Instr* next = behind_copies(root->operand(leaf));
     size_t r = 0;
     if (tuple) {
       if (!next->is(Opcode::get_tuple_element) || next->operand(0) != fusion) continue;
@@ -147,7 +152,7 @@ class LoopStitcher {
   BufferId leaf(const Instr* value) {
     if (value->is(Opcode::get_tuple_element))
       return values_.at(value->operand(0)).at(static_cast<size_t>(value->tuple_index()));
-    value = behind_views(value);
+    value = behind_copies(value);
     if (value->is(Opcode::get_tuple_element)) return leaf(value);
     if (!value->is(Opcode::constant)) return values_.at(value).at(0);
     Buffers& made = constants_[value];
@@ -432,8 +437,8 @@ class LoopStitcher {
   // Where a box begins in one dimension, in elements of the array.
   ExprId start(const Instr* value, int64_t limit, int64_t stride) {
     ExprId at;
-    if (behind_views(value)->is(Opcode::constant)) {
-      at = k_.constant(std::clamp<int64_t>(behind_views(value)->literal().get_s64(0), 0, limit));
+    if (behind_copies(value)->is(Opcode::constant)) {
+      at = k_.constant(std::clamp<int64_t>(behind_copies(value)->literal().get_s64(0), 0, limit));
     } else {
       at = k_.convert(k_.load(leaf(value), {k_.constant(0)}), Type::s64);
       at = k_.binary(Op::min, k_.binary(Op::max, at, k_.constant(0)), k_.constant(limit));

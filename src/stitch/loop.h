@@ -31,7 +31,4 @@ class BodyReads {
   std::vector<size_t> last_read_;  // by leaf of the state: where it is read last
 };
 
-// Through what moves nothing, to what makes the value.
-const hlo::Instr* behind_views(const hlo::Instr* value);
-
 }  // namespace heddle::stitch
