@@ -1,6 +1,8 @@
 // Top-k as a stage: lists in lanes and lists of single rows, beside what reads them.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "compiler/fusion_check.h"
 #include "hlo/text.h"
 
@@ -44,6 +46,24 @@ TEST(top_k, EqualsTheInterpreter) {
         EXPECT_EQ(got.failure, "")
             << target << " " << end << " " << c.type << "[" << c.dims << c.n << "] " << c.k;
       }
+    }
+  }
+}
+
+// A reshape in front of it splits the row into digits.
+TEST(top_k, TakesRowsThatAReshapeMade) {
+  for (const char* target : {"avx2", "icelake"}) {
+    for (const auto& [rows, outer, inner, k] :
+         std::vector<std::array<int64_t, 4>>{{1, 3, 16, 3}, {40, 5, 37, 3}, {2, 4, 300, 40},
+                                             {1, 2, 400, 9}, {33, 3, 3, 1}, {17, 2, 2, 4}}) {
+      const std::string made = fmt::format(
+          "  s = f32[{0},{1},{2}] reshape(p)\n  q = f32[{1}] iota(), iota_dimension=0\n"
+          "  qs = f32[{0},{1},{2}] broadcast(q), dimensions={{1}}\n"
+          "  a = f32[{0},{1},{2}] add(s, qs)\n  x = f32[{0},{3}] reshape(a)\n",
+          rows, outer, inner, outer * inner);
+      const FusionCheck got = check(
+          module_text("f32", fmt::format("{},", rows), outer * inner, k, "largest", made), target);
+      EXPECT_EQ(got.failure, "") << target << " " << rows << "x" << outer << "x" << inner;
     }
   }
 }

@@ -121,12 +121,16 @@ bool Body::add_instr(const Instr& instr, Values& values, int depth) {
     values[&instr] = {{slot, widen_ ? wide_type(type) : type}};
     return true;
   }
-  if (is_scalar_copy(instr.opcode())) {
+  // XLA's bitcast may be of another type: then it is a bitcast-convert.
+  const bool same_type =
+      !instr.is(Opcode::bitcast) || instr.shape().type() == instr.operand(0)->shape().type();
+  if (is_scalar_copy(instr.opcode()) && same_type) {
     if (!instr.operand(0)->shape().is_scalar()) return false;
     values[&instr] = operands[0];
     return true;
   }
-  return hlo::has_trait(instr.opcode(), hlo::elementwise) && add_step(instr, values);
+  return (!same_type || hlo::has_trait(instr.opcode(), hlo::elementwise)) &&
+         add_step(instr, values);
 }
 
 bool Body::add_step(const Instr& instr, Values& values) {

@@ -9,6 +9,16 @@ std::string less(const std::string& attrs) {
          attrs + " }\n";
 }
 
+// XLA writes a bitcast-convert of a scalar as a bitcast.
+TEST(Sort, ComparesBitsOfFloats) {
+  EXPECT_EQ(run("HloModule m less { a = f32[] parameter(0) b = f32[] parameter(1) "
+                "c = s32[] bitcast(a) d = s32[] bitcast(b) "
+                "ROOT l = pred[] compare(c, d), direction=LT } "
+                "ENTRY e { x = f32[4] constant({3, -1, 1e-9, -2}) "
+                "ROOT s = f32[4] sort(x), dimensions={0}, to_apply=less }"),
+            "{-1, -2, 1e-09, 3}");
+}
+
 TEST(Sort, AlongAnyDimension) {
   const std::string x = "ENTRY e { x = f32[2,3] constant({{3, 1, 2},{0, 9, -1}})\n ROOT r = ";
   EXPECT_EQ(run(less("direction=LT") + x + "f32[2,3] sort(x), dimensions={1}, to_apply=less }"),

@@ -245,6 +245,7 @@ bool make_step(const Instr& instr, bool widen, Step& step) {
     case Opcode::convert:
       step.run = run_convert;
       return true;
+    case Opcode::bitcast:
     case Opcode::bitcast_convert:
       step.run = run_bitcast;
       return same_width_bits(step);

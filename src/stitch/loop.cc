@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "hlo/loop_trips.h"
+#include "stitch/leaves.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -16,17 +17,6 @@ using hlo::Instr;
 using hlo::Opcode;
 using kernel::Space;
 using tensor::Shape;
-
-namespace {
-
-// Through what moves nothing inside a kernel, to what makes the value.
-const Instr* behind_copies(const Instr* value) {
-  while (value->is(Opcode::reshape) || value->is(Opcode::bitcast) || value->is(Opcode::copy))
-    value = value->operand(0);
-  return value;
-}
-
-}  // namespace
 
 BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
   const Computation& body = *loop->called()[1];
@@ -45,28 +35,18 @@ BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
 }
 
 int64_t BodyReads::leaf_of(const Instr* value) const {
-  value = behind_copies(value);
-  return value->is(Opcode::get_tuple_element) &&
-                 value->operand(0) == loop_->called()[1]->parameters()[0]
-             ? value->tuple_index()
-             : -1;
+  const Origin from = origin_of(value);
+  const bool is_state = from.maker == loop_->called()[1]->parameters()[0];
+  return is_state ? static_cast<int64_t>(from.leaf) : -1;
 }
 
 std::vector<int64_t> BodyReads::placed(const Instr* fusion, const Stitched& stitched) const {
   const Instr* root = loop_->called()[1]->root();
-  const bool tuple = fusion->shape().is_tuple();
-  std::vector<int64_t> result(tuple ? fusion->shape().elements().size() : 1, -1);
+  std::vector<int64_t> result(leaves_of(fusion->shape()).size(), -1);
   const size_t here = index_.at(fusion) + 1;
   for (size_t leaf = 0; leaf < root->operands().size(); ++leaf) {
-    const Instr* next = behind_copies(root->operand(leaf));
-    size_t r = 0;
-    if (tuple) {
-      if (!next->is(Opcode::get_tuple_element) || next->operand(0) != fusion) continue;
-      r = static_cast<size_t>(next->tuple_index());
-    } else if (next != fusion) {
-      continue;
-    }
-    if (result[r] >= 0 || last_read_[leaf] > here) continue;
+    const auto [maker, r] = origin_of(root->operand(leaf));
+    if (maker != fusion || result[r] >= 0 || last_read_[leaf] > here) continue;
     if (last_read_[leaf] == here) {
       // It reads the state itself: once, where it may overwrite it.
       int64_t reads = 0, allowed = 0;
@@ -150,15 +130,12 @@ class LoopStitcher {
   // --- Values and where they lie. ---
 
   BufferId leaf(const Instr* value) {
-    if (value->is(Opcode::get_tuple_element))
-      return values_.at(value->operand(0)).at(static_cast<size_t>(value->tuple_index()));
-    value = behind_copies(value);
-    if (value->is(Opcode::get_tuple_element)) return leaf(value);
-    if (!value->is(Opcode::constant)) return values_.at(value).at(0);
-    Buffers& made = constants_[value];
+    const auto [maker, number] = origin_of(value);
+    if (!maker->is(Opcode::constant)) return values_.at(maker).at(number);
+    Buffers& made = constants_[maker];
     if (made.empty()) {
-      made.push_back(scratch("constant", value->shape().type(), 1));
-      prologue_.push_back(make_store(made[0], {k_.constant(0)}, scalar(value)));
+      made.push_back(scratch("constant", maker->shape().type(), 1));
+      prologue_.push_back(make_store(made[0], {k_.constant(0)}, scalar(maker)));
     }
     return made[0];
   }
@@ -359,9 +336,9 @@ class LoopStitcher {
     for (const Instr* operand : fusion->operands()) globals.push_back(leaf(operand));
     Buffers& results = values_[fusion];
     results.clear();
+    const std::vector<Shape> shapes = leaves_of(fusion->shape());
     for (size_t r = 0; r < placed.size(); ++r) {
-      const Shape& shape =
-          fusion->shape().is_tuple() ? fusion->shape().elements()[r] : fusion->shape();
+      const Shape& shape = shapes[r];
       results.push_back(placed[r] >= 0 ? state[static_cast<size_t>(placed[r])]
                                        : scratch("value", shape.type(), shape.elems()));
       globals.push_back(results.back());
@@ -437,8 +414,8 @@ class LoopStitcher {
   // Where a box begins in one dimension, in elements of the array.
   ExprId start(const Instr* value, int64_t limit, int64_t stride) {
     ExprId at;
-    if (behind_copies(value)->is(Opcode::constant)) {
-      at = k_.constant(std::clamp<int64_t>(behind_copies(value)->literal().get_s64(0), 0, limit));
+    if (const Instr* maker = origin_of(value).maker; maker->is(Opcode::constant)) {
+      at = k_.constant(std::clamp<int64_t>(maker->literal().get_s64(0), 0, limit));
     } else {
       at = k_.convert(k_.load(leaf(value), {k_.constant(0)}), Type::s64);
       at = k_.binary(Op::min, k_.binary(Op::max, at, k_.constant(0)), k_.constant(limit));

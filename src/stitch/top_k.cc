@@ -43,7 +43,14 @@ ExprId RowEmitter::turned_bits(const TopK& top, ExprId bits) {
 std::pair<ExprId, ExprId> RowEmitter::top_element(const TopK& top, const Expr& at) {
   Member& member = members_[0];
   const std::vector<Expr> saved = member.digits;
-  if (top.reduced >= 0) member.digits[top.reduced] = at;
+  // A row that a reshape made has several digits.
+  const std::vector<schedule::Digit>& red = stage_of(member).red;
+  Expr outer = at;
+  for (size_t r = red.size(); r-- > 1;) {
+    member.digits[top.reduced + r] = mod(outer, red[r].extent, s_.scope_extents_);
+    outer = floor_div(outer, red[r].extent, s_.scope_extents_);
+  }
+  if (top.reduced >= 0) member.digits[top.reduced] = outer;
   Stitcher::Context context = s_.context(member.stage, member.digits);
   const ExprId x = s_.node(&context, stage_of(member).values[0].result);
   member.digits = saved;

@@ -53,8 +53,9 @@ void RowEmitter::emit_top_lanes(TopK* top, int digit, Block* block) {
   top->keys = lane_registers("keys", top->key, slots);
   top->places = lane_registers("places", Type::s32, slots);
   const Stage& stage = stage_of(member);
+  const auto last = static_cast<int>(stage.out.size() + stage.red.size()) - 1;
   if (!is_gpu() && top->reduced >= 0 &&
-      schedule::contiguity(stage, top->reduced) > schedule::contiguity(stage, digit))
+      schedule::contiguity(stage, last) > schedule::contiguity(stage, digit))
     top->turned =
         scratch_buffer(fmt::format("turned{}", member.stage), top->key, top->elems * lanes_);
   if (blocks > 0) {
