@@ -1,9 +1,11 @@
 #include "fuse/composites.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "fuse/boxes.h"
+#include "fuse/memory.h"
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
@@ -19,6 +21,7 @@ constexpr int kSpan = 512;                // units that stand between two parts 
 constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
 constexpr int64_t kMostGrowth = 1 << 20;  // of the memory for temporaries, for one join
 constexpr int64_t kSmallBytes = 4096;     // of a result that costs nothing to keep
+constexpr int64_t kSmallPeak = 1 << 18;   // of temporaries: less need not be saved
 
 bool is_product(const Instr* instr) {
   return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
@@ -45,6 +48,7 @@ class Composer {
       order_.push_back(static_cast<int>(order_.size()));
     }
     for (size_t u = 0; u < units_.size(); ++u) find_reads(static_cast<int>(u));
+    if (covered.callers.empty()) find_live();
   }
 
   bool run() {
@@ -68,7 +72,30 @@ class Composer {
     std::vector<int> before = {}, after = {};  // units that it waits for, that wait for it
     size_t instrs = 0;
     bool is_free = false;  // reads arguments alone, and is small or read by the caller alone
+    int64_t live = 0;      // bytes that are alive while it runs
   };
+
+  // Of an entry: what is needed at least, and where (memory.h).
+  void find_live() {
+    const std::vector<int> none;
+    std::unordered_map<const Instr*, std::vector<int>> nodes;
+    for (const auto& [instr, unit] : unit_of_)
+      if (!once_.count(instr)) nodes[instr] = {unit};
+    const std::vector<int64_t> live =
+        live_bytes(memory_graph(*computation_, static_cast<int>(units_.size()),
+                                [&](const Instr* instr) -> const std::vector<int>& {
+                                  const auto found = nodes.find(instr);
+                                  return found == nodes.end() ? none : found->second;
+                                }));
+    if (live.empty()) return;
+    peak_ = std::max(kSmallPeak, *std::max_element(live.begin(), live.end()));
+    for (size_t u = 0; u < units_.size(); ++u) units_[u].live = live[u];
+  }
+
+  // With what a join keeps for longer.
+  static int64_t live_together(const Unit& a, const Unit& b, int64_t growth) {
+    return std::max(a.live, b.live) + growth;
+  }
 
   // What depends on constants alone is done once, apart from what is not.
   void find_once_parts(const Covered& covered) {
@@ -218,6 +245,9 @@ class Composer {
     const int64_t growth = ordered ? bytes_kept(one, other) : bytes_kept(other, one);
     if (growth > kMostGrowth)
       return Decision::no("memory", "{} bytes could not be used again between them", growth);
+    const int64_t more = live_together(one, other, growth) - peak_;
+    if (growth > 0 && more > 0)
+      return Decision::no("memory", "{} bytes more would be alive than ever are", more);
     return Decision::yes();
   }
 
@@ -294,6 +324,7 @@ class Composer {
       std::swap(a, b);
     const std::vector<int> behind = *between(a, b);
     Unit &from = units_[static_cast<size_t>(a)], &to = units_[static_cast<size_t>(b)];
+    const int64_t live = live_together(from, to, bytes_kept(from, to));
     const int begin = from.place, end = to.place;
     std::vector<int> window;
     for (int place = begin; place < end; ++place) {
@@ -312,6 +343,7 @@ class Composer {
     from.parts.insert(from.parts.end(), to.parts.begin(), to.parts.end());
     to.parts = std::exchange(from.parts, {});
     to.instrs += from.instrs;
+    to.live = live;
     to.is_free = to.is_free && from.is_free;
     from.may_join = false;
     auto merge = [&](std::vector<int>* list, const std::vector<int>& more) {
@@ -436,7 +468,8 @@ class Composer {
   }
 
   Computation* computation_;
-  std::vector<Refusal>* refusals_;  // may be null
+  std::vector<Refusal>* refusals_;                      // may be null
+  int64_t peak_ = std::numeric_limits<int64_t>::max();  // of temporaries
   std::unordered_set<const Instr*> once_;
   std::vector<Unit> units_;
   std::vector<int> order_;             // units, producers first

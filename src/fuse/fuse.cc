@@ -12,6 +12,7 @@
 #include "fuse/explore.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
+#include "fuse/limit_memory.h"
 #include "fuse/loops.h"
 #include "fuse/many_sums.h"
 #include "fuse/placed_facts.h"
@@ -407,6 +408,7 @@ class Greedy {
       merge_turns(grouped);
     }
     if (mode_ >= Mode::chains) {
+      MemoryLimit memory(covered_, grouped);
       merge_pools(grouped, mode_ == Mode::chains);
       merge_chains(grouped, mode_ == Mode::chains);
       const auto stays = [&](const Group& group) {
@@ -414,6 +416,7 @@ class Greedy {
       };
       merge_siblings(grouped, stays);
       if (covered_.is_body) merge_scalars(grouped, stays);
+      memory.restore();
     }
     std::vector<Group*> kept;
     for (const auto& group : groups_) {

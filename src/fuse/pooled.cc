@@ -10,9 +10,9 @@ namespace heddle::fuse {
 
 namespace {
 
-// What the one kernel must be predicted to gain: below that it is noise. What it may be predicted
-// to lose and still be measured.
-constexpr double kLeastGain = 1.01, kMostLoss = 1.3;
+// What the one kernel may be predicted to lose: that is noise, and the product needs no memory.
+// What it may lose and still be measured.
+constexpr double kLeastGain = 0.99, kMostLoss = 1.3;
 
 class PoolMerger : public GroupMerger {
  public:

@@ -102,18 +102,19 @@ class Overwriting {
     double filled = 1;  // what the tiles hold, over what the digits do
     for (size_t d = 0; d < computed.out.size(); ++d) {
       const int64_t extent = computed.out[d].extent, tile = at(stage).need[d].extent;
-      int64_t least = extent;
+      std::vector<int64_t> steps;  // of the loops around it
       for (int loop : at(stage).path)
         for (const schedule::Drive& drive :
-             std::get<schedule::Loop>(placed_.schedule.nodes[static_cast<size_t>(loop)]).drives) {
-          if (static_cast<int>(drive.stage.index()) != stage || drive.digit != static_cast<int>(d))
-            continue;
-          if (drive.by % tile != 0) return false;
-          least = std::min(least, drive.by);
-        }
-      if (tile != least) return false;
-      filled *=
-          static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
+             std::get<schedule::Loop>(placed_.schedule.nodes[static_cast<size_t>(loop)]).drives)
+          if (static_cast<int>(drive.stage.index()) == stage && drive.digit == static_cast<int>(d))
+            steps.push_back(drive.by);
+      if (steps.empty()) steps.push_back(extent);
+      std::sort(steps.begin(), steps.end());
+      if (steps.front() != tile) return false;
+      for (size_t i = 1; i < steps.size(); ++i)
+        if (steps[i] % steps[i - 1] != 0) return false;
+      filled *= static_cast<double>((extent + steps.back() - 1) / steps.back() * steps.back()) /
+                static_cast<double>(extent);
     }
     return at(stage).recompute <= filled * kOnce;
   }
