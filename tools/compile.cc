@@ -31,6 +31,7 @@ class Compile : public Command {
     json_.declare(line);
     line.examples(
         "  heddle compile model.onnx -o model.heddle\n"
+        "  heddle compile model.onnx --dim 'sequence=<=512' -o model.heddle\n"
         "  heddle compile model.onnx --stop-after=fuse\n"
         "  heddle compile model.onnx --target sm_90 -o model.heddle\n"
         "  heddle compile model.onnx --emit cuda --target sm_90 -o model.cu\n");
@@ -52,11 +53,13 @@ class Compile : public Command {
     model.reset();
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_save(program.get(), output_.c_str())));
     const heddle_program_info info = info_of(program.get());
+    const std::string programs =
+        info.compilations > 1 ? fmt::format("{} programs, the last ", info.compilations) : "";
     std::error_code ignored;
     const auto bytes = static_cast<int64_t>(std::filesystem::file_size(output_, ignored));
     if (!json_.only_json()) {
-      fmt::print("{}: {}, {} kernels, {} launches, {} for {}\n", output_, bytes_text(bytes),
-                 info.kernels, info.launches, info.options, info.target);
+      fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_, bytes_text(bytes),
+                 programs, info.kernels, info.launches, info.options, info.target);
       print_notes(program.get());
       fmt::print(stderr, "import {}, compile {} (cache {})\n", ms_text(import_ms),
                  ms_text(info.compile_ms), info.cache_warm ? "warm" : "cold");
@@ -71,6 +74,7 @@ class Compile : public Command {
     json["level"] = info.level;
     json["precision"] = info.precision;
     json["cache"] = info.cache_warm ? "warm" : "cold";
+    json["compilations"] = info.compilations;
     json["kernels"] = info.kernels;
     json["launches"] = info.launches;
     json["import_ms"] = import_ms;

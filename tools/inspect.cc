@@ -116,6 +116,8 @@ class Inspect : public Command {
       fmt::print("{}: {}, format version {}, made by build {}\n", open_.model, header.name,
                  header.version, header.build_id);
       fmt::print("for {}: {}\n", header.target_name, header.features);
+      if (!header.dimensions.empty())
+        fmt::print("dimensions {}: {} programs\n", header.dimensions, header.programs);
       fmt::print("{}: constants {}, code {}\n", bytes_text(header.file_bytes),
                  bytes_text(header.constant_bytes), bytes_text(header.object_bytes));
     }
@@ -126,6 +128,8 @@ class Inspect : public Command {
                       {"build_id", header.build_id},
                       {"target", header.target_name},
                       {"features", header.features},
+                      {"dimensions", header.dimensions},
+                      {"programs", header.programs},
                       {"file_bytes", header.file_bytes},
                       {"constant_bytes", header.constant_bytes},
                       {"object_bytes", header.object_bytes}};

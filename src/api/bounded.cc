@@ -108,7 +108,13 @@ class Comparison {
   const std::string& symbol_;
 };
 
-// What is asked for, else what a value that will be bound has, else the bound.
+std::vector<Shape> results_of(const hlo::Module& module) {
+  const Shape& shape = module.entry()->root()->shape();
+  return shape.is_tuple() ? shape.elements() : std::vector<Shape>{shape};
+}
+
+}  // namespace
+
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options) {
   int64_t extent = symbol.bound;
@@ -130,13 +136,6 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
                       symbol.bound);
   return extent;
 }
-
-std::vector<Shape> results_of(const hlo::Module& module) {
-  const Shape& shape = module.entry()->root()->shape();
-  return shape.is_tuple() ? shape.elements() : std::vector<Shape>{shape};
-}
-
-}  // namespace
 
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<Imported>(const Extents&)> import_at, const OpenOptions& options) {

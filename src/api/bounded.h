@@ -13,12 +13,19 @@
 #include "hlo/dim_classes.h"
 #include "import/onnx.h"
 
+namespace heddle::program {
+struct Symbol;
+struct Variant;
+}  // namespace heddle::program
+
 namespace heddle::api {
+
+struct Where;
 
 using Extents = std::map<std::string, int64_t>;
 
 struct Bounded {
-  std::function<Result<import::Imported>(const Extents&)> import_at;
+  std::function<Result<import::Imported>(const Extents&)> import_at;  // none: of a program file
   std::vector<hlo::Symbol> symbols;  // by name; places are those of the model's inputs
   Extents first;                     // what contexts begin with: the model's ports are of these
   // By output: which dimensions follow a symbol.
@@ -30,6 +37,20 @@ struct Bounded {
 // only).
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<import::Imported>(const Extents&)> import_at, const OpenOptions& options);
+
+// What is asked for, else what a value that will be bound has, else the bound. Error: it is above.
+Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
+                             const OpenOptions& options);
+
+// Of a program file. Errors: those of the extents, a name that no dimension has.
+Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
+                                                  const OpenOptions& options);
+// The other way round, of a model.
+std::vector<program::Symbol> saved_symbols(const Bounded& bounded);
+// The ports of a file's program as the model has them: at the extents that contexts begin with, and
+// without those that it is told.
+void set_ports(const Bounded& bounded, const program::Variant& variant, std::vector<Port>& inputs,
+               std::vector<Port>& outputs);
 
 using Sizes = std::vector<int64_t>;  // by symbol
 
@@ -48,5 +69,10 @@ void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* 
 // be put into is compiled for each extent, and so is what is interpreted.
 Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
                                                  bool interpreted);
+// The same of a program file: nothing is compiled.
+Result<std::shared_ptr<Program>> load_bounded(const Model& model,
+                                              std::shared_ptr<const program::Saved> saved,
+                                              const Where& where,
+                                              const std::string& dump_directory);
 
 }  // namespace heddle::api

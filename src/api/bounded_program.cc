@@ -1,23 +1,29 @@
 // Programs of models with bounded dimensions: a cache of specialisations.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
 #include <mutex>
 
 #include "api/bounded.h"
+#include "api/compiled.h"
 #include "api/ports.h"
+#include "api/shared_weights.h"
 #include "base/cancelled.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "opt/mask_padding.h"
+#include "program/file.h"
 
 namespace heddle::api {
 namespace {
 
+// The most programs that a file of several dimensions gets.
+constexpr size_t kMostPrograms = 64;
+
 struct Specialisation {
-  Sizes bounds;
-  bool exact = false;  // no extents are told: it is for these alone
+  Sizes least, bounds;        // of the extents that it is for
+  std::vector<int64_t> told;  // symbols whose extents are inputs of it, behind the model's
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
 };
@@ -36,6 +42,13 @@ int64_t least_of(int64_t bucket, int64_t bound) {
   return below + 1;
 }
 
+// All of them, ascending.
+Sizes buckets_below(int64_t bound) {
+  Sizes result;
+  for (int64_t n = 1; n <= bound; n = result.back() + 1) result.push_back(bucket_of(n, bound));
+  return result;
+}
+
 Extents at(const Bounded& bounded, const Sizes& extents) {
   Extents result;
   for (size_t s = 0; s < extents.size(); ++s) result[bounded.symbols[s].name] = extents[s];
@@ -47,8 +60,17 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   BoundedProgram(const Model& model, CompileOptions options)
       : bounded_(model.bounded()), options_(std::move(options)) {
     options_.consume_model = true;
+    options_.keep_prepared = false;  // entries of six buckets would drive out all others
     inputs_ = model.inputs();
     outputs_ = model.outputs();
+  }
+  // Of a program file.
+  BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved, Where where,
+                 std::string dump)
+      : BoundedProgram(model, CompileOptions()) {
+    saved_ = std::move(saved);
+    where_ = std::move(where);
+    options_.dump = std::move(dump);
   }
 
   // The first extents', so that what cannot be compiled is said now.
@@ -75,59 +97,114 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     return all_facts_.back();
   }
   const Bounded& bounded() const { return *bounded_; }
-  // Whether a symbol's extent is an input of the specialisation.
-  bool varies(size_t symbol, const Specialisation& one) const {
-    const int64_t bound = one.bounds[symbol];
-    return !one.exact && least_of(bound, bounded_->symbols[symbol].bound) < bound;
-  }
   const program::Program* compiled() const override {
     const std::lock_guard lock(mutex_);
-    return first_->program->compiled();
+    return all_.front()->program->compiled();
   }
+  // With the programs of all buckets.
   Status save(const std::string& path) override {
-    return user_error(
-        "{}: a program with bounded dimensions is compiled where it runs; bind them "
-        "to numbers to save it",
-        path);
+    if (saved_) return user_error("{}: the program is one of a file already", path);
+    program::Saved saved;
+    saved.symbols = saved_symbols(*bounded_);
+    std::vector<Sizes> all{{}};
+    for (const hlo::Symbol& symbol : bounded_->symbols) {
+      std::vector<Sizes> longer;
+      for (const Sizes& before : all) {
+        for (const int64_t bucket : buckets_below(symbol.bound)) {
+          longer.push_back(before);
+          longer.back().push_back(bucket);
+        }
+      }
+      all = std::move(longer);
+    }
+    if (all.size() > kMostPrograms)
+      return user_error(
+          "{}: {} would be {} programs, wanted at most {}; bind a dimension to a "
+          "number",
+          path, program::dimensions_text(saved.symbols), all.size(), kMostPrograms);
+    for (const Sizes& extents : all) {
+      HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one, specialise(extents));
+      if (exact_)
+        return user_error(
+            "{}: a program of each extent is no file{}{}; bind the dimensions to "
+            "numbers",
+            path, why_exact_.empty() ? "" : ": ", why_exact_);
+      program::Variant variant{one->least, one->bounds, one->told, {}};
+      HEDDLE_ASSIGN_OR_RETURN(variant.program, one->program->take());
+      saved.variants.push_back(std::move(variant));
+    }
+    return program::save(saved, path);
   }
   Result<std::unique_ptr<Context>> make_context() override;
 
   // The one to run for these extents; compiled on first use. Thread-safe.
   Result<std::shared_ptr<Specialisation>> specialise(const Sizes& extents) {
     const std::lock_guard lock(mutex_);
-    Sizes wanted = extents;
-    for (size_t s = 0; !exact_ && s < wanted.size(); ++s)
-      wanted[s] = bucket_of(extents[s], bounded_->symbols[s].bound);
-    if (const auto known = all_.find(wanted); known != all_.end()) return known->second;
-    auto made = std::make_shared<Specialisation>();
-    import::Imported imported;
-    if (exact_) {
-      HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at(*bounded_, extents)));
-    } else {
-      HEDDLE_ASSIGN_OR_RETURN(imported, import_bucket(*bounded_, extents, &wanted, &why_exact_));
-      exact_ = !why_exact_.empty();
-    }
-    made->bounds = wanted;
-    made->exact = exact_;
-    made->model = Model::from_imported(std::move(imported));
-    HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
-    all_.emplace(wanted, made);
-    if (!first_) first_ = made;
+    for (const std::shared_ptr<Specialisation>& known : all_)
+      if (is_for(*known, extents)) return known;
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> made,
+                            saved_ ? load(extents) : compile(extents));
+    all_.push_back(made);
     ProgramFacts facts = made->program->facts();
     facts.compilations = static_cast<int64_t>(all_.size());
-    for (size_t s = 0; s < wanted.size(); ++s)
+    for (size_t s = 0; s < made->bounds.size(); ++s)
       facts.bucket +=
-          fmt::format("{}{}={}", s == 0 ? "" : ", ", bounded_->symbols[s].name, wanted[s]);
+          fmt::format("{}{}={}", s == 0 ? "" : ", ", bounded_->symbols[s].name, made->bounds[s]);
     all_facts_.push_back(std::move(facts));
     return made;
   }
 
  private:
+  static bool is_for(const Specialisation& one, const Sizes& extents) {
+    for (size_t s = 0; s < extents.size(); ++s)
+      if (extents[s] < one.least[s] || extents[s] > one.bounds[s]) return false;
+    return true;
+  }
+
+  Result<std::shared_ptr<Specialisation>> compile(const Sizes& extents) {
+    auto made = std::make_shared<Specialisation>();
+    made->bounds = extents;
+    import::Imported imported;
+    if (exact_) {
+      HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at(*bounded_, extents)));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(imported,
+                              import_bucket(*bounded_, extents, &made->bounds, &why_exact_));
+      exact_ = !why_exact_.empty();
+    }
+    made->least = made->bounds;
+    for (size_t s = 0; !exact_ && s < extents.size(); ++s) {
+      made->least[s] = least_of(made->bounds[s], bounded_->symbols[s].bound);
+      if (made->least[s] < made->bounds[s]) made->told.push_back(static_cast<int64_t>(s));
+    }
+    made->model = Model::from_imported(std::move(imported));
+    HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
+    HEDDLE_RETURN_IF_ERROR(made->program->share(&shared_));
+    return made;
+  }
+
+  Result<std::shared_ptr<Specialisation>> load(const Sizes& extents) {
+    const int64_t number = program::variant_for(*saved_, extents);
+    if (number < 0)
+      return user_error("the file has no program for {}", fmt::join(at(*bounded_, extents), ", "));
+    const program::Variant& variant = saved_->variants[static_cast<size_t>(number)];
+    auto made = std::make_shared<Specialisation>();
+    made->least = variant.least;
+    made->bounds = variant.bounds;
+    made->told = variant.told;
+    HEDDLE_ASSIGN_OR_RETURN(made->model, Model::from_program(variant.program));
+    HEDDLE_ASSIGN_OR_RETURN(made->program, load_for_device(program::Program(variant.program),
+                                                           *made->model, where_, options_.dump));
+    return made;
+  }
+
   std::shared_ptr<const Bounded> bounded_;
   CompileOptions options_;
+  std::shared_ptr<const program::Saved> saved_;  // none: of a model
+  Where where_;
   mutable std::mutex mutex_;
-  std::map<Sizes, std::shared_ptr<Specialisation>> all_;
-  std::shared_ptr<Specialisation> first_;
+  std::vector<std::shared_ptr<Specialisation>> all_;
+  SharedWeights shared_;                // of what all_ has
   std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
   bool exact_ = false;
   std::string why_exact_;
@@ -182,8 +259,8 @@ class BoundedContext : public Context {
         HEDDLE_RETURN_IF_ERROR(take_in(ready, i, port, box));
     }
     auto told = static_cast<int64_t>(inputs_.size());
-    for (size_t s = 0; told < static_cast<int64_t>(program.inputs().size()); ++s) {
-      if (!program_->varies(s, one)) continue;
+    for (const int64_t number : one.told) {
+      const auto s = static_cast<size_t>(number);
       ready->extents[s] = static_cast<int32_t>(extents_[s]);
       HEDDLE_RETURN_IF_ERROR(ready->context->bind_input(told++, &ready->extents[s]));
     }
@@ -335,6 +412,15 @@ Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const Compi
                                                  bool interpreted) {
   auto program = std::make_shared<BoundedProgram>(model, options);
   HEDDLE_RETURN_IF_ERROR(program->begin(interpreted));
+  return std::shared_ptr<Program>(std::move(program));
+}
+
+Result<std::shared_ptr<Program>> load_bounded(const Model& model,
+                                              std::shared_ptr<const program::Saved> saved,
+                                              const Where& where,
+                                              const std::string& dump_directory) {
+  auto program = std::make_shared<BoundedProgram>(model, std::move(saved), where, dump_directory);
+  HEDDLE_RETURN_IF_ERROR(program->begin(false));
   return std::shared_ptr<Program>(std::move(program));
 }
 

@@ -104,6 +104,80 @@ TEST(Bounded, TheCInterfaceSaysExtents) {
   heddle_model_free(model);
 }
 
+std::vector<float> run_at(Context& context, int64_t n) {
+  std::vector<float> x(static_cast<size_t>(4 * n)), y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 11) / 4;
+  const Status extent = context.set_extent("length", n);
+  EXPECT_TRUE(extent) << extent.error().message;
+  EXPECT_TRUE(context.bind_input(0, x.data()));
+  EXPECT_TRUE(context.bind_output(0, y.data()));
+  const Status status = context.run();
+  EXPECT_TRUE(status) << status.error().message;
+  return y;
+}
+
+// The programs of all buckets in a file give the bits of those that are compiled where they run.
+TEST(Bounded, AFileHasAllBuckets) {
+  const File file(softmax());
+  const std::string path = file.path() + ".heddle";
+  auto model = Model::open(file.path(), bounded(80));
+  ASSERT_TRUE(model) << model.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**model, options);
+  ASSERT_TRUE(program) << program.error().message;
+  const Status status = (*program)->save(path);
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ((*program)->facts().compilations, 5);  // 1, 4, 16, 64, 80
+  auto context = (*program)->make_context();
+  for (const int64_t first : {80, 17}) {
+    OpenOptions open;
+    if (first != 80) open.dims["length"] = first;
+    auto saved = Model::open(path, open);
+    ASSERT_TRUE(saved) << saved.error().message;
+    ASSERT_EQ((*saved)->inputs().size(), 1u);  // and no extents
+    EXPECT_EQ((*saved)->inputs()[0].dims, (std::vector<int64_t>{4, first}));
+    EXPECT_EQ((*saved)->outputs()[0].dims, (std::vector<int64_t>{4, first}));
+    auto loaded = Program::compile(**saved, options);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    EXPECT_EQ((*loaded)->facts().bucket, first == 80 ? "length=80" : "length=64");
+    auto other = (*loaded)->make_context();
+    for (int64_t n : {80, 1, 2, 4, 5, 16, 17, 64, 65, 3})
+      EXPECT_EQ(run_at(**context, n), run_at(**other, n)) << n;
+    EXPECT_THAT((*other)->set_extent("length", 81).error().message, HasSubstr("wanted 1 to 80"));
+    EXPECT_THAT((*loaded)->save(path).error().message, HasSubstr("already"));
+  }
+  const auto refusal = [&](const char* name, int64_t extent, int64_t bound) {
+    OpenOptions open;
+    (bound > 0 ? open.bounds : open.dims)[name] = bound > 0 ? bound : extent;
+    auto refused = Model::open(path, open);
+    return refused ? "" : refused.error().message;
+  };
+  EXPECT_THAT(refusal("length", 81, 0), HasSubstr("wanted 1 to 80"));
+  EXPECT_THAT(refusal("width", 3, 0), HasSubstr("length<=80"));
+  EXPECT_THAT(refusal("length", 0, 16), HasSubstr("--dim NAME=N"));
+  std::remove(path.c_str());
+}
+
+TEST(Bounded, AFileHasSomeProgramsAtMost) {
+  import::testing::Model both;
+  both.inputs = {value("x", kFloat, {"batch", "length"})};
+  both.nodes = {node("Softmax", {"x"}, {"y"})};
+  both.outputs = {"y"};
+  const File file(both);
+  OpenOptions open;
+  open.bounds = {{"batch", 1 << 16}, {"length", 1 << 16}};
+  open.dims = {{"batch", 3}, {"length", 3}};
+  auto model = Model::open(file.path(), open);
+  ASSERT_TRUE(model) << model.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**model, options);
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_THAT((*program)->save(file.path() + ".heddle").error().message,
+              HasSubstr("batch<=65536, length<=65536 would be 81 programs, wanted at most 64"));
+}
+
 // What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the
 // exact model.
 TEST(Bounded, BeginsWithWhatIsAskedFor) {

@@ -17,6 +17,7 @@
 #include "api/library_work.h"
 #include "api/once_keeper.h"
 #include "api/ports.h"
+#include "api/shared_weights.h"
 #include "base/cancelled.h"
 #include "base/parallel.h"
 #include "base/trace.h"
@@ -184,10 +185,27 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return executable_ ? &executable_->program() : &for_gpu_;
   }
   Status save(const std::string& path) override {
-    // Without the GPU nothing is done once: whoever loads it does.
-    if (cuda_number_ >= 0) return program::save(for_gpu_, path);
-    HEDDLE_ASSIGN_OR_RETURN(const program::Program program, executable_->take_once());
+    HEDDLE_ASSIGN_OR_RETURN(const program::Program program, take());
     return program::save(program, path);
+  }
+  Result<program::Program> take() const override {
+    // Without the GPU nothing is done once: whoever loads it does.
+    if (cuda_number_ >= 0) return for_gpu_;
+    return executable_->take_once();
+  }
+  Status share(SharedWeights* weights) override {
+    // A caller's allocator gives each program memory of its own, and so does a device.
+    if (!executable_ || executable_->program().once.empty() || own_device_ || virtual_ || plugin_)
+      return {};
+    HEDDLE_ASSIGN_OR_RETURN(const tensor::Literal block, executable_->once_results());
+    program::Program folded = program::fold_once(executable_->program(), block);
+    const runtime::Device& device = host_device();
+    HEDDLE_RETURN_IF_ERROR(weights->share(folded, block, device, facts_.threads));
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(folded.target));
+    HEDDLE_ASSIGN_OR_RETURN(executable_,
+                            runtime::Executable::load(std::move(folded), device, host_functions(),
+                                                      library_function(target)));
+    return {};
   }
   Result<std::unique_ptr<Context>> make_context() override;
   void ran() const {

@@ -13,7 +13,7 @@
 #include "import/onnx.h"
 #include "interp/random_inputs.h"
 #include "program/file.h"
-#include "program/program.h"
+#include "program/saved.h"
 
 namespace heddle::api {
 namespace {
@@ -37,12 +37,12 @@ import::Options import_options(const OpenOptions& options) {
   return result;
 }
 
-Status check_fixed_shapes(std::string_view kind, const OpenOptions& options) {
-  if (options.dims.empty() && options.shapes.empty() && options.constants.empty() &&
+// `why`: what it takes. `dims`: these too.
+Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool dims = false) {
+  if ((dims || options.dims.empty()) && options.shapes.empty() && options.constants.empty() &&
       options.bounds.empty())
     return {};
-  return user_error("dimensions, shapes and constants are given to ONNX models; {} has them fixed",
-                    kind);
+  return user_error("dimensions, shapes and constants are given to ONNX models; {}", why);
 }
 
 // Integers and booleans whose name says that they mask something.
@@ -129,30 +129,55 @@ void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
   module_ = std::move(module);
 }
 
-Status Model::take_program(const std::string& path) {
-  HEDDLE_ASSIGN_OR_RETURN(program::Program program, program::load(path));
-  is_program_ = true;
-  name_ = program.name;
-  notes_ = program.notes;
+Result<std::unique_ptr<Model>> Model::from_program(const program::Program& program) {
+  std::unique_ptr<Model> model(new Model());
+  model->format_ = import::format_name(import::Format::program);
+  model->is_program_ = true;
+  model->name_ = program.name;
+  model->notes_ = program.notes;
   for (const bool input : {true, false}) {
     for (const program::Port& port : input ? program.inputs : program.outputs) {
       if (port.shape.layout() && !port.shape.layout()->is_row_major())
-        return user_error("{}: {} has a layout; a program's inputs and outputs are row-major", path,
+        return user_error("{} has a layout; a program's inputs and outputs are row-major",
                           port.name);
-      (input ? inputs_ : outputs_).push_back(make_port(port.name, port.alias_name, port.shape));
+      (input ? model->inputs_ : model->outputs_)
+          .push_back(make_port(port.name, port.alias_name, port.shape));
     }
   }
   // Nothing is known of the way to the outputs: as long a reduction as models have.
   constexpr int64_t kLongest = 1 << 16;
-  for (const Port& port : outputs_) {
+  for (const Port& port : model->outputs_) {
     const Type type = port.shape.type();
     const Type component = tensor::is_complex(type) ? tensor::complex_component(type) : type;
-    tolerances_.push_back(tensor::is_float(component)
-                              ? tensor::derived_tolerance(component, kLongest)
-                              : tensor::Tolerance());
+    model->tolerances_.push_back(tensor::is_float(component)
+                                     ? tensor::derived_tolerance(component, kLongest)
+                                     : tensor::Tolerance());
   }
-  saved_ = std::make_unique<program::Program>(std::move(program));
-  return {};
+  return model;
+}
+
+Result<std::unique_ptr<Model>> Model::open_program(const std::string& path,
+                                                   const OpenOptions& options) {
+  if (!options.module_name.empty())
+    return user_error("{}: a compiled program has no modules to choose from", path);
+  HEDDLE_ASSIGN_OR_RETURN(program::Saved saved, program::load_saved(path));
+  const bool fixed = saved.symbols.empty();
+  if (Status status = check_fixed_shapes(
+          options,
+          fixed ? "a compiled program has them fixed" : "a compiled program takes --dim NAME=N",
+          !fixed);
+      !status)
+    return error_in(path, status.error());
+  auto model = from_program(saved.variants[0].program);
+  if (!model) return error_in(path, model.error());
+  if (!fixed) {
+    auto bounded = bounded_of(saved, options);
+    if (!bounded) return error_in(path, bounded.error());
+    (*model)->bounded_ = *bounded;
+    set_ports(**bounded, saved.variants[0], (*model)->inputs_, (*model)->outputs_);
+  }
+  (*model)->saved_ = std::make_shared<const program::Saved>(std::move(saved));
+  return model;
 }
 
 Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOptions& options) {
@@ -167,14 +192,10 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
   }
   model->format_ = import::format_name(format);
   if (format == import::Format::program) {
-    if (Status fixed = check_fixed_shapes("a compiled program", options); !fixed)
-      return error_in(path, fixed.error());
-    if (!options.module_name.empty())
-      return user_error("{}: a compiled program has no modules to choose from", path);
-    HEDDLE_RETURN_IF_ERROR(model->take_program(path));
+    HEDDLE_ASSIGN_OR_RETURN(model, open_program(path, options));
   } else {
     if (format == import::Format::hlo_text)
-      if (Status fixed = check_fixed_shapes("HLO text", options); !fixed)
+      if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
     if (format != import::Format::onnx) wanted.shapes.clear();
@@ -209,7 +230,7 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   if (format == import::Format::onnx) {
     imported = import::import_onnx_bytes(bytes, {}, import_options(options));
   } else if (format == import::Format::hlo_text) {
-    if (Status fixed = check_fixed_shapes("HLO text", options); !fixed)
+    if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
       return error_in(name, fixed.error());
     imported = import::import_hlo_text(bytes, import_options(options));
   } else if (format == import::Format::unknown) {

@@ -12,7 +12,7 @@
 #include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "pass/run.h"
-#include "program/program.h"
+#include "program/saved.h"
 #include "program/text.h"
 
 namespace heddle::api {
@@ -67,6 +67,10 @@ bool is_pass(const std::string& name) {
 
 }  // namespace
 
+Result<program::Program> Program::take() const {
+  return user_error("this program is not one that a file holds; compile it for cpu or cuda");
+}
+
 Program::Program() : report_(std::make_unique<compiler::Report>()) {}
 Program::~Program() = default;
 
@@ -89,8 +93,10 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     }
     if (!model.saved_)
       return user_error("program {} was consumed by an earlier use; open it again", model.name_);
+    const std::shared_ptr<const program::Saved> saved =
+        options.consume_model ? std::move(model.saved_) : model.saved_;
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target,
-                            target::parse_target(model.saved_->target));
+                            target::parse_target(saved->variants[0].program.target));
     const bool gpu = target.kind == target::DeviceKind::gpu;
     where.plugin = plugin_path(options.device);
     if (options.device.empty()) where.device = gpu ? Device::cuda : Device::cpu;
@@ -100,9 +106,8 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     if (!fits)
       return user_error("device '{}': a compiled program runs on what it was compiled for, {}",
                         options.device, gpu ? "cuda" : "cpu");
-    if (!options.consume_model)
-      return load_for_device(program::Program(*model.saved_), model, where, options.dump);
-    return load_for_device(std::move(*std::exchange(model.saved_, nullptr)), model, where,
+    if (model.bounded_) return load_bounded(model, saved, where, options.dump);
+    return load_for_device(program::Program(saved->variants[0].program), model, where,
                            options.dump);
   }
   if (!model.module_)

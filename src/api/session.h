@@ -36,7 +36,8 @@ struct Imported;
 }
 namespace heddle::program {
 struct Program;
-}
+struct Saved;
+}  // namespace heddle::program
 namespace heddle::target {
 struct Target;
 }
@@ -74,6 +75,8 @@ class Model {
   // Of a module made elsewhere: its names are those of HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
   static std::unique_ptr<Model> from_imported(import::Imported imported);
+  // The ports of a compiled program, for who has that. Error (user): one has a layout.
+  static Result<std::unique_ptr<Model>> from_program(const program::Program& program);
   // Of an imported graph.
   std::unique_ptr<Model> clone() const;
   ~Model();
@@ -86,11 +89,12 @@ class Model {
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
-  // Null: all extents are numbers. Else module() and the ports are those of the bounds.
+  // Null: all extents are numbers. Else module() and the ports are those of the extents that
+  // contexts begin with.
   const std::shared_ptr<const Bounded>& bounded() const { return bounded_; }
   // Null: a compiled program, or consumed. `saved`: the other way round.
   const hlo::Module* module() const { return module_.get(); }
-  const program::Program* saved() const { return saved_.get(); }
+  const program::Saved* saved() const { return saved_.get(); }
 
   // buffers[i]: inputs()[i].bytes bytes. See heddle_model_random_inputs.
   Status random_inputs(uint64_t seed, std::span<void* const> buffers) const;
@@ -103,7 +107,8 @@ class Model {
             const std::vector<std::string>& input_names,
             const std::vector<std::string>& input_aliases,
             const std::vector<std::string>& output_names);
-  Status take_program(const std::string& path);
+  static Result<std::unique_ptr<Model>> open_program(const std::string& path,
+                                                     const OpenOptions& options);
 
   std::string name_, format_;
   std::vector<Port> inputs_, outputs_;
@@ -114,7 +119,7 @@ class Model {
   bool is_program_ = false;
   std::unique_ptr<hlo::Module> module_;
   std::shared_ptr<const Bounded> bounded_;
-  std::unique_ptr<program::Program> saved_;
+  std::shared_ptr<const program::Saved> saved_;
 };
 
 struct CompileProgress {
@@ -135,9 +140,10 @@ struct CompileOptions {  // texts as in heddle_compile_options
   int64_t memory_limit_bytes = -1;
   int threads = 0;  // 0: as many as there are cores to use
   bool consume_model = false;
-  bool explain = false;     // keeps what was decided for Program::report(): nothing comes from the
-                            // cache of programs
-  bool background = false;  // of level O0 first, and what is asked for when it is ready
+  bool explain = false;  // keeps what was decided for Program::report(): nothing comes from the
+                         // cache of programs
+  bool keep_prepared = true;  // large prepared weights in the cache, too
+  bool background = false;    // of level O0 first, and what is asked for when it is ready
   // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
   std::function<bool(const CompileProgress&)> progress;
   runtime::HostAllocator allocator;  // of temporaries and prepared weights on the cpu
@@ -163,6 +169,7 @@ struct ProgramFacts {
 };
 
 class Context;
+class SharedWeights;
 
 class Program {
  public:
@@ -179,6 +186,11 @@ class Program {
   virtual const program::Program* compiled() const = 0;  // null: interpreted
 
   virtual Status save(const std::string& path) = 0;
+  // What save() writes, of a program that is one. Error (user): it is none.
+  virtual Result<program::Program> take() const;
+  // Prepares its weights now, and has those in common with others that were shared through the same
+  // `weights`. Before its first context.
+  virtual Status share(SharedWeights* /*weights*/) { return {}; }
   // Of a compilation in the background: waits for it, `most` at most. False: it is not ready.
   // Error: its own.
   virtual Result<bool> wait(std::chrono::milliseconds) { return true; }

@@ -189,7 +189,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
   // An allocator of the caller's is where prepared weights go.
-  compiler.keep_once = settings.device == Device::cpu && options.allocator.allocate == nullptr;
+  compiler.keep_once = options.keep_prepared && settings.device == Device::cpu &&
+                       options.allocator.allocate == nullptr;
   settings.plugin = plugin_path(options.device);
   settings.explain = options.explain;
   settings.allocator = options.allocator;

@@ -116,6 +116,14 @@ void visit(A& archive, Program& p) {
           p.outputs, p.once, p.commands, p.once_info, p.command_info, p.regions, p.once_bytes,
           p.memory, p.pool_blocks);
 }
+template <typename A>
+void visit(A& archive, PortDimension& place) {
+  archive(place.port, place.dimension);
+}
+template <typename A>
+void visit(A& archive, Symbol& symbol) {
+  archive(symbol.name, symbol.bound, symbol.inputs, symbol.outputs);
+}
 
 class Writer {
  public:
@@ -309,26 +317,64 @@ class Reader {
   int nesting_ = 0;
 };
 
+void write_program(Writer& writer, const Program& program) {
+  writer(program);
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].kind == BufferKind::constant) writer(program.constants[i].shape());
+}
+
+void read_program(Reader& reader, Program& program, std::vector<Shape>& constant_shapes) {
+  reader(program);
+  constant_shapes.resize(program.buffers.size());
+  for (size_t i = 0; i < program.buffers.size() && reader.fault == nullptr; ++i)
+    if (program.buffers[i].kind == BufferKind::constant) reader(constant_shapes[i]);
+  program.constants.resize(program.buffers.size());
+}
+
+Status end_of(Reader& reader) {
+  if (reader.fault == nullptr && reader.left() != 0) reader.fault = "bytes are left over";
+  if (reader.fault != nullptr) return user_error("{}", reader.fault);
+  return {};
+}
+
 }  // namespace
 
 std::vector<uint8_t> encode(const Program& program) {
   Writer writer;
-  writer(program);
-  for (size_t i = 0; i < program.buffers.size(); ++i)
-    if (program.buffers[i].kind == BufferKind::constant) writer(program.constants[i].shape());
+  write_program(writer, program);
   return std::move(writer.bytes);
 }
 
 Result<Decoded> decode(std::span<const uint8_t> bytes) {
   Reader reader(bytes);
   Decoded decoded;
-  reader(decoded.program);
-  decoded.constant_shapes.resize(decoded.program.buffers.size());
-  for (size_t i = 0; i < decoded.program.buffers.size() && reader.fault == nullptr; ++i)
-    if (decoded.program.buffers[i].kind == BufferKind::constant) reader(decoded.constant_shapes[i]);
-  if (reader.fault == nullptr && reader.left() != 0) reader.fault = "bytes are left over";
-  if (reader.fault != nullptr) return user_error("{}", reader.fault);
-  decoded.program.constants.resize(decoded.program.buffers.size());
+  read_program(reader, decoded.program, decoded.constant_shapes);
+  HEDDLE_RETURN_IF_ERROR(end_of(reader));
+  return decoded;
+}
+
+std::vector<uint8_t> encode(const Saved& saved) {
+  Writer writer;
+  writer(saved.symbols, static_cast<int64_t>(saved.variants.size()));
+  for (const Variant& variant : saved.variants) {
+    writer(variant.least, variant.bounds, variant.told,
+           static_cast<int64_t>(variant.program.object.size()));
+    write_program(writer, variant.program);
+  }
+  return std::move(writer.bytes);
+}
+
+Result<DecodedSaved> decode_saved(std::span<const uint8_t> bytes) {
+  Reader reader(bytes);
+  DecodedSaved decoded;
+  int64_t count = 0;
+  reader(decoded.saved.symbols, count);
+  for (int64_t v = 0; v < count && reader.fault == nullptr; ++v) {
+    Variant& variant = decoded.saved.variants.emplace_back();
+    reader(variant.least, variant.bounds, variant.told, decoded.object_bytes.emplace_back());
+    read_program(reader, variant.program, decoded.constant_shapes.emplace_back());
+  }
+  HEDDLE_RETURN_IF_ERROR(end_of(reader));
   return decoded;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "program/program.h"
+#include "program/saved.h"
 
 namespace heddle::program {
 
@@ -19,5 +20,14 @@ struct Decoded {
 };
 // Any bytes: what does not decode is a user error, and memory stays in proportion to the input.
 Result<Decoded> decode(std::span<const uint8_t> bytes);
+
+// The same of all that a file holds.
+struct DecodedSaved {
+  Saved saved;                                              // as in Decoded
+  std::vector<std::vector<tensor::Shape>> constant_shapes;  // by variant
+  std::vector<int64_t> object_bytes;                        // by variant
+};
+std::vector<uint8_t> encode(const Saved& saved);
+Result<DecodedSaved> decode_saved(std::span<const uint8_t> bytes);
 
 }  // namespace heddle::program

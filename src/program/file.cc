@@ -3,7 +3,10 @@
 //  16  bytes of the file u64           24  hash of the rest of the header block u64
 //  32  three sections {offset u64, bytes u64, hash u64}: meta, object, constants
 // 104  bytes without padding: meta u64, object u64, constants u64
-// 128  four texts {bytes u64, text}: name, target name, features, build id
+// 128  number of programs u64
+// 136  five texts {bytes u64, text}: name, target name, features, build id, dimensions
+// The object section has the programs' objects one behind the other; constants that several of them
+// have are there once.
 // The header block and the sections are padded with zeros to 4 KiB and lie without gaps, and the
 // hashes cover the padding, so that no byte of the file is unchecked.
 #include "program/file.h"
@@ -18,6 +21,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -106,9 +110,10 @@ std::vector<uint8_t> header_block(const Header& header) {
   append_number<int64_t>(out, header.meta_bytes);
   append_number<int64_t>(out, header.facts.object_bytes);
   append_number<int64_t>(out, header.facts.constant_bytes);
+  append_number<int64_t>(out, header.facts.programs);
   const FileHeader& facts = header.facts;
   for (const std::string* text :
-       {&facts.name, &facts.target_name, &facts.features, &facts.build_id}) {
+       {&facts.name, &facts.target_name, &facts.features, &facts.build_id, &facts.dimensions}) {
     append_number<uint64_t>(out, text->size());
     out.insert(out.end(), text->begin(), text->end());
   }
@@ -167,7 +172,10 @@ Result<Header> parse_header(const std::string& path, const uint8_t* data, uint64
       return user_error("{}: damaged: its sections do not fit", path);
   }
   FileHeader& facts = header.facts;
-  for (std::string* text : {&facts.name, &facts.target_name, &facts.features, &facts.build_id}) {
+  facts.programs = number_at<int64_t>(data, at);
+  at += 8;
+  for (std::string* text :
+       {&facts.name, &facts.target_name, &facts.features, &facts.build_id, &facts.dimensions}) {
     if (at + 8 > header.header_bytes) return user_error("{}: damaged: its header", path);
     const uint64_t size = number_at<uint64_t>(data, at);
     at += 8;
@@ -260,23 +268,58 @@ std::vector<size_t> constant_order(const Program& program) {
   return order;
 }
 
-bool write_sections(const Program& program, int fd, Header& header) {
+struct Piece {  // of the image
+  int64_t offset = 0, bytes = 0;
+  const void* data = nullptr;
+};
+
+// The first program's constants where it has them. Another one's are those that are there already,
+// each taken once by it, or lie behind.
+std::vector<Piece> place_constants(Saved& saved) {
+  std::vector<Piece> image;
+  std::map<Hash128, std::vector<size_t>> known;  // pieces by content
+  int64_t end = 0;
+  for (size_t v = 0; v < saved.variants.size(); ++v) {
+    Program& program = saved.variants[v].program;
+    std::map<Hash128, size_t> taken;
+    for (size_t i : constant_order(program)) {
+      Buffer& buffer = program.buffers[i];
+      const void* data = program.constants[i].data();
+      Hash128 content;
+      if (saved.variants.size() > 1) {
+        content = hash128({static_cast<const char*>(data), static_cast<size_t>(buffer.bytes)});
+        const std::vector<size_t>& alike = known[content];
+        if (const size_t next = taken[content]++; next < alike.size()) {
+          buffer.offset_bytes = image[alike[next]].offset;
+          continue;
+        }
+        known[content].push_back(image.size());
+      }
+      if (v > 0) buffer.offset_bytes = end;
+      image.push_back({buffer.offset_bytes, buffer.bytes, data});
+      end = std::max(end, (buffer.offset_bytes + buffer.bytes + kAlignmentBytes - 1) /
+                              kAlignmentBytes * kAlignmentBytes);
+    }
+  }
+  return image;
+}
+
+bool write_sections(const Saved& saved, const std::vector<Piece>& image, int fd, Header& header) {
   SectionWriter writer(fd, header.header_bytes);
-  const std::vector<uint8_t> meta = encode(program);
+  const std::vector<uint8_t> meta = encode(saved);
   header.meta_bytes = static_cast<int64_t>(meta.size());
   if (!writer.add(meta.data(), meta.size()) || !writer.end(&header.sections[0])) return false;
-  if (!writer.add(program.object.data(), program.object.size()) || !writer.end(&header.sections[1]))
-    return false;
-  uint64_t image = 0;
-  for (size_t i : constant_order(program)) {
-    const Buffer& buffer = program.buffers[i];
-    const auto bytes = static_cast<uint64_t>(buffer.bytes);
-    if (!writer.pad_to(static_cast<uint64_t>(buffer.offset_bytes)) ||
-        !writer.add(program.constants[i].data(), bytes))
+  for (const Variant& variant : saved.variants)
+    if (!writer.add(variant.program.object.data(), variant.program.object.size())) return false;
+  if (!writer.end(&header.sections[1])) return false;
+  int64_t bytes = 0;
+  for (const Piece& piece : image) {
+    if (!writer.pad_to(static_cast<uint64_t>(piece.offset)) ||
+        !writer.add(piece.data, static_cast<size_t>(piece.bytes)))
       return false;
-    image = std::max(image, static_cast<uint64_t>(buffer.offset_bytes) + bytes);
+    bytes = std::max(bytes, piece.offset + piece.bytes);
   }
-  header.facts.constant_bytes = static_cast<int64_t>(image);
+  header.facts.constant_bytes = bytes;
   if (!writer.end(&header.sections[2])) return false;
   header.facts.file_bytes = static_cast<int64_t>(writer.offset());
   const std::vector<uint8_t> block = header_block(header);
@@ -302,25 +345,14 @@ Result<uint64_t> open_size(const std::string& path, const Descriptor& file) {
   return static_cast<uint64_t>(info.st_size);
 }
 
-Result<Program> read_program(const std::string& path, const Header& header,
-                             std::shared_ptr<const Mapping> mapping) {
-  static constexpr const char* kNames[kSections] = {"commands", "code", "constants"};
-  for (int i = 0; i < kSections; ++i) {
-    const Section& section = header.sections[i];
-    if (section_hash(mapping->at(section.offset), section.bytes) != section.hash)
-      return user_error("{}: damaged: the checksum of its {} is wrong; compile the model again",
-                        path, kNames[i]);
-  }
-  const auto [meta, object, image] = header.sections;
-  auto decoded = decode({mapping->at(meta.offset), static_cast<size_t>(header.meta_bytes)});
-  if (!decoded) return error_in(path + ": damaged", decoded.error());
-  Program program = std::move(decoded->program);
-  program.object.assign(mapping->at(object.offset),
-                        mapping->at(object.offset) + header.facts.object_bytes);
+// Constants become views of the mapped image.
+Status map_constants(const std::string& path, const Section& image,
+                     const std::vector<tensor::Shape>& shapes,
+                     const std::shared_ptr<const Mapping>& mapping, Program& program) {
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.kind != BufferKind::constant) continue;
-    const tensor::Shape& shape = decoded->constant_shapes[i];
+    const tensor::Shape& shape = shapes[i];
     const int64_t room = static_cast<int64_t>(image.bytes) - buffer.bytes;
     if (!shape.is_array() || !shape.is_static() || shape.bytes() != buffer.bytes ||
         buffer.bytes < 0 || buffer.offset_bytes < 0 || buffer.offset_bytes > room ||
@@ -329,20 +361,60 @@ Result<Program> read_program(const std::string& path, const Header& header,
     program.constants[i] = tensor::Literal::view(
         shape, mapping->at(image.offset + static_cast<uint64_t>(buffer.offset_bytes)), mapping);
   }
-  if (Status status = verify(program); !status) return error_in(path + ": damaged", status.error());
-  return program;
+  return {};
+}
+
+Result<Saved> read_saved(const std::string& path, const Header& header,
+                         std::shared_ptr<const Mapping> mapping) {
+  static constexpr const char* kNames[kSections] = {"commands", "code", "constants"};
+  for (int i = 0; i < kSections; ++i) {
+    const Section& section = header.sections[i];
+    if (section_hash(mapping->at(section.offset), section.bytes) != section.hash)
+      return user_error("{}: damaged: the checksum of its {} is wrong; compile the model again",
+                        path, kNames[i]);
+  }
+  const auto [meta, object, image] = header.sections;
+  auto decoded = decode_saved({mapping->at(meta.offset), static_cast<size_t>(header.meta_bytes)});
+  if (!decoded) return error_in(path + ": damaged", decoded.error());
+  Saved saved = std::move(decoded->saved);
+  int64_t object_at = 0;
+  for (size_t v = 0; v < saved.variants.size(); ++v) {
+    Program& program = saved.variants[v].program;
+    const int64_t bytes = decoded->object_bytes[v];
+    if (bytes < 0 || bytes > header.facts.object_bytes - object_at)
+      return user_error("{}: damaged: the code of program {} does not fit", path, v);
+    const uint8_t* begin = mapping->at(object.offset + static_cast<uint64_t>(object_at));
+    program.object.assign(begin, begin + bytes);
+    object_at += bytes;
+    HEDDLE_RETURN_IF_ERROR(
+        map_constants(path, image, decoded->constant_shapes[v], mapping, program));
+  }
+  if (Status status = verify(saved); !status) return error_in(path + ": damaged", status.error());
+  return saved;
 }
 
 }  // namespace
 
 Status save(const Program& program, const std::string& path) {
-  HEDDLE_RETURN_IF_ERROR(verify(program));
+  Saved saved;
+  saved.variants.push_back({{}, {}, {}, program});
+  return save(saved, path);
+}
+
+Status save(const Saved& saved, const std::string& path) {
+  HEDDLE_RETURN_IF_ERROR(verify(saved));
+  Saved placed = saved;  // constants stay where they are
+  const std::vector<Piece> image = place_constants(placed);
+  const Program& first = saved.variants[0].program;
   Header header;
   header.facts.version = Program::kVersion;
-  header.facts.name = program.name;
-  header.facts.build_id = program.build_id;
-  header.facts.object_bytes = static_cast<int64_t>(program.object.size());
-  read_target(program.target, header.facts);
+  header.facts.name = first.name;
+  header.facts.build_id = first.build_id;
+  header.facts.dimensions = dimensions_text(saved.symbols);
+  header.facts.programs = static_cast<int64_t>(saved.variants.size());
+  for (const Variant& variant : saved.variants)
+    header.facts.object_bytes += static_cast<int64_t>(variant.program.object.size());
+  read_target(first.target, header.facts);
   const size_t header_bytes = header_block(header).size();
   if (header_bytes > kMaxHeader) return user_error("{}: the program's name is too long", path);
   header.header_bytes = header_bytes;
@@ -351,8 +423,9 @@ Status save(const Program& program, const std::string& path) {
   const std::string temporary = fmt::format("{}.{}.{}.tmp", path, getpid(), ++counter);
   Descriptor file(open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) return machine_error("{}: cannot write: {}", path, strerror(errno));
-  const bool written = write_sections(program, file.get(), header) && fsync(file.get()) == 0 &&
-                       file.close_now() && rename(temporary.c_str(), path.c_str()) == 0;
+  const bool written = write_sections(placed, image, file.get(), header) &&
+                       fsync(file.get()) == 0 && file.close_now() &&
+                       rename(temporary.c_str(), path.c_str()) == 0;
   if (!written) {
     const int error = errno;
     unlink(temporary.c_str());
@@ -361,7 +434,7 @@ Status save(const Program& program, const std::string& path) {
   return {};
 }
 
-Result<Program> load(const std::string& path) {
+Result<Saved> load_saved(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   HEDDLE_ASSIGN_OR_RETURN(const uint64_t bytes, open_size(path, file));
   if (bytes < kPage) return user_error("{}: not a compiled program, or cut short", path);
@@ -371,7 +444,15 @@ Result<Program> load(const std::string& path) {
   if (mapping->data == MAP_FAILED)
     return machine_error("{}: cannot map {} bytes: {}", path, bytes, strerror(errno));
   HEDDLE_ASSIGN_OR_RETURN(const Header header, parse_header(path, mapping->at(0), bytes, bytes));
-  return read_program(path, header, std::move(mapping));
+  return read_saved(path, header, std::move(mapping));
+}
+
+Result<Program> load(const std::string& path) {
+  HEDDLE_ASSIGN_OR_RETURN(Saved saved, load_saved(path));
+  if (!saved.symbols.empty())
+    return user_error("{}: {} programs, one for each bucket of {}", path, saved.variants.size(),
+                      dimensions_text(saved.symbols));
+  return std::move(saved.variants[0].program);
 }
 
 Result<FileHeader> read_header(const std::string& path) {

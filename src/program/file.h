@@ -6,18 +6,24 @@
 
 #include "base/error.h"
 #include "program/program.h"
+#include "program/saved.h"
 
 namespace heddle::program {
 
 struct FileHeader {
   int version = 0;
   std::string name, target_name, features, build_id;
+  std::string dimensions;  // dimensions_text: empty where all extents are numbers
+  int64_t programs = 0;    // one for each bucket of these
   int64_t constant_bytes = 0, object_bytes = 0, file_bytes = 0;
 };
 
 // Atomic (temporary file and rename). Errors: machine.
+Status save(const Saved& saved, const std::string& path);
 Status save(const Program& program, const std::string& path);
 // Truncated, flipped, foreign or newer files are user errors with a reason.
+Result<Saved> load_saved(const std::string& path);
+// Of a file of one program.
 Result<Program> load(const std::string& path);
 Result<FileHeader> read_header(const std::string& path);
 

@@ -125,6 +125,26 @@ ENTRY e {
         self.assertIn("17 by --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
         self.assertIn("NAME=N<=MOST", self.fails(2, "run", model, "--dim", "sequence=7<="))
 
+    def test_a_file_has_the_programs_of_a_bound(self):
+        model, program = MODELS / "minilm" / "model.onnx", self.folder / "bounded.heddle"
+        shown = self.json("compile", model, "--dim", "sequence=<=16", "-o", program)
+        self.assertEqual(3, shown["compilations"])
+        header = self.json("inspect", program, "--header")
+        self.assertEqual(("sequence<=16", 3), (header["dimensions"], header["programs"]))
+        values, wanted, got = (self.folder / name for name in ("v.npz", "w.npz", "g.npz"))
+        for n in (1, 3, 7, 16):
+            write_npz(values, input_ids=("q", [1, n], list(range(n))),
+                      attention_mask=("q", [1, n], [1] * n))
+            self.ok("run", model, "--dim", "sequence=<=16", "--inputs", values, "--outputs", wanted)
+            self.ok("run", program, "--inputs", values, "--outputs", got)
+            self.assertEqual(read_npz(wanted), read_npz(got))
+        self.assertIn("f32[1,32]", self.ok("run", program, "--dim", "sequence=7").stdout)
+        self.assertEqual([1, 7], self.json("inspect", program, "--dim", "sequence=7")
+                         ["inputs"][0]["shape"])
+        self.assertIn("wanted 1 to 16", self.fails(2, "run", program, "--dim", "sequence=17"))
+        self.assertIn("sequence<=16", self.fails(2, "run", program, "--dim", "batch=2"))
+        self.fails(2, "run", program, "--dim", "sequence=3<=16")
+
     def test_one_module_of_several(self):
         both = self.file("two.hlo", TWO)
         self.assertIn("addition, lookup", self.fails(2, "run", both))

@@ -1,0 +1,77 @@
+// Bounded dimensions of program files: what a file says of them, and back.
+#include <algorithm>
+
+#include "api/bounded.h"
+#include "api/ports.h"
+#include "program/saved.h"
+
+namespace heddle::api {
+
+Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
+                                                  const OpenOptions& options) {
+  auto result = std::make_shared<Bounded>();
+  const program::Program& program = saved.variants[0].program;
+  std::vector<std::string> inputs;
+  for (const program::Port& port : program.inputs) inputs.push_back(port.name);
+  result->outputs.resize(program.outputs.size());
+  for (size_t s = 0; s < saved.symbols.size(); ++s) {
+    const program::Symbol& from = saved.symbols[s];
+    hlo::Symbol symbol;
+    symbol.name = from.name;
+    symbol.bound = from.bound;
+    for (const program::PortDimension& place : from.inputs)
+      symbol.places.emplace_back(place.port, place.dimension);
+    for (const program::PortDimension& place : from.outputs)
+      result->outputs[static_cast<size_t>(place.port)].emplace_back(place.dimension, s);
+    HEDDLE_ASSIGN_OR_RETURN(result->first[symbol.name], first_extent(symbol, inputs, options));
+    result->symbols.push_back(std::move(symbol));
+  }
+  for (const auto& [name, extent] : options.dims)
+    if (!result->first.contains(name))
+      return user_error("--dim {}={}: its dimensions are {}", name, extent,
+                        program::dimensions_text(saved.symbols));
+  return std::shared_ptr<const Bounded>(std::move(result));
+}
+
+std::vector<program::Symbol> saved_symbols(const Bounded& bounded) {
+  std::vector<program::Symbol> result;
+  for (size_t s = 0; s < bounded.symbols.size(); ++s) {
+    const hlo::Symbol& from = bounded.symbols[s];
+    program::Symbol& symbol = result.emplace_back();
+    symbol.name = from.name;
+    symbol.bound = from.bound;
+    for (const auto& [parameter, dimension] : from.places)
+      symbol.inputs.push_back({parameter, dimension});
+    for (size_t i = 0; i < bounded.outputs.size(); ++i)
+      for (const auto& [dimension, number] : bounded.outputs[i])
+        if (number == s) symbol.outputs.push_back({static_cast<int64_t>(i), dimension});
+  }
+  return result;
+}
+
+void set_ports(const Bounded& bounded, const program::Variant& variant, std::vector<Port>& inputs,
+               std::vector<Port>& outputs) {
+  const program::Program& program = variant.program;
+  std::vector<tensor::Shape> shapes[2];
+  for (size_t i = 0; i + variant.told.size() < program.inputs.size(); ++i)
+    shapes[0].push_back(program.inputs[i].shape);
+  for (const program::Port& port : program.outputs) shapes[1].push_back(port.shape);
+  auto scale = [&](tensor::Shape& shape, int64_t dimension, size_t s) {
+    const int64_t extent = shape.dim(dimension) / variant.bounds[s];
+    shape.set_dim(dimension, extent * bounded.first.at(bounded.symbols[s].name));
+  };
+  for (size_t s = 0; s < bounded.symbols.size(); ++s)
+    for (const auto& [input, dimension] : bounded.symbols[s].places)
+      scale(shapes[0][static_cast<size_t>(input)], dimension, s);
+  for (size_t i = 0; i < bounded.outputs.size(); ++i)
+    for (const auto& [dimension, s] : bounded.outputs[i]) scale(shapes[1][i], dimension, s);
+  inputs.clear();
+  outputs.clear();
+  for (size_t i = 0; i < shapes[0].size(); ++i)
+    inputs.push_back(make_port(program.inputs[i].name, program.inputs[i].alias_name, shapes[0][i]));
+  for (size_t i = 0; i < shapes[1].size(); ++i)
+    outputs.push_back(
+        make_port(program.outputs[i].name, program.outputs[i].alias_name, shapes[1][i]));
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,46 @@
+// What a program file holds: a program; or, of a model with bounded dimensions, one for each bucket
+// of extents. They share their constants in the file and in memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "program/program.h"
+
+namespace heddle::program {
+
+struct PortDimension {
+  int64_t port = 0, dimension = 0;
+};
+
+// A dimension whose extent, 1 to `bound`, is told before a run. Its places in the model's ports
+// have that many elements, or a fixed multiple of it.
+struct Symbol {
+  std::string name;
+  int64_t bound = 0;
+  std::vector<PortDimension> inputs, outputs;
+};
+
+// The program for extents `least` to `bounds`, both by symbol. Its ports have the extents of the
+// bounds; behind the model's inputs it has an s32[] for each symbol of `told`, the actual extent.
+struct Variant {
+  std::vector<int64_t> least, bounds;
+  std::vector<int64_t> told;  // numbers of symbols, ascending
+  Program program;
+};
+
+struct Saved {
+  std::vector<Symbol> symbols;  // none: one variant
+  std::vector<Variant> variants;
+};
+
+// The variant for these extents (by symbol); -1: none.
+int64_t variant_for(const Saved& saved, const std::vector<int64_t>& extents);
+// "length<=512, batch<=4": empty where there are no symbols.
+std::string dimensions_text(const std::vector<Symbol>& symbols);
+// Every program by itself (verify.h), and that their ports are those of one model.
+Status verify(const Saved& saved);
+
+}  // namespace heddle::program

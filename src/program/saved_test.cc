@@ -1,0 +1,168 @@
+// Files of several programs: what they share, what is wrong with them.
+#include "program/saved.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "program/encode.h"
+#include "program/file.h"
+
+namespace heddle::program {
+namespace {
+
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+
+Literal numbers(int64_t n, float first) {
+  std::vector<float> values(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) values[static_cast<size_t>(i)] = first + static_cast<float>(i);
+  return Literal::from<float>(Shape::array(Type::f32, {n}), values);
+}
+
+// y [n] = a copy of x, and two constants as outputs of their own.
+Program copies(int64_t n, bool told, float second) {
+  Program p;
+  p.name = "copies";
+  p.object = {uint8_t(n), 2, 3};
+  p.buffers = {{"x", BufferKind::input, n * 4, 0, 0},
+               {"y", BufferKind::output, n * 4, 0, 0},
+               {"w", BufferKind::constant, 400, 0},
+               {"v", BufferKind::constant, 400, 448}};
+  p.constants = {{}, {}, numbers(100, 1), numbers(100, second)};
+  const Shape row = Shape::array(Type::f32, {n}), fixed = Shape::array(Type::f32, {100});
+  p.inputs = {{"x", "", row, BufferId(0), {}}};
+  if (told) {
+    p.buffers.push_back({"n", BufferKind::input, 4, 0, 1});
+    p.constants.emplace_back();
+    p.inputs.push_back({"extent of n", "", Shape::array(Type::s32, {}), BufferId(4), {}});
+  }
+  p.outputs = {{"y", "", row, BufferId(1), {}},
+               {"w", "", fixed, {}, {BufferId(2), 0, fixed}},
+               {"v", "", fixed, {}, {BufferId(3), 0, fixed}}};
+  p.commands = {Copy{{BufferId(0), 0, row}, {BufferId(1), 0, row}}};
+  p.command_info = {{"copy", "copy"}};
+  return p;
+}
+
+Saved two() {
+  Saved saved;
+  saved.symbols = {{"n", 8, {{0, 0}}, {{0, 0}}}};
+  saved.variants = {{{1}, {4}, {0}, copies(4, true, 50)}, {{5}, {8}, {0}, copies(8, true, 70)}};
+  return saved;
+}
+
+class SavedFile : public testing::Test {
+ protected:
+  void TearDown() override { unlink(path_.c_str()); }
+  std::string read() const {
+    std::ifstream file(path_, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  void write(const std::string& bytes) const { std::ofstream(path_, std::ios::binary) << bytes; }
+  std::string path_ = testing::TempDir() + "/heddle_saved_" + std::to_string(getpid());
+};
+
+TEST_F(SavedFile, ConstantsAreThereOnce) {
+  const Saved saved = two();
+  const Status status = save(saved, path_);
+  ASSERT_TRUE(status) << status.error().message;
+  const auto loaded = load_saved(path_);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_EQ(loaded->variants.size(), 2u);
+  for (size_t v = 0; v < 2; ++v) {
+    const Variant &a = saved.variants[v], &b = loaded->variants[v];
+    EXPECT_EQ(a.bounds, b.bounds);
+    EXPECT_EQ(a.least, b.least);
+    EXPECT_EQ(a.told, b.told);
+    EXPECT_EQ(a.program.object, b.program.object);
+    EXPECT_EQ(a.program.constants, b.program.constants);
+  }
+  // w is alike in both, v is not.
+  const Program &first = loaded->variants[0].program, &second = loaded->variants[1].program;
+  EXPECT_EQ(first.constants[2].data(), second.constants[2].data());
+  EXPECT_NE(first.constants[3].data(), second.constants[3].data());
+  const auto header = read_header(path_);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->dimensions, "n<=8");
+  EXPECT_EQ(header->programs, 2);
+  EXPECT_EQ(header->object_bytes, 6);
+  EXPECT_EQ(header->constant_bytes, 448 * 2 + 400);
+  EXPECT_EQ(variant_for(*loaded, {4}), 0);
+  EXPECT_EQ(variant_for(*loaded, {5}), 1);
+  EXPECT_EQ(variant_for(*loaded, {9}), -1);
+  const auto single = load(path_);
+  ASSERT_FALSE(single);
+  EXPECT_NE(single.error().message.find("n<=8"), std::string::npos);
+}
+
+TEST_F(SavedFile, EveryDamageIsAUserError) {
+  ASSERT_TRUE(save(two(), path_));
+  const std::string good = read();
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 300; ++round) {
+    std::string bad = good;
+    if (round % 3 == 0) {
+      bad.resize(random() % good.size());
+    } else {
+      const size_t at = random() % good.size();
+      bad[round % 2 == 0 ? at : at / 4096 * 4096 + random() % 128] ^=
+          static_cast<char>(1 + random() % 255);
+    }
+    write(bad);
+    const auto loaded = load_saved(path_);
+    ASSERT_FALSE(loaded) << "round " << round;
+    EXPECT_EQ(loaded.error().kind, ErrorKind::user);
+  }
+}
+
+// What a checksum does not see: programs that are not those of one model.
+TEST_F(SavedFile, ProgramsFitOneAnother) {
+  ASSERT_TRUE(verify(two()));
+  const std::vector<std::pair<const char*, std::function<void(Saved&)>>> faults = {
+      {"programs of", [](Saved& s) { s.variants.clear(); }},
+      {"programs of", [](Saved& s) { s.symbols.clear(); }},
+      {"dimension ''", [](Saved& s) { s.symbols[0].name.clear(); }},
+      {"do not fit", [](Saved& s) { s.variants[1].bounds = {9}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].bounds = {}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].least = {0}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].told = {}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].told = {1}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].told = {0, 0, 0}; }},
+      {"do not fit",
+       [](Saved& s) { s.variants[1].program.inputs[1].shape = Shape::array(Type::f32, {}); }},
+      {"inputs of program 1", [](Saved& s) { s.variants[1].program = copies(7, true, 70); }},
+      {"outputs of program 1", [](Saved& s) { s.variants[1].program.outputs[1].name = "z"; }},
+      {"outputs of program 0", [](Saved& s) { s.symbols[0].outputs = {{0, 1}}; }},
+      {"inputs of program 0", [](Saved& s) { s.symbols[0].inputs = {{1, 0}}; }},
+      {"outputs of program 1", [](Saved& s) { s.symbols[0].outputs.clear(); }},
+  };
+  for (size_t i = 0; i < faults.size(); ++i) {
+    Saved saved = two();
+    faults[i].second(saved);
+    const Status status = verify(saved);
+    ASSERT_FALSE(status) << i;
+    EXPECT_NE(status.error().message.find(faults[i].first), std::string::npos)
+        << i << ": " << status.error().message;
+  }
+}
+
+TEST_F(SavedFile, AnyBytesDecodeOrFail) {
+  const std::vector<uint8_t> good = encode(two());
+  ASSERT_TRUE(decode_saved(good));
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<uint8_t> bad = good;
+    if (round % 5 == 0) bad.resize(random() % good.size());
+    for (int flips = 0; flips <= round % 3 && !bad.empty(); ++flips)
+      bad[random() % bad.size()] = static_cast<uint8_t>(random());
+    if (const auto decoded = decode_saved(bad)) (void)verify(decoded->saved);
+  }
+}
+
+}  // namespace
+}  // namespace heddle::program
