@@ -166,7 +166,7 @@ TEST(Bounded, AFileHasSomeProgramsAtMost) {
   both.outputs = {"y"};
   const File file(both);
   OpenOptions open;
-  open.bounds = {{"batch", 1 << 16}, {"length", 1 << 16}};
+  open.bounds = {{"batch", 16385}, {"length", 16385}};
   open.dims = {{"batch", 3}, {"length", 3}};
   auto model = Model::open(file.path(), open);
   ASSERT_TRUE(model) << model.error().message;
@@ -175,7 +175,7 @@ TEST(Bounded, AFileHasSomeProgramsAtMost) {
   auto program = Program::compile(**model, options);
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_THAT((*program)->save(file.path() + ".heddle").error().message,
-              HasSubstr("batch<=65536, length<=65536 would be 81 programs, wanted at most 64"));
+              HasSubstr("batch<=16385, length<=16385 would be 81 programs, wanted at most 64"));
 }
 
 // What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the
