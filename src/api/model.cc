@@ -83,18 +83,16 @@ double unit_of(uint64_t counter) {
 }
 
 // A compiled program does not say what its integers index: 0 and 1 are nearly always in range.
-void fill_unknown(const Port& port, uint64_t seed, void* buffer) {
-  Literal value(Shape::array(port.shape.type(), port.dims));
-  const Type type = value.type();
-  for (int64_t i = 0; i < value.elems(); ++i) {
-    const double unit = unit_of(seed + static_cast<uint64_t>(i) + 1);
-    if (tensor::is_complex(type)) {
-      value.set_complex(i, {2 * unit - 1, 2 * unit_of(~seed - static_cast<uint64_t>(i)) - 1});
-    } else if (tensor::is_float(type)) {
-      value.set_f64(i, 2 * unit - 1);
-    } else {
-      value.set_bits(i, unit < 0.5 ? 0 : 1);
-    }
+// Floats are those of the model.
+void fill_unknown(const Port& port, uint64_t seed, int64_t number, void* buffer) {
+  const Shape shape = Shape::array(port.shape.type(), port.dims);
+  Literal value(shape);
+  if (tensor::is_complex(shape.type()) || tensor::is_float(shape.type())) {
+    value = interp::random_floats(shape, seed, number);
+  } else {
+    seed += static_cast<uint64_t>(number) << 40;
+    for (int64_t i = 0; i < value.elems(); ++i)
+      value.set_bits(i, unit_of(seed + static_cast<uint64_t>(i) + 1) < 0.5 ? 0 : 1);
   }
   if (value.bytes() > 0) std::memcpy(buffer, value.data(), static_cast<size_t>(value.bytes()));
 }
@@ -287,8 +285,7 @@ Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const
   HEDDLE_RETURN_IF_ERROR(check_ports(inputs_, "input"));
   if (is_program_) {
     for (size_t i = 0; i < inputs_.size(); ++i)
-      if (inputs_[i].bytes > 0)
-        fill_unknown(inputs_[i], seed + (static_cast<uint64_t>(i) << 40), buffers[i]);
+      if (inputs_[i].bytes > 0) fill_unknown(inputs_[i], seed, static_cast<int64_t>(i), buffers[i]);
   } else {
     if (!module_)
       return user_error("model {} was consumed by its compilation; make its inputs before", name_);

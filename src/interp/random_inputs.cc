@@ -156,6 +156,11 @@ Literal fill(const Shape& shape, const std::vector<Wants>& wants, size_t& next, 
   return Literal::tuple(std::move(elements));
 }
 
+// Its own stream: an argument does not change with the ones before it.
+Stream stream_of(uint64_t seed, int64_t number) {
+  return Stream(seed * 1000003 + static_cast<uint64_t>(number));
+}
+
 }  // namespace
 
 std::vector<Literal> random_arguments(const hlo::Module& module, uint64_t seed) {
@@ -163,11 +168,15 @@ std::vector<Literal> random_arguments(const hlo::Module& module, uint64_t seed) 
   std::vector<Literal> result;
   size_t next = 0;
   for (const hlo::Instr* parameter : module.entry()->parameters()) {
-    // Its own stream: an argument does not change with the ones before it.
-    Stream stream(seed * 1000003 + static_cast<uint64_t>(parameter->parameter_number()));
+    Stream stream = stream_of(seed, parameter->parameter_number());
     result.push_back(fill(sized(parameter->shape()), wants, next, stream));
   }
   return result;
+}
+
+Literal random_floats(const Shape& shape, uint64_t seed, int64_t number) {
+  Stream stream = stream_of(seed, number);
+  return leaf(shape, {}, stream);
 }
 
 }  // namespace heddle::interp

@@ -17,4 +17,7 @@ namespace heddle::interp {
 // through reshapes, converts, tuples, loops and calls. Dynamic dimensions take their bound.
 std::vector<tensor::Literal> random_arguments(const hlo::Module& module, uint64_t seed);
 
+// Argument `number` of those, where it is floats of which nothing special is asked.
+tensor::Literal random_floats(const tensor::Shape& shape, uint64_t seed, int64_t number);
+
 }  // namespace heddle::interp

@@ -43,6 +43,12 @@ class ProgramFileTest(CliTest):
         self.ok("compile", model, "-o", path, *options)
         return path
 
+    def test_random_inputs_are_those_of_the_model(self):
+        path = self.compiled()
+        wanted = self.folder / "wanted.npz"
+        self.ok("run", self.folder / "stack.hlo", "--seed", "3", "--outputs", wanted)
+        self.ok("check", path, "--seed", "3", "--expected", wanted)
+
     def test_every_damage_is_one_error_line(self):
         path = self.compiled()
         good = path.read_bytes()
