@@ -48,6 +48,18 @@ bool attributes_agree(const Instr* a, const Instr* b) {
       if (x.limits[d] != y.limits[d] && x.strides[d] != 1) return false;
     return true;
   }
+  if (a->is(Opcode::reduce_window)) {
+    const auto &x = a->attrs_as<hlo::WindowAttrs>().window.dims,
+               &y = b->attrs_as<hlo::WindowAttrs>().window.dims;
+    if (x.size() != y.size()) return false;
+    for (size_t d = 0; d < x.size(); ++d) {
+      const auto i = static_cast<int64_t>(d);
+      const bool running = hlo::runs_up(x[d], a->operand(0)->shape().dim(i)) &&
+                           hlo::runs_up(y[d], b->operand(0)->shape().dim(i));
+      if (x[d] != y[d] && !running) return false;
+    }
+    return true;
+  }
   return a->attrs() == b->attrs();
 }
 

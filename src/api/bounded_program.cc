@@ -12,6 +12,7 @@
 #include "base/cancelled.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
+#include "opt/dynamic_outermost.h"
 #include "opt/mask_padding.h"
 #include "program/file.h"
 
@@ -403,6 +404,7 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
     *bounds = extents;
     return bounded.import_at(at(bounded, extents));
   }
+  opt::dynamic_outermost(imported.module.get());
   for (const hlo::Symbol& symbol : symbols)
     imported.input_names.push_back("extent of " + symbol.name);
   return imported;

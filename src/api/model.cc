@@ -200,6 +200,7 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
     if (!options.bounds.empty()) {
       wanted.shapes = options.shapes;
       wanted.open_shapes = options.hints;
+      wanted.same_for_all_extents = true;
       auto import_at = [path, wanted](const Extents& extents) {
         import::Options at = wanted;
         for (const auto& [name, extent] : extents) at.dims[name] = extent;

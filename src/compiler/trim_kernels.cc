@@ -1,6 +1,7 @@
 #include "compiler/trim_kernels.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -153,7 +154,8 @@ class Trimming {
                        const kernel::Kernel& kernel) const {
     const hlo::Computation& computation = *fusion->called().at(0);
     Request result;
-    std::unordered_map<int, int> groups;  // by local class
+    std::map<std::pair<int, int64_t>, int> groups;  // by local class, and its numbers to one
+    const std::unordered_map<int, int64_t> times = numbers_of(fusion, local);
     auto add = [&](const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
                    int64_t counted) {
       std::vector<kernel::TrimDigit>& digits = result.kernel.globals.emplace_back();
@@ -170,18 +172,26 @@ class Trimming {
         const int s = classes_.symbol_of(outer, d, leaf);
         if (s >= 0) {
           const Symbol& symbol = symbols_[static_cast<size_t>(s)];
-          const auto [known, added] = groups.emplace(local.of(inner, d, inner_leaf),
+          const int number_class = local.of(inner, d, inner_leaf);
+          // Memory of one number of the extent, taken apart into numbers of the group, if it can
+          // be.
+          const int64_t whole = stride * (shape.dim(d) / symbol.bound);
+          const auto found = times.find(number_class);
+          int64_t each = found == times.end() ? 1 : found->second;
+          if (whole % each != 0) each = 1;
+          const auto [known, added] = groups.emplace(std::pair(number_class, each),
                                                      static_cast<int>(result.kernel.groups.size()));
           if (added) {
             kernel::TrimGroup group;
-            group.bound = symbol.bound;
-            group.least = std::min(symbol.least, symbol.bound);
+            group.times = each;
+            group.bound = symbol.bound * each;
+            group.least = std::min(symbol.least, symbol.bound) * each;
             for (size_t i = 0; i < fusion->operands().size(); ++i)
               if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
             HEDDLE_CHECK(group.extent.valid(), "{} has no {}", fusion->name(), symbol.name);
             result.kernel.groups.push_back(group);
           }
-          digits.push_back({stride * (shape.dim(d) / symbol.bound), known->second});
+          digits.push_back({whole / each, known->second});
         }
         stride *= shape.dim(d);
       }
@@ -195,11 +205,40 @@ class Trimming {
       add(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf));
     for (const Instr* instr : all_of(computation)) {
       for (const auto& [operand, d] : reduced_by(instr)) {
-        const auto found = groups.find(local.of(operand, d));
+        const auto found = groups.find({local.of(operand, d), 1});
         if (found == groups.end()) continue;
         result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
       }
     }
+    return result;
+  }
+
+  // Loops run over the dimensions of these, not of what only gives elements other places.
+  static bool computes(const Instr* instr) {
+    return hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) || instr->is(Opcode::dot) ||
+           instr->is(Opcode::reduce) || instr->is(Opcode::gather);
+  }
+
+  // Classes whose dimension is merged with what is inside of it where something is computed, as
+  // rows with a batch: how many numbers one of the extent is there. Not of what is reduced.
+  std::unordered_map<int, int64_t> numbers_of(const Instr* fusion,
+                                              const hlo::DimClasses& local) const {
+    std::unordered_map<int, int64_t> result;
+    const std::vector<const Instr*> all = all_of(*fusion->called().at(0));
+    for (const Instr* instr : all) {
+      if (!computes(instr)) continue;
+      const std::vector<tensor::Shape> leaves = leaves_of(instr);
+      for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+        for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d) {
+          const int s = classes_.symbol_of(instr, d, leaf);
+          if (s < 0) continue;
+          int64_t& times = result.emplace(local.of(instr, d, leaf), 1).first->second;
+          times = std::max(times, leaves[leaf].dim(d) / symbols_[static_cast<size_t>(s)].bound);
+        }
+      }
+    }
+    for (const Instr* instr : all)
+      for (const auto& [operand, d] : reduced_by(instr)) result.erase(local.of(operand, d));
     return result;
   }
 

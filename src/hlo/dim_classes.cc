@@ -62,6 +62,13 @@ int64_t reshape_source(const Shape& from, const Shape& to, int64_t d) {
   return -1;
 }
 
+bool runs_up(const WindowDim& window, int64_t extent) {
+  WindowDim all;
+  all.size = extent;
+  all.pad_low = extent - 1;
+  return window == all;
+}
+
 DimClasses::DimClasses(const Module& module) { look_at(*module.entry()); }
 DimClasses::DimClasses(const Computation& computation) { look_at(computation); }
 
@@ -264,7 +271,8 @@ void DimClasses::relate_window(const Instr* instr) {
   }
   for (int64_t d = 0; d < instr->shape().rank(); ++d) {
     join(at(instr->operand(0), d), at(instr, d));
-    if (window.dims[static_cast<size_t>(d)] != WindowDim{}) fix(instr, d);
+    const WindowDim& dim = window.dims[static_cast<size_t>(d)];
+    if (dim != WindowDim{} && !runs_up(dim, instr->shape().dim(d))) fix(instr, d);
   }
 }
 

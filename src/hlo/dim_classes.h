@@ -36,6 +36,10 @@ std::vector<Symbol> symbols_of(const Module& module);
 // are the outermost of what is merged or split; -1: there is none, or it cannot be told.
 int64_t reshape_source(const Shape& from, const Shape& to, int64_t d);
 
+// Whether a window is over all that stands up to an element, and it: what a running sum is. The
+// first results do not depend on the extent then.
+bool runs_up(const WindowDim& window, int64_t extent);
+
 class DimClasses {
  public:
   explicit DimClasses(const Module& module);            // the entry and its fusions

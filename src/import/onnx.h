@@ -49,6 +49,8 @@ struct Options {
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
   int64_t max_constant_bytes = int64_t{64} << 30;  // all initialisers together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
+  // Extents may be others another time: the graph must not depend on them where it need not.
+  bool same_for_all_extents = false;
 };
 
 struct Imported {

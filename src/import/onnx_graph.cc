@@ -56,6 +56,7 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
     : facts_(facts), options_(options), source_(source), result_(result) {
   limits_.value_elems = options.max_value_elems;
   limits_.fold_elems = options.max_fold_elems;
+  limits_.same_for_all_extents = options.same_for_all_extents;
   budget_.value_elems = options.max_fold_elems;
   budget_.work_elems = kFoldWork;
 }

@@ -76,6 +76,7 @@ using Outputs = std::vector<Output>;
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value that is computed at import
+  bool same_for_all_extents = false;
 };
 
 class Op {

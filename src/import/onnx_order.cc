@@ -33,6 +33,7 @@ Instr* fill_up(Op& op, Instr* x, int64_t axis, int64_t extent, double with) {
 
 // Running results along an axis. A window over all of it would do the work of its square: long
 // axes are cut into blocks, which are run through, and the blocks' results are run through in turn.
+// (How many blocks there are depends on the extent.)
 Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
   constexpr int64_t kBlock = 16;
   const double neutral = opcode == Opcode::add ? 0 : 1;
@@ -40,7 +41,7 @@ Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
   const auto rank = static_cast<int64_t>(extents.size());
   const int64_t extent = extents[static_cast<size_t>(axis)];
   Instr* start = op.b.scalar(x->shape().type(), neutral);
-  if (extent <= 2 * kBlock)
+  if (extent <= 2 * kBlock || op.limits().same_for_all_extents)
     return op.b.reduce_window(opcode, x, start, running_window(rank, axis, extent, reverse));
   const int64_t blocks = (extent + kBlock - 1) / kBlock;
   Ints apart = extents;

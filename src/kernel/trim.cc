@@ -39,8 +39,10 @@ class Trimmer {
   std::vector<int64_t> reads() {
     std::vector<int64_t> result(request_.globals.size(), 1);
     for (size_t b = 0; b < result.size(); ++b)
-      for (const TrimDigit& digit : request_.globals[b])
-        result[b] = std::max(result[b], *read(b, digit.group));
+      for (const TrimDigit& digit : request_.globals[b]) {
+        const int64_t times = request_.groups[static_cast<size_t>(digit.group)].times;
+        result[b] = std::max(result[b], *read(b, digit.group) / times);
+      }
     return result;
   }
 
@@ -125,14 +127,18 @@ class Trimmer {
     // What results are counted on may go through loops of which nothing is known.
     int64_t most = 1;
     for (int64_t one : request_.reach) most = std::max(most, one);
+    auto numbers = [](int64_t reach, const TrimGroup& group) {
+      return reach == 1 ? 1 : reach * group.times;
+    };
     reach_.assign(variables_.size(), most);
-    for (size_t v = 0; v < variables_.size(); ++v)
-      if (variables_[v].fact && group_of(*variables_[v].fact).reduced)
-        reach_[v] = std::max(step(static_cast<uint32_t>(v)), most);
-    read_.assign(k_.buffers.size() * request_.groups.size(), most);
-    for (size_t b = 0; b < request_.globals.size(); ++b)
-      for (const TrimDigit& digit : request_.globals[b])
-        *read(b, digit.group) = std::max(most, request_.reach[b]);
+    for (size_t v = 0; v < variables_.size(); ++v) {
+      if (!variables_[v].fact) continue;
+      const TrimGroup& group = group_of(*variables_[v].fact);
+      reach_[v] =
+          group.reduced ? std::max(step(static_cast<uint32_t>(v)), most) : numbers(most, group);
+    }
+    for (size_t b = 0; b < k_.buffers.size(); ++b)
+      for (const TrimGroup& group : request_.groups) read_.push_back(numbers(most, group));
     for (bool changed = true; changed;) {
       changed = false;
       for (const Touch& access : accesses_) {
@@ -186,6 +192,7 @@ class Trimmer {
     if (end.valid()) return end;
     const TrimGroup& of = request_.groups[static_cast<size_t>(group)];
     ExprId n = k_.convert(k_.load(of.extent, {k_.constant(0)}), Type::s64);
+    if (of.times != 1) n = k_.binary(Op::mul, n, k_.constant(of.times));
     if (granule > 1) {
       n = k_.binary(Op::floor_div, k_.binary(Op::add, n, k_.constant(granule - 1)),
                     k_.constant(granule));
@@ -266,7 +273,12 @@ class Trimmer {
     tiles.loop = &stmt;
     tiles.rows = fact.factor;
     tiles.left = left(var);
+    const auto whole = [&](int64_t number) { return number % group_of(fact).times == 0; };
     tiles.granule = reach_[var];
+    if (tiles.granule == 1 && whole(fact.low) &&
+        std::all_of(fact.base.begin(), fact.base.end(),
+                    [&](const auto& outer) { return whole(outer.second); }))
+      tiles.granule = group_of(fact).times;
     if (fact.base.empty()) tiles.least = std::max<int64_t>(1, group_of(fact).least - fact.low);
     tiles.has_rows = [&](BufferId buffer) {
       if (buffer.index() >= request_.globals.size()) return true;

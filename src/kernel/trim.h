@@ -19,9 +19,10 @@ namespace heddle::kernel {
 
 struct TrimGroup {
   BufferId extent;       // global in: its first element, s32, is the actual extent
-  int64_t bound = 1;     // of the extent
+  int64_t bound = 1;     // of the numbers in the group
   bool reduced = false;  // by this kernel
-  int64_t least = 1;     // the extent is no smaller
+  int64_t least = 1;     // there are no fewer numbers
+  int64_t times = 1;     // numbers to one of the extent: rows of a batch; 1 where it is reduced
 };
 
 // Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.
@@ -34,7 +35,8 @@ struct TrimRequest {
   std::vector<TrimGroup> groups;
   // By global buffer, but for workspaces, which stand behind inputs and outputs.
   std::vector<std::vector<TrimDigit>> globals;
-  // The same: what readers count on reaches to the extent rounded up to it (a power of two).
+  // The same: what readers count on reaches to the extent (not the numbers of a group) rounded up
+  // to it, a power of two.
   std::vector<int64_t> reach;
 };
 

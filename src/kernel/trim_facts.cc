@@ -356,7 +356,7 @@ class Finder {
   }
 
   void widen(const Touch& access, Digit* digit) const {
-    int64_t first = digit->base.constant, reach = 1;
+    int64_t first = digit->base.constant, reach = 0, step = INT64_MAX;
     for (const auto& [var, factor] : access.index.terms) {
       const Variable& variable = variables_[var];
       if (!variable.fact || variable.elsewhere || variable.fact->group != digit->group ||
@@ -365,8 +365,10 @@ class Finder {
       if (variable.extent < 0) reach = INT64_MAX / 4;
       first = std::max(first, variable.fact->low);
       reach += variable.fact->factor * (variable.extent - 1);
+      step = std::min(step, variable.fact->factor);
     }
-    reach += first - digit->base.constant;
+    if (step == INT64_MAX) return;
+    reach += step + first - digit->base.constant;  // what moves inside of a step may not be known
     digit->extent = std::min(digit->round, std::max(digit->extent, reach));
   }
 

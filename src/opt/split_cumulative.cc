@@ -6,6 +6,7 @@
 // block divides the extent, neutral elements fill it up. Sums of floats are rounded in another
 // order (a pass of O2, named in the notes). What it leaves has windows of at most kLongest.
 #include "hlo/combiner.h"
+#include "hlo/dim_classes.h"
 #include "opt/match.h"
 #include "opt/passes.h"
 #include "opt/rewriter.h"
@@ -118,6 +119,8 @@ class Splitter {
 }  // namespace
 
 Result<bool> split_cumulative(hlo::Module& module, const PassContext& context) {
+  // Blocks would cut dimensions that may be shorter when the program runs.
+  if (!hlo::symbols_of(module).empty()) return false;
   bool changed = false;
   for (Computation* computation : module.post_order()) {
     Builder b(computation);

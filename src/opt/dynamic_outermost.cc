@@ -1,0 +1,171 @@
+#include "opt/dynamic_outermost.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "hlo/builder.h"
+#include "hlo/dim_classes.h"
+#include "opt/follow_layout.h"
+
+namespace heddle::opt {
+namespace {
+
+int64_t place_of(const Ints& order, int64_t d) {
+  return std::find(order.begin(), order.end(), d) - order.begin();
+}
+
+class Mover {
+ public:
+  explicit Mover(hlo::Module* module)
+      : entry_(module->entry()), b_(entry_), classes_(*module), symbols_(hlo::symbols_of(*module)) {
+    store_as_ = [this](Instr* value, const Ints& order) { return stored(value, order); };
+  }
+
+  bool run() {
+    if (symbols_.empty() || !classes_.assign(symbols_)) return false;
+    const std::vector<Instr*> all = entry_->instrs();
+    for (Instr* x : all) visit(x);
+    if (!changed_) return false;
+    if (Instr* root = entry_->root(); kept_.count(root)) entry_->set_root(logical(root));
+    b_.check();
+    entry_->remove_dead();
+    entry_->sort();
+    return true;
+  }
+
+ private:
+  void visit(Instr* x) {
+    if (!x->shape().is_array() || !x->shape().is_static()) return give_up(x);
+    std::optional<Stored> made;
+    if (const std::optional<size_t> lead = leading_operand(x)) {
+      made = x->is(Opcode::dot)
+                 ? dot(x)
+                 : follow_layout(x, *lead, kept_.at(x->operand(*lead)), store_as_, b_);
+    } else if (is_batch_of_rows(x)) {
+      made = begin(x);
+    }
+    if (!made) return give_up(x);
+    keep(x, *made);
+  }
+
+  void give_up(Instr* x) {
+    for (size_t i = 0; i < x->operands().size(); ++i)
+      if (kept_.count(x->operand(i))) entry_->replace_operand(x, i, logical(x->operand(i)));
+  }
+
+  // [batch, rows, ...], and nothing else dynamic.
+  bool is_batch_of_rows(const Instr* x) const {
+    if (!is_float(x) || x->shape().rank() < 3 || x->shape().dim(0) == 1) return false;
+    for (int64_t d = 0; d < x->shape().rank(); ++d)
+      if ((classes_.symbol_of(x, d) >= 0) != (d == 1)) return false;
+    return true;
+  }
+
+  static Ints rows_first(int64_t rank) {
+    Ints order = counting(rank);
+    std::swap(order[0], order[1]);
+    return order;
+  }
+
+  std::optional<Stored> begin(Instr* x) {
+    const Ints order = rows_first(x->shape().rank());
+    const Shape shape = Shape::array(x->shape().type(), permuted(x->shape().extents(), order));
+    switch (x->opcode()) {
+      case Opcode::parameter:
+        return Stored{order, b_.transpose(x, order)};
+      case Opcode::transpose:
+        return Stored{order, b_.transpose(x->operand(0), permuted(x->dimensions(), order))};
+      case Opcode::gather: {  // rows of a table, by [batch, rows]
+        const auto& attrs = x->attrs_as<hlo::GatherAttrs>();
+        Instr* indices = x->operand(1);
+        if (indices->shape().rank() != 2 || attrs.index_vector_dim != 2 ||
+            contains(attrs.offset_dims, 0) || contains(attrs.offset_dims, 1) ||
+            !attrs.operand_batching_dims.empty())
+          return std::nullopt;
+        return Stored{order, b_.make(Opcode::gather, {x->operand(0), stored(indices, {1, 0})},
+                                     attrs, {}, &shape)};
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+
+  // Its operands in any order; free dimensions of the result stand as they stand there.
+  std::optional<Stored> dot(Instr* x) {
+    auto attrs = x->attrs_as<hlo::DotAttrs>();
+    if (!attrs.rest.empty()) return std::nullopt;
+    Ints result = counting(static_cast<int64_t>(attrs.lhs_batch_dims.size()));
+    std::vector<Instr*> operands = x->operands();
+    int64_t first_free = static_cast<int64_t>(result.size());
+    for (size_t side = 0; side < 2; ++side) {
+      Ints &batch = side == 0 ? attrs.lhs_batch_dims : attrs.rhs_batch_dims,
+           &contracting = side == 0 ? attrs.lhs_contracting_dims : attrs.rhs_contracting_dims;
+      const int64_t rank = operands[side]->shape().rank();
+      const auto kept = kept_.find(operands[side]);
+      const Ints order = kept == kept_.end() ? counting(rank) : kept->second.order;
+      Ints free;
+      for (int64_t d = 0; d < rank; ++d)
+        if (!contains(batch, d) && !contains(contracting, d)) free.push_back(d);
+      for (int64_t d : order)
+        if (contains(free, d)) result.push_back(first_free + place_of(free, d));
+      first_free += static_cast<int64_t>(free.size());
+      for (Ints* list : {&batch, &contracting})
+        for (int64_t& d : *list) d = place_of(order, d);
+      if (kept != kept_.end()) operands[side] = kept->second.instr;
+    }
+    const Shape shape = Shape::array(x->shape().type(), permuted(x->shape().extents(), result));
+    return Stored{result, b_.make(Opcode::dot, std::move(operands), std::move(attrs), {}, &shape)};
+  }
+
+  // x is from now on what `made` says.
+  void keep(Instr* x, const Stored& made) {
+    b_.check();
+    changed_ = true;
+    if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
+    if (is_counting(made.order)) {
+      entry_->replace_all_uses(x, made.instr);
+    } else {
+      kept_.emplace(x, made);
+    }
+  }
+
+  // The largest operand that is kept in another order.
+  std::optional<size_t> leading_operand(const Instr* x) const {
+    std::optional<size_t> lead;
+    for (size_t i = 0; i < x->operands().size(); ++i) {
+      const Instr* operand = x->operand(i);
+      if (!kept_.count(operand)) continue;
+      if (!lead || operand->shape().elems() > x->operand(*lead)->shape().elems()) lead = i;
+    }
+    return lead;
+  }
+
+  Instr* logical(Instr* value) { return stored(value, counting(value->shape().rank())); }
+
+  Instr* stored(Instr* value, const Ints& order) {
+    const auto kept = kept_.find(value);
+    const Ints from = kept == kept_.end() ? counting(value->shape().rank()) : kept->second.order;
+    Instr* as_it_is = kept == kept_.end() ? value : kept->second.instr;
+    if (from == order) return as_it_is;
+    Instr*& made = moved_[std::pair(value, order)];
+    if (!made) made = b_.transpose(as_it_is, permuted(inverted(from), order));
+    return made;
+  }
+
+  hlo::Computation* entry_;
+  hlo::Builder b_;
+  hlo::DimClasses classes_;
+  std::vector<hlo::Symbol> symbols_;
+  StoreAs store_as_;
+  std::unordered_map<const Instr*, Stored> kept_;
+  std::map<std::pair<Instr*, Ints>, Instr*> moved_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool dynamic_outermost(hlo::Module* module) { return Mover(module).run(); }
+
+}  // namespace heddle::opt
