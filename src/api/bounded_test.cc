@@ -215,6 +215,38 @@ TEST(Bounded, BeginsWithWhatIsAskedFor) {
   EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 by --dim, wanted 1 to 80"));
 }
 
+// Positions counted by a running sum over the length (as where padding is left out); longer than a
+// block of the importer's.
+TEST(Bounded, RunningSumsGoAlongABoundedDimension) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"4", "length"})};
+  model.constants = {import::testing::ints_tensor("axis", {1})};
+  model.nodes = {node("CumSum", {"x", "axis"}, {"y"})};
+  model.outputs = {"y"};
+  const File file(model);
+  auto opened = Model::open(file.path(), bounded(80));
+  ASSERT_TRUE(opened) << opened.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**opened, options);
+  ASSERT_TRUE(program) << program.error().message;
+  auto context = (*program)->make_context();
+  ASSERT_TRUE(context);
+  for (int64_t n : {80, 1, 17, 64, 66}) {
+    std::vector<float> x(static_cast<size_t>(4 * n)), y(x.size());
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 5);
+    ASSERT_TRUE((*context)->set_extent("length", n));
+    ASSERT_TRUE((*context)->bind_input(0, x.data()));
+    ASSERT_TRUE((*context)->bind_output(0, y.data()));
+    ASSERT_TRUE((*context)->run());
+    for (size_t row = 0; row < 4; ++row) {
+      float sum = 0;
+      for (size_t i = row * static_cast<size_t>(n); i < (row + 1) * static_cast<size_t>(n); ++i)
+        ASSERT_EQ(y[i], sum += x[i]) << n << ": " << i;
+    }
+  }
+}
+
 std::string refusal(const import::testing::Model& model, const OpenOptions& options) {
   const File file(model);
   auto opened = Model::open(file.path(), options);

@@ -138,6 +138,26 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
 }
 
+namespace {
+
+constexpr int64_t kOneBlock = 512;  // rows that stay one
+
+// Of `rows` in a kernel for `m`, whose tiles are of two heights; those of each height are balanced
+// for the rows that are there.
+double bounded_cycles(Gemm gemm, int64_t rows, int64_t m, int64_t n, int64_t k,
+                      const target::Target& target) {
+  const int64_t tiles = (m + gemm.mr - 1) / gemm.mr, low = m / tiles, tall = m % tiles;
+  if (m > kOneBlock || tall == 0) return gemm_cycles(gemm, rows, n, k, target);
+  const int64_t first = std::min(rows, tall * (low + 1));
+  gemm.mr = static_cast<int>(low + 1);
+  double cycles = gemm_cycles(gemm, first, n, k, target);
+  gemm.mr = static_cast<int>(low);
+  if (rows > first) cycles += gemm_cycles(gemm, rows - first, n, k, target);
+  return cycles;
+}
+
+}  // namespace
+
 Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
                          const target::Target& target, int nv, Type sums) {
   struct Tile {
@@ -147,7 +167,6 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
                                    {10, 2}, {7, 3},  {8, 2},  {7, 2}};
   static constexpr Tile kWhole[] = {{4, 4}, {4, 5}};  // where they hold all columns
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
-  constexpr int64_t kOneBlock = 512;  // rows that stay one
   // Rows of A pass by once for each panel, and rows of results are stored in parts.
   constexpr double kSeveralPanels = 1.04;
   constexpr int64_t kSamples = 32;  // of numbers of rows
@@ -172,7 +191,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
       candidate.nv = tile.nv;
       double cycles = 0;
       for (int64_t rows = m; rows >= least; rows -= std::max<int64_t>(1, (m - least) / kSamples)) {
-        double one = gemm_cycles(candidate, rows, n, k, target) / static_cast<double>(rows);
+        double one = bounded_cycles(candidate, rows, least < m ? m : rows, n, k, target) /
+                     static_cast<double>(rows);
         if (fetches) one *= fetching_ahead(candidate, rows > kOneBlock ? 256 : rows, target);
         cycles += one;
       }
