@@ -12,6 +12,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "extent_sweep.h"
 #include "model_options.h"
 #include "peer.h"
 #include "report.h"
@@ -24,6 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
+constexpr double kExtentSeconds = 0.02;  // of one extent of many
+constexpr size_t kFewestOfExtent = 5;
 constexpr double kDurationSeconds = 3, kWarmupMs = 200;
 constexpr int64_t kFewestRounds = 15;
 constexpr double kRoundMs = 20;  // short runs are gathered into rounds of about this length
@@ -100,11 +103,14 @@ class Bench : public Command {
     line.examples(
         "  heddle bench model.onnx\n"
         "  heddle bench model.onnx --dim batch=8 --threads 2 --vs onnxruntime\n"
+        "  heddle bench model.onnx --dim length=1..512:16 --threads 1\n"
         "  heddle bench model.heddle --iterations 100 --json result.json\n");
   }
 
   Result<int> run() override {
     HEDDLE_RETURN_IF_ERROR(check());
+    HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
+    if (range) return bench_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     tensor::NamedLiterals all_given = given;
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given));
@@ -127,6 +133,44 @@ class Bench : public Command {
   }
 
  private:
+  // The latency at every extent of --dim NAME=FIRST..LAST.
+  Result<int> bench_range(const ExtentRange& range) {
+    if (!versus_.empty() || !compile_.stop_after.empty())
+      return user_error("--dim {}={}..{}: --vs and --stop-after are for one extent", range.name,
+                        range.first, range.last);
+    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
+                            ExtentSweep::begin(open_, inputs_, compile_, range));
+    const bool text = !json_.only_json();
+    if (text) fmt::print("{} on {}\n", open_.model, where_text(info_of(sweep->program())));
+    if (text) fmt::print("inputs: {}\n", sweep->inputs_description());
+    if (text) print_notes(sweep->program());
+    ordered_json extents = ordered_json::array();
+    for (int64_t n = range.first; n <= range.last; n += range.step) {
+      sweep->show_progress(n);
+      HEDDLE_RETURN_IF_ERROR(sweep->set_extent(n));
+      for (int64_t i = 0; i < std::max<int64_t>(1, warmup_.value_or(1)); ++i) {
+        HEDDLE_ASSIGN_OR_RETURN(const double ms, sweep->timed_run());  // may compile
+        (void)ms;
+      }
+      std::vector<double> times;
+      const Clock::time_point begin = Clock::now();
+      const double wanted_ms = duration_.value_or(kExtentSeconds) * 1000;
+      while (iterations_ ? static_cast<int64_t>(times.size()) < *iterations_
+                         : times.size() < kFewestOfExtent || ms_since(begin) < wanted_ms) {
+        HEDDLE_ASSIGN_OR_RETURN(const double ms, sweep->timed_run());
+        times.push_back(ms);
+      }
+      ExtentSweep::hide_progress();
+      const Statistics s = statistics_of(times);
+      if (text) print_latency(fmt::format("{}={}", range.name, n), s);
+      extents.push_back(
+          ordered_json{{range.name, n}, {"iterations", times.size()}, {"latency_ms", to_json(s)}});
+    }
+    if (text) fmt::print("{}\n", sweep->counts_text());
+    HEDDLE_RETURN_IF_ERROR(json_.write(sweep->json(open_.model, std::move(extents))));
+    return 0;
+  }
+
   Status check() const {
     if (iterations_ && *iterations_ < 1)
       return user_error("--iterations {}: wanted at least 1", *iterations_);

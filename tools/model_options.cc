@@ -8,7 +8,6 @@
 #include "values.h"
 
 namespace heddle::tools {
-namespace {
 
 std::optional<int64_t> parse_number(std::string_view text) {
   int64_t value = 0;
@@ -16,6 +15,8 @@ std::optional<int64_t> parse_number(std::string_view text) {
   if (error != std::errc{} || end != text.data() + text.size() || value < 0) return std::nullopt;
   return value;
 }
+
+namespace {
 
 // The names that --fix takes out of `given`.
 Result<tensor::NamedLiterals> take_fixed(const std::vector<std::string>& names,
@@ -42,7 +43,7 @@ Result<DimChoice> parse_dim(const std::string& text) {
   const auto wrong = [&] {
     return user_error(
         "--dim {}: wanted NAME=N with a number, such as batch=8, or NAME=N<=MOST, such as "
-        "length=17<=512",
+        "length=17<=512 (a range, as length=1..512, is for run and bench)",
         text);
   };
   if (equals == std::string_view::npos || equals == 0) return wrong();
@@ -79,7 +80,7 @@ void OpenChoices::declare(CommandLine& line) {
   line.group("Model");
   line.list(dims, "--dim", "NAME=N[<=MOST]",
             "binds a dynamic dimension (else 1, or what the inputs have); with MOST for any extent "
-            "up to it, by a few programs");
+            "up to it, by a few programs. run and bench: NAME=1..512[:STEP], at each of these");
   line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
   line.list(fixed, "--fix", "NAME", "makes an input's given value part of the model");
   line.text(module, "--module", "NAME", "which module of a text file of several");

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "handles.h"
@@ -50,6 +51,7 @@ struct DimChoice {
   std::string name;
   std::optional<int64_t> size, bound;  // one of them at least
 };
+std::optional<int64_t> parse_number(std::string_view text);  // one that is not negative
 Result<DimChoice> parse_dim(const std::string& text);
 Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const std::string& text);
 

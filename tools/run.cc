@@ -6,6 +6,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "extent_sweep.h"
 #include "model_options.h"
 #include "report.h"
 #include "values.h"
@@ -35,11 +36,14 @@ class Run : public Command {
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"
         "  heddle run model.onnx --async --steps 20\n"
+        "  heddle run model.onnx --dim length=1..512\n"
         "  heddle run softmax.hlo --input 'arg0=2x3xf32=1 2 3 4 5 6' --json -\n");
   }
 
   Result<int> run() override {
     if (steps_.value_or(1) < 1) return user_error("--steps: got {}, wanted at least 1", *steps_);
+    HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
+    if (range) return run_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
@@ -56,6 +60,41 @@ class Run : public Command {
   }
 
  private:
+  // Every extent of --dim NAME=FIRST..LAST, once.
+  Result<int> run_range(const ExtentRange& range) {
+    if (!outputs_.empty() || steps_ || compile_.background || !compile_.stop_after.empty())
+      return user_error(
+          "--dim {}={}..{}: --outputs, --steps, --async and --stop-after are for one extent",
+          range.name, range.first, range.last);
+    HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
+                            ExtentSweep::begin(open_, inputs_, compile_, range));
+    const bool text = !json_.only_json();
+    if (text) fmt::print("{} on {}\n", open_.model, where_text(info_of(sweep->program())));
+    if (text) fmt::print("inputs: {}\n", sweep->inputs_description());
+    if (text) print_notes(sweep->program());
+    ordered_json extents = ordered_json::array();
+    for (int64_t n = range.first; n <= range.last; n += range.step) {
+      sweep->show_progress(n);
+      HEDDLE_RETURN_IF_ERROR(sweep->set_extent(n));
+      HEDDLE_ASSIGN_OR_RETURN(const double ms, sweep->timed_run());
+      ExtentSweep::hide_progress();
+      ordered_json one{{range.name, n}, {"run_ms", ms}, {"outputs", ordered_json::array()}};
+      for (size_t i = 0; i < sweep->outputs().size(); ++i) {
+        const tensor::Literal& value = sweep->outputs()[i];
+        if (text)
+          fmt::print("{}={} output {} {}: {}\n", range.name, n, sweep->output_name(i),
+                     tensor::to_string(value.shape(), false), value_text(value));
+        ordered_json output{{"name", sweep->output_name(i)}};
+        output.update(value_json(value));
+        one["outputs"].push_back(std::move(output));
+      }
+      extents.push_back(std::move(one));
+    }
+    if (text) fmt::print("{}\n", sweep->counts_text());
+    HEDDLE_RETURN_IF_ERROR(json_.write(sweep->json(open_.model, std::move(extents))));
+    return 0;
+  }
+
   struct Steps {
     double first_ms = 0;
     int64_t swapped_at = -1;  // the first that found the other program ready, from 0; -1: none

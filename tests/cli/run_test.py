@@ -38,6 +38,26 @@ class RunTest(CliTest):
         self.assertIn("was not ready within 1 steps", few.stderr)
         self.fails(2, "run", model, "--steps", "0")
 
+    def test_every_extent_of_a_range(self):
+        model = MODELS / "minilm" / "model.onnx"
+        value = self.json("run", model, "--dim", "sequence=1..16", "--cache", "off", "--threads", 1)
+        self.assertEqual((16, "sequence"), (value["shapes"], value["dimension"]))
+        self.assertEqual(3, value["compilations"])  # buckets of 1, 4 and 16
+        self.assertEqual(list(range(1, 17)), [one["sequence"] for one in value["extents"]])
+        for one in value["extents"]:
+            self.assertIn(one["sequence"], one["outputs"][0]["shape"])
+        text = self.ok("run", model, "--dim", "sequence=3..15:6", "--cache", "off").stdout
+        self.assertIn("sequence=9 output ", text)
+        self.assertEqual("3 shapes, 2 compilations", text.splitlines()[-1])
+        bench = self.json("bench", model, "--dim", "sequence=5..8:3", "--iterations", 2)
+        self.assertEqual([2, 2], [one["iterations"] for one in bench["extents"]])
+        self.assertTrue(all(one["latency_ms"]["min"] > 0 for one in bench["extents"]))
+        for options in [["--dim", "sequence=4..2"], ["--dim", "sequence=1..8", "--outputs", "o.npz"],
+                        ["--dim", "sequence=1..8", "--inputs", MODELS / "minilm" / "inputs.npz"],
+                        ["--dim", "sequence=1..8", "--dim", "batch=1..2"]]:
+            self.assertIn("error: --dim ", self.fails(2, "run", model, *options))
+        self.assertIn("run and bench", self.fails(2, "check", model, "--dim", "sequence=1..8"))
+
     def test_random_inputs_are_told_and_repeat(self):
         model = self.file("lookup.hlo", LOOKUP)
         first = self.ok("run", model, "--seed", "3")
