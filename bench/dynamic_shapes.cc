@@ -1,10 +1,11 @@
 // A model with a bounded dimension beside programs of its exact extents:
 //   dynamic_shapes MODEL.onnx NAME BOUND [--step N | --at 17,100,...] [--rounds N] [--dim NAME=N]
-//                  [--interp] [--profile] [--fuse MODE] [--level O0] [--dump DIR]
+//                  [--interp] [--profile] [--resident] [--fuse MODE] [--level O0] [--dump DIR]
 // A line an extent: milliseconds (thread processor time, the least of the interleaved rounds) of
 // the bounded program and of the exact one, their ratio (exact over bounded), and the largest
 // difference of the results over the largest magnitude. With --interp results are compared with the
-// reference interpreter's and times say nothing; --profile adds a line a kernel. One thread.
+// reference interpreter's and times say nothing; --profile adds a line a kernel; --resident runs
+// the bounded program only, and says what the process has in memory behind each extent. One thread.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 
 #include "api/session.h"
@@ -83,6 +85,14 @@ double difference(const Bytes& a, const Bytes& b, heddle::tensor::Type type, siz
   return worst / most;
 }
 
+// Megabytes of the process: "VmRSS", "RssAnon", "RssFile".
+int64_t resident_mb(const std::string& what) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(what)) return std::atoll(line.c_str() + what.size() + 1) / 1024;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -95,7 +105,8 @@ int main(int argc, char** argv) {
   OpenOptions open;
   CompileOptions options;
   options.threads = 1;
-  bool interp = false, profile = false;
+  options.keep_prepared = false;  // of each extent's exact program they would fill the cache
+  bool interp = false, profile = false, resident = false;
   int rounds = 5;
   std::vector<int64_t> extents;
   for (int i = 4; i < argc; ++i) {
@@ -111,6 +122,8 @@ int main(int argc, char** argv) {
       options.level = next();
     else if (word == "--profile")
       profile = true;
+    else if (word == "--resident")
+      resident = true;
     else if (word == "--dump")
       options.dump = next();
     else if (word == "--step") {
@@ -156,6 +169,14 @@ int main(int argc, char** argv) {
       pointers.push_back(inputs.back().data());
     }
     done(exact.model->random_inputs(static_cast<uint64_t>(n), pointers));
+    if (resident) {
+      done(bounded.context->set_extent(name, n));
+      bounded.bind(inputs, exact.model->outputs());
+      bounded.run_ms();
+      fmt::print("{} {}: {} MB, of these {} of its own and {} of files\n", name, n,
+                 resident_mb("VmRSS"), resident_mb("RssAnon"), resident_mb("RssFile"));
+      continue;
+    }
     exact.program = take(Program::compile(*exact.model, options));
     exact.context = take(exact.program->make_context());
     exact.bind(inputs, exact.model->outputs());
@@ -198,6 +219,7 @@ int main(int argc, char** argv) {
                n, least_bounded, least_exact, ratio, far);
     std::fflush(stdout);
   }
+  if (resident) return 0;
   fmt::print("{} extents: geometric mean {:.3f}, least {:.3f}, largest difference {:.2e}\n",
              extents.size(), std::exp(sum / double(extents.size())), least, worst);
   return 0;

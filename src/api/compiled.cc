@@ -193,6 +193,9 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     if (cuda_number_ >= 0) return for_gpu_;
     return executable_->take_once();
   }
+  Result<bool> wait(std::chrono::milliseconds most) override {
+    return !keeper_ || keeper_->wait(most);
+  }
   Status share(SharedWeights* weights) override {
     // A caller's allocator gives each program memory of its own, and so does a device.
     if (!executable_ || executable_->program().once.empty() || own_device_ || virtual_ || plugin_)

@@ -323,8 +323,9 @@ HEDDLE_EXPORT const char* heddle_program_note(const heddle_program* program, int
 /* A step of the compilation and its time; NULL outside the range. */
 HEDDLE_EXPORT const char* heddle_program_step(const heddle_program* program, int64_t number,
                                               double* ms);
-/* Waits for the compilation in the background, `most_ms` at most. `ready` (may be NULL): whether it
- * is done. Error: its own; the program of level O0 stays. */
+/* Waits for the compilation in the background, and for prepared weights that the first run has
+ * begun to put into the cache, `most_ms` at most. `ready` (may be NULL): whether that is done.
+ * Error: the compilation's own; the program of level O0 stays. */
 HEDDLE_EXPORT heddle_status* heddle_program_wait(heddle_program* program, int64_t most_ms,
                                                  int32_t* ready);
 /* Writes the program, with its weights prepared, as a file that heddle_model_open reads. */

@@ -6,19 +6,21 @@
 
 namespace heddle::api {
 
-OnceKeeper::~OnceKeeper() {
-  if (thread_.joinable()) thread_.join();
-}
-
 void OnceKeeper::start() {
+  const std::lock_guard lock(mutex_);
   if (started_.exchange(true)) return;
   try {
-    thread_ = std::thread([this] {
-      auto results = executable_->once_results();
+    written_ = std::async(std::launch::async, [this] {
+      const auto results = executable_->once_results();
       if (results) compiler::store_once(options_, key_, *results);
     });
   } catch (const std::system_error&) {  // no thread to be had: the next start packs them again
   }
+}
+
+bool OnceKeeper::wait(std::chrono::milliseconds most) {
+  const std::lock_guard lock(mutex_);
+  return !written_.valid() || written_.wait_for(most) == std::future_status::ready;
 }
 
 }  // namespace heddle::api

@@ -191,8 +191,8 @@ class Program {
   // Prepares its weights now, and has those in common with others that were shared through the same
   // `weights`. Before its first context.
   virtual Status share(SharedWeights* /*weights*/) { return {}; }
-  // Of a compilation in the background: waits for it, `most` at most. False: it is not ready.
-  // Error: its own.
+  // Of a compilation in the background, or of prepared weights that a first run has begun to put
+  // into the cache: waits for it, `most` at most. False: it is not ready. Error: its own.
   virtual Result<bool> wait(std::chrono::milliseconds) { return true; }
   // A context keeps its program.
   virtual Result<std::unique_ptr<Context>> make_context() = 0;
