@@ -42,7 +42,8 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options);
 
-// Of a program file. Errors: those of the extents, a name that no dimension has.
+// Of a program file. Errors: those of the extents, a name that no dimension has, a bound above the
+// one that it was compiled for.
 Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
                                                   const OpenOptions& options);
 // The other way round, of a model.

@@ -19,6 +19,12 @@ Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
     hlo::Symbol symbol;
     symbol.name = from.name;
     symbol.bound = from.bound;
+    if (const auto lower = options.bounds.find(from.name); lower != options.bounds.end()) {
+      if (lower->second > from.bound)
+        return user_error("dimension '{}' with a bound of {}, it was compiled for at most {}",
+                          from.name, lower->second, from.bound);
+      symbol.bound = lower->second;
+    }
     for (const program::PortDimension& place : from.inputs)
       symbol.places.emplace_back(place.port, place.dimension);
     for (const program::PortDimension& place : from.outputs)
@@ -26,10 +32,11 @@ Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
     HEDDLE_ASSIGN_OR_RETURN(result->first[symbol.name], first_extent(symbol, inputs, options));
     result->symbols.push_back(std::move(symbol));
   }
-  for (const auto& [name, extent] : options.dims)
-    if (!result->first.contains(name))
-      return user_error("--dim {}={}: its dimensions are {}", name, extent,
-                        program::dimensions_text(saved.symbols));
+  for (const auto* asked : {&options.dims, &options.bounds})
+    for (const auto& [name, extent] : *asked)
+      if (!result->first.contains(name))
+        return user_error("--dim {}={}: its dimensions are {}", name, extent,
+                          program::dimensions_text(saved.symbols));
   return std::shared_ptr<const Bounded>(std::move(result));
 }
 

@@ -155,7 +155,8 @@ TEST(Bounded, AFileHasAllBuckets) {
   };
   EXPECT_THAT(refusal("length", 81, 0), HasSubstr("wanted 1 to 80"));
   EXPECT_THAT(refusal("width", 3, 0), HasSubstr("length<=80"));
-  EXPECT_THAT(refusal("length", 0, 16), HasSubstr("--dim NAME=N"));
+  EXPECT_THAT(refusal("length", 0, 81), HasSubstr("compiled for at most 80"));
+  EXPECT_EQ(refusal("length", 0, 16), "");
   std::remove(path.c_str());
 }
 

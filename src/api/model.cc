@@ -37,10 +37,10 @@ import::Options import_options(const OpenOptions& options) {
   return result;
 }
 
-// `why`: what it takes. `dims`: these too.
+// `why`: what it takes. `dims`: these too, and bounds.
 Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool dims = false) {
-  if ((dims || options.dims.empty()) && options.shapes.empty() && options.constants.empty() &&
-      options.bounds.empty())
+  if ((dims || (options.dims.empty() && options.bounds.empty())) && options.shapes.empty() &&
+      options.constants.empty())
     return {};
   return user_error("dimensions, shapes and constants are given to ONNX models; {}", why);
 }

@@ -164,7 +164,9 @@ ENTRY e {
                          ["inputs"][0]["shape"])
         self.assertIn("wanted 1 to 16", self.fails(2, "run", program, "--dim", "sequence=17"))
         self.assertIn("sequence<=16", self.fails(2, "run", program, "--dim", "batch=2"))
-        self.fails(2, "run", program, "--dim", "sequence=3<=16")
+        self.ok("run", program, "--dim", "sequence=3<=16")
+        self.assertIn("at most 16", self.fails(2, "run", program, "--dim", "sequence=3<=17"))
+        self.ok("run", program, "--dim", "sequence=1..16")
 
     def test_one_module_of_several(self):
         both = self.file("two.hlo", TWO)
