@@ -98,8 +98,8 @@ TEST(Trim, TilesAreBalanced) {
   const std::string text = trimmed(std::move(kernel), wanted, &reads);
   for (const char* part :
        {"let tiles = floor_div(rows + 7, 8)", "serial tile tiles {", "u_1 8", "u_2 7", "u_3 6",
-        "u_4 5", "height > 7", "height > 6", "height > 5", "start*8", "serial part fetched {",
-        "prefetch in2[(tile*share + part)*64] level 2"})
+        "u_4 5", "height > 7", "height > 6", "height > 5", "start*8", "if fetched > 0 {",
+        "if fetched > 2 {", "prefetch in2[(tile*share + 2)*64] level 2"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr(" 4 {")));
 }

@@ -227,37 +227,51 @@ class Balancer {
            mentions_tile(stmt.indices.at(0));
   }
 
-  // Each tile fetches the parts of several, as many as there would be at the bound.
+  // Each tile fetches the parts of several, as many as there would be at the bound. Written out: a
+  // loop there would keep sums out of registers.
   void fetch_for_all(const std::vector<Stmt>& from, const std::vector<BufferId>& buffers,
                      Graft* graft, std::vector<Stmt>* made) {
     std::vector<Stmt> result;
-    VarId part;
-    for (size_t i = 0; i < from.size(); ++i) {
-      Stmt& stmt = (*made)[i];
+    for (size_t i = 0; i < from.size();) {
       if (!is_shared(from[i])) {
-        part = VarId();
-        fetch_for_all(from[i].body, buffers, graft, &stmt.body);
-        fetch_for_all(from[i].otherwise, buffers, graft, &stmt.otherwise);
-        result.push_back(std::move(stmt));
+        fetch_for_all(from[i].body, buffers, graft, &(*made)[i].body);
+        fetch_for_all(from[i].otherwise, buffers, graft, &(*made)[i].otherwise);
+        result.push_back(std::move((*made)[i++]));
         continue;
       }
-      if (!part.valid()) {
-        part = k_.add_var("part");
-        result.push_back(make_loop(LoopKind::serial, part, fetched_, {}));
+      size_t end = i;
+      while (end < from.size() && is_shared(from[end])) ++end;
+      for (int64_t part = 0; part < most_shared(); ++part) {
+        std::vector<Stmt> fetches;
+        for (size_t j = i; j < end; ++j)
+          fetches.push_back(fetch_of(
+              (*made)[j], from[j], k_.binary(Op::add, first_, k_.constant(part)), buffers, graft));
+        result.push_back(
+            make_if(k_.compare(Op::gt, fetched_, k_.constant(part)), std::move(fetches)));
       }
-      const ExprId number = k_.binary(Op::add, first_, k_.ref(part));
-      Graft index(before_, buffers, &k_);
-      index.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
-        if (expr.op != Op::var) return std::nullopt;
-        if (expr.var == tile_) return number;
-        const bool inside = tiles_.inside.count(expr.var.value) > 0;
-        return k_.ref(inside ? graft->var(expr.var) : expr.var);
-      };
-      for (size_t j = 0; j < stmt.indices.size(); ++j)
-        stmt.indices[j] = index.expr(from[i].indices[j]);
-      result.back().body.push_back(std::move(stmt));
+      i = end;
     }
     *made = std::move(result);
+  }
+
+  int64_t most_shared() const {
+    const int64_t least = std::clamp<int64_t>(tiles_.least, 1, count_ * tiles_.rows);
+    const int64_t fewest = (least + tiles_.rows - 1) / tiles_.rows;
+    return (count_ + fewest - 1) / fewest;
+  }
+
+  // The part of tile `number`.
+  Stmt fetch_of(Stmt stmt, const Stmt& from, ExprId number, const std::vector<BufferId>& buffers,
+                Graft* graft) {
+    Graft index(before_, buffers, &k_);
+    index.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op != Op::var) return std::nullopt;
+      if (expr.var == tile_) return number;
+      const bool inside = tiles_.inside.count(expr.var.value) > 0;
+      return k_.ref(inside ? graft->var(expr.var) : expr.var);
+    };
+    for (size_t j = 0; j < stmt.indices.size(); ++j) stmt.indices[j] = index.expr(from.indices[j]);
+    return stmt;
   }
 
   Kernel& k_;

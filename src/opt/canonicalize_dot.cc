@@ -208,15 +208,28 @@ class Canonical {
   }
 
   // Merged behind another one, rows would not end where the actual extent does (hlo/dim_classes.h).
-  bool may_be_dynamic(int64_t extent) const {
-    return std::any_of(symbols_.begin(), symbols_.end(), [&](const hlo::Symbol& symbol) {
-      return symbol.bound > 1 && extent % symbol.bound == 0;
-    });
+  bool is_dynamic(int side, const Atom& free) const {
+    const bool may_be =
+        std::any_of(symbols_.begin(), symbols_.end(), [&](const hlo::Symbol& symbol) {
+          return symbol.bound > 1 && free.extent % symbol.bound == 0;
+        });
+    if (!may_be) return false;
+    hlo::DimClasses classes(*dot_.parent()->module());
+    if (!classes.assign(symbols_)) return true;
+    const Instr* x = dot_.operand(static_cast<size_t>(side));
+    const Ints& batch = side == 0 ? attrs_.lhs_batch_dims : attrs_.rhs_batch_dims;
+    const Ints& contracting = side == 0 ? attrs_.lhs_contracting_dims : attrs_.rhs_contracting_dims;
+    int64_t number = 0;
+    for (int64_t d = 0; d < x->shape().rank(); ++d) {
+      if (contains(batch, d) || contains(contracting, d) || number++ != free.key) continue;
+      return classes.symbol_of(x, d) >= 0 && free.sub == 0;
+    }
+    return true;
   }
 
   bool mergeable(int side, const Atom& a, const Atom& b) const {
     if (a.role != b.role) return false;
-    if (a.role == Role::free) return !may_be_dynamic(b.extent);
+    if (a.role == Role::free) return !is_dynamic(side, b);
     const Atom* other = behind(1 - side, a);
     return other && other->label() == b.label() && adjoin_in_result(a, b);
   }

@@ -120,43 +120,10 @@ class Cheapest {
 
 }  // namespace
 
-bool is_bounded(const hlo::Instr* instr) {
-  return instr && !hlo::symbols_of(*instr->parent()->module()).empty();
-}
-
-int64_t least_rows(const hlo::Instr* dot, int64_t rows) {
-  int64_t least = rows;
-  if (dot)
-    for (const hlo::Symbol& symbol : hlo::symbols_of(*dot->parent()->module()))
-      if (symbol.bound > 1 && rows % symbol.bound == 0)
-        least = std::min(least, rows / symbol.bound * symbol.least);
-  return least;
-}
-
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
 }
-
-namespace {
-
-constexpr int64_t kOneBlock = 512;  // rows that stay one
-
-// Of `rows` in a kernel for `m`, whose tiles are of two heights; those of each height are balanced
-// for the rows that are there.
-double bounded_cycles(Gemm gemm, int64_t rows, int64_t m, int64_t n, int64_t k,
-                      const target::Target& target) {
-  const int64_t tiles = (m + gemm.mr - 1) / gemm.mr, low = m / tiles, tall = m % tiles;
-  if (m > kOneBlock || tall == 0) return gemm_cycles(gemm, rows, n, k, target);
-  const int64_t first = std::min(rows, tall * (low + 1));
-  gemm.mr = static_cast<int>(low + 1);
-  double cycles = gemm_cycles(gemm, first, n, k, target);
-  gemm.mr = static_cast<int>(low);
-  if (rows > first) cycles += gemm_cycles(gemm, rows - first, n, k, target);
-  return cycles;
-}
-
-}  // namespace
 
 Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
                          const target::Target& target, int nv, Type sums) {
@@ -191,8 +158,9 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
       candidate.nv = tile.nv;
       double cycles = 0;
       for (int64_t rows = m; rows >= least; rows -= std::max<int64_t>(1, (m - least) / kSamples)) {
-        double one = bounded_cycles(candidate, rows, least < m ? m : rows, n, k, target) /
-                     static_cast<double>(rows);
+        double one = least < m ? bounded_cycles(candidate, rows, m, n, k, target)
+                               : gemm_cycles(candidate, rows, n, k, target);
+        one /= static_cast<double>(rows);
         if (fetches) one *= fetching_ahead(candidate, rows > kOneBlock ? 256 : rows, target);
         cycles += one;
       }
