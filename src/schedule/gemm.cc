@@ -357,7 +357,8 @@ void cut_window(const GemmShape& shape, const Stage& stage, const target::Target
 // Where rows of A are long, a block of them that stays in the second cache is too low for its
 // panels: K is cut instead, so that many rows meet a short panel, and the sums of several panels
 // wait in scratch.
-void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
+// Blocks of bounded rows are higher, as the last of those that are there may have one row.
+void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, Gemm* gemm) {
   constexpr int64_t kMostUncut = 1024;
   // Narrow vectors leave time enough for a panel to arrive while few rows are multiplied.
   const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
@@ -366,7 +367,8 @@ void cut_k(const GemmShape& shape, const target::Target& target, Gemm* gemm) {
   const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
   const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
   const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
-  const int64_t most_rows = std::max<int64_t>(second / 4 / (kc * 4), 4 * int64_t{gemm->mr});
+  const int64_t most_rows =
+      std::max<int64_t>(second / (bounded ? 2 : 4) / (kc * 4), 4 * int64_t{gemm->mr});
   const int64_t blocks = (m + most_rows - 1) / most_rows, rows = (m + blocks - 1) / blocks;
   const int64_t width = int64_t{gemm->nv} * gemm->lanes, panels = shape.n_extent / width;
   // Their sums take an eighth of the cache at most, and every core has at least four tasks.
@@ -426,7 +428,7 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm =
         choose_gemm_between(least_rows(stage.instr, shape.m_extent), shape.m_extent, shape.n_extent,
                             shape.k_extent, shape.b_panel > 0, target, nv, shape.type);
-    cut_k(shape, target, &gemm);
+    cut_k(shape, is_bounded(stage.instr), target, &gemm);
     if (is_bounded(stage.instr)) share_panels(shape, stage, target, &gemm);
   } else {
     gemm.lanes = target.lanes(shape.type);
