@@ -6,7 +6,6 @@
 #include <optional>
 #include <thread>
 
-#include "base/cancelled.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 
@@ -85,7 +84,8 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
     if (error_) return tl::unexpected(*error_);
     return true;
   }
-  Result<std::unique_ptr<Context>> make_context() override;
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   bool has_second() const { return has_second_.load(std::memory_order_acquire); }
   // Lives as long as this.
@@ -109,8 +109,9 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
 class BackgroundContext : public Context {
  public:
   BackgroundContext(std::shared_ptr<BackgroundProgram> program, std::unique_ptr<Context> first,
-                    bool is_second)
-      : program_(std::move(program)),
+                    bool is_second, std::shared_ptr<runtime::Cancellation> cancellation)
+      : Context(std::move(cancellation)),
+        program_(std::move(program)),
         is_second_(is_second),
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()),
@@ -128,14 +129,7 @@ class BackgroundContext : public Context {
   }
   Status run() override {
     if (!is_second_ && program_->has_second()) HEDDLE_RETURN_IF_ERROR(go_over());
-    Status status = context_->run();
-    if (!status && status.error().kind == kCancelled) cancelled_ = false;
-    return status;
-  }
-  void cancel() override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    context_->cancel();
+    return context_->run();
   }
   void set_profile(bool on) override {
     profile_ = on;
@@ -147,7 +141,8 @@ class BackgroundContext : public Context {
 
  private:
   Status go_over() {
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> next, program_->now()->make_context());
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> next,
+                            program_->now()->make_context(cancellation_));
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i])
         HEDDLE_RETURN_IF_ERROR(next->bind_input(static_cast<int64_t>(i), *inputs_[i]));
@@ -155,8 +150,6 @@ class BackgroundContext : public Context {
       if (outputs_[i])
         HEDDLE_RETURN_IF_ERROR(next->bind_output(static_cast<int64_t>(i), *outputs_[i]));
     next->set_profile(profile_);
-    const std::lock_guard lock(mutex_);
-    if (cancelled_) next->cancel();
     context_ = std::move(next);
     is_second_ = true;
     return {};
@@ -166,15 +159,15 @@ class BackgroundContext : public Context {
   bool is_second_, profile_ = false;
   std::vector<std::optional<const void*>> inputs_;  // what is bound
   std::vector<std::optional<void*>> outputs_;
-  std::mutex mutex_;  // a cancellation comes from another thread
-  std::atomic<bool> cancelled_{false};
   std::unique_ptr<Context> context_;
 };
 
-Result<std::unique_ptr<Context>> BackgroundProgram::make_context() {
+Result<std::unique_ptr<Context>> BackgroundProgram::make_context(
+    std::shared_ptr<runtime::Cancellation> cancellation) {
   const bool is_second = has_second();
-  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> context, now()->make_context());
-  return std::make_unique<BackgroundContext>(shared_from_this(), std::move(context), is_second);
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> context, now()->make_context(cancellation));
+  return std::make_unique<BackgroundContext>(shared_from_this(), std::move(context), is_second,
+                                             std::move(cancellation));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "api/compiled.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
-#include "base/cancelled.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "opt/dynamic_outermost.h"
@@ -136,7 +135,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     }
     return program::save(saved, path);
   }
-  Result<std::unique_ptr<Context>> make_context() override;
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   // The one to run for these extents; compiled on first use. Thread-safe.
   Result<std::shared_ptr<Specialisation>> specialise(const Sizes& extents) {
@@ -213,8 +213,10 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
 
 class BoundedContext : public Context {
  public:
-  explicit BoundedContext(std::shared_ptr<BoundedProgram> program)
-      : program_(std::move(program)),
+  BoundedContext(std::shared_ptr<BoundedProgram> program,
+                 std::shared_ptr<runtime::Cancellation> cancellation)
+      : Context(std::move(cancellation)),
+        program_(std::move(program)),
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()) {
     extents_ = program_->first_sizes();
@@ -274,7 +276,7 @@ class BoundedContext : public Context {
       HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
           static_cast<int64_t>(i), whole ? outputs_[i] : ready->outputs[i].data()));
     }
-    HEDDLE_RETURN_IF_ERROR(run_cancellable(*ready->context));
+    HEDDLE_RETURN_IF_ERROR(ready->context->run());
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const Port& port = program.outputs()[i];
       if (boxes[i] != port.dims)
@@ -285,11 +287,6 @@ class BoundedContext : public Context {
     return {};
   }
 
-  void cancel() override {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-    if (running_ != nullptr) running_->cancel();
-  }
   void set_profile(bool on) override {
     profile_ = on;
     for (auto& [bounds, ready] : ready_) ready.context->set_profile(on);
@@ -319,26 +316,13 @@ class BoundedContext : public Context {
     Ready& ready = ready_[one->bounds];
     if (!ready.context) {
       ready.specialisation = one;
-      HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context());
+      HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context(cancellation_));
       ready.inputs.resize(inputs_.size());
       ready.outputs.resize(outputs_.size());
       ready.extents.resize(extents_.size());
       ready.context->set_profile(profile_);
     }
     return &ready;
-  }
-
-  Status run_cancellable(Context& context) {
-    {
-      const std::lock_guard lock(mutex_);
-      running_ = &context;
-      if (cancelled_) context.cancel();
-    }
-    Status status = context.run();
-    const std::lock_guard lock(mutex_);
-    running_ = nullptr;
-    if (!status && status.error().kind == kCancelled) cancelled_ = false;
-    return status;
   }
 
   Places input_places(size_t input) const {
@@ -373,14 +357,12 @@ class BoundedContext : public Context {
   Sizes extents_;
   std::map<Sizes, Ready> ready_;
   Ready* last_ = nullptr;
-  std::mutex mutex_;  // of what follows: a cancellation comes from another thread
-  Context* running_ = nullptr;
-  bool cancelled_ = false;
   bool profile_ = false;
 };
 
-Result<std::unique_ptr<Context>> BoundedProgram::make_context() {
-  return std::make_unique<BoundedContext>(shared_from_this());
+Result<std::unique_ptr<Context>> BoundedProgram::make_context(
+    std::shared_ptr<runtime::Cancellation> cancellation) {
+  return std::make_unique<BoundedContext>(shared_from_this(), std::move(cancellation));
 }
 
 }  // namespace

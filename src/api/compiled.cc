@@ -210,7 +210,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
                                                       library_function(target)));
     return {};
   }
-  Result<std::unique_ptr<Context>> make_context() override;
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) override;
   void ran() const {
     if (keeper_) keeper_->ran();
   }
@@ -365,8 +366,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 class CompiledContext : public Context {
  public:
   CompiledContext(std::shared_ptr<const CompiledProgram> program,
-                  std::unique_ptr<runtime::Context> context)
-      : program_(std::move(program)), context_(std::move(context)) {
+                  std::unique_ptr<runtime::Context> context,
+                  std::shared_ptr<runtime::Cancellation> cancellation)
+      : Context(std::move(cancellation)),
+        program_(std::move(program)),
+        context_(std::move(context)) {
     const program::Program& p = *program_->compiled();
     program::for_each_command(p, p.commands, p.command_info,
                               [&](const program::Command& command, const program::CommandInfo&,
@@ -384,7 +388,6 @@ class CompiledContext : public Context {
     program_->ran();
     return {};
   }
-  void cancel() override { context_->cancel(); }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }
   int64_t command_count() const override { return static_cast<int64_t>(commands_.size()); }
@@ -429,10 +432,13 @@ class CompiledContext : public Context {
   std::unique_ptr<runtime::Context> context_;
 };
 
-Result<std::unique_ptr<Context>> CompiledProgram::make_context() {
+Result<std::unique_ptr<Context>> CompiledProgram::make_context(
+    std::shared_ptr<runtime::Cancellation> cancellation) {
   if (cuda_number_ >= 0) HEDDLE_RETURN_IF_ERROR(start_gpu());
-  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context, executable_->make_context());
-  return std::make_unique<CompiledContext>(shared_from_this(), std::move(context));
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context,
+                          executable_->make_context(cancellation));
+  return std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
+                                           std::move(cancellation));
 }
 
 Result<std::shared_ptr<CompiledProgram>> make_program(const Where& where) {

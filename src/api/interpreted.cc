@@ -34,7 +34,8 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
   Status save(const std::string& path) override {
     return user_error("{}: the interpreter makes no program; compile for cpu", path);
   }
-  Result<std::unique_ptr<Context>> make_context() override;
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   const hlo::Module& module() const { return *module_; }
   bool wide() const { return wide_; }
@@ -46,8 +47,10 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
 
 class InterpretedContext : public Context {
  public:
-  explicit InterpretedContext(std::shared_ptr<const InterpretedProgram> program)
-      : program_(std::move(program)),
+  InterpretedContext(std::shared_ptr<const InterpretedProgram> program,
+                     std::shared_ptr<runtime::Cancellation> cancellation)
+      : Context(std::move(cancellation)),
+        program_(std::move(program)),
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()),
         input_bound_(inputs_.size()),
@@ -63,7 +66,8 @@ class InterpretedContext : public Context {
   Status run() override {
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->inputs(), inputs_, input_bound_, "input"));
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->outputs(), outputs_, output_bound_, "output"));
-    if (cancelled_.exchange(false)) return cancelled_error("cancelled");
+    // The reference interpreter does not stop on the way.
+    if (cancellation_->take()) return cancelled_error("cancelled");
     const int64_t begin = trace::now_ns();
     interp::Options options;
     options.widen = program_->wide();
@@ -80,8 +84,6 @@ class InterpretedContext : public Context {
     return {};
   }
 
-  // It is looked at before a run only: the reference interpreter does not stop on the way.
-  void cancel() override { cancelled_ = true; }
   void set_profile(bool on) override { profile_ = on; }
   void reset_profile() override { count_ = total_ns_ = min_ns_ = 0; }
   int64_t command_count() const override { return 1; }
@@ -123,12 +125,12 @@ class InterpretedContext : public Context {
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
   bool profile_ = false;
-  std::atomic<bool> cancelled_{false};
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };
 
-Result<std::unique_ptr<Context>> InterpretedProgram::make_context() {
-  return std::make_unique<InterpretedContext>(shared_from_this());
+Result<std::unique_ptr<Context>> InterpretedProgram::make_context(
+    std::shared_ptr<runtime::Cancellation> cancellation) {
+  return std::make_unique<InterpretedContext>(shared_from_this(), std::move(cancellation));
 }
 
 }  // namespace

@@ -74,6 +74,10 @@ Result<program::Program> Program::take() const {
 Program::Program() : report_(std::make_unique<compiler::Report>()) {}
 Program::~Program() = default;
 
+Result<std::unique_ptr<Context>> Program::make_context() {
+  return make_context(std::make_shared<runtime::Cancellation>());
+}
+
 Status Context::set_extent(const std::string& name, int64_t) {
   return user_error("dimension '{}': all extents of this program are numbers", name);
 }

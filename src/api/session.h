@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "runtime/cancellation.h"
 #include "runtime/cpu_device.h"
 #include "tensor/compare.h"
 #include "tensor/literal.h"
@@ -194,8 +195,10 @@ class Program {
   // Of a compilation in the background, or of prepared weights that a first run has begun to put
   // into the cache: waits for it, `most` at most. False: it is not ready. Error: its own.
   virtual Result<bool> wait(std::chrono::milliseconds) { return true; }
-  // A context keeps its program.
-  virtual Result<std::unique_ptr<Context>> make_context() = 0;
+  // A context keeps its program. Context::cancel() asks `cancellation`.
+  virtual Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) = 0;
+  Result<std::unique_ptr<Context>> make_context();
 
  protected:
   Program();
@@ -213,6 +216,8 @@ struct CommandReport {
 
 class Context {
  public:
+  explicit Context(std::shared_ptr<runtime::Cancellation> cancellation)
+      : cancellation_(std::move(cancellation)) {}
   virtual ~Context() = default;
   virtual Status bind_input(int64_t number, const void* data) = 0;
   virtual Status bind_output(int64_t number, void* data) = 0;
@@ -220,11 +225,15 @@ class Context {
   // are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
   virtual Status run() = 0;
-  virtual void cancel() = 0;  // from any thread; see heddle_context_cancel
+  void cancel() { cancellation_->ask(); }  // from any thread; see heddle_context_cancel
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;
   virtual int64_t command_count() const = 0;
   virtual CommandReport command(int64_t number) const = 0;
+
+ protected:
+  // One for all contexts that stand for this one of the caller's: whichever runs sees it.
+  const std::shared_ptr<runtime::Cancellation> cancellation_;
 };
 
 // What a handle of heddle.h holds.

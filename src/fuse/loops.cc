@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/step_cost.h"
+#include "fuse/cut_loop.h"
 #include "fuse/loop_fusion.h"
 #include "fuse/strips.h"
 #include "hlo/loop_trips.h"
@@ -449,7 +450,10 @@ Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target
 }  // namespace
 
 bool form_loops(hlo::Module* module, const target::Target& target, std::vector<Refusal>* refusals) {
-  bool changed = false;
+  bool changed = cut_long_loops(module, [&](Instr* loop) {
+    LoopFormer former(loop, target);
+    return former.may_form() ? former.cost().alone_ns : 0.0;
+  });
   for (const Covered& covered : covered_computations(*module)) {
     std::vector<std::unique_ptr<LoopFormer>> found;
     std::vector<LoopFormer*> loops;

@@ -3,7 +3,6 @@
 // branches are jumps between records; a state that a loop swaps changes its addresses in place.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "program/program.h"
 #include "runtime/boxes.h"
+#include "runtime/cancellation.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
 #include "runtime/stream_set.h"
@@ -64,8 +64,8 @@ class CommandList {
   Status wait_for_other(size_t command, size_t other);
   bool has_parallel() const { return has_parallel_; }  // whether waking the workers pays
 
-  // Looked at before every command; true: the run ends with an error of the cancelled kind.
-  void set_cancelled(const std::atomic<bool>* cancelled) { cancelled_ = cancelled; }
+  // Looked at before every command: a run ends with an error of the cancelled kind.
+  void set_cancellation(const Cancellation* cancellation) { cancellation_ = cancellation; }
 
  private:
   enum class Kind : uint8_t {
@@ -192,7 +192,7 @@ class CommandList {
   Status failed(const Record& record, Error error);
 
   Device device_;
-  const std::atomic<bool>* cancelled_ = nullptr;
+  const Cancellation* cancellation_ = nullptr;
   const program::Program* program_;
   const Functions* functions_;
   const LinkedSection* section_;

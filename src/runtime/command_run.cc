@@ -277,7 +277,7 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
   while (at < end) {
     const Record& record = records_[at];
     size_t next = at + 1;
-    if (__builtin_expect(cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed), 0))
+    if (__builtin_expect(cancellation_ != nullptr && cancellation_->is_asked(), 0))
       return failed(record, cancelled_error("cancelled").value());
     if (__builtin_expect(record.kind == Kind::launch, 1)) {
       const heddle_hal_launch* work = &record.launch;
@@ -345,7 +345,7 @@ Status CommandList::run_on_streams(size_t command) {
   const bool alone = streams_->is_alone(command);
   if (first == end && !alone && !streams_->records(command)) return {};
   const Record& record = records_[std::min(first, records_.size() - 1)];
-  if (cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed))
+  if (cancellation_ != nullptr && cancellation_->is_asked())
     return failed(record, cancelled_error("cancelled").value());
   if (alone || !all_waited_) HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
   all_waited_ = !alone;

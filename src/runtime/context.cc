@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 
 #include "base/cancelled.h"
 #include "base/trace.h"
@@ -73,13 +72,14 @@ struct Context::State {
   bool one_stream = false;                               // others do not pay
   bool profile = false;
   std::vector<CommandTime> times;
-  std::atomic<bool> cancelled{false};
+  std::shared_ptr<Cancellation> cancellation;
 };
 
 Context::Context(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Context::~Context() = default;
 
-Result<std::unique_ptr<Context>> Executable::make_context() {
+Result<std::unique_ptr<Context>> Executable::make_context(
+    std::shared_ptr<Cancellation> cancellation) {
   const heddle_hal& hal = device_.hal();
   const bool dynamic = !program_.pool_blocks.empty();
   auto arena = Block::allocate(device_, dynamic ? 0 : program_.memory.plan_bytes);
@@ -90,7 +90,8 @@ Result<std::unique_ptr<Context>> Executable::make_context() {
       std::make_unique<Context::State>(shared_from_this(), std::move(*arena), std::move(*scratch));
   if (dynamic) state->pooled = std::make_unique<PooledRun>(device_, program_);
   state->set_fixed_bases();
-  state->list.set_cancelled(&state->cancelled);
+  state->cancellation = cancellation ? std::move(cancellation) : std::make_shared<Cancellation>();
+  state->list.set_cancellation(state->cancellation.get());
   HEDDLE_RETURN_IF_ERROR(state->use_streams());
   return std::unique_ptr<Context>(new Context(std::move(state)));
 }
@@ -333,12 +334,11 @@ Status Context::run() {
   if (!status) (void)state.wait_for_all();
   if (!status && status.error().kind == ErrorKind::machine) state.reset_streams();
   if (spin) hal.end_run(hal.device);
-  if (!status && status.error().kind == kCancelled)
-    state.cancelled.store(false, std::memory_order_relaxed);
+  if (!status && status.error().kind == kCancelled) state.cancellation->take();
   return status;
 }
 
-void Context::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
+void Context::cancel() { state_->cancellation->ask(); }
 
 void Context::set_profile(bool on) { state_->profile = on; }
 

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "program/program.h"
+#include "runtime/cancellation.h"
 #include "runtime/command_list.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
@@ -47,7 +48,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
   // The program with these as constants: to be saved.
   Result<program::Program> take_once();
 
-  Result<std::unique_ptr<Context>> make_context();
+  // `cancellation`: that its runs look at; none: one of its own.
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<Cancellation> cancellation = nullptr);
 
  private:
   friend class Context;
