@@ -58,35 +58,40 @@ ENTRY main {
   ROOT y = f32[64] get-tuple-element(last), index=1
 })";
 
-// Steps that are one kernel, so many of them.
-constexpr const char* kLong = R"(HloModule long
-go {{ s = (s32[], f32[8,64], f32[64,64]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  n = s32[] constant({0})
-  ROOT r = pred[] compare(i, n), direction=LT }}
-step {{ s = (s32[], f32[8,64], f32[64,64]) parameter(0)
-  i = s32[] get-tuple-element(s), index=0
-  one = s32[] constant(1)
-  j = s32[] add(i, one)
-  x = f32[8,64] get-tuple-element(s), index=1
-  w = f32[64,64] get-tuple-element(s), index=2
-  y0 = f32[8,64] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t0 = f32[8,64] tanh(y0)
-  y1 = f32[8,64] dot(t0, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t1 = f32[8,64] tanh(y1)
-  y2 = f32[8,64] dot(t1, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t2 = f32[8,64] tanh(y2)
-  y3 = f32[8,64] dot(t2, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t3 = f32[8,64] tanh(y3)
-  ROOT r = (s32[], f32[8,64], f32[64,64]) tuple(j, t3, w) }}
-ENTRY main {{
-  x = f32[8,64] parameter(0)
-  w = f32[64,64] parameter(1)
-  zero = s32[] constant(0)
-  start = (s32[], f32[8,64], f32[64,64]) tuple(zero, x, w)
-  last = (s32[], f32[8,64], f32[64,64]) while(start), condition=go, body=step
-  ROOT y = f32[8,64] get-tuple-element(last), index=1
-}})";
+// A loop of so many steps, each a chain of small products, that is one kernel.
+std::string long_loop(int steps) {
+  std::string chain, last = "x";
+  for (int k = 0; k < 24; ++k) {
+    chain += fmt::format(
+        "  y{0} = f32[24,24] dot({1}, {2}), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={{0}}\n"
+        "  t{0} = f32[24,24] tanh(y{0})\n",
+        k, k % 2 == 0 ? "w" : last, k % 2 == 0 ? last : "w");
+    last = fmt::format("t{}", k);
+  }
+  const std::string state = "(s32[], f32[24,24], f32[24,24])";
+  return fmt::format(
+      "HloModule long\n"
+      "go {{ s = {0} parameter(0)\n"
+      "  i = s32[] get-tuple-element(s), index=0\n"
+      "  n = s32[] constant({1})\n"
+      "  ROOT r = pred[] compare(i, n), direction=LT }}\n"
+      "step {{ s = {0} parameter(0)\n"
+      "  i = s32[] get-tuple-element(s), index=0\n"
+      "  one = s32[] constant(1)\n"
+      "  j = s32[] add(i, one)\n"
+      "  x = f32[24,24] get-tuple-element(s), index=1\n"
+      "  w = f32[24,24] get-tuple-element(s), index=2\n{2}"
+      "  ROOT r = {0} tuple(j, {3}, w) }}\n"
+      "ENTRY main {{\n"
+      "  x = f32[24,24] parameter(0)\n"
+      "  w = f32[24,24] parameter(1)\n"
+      "  zero = s32[] constant(0)\n"
+      "  start = {0} tuple(zero, x, w)\n"
+      "  last = {0} while(start), condition=go, body=step\n"
+      "  ROOT y = f32[24,24] get-tuple-element(last), index=1\n}}\n",
+      state, steps, chain, last);
+}
 
 constexpr const char* kCustom = R"(HloModule custom
 ENTRY main {
@@ -172,13 +177,13 @@ TEST_F(session, ARunIsCancelledFromAnotherThread) {
 
 // Where the steps of a loop are one kernel that takes long, it is cut: it ends between the pieces.
 TEST_F(session, ALoopOfOneKernelIsCancelled) {
-  std::vector<float> x(8 * 64, 0.5f), w(64 * 64), y(8 * 64), want;
-  for (size_t i = 0; i < w.size(); ++i) w[i] = i % 65 == 0 ? 1.5f : 0.001f;
+  std::vector<float> x(576, 0.5f), w(576), y(576), want;
+  for (size_t i = 0; i < w.size(); ++i) w[i] = i % 25 == 0 ? 1.5f : 0.001f;
   const auto make = [&](int trips, const char* level) {
     heddle_context_free(std::exchange(context_, nullptr));
     heddle_program_free(std::exchange(program_, nullptr));
     heddle_model_free(std::exchange(model_, nullptr));
-    parse(fmt::format(fmt::runtime(kLong), trips).c_str());
+    parse(long_loop(trips).c_str());
     options_.level = level;
     compile();
     make_context();
@@ -186,7 +191,7 @@ TEST_F(session, ALoopOfOneKernelIsCancelled) {
     ok(heddle_context_bind_input(context_, 1, w.data()));
     ok(heddle_context_bind_output(context_, 0, y.data()));
   };
-  make(60'000, "O2");  // about 0.5 s
+  make(60'000, "O2");  // more than 0.3 s
   std::thread other([&] {
     usleep(10'000);
     heddle_context_cancel(context_);
@@ -194,10 +199,10 @@ TEST_F(session, ALoopOfOneKernelIsCancelled) {
   EXPECT_THAT(failure(heddle_context_run(context_), HEDDLE_CANCELLED), HasSubstr("cancelled"));
   other.join();
   // Cut or not, the same comes out.
-  make(12'000, "O0");
+  make(8'000, "O0");
   ok(heddle_context_run(context_));
   want = y;
-  make(12'000, "O2");
+  make(8'000, "O2");
   ok(heddle_context_run(context_));
   EXPECT_THAT(y, testing::Pointwise(testing::FloatNear(1e-4f), want));
 }

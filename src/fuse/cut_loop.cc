@@ -1,9 +1,10 @@
 #include "fuse/cut_loop.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
-#include "fuse/groups.h"
+#include "cost/step_cost.h"
+#include "fuse/loops.h"
 #include "hlo/loop_trips.h"
 
 namespace heddle::fuse {
@@ -11,6 +12,20 @@ namespace heddle::fuse {
 namespace {
 
 constexpr double kMostNs = 50e6, kPieceNs = 10e6, kLeastPieceNs = 1e6, kMostPieceNs = 100e6;
+
+// Of a step on one core: its kernels, and loops that are inside of one already.
+double time_ns(const Computation& step, const target::Target& target) {
+  double ns = 0;
+  for (const Instr* instr : step.instrs()) {
+    if (instr->is(Opcode::while_))
+      ns += static_cast<double>(hlo::known_trips(instr).value_or(1)) *
+            time_ns(*instr->called()[1], target);
+    else if (instr->is(Opcode::fusion))
+      ns += hlo::is_loop_fusion(*instr->called()[0]) ? time_ns(*instr->called()[0], target)
+                                                     : cost::cost_of_step({instr}, target).alone_ns;
+  }
+  return ns;
+}
 
 // Of the trips of a piece; 0: none fits.
 int64_t piece_of(int64_t trips, double step_ns) {
@@ -27,7 +42,17 @@ int64_t piece_of(int64_t trips, double step_ns) {
   return best;
 }
 
-void cut(Instr* loop, int64_t trips, int64_t piece) {
+void replace(Instr* loop, Instr* other) {
+  Computation* parent = loop->parent();
+  for (Instr* before : std::vector<Instr*>(loop->control_predecessors()))
+    parent->add_control_edge(before, other);
+  parent->replace_all_uses(loop, other);
+  parent->remove(loop);
+  parent->sort();
+}
+
+// How often the outer one runs is not said yet: it is no kernel itself.
+Instr* cut(Instr* loop, int64_t piece) {
   Computation* parent = loop->parent();
   hlo::Module* module = parent->module();
   Computation* condition = loop->called()[0];
@@ -48,33 +73,59 @@ void cut(Instr* loop, int64_t trips, int64_t piece) {
   Instr* outer =
       parent->add(Opcode::while_, shape, {loop->operand(0)}, loop->attrs(),
                   {module->clone_computation(*condition), pieces}, loop->name() + ".pieces");
-  outer->annotations() = loop->annotations();
-  hlo::set_trips(outer, trips / piece);
-  for (Instr* before : std::vector<Instr*>(loop->control_predecessors()))
-    parent->add_control_edge(before, outer);
-  parent->replace_all_uses(loop, outer);
-  parent->remove(loop);
-  parent->sort();
+  replace(loop, outer);
+  return outer;
 }
 
 }  // namespace
 
-bool cut_long_loops(hlo::Module* module, const std::function<double(Instr*)>& step_ns) {
+CutLoops::CutLoops(Computation* computation, const target::Target& target) {
+  for (Instr* loop : std::vector<Instr*>(computation->instrs())) {
+    if (!loop->is(Opcode::while_)) continue;
+    const auto trips = hlo::known_trips(loop);
+    // Whether it goes on must be known to the host without a kernel.
+    if (!trips || !loop->called()[0]->root()->is(Opcode::get_tuple_element)) continue;
+    const double ns = time_ns(*loop->called()[1], target);
+    if (ns <= 0 || static_cast<double>(*trips) * ns < kMostNs || !may_be_kernel(loop, target))
+      continue;
+    if (const int64_t piece = piece_of(*trips, ns); piece > 0)
+      cut_.push_back({cut(loop, piece), *trips, piece});
+  }
+}
+
+std::vector<Computation*> CutLoops::pieces() const {
+  std::vector<Computation*> result;
+  for (const Cut& one : cut_) result.push_back(one.outer->called()[1]);
+  return result;
+}
+
+bool CutLoops::join_again() {
+  std::erase_if(cut_, [](const Cut& one) {
+    const std::vector<Instr*>& inside = one.outer->called()[1]->instrs();
+    const auto inner = std::find_if(inside.begin(), inside.end(),
+                                    [](const Instr* instr) { return instr->is(Opcode::while_); });
+    if (inner == inside.end()) return false;
+    Instr* whole =
+        one.outer->parent()->add(Opcode::while_, one.outer->shape(), {one.outer->operand(0)},
+                                 (*inner)->attrs(), (*inner)->called(), (*inner)->name());
+    whole->annotations() = (*inner)->annotations();
+    hlo::set_trips(whole, one.trips);
+    replace(one.outer, whole);
+    return true;
+  });
+  for (const Cut& one : cut_) hlo::set_trips(one.outer, one.trips / one.piece);
+  return !cut_.empty();
+}
+
+bool form_loops(hlo::Module* module, const target::Target& target, std::vector<Refusal>* refusals) {
   bool changed = false;
   for (const Covered& covered : covered_computations(*module)) {
-    for (Instr* loop : std::vector<Instr*>(covered.computation->instrs())) {
-      if (!loop->is(Opcode::while_)) continue;
-      const auto trips = hlo::known_trips(loop);
-      // Whether it goes on must be known to the host without a kernel.
-      if (!trips || !loop->called()[0]->root()->is(Opcode::get_tuple_element)) continue;
-      const double ns = step_ns(loop);
-      if (ns <= 0 || static_cast<double>(*trips) * ns < kMostNs) continue;
-      const int64_t piece = piece_of(*trips, ns);
-      if (piece == 0) continue;
-      cut(loop, *trips, piece);
-      changed = true;
-    }
+    CutLoops cut(covered.computation, target);
+    for (Computation* pieces : cut.pieces()) changed |= form_loops_in(pieces, target, refusals);
+    changed |= form_loops_in(covered.computation, target, refusals);
+    changed |= cut.join_again();
   }
+  module->remove_dead_computations();
   return changed;
 }
 

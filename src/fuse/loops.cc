@@ -1,9 +1,8 @@
-#include "fuse/loops.h"
+#include "fuse/cut_loop.h"
 
 #include <algorithm>
 
 #include "cost/step_cost.h"
-#include "fuse/cut_loop.h"
 #include "fuse/loop_fusion.h"
 #include "fuse/strips.h"
 #include "hlo/loop_trips.h"
@@ -449,49 +448,48 @@ Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target
 
 }  // namespace
 
-bool form_loops(hlo::Module* module, const target::Target& target, std::vector<Refusal>* refusals) {
-  bool changed = cut_long_loops(module, [&](Instr* loop) {
-    LoopFormer former(loop, target);
-    return former.may_form() ? former.cost().alone_ns : 0.0;
-  });
-  for (const Covered& covered : covered_computations(*module)) {
-    std::vector<std::unique_ptr<LoopFormer>> found;
-    std::vector<LoopFormer*> loops;
-    auto refuse = [&](const LoopFormer& loop, const Decision& decision) {
-      if (refusals)
-        refusals->push_back({loop.body_name(), loop.name(), decision.code(), decision.reason()});
-    };
-    for (Instr* instr : std::vector<Instr*>(covered.computation->instrs())) {
-      if (!instr->is(Opcode::while_)) continue;
-      found.push_back(std::make_unique<LoopFormer>(instr, target));
-      LoopFormer* loop = found.back().get();
-      Decision decision = loop->may_form();
-      if (decision) {
-        decision = form_strips(covered.computation, loop, target);
-        changed |= static_cast<bool>(decision);
-        if (decision) continue;
-        refuse(*loop, decision);
-        decision = loop->has_room();
-      }
-      if (decision)
-        loops.push_back(loop);
-      else
-        refuse(*loop, decision);
+bool may_be_kernel(Instr* loop, const target::Target& target) {
+  return static_cast<bool>(LoopFormer(loop, target).may_form());
+}
+
+bool form_loops_in(Computation* computation, const target::Target& target,
+                   std::vector<Refusal>* refusals) {
+  bool changed = false;
+  std::vector<std::unique_ptr<LoopFormer>> found;
+  std::vector<LoopFormer*> loops;
+  auto refuse = [&](const LoopFormer& loop, const Decision& decision) {
+    if (refusals)
+      refusals->push_back({loop.body_name(), loop.name(), decision.code(), decision.reason()});
+  };
+  for (Instr* instr : std::vector<Instr*>(computation->instrs())) {
+    if (!instr->is(Opcode::while_)) continue;
+    found.push_back(std::make_unique<LoopFormer>(instr, target));
+    LoopFormer* loop = found.back().get();
+    Decision decision = loop->may_form();
+    if (decision) {
+      decision = form_strips(computation, loop, target);
+      changed |= static_cast<bool>(decision);
+      if (decision) continue;
+      refuse(*loop, decision);
+      decision = loop->has_room();
     }
-    while (!loops.empty()) {
-      const std::vector<LoopFormer*> together = take_together(&loops, target);
-      if (const Decision decision = pays(together, target); !decision) {
-        refuse(*together[0], decision);
-        continue;
-      }
-      LoopFusion made(module);
-      for (LoopFormer* loop : together) loop->add_to(&made);
-      form(covered.computation, made, together);
-      changed = true;
-    }
-    if (!found.empty()) covered.computation->remove_dead();  // what strips were tried with, too
+    if (decision)
+      loops.push_back(loop);
+    else
+      refuse(*loop, decision);
   }
-  module->remove_dead_computations();
+  while (!loops.empty()) {
+    const std::vector<LoopFormer*> together = take_together(&loops, target);
+    if (const Decision decision = pays(together, target); !decision) {
+      refuse(*together[0], decision);
+      continue;
+    }
+    LoopFusion made(computation->module());
+    for (LoopFormer* loop : together) loop->add_to(&made);
+    form(computation, made, together);
+    changed = true;
+  }
+  if (!found.empty()) computation->remove_dead();  // what strips were tried with, too
   return changed;
 }
 
