@@ -393,6 +393,21 @@ ENTRY e {
     {"BatchedAttention", 40, kBatchedAttention},
     {"EmbeddingTogether", 64, kEmbedding, true, 1, true},
     {"ChainTogether", 64, kChain, true, 17, true},
+    // Columns that the batch divides, behind rows of a batch.
+    {"ColumnsTogether", 16, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[4,@,48] parameter(0)
+  w1 = f32[48,48] parameter(1)
+  w2 = f32[48,120] parameter(2)
+  zero = f32[] constant(0)
+  a = f32[4,@,48] dot(x, w1), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  y = f32[4,@,48] add(a, x)
+  sum = f32[4,@] reduce(y, zero), dimensions={2}, to_apply=add
+  sums = f32[4,@,48] broadcast(sum), dimensions={0,1}
+  d = f32[4,@,48] subtract(y, sums)
+  ROOT b = f32[4,@,120] dot(d, w2), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+})",
+     true, 1, true},
     {"AttentionTogether", 40, kBatchedAttention, true, 1, true},
 };
 

@@ -254,6 +254,19 @@ std::string refusal(const import::testing::Model& model, const OpenOptions& opti
   return opened ? "" : opened.error().message;
 }
 
+// Elements of a value that is the same everywhere, of as many rows as the batch has.
+TEST(Bounded, ElementsOfASplatDoNotDependOnTheBatch) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"length", "3"}),
+                  value("i", import::testing::kInt64, {"length", "3"})};
+  model.nodes = {node("Shape", {"x"}, {"s"}), node("ConstantOfShape", {"s"}, {"zeros"}),
+                 node("GatherElements", {"zeros", "i"}, {"taken"},
+                      {import::testing::attr("axis", int64_t{1})}),
+                 node("Add", {"x", "taken"}, {"y"})};
+  model.outputs = {"y"};
+  EXPECT_EQ(refusal(model, bounded(8)), "");
+}
+
 TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
   import::testing::Model mean;
   mean.inputs = {value("x", kFloat, {"4", "length"})};

@@ -178,7 +178,10 @@ class Trimming {
           const int64_t whole = stride * (shape.dim(d) / symbol.bound);
           const auto found = times.find(number_class);
           int64_t each = found == times.end() ? 1 : found->second;
-          if (whole % each != 0) each = 1;
+          // The batch stands right inside of it, or is merged with it.
+          int64_t inside = shape.dim(d) / symbol.bound;
+          for (int64_t e = d + 1; e < shape.rank() && inside < each; ++e) inside *= shape.dim(e);
+          if (inside != each) each = 1;
           const auto [known, added] = groups.emplace(std::pair(number_class, each),
                                                      static_cast<int>(result.kernel.groups.size()));
           if (added) {

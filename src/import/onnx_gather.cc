@@ -132,6 +132,9 @@ Outputs gather_elements(Op& op) {
   const int64_t axis = op.axis_attr(0, rank);
   check_elements(op, axis);
   if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
+  // Which of equal elements it is does not matter, nor how many rows of them there are.
+  if (const Instr* x = op.in(0); x->is(Opcode::broadcast) && x->operand(0)->shape().rank() == 0)
+    return {splat(op, x->operand(0), op.shape(1).extents())};
   hlo::GatherAttrs attrs;
   attrs.collapsed_slice_dims = attrs.start_index_map = range(0, rank);
   attrs.slice_sizes = Ints(static_cast<size_t>(rank), 1);
