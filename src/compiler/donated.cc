@@ -1,4 +1,5 @@
 #include "compiler/donated.h"
+#include "hlo/leaves.h"
 #include "hlo/views.h"
 
 #include <algorithm>
@@ -12,11 +13,8 @@ namespace {
 
 // The leaf of the fusion's results that is the value; -1: none is.
 int leaf_of(const Instr& fusion, const Instr* value) {
-  value = hlo::behind_views(value);
-  if (value == &fusion) return 0;
-  const bool is_element =
-      value->is(Opcode::get_tuple_element) && hlo::behind_views(value->operand(0)) == &fusion;
-  return is_element ? static_cast<int>(value->tuple_index()) : -1;
+  const hlo::Origin from = hlo::origin_of(value);
+  return from.maker == &fusion ? static_cast<int>(from.leaf) : -1;
 }
 
 // The only operand that is the parameter; -1: none, or several.

@@ -4,6 +4,8 @@
 #include <functional>
 #include <unordered_set>
 
+#include "hlo/leaves.h"
+
 namespace heddle::compiler {
 
 std::vector<const hlo::Instr*> kernel_fusions(const hlo::Module& module) {
@@ -38,10 +40,16 @@ bool is_result_only(const hlo::Instr& value) {
 std::vector<bool> flags(const hlo::Instr& fusion,
                         const std::function<bool(const hlo::Instr&)>& of) {
   if (!fusion.shape().is_tuple()) return {of(fusion)};
-  std::vector<bool> result(fusion.shape().elements().size(), false);
-  for (const hlo::Instr* user : fusion.users())
-    if (user->is(hlo::Opcode::get_tuple_element))
-      result[static_cast<size_t>(user->tuple_index())] = of(*user);
+  std::vector<bool> result(hlo::leaves_of(fusion.shape()).size(), false);
+  std::vector<const hlo::Instr*> tuples{&fusion};
+  for (size_t i = 0; i < tuples.size(); ++i)
+    for (const hlo::Instr* user : tuples[i]->users()) {
+      if (!user->is(hlo::Opcode::get_tuple_element)) continue;
+      if (user->shape().is_tuple())
+        tuples.push_back(user);
+      else
+        result[hlo::origin_of(user).leaf] = of(*user);
+    }
   return result;
 }
 

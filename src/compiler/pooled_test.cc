@@ -168,12 +168,12 @@ bool refused(const Cover& cover, const std::string& code) {
 
 TEST(PooledTest, JoinedWhereItPays) {
   const auto target = target::find_target("icelake");
-  // Much is written and little computed; then a halo as large as what it is for.
+  // Much is written and little computed; then a halo larger than what it is for.
   const Case large{.lines = 112, .columns = 112, .channels = 3, .features = 64};
   EXPECT_EQ(cover(network(large), *target).kernels, 1);
-  const Case deep{.lines = 6, .columns = 6, .channels = 512, .features = 512, .pool = {3, 1, 1}};
+  const Case deep{.lines = 12, .columns = 6, .channels = 512, .features = 512, .pool = {5, 1, 2}};
   target::Target tight = *target;
-  tight.caches[1].bytes = 80 << 10;  // room for the lines of one pooled line
+  tight.caches[1].bytes = 40 << 10;  // no room for the lines of two pooled lines
   const Cover apart = cover(network(deep), tight);
   EXPECT_EQ(apart.kernels, 2);
   EXPECT_TRUE(refused(apart, "pool-recompute"));

@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "compiler/shared_extents.h"
-#include "hlo/views.h"
+#include "hlo/leaves.h"
 #include "kernel/text.h"
 #include "schedule/place.h"
 
@@ -126,12 +126,9 @@ class TableMaker {
     return k_.add_buffer(std::move(made));
   }
 
-  // Of an array, or of an element of a fusion's results.
   static std::pair<const Instr*, size_t> key_of(const Instr* value) {
-    value = hlo::behind_views(value);
-    if (value->is(Opcode::get_tuple_element))
-      return {value->operand(0), static_cast<size_t>(value->tuple_index())};
-    return {value, 0};
+    const hlo::Origin from = hlo::origin_of(value);
+    return {from.maker, from.leaf};
   }
 
   void add_ports() {

@@ -379,6 +379,8 @@ bool has_own_arrays(const Instr* fusion) {
   });
 }
 
+namespace {
+
 bool reads_boxes_of(const std::vector<Instr*>& parts, const std::vector<Instr*>& readers) {
   for (const Instr* reader : readers)
     for (Instr* operand : reader->operands()) {
@@ -390,6 +392,35 @@ bool reads_boxes_of(const std::vector<Instr*>& parts, const std::vector<Instr*>&
       if (hlo::updated_parameters(*maker->called()[0])[leaf] >= 0) return true;
     }
   return false;
+}
+
+bool overwrites_argument_of(const std::vector<Instr*>& parts, const std::vector<Instr*>& readers) {
+  const Computation& entry = *parts[0]->parent();
+  const Instr* root = entry.root();
+  if (&entry != entry.module()->entry() || !root->is(Opcode::tuple)) return false;
+  const auto reads = [](const Instr* reader, const Instr* value) {
+    return std::any_of(
+        reader->operands().begin(), reader->operands().end(), [&](const Instr* operand) {
+          return operand == value || hlo::behind_views_and_elements(operand) == value;
+        });
+  };
+  for (const hlo::Alias& alias : entry.module()->input_output_alias) {
+    if (alias.output_index.size() != 1 || !alias.parameter_index.empty()) continue;
+    const Instr* array = entry.parameters()[static_cast<size_t>(alias.parameter)];
+    const Instr* maker =
+        hlo::behind_views_and_elements(root->operand(static_cast<size_t>(alias.output_index[0])));
+    if (std::find(parts.begin(), parts.end(), maker) == parts.end()) continue;
+    for (const Instr* reader : readers)
+      if (reads(reader, array) && !reads(maker, reader)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool writes_over_what_is_read(const std::vector<Instr*>& one, const std::vector<Instr*>& other) {
+  return reads_boxes_of(one, other) || reads_boxes_of(other, one) ||
+         overwrites_argument_of(one, other) || overwrites_argument_of(other, one);
 }
 
 bool put_boxes_in_place(hlo::Module* module, const target::Target& target,

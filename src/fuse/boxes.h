@@ -19,7 +19,8 @@ bool put_boxes_in_place(hlo::Module* module, const target::Target& target,
 
 // What the fusion puts boxes into comes from outside, and nobody else reads it.
 bool has_own_arrays(const Instr* fusion);
-// One of `readers` reads an array that one of `parts` puts a box into.
-bool reads_boxes_of(const std::vector<Instr*>& parts, const std::vector<Instr*>& readers);
+// One of them reads what the other one writes over: an array that it puts a box into, or a donated
+// one whose memory a result takes, unless the reader leads to that. Side by side they need a copy.
+bool writes_over_what_is_read(const std::vector<Instr*>& one, const std::vector<Instr*>& other);
 
 }  // namespace heddle::fuse

@@ -239,8 +239,8 @@ class Composer {
       return Decision::no("far", "{} commands stand between them",
                           std::abs(one.place - other.place));
     if (!between(a, b)) return Decision::no("cycle", "a value would go out and come back");
-    if (reads_boxes_of(one.parts, other.parts) || reads_boxes_of(other.parts, one.parts))
-      return Decision::no("in-place", "one reads what the other one puts a box into");
+    if (writes_over_what_is_read(one.parts, other.parts))
+      return Decision::no("in-place", "one reads what the other one writes over");
     const bool ordered = one.place < other.place;
     const int64_t growth = ordered ? bytes_kept(one, other) : bytes_kept(other, one);
     if (growth > kMostGrowth)

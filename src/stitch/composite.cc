@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "hlo/in_place.h"
+#include "hlo/leaves.h"
 #include "stitch/inline_phases.h"
-#include "stitch/leaves.h"
 #include "stitch/loop.h"
 
 namespace heddle::stitch {
@@ -58,27 +58,27 @@ class CompositeStitcher {
     size_t behind() const { return first + stitched.kernel.phases.size(); }
   };
 
-  static tensor::Shape shape_of(const Origin& value) {
-    return leaves_of(value.maker->shape())[value.leaf];
+  static tensor::Shape shape_of(const hlo::Origin& value) {
+    return hlo::leaves_of(value.maker->shape())[value.leaf];
   }
 
-  static size_t leaf_count(const Instr* part) { return leaves_of(part->shape()).size(); }
+  static size_t leaf_count(const Instr* part) { return hlo::leaves_of(part->shape()).size(); }
 
   void find_outputs() {
     const Instr* root = computation_.root();
     if (root->is(Opcode::tuple))
-      for (const Instr* output : root->operands()) outputs_.push_back(origin_of(output));
+      for (const Instr* output : root->operands()) outputs_.push_back(hlo::origin_of(output));
     else
-      outputs_.push_back(origin_of(root));
+      outputs_.push_back(hlo::origin_of(root));
   }
 
   // The number of the output that the value is; -1: it stays inside.
-  int output_of(const Origin& value) const {
+  int output_of(const hlo::Origin& value) const {
     const auto found = std::find(outputs_.begin(), outputs_.end(), value);
     return found == outputs_.end() ? -1 : static_cast<int>(found - outputs_.begin());
   }
 
-  const Part* part_of(const Origin& value) const {
+  const Part* part_of(const hlo::Origin& value) const {
     const auto found = std::find_if(parts_.begin(), parts_.end(),
                                     [&](const Part& part) { return part.instr == value.maker; });
     return found == parts_.end() ? nullptr : &*found;
@@ -94,7 +94,7 @@ class CompositeStitcher {
     }
     Part part{instr, kernel_of(instr, past)};
     for (const Instr* operand : instr->operands())
-      if (const Part* earlier = part_of(origin_of(operand)))
+      if (const Part* earlier = part_of(hlo::origin_of(operand)))
         part.first = std::max(part.first, earlier->behind());
     if (k_.phases.size() < part.behind()) k_.phases.resize(part.behind());
     parts_.push_back(std::move(part));
@@ -102,14 +102,14 @@ class CompositeStitcher {
 
   // By another part.
   bool is_read(const Instr* maker, size_t leaf) const {
-    return std::any_of(computation_.instrs().begin(), computation_.instrs().end(),
-                       [&](const Instr* reader) {
-                         return reader->is(Opcode::fusion) &&
-                                std::any_of(reader->operands().begin(), reader->operands().end(),
-                                            [&](const Instr* operand) {
-                                              return origin_of(operand) == Origin{maker, leaf};
-                                            });
-                       });
+    return std::any_of(
+        computation_.instrs().begin(), computation_.instrs().end(), [&](const Instr* reader) {
+          return reader->is(Opcode::fusion) &&
+                 std::any_of(reader->operands().begin(), reader->operands().end(),
+                             [&](const Instr* operand) {
+                               return hlo::origin_of(operand) == hlo::Origin{maker, leaf};
+                             });
+        });
   }
 
   BufferId global(const std::string& name, const tensor::Shape& shape, kernel::Access access,
@@ -131,8 +131,8 @@ class CompositeStitcher {
           global(fmt::format("in{}", inputs.size()), parameter->shape(), kernel::Access::in, 0));
       result_.min_bytes += parameter->shape().bytes();
     }
-    std::vector<std::pair<Origin, BufferId>> made;
-    for (const Origin& output : outputs_) {
+    std::vector<std::pair<hlo::Origin, BufferId>> made;
+    for (const hlo::Origin& output : outputs_) {
       const Part& part = *part_of(output);
       const size_t place = part.instr->operands().size() + output.leaf;
       const kernel::Buffer& own = part.stitched.kernel.buffers[place];
@@ -142,7 +142,7 @@ class CompositeStitcher {
     }
     for (Part& part : parts_) {
       for (const Instr* operand : part.instr->operands()) {
-        const Origin value = origin_of(operand);
+        const hlo::Origin value = hlo::origin_of(operand);
         if (value.maker->is(Opcode::parameter)) {
           part.globals.push_back(inputs[static_cast<size_t>(value.maker->parameter_number())]);
           continue;
@@ -152,7 +152,7 @@ class CompositeStitcher {
         part.globals.push_back(found->second);
       }
       for (size_t leaf = 0; leaf < leaf_count(part.instr); ++leaf) {
-        const Origin value{part.instr, leaf};
+        const hlo::Origin value{part.instr, leaf};
         if (const int output = output_of(value); output >= 0) {
           part.globals.push_back(made[static_cast<size_t>(output)].second);
           continue;
@@ -189,7 +189,7 @@ class CompositeStitcher {
       if (!part.stitched.in_part[leaf]) continue;
       const int output = output_of({part.instr, leaf});
       const auto operand = static_cast<size_t>(part.stitched.in_place[leaf]);
-      const Origin array = origin_of(part.instr->operand(operand));
+      const hlo::Origin array = hlo::origin_of(part.instr->operand(operand));
       HEDDLE_CHECK(output >= 0 && array.maker->is(Opcode::parameter),
                    "{} puts a box into what stays inside", part.instr->name());
       result_.in_place[static_cast<size_t>(output)] =
@@ -206,7 +206,7 @@ class CompositeStitcher {
 
   static int64_t all_bytes(const Part& part) {
     int64_t bytes = 0;
-    for (const tensor::Shape& leaf : leaves_of(part.instr->shape())) bytes += leaf.bytes();
+    for (const tensor::Shape& leaf : hlo::leaves_of(part.instr->shape())) bytes += leaf.bytes();
     return bytes;
   }
 
@@ -216,7 +216,7 @@ class CompositeStitcher {
       const int output = output_of({part.instr, leaf});
       if (output < 0 || result_.in_part[static_cast<size_t>(output)]) continue;
       for (int operand : overwritable(part.stitched, leaf)) {
-        const Origin value = origin_of(part.instr->operand(static_cast<size_t>(operand)));
+        const hlo::Origin value = hlo::origin_of(part.instr->operand(static_cast<size_t>(operand)));
         if (!value.maker->is(Opcode::parameter) ||
             !is_last_reader(part, static_cast<size_t>(operand), value))
           continue;
@@ -230,10 +230,10 @@ class CompositeStitcher {
     }
   }
 
-  bool is_last_reader(const Part& part, size_t operand, const Origin& value) const {
+  bool is_last_reader(const Part& part, size_t operand, const hlo::Origin& value) const {
     for (const Part& other : parts_)
       for (size_t o = 0; o < other.instr->operands().size(); ++o)
-        if (origin_of(other.instr->operand(o)) == value && (&other != &part || o != operand) &&
+        if (hlo::origin_of(other.instr->operand(o)) == value && (&other != &part || o != operand) &&
             other.behind() > part.first)
           return false;
     return true;
@@ -242,7 +242,7 @@ class CompositeStitcher {
   const Computation& computation_;
   Stitched result_;
   kernel::Kernel& k_;
-  std::vector<Origin> outputs_;
+  std::vector<hlo::Origin> outputs_;
   std::vector<Part> parts_;
 };
 

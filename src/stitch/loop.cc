@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "hlo/leaves.h"
 #include "hlo/loop_trips.h"
-#include "stitch/leaves.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -35,17 +35,17 @@ BodyReads::BodyReads(const Instr* loop) : loop_(loop) {
 }
 
 int64_t BodyReads::leaf_of(const Instr* value) const {
-  const Origin from = origin_of(value);
+  const hlo::Origin from = hlo::origin_of(value);
   const bool is_state = from.maker == loop_->called()[1]->parameters()[0];
   return is_state ? static_cast<int64_t>(from.leaf) : -1;
 }
 
 std::vector<int64_t> BodyReads::placed(const Instr* fusion, const Stitched& stitched) const {
   const Instr* root = loop_->called()[1]->root();
-  std::vector<int64_t> result(leaves_of(fusion->shape()).size(), -1);
+  std::vector<int64_t> result(hlo::leaves_of(fusion->shape()).size(), -1);
   const size_t here = index_.at(fusion) + 1;
   for (size_t leaf = 0; leaf < root->operands().size(); ++leaf) {
-    const auto [maker, r] = origin_of(root->operand(leaf));
+    const auto [maker, r] = hlo::origin_of(root->operand(leaf));
     if (maker != fusion || result[r] >= 0 || last_read_[leaf] > here) continue;
     if (last_read_[leaf] == here) {
       // It reads the state itself: once, where it may overwrite it.
@@ -130,7 +130,7 @@ class LoopStitcher {
   // --- Values and where they lie. ---
 
   BufferId leaf(const Instr* value) {
-    const auto [maker, number] = origin_of(value);
+    const auto [maker, number] = hlo::origin_of(value);
     if (!maker->is(Opcode::constant)) return values_.at(maker).at(number);
     Buffers& made = constants_[maker];
     if (made.empty()) {
@@ -336,7 +336,7 @@ class LoopStitcher {
     for (const Instr* operand : fusion->operands()) globals.push_back(leaf(operand));
     Buffers& results = values_[fusion];
     results.clear();
-    const std::vector<Shape> shapes = leaves_of(fusion->shape());
+    const std::vector<Shape> shapes = hlo::leaves_of(fusion->shape());
     for (size_t r = 0; r < placed.size(); ++r) {
       const Shape& shape = shapes[r];
       results.push_back(placed[r] >= 0 ? state[static_cast<size_t>(placed[r])]
@@ -414,7 +414,7 @@ class LoopStitcher {
   // Where a box begins in one dimension, in elements of the array.
   ExprId start(const Instr* value, int64_t limit, int64_t stride) {
     ExprId at;
-    if (const Instr* maker = origin_of(value).maker; maker->is(Opcode::constant)) {
+    if (const Instr* maker = hlo::origin_of(value).maker; maker->is(Opcode::constant)) {
       at = k_.constant(std::clamp<int64_t>(maker->literal().get_s64(0), 0, limit));
     } else {
       at = k_.convert(k_.load(leaf(value), {k_.constant(0)}), Type::s64);

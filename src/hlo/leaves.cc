@@ -1,9 +1,6 @@
-#include "stitch/leaves.h"
+#include "hlo/leaves.h"
 
-namespace heddle::stitch {
-
-using hlo::Instr;
-using hlo::Opcode;
+namespace heddle::hlo {
 
 std::vector<tensor::Shape> leaves_of(const tensor::Shape& shape) {
   if (!shape.is_tuple()) return {shape};
@@ -24,4 +21,4 @@ Origin origin_of(const Instr* value) {
   return tuple;
 }
 
-}  // namespace heddle::stitch
+}  // namespace heddle::hlo
