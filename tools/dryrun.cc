@@ -8,6 +8,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "memory_plan.h"
 #include "session_options.h"
 
 namespace heddle::tools {
@@ -57,6 +58,7 @@ class Dryrun : public Command {
     fmt::print("temporaries: lower bound {}, plan {}, unshared {}\n",
                bytes_text(run.memory.lower_bound_bytes), bytes_text(run.memory.plan_bytes),
                bytes_text(run.memory.unshared_bytes));
+    if (run.own_memory) fmt::print("{}", crossings_text(run.crossings, run.host_memory));
     if (run.streams == 1)
       fmt::print("streams: 1 (more do not pay)\n");
     else
@@ -114,6 +116,7 @@ class Dryrun : public Command {
                             {"temporaries_unshared", run.memory.unshared_bytes},
                             {"total", run.total_bytes},
                             {"capacity", run.capacity_bytes}};
+    if (run.own_memory) json["host"] = crossings_json(run.crossings, run.host_memory);
     json["predicted_ms"] = run.ns / 1e6;
     json["predicted_one_stream_ms"] = run.one_stream_ns / 1e6;
     json["streams"] = {{"count", run.streams},

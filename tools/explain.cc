@@ -260,6 +260,9 @@ class Explain : public Command {
     print_refusals(program.report());
     print_order(*program.compiled());
     print_memory(facts);
+    const program::Program& compiled = *program.compiled();
+    if (compiled.own_memory)
+      fmt::print("{}", crossings_text(program::count_crossings(compiled), compiled.host_memory));
     fmt::print("{}", text_of(memory_plan_of(*program.compiled())));
   }
 
@@ -376,6 +379,9 @@ class Explain : public Command {
         {"temporaries_optimal", program.facts().temporary_optimal},
         {"temporaries_pool_peak", program.facts().temporary_pool_peak_bytes},
         {"temporaries_unshared", program.facts().temporary_unshared_bytes}};
+    const program::Program& compiled = *program.compiled();
+    if (compiled.own_memory)
+      json["host"] = crossings_json(program::count_crossings(compiled), compiled.host_memory);
     return json;
   }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <array>
 
@@ -66,7 +68,9 @@ MemoryPlan memory_plan_of(const program::Program& program) {
   const int64_t begin = program::command_count(program, program.once);
   for (const program::Buffer& buffer : program.buffers) {
     const bool is_run = buffer.first_command >= begin && buffer.last_command >= begin;
-    if (buffer.kind != program::BufferKind::temporary || buffer.bytes == 0 || !is_run) continue;
+    if (buffer.kind != program::BufferKind::temporary || buffer.bytes == 0 || !is_run ||
+        buffer.space == program::Space::host)
+      continue;
     plan.buffers.push_back({buffer.name, buffer.offset_bytes, buffer.bytes,
                             buffer.first_command - begin, buffer.last_command - begin});
     plan.bytes = std::max(plan.bytes, buffer.offset_bytes + buffer.bytes);
@@ -149,6 +153,29 @@ std::string svg_of(const MemoryPlan& plan) {
       "stroke-dasharray=\"4\"><title>the peak: {2}</title></line>\n",
       peak, kHeight, bytes_text(plan.peak_bytes));
   return svg + "</svg>\n";
+}
+
+std::string crossings_text(const program::Crossings& crossings,
+                           const program::MemoryNumbers& host) {
+  return fmt::format(
+      "copies: {} to the device ({}), {} to the host ({}), {} of them in loops; {} host calls\n"
+      "host temporaries: lower bound {}, plan {}, unshared {}\n",
+      crossings.to_device, bytes_text(crossings.to_device_bytes), crossings.to_host,
+      bytes_text(crossings.to_host_bytes), crossings.in_loops, crossings.host_calls,
+      bytes_text(host.lower_bound_bytes), bytes_text(host.plan_bytes),
+      bytes_text(host.unshared_bytes));
+}
+
+nlohmann::ordered_json crossings_json(const program::Crossings& crossings,
+                                      const program::MemoryNumbers& host) {
+  return {{"copies_to_device", crossings.to_device},
+          {"copies_to_device_bytes", crossings.to_device_bytes},
+          {"copies_to_host", crossings.to_host},
+          {"copies_to_host_bytes", crossings.to_host_bytes},
+          {"copies_in_loops", crossings.in_loops},
+          {"host_calls", crossings.host_calls},
+          {"temporaries", host.plan_bytes},
+          {"temporaries_lower_bound", host.lower_bound_bytes}};
 }
 
 }  // namespace heddle::tools

@@ -1,10 +1,12 @@
 // The plan of a run's temporaries, for heddle explain: what lies where, and when.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "program/program.h"
+#include "program/spaces.h"
 
 namespace heddle::tools {
 
@@ -24,7 +26,11 @@ struct MemoryPlan {
 MemoryPlan memory_plan_of(const program::Program& program);
 // A map of time (to the right) by address (upwards), and what is alive at the peak.
 std::string text_of(const MemoryPlan& plan);
-// The same as a drawing; every buffer tells its name, size, place and time.
+// What a program for a device with a memory of its own copies in a run, and the host's arena.
+std::string crossings_text(const program::Crossings& crossings, const program::MemoryNumbers& host);
+nlohmann::ordered_json crossings_json(const program::Crossings& crossings,
+                                      const program::MemoryNumbers& host);
+// The plan as a drawing; every buffer tells its name, size, place and time.
 std::string svg_of(const MemoryPlan& plan);
 
 }  // namespace heddle::tools

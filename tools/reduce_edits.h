@@ -31,8 +31,8 @@ std::vector<int64_t> large_constants(const hlo::Module& module);
 std::vector<int64_t> extents_of(const hlo::Module& module);
 
 // Takes them out: what others read of them becomes parameters (in computations that are called:
-// ones and false). Outputs among them are outputs no more; with `cut`, and where no output is left, what they
-// read becomes output.
+// ones and false). Outputs among them are outputs no more; with `cut`, and where no output is left,
+// what they read becomes output.
 bool drop_instrs(hlo::Module& module, int64_t computation, const std::vector<int64_t>& ids,
                  bool cut);
 // Its operand number `operand`, of the same shape, stands for it.

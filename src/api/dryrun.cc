@@ -127,8 +127,8 @@ void collect_flops(const program::Program& program, const Command& command,
 std::vector<const Buffer*> alive(const program::Program& program, int64_t first, int64_t end) {
   std::vector<const Buffer*> buffers;
   for (const Buffer& buffer : program.buffers)
-    if (buffer.kind == BufferKind::temporary && buffer.first_command < end &&
-        buffer.last_command >= first)
+    if (buffer.kind == BufferKind::temporary && buffer.space == program::Space::device &&
+        buffer.first_command < end && buffer.last_command >= first)
       buffers.push_back(&buffer);
   return buffers;
 }
@@ -162,8 +162,11 @@ void describe_memory(const program::Program& program, const Model& model, int64_
       run.constant_bytes += program.buffers[i].bytes;
   for (const Port& port : model.inputs()) run.input_bytes += port.bytes;
   for (const Port& port : model.outputs()) run.output_bytes += port.bytes;
-  run.total_bytes = run.constant_bytes + run.once_bytes + run.input_bytes + run.output_bytes +
-                    run.pool_peak_bytes;
+  run.own_memory = program.own_memory;
+  run.host_memory = program.host_memory;
+  run.crossings = program::count_crossings(program);
+  run.total_bytes = run.constant_bytes + run.once_bytes + run.pool_peak_bytes;
+  if (!run.own_memory) run.total_bytes += run.input_bytes + run.output_bytes;
 }
 
 void describe_commands(const program::Program& program, const std::vector<double>& ns,

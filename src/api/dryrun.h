@@ -8,6 +8,7 @@
 
 #include "api/session.h"
 #include "program/program.h"
+#include "program/spaces.h"
 
 namespace heddle::api {
 
@@ -32,6 +33,9 @@ struct DryRun {
   std::vector<std::string> notes;
   program::MemoryNumbers memory;
   int64_t pool_peak_bytes = 0;  // of temporaries: the plan's, or what a pool takes at most
+  bool own_memory = false;  // then inputs, outputs and host_memory are the host's, and values cross
+  program::MemoryNumbers host_memory;
+  program::Crossings crossings;
   int64_t constant_bytes = 0, once_bytes = 0, input_bytes = 0, output_bytes = 0;
   int64_t total_bytes = 0, capacity_bytes = 0;  // what must fit at once; what there is
   std::vector<DryValue> peak;                   // alive at the peak, largest first

@@ -182,6 +182,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.static_memory = memory == 0;
   compiler.memory_limit_bytes = options.memory_limit_bytes;
   compiler.most_streams = streams_of(options.streams, settings);
+  compiler.own_memory =
+      settings.device == Device::virtual_device || settings.device == Device::cuda;
   if (order >= 0) compiler.order = static_cast<plan::Order>(order);
   compiler.precision = options.precision;
   compiler.library = options.library;

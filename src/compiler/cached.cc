@@ -65,7 +65,7 @@ constexpr int64_t kLeastOnceBytes = int64_t{4} << 20;
 // Of a program with this image. What is made of weights depends on nothing else.
 Cached with_once(program::Program program, std::span<const uint8_t> image, const Hash128& weights,
                  const Options& options, cache::ObjectCache& cache) {
-  if (!options.keep_once || program.once_bytes < kLeastOnceBytes ||
+  if (!options.keep_once || program.own_memory || program.once_bytes < kLeastOnceBytes ||
       program.once_bytes > cache.most_weight_bytes())
     return {std::move(program), std::nullopt};
   const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());

@@ -82,6 +82,7 @@ class Compilation {
     plan_options.most_streams = options_.most_streams;
     plan_options.keep_order = options_.order.has_value();
     plan_options.static_memory = options_.static_memory;
+    plan_options.own_memory = options_.own_memory;
     plan_options.memory_limit_bytes = options_.memory_limit_bytes;
     Result<program::Program> program = user_error("not planned");
     HEDDLE_RETURN_IF_ERROR(timed("plan", [&]() -> Status {

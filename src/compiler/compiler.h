@@ -29,6 +29,7 @@ struct Options {
   bool static_memory = true;
   int64_t memory_limit_bytes = -1;
   int64_t most_streams = 1;          // that memory is planned for, as in plan::Options
+  bool own_memory = false;           // the device has: as in plan::Options
   std::optional<plan::Order> order;  // none: by level, and another where the limit asks for it
   std::string precision = "f32";
   std::string library = "none";  // vendor libraries: none, auto (where records say so), or a name

@@ -41,6 +41,7 @@ std::string options_text(const Options& options) {
   if (options.most_streams != 1)
     text += " streams=" +
             (options.most_streams == 0 ? std::string("any") : std::to_string(options.most_streams));
+  if (options.own_memory) text += " own_memory";
   if (options.library != "none") text += " library=" + options.library;
   return text;
 }

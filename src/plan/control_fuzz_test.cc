@@ -6,6 +6,7 @@
 #include <random>
 
 #include "plan/fake_run.h"
+#include "program/spaces.h"
 #include "program/text.h"
 
 namespace heddle::plan {
@@ -239,6 +240,7 @@ class RandomControl {
 
 // What the tests reach.
 struct Totals {
+  int64_t crossings = 0, crossings_in_loops = 0;
   int64_t loops = 0, branches = 0, updates = 0, swaps = 0, carried = 0, inner_copies = 0;
 };
 
@@ -261,18 +263,21 @@ void count(const program::Program& p, const std::vector<program::Command>& comma
 void check(RandomControl& m, const Options& options, Totals& totals) {
   auto program = plan(m.module, m.kernels, {}, target::Target(), options);
   ASSERT_TRUE(program) << program.error().message;
-  const std::vector<Bytes> got = fake_run(*program, m.inputs);
+  const std::vector<Bytes> got = fake_run(*program, m.inputs, m.kernels);
   const Reference want(m.module, m.kernels, m.inputs);
   ASSERT_EQ(got.size(), want.outputs.size());
   for (size_t i = 0; i < got.size(); ++i)
     ASSERT_EQ(got[i], want.outputs[i]) << "output " << i << "\n"
                                        << hlo::to_string(m.module) << program::to_string(*program);
   ASSERT_LE(program->memory.lower_bound_bytes, program->memory.plan_bytes);
+  const program::Crossings crossings = program::count_crossings(*program);
+  totals.crossings += crossings.to_device + crossings.to_host;
+  totals.crossings_in_loops += crossings.in_loops;
   count(*program, program->commands, 0, totals);
 }
 
 TEST(plan, RandomControlOnPoisonedMemory) {
-  Totals totals;
+  Totals totals, own_memory;
   for (uint64_t seed = 0; seed < 600; ++seed) {
     RandomControl m(seed);
     Options options;
@@ -280,11 +285,17 @@ TEST(plan, RandomControlOnPoisonedMemory) {
     options.static_memory = seed % 7 != 0;
     check(m, options, totals);
     if (HasFatalFailure()) FAIL() << "seed " << seed;
+    if (seed % 2 == 0) continue;
+    options.own_memory = true;
+    check(m, options, own_memory);
+    if (HasFatalFailure()) FAIL() << "own memory, seed " << seed;
   }
   EXPECT_GT(totals.loops, 300);
   EXPECT_GT(totals.branches, 300);
   EXPECT_GT(totals.updates, 300);
   EXPECT_GT(totals.swaps, 50);
+  EXPECT_GT(own_memory.crossings, 500);
+  EXPECT_GT(own_memory.crossings_in_loops, 100);
   // The random states differ in every way that there is; most must go without a copy all the same.
   EXPECT_LT(totals.inner_copies, 3 * totals.carried);
 }

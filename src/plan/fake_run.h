@@ -230,15 +230,22 @@ class Reference {
 };
 
 // Runs a program. Inputs that an output aliases are donated. Host calls do the fake work of the
-// operator that their text has as its root.
-inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes> inputs) {
+// operator that their text has as its root, or of the kernel that they stand for.
+inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes> inputs,
+                                   const Kernels& kernels = {}) {
+  std::unordered_map<std::string, const KernelUse*> kernel_of;
+  for (const auto& [instr, use] : kernels) kernel_of[instr->name()] = &use;
   int64_t once_arena_bytes = 0;
   for (const program::Buffer& b : p.buffers)
     if (b.kind == program::BufferKind::temporary)
       once_arena_bytes = std::max(once_arena_bytes, b.offset_bytes + b.bytes);
-  Bytes once_arena(static_cast<size_t>(once_arena_bytes), 0xab);
-  Bytes arena(static_cast<size_t>(p.memory.plan_bytes), 0xab);
-  Bytes once_block(static_cast<size_t>(p.once_bytes), 0xab);
+  // Of the device, and of the host.
+  const Bytes once_arena_of(static_cast<size_t>(once_arena_bytes), 0xab);
+  Bytes once_arena[2] = {once_arena_of, once_arena_of};
+  Bytes arena[2] = {Bytes(static_cast<size_t>(p.memory.plan_bytes), 0xab),
+                    Bytes(static_cast<size_t>(p.host_memory.plan_bytes), 0xab)};
+  Bytes once_block[2] = {Bytes(static_cast<size_t>(p.once_bytes), 0xab),
+                         Bytes(static_cast<size_t>(p.host_once_bytes), 0xab)};
   std::vector<Bytes> outputs;
   for (const program::Port& port : p.outputs)
     outputs.emplace_back(static_cast<size_t>(program::stored_bytes(port.shape)), 0xab);
@@ -258,10 +265,10 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
         base = static_cast<uint8_t*>(const_cast<void*>(p.constants[view.buffer.index()].data()));
         break;
       case program::BufferKind::once:
-        base = once_block.data() + b.offset_bytes;
+        base = once_block[static_cast<int>(b.space)].data() + b.offset_bytes;
         break;
       case program::BufferKind::temporary:
-        base = (in_once ? once_arena : arena).data() + b.offset_bytes;
+        base = (in_once ? once_arena : arena)[static_cast<int>(b.space)].data() + b.offset_bytes;
         break;
     }
     return {base + view.offset_bytes, program::stored_bytes(view.shape)};
@@ -315,7 +322,13 @@ inline std::vector<Bytes> fake_run(const program::Program& p, std::vector<Bytes>
       HEDDLE_CHECK(module, "{}", module.error().message);
       const hlo::Computation& entry = *(*module)->entry();
       HEDDLE_CHECK(entry.parameters().size() == reads.size());
-      FakeWork::of(std::string(hlo::opcode_text(entry.root()->opcode()))).run(reads, writes, {});
+      const auto kernel = kernel_of.find(entry.root()->name());
+      if (kernel == kernel_of.end()) {
+        FakeWork::of(std::string(hlo::opcode_text(entry.root()->opcode()))).run(reads, writes, {});
+      } else {
+        const KernelUse& use = *kernel->second;
+        FakeWork::of(use.kernel.name, use.in_place, use.in_part).run(reads, writes, {});
+      }
     }
   };
   run_all = [&](const std::vector<program::Command>& commands) {

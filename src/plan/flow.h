@@ -51,6 +51,7 @@ struct Storage {
   RegionId state_of;              // it is a state of the loop with this body; or none
   StorageId home;                 // it must lie on this storage's memory; or none
   bool alone = false;             // shares memory with nothing (a loop swaps it)
+  program::Space space = program::Space::device;  // of a partitioned flow; constants: both
 };
 
 enum class NodeKind : uint8_t {
@@ -94,6 +95,7 @@ struct Flow {
   std::vector<Node> nodes;      // in module order, those of regions before their owners
   std::vector<Region> regions;  // 0: the entry; a region's parent stands before it
   std::vector<Leaf> inputs;     // leaves of the parameters
+  bool own_memory = false;      // partitioned: storages have spaces
   std::vector<Leaf>& outputs() { return regions[0].results; }  // leaves of the root
   const std::vector<Leaf>& outputs() const { return regions[0].results; }
 
@@ -107,8 +109,8 @@ struct Flow {
   NodeId lift(NodeId from, RegionId region) const;
   bool within(RegionId inner, RegionId outer) const;  // or equal
   StorageId add_storage(Storage storage);
-  // A copy of `from` in `region`.
-  Leaf add_copy(const Leaf& from, const std::string& name, RegionId region);
+  // A copy of `from` in `region`, that lies in `space`.
+  Leaf add_copy(const Leaf& from, const std::string& name, RegionId region, program::Space space);
   NodeId add_node(Node node);  // with data dependencies; sets its results' producer
 };
 

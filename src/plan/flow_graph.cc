@@ -57,12 +57,14 @@ NodeId Flow::add_node(Node node) {
   return id;
 }
 
-Leaf Flow::add_copy(const Leaf& from, const std::string& name, RegionId region) {
+Leaf Flow::add_copy(const Leaf& from, const std::string& name, RegionId region,
+                    program::Space space) {
   Node node;
   node.kind = NodeKind::copy;
   node.region = region;
   const StorageId to = add_storage({name, StorageKind::work, program::stored_bytes(from.shape)});
   storage(to).region = region;
+  storage(to).space = space;
   node.operands = {from};
   node.results = {{to, from.shape}};
   add_node(std::move(node));

@@ -61,7 +61,9 @@ class OutputPlacer {
   }
 
   Leaf add_copy(const Leaf& from, const std::string& name) {
-    return flow_.add_copy(from, name, RegionId(0));
+    const bool host = flow_.own_memory;  // where outputs are the caller's
+    return flow_.add_copy(from, name, RegionId(0),
+                          host ? program::Space::host : program::Space::device);
   }
 
   // An output that is another overwritten input (a swap, for one) goes through a temporary.

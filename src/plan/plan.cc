@@ -10,6 +10,7 @@
 #include "plan/flow.h"
 #include "plan/host_call.h"
 #include "plan/outputs.h"
+#include "plan/partition.h"
 #include "plan/sections.h"
 #include "plan/sharing.h"
 #include "program/streams.h"
@@ -85,7 +86,9 @@ class Planner {
   void make_program() {
     program_.name = module_.name();
     program_.pool_blocks = run_.pool_blocks;
-    program_.memory = memory_numbers();
+    program_.memory = memory_numbers(false);
+    program_.own_memory = flow_.own_memory;
+    if (flow_.own_memory) program_.host_memory = memory_numbers(true);
     if (!streams_.empty() && options_.most_streams > 1)
       program_.notes.push_back(
           fmt::format("memory is planned for {} streams", options_.most_streams));
@@ -126,7 +129,8 @@ class Planner {
 
   // Of temporaries of the run. Of a pool at least what lives at once.
   int64_t needed_bytes() const {
-    return options_.static_memory ? run_.offsets.height_bytes : lower_bound_bytes(run_.blocks);
+    return options_.static_memory ? run_.device.offsets.height_bytes
+                                  : lower_bound_bytes(run_.device.blocks);
   }
 
   void find_kinds() {
@@ -152,55 +156,57 @@ class Planner {
   }
 
   void place(Section& section) const {
-    if (options_.static_memory) {
-      const int64_t limit = options_.memory_limit_bytes;
-      if (apart_) return lay_out(section);
-      Orders::find_conflicts(section);
-      section.offsets = assign_offsets(section.blocks, kSearchWork, section.conflicts);
-      if (limit >= 0 && section.offsets.height_bytes > limit && !section.offsets.optimal)
-        section.offsets = assign_offsets(section.blocks, kSearchWorkUnderLimit, section.conflicts);
-      const Status status = check_offsets(section.blocks, section.offsets, section.conflicts);
-      HEDDLE_CHECK(status, "{}", status.error().message);
-      return;
-    }
+    if (options_.static_memory && !apart_) Orders::find_conflicts(section);
+    place(section.host, -1);
+    if (options_.static_memory) return place(section.device, options_.memory_limit_bytes);
     place_apart(section);
   }
 
+  void place(Arena& arena, int64_t limit) const {
+    if (apart_) return lay_out(arena);
+    arena.offsets = assign_offsets(arena.blocks, kSearchWork, arena.conflicts);
+    if (limit >= 0 && arena.offsets.height_bytes > limit && !arena.offsets.optimal)
+      arena.offsets = assign_offsets(arena.blocks, kSearchWorkUnderLimit, arena.conflicts);
+    const Status status = check_offsets(arena.blocks, arena.offsets, arena.conflicts);
+    HEDDLE_CHECK(status, "{}", status.error().message);
+  }
+
   // One behind the other.
-  static void lay_out(Section& section) {
-    for (const Block& block : section.blocks) {
-      section.offsets.offsets.push_back(section.offsets.height_bytes);
-      section.offsets.height_bytes += block.bytes;
+  static void lay_out(Arena& arena) {
+    for (const Block& block : arena.blocks) {
+      arena.offsets.offsets.push_back(arena.offsets.height_bytes);
+      arena.offsets.height_bytes += block.bytes;
     }
   }
 
   // Dynamic memory: each block its own bytes, for a pool to give out. What lives inside one loop or
   // branch only is an island: one block, planned as an arena of its own.
   void place_apart(Section& section) const {
+    Arena& arena = section.device;
     const std::vector<int64_t> command = commands_of(section.sequence);
     std::map<int64_t, std::vector<size_t>> islands;  // by command: its blocks
-    section.offsets.offsets.resize(section.blocks.size());
+    arena.offsets.offsets.resize(arena.blocks.size());
     auto add = [&](int64_t bytes) {
-      if (bytes > 0) section.pool_blocks.push_back({section.offsets.height_bytes, bytes});
-      section.offsets.height_bytes += bytes;
+      if (bytes > 0) section.pool_blocks.push_back({arena.offsets.height_bytes, bytes});
+      arena.offsets.height_bytes += bytes;
     };
-    for (size_t b = 0; b < section.blocks.size(); ++b) {
-      const Block& block = section.blocks[b];
+    for (size_t b = 0; b < arena.blocks.size(); ++b) {
+      const Block& block = arena.blocks[b];
       const int64_t first = command[static_cast<size_t>(block.first)];
       const NodeId node = section.sequence.nodes[static_cast<size_t>(first)];
       if (!flow_.node(node).regions.empty() && block.last <= section.sequence.end[node.index()]) {
         islands[first].push_back(b);
         continue;
       }
-      section.offsets.offsets[b] = section.offsets.height_bytes;
+      arena.offsets.offsets[b] = arena.offsets.height_bytes;
       add(block.bytes);
     }
     for (const auto& [first, members] : islands) {
       std::vector<Block> blocks;
-      for (size_t b : members) blocks.push_back(section.blocks[b]);
+      for (size_t b : members) blocks.push_back(arena.blocks[b]);
       const Offsets island = assign_offsets(blocks);
       for (size_t m = 0; m < members.size(); ++m)
-        section.offsets.offsets[members[m]] = section.offsets.height_bytes + island.offsets[m];
+        arena.offsets.offsets[members[m]] = arena.offsets.height_bytes + island.offsets[m];
       add(island.height_bytes);
     }
   }
@@ -215,15 +221,17 @@ class Planner {
     return command;
   }
 
-  program::MemoryNumbers memory_numbers() const {
+  program::MemoryNumbers memory_numbers(bool host) const {
+    const Arena& arena = host ? run_.host : run_.device;
     program::MemoryNumbers memory;
-    memory.lower_bound_bytes = lower_bound_bytes(run_.blocks, run_.conflicts);
-    memory.plan_bytes = run_.offsets.height_bytes;
-    memory.optimal = run_.offsets.optimal;
+    memory.lower_bound_bytes = lower_bound_bytes(arena.blocks, arena.conflicts);
+    memory.plan_bytes = arena.offsets.height_bytes;
+    memory.optimal = arena.offsets.optimal;
     Section apart;
     apart.sequence = run_.sequence;
     orders_->find_blocks(apart, false);
-    for (const Block& block : apart.blocks) memory.unshared_bytes += block.bytes;
+    for (const Block& block : (host ? apart.host : apart.device).blocks)
+      memory.unshared_bytes += block.bytes;
     return memory;
   }
 
@@ -231,6 +239,11 @@ class Planner {
     program_.buffers.push_back(std::move(buffer));
     program_.constants.push_back(std::move(value));
     return BufferId(program_.buffers.size() - 1);
+  }
+
+  // The caller's memory.
+  program::Space ports_space() const {
+    return flow_.own_memory ? program::Space::host : program::Space::device;
   }
 
   static std::string name_or(const std::vector<std::string>& names, size_t i,
@@ -253,6 +266,7 @@ class Planner {
         if (port.alias_name == port.name) port.alias_name.clear();
         port.shape = leaf.shape;
         Buffer buffer{port.name, BufferKind::input, flow_.storage(leaf.storage).bytes};
+        buffer.space = ports_space();
         buffer.number = static_cast<int64_t>(number++);
         port.buffer = add_buffer(std::move(buffer));
         buffer_of_[leaf.storage.index()] = port.buffer;
@@ -269,6 +283,7 @@ class Planner {
       port.shape = flow_.outputs()[i].shape;
       if (output.storage.valid()) {
         Buffer buffer{port.name, BufferKind::output, flow_.storage(output.storage).bytes};
+        buffer.space = ports_space();
         buffer.number = static_cast<int64_t>(i);
         if (output.alias >= 0) buffer.alias = program_.inputs[output.alias].buffer;
         port.buffer = add_buffer(std::move(buffer));
@@ -305,14 +320,17 @@ class Planner {
   void add_temporaries(const Section& section, int64_t first_command) {
     const Lifetimes& lifetimes = section.lifetimes;
     std::vector<int64_t> offset_of(flow_.storages.size(), -1);
-    for (size_t t = 0; t < section.temporaries.size(); ++t)
-      offset_of[section.temporaries[t].index()] = section.offsets.offsets[t];
+    for (const Arena* arena : {&section.device, &section.host})
+      for (size_t t = 0; t < arena->temporaries.size(); ++t)
+        offset_of[arena->temporaries[t].index()] = arena->offsets.offsets[t];
     for (size_t i = 0; i < flow_.storages.size(); ++i) {
       if (kinds_[i] != BufferKind::temporary || lifetimes.own_first[i] < 0) continue;
       const StorageId home = lifetimes.home[i];
       Buffer buffer{flow_.storages[i].name, kinds_[home.index()], flow_.storages[i].bytes};
+      buffer.space = flow_.storages[i].space;
       if (buffer.kind == BufferKind::output) {
         buffer.number = flow_.storage(home).output;
+        buffer.space = ports_space();
       } else {
         buffer.offset_bytes = offset_of[home.index()];
         buffer.first_command = first_command + lifetimes.own_first[i];
@@ -448,13 +466,16 @@ class Planner {
     const Storage& storage = flow_.storage(id);
     const BufferKind kind = kinds_[id.index()];
     Buffer buffer{storage.name, kind, storage.bytes};
+    if (kind != BufferKind::constant) buffer.space = storage.space;
     if (kind == BufferKind::temporary) {
       HEDDLE_CHECK(storage.bytes == 0, "{} has no place", storage.name);
       return add_buffer(std::move(buffer));
     }
     HEDDLE_CHECK(kind == BufferKind::constant || kind == BufferKind::once, "{} has no place",
                  storage.name);
-    int64_t& end = kind == BufferKind::once ? program_.once_bytes : constant_end_bytes_;
+    int64_t& end = kind == BufferKind::constant            ? constant_end_bytes_
+                   : storage.space == program::Space::host ? program_.host_once_bytes
+                                                           : program_.once_bytes;
     buffer.offset_bytes = end;
     end += align_up(storage.bytes);
     return add_buffer(std::move(buffer), storage.value);
@@ -482,6 +503,7 @@ Result<Program> plan(const hlo::Module& module, const Kernels& kernels, const Na
                      const target::Target& target, const Options& options) {
   trace::Span span("plan");
   HEDDLE_ASSIGN_OR_RETURN(Flow flow, make_flow(module, kernels));
+  if (options.own_memory) partition(flow);
   share_memory(flow);
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Output> outputs, place_outputs(module, flow));
   finish_updates(flow);

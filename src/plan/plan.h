@@ -43,6 +43,7 @@ struct Options {
   int64_t most_streams = 1;
   bool static_memory = true;        // false: every temporary its own bytes, no sharing
   int64_t memory_limit_bytes = -1;  // an error before the run where the plan is above it
+  bool own_memory = false;          // the device has a memory of its own (partition.h)
 };
 
 // `input_names`, `output_names`: one a leaf of the entry's parameters and of its root; where

@@ -6,6 +6,7 @@
 
 #include "plan/fake_run.h"
 #include "program/ranges.h"
+#include "program/spaces.h"
 #include "program/streams.h"
 #include "program/text.h"
 
@@ -181,13 +182,13 @@ class RandomModule {
 
 struct Totals {
   int64_t plan_bytes = 0, lower_bound_bytes = 0, in_place = 0, into_output = 0, aliased_direct = 0,
-          once = 0, boxes = 0;
+          once = 0, boxes = 0, crossings = 0;
 };
 
 void check(RandomModule& m, const Options& options, Totals& totals) {
   auto program = plan(m.module, m.kernels, {}, target::Target(), options);
   ASSERT_TRUE(program) << program.error().message;
-  const std::vector<Bytes> got = fake_run(*program, m.inputs);
+  const std::vector<Bytes> got = fake_run(*program, m.inputs, m.kernels);
   const Reference want(m.module, m.kernels, m.inputs);
   ASSERT_EQ(got.size(), want.outputs.size());
   for (size_t i = 0; i < got.size(); ++i)
@@ -197,6 +198,8 @@ void check(RandomModule& m, const Options& options, Totals& totals) {
   ASSERT_LE(program->memory.plan_bytes, program->memory.unshared_bytes);
   totals.plan_bytes += program->memory.plan_bytes;
   totals.lower_bound_bytes += program->memory.lower_bound_bytes;
+  const program::Crossings crossings = program::count_crossings(*program);
+  totals.crossings += crossings.to_device + crossings.to_host;
   totals.once += std::ssize(program->once);
   for (const program::Command& command : program->commands) {
     const auto* launch = std::get_if<program::Launch>(&command);
@@ -220,7 +223,7 @@ void check(RandomModule& m, const Options& options, Totals& totals) {
 }
 
 TEST(plan, RandomModulesOnPoisonedMemory) {
-  Totals by_order[6], dynamic;
+  Totals by_order[6], dynamic, own_memory;
   for (uint64_t seed = 0; seed < 400; ++seed) {
     RandomModule m(seed);
     for (const Order order :
@@ -234,6 +237,11 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
     options.static_memory = false;
     check(m, options, dynamic);
     if (HasFatalFailure()) FAIL() << "seed " << seed;
+    options.static_memory = seed % 4 != 0;
+    options.most_streams = seed % 3;
+    options.own_memory = true;
+    check(m, options, own_memory);
+    if (HasFatalFailure()) FAIL() << "own memory, seed " << seed;
   }
   const Totals& cheapest = by_order[static_cast<int>(Order::cheapest)];
   // The tests reach what they are about.
@@ -243,6 +251,8 @@ TEST(plan, RandomModulesOnPoisonedMemory) {
   EXPECT_GT(cheapest.once, 100);
   EXPECT_GT(cheapest.boxes, 100);
   EXPECT_EQ(dynamic.in_place, 0);
+  EXPECT_EQ(cheapest.crossings, 0);
+  EXPECT_GT(own_memory.crossings, 1000);
   for (const Totals& other : by_order)
     EXPECT_LE(cheapest.lower_bound_bytes, other.lower_bound_bytes);
   EXPECT_LT(cheapest.plan_bytes, dynamic.plan_bytes);

@@ -53,7 +53,9 @@ TaskGraph Orders::task_graph(const std::vector<NodeId>& nodes, RegionId region) 
   auto value = [&](size_t i) {
     const auto [found, added] = value_of.try_emplace(i, static_cast<int>(graph.values.size()));
     if (added) {
-      const bool counts = kinds_[i] == BufferKind::temporary && flow_.storages[i].region == region;
+      const bool counts = kinds_[i] == BufferKind::temporary &&
+                          flow_.storages[i].region == region &&
+                          flow_.storages[i].space == program::Space::device;
       graph.values.push_back({counts ? flow_.storages[i].bytes : 0, !counts});
     }
     return found->second;
@@ -154,12 +156,20 @@ Section Orders::section(bool once) const {
     if (!once && options_.static_memory && options_.most_streams != 1)
       section.ordering = ordering_of(section.sequence);
     find_blocks(section, options_.static_memory);
-    const int64_t bytes = lower_bound_bytes(section.blocks);
+    const int64_t bytes = lower_bound_bytes(section.device.blocks);
     if (best_bytes >= 0 && bytes >= best_bytes) continue;
     best_bytes = bytes;
     best = std::move(section);
   }
   return best;
+}
+
+// The host does it, or decides about it.
+bool Orders::stands_alone(const Node& node) const {
+  if (node.kind != NodeKind::copy) return node.kind != NodeKind::work || node.use == nullptr;
+  const Storage& from = flow_.storage(node.operands[0].storage);
+  return flow_.storage(node.results[0].storage).space == program::Space::host &&
+         (from.kind == StorageKind::constant || from.space == program::Space::host);
 }
 
 // By data and control, and by the streams where they are known. Commands that stand alone have all
@@ -175,7 +185,7 @@ Ordering Orders::ordering_of(const Sequence& sequence) const {
     number[id.index()] = static_cast<int64_t>(i);
     std::vector<size_t>& mine = before.emplace_back();
     if (behind > 0) mine.push_back(alone);
-    if (node.kind != NodeKind::copy && (node.kind != NodeKind::work || node.use == nullptr)) {
+    if (stands_alone(node)) {
       for (size_t p = behind; p < i; ++p) mine.push_back(p);
       alone = i;
       behind = i + 1;
@@ -208,8 +218,10 @@ void Orders::find_blocks(Section& section, bool in_place) const {
     if (kinds_[i] != BufferKind::temporary || lifetimes.home[i] != StorageId(i) ||
         lifetimes.first[i] < 0)
       continue;
-    section.temporaries.push_back(StorageId(i));
-    section.blocks.push_back(
+    const bool host = flow_.storages[i].space == program::Space::host;
+    Arena& arena = host ? section.host : section.device;
+    arena.temporaries.push_back(StorageId(i));
+    arena.blocks.push_back(
         {align_up(flow_.storages[i].bytes), lifetimes.first[i], lifetimes.last[i]});
   }
 }
@@ -217,16 +229,18 @@ void Orders::find_blocks(Section& section, bool in_place) const {
 void Orders::find_conflicts(Section& section) {
   if (section.ordering.is_sequential()) return;
   const Lifetimes& lifetimes = section.lifetimes;
-  const size_t count = section.blocks.size();
-  section.conflicts.assign(count, std::vector<bool>(count, false));
-  for (size_t a = 0; a < count; ++a)
-    for (size_t b = 0; b < a; ++b) {
-      const auto& one = lifetimes.commands[section.temporaries[a].index()];
-      const auto& other = lifetimes.commands[section.temporaries[b].index()];
-      const bool first = section.blocks[a].first <= section.blocks[b].first;
-      section.conflicts[a][b] = section.conflicts[b][a] =
-          !(first ? is_over(one, other, section.ordering) : is_over(other, one, section.ordering));
-    }
+  for (Arena* arena : {&section.device, &section.host}) {
+    const size_t count = arena->blocks.size();
+    arena->conflicts.assign(count, std::vector<bool>(count, false));
+    for (size_t a = 0; a < count; ++a)
+      for (size_t b = 0; b < a; ++b) {
+        const auto& one = lifetimes.commands[arena->temporaries[a].index()];
+        const auto& other = lifetimes.commands[arena->temporaries[b].index()];
+        const bool first = arena->blocks[a].first <= arena->blocks[b].first;
+        arena->conflicts[a][b] = arena->conflicts[b][a] = !(
+            first ? is_over(one, other, section.ordering) : is_over(other, one, section.ordering));
+      }
+  }
 }
 
 }  // namespace heddle::plan

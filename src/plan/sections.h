@@ -13,16 +13,21 @@
 
 namespace heddle::plan {
 
+// Temporaries of one space.
+struct Arena {
+  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
+  std::vector<Block> blocks;
+  Conflicts conflicts;  // of the blocks, where the order is not sequential
+  Offsets offsets;
+};
+
 // The once section, or the run, in its order.
 struct Section {
   Sequence sequence;
   Lifetimes lifetimes;
-  std::vector<StorageId> temporaries;  // homes in the arena, and their blocks
-  std::vector<Block> blocks;
-  Ordering ordering;    // of its commands
-  Conflicts conflicts;  // of the blocks, where it is not sequential
-  Offsets offsets;
-  std::vector<program::PoolBlock> pool_blocks;  // where memory is dynamic
+  Ordering ordering;  // of its commands
+  Arena device, host;
+  std::vector<program::PoolBlock> pool_blocks;  // of the device, where memory is dynamic
 };
 
 inline int64_t align_up(int64_t bytes) {
@@ -39,7 +44,7 @@ class Orders {
 
   Section section(bool once) const;
   void find_blocks(Section& section, bool in_place) const;
-  static void find_conflicts(Section& section);
+  static void find_conflicts(Section& section);  // in both spaces
   // The nodes of a region (not the entry) in their order.
   const std::vector<NodeId>& nodes_of(RegionId region) const { return nodes_of_[region.index()]; }
 
@@ -51,6 +56,7 @@ class Orders {
   std::vector<std::vector<int>> candidate_orders(const TaskGraph& graph) const;
   void order_regions();
   void append(NodeId id, Sequence& sequence) const;
+  bool stands_alone(const Node& node) const;
   Ordering ordering_of(const Sequence& sequence) const;
 
   const Flow& flow_;

@@ -184,8 +184,8 @@ class Sharer {
       overwrite(id, operand.storage, result, edges);
       return;
     }
-    const Leaf copy =
-        add_copy(operand, flow_.storage(result).name + ".start", flow_.node(id).region);
+    const Leaf copy = add_copy(operand, flow_.storage(result).name + ".start",
+                               flow_.node(id).region, flow_.storage(result).space);
     if (count_reads(flow_.node(id), operand.storage) == 1) std::erase(readers(operand.storage), id);
     flow_.node(id).operands[i] = copy;
     readers(copy.storage).push_back(id);
@@ -197,8 +197,8 @@ class Sharer {
     return program::stored_bytes(leaf.shape) == flow_.storage(leaf.storage).bytes;
   }
 
-  Leaf add_copy(const Leaf& from, const std::string& name, RegionId region) {
-    const Leaf copy = flow_.add_copy(from, name, region);
+  Leaf add_copy(const Leaf& from, const std::string& name, RegionId region, program::Space space) {
+    const Leaf copy = flow_.add_copy(from, name, region, space);
     add_reader(flow_.storage(copy.storage).producer);
     return copy;
   }
@@ -258,8 +258,8 @@ class Sharer {
     const Node& node = flow_.node(id);
     for (size_t j = 0; j < node.results.size(); ++j) {
       if (j == i || home_of(flow_, node.results[j].storage) != home) continue;
-      flow_.region(region).results[i] =
-          add_copy(leaf, flow_.storage(leaf.storage).name + ".saved", region);
+      flow_.region(region).results[i] = add_copy(leaf, flow_.storage(leaf.storage).name + ".saved",
+                                                 region, flow_.storage(leaf.storage).space);
       return;
     }
   }
@@ -270,7 +270,8 @@ class Sharer {
     if (home_of(flow_, leaf.storage) == home_of(flow_, target)) return;
     if (make_there(leaf, target, region)) return;
     if (flow_.node(id).kind == NodeKind::loop && swap_in(id, i, leaf, target, region)) return;
-    const Leaf copy = add_copy(leaf, flow_.storage(target).name + ".next", region);
+    const Leaf copy =
+        add_copy(leaf, flow_.storage(target).name + ".next", region, flow_.storage(target).space);
     const NodeId writer = flow_.storage(copy.storage).producer;
     for (NodeId touching : touching(target, region))
       if (touching != writer) run_before(touching, writer);
@@ -382,8 +383,8 @@ void finish_updates(Flow& flow) {
       const Leaf operand = flow.nodes[n].operands[static_cast<size_t>(array)];
       const StorageId result = flow.nodes[n].results[r].storage;
       if (flow.storage(result).home.valid() || flow.storage(result).overwrites_input) continue;
-      const Leaf copy =
-          flow.add_copy(operand, flow.storage(result).name + ".start", flow.nodes[n].region);
+      const Leaf copy = flow.add_copy(operand, flow.storage(result).name + ".start",
+                                      flow.nodes[n].region, flow.storage(result).space);
       flow.nodes[n].operands[static_cast<size_t>(array)] = copy;
       flow.nodes[n].after.push_back(flow.storage(copy.storage).producer);
       flow.storage(result).home = copy.storage;

@@ -20,7 +20,7 @@ constexpr int kMaxNesting = 64;
 
 template <typename A>
 void visit(A& archive, Buffer& b) {
-  archive(b.name, b.kind, b.bytes, b.offset_bytes, b.number, b.alias, b.first_command,
+  archive(b.name, b.kind, b.bytes, b.space, b.offset_bytes, b.number, b.alias, b.first_command,
           b.last_command);
 }
 template <typename A>
@@ -114,7 +114,7 @@ template <typename A>
 void visit(A& archive, Program& p) {
   archive(p.name, p.target, p.build_id, p.options, p.notes, p.kernels, p.buffers, p.inputs,
           p.outputs, p.once, p.commands, p.once_info, p.command_info, p.regions, p.once_bytes,
-          p.memory, p.pool_blocks);
+          p.memory, p.own_memory, p.host_once_bytes, p.host_memory, p.pool_blocks);
 }
 template <typename A>
 void visit(A& archive, PortDimension& place) {
@@ -142,6 +142,7 @@ class Writer {
   void put(int64_t value) { word(static_cast<uint64_t>(value)); }
   void put(bool value) { bytes.push_back(value); }
   void put(BufferKind kind) { bytes.push_back(static_cast<uint8_t>(kind)); }
+  void put(Space space) { bytes.push_back(static_cast<uint8_t>(space)); }
   void put(const std::string& text) {
     word(text.size());
     raw(text.data(), text.size());
@@ -218,6 +219,11 @@ class Reader {
     const uint8_t b = byte();
     if (b > static_cast<uint8_t>(BufferKind::temporary)) fail("unknown kind of buffer");
     kind = static_cast<BufferKind>(b);
+  }
+  void get(Space& space) {
+    const uint8_t b = byte();
+    if (b > static_cast<uint8_t>(Space::host)) fail("unknown space of a buffer");
+    space = static_cast<Space>(b);
   }
   void get(std::string& text) {
     const uint64_t size = word();

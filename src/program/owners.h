@@ -94,10 +94,15 @@ class Owners {
 // All that commands can write.
 struct Memory {
   Owners arena, once;
+  Owners host_arena, host_once;  // of a program with spaces
   std::vector<Owners> external;  // inputs, then outputs
 
   static Memory common(const Memory& a, const Memory& b) {
-    Memory result{Owners::common(a.arena, b.arena), Owners::common(a.once, b.once), {}};
+    Memory result{Owners::common(a.arena, b.arena),
+                  Owners::common(a.once, b.once),
+                  Owners::common(a.host_arena, b.host_arena),
+                  Owners::common(a.host_once, b.host_once),
+                  {}};
     for (size_t i = 0; i < a.external.size(); ++i)
       result.external.push_back(Owners::common(a.external[i], b.external[i]));
     return result;

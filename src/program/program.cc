@@ -88,6 +88,7 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
   result.once.clear();
   result.once_info.clear();
   result.once_bytes = 0;
+  result.host_once_bytes = 0;
   result.buffers.clear();
   result.constants.clear();
   std::vector<Region> regions;
@@ -102,6 +103,7 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
     Literal value = program.constants[i];
     if (buffer.kind == BufferKind::once) {
       buffer.kind = BufferKind::constant;
+      buffer.space = Space::device;
       value = values[i];
       HEDDLE_CHECK(value.bytes() == buffer.bytes, "{}: {} bytes, not {}", buffer.name,
                    value.bytes(), buffer.bytes);
@@ -129,19 +131,21 @@ Program fold_once(const Program& program, const std::vector<Literal>& values) {
 }
 
 Program fold_once(const Program& program, const Literal& once_block) {
-  HEDDLE_CHECK(once_block.bytes() == program.once_bytes, "{} bytes, not {}", once_block.bytes(),
-               program.once_bytes);
+  HEDDLE_CHECK(once_block.bytes() == program.once_bytes + program.host_once_bytes,
+               "{} bytes, not {} and {}", once_block.bytes(), program.once_bytes,
+               program.host_once_bytes);
   std::vector<Literal> values(program.buffers.size());
   const auto owner = std::make_shared<const Literal>(once_block);
   for (size_t i = 0; i < values.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.kind != BufferKind::once) continue;
     const tensor::Shape bytes = tensor::Shape::array(tensor::Type::u8, {buffer.bytes});
+    const int64_t begin =
+        buffer.offset_bytes + (buffer.space == Space::host ? program.once_bytes : 0);
     values[i] =
         buffer.bytes == 0
             ? Literal(bytes)
-            : Literal::view(
-                  bytes, static_cast<const char*>(once_block.data()) + buffer.offset_bytes, owner);
+            : Literal::view(bytes, static_cast<const char*>(once_block.data()) + begin, owner);
   }
   return fold_once(program, values);
 }

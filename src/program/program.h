@@ -16,6 +16,12 @@
 // one command, on the same arena. Nothing is copied on the way in or out: a region names buffers of
 // the commands around it, and what it hands on is renamed where it lies (Carried, Joined).
 //
+// Spaces. A program for a device with a memory of its own (Program::own_memory) says where each
+// buffer lies: on the device, or in the host's memory. Kernels read and write the device's, host
+// calls the host's; inputs and outputs are the caller's, on the host; constants are readable on
+// both sides. What crosses is a Copy between the two. The host decides loops and branches, and
+// where boxes go.
+//
 // Commands are numbered through: those of the once section first, then those of the run; the
 // commands of a command's regions (for_each_command, in views.h) follow it. A temporary belongs to
 // one of the two sections; each section has an arena of its own (the once section's is given back
@@ -51,6 +57,8 @@ enum class BufferKind : uint8_t {
   temporary,  // in the arena, at `offset_bytes`
 };
 
+enum class Space : uint8_t { device, host };
+
 struct Buffer {
   std::string name;  // of the value it was planned for
   BufferKind kind = BufferKind::temporary;
@@ -61,6 +69,7 @@ struct Buffer {
   BufferId alias;       // output that must be the same memory as this input buffer; or none
   // Temporary: first and last command (inclusive) that touch it. For the checker and reports.
   int64_t first_command = 0, last_command = -1;
+  Space space = Space::device;  // where the program has spaces; constants: both
 };
 
 // Bytes [offset, offset + shape.bytes()) of a buffer, row-major unless the shape has a layout.
@@ -100,7 +109,7 @@ struct Launch {
   std::vector<int64_t> in_place;  // by output; -1 or missing: not
   std::vector<int64_t> in_part;   // by output; missing: 0
 };
-struct Copy {  // dense bytes; sizes equal
+struct Copy {  // dense bytes; sizes equal; between spaces or within one
   View from, to;
 };
 // A box of `operand` becomes `update`: the rest is not touched, so `result` is the memory of
@@ -210,6 +219,9 @@ struct Program {
   std::vector<tensor::Literal> constants;
   int64_t once_bytes = 0;  // size of the block of once buffers
   MemoryNumbers memory;
+  bool own_memory = false;  // for a device that has: buffers have spaces, and the host an arena
+  int64_t host_once_bytes = 0;
+  MemoryNumbers host_memory;
   // Dynamic memory: the run's temporaries lie in these blocks, which a pool gives out one by one,
   // each from the first command that touches it to the last. By offset; none overlap. Empty: the
   // arena is one block.
@@ -224,7 +236,8 @@ int64_t stored_bytes(const tensor::Shape& shape);
 // BufferId::index() (others are ignored). The result has no once section, and none of the buffers
 // and constants that only the once section used.
 Program fold_once(const Program& program, const std::vector<tensor::Literal>& values);
-// The same of the whole block of once buffers, u8[once_bytes], whose memory they share.
+// The same of the whole block of once buffers, u8[once_bytes + host_once_bytes] (the host's last),
+// whose memory they share.
 Program fold_once(const Program& program, const tensor::Literal& once_block);
 
 }  // namespace heddle::program

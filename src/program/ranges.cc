@@ -8,7 +8,7 @@ bool is_placed(const Buffer& buffer) {
 }
 
 Memory memory_of(const Program& program, const Buffer& buffer) {
-  if (is_placed(buffer)) return {buffer.kind, 0};
+  if (is_placed(buffer)) return {buffer.kind, static_cast<int64_t>(buffer.space)};
   if (buffer.kind == BufferKind::input) return {BufferKind::input, buffer.number};
   if (buffer.kind == BufferKind::constant) return {BufferKind::constant, buffer.offset_bytes};
   const Port& port = program.outputs[static_cast<size_t>(buffer.number)];

@@ -7,8 +7,8 @@
 
 namespace heddle::program {
 
-// Which memory: the arena, the once block, an input, an output. An output that may be bound to an
-// input's memory is that memory.
+// Which memory: the arena or the once block (of a space), an input, an output. An output that may
+// be bound to an input's memory is that memory.
 using Memory = std::pair<BufferKind, int64_t>;
 
 struct ByteRange {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "program/ranges.h"
+#include "program/spaces.h"
 #include "program/views.h"
 
 namespace heddle::program {
@@ -18,8 +19,9 @@ using Bits = std::vector<uint64_t>;
 void set_bit(Bits& bits, size_t i) { bits[i / 64] |= uint64_t{1} << (i % 64); }
 bool has_bit(const Bits& bits, size_t i) { return bits[i / 64] >> (i % 64) & 1; }
 
-bool stands_alone(const Command& command) {
-  return !std::holds_alternative<Launch>(command) && !std::holds_alternative<Copy>(command);
+bool stands_alone(const Program& program, const Command& command) {
+  if (const auto* copy = std::get_if<Copy>(&command)) return is_on_host(program, *copy);
+  return !std::holds_alternative<Launch>(command);
 }
 
 // Commands [first, end), none of which stands alone. Everything is counted from `first`.
@@ -219,12 +221,13 @@ StreamPlan one_stream(size_t count) {
   return plan;
 }
 
-StreamPlan plan_on(std::vector<Section>& sections, const std::vector<Command>& commands,
-                   const std::vector<double>& command_ns, const StreamOptions& options) {
+StreamPlan plan_on(const Program& program, std::vector<Section>& sections,
+                   const std::vector<Command>& commands, const std::vector<double>& command_ns,
+                   const StreamOptions& options) {
   StreamPlan plan = one_stream(commands.size());
   for (Section& section : sections) section.assign(options, plan);
   for (size_t i = 0; i < commands.size(); ++i) {
-    plan.alone[i] = stands_alone(commands[i]);
+    plan.alone[i] = stands_alone(program, commands[i]);
     if (plan.alone[i]) plan.ns += command_ns[i];
   }
   return plan;
@@ -255,20 +258,20 @@ StreamPlan plan_streams(const Program& program, const std::vector<Command>& comm
   bool too_long = false;
   for (size_t first = 0; first < commands.size();) {
     size_t end = first;
-    while (end < commands.size() && !stands_alone(commands[end])) ++end;
+    while (end < commands.size() && !stands_alone(program, commands[end])) ++end;
     too_long = too_long || end - first > kMostCommands;
     if (end > first && !too_long) sections.emplace_back(program, commands, command_ns, first, end);
     first = end + 1;
   }
   StreamPlan one = one_stream(commands.size());
-  for (size_t i = 0; i < commands.size(); ++i) one.alone[i] = stands_alone(commands[i]);
+  for (size_t i = 0; i < commands.size(); ++i) one.alone[i] = stands_alone(program, commands[i]);
   one.serial_ns = one.ns = std::accumulate(command_ns.begin(), command_ns.end(), 0.0);
   if (too_long) return one;
   StreamPlan best;
   for (int64_t most = 1; most <= std::max<int64_t>(options.most_streams, 1); ++most) {
     StreamOptions tried = options;
     tried.most_streams = most;
-    StreamPlan plan = plan_on(sections, commands, command_ns, tried);
+    StreamPlan plan = plan_on(program, sections, commands, command_ns, tried);
     if (most == 1 || plan.ns < best.ns * (1 - kLeastStep)) best = std::move(plan);
   }
   best.serial_ns = one.serial_ns;

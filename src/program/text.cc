@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "program/spaces.h"
 #include "program/views.h"
 
 namespace heddle::program {
@@ -131,6 +132,7 @@ void append_port(std::string& out, std::string_view kind, const Port& port) {
 
 void append_buffer(std::string& out, size_t i, const Buffer& b) {
   out += fmt::format("  b{} {} {} {} bytes", i, kind_name(b.kind), b.name, b.bytes);
+  if (b.space == Space::host) out += " on the host";
   if (b.kind == BufferKind::input || b.kind == BufferKind::output)
     out += fmt::format(" number {}", b.number);
   else
@@ -151,6 +153,15 @@ std::string to_string(const Program& program) {
   out += fmt::format("memory: lower bound {} bytes, plan {}{}, unshared {}; once {}; object {}\n",
                      m.lower_bound_bytes, m.plan_bytes, m.optimal ? " (optimal)" : "",
                      m.unshared_bytes, program.once_bytes, program.object.size());
+  if (program.own_memory) {
+    const MemoryNumbers& h = program.host_memory;
+    const Crossings crossings = count_crossings(program);
+    out += fmt::format(
+        "host memory: lower bound {} bytes, plan {}{}, unshared {}; once {}; copies: {} to the "
+        "device, {} to the host\n",
+        h.lower_bound_bytes, h.plan_bytes, h.optimal ? " (optimal)" : "", h.unshared_bytes,
+        program.host_once_bytes, crossings.to_device, crossings.to_host);
+  }
   if (!program.pool_blocks.empty())
     out += fmt::format("dynamic memory: {} blocks\n", program.pool_blocks.size());
   for (const Port& port : program.inputs) append_port(out, "input", port);

@@ -51,7 +51,7 @@ class Checker {
     Status status;
     for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
       const Buffer& b = buffer(view.buffer);
-      if (b.kind != BufferKind::temporary || b.bytes == 0) return;
+      if (b.kind != BufferKind::temporary || b.bytes == 0 || on_host(b)) return;
       const auto above = std::upper_bound(
           blocks.begin(), blocks.end(), b.offset_bytes,
           [](int64_t offset, const PoolBlock& block) { return offset < block.offset_bytes; });
@@ -76,9 +76,9 @@ class Checker {
     const Buffer& b = buffer(id);
     switch (b.kind) {
       case BufferKind::temporary:
-        return {&memory_.arena, b.offset_bytes};
+        return {on_host(b) ? &memory_.host_arena : &memory_.arena, b.offset_bytes};
       case BufferKind::once:
-        return {&memory_.once, b.offset_bytes};
+        return {on_host(b) ? &memory_.host_once : &memory_.once, b.offset_bytes};
       case BufferKind::input:
         return {&memory_.external[b.number], 0};
       case BufferKind::output:
@@ -126,11 +126,40 @@ class Checker {
       if (command_ < b.first_command || command_ > b.last_command)
         return fail("{}: writes {}, which lives in [{}, {}]", where_, b.name, b.first_command,
                     b.last_command);
-      if (!in_once_ && b.offset_bytes + b.bytes > program_.memory.plan_bytes)
+      const int64_t arena_bytes = (on_host(b) ? program_.host_memory : program_.memory).plan_bytes;
+      if (!in_once_ && b.offset_bytes + b.bytes > arena_bytes)
         return fail("{}: {} ends at {} of an arena of {} bytes", where_, b.name,
-                    b.offset_bytes + b.bytes, program_.memory.plan_bytes);
+                    b.offset_bytes + b.bytes, arena_bytes);
     }
     return {};
+  }
+
+  static bool on_host(const Buffer& buffer) { return buffer.space == Space::host; }
+
+  Status lies_in(const View& view, Space space) const {
+    const Buffer& b = buffer(view.buffer);
+    if (!program_.own_memory || b.kind == BufferKind::constant || b.space == space ||
+        stored_bytes(view.shape) == 0)
+      return {};
+    return fail("{}: {} lies on the {}", where_, b.name, on_host(b) ? "host" : "device");
+  }
+
+  // Every view lies where the command works.
+  Status in_spaces(const Command& command) const {
+    if (std::holds_alternative<Copy>(command)) return {};
+    Space space = Space::device;
+    if (std::holds_alternative<HostCall>(command)) space = Space::host;
+    const auto* update = std::get_if<Update>(&command);
+    if (update != nullptr) space = buffer(update->result.buffer).space;
+    if (const auto* concatenate = std::get_if<Concatenate>(&command))
+      space = buffer(concatenate->result.buffer).space;
+    Status status;
+    for_each_view(command, [&](const View& view, Use) {
+      const bool start = update != nullptr && &view >= update->starts.data() &&
+                         &view < update->starts.data() + update->starts.size();
+      if (status) status = lies_in(view, start ? Space::host : space);
+    });
+    return status;
   }
 
   // The reads, then that the writes overlap neither each other nor the reads, then the writes.
@@ -159,6 +188,7 @@ class Checker {
       ++outputs;
     });
     HEDDLE_RETURN_IF_ERROR(status);
+    HEDDLE_RETURN_IF_ERROR(in_spaces(command));
     for (size_t i = 0; i < touched.size(); ++i) {
       const Touched& a = touched[i];
       if (a.use == Use::read) continue;
@@ -203,6 +233,7 @@ class Checker {
                  bool once) {
     in_once_ = once;
     memory_.arena.clear();
+    memory_.host_arena.clear();
     return play(commands, info);
   }
 
@@ -373,6 +404,7 @@ class Checker {
       HEDDLE_RETURN_IF_ERROR(play(loop.condition));
       where_ = name;
       HEDDLE_RETURN_IF_ERROR(readable(loop.predicate));
+      HEDDLE_RETURN_IF_ERROR(lies_in(loop.predicate, Space::host));
       exit = memory_;
       HEDDLE_RETURN_IF_ERROR(play(loop.body));
       where_ = name;
@@ -425,6 +457,7 @@ class Checker {
     if (branch.regions.empty() || (pred && branch.regions.size() != 2))
       return fail("{}: {} regions", name, branch.regions.size());
     HEDDLE_RETURN_IF_ERROR(readable(branch.selector));
+    HEDDLE_RETURN_IF_ERROR(lies_in(branch.selector, Space::host));
     for (const Joined& joined : branch.joined) {
       HEDDLE_RETURN_IF_ERROR(view_fits(joined.result));
       HEDDLE_RETURN_IF_ERROR(may_hold(joined.result));

@@ -40,6 +40,10 @@ class PartsChecker {
       if (b.offset_bytes % kAlignmentBytes != 0)
         return fail("buffer {} ({}): offset {} is not a multiple of {}", i, b.name, b.offset_bytes,
                     kAlignmentBytes);
+      const bool port = b.kind == BufferKind::input || b.kind == BufferKind::output;
+      if ((b.space == Space::host && (!program_.own_memory || b.kind == BufferKind::constant)) ||
+          (port && program_.own_memory && b.space != Space::host))
+        return fail("buffer {} ({}) lies in the wrong space", i, b.name);
       const bool is_constant = b.kind == BufferKind::constant;
       const tensor::Literal& value = program_.constants[i];
       if (is_constant ? value.bytes() != b.bytes || (b.bytes > 0 && value.data() == nullptr)
@@ -48,8 +52,9 @@ class PartsChecker {
                     value.bytes());
       HEDDLE_RETURN_IF_ERROR(alias_of(i));
     }
-    HEDDLE_RETURN_IF_ERROR(disjoint(BufferKind::constant, kMaxBytes));
-    return disjoint(BufferKind::once, program_.once_bytes);
+    HEDDLE_RETURN_IF_ERROR(disjoint(BufferKind::constant, Space::device, kMaxBytes));
+    HEDDLE_RETURN_IF_ERROR(disjoint(BufferKind::once, Space::device, program_.once_bytes));
+    return disjoint(BufferKind::once, Space::host, program_.host_once_bytes);
   }
 
   Status alias_of(size_t i) const {
@@ -66,10 +71,10 @@ class PartsChecker {
   }
 
   // All buffers of a kind that live side by side in one block.
-  Status disjoint(BufferKind kind, int64_t block_bytes) const {
+  Status disjoint(BufferKind kind, Space space, int64_t block_bytes) const {
     std::vector<const Buffer*> all;
     for (const Buffer& b : program_.buffers)
-      if (b.kind == kind && b.bytes > 0) all.push_back(&b);
+      if (b.kind == kind && b.space == space && b.bytes > 0) all.push_back(&b);
     std::sort(all.begin(), all.end(),
               [](const Buffer* a, const Buffer* b) { return a->offset_bytes < b->offset_bytes; });
     for (size_t i = 0; i < all.size(); ++i) {
@@ -133,9 +138,13 @@ class PartsChecker {
   }
 
   Status memory_numbers() const {
-    const MemoryNumbers& m = program_.memory;
+    HEDDLE_RETURN_IF_ERROR(memory_numbers(program_.memory, program_.once_bytes));
+    return memory_numbers(program_.host_memory, program_.host_once_bytes);
+  }
+
+  Status memory_numbers(const MemoryNumbers& m, int64_t once_bytes) const {
     if (m.lower_bound_bytes < 0 || m.lower_bound_bytes > m.plan_bytes || m.plan_bytes > kMaxBytes ||
-        m.unshared_bytes < 0 || program_.once_bytes < 0 || program_.once_bytes > kMaxBytes)
+        m.unshared_bytes < 0 || once_bytes < 0 || once_bytes > kMaxBytes)
       return fail("memory numbers {}, {}, {} do not fit", m.lower_bound_bytes, m.plan_bytes,
                   m.unshared_bytes);
     return {};

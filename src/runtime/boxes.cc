@@ -104,7 +104,7 @@ class BoxPlacer {
     };
     one = home(one);
     other = home(other);
-    if (one->kind != other->kind) return false;
+    if (one->kind != other->kind || one->space != other->space) return false;
     if (one->kind == BufferKind::input || one->kind == BufferKind::output)
       return one->number == other->number;
     return one->offset_bytes < other->offset_bytes + other->bytes &&

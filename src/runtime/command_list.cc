@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "program/side_by_side.h"
+#include "program/spaces.h"
 #include "program/views.h"
 
 namespace heddle::runtime {
@@ -33,6 +34,7 @@ CommandList::CommandList(const Device& device, const program::Program& program,
       section_(&section),
       boxes_(place_boxes(program, *section.commands)),
       patches_(program.buffers.size()),
+      host_patches_(program.buffers.size()),
       bases_(program.buffers.size()) {
   // Records point into these two, so they take their final size first.
   size_t slots = 0, dims = 0, accesses = 0;
@@ -113,8 +115,10 @@ CommandList::Record& CommandList::add_record(Kind kind, uint32_t command) {
   return record;
 }
 
-void CommandList::add_slot(const View& view) {
-  patches_[view.buffer.index()].push_back(
+void CommandList::add_slot(const View& view, program::Space space) {
+  const bool host = program_->own_memory && space == program::Space::host &&
+                    program_->buffers[view.buffer.index()].kind == program::BufferKind::constant;
+  (host ? host_patches_ : patches_)[view.buffer.index()].push_back(
       {static_cast<uint32_t>(slots_.size()), view.offset_bytes});
   slots_.push_back(nullptr);
 }
@@ -158,9 +162,13 @@ void CommandList::add(const Launch& launch) {
 }
 
 void CommandList::add(const Copy& copy) {
-  Record& record = add_record(Kind::copy, static_cast<uint32_t>(infos_.size() - 1));
+  const bool on_host = program::is_on_host(*program_, copy);
+  Record& record =
+      add_record(on_host ? Kind::host_copy : Kind::copy, static_cast<uint32_t>(infos_.size() - 1));
   record.launch.tasks = program::stored_bytes(copy.from.shape);
-  add_slot(copy.from);
+  if (program::goes_to_device(*program_, copy)) record.jump = to_device;
+  if (program::goes_to_host(*program_, copy)) record.jump = to_host;
+  add_slot(copy.from, on_host ? program::Space::host : program::Space::device);
   add_slot(copy.to);
 }
 
@@ -169,7 +177,7 @@ void CommandList::add(const HostCall& call) {
   add_record(Kind::host, command).index = static_cast<uint32_t>(hosts_.size());
   HostRecord host{&section_->host[command], {}, {}};
   for (const View& view : call.arguments) {
-    add_slot(view);
+    add_slot(view, program::Space::host);
     host.arguments.push_back({&view.shape, nullptr});
   }
   for (const View& view : call.results) {
@@ -210,13 +218,16 @@ void CommandList::add(const Update& update) {
 
 // Dimensions that the box fills, at the end, make one run of bytes with the one before them.
 void CommandList::add_box(const Update& update) {
-  add_slot(update.operand);
-  add_slot(update.update);
-  add_slot(update.result);
-  for (const View& view : update.starts) add_slot(view);
+  const bool on_host = program::is_on_host(*program_, update);
+  const program::Space space = on_host ? program::Space::host : program::Space::device;
+  add_slot(update.operand, space);
+  add_slot(update.update, space);
+  add_slot(update.result, space);
+  for (const View& view : update.starts) add_slot(view, program::Space::host);
   const std::vector<int64_t> all = update.operand.shape.extents();
   const std::vector<int64_t> box = update.update.shape.extents();
   UpdateRecord& made = updates_.emplace_back();
+  made.on_host = on_host;
   made.dims.resize(all.size());
   int64_t stride = tensor::type_bytes(update.operand.shape.type());
   made.run_bytes = stride;
@@ -237,9 +248,12 @@ void CommandList::add_box(const Update& update) {
 void CommandList::add(const Concatenate& concatenate) {
   Record& record = add_record(Kind::concatenate, static_cast<uint32_t>(infos_.size() - 1));
   record.index = static_cast<uint32_t>(joins_.size());
-  for (const View& view : concatenate.pieces) add_slot(view);
-  add_slot(concatenate.result);
+  const bool on_host = program::is_on_host(*program_, concatenate);
+  const program::Space space = on_host ? program::Space::host : program::Space::device;
+  for (const View& view : concatenate.pieces) add_slot(view, space);
+  add_slot(concatenate.result, space);
   JoinRecord& made = joins_.emplace_back();
+  made.on_host = on_host;
   for (int64_t d = 0; d < concatenate.dimension; ++d) made.rows *= concatenate.result.shape.dim(d);
   if (made.rows == 0) return;
   for (const View& view : concatenate.pieces)
@@ -259,14 +273,15 @@ void CommandList::add(const Loop& loop) {
   for (const Carried& carried : loop.carried)
     if (carried.swapped)
       made.swaps.push_back(
-          {carried.state.buffer, carried.next.buffer, program::stored_bytes(carried.state.shape)});
+          {carried.state.buffer, carried.next.buffer, program::stored_bytes(carried.state.shape),
+           program_->buffers[carried.state.buffer.index()].space == program::Space::host});
   const bool swaps = !made.swaps.empty();
   add_record(Kind::enter, command);
   const auto head = static_cast<uint32_t>(records_.size());
   add_region(loop.condition);
   const size_t test = records_.size();
   add_record(Kind::test, command);
-  add_slot(loop.predicate);
+  add_slot(loop.predicate, program::Space::host);
   add_region(loop.body);
   Record& again = add_record(Kind::again, command);
   again.jump = head;
@@ -282,7 +297,7 @@ void CommandList::add(const Branch& branch) {
   select.index = static_cast<uint32_t>(targets_.size());
   select.launch.tasks = count;
   select.launch.serial = static_cast<int32_t>(branch.selector.shape.type());
-  add_slot(branch.selector);
+  add_slot(branch.selector, program::Space::host);
   const size_t first_target = targets_.size();
   targets_.resize(first_target + branch.regions.size());
   std::vector<size_t> ends;
@@ -304,6 +319,11 @@ void CommandList::point_slots(program::BufferId buffer, char* base) {
 void CommandList::set_base(program::BufferId buffer, char* base) {
   bases_[buffer.index()] = base;
   point_slots(buffer, base);
+}
+
+void CommandList::set_host_base(program::BufferId buffer, const char* base) {
+  for (const Patch& patch : host_patches_[buffer.index()])
+    slots_[patch.slot] = const_cast<char*>(base) + patch.offset_bytes;
 }
 
 void CommandList::set_scratch(char* scratch, int64_t stride_bytes) {

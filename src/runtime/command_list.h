@@ -40,6 +40,8 @@ class CommandList {
               const LinkedSection& section);
 
   void set_base(program::BufferId buffer, char* base);
+  // Where the host reads a constant, of a program with spaces.
+  void set_host_base(program::BufferId buffer, const char* base);
   // Worker w has scratch + w * stride_bytes.
   void set_scratch(char* scratch, int64_t stride_bytes);
   // From here on run() puts commands on these streams, as they were planned (program/streams.h).
@@ -70,7 +72,8 @@ class CommandList {
  private:
   enum class Kind : uint8_t {
     launch,
-    copy,         // buffers[0] -> buffers[1], tasks bytes
+    copy,         // buffers[0] -> buffers[1], tasks bytes; jump: Crossing
+    host_copy,    // the same, by the host
     host,         // hosts_[index]
     update,       // updates_[index]; buffers: operand, update, result, starts
     concatenate,  // joins_[index]; buffers: the pieces, the result
@@ -91,11 +94,13 @@ class CommandList {
     uint32_t together = 0;  // launches_[together - 1] runs this record and some that follow
     uint32_t command = 0, index = 0, jump = 0;
   };
+  enum Crossing : uint32_t { stays, to_device, to_host };
   struct HostRecord {
     const HostCallable* function;
     std::vector<HostArgument> arguments;
     std::vector<HostResult> results;
-    // Of a device with memory of its own: the host's copies of both, made when first needed.
+    // Of a device with memory of its own, and a program without spaces: the host's copies of both,
+    // made when first needed.
     std::vector<std::vector<char>> copies;
   };
   // What a task of a library call finds behind the dimensions of its launch.
@@ -119,14 +124,17 @@ class CommandList {
     std::vector<int64_t> at;  // counters of the loops
     uint32_t aimed = 0;       // slot of a launch
     int64_t run_bytes = 0;
+    bool on_host = false;
   };
   struct JoinRecord {
     std::vector<int64_t> row_bytes;  // by piece
     int64_t rows = 1, stride_bytes = 0;
+    bool on_host = false;
   };
   struct Swap {
     program::BufferId state, next;
     int64_t bytes = 0;
+    bool on_host = false;
   };
   struct LoopRecord {
     std::vector<Swap> swaps;
@@ -157,7 +165,7 @@ class CommandList {
   void add(const program::Loop& loop);
   void add(const program::Branch& branch);
   void add_region(program::RegionId id);
-  void add_slot(const program::View& view);
+  void add_slot(const program::View& view, program::Space space = program::Space::device);
   Record& add_record(Kind kind, uint32_t command);
   void* const* next_slots() const { return slots_.data() + slots_.size(); }
 
@@ -173,16 +181,20 @@ class CommandList {
   Status run_streams();
   Status run_on_stream(size_t command);
   Status wait_for_all(const Record& record);
+  // What the device still does to the host's memory is over; `writes`: what it writes there.
+  Status settle(const Record& record, bool writes_only = false);
+  Status copy_bytes(const Record& record, bool on_host, void* to, const void* from, int64_t bytes);
+  Status execute_copy(const Record& record);
   // One record; `next` is where to go on.
   Status execute(const Record& record, size_t* next);
-  Result<char*> box_address(const UpdateRecord& update, void* const* slots) const;
+  Result<char*> box_address(const UpdateRecord& update, void* const* slots);
   Status execute_aim(const Record& record);
   Status execute_update(const Record& record);
   Status execute_join(const Record& record);
   Status execute_host(const Record& record);
   Status execute_host_apart(const Record& record);
   // What lies at `data`, after all that was launched before.
-  Result<int64_t> read_now(const void* data, tensor::Type type) const;
+  Result<int64_t> read_now(const void* data, tensor::Type type);
   Status execute_library(const Record& record);
   static void run_library(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end,
                           void* scratch);
@@ -202,6 +214,7 @@ class CommandList {
   std::vector<const program::CommandInfo*> infos_;  // by number of command
   std::vector<void*> slots_;                        // addresses that records point into
   std::vector<std::vector<Patch>> patches_;         // by buffer
+  std::vector<std::vector<Patch>> host_patches_;    // by buffer: constants that the host reads
   std::vector<char*> bases_;                        // by buffer
   std::vector<HostRecord> hosts_;
   std::vector<std::unique_ptr<LibraryRun>> library_runs_;
@@ -215,6 +228,8 @@ class CommandList {
   std::unique_ptr<StreamSet> streams_;       // null: all in order
   bool all_waited_ = false;                  // on streams: for all that could still run
   bool has_parallel_ = false;
+  // Of a program with spaces: the device may still write the host's memory, or read it.
+  bool writes_host_ = true, reads_host_ = true;
 };
 
 }  // namespace heddle::runtime

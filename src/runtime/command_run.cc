@@ -41,10 +41,13 @@ int64_t read_number(const void* data, tensor::Type type) {
 
 }  // namespace
 
-Result<int64_t> CommandList::read_now(const void* data, tensor::Type type) const {
+Result<int64_t> CommandList::read_now(const void* data, tensor::Type type) {
   const heddle_hal& hal = device_.hal();
-  if (!device_.has_own_memory()) {
-    if (hal.wait(hal.device) != 0) return device_.last_error("cannot wait");
+  if (program_->own_memory || !device_.has_own_memory()) {
+    if (!device_.has_own_memory() || writes_host_) {
+      if (hal.wait(hal.device) != 0) return device_.last_error("cannot wait");
+      writes_host_ = reads_host_ = false;
+    }
     return read_number(data, type);
   }
   int64_t copy = 0;
@@ -72,12 +75,43 @@ void CommandList::exchange(LoopRecord& loop, bool odd) {
 // Readers behind the loop find the state where it began.
 Status CommandList::leave(LoopRecord& loop, const Record& record) {
   if (!loop.odd) return {};
-  const heddle_hal& hal = device_.hal();
   exchange(loop, false);
   for (const Swap& swap : loop.swaps)
-    if (hal.copy(hal.device, bases_[swap.state.index()], bases_[swap.next.index()], swap.bytes) !=
-        0)
-      return failed(record, device_.last_error("cannot copy").value());
+    HEDDLE_RETURN_IF_ERROR(copy_bytes(record, swap.on_host, bases_[swap.state.index()],
+                                      bases_[swap.next.index()], swap.bytes));
+  return {};
+}
+
+Status CommandList::settle(const Record& record, bool writes_only) {
+  const heddle_hal& hal = device_.hal();
+  if (device_.has_own_memory() && !writes_host_ && (writes_only || !reads_host_)) return {};
+  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  writes_host_ = reads_host_ = false;
+  return {};
+}
+
+// Within one space.
+Status CommandList::copy_bytes(const Record& record, bool on_host, void* to, const void* from,
+                               int64_t bytes) {
+  const heddle_hal& hal = device_.hal();
+  if (on_host) {
+    HEDDLE_RETURN_IF_ERROR(settle(record));
+    if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
+    return {};
+  }
+  if (hal.copy(hal.device, to, from, bytes) != 0)
+    return failed(record, device_.last_error("cannot copy").value());
+  return {};
+}
+
+// The device takes the host's bytes when it is told to, so they must be there.
+Status CommandList::execute_copy(const Record& record) {
+  void* const* slots = record.launch.buffers;
+  if (record.jump == to_device) HEDDLE_RETURN_IF_ERROR(settle(record, /*writes_only=*/true));
+  HEDDLE_RETURN_IF_ERROR(
+      copy_bytes(record, record.kind == Kind::host_copy, slots[1], slots[0], record.launch.tasks));
+  reads_host_ = reads_host_ || record.jump == to_device;
+  writes_host_ = writes_host_ || record.jump == to_host;
   return {};
 }
 
@@ -113,14 +147,12 @@ Status CommandList::execute_host_apart(const Record& record) {
 }
 
 Status CommandList::execute_host(const Record& record) {
-  const heddle_hal& hal = device_.hal();
-  if (device_.has_own_memory()) return execute_host_apart(record);
+  if (device_.has_own_memory() && !program_->own_memory) return execute_host_apart(record);
   HostRecord& host = hosts_[record.index];
   void* const* slot = record.launch.buffers;
   for (HostArgument& argument : host.arguments) argument.data = *slot++;
   for (HostResult& result : host.results) result.data = *slot++;
-  // What was launched before must have run before the host looks at it.
-  if (hal.wait(hal.device) != 0) return failed(record, device_.last_error("cannot wait").value());
+  HEDDLE_RETURN_IF_ERROR(settle(record));
   Status status = (*host.function)(host.arguments, host.results);
   if (!status) return failed(record, status.error());
   return {};
@@ -148,7 +180,7 @@ Status CommandList::execute_library(const Record& record) {
   return failed(record, std::exchange(run.status, Status()).error());
 }
 
-Result<char*> CommandList::box_address(const UpdateRecord& update, void* const* slots) const {
+Result<char*> CommandList::box_address(const UpdateRecord& update, void* const* slots) {
   auto* to = static_cast<char*>(slots[2]);
   for (size_t d = 0; d < update.dims.size(); ++d) {
     const UpdateRecord::Dim& dim = update.dims[d];
@@ -168,7 +200,6 @@ Status CommandList::execute_aim(const Record& record) {
 }
 
 Status CommandList::execute_update(const Record& record) {
-  const heddle_hal& hal = device_.hal();
   UpdateRecord& update = updates_[record.index];
   void* const* slots = record.launch.buffers;
   if (update.run_bytes == 0) return {};
@@ -180,8 +211,7 @@ Status CommandList::execute_update(const Record& record) {
   for (const UpdateRecord::Loop& loop : update.loops)
     if (loop.count == 0) return {};
   for (;;) {
-    if (hal.copy(hal.device, to, from, update.run_bytes) != 0)
-      return failed(record, device_.last_error("cannot copy").value());
+    HEDDLE_RETURN_IF_ERROR(copy_bytes(record, update.on_host, to, from, update.run_bytes));
     from += update.run_bytes;
     size_t d = depth;
     for (; d > 0; --d) {
@@ -196,7 +226,6 @@ Status CommandList::execute_update(const Record& record) {
 }
 
 Status CommandList::execute_join(const Record& record) {
-  const heddle_hal& hal = device_.hal();
   const JoinRecord& join = joins_[record.index];
   void* const* slots = record.launch.buffers;
   const size_t pieces = join.row_bytes.size();
@@ -206,8 +235,8 @@ Status CommandList::execute_join(const Record& record) {
     const int64_t bytes = join.row_bytes[p];
     const auto* from = static_cast<const char*>(slots[p]);
     for (int64_t row = 0; row < join.rows && bytes > 0; ++row)
-      if (hal.copy(hal.device, to + row * join.stride_bytes, from + row * bytes, bytes) != 0)
-        return failed(record, device_.last_error("cannot copy").value());
+      HEDDLE_RETURN_IF_ERROR(copy_bytes(record, join.on_host, to + row * join.stride_bytes,
+                                        from + row * bytes, bytes));
     to += bytes;
   }
   return {};
@@ -222,9 +251,8 @@ Status CommandList::execute(const Record& record, size_t* next) {
         return failed(record, device_.last_error("cannot launch").value());
       return {};
     case Kind::copy:
-      if (hal.copy(hal.device, slots[1], slots[0], record.launch.tasks) != 0)
-        return failed(record, device_.last_error("cannot copy").value());
-      return {};
+    case Kind::host_copy:
+      return execute_copy(record);
     case Kind::host:
       return execute_host(record);
     case Kind::update:
@@ -326,8 +354,11 @@ Status CommandList::run_on_stream(size_t command) {
       if (hal.launch_on(hal.device, stream, &record.launch) != 0)
         return failed(record, device_.last_error("cannot launch").value());
     } else if (record.kind == Kind::copy) {
+      if (record.jump == to_device) HEDDLE_RETURN_IF_ERROR(settle(record, /*writes_only=*/true));
       if (hal.copy_on(hal.device, stream, slots[1], slots[0], record.launch.tasks) != 0)
         return failed(record, device_.last_error("cannot copy").value());
+      reads_host_ = reads_host_ || record.jump == to_device;
+      writes_host_ = writes_host_ || record.jump == to_host;
     } else {  // the host looks at what was computed
       HEDDLE_RETURN_IF_ERROR(wait_for_all(record));
       HEDDLE_RETURN_IF_ERROR(execute(record, &next));

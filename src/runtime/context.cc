@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "base/cancelled.h"
 #include "base/trace.h"
@@ -42,6 +43,8 @@ struct Context::State {
              executable->run_section_),
         arena(std::move(arena_block)),
         scratch(std::move(scratch_block)),
+        host_arena(
+            tensor::Shape::array(tensor::Type::u8, {executable->program_.host_memory.plan_bytes})),
         times(static_cast<size_t>(
             program::command_count(executable->program_, executable->program_.commands))) {}
 
@@ -62,6 +65,7 @@ struct Context::State {
   std::shared_ptr<Executable> executable;
   CommandList list;
   Block arena, scratch;
+  tensor::Literal host_arena;         // where the program has spaces
   std::unique_ptr<PooledRun> pooled;  // where memory is dynamic; there is no arena then
   std::vector<Binding> inputs, outputs;
   std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
@@ -138,12 +142,19 @@ void Context::State::set_fixed_bases() {
       alias_of_input[p.buffers[buffer.alias.index()].number] = buffer.number;
     if (buffer.kind == BufferKind::temporary) {
       // Those of the once section may lie beyond this arena; nothing here refers to them.
-      const bool inside = buffer.offset_bytes + buffer.bytes <= arena.bytes();
-      list.set_base(id, inside && arena.data() ? arena.data() + buffer.offset_bytes : nullptr);
+      const bool host = buffer.space == program::Space::host;
+      char* data = host ? static_cast<char*>(host_arena.mutable_data()) : arena.data();
+      const int64_t bytes = host ? host_arena.bytes() : arena.bytes();
+      const bool inside = data != nullptr && buffer.offset_bytes + buffer.bytes <= bytes;
+      list.set_base(id, inside ? data + buffer.offset_bytes : nullptr);
     } else if (buffer.kind == BufferKind::once ||
                (buffer.kind == BufferKind::constant && executable->used_by_run_[i])) {
       bases[i] = executable->fixed_base(id);
       list.set_base(id, bases[i]);
+      if (!p.own_memory || buffer.kind == BufferKind::once) continue;
+      const char* constant = executable->host_constant(id);
+      list.set_host_base(id, constant);
+      bases[i] = const_cast<char*>(constant);  // read by copies of the host
     }
   }
 }
@@ -229,6 +240,7 @@ Status Context::State::check_overlaps() const {
 // The memory itself, or its stand-in.
 Result<char*> Context::State::usable(Binding& binding) {
   if (binding.bytes == 0) return nullptr;
+  if (program().own_memory) return binding.memory;  // on the host, that needs no alignment
   if (is_aligned(binding.memory) && !executable->device_.has_own_memory()) return binding.memory;
   if (binding.staging.bytes() == 0) {
     HEDDLE_ASSIGN_OR_RETURN(binding.staging, Block::allocate(executable->device_, binding.bytes));
@@ -287,6 +299,12 @@ Status Context::State::prepare_input(size_t i) {
 
 Status Context::State::copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream) {
   const heddle_hal& hal = executable->device_.hal();
+  if (program().own_memory && !moves.empty()) {  // all of it is the host's
+    if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
+    for (const Move& move : moves)
+      std::memmove(move.to, move.from, static_cast<size_t>(move.bytes));
+    return {};
+  }
   for (const Move& move : moves)
     if ((stream != nullptr ? hal.copy_on(hal.device, stream, move.to, move.from, move.bytes)
                            : hal.copy(hal.device, move.to, move.from, move.bytes)) != 0)

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/trace.h"
+#include "program/spaces.h"
 #include "program/verify.h"
 #include "program/views.h"
 #include "runtime/executor.h"
@@ -113,6 +114,7 @@ class OnceConstants {
     char* free = staging_.data();
     for (size_t b : constants_of(command)) {
       const Literal& value = program_.constants[b];
+      list_.set_host_base(BufferId(b), static_cast<const char*>(value.data()));
       if (!uploaded_.empty() && uploaded_[b] != nullptr) {
         list_.set_base(BufferId(b), uploaded_[b]);
         continue;
@@ -215,18 +217,36 @@ Status Executable::link(const HostFunctions& host_functions, const LibraryFuncti
       link_section(once_section_, program_.once, program_.once_info, host_functions, library));
   HEDDLE_RETURN_IF_ERROR(link_section(run_section_, program_.commands, program_.command_info,
                                       host_functions, library));
-  used_by_run_.assign(program_.buffers.size(), false);
-  program::for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
-    used_by_run_[view.buffer.index()] = true;
-  });
-  for (const program::Port& port : program_.outputs)
-    if (port.source.buffer.valid()) used_by_run_[port.source.buffer.index()] = true;
+  find_uses();
   HEDDLE_RETURN_IF_ERROR(align_run_constants());
   auto block = Block::allocate(device_, program_.once_bytes);
   if (!block) return error_in("program " + program_.name, block.error());
   once_block_ = std::make_shared<Block>(std::move(*block));
+  host_once_ =
+      std::make_shared<Literal>(tensor::Shape::array(tensor::Type::u8, {program_.host_once_bytes}));
   if (program_.once.empty()) once_done_ = true;
   return {};
+}
+
+// Which constants the run, and the host in either section, have a use for.
+void Executable::find_uses() {
+  used_by_run_.assign(program_.buffers.size(), false);
+  used_by_host_ = used_by_device_ = used_by_run_;
+  program::for_each_view_within(program_, program_.commands, [&](const View& view, Use) {
+    used_by_run_[view.buffer.index()] = true;
+  });
+  for (const program::Port& port : program_.outputs)
+    if (port.source.buffer.valid())
+      used_by_run_[port.source.buffer.index()] = used_by_host_[port.source.buffer.index()] = true;
+  if (!program_.own_memory) return;
+  const auto find = [&](const Command& command, const program::CommandInfo&, int) {
+    program::for_each_view(command, [&](const View& view, Use) {
+      const bool host = program::is_read_by_host(program_, command, view);
+      (host ? used_by_host_ : used_by_device_)[view.buffer.index()] = true;
+    });
+  };
+  program::for_each_command(program_, program_.once, program_.once_info, find);
+  program::for_each_command(program_, program_.commands, program_.command_info, find);
 }
 
 Status Executable::link_library(const program::LibraryCall& call, const program::CommandInfo& about,
@@ -280,10 +300,18 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
 // small, and one piece of memory can be of large pages.
 Status Executable::align_run_constants() {
   const std::vector<bool> gathered = gathered_constants(program_);
+  for (size_t i = 0; program_.own_memory && i < program_.constants.size(); ++i) {
+    Literal& value = program_.constants[i];
+    if (!used_by_host_[i] || value.bytes() == 0 || is_aligned(value.data())) continue;
+    Literal aligned(value.shape());
+    std::memcpy(aligned.mutable_data(), value.data(), static_cast<size_t>(value.bytes()));
+    value = std::move(aligned);
+  }
   auto is_copied = [&](size_t i) {
     const Literal& value = program_.constants[i];
     const bool in_place = gathered[i] && value.bytes() >= kReadInPlace && reads_anywhere(device_);
-    return used_by_run_[i] && !is_readable(device_, value) && !in_place;
+    const bool used = used_by_run_[i] && (!program_.own_memory || used_by_device_[i]);
+    return used && !is_readable(device_, value) && !in_place;
   };
   int64_t bytes = 0;
   for (size_t i = 0; i < program_.constants.size(); ++i)
@@ -312,10 +340,19 @@ Status Executable::align_run_constants() {
 
 char* Executable::fixed_base(BufferId id) const {
   const Buffer& buffer = program_.buffers[id.index()];
-  if (buffer.kind == BufferKind::once)
-    return buffer.bytes == 0 ? nullptr : once_block_->data() + buffer.offset_bytes;
+  if (buffer.kind == BufferKind::once) {
+    if (buffer.bytes == 0) return nullptr;
+    char* block = once_block_->data();
+    if (buffer.space == program::Space::host)
+      block = const_cast<char*>(static_cast<const char*>(host_once_->data()));
+    return block + buffer.offset_bytes;
+  }
   if (device_.has_own_memory()) return uploaded_[id.index()];
   return const_cast<char*>(static_cast<const char*>(program_.constants[id.index()].data()));
+}
+
+const char* Executable::host_constant(BufferId id) const {
+  return static_cast<const char*>(program_.constants[id.index()].data());
 }
 
 Status Executable::run_once() {
@@ -332,12 +369,14 @@ Status Executable::run_once() {
 Status Executable::do_once() {
   trace::Span span("once");
   CommandList list(device_, program_, functions_, once_section_);
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0, host_bytes = 0;
   program::for_each_view_within(program_, program_.once, [&](const View& view, Use) {
     const Buffer& buffer = program_.buffers[view.buffer.index()];
-    if (buffer.kind == BufferKind::temporary)
-      arena_bytes = std::max(arena_bytes, buffer.offset_bytes + buffer.bytes);
+    if (buffer.kind != BufferKind::temporary) return;
+    int64_t& bytes = buffer.space == program::Space::host ? host_bytes : arena_bytes;
+    bytes = std::max(bytes, buffer.offset_bytes + buffer.bytes);
   });
+  Literal host_arena(tensor::Shape::array(tensor::Type::u8, {host_bytes}));
   HEDDLE_ASSIGN_OR_RETURN(const Block arena, Block::allocate(device_, arena_bytes));
   const heddle_hal& hal = device_.hal();
   HEDDLE_ASSIGN_OR_RETURN(
@@ -348,9 +387,11 @@ Status Executable::do_once() {
     const Buffer& buffer = program_.buffers[i];
     if (buffer.kind == BufferKind::once) list.set_base(BufferId(i), fixed_base(BufferId(i)));
     // Temporaries of the run lie elsewhere; their addresses are not used here.
-    if (buffer.kind == BufferKind::temporary && arena.data() != nullptr &&
-        buffer.offset_bytes + buffer.bytes <= arena_bytes)
-      list.set_base(BufferId(i), arena.data() + buffer.offset_bytes);
+    const bool host = buffer.space == program::Space::host;
+    char* base = host ? static_cast<char*>(host_arena.mutable_data()) : arena.data();
+    if (buffer.kind == BufferKind::temporary && base != nullptr &&
+        buffer.offset_bytes + buffer.bytes <= (host ? host_bytes : arena_bytes))
+      list.set_base(BufferId(i), base + buffer.offset_bytes);
   }
   OnceConstants constants(program_, used_by_run_, uploaded_, list, device_);
   const bool spin =
@@ -369,11 +410,18 @@ Status Executable::do_once() {
 
 Result<Literal> Executable::once_results() {
   HEDDLE_RETURN_IF_ERROR(run_once());
-  const tensor::Shape shape = tensor::Shape::array(tensor::Type::u8, {program_.once_bytes});
-  if (program_.once_bytes == 0) return Literal(shape);
-  if (!device_.has_own_memory()) return Literal::view(shape, once_block_->data(), once_block_);
-  auto copy = std::make_shared<std::vector<char>>(static_cast<size_t>(program_.once_bytes));
-  HEDDLE_RETURN_IF_ERROR(device_.copy_now(copy->data(), once_block_->data(), program_.once_bytes));
+  const int64_t host_bytes = program_.host_once_bytes, bytes = program_.once_bytes + host_bytes;
+  const tensor::Shape shape = tensor::Shape::array(tensor::Type::u8, {bytes});
+  if (bytes == 0) return Literal(shape);
+  if (!device_.has_own_memory() && host_bytes == 0)
+    return Literal::view(shape, once_block_->data(), once_block_);
+  auto copy = std::make_shared<std::vector<char>>(static_cast<size_t>(bytes));
+  if (program_.once_bytes > 0)
+    HEDDLE_RETURN_IF_ERROR(
+        device_.copy_now(copy->data(), once_block_->data(), program_.once_bytes));
+  if (host_bytes > 0)
+    std::memcpy(copy->data() + program_.once_bytes, host_once_->data(),
+                static_cast<size_t>(host_bytes));
   return Literal::view(shape, copy->data(), copy);
 }
 

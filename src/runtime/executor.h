@@ -42,8 +42,8 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // Runs the once section if it has not run; the first run of a context does it too.
   Status run_once();
-  // The block of once buffers when they have been made: u8[once_bytes], in the memory of this
-  // executable, which it keeps alive, or copied from the device.
+  // The block of once buffers when they have been made: u8[once_bytes] and the host's, in the
+  // memory of this executable, which it keeps alive, or copied from the device.
   Result<tensor::Literal> once_results();
   // The program with these as constants: to be saved.
   Result<program::Program> take_once();
@@ -63,7 +63,9 @@ class Executable : public std::enable_shared_from_this<Executable> {
                       const LibraryFunction& library, std::shared_ptr<LibraryWork>* work) const;
   Status align_run_constants();
   Status do_once();
+  void find_uses();
   char* fixed_base(program::BufferId id) const;  // constants and once buffers
+  const char* host_constant(program::BufferId id) const;
 
   program::Program program_;
   Device device_;
@@ -71,8 +73,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
   Functions functions_;
   LinkedSection once_section_, run_section_;
   int64_t scratch_stride_bytes_ = 0;
-  std::vector<bool> used_by_run_;  // by buffer
+  std::vector<bool> used_by_run_;                    // by buffer
+  std::vector<bool> used_by_host_, used_by_device_;  // of the run, where the program has spaces
   std::shared_ptr<Block> once_block_;
+  std::shared_ptr<tensor::Literal> host_once_;  // the same in the host's space
   // Of a device with memory of its own: the constants of the run there, by buffer.
   std::shared_ptr<Block> constant_block_;
   std::vector<char*> uploaded_;

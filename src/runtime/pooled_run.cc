@@ -23,7 +23,9 @@ PooledRun::PooledRun(const Device& device, const Program& program)
     const std::span one(&program.commands[c], 1);
     program::for_each_view_within(program, one, [&](const program::View& view, program::Use) {
       const Buffer& buffer = program.buffers[view.buffer.index()];
-      if (buffer.kind != BufferKind::temporary || buffer.bytes == 0) return;
+      if (buffer.kind != BufferKind::temporary || buffer.bytes == 0 ||
+          buffer.space == program::Space::host)
+        return;
       const auto above = std::upper_bound(
           program.pool_blocks.begin(), program.pool_blocks.end(), buffer.offset_bytes,
           [](int64_t offset, const PoolBlock& block) { return offset < block.offset_bytes; });

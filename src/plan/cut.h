@@ -1,0 +1,39 @@
+// Which side each of some units works on, so that the fewest values cross: a minimum cut.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/program.h"
+
+namespace heddle::plan {
+
+// Compared by copies, then by bytes.
+struct CutCost {
+  int64_t copies = 0, bytes = 0;
+  auto operator<=>(const CutCost&) const = default;
+  CutCost& operator+=(const CutCost& other) {
+    copies += other.copies;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+struct CutProblem {
+  enum class Unit : uint8_t { free, device, host };
+  // Crosses once, at its cost, where a reader works on the other side than its producer.
+  struct Value {
+    int producer = 0;
+    std::vector<int> readers;
+    CutCost cost;
+  };
+  std::vector<Unit> units;
+  std::vector<Value> values;
+};
+
+CutCost cost_of(const CutProblem& problem, const std::vector<program::Space>& sides);
+
+// The cheapest sides; of equally cheap ones those with the most units on the device.
+std::vector<program::Space> best_sides(const CutProblem& problem);
+
+}  // namespace heddle::plan
