@@ -236,55 +236,27 @@ class BoundedContext : public Context {
   }
 
   Status set_extent(const std::string& name, int64_t extent) override {
-    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
-    for (size_t s = 0; s < symbols.size(); ++s) {
-      if (symbols[s].name != name) continue;
-      if (extent < 1 || extent > symbols[s].bound)
-        return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
-      extents_[s] = extent;
-      return {};
-    }
-    return user_error("no dimension '{}' is bounded", name);
+    return set_extent(name, extent, extents_);
   }
 
   Status run() override {
-    HEDDLE_ASSIGN_OR_RETURN(Ready * ready, ready_for(extents_));
-    const Specialisation& one = *ready->specialisation;
-    const auto& program = *one.program;
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (inputs_[i] == nullptr && program_->inputs()[i].bytes > 0)
-        return user_error("input {} is not bound to memory", program_->inputs()[i].name);
-      const Port& port = program.inputs()[i];
-      const std::vector<int64_t> box = actual(port, input_places(i), one);
-      if (box == port.dims)
-        HEDDLE_RETURN_IF_ERROR(ready->context->bind_input(static_cast<int64_t>(i), inputs_[i]));
-      else
-        HEDDLE_RETURN_IF_ERROR(take_in(ready, i, port, box));
-    }
-    auto told = static_cast<int64_t>(inputs_.size());
-    for (const int64_t number : one.told) {
-      const auto s = static_cast<size_t>(number);
-      ready->extents[s] = static_cast<int32_t>(extents_[s]);
-      HEDDLE_RETURN_IF_ERROR(ready->context->bind_input(told++, &ready->extents[s]));
-    }
-    std::vector<std::vector<int64_t>> boxes;
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const Port& port = program.outputs()[i];
-      boxes.push_back(actual(port, program_->bounded().outputs[i], one));
-      const bool whole = boxes[i] == port.dims;
-      if (!whole) ready->outputs[i].resize(static_cast<size_t>(port.bytes));
-      HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
-          static_cast<int64_t>(i), whole ? outputs_[i] : ready->outputs[i].data()));
-    }
-    HEDDLE_RETURN_IF_ERROR(ready->context->run());
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      const Port& port = program.outputs()[i];
-      if (boxes[i] != port.dims)
-        copy_box(ready->outputs[i].data(), port.dims, outputs_[i], boxes[i], boxes[i],
-                 tensor::type_bytes(port.shape.type()));
-    }
-    last_ = ready;
+    for (const std::function<Status()>& step : steps_of(inputs_, outputs_, extents_))
+      HEDDLE_RETURN_IF_ERROR(step());
     return {};
+  }
+
+  RunSteps steps(RunRequest request) override {
+    Sizes extents = program_->first_sizes();
+    Status told;
+    for (const auto& [name, extent] : request.extents)
+      if (told) told = set_extent(name, extent, extents);
+    RunSteps made =
+        steps_of(std::move(request.inputs), std::move(request.outputs), std::move(extents));
+    made[0] = [told = std::move(told), infer = std::move(made[0])]() -> Status {
+      HEDDLE_RETURN_IF_ERROR(told);
+      return infer();
+    };
+    return made;
   }
 
   void set_profile(bool on) override {
@@ -303,12 +275,134 @@ class BoundedContext : public Context {
  private:
   using Places = std::vector<std::pair<int64_t, size_t>>;
 
+  // Memory at the bound, where a port is not dense there. Several runs may be between their steps.
+  struct Staging {
+    std::vector<std::vector<char>> inputs, outputs;
+    std::vector<int32_t> extents;
+  };
+
   struct Ready {
     std::shared_ptr<Specialisation> specialisation;
     std::unique_ptr<Context> context;
-    std::vector<std::vector<char>> inputs, outputs;  // at the bound
-    std::vector<int32_t> extents;
+    std::vector<std::unique_ptr<Staging>> free;  // last in, first out: bindings stay as they are
   };
+
+  // One run on its way through the steps.
+  struct Run {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    Sizes extents;
+    Ready* ready = nullptr;
+    std::unique_ptr<Staging> staging;
+    std::vector<std::vector<int64_t>> boxes;  // by output: what is there of it
+  };
+
+  RunSteps steps_of(std::vector<const void*> inputs, std::vector<void*> outputs, Sizes extents) {
+    auto run = std::make_shared<Run>();
+    run->inputs = std::move(inputs);
+    run->outputs = std::move(outputs);
+    run->extents = std::move(extents);
+    return {[this, run] { return infer(*run); }, [this, run] { return resize(*run); },
+            [this, run] { return launch(*run); }};
+  }
+
+  Status set_extent(const std::string& name, int64_t extent, Sizes& extents) const {
+    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
+    for (size_t s = 0; s < symbols.size(); ++s) {
+      if (symbols[s].name != name) continue;
+      if (extent < 1 || extent > symbols[s].bound)
+        return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
+      extents[s] = extent;
+      return {};
+    }
+    return user_error("no dimension '{}' is bounded", name);
+  }
+
+  Status infer(const Run& run) const {
+    for (const bool input : {true, false}) {
+      const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
+      for (size_t i = 0; i < ports.size(); ++i)
+        if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && ports[i].bytes > 0)
+          return user_error("{} {} is not bound to memory", input ? "input" : "output",
+                            ports[i].name);
+    }
+    return {};
+  }
+
+  Status resize(Run& run) {
+    HEDDLE_ASSIGN_OR_RETURN(run.ready, ready_for(run.extents));
+    const Specialisation& one = *run.ready->specialisation;
+    run.staging = take_staging(*run.ready);
+    for (size_t i = 0; i < run.inputs.size(); ++i) {
+      const Port& port = one.program->inputs()[i];
+      const std::vector<int64_t> box = actual(port, input_places(i), one, run.extents);
+      std::vector<char>& memory = run.staging->inputs[i];
+      if (box == port.dims) continue;
+      memory.resize(static_cast<size_t>(port.bytes));
+      copy_box(run.inputs[i], box, memory.data(), port.dims, box,
+               tensor::type_bytes(port.shape.type()));
+      run.inputs[i] = memory.data();
+    }
+    for (size_t s = 0; s < run.extents.size(); ++s)
+      run.staging->extents[s] = static_cast<int32_t>(run.extents[s]);
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      const Port& port = one.program->outputs()[i];
+      run.boxes.push_back(actual(port, program_->bounded().outputs[i], one, run.extents));
+      if (run.boxes[i] != port.dims)
+        run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
+    }
+    return {};
+  }
+
+  Status launch(Run& run) {
+    Status status = launch_bound(run);
+    give_back(*run.ready, std::move(run.staging));
+    return status;
+  }
+
+  Status launch_bound(Run& run) {
+    const Specialisation& one = *run.ready->specialisation;
+    Context& context = *run.ready->context;
+    auto number = static_cast<int64_t>(run.inputs.size());
+    for (int64_t i = 0; i < number; ++i)
+      HEDDLE_RETURN_IF_ERROR(context.bind_input(i, run.inputs[static_cast<size_t>(i)]));
+    for (const int64_t symbol : one.told)
+      HEDDLE_RETURN_IF_ERROR(
+          context.bind_input(number++, &run.staging->extents[static_cast<size_t>(symbol)]));
+    auto is_whole = [&](size_t i) { return run.boxes[i] == one.program->outputs()[i].dims; };
+    for (size_t i = 0; i < run.outputs.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(context.bind_output(
+          static_cast<int64_t>(i), is_whole(i) ? run.outputs[i] : run.staging->outputs[i].data()));
+    HEDDLE_RETURN_IF_ERROR(context.run());
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      const Port& port = one.program->outputs()[i];
+      if (!is_whole(i))
+        copy_box(run.staging->outputs[i].data(), port.dims, run.outputs[i], run.boxes[i],
+                 run.boxes[i], tensor::type_bytes(port.shape.type()));
+    }
+    last_ = run.ready;
+    return {};
+  }
+
+  std::unique_ptr<Staging> take_staging(Ready& ready) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ready.free.empty()) {
+        auto taken = std::move(ready.free.back());
+        ready.free.pop_back();
+        return taken;
+      }
+    }
+    auto made = std::make_unique<Staging>();
+    made->inputs.resize(inputs_.size());
+    made->outputs.resize(outputs_.size());
+    made->extents.resize(extents_.size());
+    return made;
+  }
+  void give_back(Ready& ready, std::unique_ptr<Staging> staging) {
+    const std::lock_guard lock(mutex_);
+    ready.free.push_back(std::move(staging));
+  }
 
   Result<Ready*> ready_for(const Sizes& extents) {
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one,
@@ -317,9 +411,6 @@ class BoundedContext : public Context {
     if (!ready.context) {
       ready.specialisation = one;
       HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context(cancellation_));
-      ready.inputs.resize(inputs_.size());
-      ready.outputs.resize(outputs_.size());
-      ready.extents.resize(extents_.size());
       ready.context->set_profile(profile_);
     }
     return &ready;
@@ -334,29 +425,23 @@ class BoundedContext : public Context {
     return result;
   }
 
-  std::vector<int64_t> actual(const Port& port, const Places& places,
-                              const Specialisation& one) const {
+  static std::vector<int64_t> actual(const Port& port, const Places& places,
+                                     const Specialisation& one, const Sizes& extents) {
     std::vector<int64_t> result = port.dims;
     for (const auto& [dimension, s] : places) {
       int64_t& extent = result[static_cast<size_t>(dimension)];
-      extent = extent / one.bounds[s] * extents_[s];
+      extent = extent / one.bounds[s] * extents[s];
     }
     return result;
-  }
-
-  Status take_in(Ready* ready, size_t i, const Port& port, const std::vector<int64_t>& box) {
-    std::vector<char>& memory = ready->inputs[i];
-    memory.resize(static_cast<size_t>(port.bytes));
-    copy_box(inputs_[i], box, memory.data(), port.dims, box, tensor::type_bytes(port.shape.type()));
-    return ready->context->bind_input(static_cast<int64_t>(i), memory.data());
   }
 
   std::shared_ptr<BoundedProgram> program_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   Sizes extents_;
-  std::map<Sizes, Ready> ready_;
+  std::map<Sizes, Ready> ready_;  // what is in it stays where it is
   Ready* last_ = nullptr;
+  std::mutex mutex_;  // of what is free of the staging memory
   bool profile_ = false;
 };
 

@@ -82,6 +82,19 @@ Status Context::set_extent(const std::string& name, int64_t) {
   return user_error("dimension '{}': all extents of this program are numbers", name);
 }
 
+RunSteps Context::steps(RunRequest request) {
+  auto launch = [this, asked = std::move(request)]() -> Status {
+    for (const auto& [name, extent] : asked.extents)
+      HEDDLE_RETURN_IF_ERROR(set_extent(name, extent));
+    for (size_t i = 0; i < asked.inputs.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(bind_input(static_cast<int64_t>(i), asked.inputs[i]));
+    for (size_t i = 0; i < asked.outputs.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(bind_output(static_cast<int64_t>(i), asked.outputs[i]));
+    return run();
+  };
+  return {nullptr, nullptr, std::move(launch)};
+}
+
 std::span<const std::string_view> stop_points() { return kPoints; }
 
 Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOptions& options) {

@@ -8,6 +8,7 @@
 // Ownership and thread safety are those of heddle.h. Errors: user and machine, as there.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -214,6 +215,16 @@ struct CommandReport {
   int64_t flops = 0, bytes = 0, count = 0, total_ns = 0, min_ns = 0;
 };
 
+// What one run reads and writes, by number of the port, and the extents of bounded dimensions
+// (those that are not named keep the model's).
+struct RunRequest {
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  std::vector<std::pair<std::string, int64_t>> extents;
+};
+// Infer, resize, launch (runtime/pipeline.h); null: nothing to do.
+using RunSteps = std::array<std::function<Status()>, 3>;
+
 class Context {
  public:
   explicit Context(std::shared_ptr<runtime::Cancellation> cancellation)
@@ -225,6 +236,10 @@ class Context {
   // are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
   virtual Status run() = 0;
+  // One run in steps. Each step must be called after the same one of the run before; different
+  // steps may be called at once. Nothing else may run in between. By default all of it is the
+  // launch.
+  virtual RunSteps steps(RunRequest request);
   void cancel() { cancellation_->ask(); }  // from any thread; see heddle_context_cancel
   virtual void set_profile(bool on) = 0;
   virtual void reset_profile() = 0;

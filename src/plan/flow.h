@@ -77,6 +77,7 @@ struct Node {
   std::vector<NodeId> after;  // those of its region that run before it: data, control, overwriting
   std::vector<RegionId> regions;  // that it runs
   std::vector<bool> swapped;      // loop, by result: the next state is swapped in
+  std::vector<Node> packed;       // a host call of several (pack.h): these, in order
 
   // The operand that the result is but for a part: it must lie there. -1: none.
   int array_of(size_t result) const;

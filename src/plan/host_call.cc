@@ -1,5 +1,6 @@
 #include "plan/host_call.h"
 
+#include <map>
 #include <memory>
 #include <unordered_map>
 
@@ -51,6 +52,62 @@ std::string host_module_text(const Instr& instr) {
   for (const auto& [key, value] : instr.annotations())
     if (options.annotations && key == "backend_config")
       root->annotations().emplace_back(key, value);
+  return hlo::to_string(module, options);
+}
+
+std::string packed_module_text(const Node& node) {
+  hlo::Module module(node.instr->name());
+  std::vector<std::vector<hlo::Computation*>> called;
+  for (const Node& member : node.packed) {
+    called.emplace_back();
+    for (const hlo::Computation* computation : member.instr->called())
+      called.back().push_back(module.clone_computation(*computation));
+  }
+  hlo::Computation* entry = module.add_computation("main");
+  module.set_entry(entry);
+  std::map<StorageId, Instr*> values;
+  for (const Leaf& leaf : node.operands) {
+    hlo::ParameterAttrs attrs;
+    attrs.number = std::ssize(values);
+    values[leaf.storage] = entry->add(Opcode::parameter, leaf.shape.without_layout(), {}, attrs, {},
+                                      "arg" + std::to_string(attrs.number));
+  }
+  // A leaf of a value, in the leaf's shape.
+  auto value_of = [&](const Leaf& leaf) {
+    const Shape shape = leaf.shape.without_layout();
+    Instr* value = values.at(leaf.storage);
+    return value->shape() == shape ? value : entry->add(Opcode::reshape, shape, {value});
+  };
+  for (size_t m = 0; m < node.packed.size(); ++m) {
+    const Node& member = node.packed[m];
+    const Instr& instr = *member.instr;
+    size_t next = 0;
+    auto operand = [&](auto& self, const Shape& shape) -> Instr* {
+      if (!shape.is_tuple()) return value_of(member.operands[next++]);
+      std::vector<Instr*> elements;
+      for (const Shape& element : shape.elements()) elements.push_back(self(self, element));
+      return entry->add(Opcode::tuple, shape.without_layout(), std::move(elements));
+    };
+    std::vector<Instr*> operands;
+    for (const Instr* one : instr.operands()) operands.push_back(operand(operand, one->shape()));
+    Instr* made = entry->add(instr.opcode(), instr.shape().without_layout(), std::move(operands),
+                             instr.attrs(), std::move(called[m]), instr.name());
+    for (size_t r = 0; r < member.results.size(); ++r)
+      values[member.results[r].storage] =
+          instr.shape().is_tuple()
+              ? entry->add(Opcode::get_tuple_element, member.results[r].shape.without_layout(),
+                           {made}, hlo::TupleIndexAttrs{static_cast<int64_t>(r)})
+              : made;
+  }
+  std::vector<Instr*> results;
+  std::vector<Shape> shapes;
+  for (const Leaf& leaf : node.results) {
+    results.push_back(value_of(leaf));
+    shapes.push_back(results.back()->shape());
+  }
+  entry->set_root(entry->add(Opcode::tuple, Shape::make_tuple(std::move(shapes)), results));
+  hlo::PrintOptions options;
+  options.annotations = false;
   return hlo::to_string(module, options);
 }
 

@@ -31,7 +31,7 @@ bool is_small(const tensor::Shape& shape) {
 }
 
 // All that it does is pure arithmetic of small integers, of which any order gives the same bits.
-bool is_shape_arithmetic(const Instr& instr) {
+bool is_pure_arithmetic(const Instr& instr) {
   const Opcode opcode = instr.opcode();
   if (opcode == Opcode::tuple || opcode == Opcode::get_tuple_element) return true;
   if (!instr.shape().is_tuple() && !is_small(instr.shape())) return false;
@@ -41,7 +41,7 @@ bool is_shape_arithmetic(const Instr& instr) {
     return false;
   for (const hlo::Computation* called : instr.called())
     if (!std::all_of(called->instrs().begin(), called->instrs().end(),
-                     [](const Instr* inside) { return is_shape_arithmetic(*inside); }))
+                     [](const Instr* inside) { return is_pure_arithmetic(*inside); }))
       return false;
   return true;
 }
@@ -51,12 +51,7 @@ Unit where(const Node& node) {
   if (node.kind != NodeKind::work) return Unit::free;
   if (node.use == nullptr) return hlo::library_call(*node.instr) ? Unit::device : Unit::host;
   const bool boxes = std::count(node.use->in_part.begin(), node.use->in_part.end(), true) > 0;
-  auto small = [](const Leaf& leaf) { return is_small(leaf.shape); };
-  if (!boxes && node.use->dims.empty() && is_shape_arithmetic(*node.instr) &&
-      std::all_of(node.operands.begin(), node.operands.end(), small) &&
-      std::all_of(node.results.begin(), node.results.end(), small))
-    return Unit::free;
-  return Unit::device;
+  return !boxes && node.use->dims.empty() && is_shape_arithmetic(node) ? Unit::free : Unit::device;
 }
 
 class Partitioner {
@@ -240,6 +235,13 @@ Label label_of(const Flow& flow, const Node& node) {
 }
 
 }  // namespace
+
+bool is_shape_arithmetic(const Node& node) {
+  auto small = [](const Leaf& leaf) { return is_small(leaf.shape); };
+  return node.kind == NodeKind::work && is_pure_arithmetic(*node.instr) &&
+         std::all_of(node.operands.begin(), node.operands.end(), small) &&
+         std::all_of(node.results.begin(), node.results.end(), small);
+}
 
 void partition(Flow& flow) { Partitioner(flow).run(); }
 

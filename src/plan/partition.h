@@ -27,6 +27,9 @@ struct Part {
   std::vector<NodeId> nodes;
 };
 
+// Pure arithmetic of small integers: what it does with shapes, counters, predicates.
+bool is_shape_arithmetic(const Node& node);
+
 // Before anything else is done with the flow. Adds the copies, sets spaces, and makes host calls of
 // the kernels that the host is to do.
 void partition(Flow& flow);

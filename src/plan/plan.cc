@@ -10,6 +10,7 @@
 #include "plan/flow.h"
 #include "plan/host_call.h"
 #include "plan/outputs.h"
+#include "plan/pack.h"
 #include "plan/partition.h"
 #include "plan/sections.h"
 #include "plan/sharing.h"
@@ -29,6 +30,12 @@ using program::View;
 // "add, reduce, multiply": the operators of a fusion, each once, in order of first use.
 std::string operators_of(const Node& node) {
   if (node.kind == NodeKind::copy) return "copy";
+  if (!node.packed.empty()) {
+    std::string text;
+    for (const Node& member : node.packed)
+      text += (text.empty() ? "" : ", ") + operators_of(member);
+    return text;
+  }
   if (!node.instr->is(hlo::Opcode::fusion) && !hlo::library_call(*node.instr))
     return std::string(hlo::opcode_text(node.instr->opcode()));
   std::string text;
@@ -364,8 +371,9 @@ class Planner {
       if (const std::optional<hlo::LibraryCall> call = hlo::library_call(*node.instr))
         return library_call(*call, std::move(operands), results.at(0));
     if (node.use == nullptr)
-      return program::HostCall{"interp", host_module_text(*node.instr), std::move(operands),
-                               std::move(results)};
+      return program::HostCall{
+          "interp", node.packed.empty() ? host_module_text(*node.instr) : packed_module_text(node),
+          std::move(operands), std::move(results)};
     program::Launch launch;
     launch.kernel = kernel(node.use->kernel);
     launch.inputs = static_cast<int64_t>(operands.size());
@@ -503,7 +511,10 @@ Result<Program> plan(const hlo::Module& module, const Kernels& kernels, const Na
                      const target::Target& target, const Options& options) {
   trace::Span span("plan");
   HEDDLE_ASSIGN_OR_RETURN(Flow flow, make_flow(module, kernels));
-  if (options.own_memory) partition(flow);
+  if (options.own_memory) {
+    partition(flow);
+    pack_shape_arithmetic(flow);
+  }
   share_memory(flow);
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Output> outputs, place_outputs(module, flow));
   finish_updates(flow);

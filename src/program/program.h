@@ -200,7 +200,7 @@ struct PoolBlock {
 };
 
 struct Program {
-  static constexpr int kVersion = 7;
+  static constexpr int kVersion = 8;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
