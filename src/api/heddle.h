@@ -401,13 +401,10 @@ HEDDLE_EXPORT void heddle_context_cancel(heddle_context* context);
 
 /* ---- several runs in flight ---- */
 
-/* A queue runs one program, in the order of submission, each run with memory and extents of its
- * own. While one run is launched the next is prepared: its extents checked, its program of bounded
- * dimensions found or compiled, its inputs put in place. Functions of a queue may be called from
- * any thread. */
+/* Runs of one program, in order, each with memory and extents of its own. While one is launched the
+ * next is prepared (extents, the program of its bucket, inputs in place). From any thread. */
 typedef struct heddle_queue heddle_queue;
 typedef struct heddle_run heddle_run;
-
 enum {
   HEDDLE_QUEUE_AUTOMATIC = 0, /* pipelined on more than two cores */
   HEDDLE_QUEUE_SERIAL = 1,    /* a run is done when heddle_queue_submit returns */
@@ -418,33 +415,30 @@ typedef struct heddle_queue_options {
   int32_t mode;  /* HEDDLE_QUEUE_... */
   int64_t slots; /* runs that may wait in front of each step; who submits more waits [4] */
 } heddle_queue_options;
-/* `options` may be NULL. */
 HEDDLE_EXPORT heddle_status* heddle_queue_create(heddle_program* program,
-                                                 const heddle_queue_options* options,
+                                                 const heddle_queue_options* options, /* or NULL */
                                                  heddle_queue** queue);
 HEDDLE_EXPORT void heddle_queue_free(heddle_queue* queue); /* waits for its runs */
 HEDDLE_EXPORT int32_t heddle_queue_is_pipelined(const heddle_queue* queue);
-
 typedef struct heddle_run_request {
   size_t struct_size;
   const void* const* inputs; /* by number of the port; valid until the run is done */
   int64_t input_count;
-  void* const* outputs; /* likewise */
+  void* const* outputs;
   int64_t output_count;
   const heddle_dim* dims; /* extents of bounded dimensions; the others are the model's */
   int64_t dim_count;
-  /* Called when the outputs are there, or with the first error (which is freed behind it), on
-   * another thread or, serial, on this one; may be NULL. It must not submit, wait or free. */
+  /* When the outputs are there, or with the first error (not to be freed), on another thread or,
+   * serial, on this one. May be NULL. It must not submit, wait or free. */
   void (*done)(const heddle_status* status, void* context);
   void* context;
 } heddle_run_request;
-/* `run` may be NULL: it can be waited for, and must be freed. Errors of the run are the run's. */
+/* `run` (or NULL) must be freed. Errors of the run are the run's. */
 HEDDLE_EXPORT heddle_status* heddle_queue_submit(heddle_queue* queue,
                                                  const heddle_run_request* request,
                                                  heddle_run** run);
-HEDDLE_EXPORT void heddle_queue_drain(heddle_queue* queue); /* until all of them are done */
-/* Until it is done; its error. */
-HEDDLE_EXPORT heddle_status* heddle_run_wait(heddle_run* run);
+HEDDLE_EXPORT void heddle_queue_drain(heddle_queue* queue);    /* until all of them are done */
+HEDDLE_EXPORT heddle_status* heddle_run_wait(heddle_run* run); /* until it is done; its error */
 HEDDLE_EXPORT int32_t heddle_run_is_done(const heddle_run* run);
 HEDDLE_EXPORT void heddle_run_free(heddle_run* run); /* done or not */
 

@@ -21,25 +21,33 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kBound = 40;
 
-// softmax over the last dimension of x [4, length], twice.
-std::shared_ptr<Program> program_of(bool bounded) {
-  import::testing::Model onnx;
-  onnx.inputs = {value("x", kFloat, {"4", "length"})};
-  onnx.nodes = {node("Softmax", {"x"}, {"s"}), node("Softmax", {"s"}, {"y"})};
-  onnx.outputs = {"y"};
-  const std::string path = testing::TempDir() + "queue_" + std::to_string(::getpid()) + ".onnx";
-  std::ofstream(path, std::ios::binary) << onnx.bytes();
-  OpenOptions options;
-  (bounded ? options.bounds : options.dims)["length"] = kBound;
-  auto model = Model::open(path, options);
-  std::remove(path.c_str());
-  EXPECT_TRUE(model) << model.error().message;
-  CompileOptions compile;
-  compile.cache = "off";
-  auto program = Program::compile(**model, compile);
-  EXPECT_TRUE(program) << program.error().message;
-  return *program;
-}
+// softmax over the last dimension of x [4, length], twice. Buckets are imported from the file
+// later.
+class TwoSoftmaxes {
+ public:
+  explicit TwoSoftmaxes(bool bounded)
+      : path_(testing::TempDir() + "queue_" + std::to_string(::getpid()) + ".onnx") {
+    import::testing::Model onnx;
+    onnx.inputs = {value("x", kFloat, {"4", "length"})};
+    onnx.nodes = {node("Softmax", {"x"}, {"s"}), node("Softmax", {"s"}, {"y"})};
+    onnx.outputs = {"y"};
+    std::ofstream(path_, std::ios::binary) << onnx.bytes();
+    OpenOptions options;
+    (bounded ? options.bounds : options.dims)["length"] = kBound;
+    auto model = Model::open(path_, options);
+    EXPECT_TRUE(model) << model.error().message;
+    CompileOptions compile;
+    compile.cache = "off";
+    auto made = Program::compile(**model, compile);
+    EXPECT_TRUE(made) << made.error().message;
+    program = *made;
+  }
+  ~TwoSoftmaxes() { std::remove(path_.c_str()); }
+  std::shared_ptr<Program> program;
+
+ private:
+  std::string path_;
+};
 
 struct Asked {
   int64_t extent;
@@ -70,7 +78,8 @@ std::vector<Asked> stream_of(Program& program, bool bounded, int count) {
 // The same bits as runs one by one; those that cannot be run say so and disturb nobody.
 TEST(RunQueue, GivesWhatRunsOneByOneGive) {
   for (const bool bounded : {true, false}) {
-    const std::shared_ptr<Program> program = program_of(bounded);
+    const TwoSoftmaxes model(bounded);
+    const std::shared_ptr<Program>& program = model.program;
     for (const auto mode : {RunQueue::Mode::serial, RunQueue::Mode::pipelined}) {
       std::vector<Asked> asked = stream_of(*program, bounded, 60);
       auto queue = RunQueue::make(*program, mode, 3);

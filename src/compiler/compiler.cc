@@ -76,17 +76,9 @@ class Compilation {
                                               options_.compile_threads, options_.progress));
       return {};
     }));
-    plan::Options plan_options;
-    plan_options.order = options_.order.value_or(options_.level == Level::O2 ? plan::Order::cheapest
-                                                                             : plan::Order::as_is);
-    plan_options.most_streams = options_.most_streams;
-    plan_options.keep_order = options_.order.has_value();
-    plan_options.static_memory = options_.static_memory;
-    plan_options.own_memory = options_.own_memory;
-    plan_options.memory_limit_bytes = options_.memory_limit_bytes;
     Result<program::Program> program = user_error("not planned");
     HEDDLE_RETURN_IF_ERROR(timed("plan", [&]() -> Status {
-      program = plan::plan(*module_, kernels_, names, target_, plan_options);
+      program = plan::plan(*module_, kernels_, names, target_, plan_options(options_));
       return program ? Status() : Status(tl::unexpect, program.error());
     }));
     program->object = std::move(object);

@@ -29,6 +29,18 @@ fuse::Mode fuse_mode(const Options& options) {
   return options.any_chain ? fuse::Mode::chains : fuse::Mode::stitch;
 }
 
+plan::Options plan_options(const Options& options) {
+  const bool cheapest = options.level == Level::O2;
+  plan::Options plan;
+  plan.order = options.order.value_or(cheapest ? plan::Order::cheapest : plan::Order::as_is);
+  plan.keep_order = options.order.has_value();
+  plan.most_streams = options.most_streams;
+  plan.static_memory = options.static_memory;
+  plan.memory_limit_bytes = options.memory_limit_bytes;
+  plan.own_memory = options.own_memory;
+  return plan;
+}
+
 std::string options_text(const Options& options) {
   static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
   static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};

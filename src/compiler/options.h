@@ -10,6 +10,7 @@ namespace heddle::compiler {
 
 // Of a compilation that fuses.
 fuse::Mode fuse_mode(const Options& options);
+plan::Options plan_options(const Options& options);
 // As a program says them (program::Program::options).
 std::string options_text(const Options& options);
 

@@ -53,9 +53,12 @@ TEST(top_k, EqualsTheInterpreter) {
 // A reshape in front of it splits the row into digits.
 TEST(top_k, TakesRowsThatAReshapeMade) {
   for (const char* target : {"avx2", "icelake"}) {
-    for (const auto& [rows, outer, inner, k] :
-         std::vector<std::array<int64_t, 4>>{{1, 3, 16, 3}, {40, 5, 37, 3}, {2, 4, 300, 40},
-                                             {1, 2, 400, 9}, {33, 3, 3, 1}, {17, 2, 2, 4}}) {
+    for (const auto& [rows, outer, inner, k] : std::vector<std::array<int64_t, 4>>{{1, 3, 16, 3},
+                                                                                   {40, 5, 37, 3},
+                                                                                   {2, 4, 300, 40},
+                                                                                   {1, 2, 400, 9},
+                                                                                   {33, 3, 3, 1},
+                                                                                   {17, 2, 2, 4}}) {
       const std::string made = fmt::format(
           "  s = f32[{0},{1},{2}] reshape(p)\n  q = f32[{1}] iota(), iota_dimension=0\n"
           "  qs = f32[{0},{1},{2}] broadcast(q), dimensions={{1}}\n"

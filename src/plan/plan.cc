@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "hlo/library_call.h"
+#include "plan/arenas.h"
 #include "plan/flow.h"
 #include "plan/host_call.h"
 #include "plan/outputs.h"
@@ -130,8 +131,8 @@ class Planner {
     orders_.emplace(flow_, kinds_, options_, streams_);
     once_ = orders_->section(true);
     run_ = orders_->section(false);
-    place(once_);
-    place(run_);
+    place_blocks(flow_, options_, apart_, once_);
+    place_blocks(flow_, options_, apart_, run_);
   }
 
   // Of temporaries of the run. Of a pool at least what lives at once.
@@ -160,72 +161,6 @@ class Planner {
         kind = BufferKind::once;
       kinds_.push_back(kind);
     }
-  }
-
-  void place(Section& section) const {
-    if (options_.static_memory && !apart_) Orders::find_conflicts(section);
-    place(section.host, -1);
-    if (options_.static_memory) return place(section.device, options_.memory_limit_bytes);
-    place_apart(section);
-  }
-
-  void place(Arena& arena, int64_t limit) const {
-    if (apart_) return lay_out(arena);
-    arena.offsets = assign_offsets(arena.blocks, kSearchWork, arena.conflicts);
-    if (limit >= 0 && arena.offsets.height_bytes > limit && !arena.offsets.optimal)
-      arena.offsets = assign_offsets(arena.blocks, kSearchWorkUnderLimit, arena.conflicts);
-    const Status status = check_offsets(arena.blocks, arena.offsets, arena.conflicts);
-    HEDDLE_CHECK(status, "{}", status.error().message);
-  }
-
-  // One behind the other.
-  static void lay_out(Arena& arena) {
-    for (const Block& block : arena.blocks) {
-      arena.offsets.offsets.push_back(arena.offsets.height_bytes);
-      arena.offsets.height_bytes += block.bytes;
-    }
-  }
-
-  // Dynamic memory: each block its own bytes, for a pool to give out. What lives inside one loop or
-  // branch only is an island: one block, planned as an arena of its own.
-  void place_apart(Section& section) const {
-    Arena& arena = section.device;
-    const std::vector<int64_t> command = commands_of(section.sequence);
-    std::map<int64_t, std::vector<size_t>> islands;  // by command: its blocks
-    arena.offsets.offsets.resize(arena.blocks.size());
-    auto add = [&](int64_t bytes) {
-      if (bytes > 0) section.pool_blocks.push_back({arena.offsets.height_bytes, bytes});
-      arena.offsets.height_bytes += bytes;
-    };
-    for (size_t b = 0; b < arena.blocks.size(); ++b) {
-      const Block& block = arena.blocks[b];
-      const int64_t first = command[static_cast<size_t>(block.first)];
-      const NodeId node = section.sequence.nodes[static_cast<size_t>(first)];
-      if (!flow_.node(node).regions.empty() && block.last <= section.sequence.end[node.index()]) {
-        islands[first].push_back(b);
-        continue;
-      }
-      arena.offsets.offsets[b] = arena.offsets.height_bytes;
-      add(block.bytes);
-    }
-    for (const auto& [first, members] : islands) {
-      std::vector<Block> blocks;
-      for (size_t b : members) blocks.push_back(arena.blocks[b]);
-      const Offsets island = assign_offsets(blocks);
-      for (size_t m = 0; m < members.size(); ++m)
-        arena.offsets.offsets[members[m]] = arena.offsets.height_bytes + island.offsets[m];
-      add(island.height_bytes);
-    }
-  }
-
-  // By step: the step of the command of the section that it is in.
-  std::vector<int64_t> commands_of(const Sequence& sequence) const {
-    std::vector<int64_t> command;
-    for (size_t step = 0; step < sequence.nodes.size(); ++step) {
-      const bool own = flow_.node(sequence.nodes[step]).region.index() == 0;
-      command.push_back(own ? static_cast<int64_t>(step) : command.back());
-    }
-    return command;
   }
 
   program::MemoryNumbers memory_numbers(bool host) const {

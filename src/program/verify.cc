@@ -30,6 +30,7 @@ class Checker {
     HEDDLE_RETURN_IF_ERROR(section(program_.once, program_.once_info, true));
     HEDDLE_RETURN_IF_ERROR(section(program_.commands, program_.command_info, false));
     where_ = "the end";
+    HEDDLE_RETURN_IF_ERROR(verify_spaces(program_));
     HEDDLE_RETURN_IF_ERROR(temporaries_in_blocks());
     return outputs_written();
   }
@@ -136,32 +137,6 @@ class Checker {
 
   static bool on_host(const Buffer& buffer) { return buffer.space == Space::host; }
 
-  Status lies_in(const View& view, Space space) const {
-    const Buffer& b = buffer(view.buffer);
-    if (!program_.own_memory || b.kind == BufferKind::constant || b.space == space ||
-        stored_bytes(view.shape) == 0)
-      return {};
-    return fail("{}: {} lies on the {}", where_, b.name, on_host(b) ? "host" : "device");
-  }
-
-  // Every view lies where the command works.
-  Status in_spaces(const Command& command) const {
-    if (std::holds_alternative<Copy>(command)) return {};
-    Space space = Space::device;
-    if (std::holds_alternative<HostCall>(command)) space = Space::host;
-    const auto* update = std::get_if<Update>(&command);
-    if (update != nullptr) space = buffer(update->result.buffer).space;
-    if (const auto* concatenate = std::get_if<Concatenate>(&command))
-      space = buffer(concatenate->result.buffer).space;
-    Status status;
-    for_each_view(command, [&](const View& view, Use) {
-      const bool start = update != nullptr && &view >= update->starts.data() &&
-                         &view < update->starts.data() + update->starts.size();
-      if (status) status = lies_in(view, start ? Space::host : space);
-    });
-    return status;
-  }
-
   // The reads, then that the writes overlap neither each other nor the reads, then the writes.
   Status touch(const Command& command) {
     struct Touched {
@@ -188,7 +163,6 @@ class Checker {
       ++outputs;
     });
     HEDDLE_RETURN_IF_ERROR(status);
-    HEDDLE_RETURN_IF_ERROR(in_spaces(command));
     for (size_t i = 0; i < touched.size(); ++i) {
       const Touched& a = touched[i];
       if (a.use == Use::read) continue;
@@ -404,7 +378,6 @@ class Checker {
       HEDDLE_RETURN_IF_ERROR(play(loop.condition));
       where_ = name;
       HEDDLE_RETURN_IF_ERROR(readable(loop.predicate));
-      HEDDLE_RETURN_IF_ERROR(lies_in(loop.predicate, Space::host));
       exit = memory_;
       HEDDLE_RETURN_IF_ERROR(play(loop.body));
       where_ = name;
@@ -457,7 +430,6 @@ class Checker {
     if (branch.regions.empty() || (pred && branch.regions.size() != 2))
       return fail("{}: {} regions", name, branch.regions.size());
     HEDDLE_RETURN_IF_ERROR(readable(branch.selector));
-    HEDDLE_RETURN_IF_ERROR(lies_in(branch.selector, Space::host));
     for (const Joined& joined : branch.joined) {
       HEDDLE_RETURN_IF_ERROR(view_fits(joined.result));
       HEDDLE_RETURN_IF_ERROR(may_hold(joined.result));
