@@ -55,6 +55,12 @@ void set_ports(const Bounded& bounded, const program::Variant& variant, std::vec
 
 using Sizes = std::vector<int64_t>;  // by symbol
 
+// The bucket of an extent: powers of 4 below the bound, and the bound; six of them for 512.
+int64_t bucket_of(int64_t extent, int64_t bound);
+int64_t least_of(int64_t bucket, int64_t bound);  // the least extent that is run in it
+Sizes buckets_below(int64_t bound);               // all of them, ascending
+Extents at(const Bounded& bounded, const Sizes& extents);
+
 // What a program for these extents is compiled from: the model at the bounds of their bucket, with
 // masks and an input for each extent that may differ from its bound. `why_exact`: where it is not
 // empty in the end, why there are no masks: then it is the model at these very extents.

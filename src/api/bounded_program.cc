@@ -11,8 +11,6 @@
 #include "api/shared_weights.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
-#include "opt/dynamic_outermost.h"
-#include "opt/mask_padding.h"
 #include "program/file.h"
 
 namespace heddle::api {
@@ -27,33 +25,6 @@ struct Specialisation {
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
 };
-
-// Powers of 4 below the bound, and the bound: six of them for 512.
-int64_t bucket_of(int64_t extent, int64_t bound) {
-  int64_t result = 1;
-  while (result < extent && result < bound) result *= 4;
-  return std::min(result, bound);
-}
-
-// The least extent that is run in a bucket.
-int64_t least_of(int64_t bucket, int64_t bound) {
-  int64_t below = 0;
-  while (bucket_of(below + 1, bound) < bucket) below = bucket_of(below + 1, bound);
-  return below + 1;
-}
-
-// All of them, ascending.
-Sizes buckets_below(int64_t bound) {
-  Sizes result;
-  for (int64_t n = 1; n <= bound; n = result.back() + 1) result.push_back(bucket_of(n, bound));
-  return result;
-}
-
-Extents at(const Bounded& bounded, const Sizes& extents) {
-  Extents result;
-  for (size_t s = 0; s < extents.size(); ++s) result[bounded.symbols[s].name] = extents[s];
-  return result;
-}
 
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
  public:
@@ -451,31 +422,6 @@ Result<std::unique_ptr<Context>> BoundedProgram::make_context(
 }
 
 }  // namespace
-
-Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Sizes* bounds,
-                                       std::string* why_exact) {
-  std::vector<hlo::Symbol> symbols;
-  bounds->clear();
-  for (size_t s = 0; s < extents.size(); ++s) {
-    hlo::Symbol symbol = bounded.symbols[s];
-    const int64_t most = symbol.bound;
-    bounds->push_back(bucket_of(extents[s], most));
-    symbol.bound = bounds->back();
-    symbol.least = least_of(bounds->back(), most);
-    if (symbol.least < symbol.bound) symbols.push_back(std::move(symbol));
-  }
-  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));
-  if (symbols.empty()) return imported;
-  if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
-    *why_exact = masked.error().message;
-    *bounds = extents;
-    return bounded.import_at(at(bounded, extents));
-  }
-  opt::dynamic_outermost(imported.module.get());
-  for (const hlo::Symbol& symbol : symbols)
-    imported.input_names.push_back("extent of " + symbol.name);
-  return imported;
-}
 
 Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
                                                  bool interpreted) {
