@@ -433,11 +433,10 @@ typedef struct heddle_run_request {
   void (*done)(const heddle_status* status, void* context);
   void* context;
 } heddle_run_request;
-/* `run` (or NULL) must be freed. Errors of the run are the run's. */
 HEDDLE_EXPORT heddle_status* heddle_queue_submit(heddle_queue* queue,
                                                  const heddle_run_request* request,
-                                                 heddle_run** run);
-HEDDLE_EXPORT void heddle_queue_drain(heddle_queue* queue);    /* until all of them are done */
+                                                 heddle_run** run); /* or NULL; to be freed */
+HEDDLE_EXPORT void heddle_queue_drain(heddle_queue* queue);         /* until all of them are done */
 HEDDLE_EXPORT heddle_status* heddle_run_wait(heddle_run* run); /* until it is done; its error */
 HEDDLE_EXPORT int32_t heddle_run_is_done(const heddle_run* run);
 HEDDLE_EXPORT void heddle_run_free(heddle_run* run); /* done or not */
