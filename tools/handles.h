@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "api/heddle.h"
-#include "base/cancelled.h"
 #include "base/error.h"
 
 namespace heddle::tools {
@@ -24,7 +23,7 @@ inline Status to_status(heddle_status* status) {
   if (status == nullptr) return {};
   const int kind = heddle_status_kind(status);
   Error error{kind == HEDDLE_USER_ERROR  ? ErrorKind::user
-              : kind == HEDDLE_CANCELLED ? kCancelled
+              : kind == HEDDLE_CANCELLED ? ErrorKind::cancelled
                                          : ErrorKind::machine,
               heddle_status_message(status)};
   heddle_status_free(status);

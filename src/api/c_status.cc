@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "base/cancelled.h"
 #include "tensor/type.h"
 
 struct heddle_status {
@@ -47,7 +46,7 @@ uint32_t heddle_version(void) {
 
 int heddle_status_kind(const heddle_status* status) {
   if (status == nullptr) return HEDDLE_OK;
-  if (status->error.kind == heddle::kCancelled) return HEDDLE_CANCELLED;
+  if (status->error.kind == heddle::ErrorKind::cancelled) return HEDDLE_CANCELLED;
   return status->error.kind == heddle::ErrorKind::user ? HEDDLE_USER_ERROR : HEDDLE_MACHINE_ERROR;
 }
 

@@ -18,7 +18,6 @@
 #include "api/once_keeper.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
-#include "base/cancelled.h"
 #include "base/parallel.h"
 #include "base/trace.h"
 #include "cache/object_cache.h"

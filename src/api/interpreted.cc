@@ -4,7 +4,6 @@
 
 #include "api/compiled.h"
 #include "api/host_interp.h"
-#include "base/cancelled.h"
 #include "base/trace.h"
 #include "hlo/module.h"
 #include "interp/interp.h"

@@ -1,6 +1,7 @@
 // Errors and results. Three kinds of "no" are told apart where they happen (DESIGN.md §5):
 // the user's fault or the machine's (Error, in a Result), our own bug (HEDDLE_CHECK, check.h)
-// and a refusal of an optimisation (Decision, decision.h). No exception crosses an interface.
+// and a refusal of an optimisation (Decision, decision.h). The end that a caller asked for is an
+// Error too, of a kind of its own. No exception crosses an interface.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +13,9 @@
 namespace heddle {
 
 enum class ErrorKind {
-  user,     // bad file, unsupported operator, wrong shape: exit status 2
-  machine,  // out of memory, no such device, cannot write: exit status 3
+  user,       // bad file, unsupported operator, wrong shape: exit status 2
+  machine,    // out of memory, no such device, cannot write: exit status 3
+  cancelled,  // nobody's fault: the caller asked for the end
 };
 
 // One error: `message` is one line that says what, where, got, wanted and what to do.
@@ -37,6 +39,12 @@ template <typename... Args>
 tl::unexpected<Error> machine_error(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(
       Error{ErrorKind::machine, fmt::format(format, std::forward<Args>(args)...)});
+}
+
+template <typename... Args>
+tl::unexpected<Error> cancelled_error(fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<Error>(
+      Error{ErrorKind::cancelled, fmt::format(format, std::forward<Args>(args)...)});
 }
 
 // The same error with "where: " in front of it, as it travels outwards.

@@ -10,7 +10,6 @@
 #include <system_error>
 #include <thread>
 
-#include "base/cancelled.h"
 #include "cache/build_id.h"
 #include "cache/object_cache.h"
 

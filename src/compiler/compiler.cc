@@ -8,7 +8,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/cancelled.h"
 #include "base/hash.h"
 #include "cache/build_id.h"
 #include "compiler/code_generator.h"

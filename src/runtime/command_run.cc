@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cancelled.h"
 #include "base/trace.h"
 #include "runtime/command_list.h"
 

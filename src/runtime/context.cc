@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cancelled.h"
 #include "base/trace.h"
 #include "program/views.h"
 #include "runtime/executor.h"
@@ -352,7 +351,7 @@ Status Context::run() {
   if (!status) (void)state.wait_for_all();
   if (!status && status.error().kind == ErrorKind::machine) state.reset_streams();
   if (spin) hal.end_run(hal.device);
-  if (!status && status.error().kind == kCancelled) state.cancellation->take();
+  if (!status && status.error().kind == ErrorKind::cancelled) state.cancellation->take();
   return status;
 }
 
