@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
       done(context->bind_output(static_cast<int64_t>(i), run.outputs[i].data()));
     }
     done(context->run());
-    run.wanted = std::exchange(run.outputs, run.outputs);
+    run.wanted = run.outputs;
     for (Bytes& bytes : run.outputs) std::fill(bytes.begin(), bytes.end(), 0);
   }
   Times serial, pipelined;

@@ -373,8 +373,18 @@ class Trimmer {
       else
         leave_out(dim, &group.body);
     }
+    turn_inside(&group.grid);
     group.body.insert(group.body.begin(), std::make_move_iterator(prologue_.begin()),
                       std::make_move_iterator(prologue_.end()));
+  }
+
+  // Of few numbers, spread over the outermost loop, one worker could have all that are there: then
+  // they are the innermost.
+  void turn_inside(std::vector<GridDim>* grid) {
+    constexpr int64_t kFew = 16;
+    std::stable_partition(grid->begin(), grid->end(), [&](const GridDim& dim) {
+      return spread_.count(dim.var.value) == 0 || spread_.at(dim.var.value) > kFew;
+    });
   }
 
   void leave_out(const GridDim& dim, std::vector<Stmt>* body) {
@@ -403,12 +413,14 @@ class Trimmer {
     spread.push_back(make_if(k_.compare(Op::gt, next, k_.ref(dim->var)), std::move(*body)));
     *body = std::move(spread);
     dim->var = task;
+    spread_.emplace(task.value, all);
   }
 
   Kernel& k_;
   const TrimRequest& request_;
   std::vector<Variable> variables_;
   std::vector<Touch> accesses_;
+  std::map<uint32_t, int64_t> spread_;  // loops of tasks that are spread: how many numbers
   std::map<uint32_t, uint32_t> parts_;  // a loop and the one inside, which writes its parts out
   std::vector<int64_t> reach_;  // by variable: its loop stops at the extent rounded up to it
   std::vector<int64_t> read_;   // by buffer and group: the same of what is read

@@ -59,6 +59,18 @@ TEST(Trim, RowsStopAtTheExtent) {
   EXPECT_EQ(reads, (std::vector<int64_t>{1, 1, 1}));
 }
 
+// Of two blocks of rows one may be all there is: no worker must have all tasks of it.
+TEST(Trim, FewBlocksAreTheInnermostTasks) {
+  std::vector<int64_t> reads;
+  Kernel kernel = parsed(
+      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
+      "  buffer in1: s32[1] global in\n  buffer out0: f32[512] global out\n  phase {\n"
+      "    group grid (block 2, c 8) {\n      serial i 32 {\n"
+      "        out0[block*256 + i*8 + c] = in0[block*256 + i*8 + c]\n      }\n    }\n  }\n}\n");
+  EXPECT_THAT(trimmed(std::move(kernel), request(false, true), &reads),
+              HasSubstr("grid (c 8, task 2)"));
+}
+
 TEST(Trim, ElementsStopWhereTheirRowsDo) {
   std::vector<int64_t> reads;
   EXPECT_THAT(trimmed(rows("f32[512]", "vector l 512 lanes 8 { out0[l] = in0[l] }\n"),
