@@ -2,7 +2,7 @@
 
     codesign.py [--size a0] [--rounds 15] [--threads 1] [--clock cpu] [--out OUT]
 
-The variants are BOLT's (templates.md §1.5): other activations, and a 1x1 convolution of the same
+The variants are BOLT's: other activations, and a 1x1 convolution of the same
 width behind every block. All in the form for use, one 3x3 convolution a block. `predicted` is advise's
 time of the variant by that of the plain network; `told` is what the advice on the plain network said
 the variant would cost. The Python needs torch and onnx; variants are kept in build/bench-codesign.

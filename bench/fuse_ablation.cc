@@ -1,12 +1,13 @@
-// The search for a cover with one thing changed at a time (row F29): evaluators, patterns kept for
+// The search for a cover with one thing changed at a time: evaluators, patterns kept for
 // a vertex, plans kept, packing of what has no edge between it.
 //
-//   fuse_ablation [--modes] MODULE.hlo...     (heddle compile MODEL --dump DIR writes
-//   1-optimized.hlo)
+//   fuse_ablation [--target NAME] [--modes] MODULE.hlo...     (heddle compile MODEL --dump DIR
+//   writes 1-optimized.hlo)
 //
 // A line of JSON for each module and variant: kernels, nanoseconds predicted by the latency
 // evaluator for all kernels outside of products, seconds of this thread that fusing took.
-// `--modes`: the ways of fusing instead.
+// `--modes`: the ways of fusing instead. The target is spr if none is named. Packing is searched
+// for GPUs alone, so `no remote` is a variant there alone.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -35,7 +36,7 @@ struct Variant {
   SearchOptions options;
 };
 
-std::vector<Variant> variants_of_search() {
+std::vector<Variant> variants_of_search(const heddle::target::Target& target) {
   std::vector<Variant> variants{{"search", Mode::stitch, {}}};
   auto add = [&](const char* name) -> SearchOptions& {
     variants.push_back({name, Mode::stitch, {}});
@@ -50,7 +51,8 @@ std::vector<Variant> variants_of_search() {
     options.beam = options.top = 1;
     return options;
   }();
-  add("no remote").remote = false;
+  if (target.kind == heddle::target::DeviceKind::gpu) add("no remote").remote = false;
+  add("no enumeration").most_enumerated = 0;
   add("kernels not counted").latency_error = -1;
   variants.back().options.least_gain_ns_by_kernel = 0;
   add("patterns by latency").patterns = Pricing::latency;
@@ -91,7 +93,8 @@ double thread_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-int measure(const std::string& path, const std::vector<Variant>& variants) {
+int measure(const std::string& path, const heddle::target::Target& target,
+            const std::vector<Variant>& variants) {
   std::ifstream file(path);
   if (!file) {
     fmt::print(stderr, "{}: cannot be read\n", path);
@@ -99,12 +102,13 @@ int measure(const std::string& path, const std::vector<Variant>& variants) {
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto parsed = heddle::hlo::parse_module(text);
-  const auto target = heddle::target::find_target("spr");
-  if (!parsed || !target) {
-    fmt::print(stderr, "{}: {}\n", path, parsed ? "no target" : parsed.error().message);
+  if (!parsed) {
+    fmt::print(stderr, "{}: {}\n", path, parsed.error().message);
     return 1;
   }
-  if (!heddle::fuse::pack_weights(parsed->get(), *target)) return 1;
+  if (target.kind == heddle::target::DeviceKind::cpu &&
+      !heddle::fuse::pack_weights(parsed->get(), target))
+    return 1;
   const std::string name = std::filesystem::path(path).stem();
   for (const Variant& variant : variants) {
     const auto module = (*parsed)->clone();
@@ -113,10 +117,10 @@ int measure(const std::string& path, const std::vector<Variant>& variants) {
       operators += computation->instrs().size();
     SearchReport report;
     const double begin = thread_seconds();
-    if (!heddle::fuse::fuse(module.get(), *target, variant.mode, nullptr, variant.options, &report))
+    if (!heddle::fuse::fuse(module.get(), target, variant.mode, nullptr, variant.options, &report))
       return 1;
     const double seconds = thread_seconds() - begin;
-    const Kernels kernels = kernels_of(*module, *target);
+    const Kernels kernels = kernels_of(*module, target);
     fmt::print(
         "{{\"module\": \"{}\", \"operators\": {}, \"variant\": \"{}\", \"kernels\": {}, \"ns\": "
         "{:.0f}, \"seconds\": {:.4f}, \"unions\": {}, \"placements\": {}, \"peak_bytes\": {}}}\n",
@@ -130,16 +134,28 @@ int measure(const std::string& path, const std::vector<Variant>& variants) {
 }  // namespace
 
 int main(int count, char** values) {
-  std::vector<Variant> variants = variants_of_search();
-  int status = count < 2;
+  std::string name = "spr";
+  bool modes = false;
+  std::vector<std::string> paths;
   for (int i = 1; i < count; ++i) {
     if (std::strcmp(values[i], "--modes") == 0)
-      variants = {{"off", Mode::off, {}},
-                  {"xla", Mode::xla, {}},
-                  {"greedy", Mode::greedy, {}},
-                  {"stitch", Mode::stitch, {}}};
+      modes = true;
+    else if (std::strcmp(values[i], "--target") == 0 && i + 1 < count)
+      name = values[++i];
     else
-      status |= measure(values[i], variants);
+      paths.emplace_back(values[i]);
   }
+  const auto target = heddle::target::find_target(name);
+  if (!target || paths.empty()) {
+    fmt::print(stderr, "usage: fuse_ablation [--target NAME] [--modes] MODULE.hlo...\n");
+    return 1;
+  }
+  const std::vector<Variant> variants = modes ? std::vector<Variant>{{"off", Mode::off, {}},
+                                                                     {"xla", Mode::xla, {}},
+                                                                     {"greedy", Mode::greedy, {}},
+                                                                     {"stitch", Mode::stitch, {}}}
+                                              : variants_of_search(*target);
+  int status = 0;
+  for (const std::string& path : paths) status |= measure(path, *target, variants);
   return status;
 }

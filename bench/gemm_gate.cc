@@ -92,7 +92,8 @@ std::unique_ptr<runtime::Object> build(const Gate& gate, heddle_emit_function em
   uint8_t* object = nullptr;
   size_t bytes = 0;
   char* error = nullptr;
-  if (emit(HEDDLE_EMIT_ABI, texts, 1, target_text.c_str(), &object, &bytes, &error)) die(error);
+  if (emit(HEDDLE_EMIT_ABI, texts, 1, target_text.c_str(), nullptr, 2, &object, &bytes, &error))
+    die(error);
   auto loaded = runtime::Object::load({object, bytes});
   std::free(object);
   if (!loaded) die(loaded.error().message);

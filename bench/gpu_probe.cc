@@ -1,60 +1,116 @@
-// The time of a program's launches on the GPU of this machine: arrays stay on the device, the
-// launches of a run follow one another, so many runs are timed together. A program with other
-// commands than launches is refused: its time would be the host's.
+// One model on the GPU of this machine: the time of a run's launches, and whether its results are
+// right. Arrays stay on the device, the launches of a run follow one another, and many runs are
+// timed together by the device's events. A program with other commands than launches is refused:
+// its time would be the host's.
 //
-//   gpu_probe MODEL.hlo INPUTS.npz OUTPUTS.npz
+//   gpu_probe facts
+//   gpu_probe time MODEL.hlo [--inputs FILE.npz | --seed N [--positive]] [--untimed]
 //
-// prints one line of JSON: {"device", "us", …} or {"error": why}. INPUTS: arg0, arg1, …
+// Either prints one line of JSON: {"device", "us", …} or {"error": why}. The inputs: arg0, arg1, …
+// of a file, or random. Results are compared with the reference interpreter's where that is quick,
+// else with those of the same graph operator by operator (level O0) on the device. Exit status: 0,
+// 1 wrong results, 2 a bad call or model, 3 no GPU or what it said.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <sstream>
 #include <variant>
 
 #include "api/gpu_device.h"
+#include "api/host_interp.h"
+#include "api/session.h"
 #include "compiler/compiler.h"
+#include "emit/cuda/nvrtc.h"
 #include "hlo/text.h"
+#include "interp/interp.h"
+#include "program/views.h"
+#include "runtime/executor.h"
 #include "tensor/npz.h"
-
-#include <fstream>
-#include <sstream>
 
 namespace heddle {
 namespace {
 
-constexpr int kRounds = 15, kRuns = 20;  // of a round
+using nlohmann::ordered_json;
+using tensor::Literal;
+
+constexpr int kRounds = 15, kRuns = 20;              // of a round
+constexpr int64_t kInterpretedElements = 2'000'000;  // of all instructions together
+
+struct Wish {
+  std::string model, inputs;
+  uint64_t seed = 1;
+  bool positive = false, untimed = false;
+};
+
+int64_t elements_of(const hlo::Module& module) {
+  int64_t count = 0;
+  for (const auto& computation : module.computations())
+    for (const hlo::Instr* instr : computation->instrs())
+      if (instr->shape().is_array()) count += instr->shape().elems();
+  return count;
+}
+
+void append_leaves(const Literal& literal, std::vector<Literal>* leaves) {
+  if (!literal.shape().is_tuple()) return leaves->push_back(literal);
+  for (const Literal& element : literal.elements()) append_leaves(element, leaves);
+}
+
+Result<std::unique_ptr<hlo::Module>> read_model(const std::string& path) {
+  std::ifstream file(path);
+  if (!file.good()) return user_error("cannot read {}", path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return hlo::parse_module(text.str());
+}
+
+// By number of the port.
+Result<std::vector<Literal>> inputs_of(const api::Model& model, const Wish& wish) {
+  std::vector<Literal> result;
+  for (const api::Port& port : model.inputs()) result.emplace_back(port.shape);
+  if (wish.inputs.empty()) {
+    std::vector<void*> buffers;
+    for (Literal& one : result) buffers.push_back(one.mutable_data());
+    HEDDLE_RETURN_IF_ERROR(model.random_inputs(wish.seed, buffers));
+    for (Literal& one : result)
+      for (int64_t i = 0; wish.positive && i < one.elems(); ++i)
+        one.set_f64(i, std::abs(one.get_f64(i)));
+    return result;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals given, tensor::read_npz(wish.inputs));
+  for (size_t i = 0; i < result.size(); ++i) {
+    const std::string name = fmt::format("arg{}", i);
+    const auto value = std::find_if(given.begin(), given.end(),
+                                    [&](const auto& one) { return one.first == name; });
+    if (value == given.end() || value->second.bytes() != result[i].bytes())
+      return user_error("{}: no {} of {} bytes", wish.inputs, name, result[i].bytes());
+    result[i] = value->second;
+  }
+  return result;
+}
 
 class Probe {
  public:
-  Result<nlohmann::ordered_json> run(const std::string& model, const std::string& inputs,
-                                     const std::string& outputs) {
+  Result<ordered_json> run(const Wish& wish) {
     HEDDLE_ASSIGN_OR_RETURN(gpu_, api::open_gpu(0));
-    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, api::gpu_target(gpu_->info()));
-    std::ifstream file(model);
-    std::stringstream text;
-    text << file.rdbuf();
-    HEDDLE_ASSIGN_OR_RETURN(auto module, hlo::parse_module(text.str()));
-    HEDDLE_ASSIGN_OR_RETURN(program_, compiler::compile(std::move(module), {}, target, {}));
-    HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals given, tensor::read_npz(inputs));
-    HEDDLE_RETURN_IF_ERROR(place(given));
+    HEDDLE_ASSIGN_OR_RETURN(target_, api::gpu_target(gpu_->info()));
+    HEDDLE_ASSIGN_OR_RETURN(auto module, read_model(wish.model));
+    model_ = api::Model::from_module(module->clone());
+    HEDDLE_ASSIGN_OR_RETURN(inputs_, inputs_of(*model_, wish));
+    HEDDLE_ASSIGN_OR_RETURN(program_, compiler::compile(module->clone(), {}, target_, {}));
+    HEDDLE_RETURN_IF_ERROR(place());
     HEDDLE_RETURN_IF_ERROR(link());
     HEDDLE_RETURN_IF_ERROR(launch_all());
-    HEDDLE_RETURN_IF_ERROR(keep_outputs(outputs));
-    std::vector<double> us;
-    for (int round = 0; round < kRounds; ++round) {
-      HEDDLE_ASSIGN_OR_RETURN(const double one, timed([&] { return launch_all(); }));
-      us.push_back(one);
-    }
-    std::sort(us.begin(), us.end());
-    HEDDLE_ASSIGN_OR_RETURN(const double copied, copy_us());
-    return nlohmann::ordered_json{{"device", gpu_->info().name},
-                                  {"target", target.name},
-                                  {"kernels", program_.kernels.size()},
-                                  {"launches", launches_.size()},
-                                  {"us", us[us.size() / 2]},
-                                  {"least_us", us.front()},
-                                  {"copy_us", copied}};
+    ordered_json result{{"device", gpu_->info().name},
+                        {"target", target_.name},
+                        {"kernels", program_.kernels.size()},
+                        {"launches", launches_.size()}};
+    HEDDLE_RETURN_IF_ERROR(check(*module, &result));
+    HEDDLE_RETURN_IF_ERROR(time(wish.untimed, &result));
+    return result;
   }
 
  private:
@@ -68,19 +124,14 @@ class Probe {
   }
 
   // Every buffer's memory on the device, and what is in it before a run.
-  Status place(const tensor::NamedLiterals& given) {
+  Status place() {
     char* arena = nullptr;
     HEDDLE_RETURN_IF_ERROR(allocate(program_.memory.plan_bytes, &arena));
     std::vector<char*> ports[2];
-    for (const program::Port& port : program_.inputs) {
-      const int64_t bytes = program::stored_bytes(port.shape);
-      const auto value = std::find_if(given.begin(), given.end(),
-                                      [&](const auto& one) { return one.first == port.name; });
-      if (value == given.end() || value->second.bytes() != bytes)
-        return user_error("no input {} of {} bytes", port.name, bytes);
-      HEDDLE_RETURN_IF_ERROR(allocate(bytes, &ports[0].emplace_back()));
-      HEDDLE_RETURN_IF_ERROR(device().copy_now(ports[0].back(), value->second.data(), bytes));
-      moved_bytes_ += bytes;
+    for (const Literal& value : inputs_) {
+      HEDDLE_RETURN_IF_ERROR(allocate(value.bytes(), &ports[0].emplace_back()));
+      HEDDLE_RETURN_IF_ERROR(device().copy_now(ports[0].back(), value.data(), value.bytes()));
+      moved_bytes_ += value.bytes();
     }
     for (const program::Port& port : program_.outputs) {
       const int64_t bytes = program::stored_bytes(port.shape);
@@ -133,15 +184,32 @@ class Probe {
     return {};
   }
 
-  // Of one run, in a row of them.
+  // Of one run, in a row of them: µs on the device.
   template <typename Function>
   Result<double> timed(Function&& function) {
-    const heddle_hal& hal = device().hal();
-    const auto begin = std::chrono::steady_clock::now();
+    HEDDLE_RETURN_IF_ERROR(gpu_->begin_timing());
     for (int run = 0; run < kRuns; ++run) HEDDLE_RETURN_IF_ERROR(function());
-    if (hal.wait(hal.device) != 0) return device().last_error("cannot wait");
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
-    return took.count() / kRuns;
+    HEDDLE_ASSIGN_OR_RETURN(const double ms, gpu_->end_timing_ms());
+    return ms * 1e3 / kRuns;
+  }
+
+  Status time(bool untimed, ordered_json* result) {
+    constexpr const char* kNot = "not measured";
+    if (untimed) {
+      for (const char* name : {"us", "least_us", "copy_us"}) (*result)[name] = kNot;
+      return {};
+    }
+    std::vector<double> us;
+    for (int round = 0; round < kRounds; ++round) {
+      HEDDLE_ASSIGN_OR_RETURN(const double one, timed([&] { return launch_all(); }));
+      us.push_back(one);
+    }
+    std::sort(us.begin(), us.end());
+    HEDDLE_ASSIGN_OR_RETURN(const double copied, copy_us());
+    (*result)["us"] = us[us.size() / 2];
+    (*result)["least_us"] = us.front();
+    (*result)["copy_us"] = copied;
+    return {};
   }
 
   // Half the bytes there and half of them back: what no kernel that moves them all can beat.
@@ -163,19 +231,69 @@ class Probe {
     return least;
   }
 
-  Status keep_outputs(const std::string& path) {
-    tensor::NamedLiterals results;
+  Result<std::vector<Literal>> results() {
+    std::vector<Literal> found;
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const program::Port& port = program_.outputs[i];
       if (!port.buffer.valid()) return user_error("output {} is not of this program", port.name);
-      tensor::Literal value(port.shape.without_layout());
+      Literal& value = found.emplace_back(port.shape.without_layout());
       HEDDLE_RETURN_IF_ERROR(device().copy_now(value.mutable_data(), outputs_[i], value.bytes()));
-      results.emplace_back(port.name, std::move(value));
     }
-    return tensor::write_npz(path, results);
+    return found;
+  }
+
+  // Operator by operator: nothing is fused, every kernel is one operator's.
+  Result<std::vector<Literal>> by_operators(std::unique_ptr<hlo::Module> module) {
+    compiler::Options options;
+    options.level = compiler::Level::O0;
+    options.fuse = compiler::Fuse::off;
+    HEDDLE_ASSIGN_OR_RETURN(program::Program program,
+                            compiler::compile(std::move(module), {}, target_, options));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const auto executable,
+        runtime::Executable::load(std::move(program), device(), api::host_functions()));
+    HEDDLE_ASSIGN_OR_RETURN(const auto context, executable->make_context());
+    std::vector<Literal> found;
+    for (const program::Port& port : executable->program().outputs)
+      found.emplace_back(port.shape.without_layout());
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(context->bind_input(static_cast<int64_t>(i), inputs_[i].data()));
+    for (size_t i = 0; i < found.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(
+          context->bind_output(static_cast<int64_t>(i), found[i].mutable_data()));
+    HEDDLE_RETURN_IF_ERROR(context->run());
+    return found;
+  }
+
+  Status check(const hlo::Module& module, ordered_json* result) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, results());
+    std::vector<Literal> want;
+    const bool quick = elements_of(module) <= kInterpretedElements;
+    if (quick) {
+      HEDDLE_ASSIGN_OR_RETURN(const Literal all, interp::evaluate(module, inputs_));
+      append_leaves(all, &want);
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(want, by_operators(module.clone()));
+    }
+    (*result)["reference"] = quick ? "interpreter" : "level O0 on the device";
+    double worst = 0;
+    std::string wrong;
+    for (size_t i = 0; i < want.size(); ++i) {
+      const auto compared = tensor::compare(got.at(i), want[i], model_->tolerance(i));
+      if (compared.max_want > 0) worst = std::max(worst, compared.worst_error / compared.max_want);
+      if (!compared.equal && wrong.empty())
+        wrong = fmt::format("output {}: {}", i, compared.describe());
+    }
+    (*result)["error_of_max"] = worst;
+    (*result)["equal"] = wrong.empty();
+    if (!wrong.empty()) (*result)["error"] = wrong;
+    return {};
   }
 
   std::shared_ptr<runtime::CudaDevice> gpu_;
+  target::Target target_;
+  std::unique_ptr<api::Model> model_;
+  std::vector<Literal> inputs_;
   program::Program program_;
   std::vector<runtime::Block> blocks_;
   runtime::Code code_;
@@ -185,19 +303,67 @@ class Probe {
   int64_t moved_bytes_ = 0;
 };
 
+// What the GPU, its driver and its compiler are.
+Result<ordered_json> facts() {
+  HEDDLE_ASSIGN_OR_RETURN(const auto driver, runtime::CudaDriver::open());
+  HEDDLE_ASSIGN_OR_RETURN(const auto gpu, api::open_gpu(0));
+  HEDDLE_ASSIGN_OR_RETURN(const auto nvrtc, emit::cuda::Nvrtc::open());
+  HEDDLE_ASSIGN_OR_RETURN(const target::Target target, api::gpu_target(gpu->info()));
+  int version = 0;
+  driver->driver_version(&version);
+  const runtime::CudaDeviceInfo& info = gpu->info();
+  return ordered_json{{"device", info.name},
+                      {"capability", fmt::format("sm_{}{}", info.major, info.minor)},
+                      {"target", target.name},
+                      {"multiprocessors", info.multiprocessors},
+                      {"memory_bytes", info.memory_bytes},
+                      {"driver", version},
+                      {"nvrtc", nvrtc->version()},
+                      {"nvrtc_path", nvrtc->path()}};
+}
+
+std::optional<Wish> read_wish(std::span<char* const> words) {
+  Wish wish;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i];
+    const bool more = i + 1 < words.size();
+    if (word == "--inputs" && more)
+      wish.inputs = words[++i];
+    else if (word == "--seed" && more)
+      wish.seed = std::strtoull(words[++i], nullptr, 10);
+    else if (word == "--positive")
+      wish.positive = true;
+    else if (word == "--untimed")
+      wish.untimed = true;
+    else if (wish.model.empty() && !word.starts_with("--"))
+      wish.model = word;
+    else
+      return {};
+  }
+  return wish.model.empty() ? std::nullopt : std::optional(wish);
+}
+
+int print(const Result<ordered_json>& result) {
+  if (result) {
+    fmt::print("{}\n", result->dump());
+    return result->value("equal", true) ? 0 : 1;
+  }
+  fmt::print("{}\n", ordered_json{{"error", result.error().message}}.dump());
+  return result.error().kind == ErrorKind::user ? 2 : 3;
+}
+
 }  // namespace
 }  // namespace heddle
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    fmt::print(stderr, "usage: gpu_probe MODEL.hlo INPUTS.npz OUTPUTS.npz\n");
-    return 2;
-  }
-  const auto result = heddle::Probe().run(argv[1], argv[2], argv[3]);
-  if (result) {
-    fmt::print("{}\n", result->dump());
-    return 0;
-  }
-  fmt::print("{}\n", nlohmann::ordered_json{{"error", result.error().message}}.dump());
-  return 3;
+  const std::span<char* const> words(argv, static_cast<size_t>(argc));
+  const std::string command = argc > 1 ? words[1] : "";
+  if (command == "facts" && argc == 2) return heddle::print(heddle::facts());
+  const auto wish = command == "time" ? heddle::read_wish(words.subspan(2)) : std::nullopt;
+  if (wish) return heddle::print(heddle::Probe().run(*wish));
+  fmt::print(stderr,
+             "usage: gpu_probe facts\n"
+             "       gpu_probe time MODEL.hlo [--inputs FILE.npz | --seed N [--positive]] "
+             "[--untimed]\n");
+  return 2;
 }

@@ -1,185 +1,155 @@
-"""The rows of bench/rows on the GPU of this machine, beside torch.compile and JAX.
+"""The kernels of the rows on the GPU of this machine: are they right, how fast, beside torch.compile and JAX.
 
-    python3 bench/gpu_rows.py --probe build/release/gpu_probe --rows build/bench-rows
+    HEDDLE_GPU_BUDGET=540 python3 bench/gpu_rows.py --out FOLDER      (--list, --only, --dry)
 
-Arrays stay on the device. Every engine runs 15 rounds of 20 runs, one behind the other, and waits at the
-end of a round: the median round over 20 counts, so what is small lies in the second cache for all of
-them, and launches are counted as far as the device waits for them. Outputs are compared with the f64
-ones of make_rows.py as memory_rows.py does. A peer that is not installed, or that fails, has its
-reason in the table. Without a GPU it says so and ends with status 3.
+Runs from a checkout or from what script/gpu_kit made, wherever that lies. Items, in this order: the
+machine's facts; `test:ROW`, every kernel of a row at small extents against the reference interpreter;
+`row:ROW`, the full row: checked, and timed with its arrays on the device; `torch:ROW` and `jax:ROW`,
+compiled before by `compile:…` items beside the others, which stand still while something is timed.
+Inputs are made when an item is reached, from a fixed seed. FOLDER/results.jsonl has a line an item, at
+once (gpu_queue.py): the same command again goes on where the last one ended. FOLDER/summary.txt is
+written at the end.
+
+--dry: over a stand-in for the GPU (libhost_gpu.so), at small extents; every time is "not measured".
+Exit status: 0 all that ran is right, 1 something is not, 3 no GPU.
 """
 import argparse
 import datetime
-import json
+import fnmatch
 import os
+import signal
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
-
-import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(HERE, "rows")]
 
-import contestants  # noqa: E402
-import memory_rows  # noqa: E402
+import gpu_items  # noqa: E402
+import gpu_queue  # noqa: E402
 
-ROUNDS, RUNS = 15, 20
-
-
-def timed(run, wait):
-    for _ in range(3):
-        run()
-    wait()
-    rounds = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        for _ in range(RUNS):
-            run()
-        wait()
-        rounds.append((time.perf_counter() - begin) / RUNS * 1e6)
-    return statistics.median(rounds)
+DEFAULT_BUDGET = 540
+LIMITS = {"facts": 60, "test": 90, "row": 90, "compile": 120, "torch": 60, "jax": 60}
+DRY_FACTOR = 4  # the host's compiler and the host in place of a GPU
 
 
-def as_outputs(results):
-    results = results if isinstance(results, (tuple, list)) else [results]
-    return {f"out{i}": x for i, x in enumerate(results)}
+def child(options, name):
+    words = [sys.executable, os.path.abspath(__file__), "--child", name, "--programs",
+             options.programs, "--out", options.out]
+    return words + (["--dry"] if options.dry else [])
 
 
-def by_torch(row, inputs):
-    """The fastest form."""
-    import torch
-    import torch_rows
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch has no GPU")
-    arguments = [torch.from_numpy(np.asarray(x)).cuda() for x in inputs.values()]
-    best = None
-    for form in row["torch_forms"]:
-        torch._dynamo.reset()
-        function = torch.compile(torch_rows.forms_of(row["row"])[form], dynamic=False)
-        with torch.no_grad():
-            results = function(*arguments)
-            us = timed(lambda: function(*arguments), torch.cuda.synchronize)
-        if best is None or us < best[0]:
-            outputs = {name: x.cpu().numpy() for name, x in as_outputs(results).items()}
-            best = us, outputs, "torch.compile " + torch.__version__
-    return best
+def all_items(options):
+    def item(name, **more):
+        limit = LIMITS[name.split(":")[0]] * (DRY_FACTOR if options.dry else 1)
+        timed = name.split(":")[0] in ("row", "torch", "jax")
+        return gpu_queue.Item(name, child(options, name), limit, alone=timed, **more)
+
+    items = [item("facts"), item("test:streams")]
+    rows = gpu_items.row_names()
+    for kind in ["test", "row"]:
+        items += [item(f"{kind}:{row}", needs=f"test:{row}" if kind == "row" else "facts")
+                  for row in rows]
+    for row in rows:
+        for peer in ["torch", "jax"]:
+            items.append(item(f"compile:{peer}:{row}", needs="facts", background=True))
+            items.append(item(f"{peer}:{row}", needs=f"compile:{peer}:{row}"))
+    return items
 
 
-def by_jax(row, inputs):
-    import jax
-    import jax_rows
-    if jax.default_backend() != "gpu":
-        raise RuntimeError("jax has no GPU")
-    function = jax_rows.compiled(row["row"])
-    arguments = [jax.device_put(x) for x in inputs.values()]
-    last = [jax.block_until_ready(function(*arguments))]
-
-    def run():
-        last[0] = function(*arguments)
-
-    us = timed(run, lambda: jax.block_until_ready(last[0]))
-    return us, {name: np.array(x) for name, x in as_outputs(last[0]).items()}, "jax " + jax.__version__
+def chosen(items, only):
+    """By patterns of items' or rows' names; the facts always."""
+    if not only:
+        return items
+    patterns = only.split(",")
+    return [item for item in items
+            if item.name == "facts" or any(fnmatch.fnmatch(item.name, p) or
+                                           item.name.split(":")[-1] == p for p in patterns)]
 
 
-def by_heddle(options, row, inputs_path):
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "out.npz")
-        done = subprocess.run([options.probe, memory_rows.hlo_of(options, row), inputs_path, path],
-                              capture_output=True, text=True)
-        told = json.loads(done.stdout or "{}")
-        if done.returncode != 0:
-            raise RuntimeError(told.get("error") or done.stderr.strip()[-300:])
-        return told, dict(np.load(path))
+def text_of(value):
+    return f"{value:.1f}" if isinstance(value, (int, float)) else str(value)
 
 
-def measure(options, row):
-    files = [os.path.join(options.rows, f"{row['row']}.{what}.npz") for what in ("inputs", "expected")]
-    inputs, expected = dict(np.load(files[0])), dict(np.load(files[1]))
-    result = {"row": row["row"], "what": row["what"], "bytes": row["bytes"], "engines": {}}
-
-    def checked(name, outputs):
-        error = memory_rows.error_of(outputs, expected)
-        memory_rows.check(name, error)
-        return error
-
-    try:
-        told, outputs = by_heddle(options, row, files[0])
-        result["heddle"] = told
-        result["engines"]["heddle"] = {"us": told["us"], "error": checked("heddle", outputs)}
-    except (RuntimeError, OSError, contestants.Failed) as problem:
-        result["engines"]["heddle"] = {"failed": str(problem)}
-    for name, peer in (("torch", by_torch), ("jax", by_jax)):
-        try:
-            us, outputs, version = peer(row, inputs)
-            result["engines"][name] = {"us": us, "version": version,
-                                       "error": checked(name, outputs)}
-        except Exception as problem:  # a peer may fail in any way
-            result["engines"][name] = {"failed": f"{type(problem).__name__}: {problem}"[:300]}
-    return result
-
-
-def cell(engine):
-    if "failed" in engine:
-        return engine["failed"].split("\n")[0][:60]
-    return f"{engine['us']:.1f}"
-
-
-def as_markdown(device, results):
-    lines = [f"# The rows on {device}, {datetime.date.today()}", "",
+def as_markdown(items, records):
+    facts = records.get("facts", {})
+    lines = [f"# The rows on {facts.get('device', 'no GPU')}, {datetime.date.today()}", "",
              "µs of a run, arrays on the device; copy: the row's bytes by the driver's own copy.", "",
-             "| row | what | MB | copy | heddle | kernels | ×copy | torch.compile | JAX | ratio |",
-             "|---|---|---|---|---|---|---|---|---|---|"]
+             "| row | kernels at small extents | the row | error of max | launches | copy | heddle | "
+             "×copy | torch.compile | JAX | best peer / heddle |", "|" + "---|" * 11]
     ratios = []
-    for one in results:
-        engines = one["engines"]
-        ours, copy = engines["heddle"].get("us"), one.get("heddle", {}).get("copy_us")
-        peers = [x["us"] for name, x in engines.items() if name != "heddle" and "us" in x]
-        ratio = min(peers) / ours if ours and peers else None
+
+    def told(name):
+        record = records.get(name)
+        if record is None:
+            return "not run"
+        return record["status"] if record["status"] != gpu_queue.DONE else text_of(record.get("us", ""))
+
+    asked = {item.name.split(":")[-1] for item in items}
+    for row in filter(asked.__contains__, gpu_items.row_names()):
+        ours = records.get(f"row:{row}", {})
+        us, copy = ours.get("us"), ours.get("copy_us")
+        numbers = [x for x in (us, copy) if isinstance(x, (int, float))]
+        peers = [records.get(f"{peer}:{row}", {}).get("us") for peer in ("torch", "jax")]
+        peers = [x for x in peers if isinstance(x, (int, float))]
+        ratio = min(peers) / us if peers and len(numbers) == 2 and us > 0 else None
         if ratio:
             ratios.append(ratio)
-        lines.append(
-            f"| {one['row']} | {one['what']} | {one['bytes'] / 1e6:.1f} | {copy and format(copy, '.1f')} | "
-            f"{cell(engines['heddle'])} | {one.get('heddle', {}).get('launches')} | "
-            f"{ours and copy and format(ours / copy, '.2f')} | {cell(engines['torch'])} | "
-            f"{cell(engines['jax'])} | {ratio and format(ratio, '.2f')} |")
+        lines.append("| " + " | ".join([
+            row, records.get(f"test:{row}", {}).get("status", "not run"),
+            ours.get("status", "not run"), f"{ours['error_of_max']:.1e}" if "error_of_max" in ours else "-",
+            str(ours.get("launches", "-")), text_of(copy if copy is not None else "-"),
+            told(f"row:{row}"), f"{us / copy:.2f}" if len(numbers) == 2 and copy > 0 else "-",
+            told(f"torch:{row}"), told(f"jax:{row}"), f"{ratio:.2f}" if ratio else "-"]) + " |")
     if ratios:
         lines += ["", f"Best peer over heddle: geomean {statistics.geometric_mean(ratios):.2f}, "
                       f"least {min(ratios):.2f}, {len(ratios)} rows."]
-    return "\n".join(lines) + "\n"
+    left = [item.name for item in items if item.name not in records]
+    lines += ["", f"{len(items) - len(left)} of {len(items)} items; left: {', '.join(left) or 'none'}.", ""]
+    lines += [f"- {name}: {record['status']}: {record.get('error', '')} {record.get('stderr', '')[-200:]}".rstrip()
+              for name, record in records.items() if record["status"] != gpu_queue.DONE]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--probe", default="build/release/gpu_probe")
-    parser.add_argument("--rows", default="build/bench-rows")
-    parser.add_argument("--only", help="rows by name, with commas")
-    parser.add_argument("--output", default=os.path.join(HERE, "results", "gpu"))
+    parser.add_argument("--budget", type=float, help="seconds [HEDDLE_GPU_BUDGET, else 540]",
+                        default=float(os.environ.get("HEDDLE_GPU_BUDGET") or DEFAULT_BUDGET))
+    parser.add_argument("--out", help="where the results go", default=os.path.join(
+        HERE, "results", "gpu", str(datetime.date.today())))
+    parser.add_argument("--programs", help="the folder of gpu_probe and gpu_run_test",
+                        default=gpu_items.program_folder(ROOT))
+    parser.add_argument("--only", help="items or rows, by commas; patterns")
+    parser.add_argument("--list", action="store_true", help="the items, their limits and what is known")
+    parser.add_argument("--again", action="store_true", help="also what failed before")
+    parser.add_argument("--dry", action="store_true", help="over a stand-in for the GPU")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    with open(os.path.join(options.rows, "rows.json")) as file:
-        rows = json.load(file)
-    if options.only:
-        rows = [row for row in rows if row["row"] in options.only.split(",")]
-    results = []
-    for row in rows:
-        one = measure(options, row)
-        if any(word in one["engines"]["heddle"].get("failed", "")
-               for word in ("no NVIDIA driver", "there is none")):
-            print(one["engines"]["heddle"]["failed"], file=sys.stderr)
-            return 3
-        print(row["row"], {name: cell(engine) for name, engine in one["engines"].items()}, flush=True)
-        results.append(one)
-    device = next((one["heddle"]["device"] for one in results if "heddle" in one), "no GPU")
-    os.makedirs(options.output, exist_ok=True)
-    stem = os.path.join(options.output, f"{datetime.date.today()}-rows")
-    with open(stem + ".json", "w") as file:
-        json.dump(results, file, indent=1)
-    with open(stem + ".md", "w") as file:
-        file.write(as_markdown(device, results))
-    print(stem + ".md")
-    return 0
+    options.out, options.programs = os.path.abspath(options.out), os.path.abspath(options.programs)
+    if options.child:
+        return gpu_items.run(options.child, options.programs, options.out, options.dry)
+    items = chosen(all_items(options), options.only)
+    results = os.path.join(options.out, "results.jsonl")
+    if options.list:
+        known = gpu_queue.read_results(results)
+        for item in items:
+            print(f"{item.name:20} {item.limit:4.0f} s  {known.get(item.name, {}).get('status', '-')}")
+        return 0
+    os.makedirs(options.out, exist_ok=True)
+    environment = gpu_items.environment(ROOT, options.programs, options.out, options.dry)
+    queue = gpu_queue.Queue(items, results, options.budget, options.again, environment=environment,
+                            say=lambda text: print(text, file=sys.stderr, flush=True))
+    signal.signal(signal.SIGTERM, queue.stop)
+    signal.signal(signal.SIGINT, queue.stop)
+    records = queue.run()
+    with open(os.path.join(options.out, "summary.txt"), "w") as file:
+        file.write(as_markdown(items, records))
+    print(os.path.join(options.out, "summary.txt"))
+    if records.get("facts", {}).get("status") not in (None, gpu_queue.DONE):
+        print(f"gpu_rows: error: {records['facts'].get('error', 'no GPU')}", file=sys.stderr)
+        return 3
+    return int(any(record["status"] != gpu_queue.DONE for name, record in records.items()
+                   if name.split(":")[0] in ("test", "row")))
 
 
 if __name__ == "__main__":

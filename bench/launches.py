@@ -8,6 +8,8 @@ XLA:CPU makes of the same HLO (through JAX, where that is installed).
 A CASE is one of the models' cases, or an HLO file, whose inputs are random. A launch is memory-bound if its kernel holds no product and no convolution. Every phase counts one;
 commands in a loop count as often as they run. Copies count; views and tuples do not, nor an update
 whose box the launch before it stores in its place.
+
+The mode xla is heddle with XLA's published rules of fusion: a baseline of launches, not of speed.
 """
 import argparse
 import json

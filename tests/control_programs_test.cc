@@ -130,6 +130,34 @@ TEST_P(ControlPrograms, HaveNoCommandTooMany) {
   }
 }
 
+// A program goes on drawing where its last run ended; loaded again, it begins anew.
+TEST(RandomNumbers, GoOnFromRunToRun) {
+  auto module = hlo::parse_module(
+      "HloModule r\nENTRY e {\n lo = f32[] constant(0)\n hi = f32[] constant(1)\n"
+      " ROOT x = f32[8] rng(lo, hi), distribution=rng_uniform\n}");
+  ASSERT_TRUE(module) << module.error().message;
+  auto program = compiler::compile(std::move(*module), {}, target::host_target(), {});
+  ASSERT_TRUE(program) << program.error().message;
+  Workers workers(1);
+  runtime::CpuDevice device(workers);
+  std::vector<std::vector<float>> drawn;
+  for (int load = 0; load < 2; ++load) {
+    auto executable = runtime::Executable::load(program::Program(*program), device.device(),
+                                                api::host_functions());
+    ASSERT_TRUE(executable) << executable.error().message;
+    for (int run = 0; run < 2; ++run) {
+      auto context = (*executable)->make_context();
+      ASSERT_TRUE(context) << context.error().message;
+      drawn.emplace_back(8);
+      ASSERT_TRUE((*context)->bind_output(0, drawn.back().data()));
+      ASSERT_TRUE((*context)->run());
+    }
+  }
+  EXPECT_NE(drawn[0], drawn[1]);
+  EXPECT_EQ(drawn[0], drawn[2]);
+  EXPECT_EQ(drawn[1], drawn[3]);
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, ControlPrograms, ::testing::ValuesIn(files()),
                          [](const auto& info) { return info.param; });
 

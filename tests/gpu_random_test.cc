@@ -13,6 +13,7 @@
 #include "kernel/interp.h"
 #include "kernel/text.h"
 #include "pass/random_module.h"
+#include "root_folder.h"
 #include "target/target.h"
 
 namespace heddle {
@@ -54,7 +55,7 @@ TEST(GpuRandom, KernelsAreProved) {
 }
 
 TEST(GpuRandom, TextsCompile) {
-  const auto nvrtc = emit::cuda::Nvrtc::open(HEDDLE_SOURCE_DIR "/build/venv/lib");
+  const auto nvrtc = emit::cuda::Nvrtc::open(root_folder() + "/build/venv");
   // Not installed: gpu_rows_test fails for it, unless HEDDLE_WITHOUT_NVRTC says that it is meant.
   if (!nvrtc) GTEST_SKIP() << nvrtc.error().message;
   const target::Target target = *target::find_target("sm_80");

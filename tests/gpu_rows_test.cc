@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "compiler/gpu_kernels.h"
@@ -27,7 +29,7 @@ const std::map<std::string, std::set<std::string>> kRefused;
 class GpuRows : public ::testing::TestWithParam<std::pair<const std::string, std::string>> {};
 
 const auto& opened_nvrtc() {
-  static const auto opened = emit::cuda::Nvrtc::open(HEDDLE_SOURCE_DIR "/build/venv/lib");
+  static const auto opened = emit::cuda::Nvrtc::open(root_folder() + "/build/venv");
   return opened;
 }
 std::shared_ptr<emit::cuda::Nvrtc> nvrtc() { return opened_nvrtc() ? *opened_nvrtc() : nullptr; }
@@ -103,9 +105,51 @@ TEST_P(GpuRows, FullSizesCompileWithoutSpills) {
 INSTANTIATE_TEST_SUITE_P(Files, GpuRows, ::testing::ValuesIn(row_files()),
                          [](const auto& info) { return info.param.first; });
 
+// What the cost model thinks a thread holds, beside what the assembler gives it. Occupancy and
+// spills follow from the estimate: it may be wrong by what the assembler adds for addresses and
+// unrolling, not by the order of magnitude. One row is beyond that, and
+// named with its own bound.
+TEST(GpuRegisters, EstimatesAreNearTheAssemblers) {
+  if (!nvrtc()) GTEST_SKIP() << nvrtc_absent();
+  constexpr double kMostEach = 4, kMostMean = 1.8;
+  // The top-k's estimate is 0.23 of what the assembler gives; why is open.
+  const std::map<std::string, double> known = {{"l6", 5}};
+  const target::Target target = *target::find_target("sm_90");
+  double sum = 0, bias = 0;
+  int count = 0;
+  for (const auto& [row, path] : row_files()) {
+    auto module = hlo::parse_module(read_text(path));
+    ASSERT_TRUE(module) << module.error().message;
+    auto made = compiler::gpu_kernels(std::move(*module), target, {});
+    ASSERT_TRUE(made) << made.error().message;
+    for (const compiler::GpuKernel& kernel : made->kernels) {
+      auto cubin = nvrtc()->compile(kernel.cuda.text, emit::cuda::architecture(target));
+      ASSERT_TRUE(cubin) << cubin.error().message;
+      int registers = 0;
+      for (const emit::cuda::FunctionUse& use : cubin->functions)
+        registers = std::max(registers, use.registers);
+      ASSERT_GT(registers, 0) << row;
+      ASSERT_GT(kernel.estimated_registers, 0) << row;
+      const double ratio = static_cast<double>(kernel.estimated_registers) / registers;
+      fmt::print("  {} {}: {} estimated, {} by the assembler, {:.2f}\n", row, kernel.fusion,
+                 kernel.estimated_registers, registers, ratio);
+      const auto own = known.find(row);
+      EXPECT_LT(std::abs(std::log(ratio)), std::log(own == known.end() ? kMostEach : own->second))
+          << row << " " << kernel.fusion;
+      sum += std::abs(std::log(ratio));
+      bias += std::log(ratio);
+      ++count;
+    }
+  }
+  ASSERT_GT(count, 20);
+  fmt::print("geometric mean of the error {:.2f}, of the ratio {:.2f}\n", std::exp(sum / count),
+             std::exp(bias / count));
+  EXPECT_LT(std::exp(sum / count), kMostMean);
+}
+
 TEST(GpuPending, ListsWhatExists) {
   const auto rows = row_files();
-  std::istringstream lines(read_text(HEDDLE_SOURCE_DIR "/tests/gpu/pending"));
+  std::istringstream lines(read_text(root_folder() + "/tests/gpu/pending"));
   for (std::string line; std::getline(lines, line);)
     if (line[0] != '#') {
       const std::string name = line.substr(0, line.find(' '));

@@ -13,6 +13,7 @@
 
 #include "gpu_check.h"
 #include "hlo/text.h"
+#include "host_text.h"
 #include "pass/random_module.h"
 #include "row_kernels.h"
 #include "target/target.h"
@@ -22,35 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Functions in the GPU's assembly: gpu_host.h has its own.
-std::string without_assembly(const std::string& text) {
-  std::string result;
-  std::istringstream lines(text);
-  std::string function;  // being read
-  for (std::string line; std::getline(lines, line);) {
-    const bool begins =
-        function.empty() && (line.starts_with("__device__") || line.starts_with("template"));
-    if (!begins && function.empty()) {
-      result += line + "\n";
-      continue;
-    }
-    function += line + "\n";
-    const bool ends = line == "}" || (line.starts_with("__device__") && line.ends_with("}"));
-    if (!ends) continue;
-    const bool own = function.find("asm") != std::string::npos ||
-                     function.find("_nan(double") != std::string::npos ||
-                     function.find("to_half(") != std::string::npos;
-    if (!own || function.find("to_integer") != std::string::npos) result += function;
-    function.clear();
-  }
-  return result;
-}
-
 // One shared library for all kernels of a module; null after a failure, which is reported.
 void* build(const compiler::GpuKernels& made, const fs::path& folder) {
   const fs::path source = folder / "kernels.cc", library = folder / "kernels.so";
   std::ofstream file(source);
-  file << "#include \"" HEDDLE_SOURCE_DIR "/tests/gpu_host.h\"\n";
+  file << "#include \"" << root_folder() << "/tests/gpu_host.h\"\n";
   for (size_t i = 0; i < made.kernels.size(); ++i) {
     file << fmt::format("namespace kernel{} {{\n{}", i,
                         without_assembly(made.kernels[i].cuda.text));

@@ -59,7 +59,14 @@ TEST_P(OnnxProgram, AgreesWithTheRecordedOutputs) {
       std::vector<Literal> got = compile_and_run(imported->module->clone(), leaves,
                                                  target::host_target(), options, threads, &failure);
       ASSERT_EQ(failure, "");
-      for (size_t i = 0; i < got.size(); ++i) {
+      size_t hidden = imported->output_names.size();
+      for (const tensor::IndexCheck& check : imported->index_checks)
+        if (check.input < 0) {
+          const Status in_range = tensor::check_computed(check, got.at(hidden++).data());
+          EXPECT_TRUE(in_range) << in_range.error().message;
+        }
+      ASSERT_EQ(got.size(), hidden);
+      for (size_t i = 0; i < imported->output_names.size(); ++i) {
         const Literal* want = find(*expected, imported->output_names[i]);
         ASSERT_NE(want, nullptr);
         tensor::Tolerance tolerance;

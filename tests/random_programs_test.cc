@@ -2,11 +2,14 @@
 // against the reference interpreter; the bits do not depend on threads or memory.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "compiled_run.h"
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "pass/random_module.h"
+#include "pass/random_order.h"
 #include "target/target.h"
 #include "tensor/compare.h"
 
@@ -31,6 +34,11 @@ void find_coarsest(const hlo::Module& module, tensor::Type* type) {
       *type = t;
     }
   }
+}
+
+int64_t number_of(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoll(text, nullptr, 10) : otherwise;
 }
 
 class RandomPrograms : public ::testing::TestWithParam<uint64_t> {};
@@ -83,6 +91,43 @@ void check(uint64_t seed) {
 TEST_P(RandomPrograms, ComputeWhatTheInterpreterDoes) {
   for (uint64_t seed = GetParam(); seed < kSeeds && !HasFatalFailure(); seed += kShards)
     check(seed);
+}
+
+// Sorts, top-ks and products in a row between what shares kernels, with control edges
+// (pass/random_order.h), under each way of fusing. HEDDLE_RANDOM_GRAPHS: how many;
+// HEDDLE_RANDOM_SEED: from where on.
+TEST(RandomOrders, ComputeWhatTheInterpreterDoes) {
+  const int64_t first = number_of("HEDDLE_RANDOM_SEED", 0),
+                count = number_of("HEDDLE_RANDOM_GRAPHS", 30);
+  for (int64_t seed = first; seed < first + count; ++seed) {
+    const auto module = pass::random_order_module(static_cast<uint64_t>(seed), 96);
+    const std::vector<Literal> arguments =
+        interp::random_arguments(*module, static_cast<uint64_t>(seed));
+    const auto want = interp::evaluate(*module, arguments);
+    ASSERT_TRUE(want.has_value()) << want.error().message;
+    std::vector<Literal> wanted;
+    append_leaves(*want, &wanted);
+    for (const compiler::Fuse fuse :
+         {compiler::Fuse::stitch, compiler::Fuse::greedy, compiler::Fuse::xla}) {
+      if (fuse != compiler::Fuse::stitch && seed % 5 != 0) continue;
+      compiler::Options options;
+      options.level = compiler::Level::O2;
+      options.fuse = fuse;
+      std::string failure;
+      const std::vector<Literal> got =
+          compile_and_run(module->clone(), arguments, target::host_target(), options, 1, &failure);
+      ASSERT_EQ(failure, "") << "seed " << seed << "\n" << hlo::to_string(*module);
+      ASSERT_EQ(got.size(), wanted.size());
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        tensor::Tolerance tolerance = tensor::derived_tolerance(tensor::Type::f32, 4096);
+        tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
+        const auto comparison = tensor::compare(got[i], wanted[i], tolerance);
+        ASSERT_TRUE(comparison.equal)
+            << "seed " << seed << " output " << i << ": " << comparison.describe() << "\n"
+            << hlo::to_string(*module);
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, RandomPrograms, ::testing::Range<uint64_t>(0, kShards));

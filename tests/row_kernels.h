@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "root_folder.h"
+
 namespace heddle {
 
 inline std::string read_text(const std::string& path) {
@@ -58,8 +60,7 @@ inline std::string substituted(const std::string& text,
 inline std::map<std::string, std::string> row_files() {
   std::map<std::string, std::string> found;
   for (const char* folder : {"/bench/rows", "/tests/testdata/rows"})
-    for (const auto& entry :
-         std::filesystem::directory_iterator(HEDDLE_SOURCE_DIR + std::string(folder)))
+    for (const auto& entry : std::filesystem::directory_iterator(root_folder() + folder))
       if (entry.path().extension() == ".hlo") found[entry.path().stem()] = entry.path();
   return found;
 }

@@ -94,6 +94,19 @@ class StyleTest(unittest.TestCase):
         self.assertEqual([], wrong)
 
 
+    def test_documents_that_comments_name_are_here(self):
+        known = {p.name for p in ROOT.rglob("*.md") if is_ours(p)}
+        wrong = []
+        for path in [*files(CODE, "src", "tools", "tests", "bench"), *scripts()]:
+            text = path.read_text()
+            for name in re.findall(r"\b([a-z][a-z-]+\.md|CLI\.md)\b", text):
+                if name not in known:
+                    wrong.append(f"{path.relative_to(ROOT)}: {name}")
+            wrong += [f"{path.relative_to(ROOT)}: {match}"
+                      for match in re.findall(r"\brows? [FBMPX]\d+\b", text)]
+        self.assertEqual([], wrong)
+
+
 class ScriptTest(unittest.TestCase):
     def test_shell_scripts_parse(self):
         for path in [*scripts(), ROOT / ".ci" / "run"]:

@@ -113,7 +113,7 @@ class Bench : public Command {
     if (range) return bench_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     tensor::NamedLiterals all_given = given;
-    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     if (!versus_.empty() && std::string_view(info_of(model.get()).format) != "ONNX")
@@ -124,6 +124,8 @@ class Bench : public Command {
     given.clear();
     all_given.clear();
     import_ms_ = info_of(model.get()).import_ms;
+    unbound_ = unbound_of(model.get());
+    warn_of(unbound_);
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
     HEDDLE_RETURN_IF_ERROR(measure(program.get()));
@@ -141,7 +143,8 @@ class Bench : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
                             ExtentSweep::begin(open_, inputs_, compile_, range));
     const bool text = !json_.only_json();
-    if (text) fmt::print("{} on {}\n", open_.model, where_text(info_of(sweep->program())));
+    if (text) fmt::print("{}\n", sweep->head_text(open_.model));
+    warn_of(sweep->unbound());
     if (text) fmt::print("inputs: {}\n", sweep->inputs_description());
     if (text) print_notes(sweep->program());
     ordered_json extents = ordered_json::array();
@@ -160,7 +163,7 @@ class Bench : public Command {
         HEDDLE_ASSIGN_OR_RETURN(const double ms, sweep->timed_run());
         times.push_back(ms);
       }
-      ExtentSweep::hide_progress();
+      sweep->hide_progress();
       const Statistics s = statistics_of(times);
       if (text) print_latency(fmt::format("{}={}", range.name, n), s);
       extents.push_back(
@@ -169,6 +172,14 @@ class Bench : public Command {
     if (text) fmt::print("{}\n", sweep->counts_text());
     HEDDLE_RETURN_IF_ERROR(json_.write(sweep->json(open_.model, std::move(extents))));
     return 0;
+  }
+
+  static void warn_of(const Unbound& unbound) {
+    if (unbound.empty()) return;
+    std::string names;
+    for (const auto& [name, extent] : unbound) names += (names.empty() ? "" : ", ") + name;
+    fmt::print(stderr, "warning: not given, so measured at 1: {}; --dim NAME=N binds a dimension\n",
+               names);
   }
 
   Status check() const {
@@ -281,7 +292,8 @@ class Bench : public Command {
   void print(const heddle_program* program) const {
     const heddle_program_info info = info_of(program);
     const Statistics s = statistics_of(times_);
-    fmt::print("{} on {}\n", open_.model, where_text(info));
+    fmt::print("{}\n", to_string(Head{open_.model, where_text(info), unbound_,
+                                      inputs_made_.all_random, inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs_made_.description);
     print_notes(program);
     fmt::print("throughput: {:.4g} runs/s", 1000 / s.mean);
@@ -319,6 +331,7 @@ class Bench : public Command {
   ordered_json json(const heddle_program* program) const {
     const heddle_program_info info = info_of(program);
     ordered_json json = json_head(open_.model, info);
+    json["bound_dimensions"] = to_json(unbound_);
     json["iterations"] = times_.size();
     json["latency_ms"] = to_json(statistics_of(times_));
     json["import_ms"] = import_ms_;
@@ -374,6 +387,7 @@ class Bench : public Command {
   InputValues inputs_made_;
   std::vector<tensor::Literal> outputs_;
   ContextHandle context_;
+  Unbound unbound_;
   double import_ms_ = 0, first_run_ms_ = 0;
   std::vector<double> times_;
   int64_t rounds_ = 0;

@@ -51,7 +51,7 @@ void Breakdown::print() const {
   line("Mem", memory_.ms, memory_.launches, "other kernels: bound by memory");
   line("Cpy", copies_.ms, copies_.launches, "copies");
   line("E2E", run_ms_, host_.launches + products_.launches + memory_.launches + copies_.launches,
-       "a run from outside");
+       "wall time of one run");
 }
 
 nlohmann::ordered_json Breakdown::json() const {

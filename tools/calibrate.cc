@@ -2,14 +2,14 @@
 #include "api/calibrate.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
 #include "commands.h"
+#include "output_file.h"
 #include "report.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -24,7 +24,7 @@ class Calibrate : public Command {
   }
 
   void declare(CommandLine& line) override {
-    line.text(output_, "-o,--output", "F.json", "where the target goes (standard output)");
+    line.output(output_, "-o,--output", "F.json", "where the target goes (standard output)");
     line.text(target_name_, "--name", "NAME", "of the target (calibrated)");
     json_.declare(line);
     line.examples(
@@ -37,13 +37,11 @@ class Calibrate : public Command {
     if (!target_name_.empty()) options.name = target_name_;
     options.progress = [&](const api::CalibrateProgress& progress) { show(progress); };
     Result<api::Calibration> calibrated = api::calibrate(options);
-    if (bar_) fmt::print(stderr, "\r\x1b[K");
+    progress_.hide();
     if (!calibrated) return tl::unexpected(calibrated.error());
     const std::string text = target::to_string(calibrated->target) + "\n";
-    if (!output_.empty()) {
-      std::ofstream file(output_);
-      file << text << std::flush;
-      if (!file) return machine_error("--output {}: cannot be written", output_);
+    if (output_.given()) {
+      HEDDLE_RETURN_IF_ERROR(output_.write(text));
       if (!json_.only_json()) print(*calibrated, stdout);
     } else if (!json_.only_json()) {
       fmt::print("{}", text);
@@ -55,13 +53,8 @@ class Calibrate : public Command {
 
  private:
   void show(const api::CalibrateProgress& progress) {
-    if (!isatty(STDERR_FILENO)) return;
-    constexpr int64_t kWidth = 30;
-    const auto full = static_cast<size_t>(kWidth * progress.done / progress.tasks);
-    fmt::print(stderr, "\r\x1b[K[{:{}}] {}/{}  {}", std::string(full, '#'), kWidth, progress.done,
-               progress.tasks, progress.what);
-    std::fflush(stderr);
-    bar_ = true;
+    progress_.show(
+        fmt::format("{}  {}", Progress::bar(progress.done, progress.tasks), progress.what));
   }
 
   static void print(const api::Calibration& calibrated, std::FILE* to) {
@@ -85,7 +78,7 @@ class Calibrate : public Command {
   ordered_json json(const api::Calibration& calibrated) const {
     ordered_json json;
     json["schema"] = 1;
-    json["output"] = output_;
+    json["output"] = output_.path;
     json["target"] = ordered_json::parse(target::to_string(calibrated.target));
     json["fits"] = ordered_json::array();
     for (const api::CalibrateFit& fit : calibrated.fits)
@@ -98,9 +91,10 @@ class Calibrate : public Command {
     return json;
   }
 
-  std::string output_, target_name_;
+  std::string target_name_;
+  OutputFile output_;
   JsonChoice json_;
-  bool bar_ = false;
+  Progress progress_;
 };
 
 }  // namespace

@@ -36,6 +36,34 @@ OutputCheck check_output(const std::string& name, const tensor::Literal& got,
   return check;
 }
 
+Result<OutputCheck> recheck(const OutputCheck& failed, size_t number, const tensor::Literal& got,
+                            const tensor::Literal& want, api::SecondReference& reference) {
+  OutputCheck check = failed;
+  for (const api::Measure measure : api::kMeasures) {
+    HEDDLE_ASSIGN_OR_RETURN(const tensor::Tolerance tolerance,
+                            reference.tolerance(measure, number, failed.tolerance, want));
+    check = check_output(failed.name, got, want, tolerance);
+    check.widened_by = measure;
+    check.derived = failed.tolerance;
+    if (check.equal()) break;
+  }
+  return check;
+}
+
+namespace {
+
+std::string tolerance_text(const tensor::Tolerance& t) {
+  return fmt::format("{:.3g} + {:.3g}|b| + {:.3g}max|b|", t.absolute, t.relative,
+                     t.relative_to_max);
+}
+
+nlohmann::ordered_json tolerance_json(const tensor::Tolerance& t) {
+  return {
+      {"absolute", t.absolute}, {"relative", t.relative}, {"relative_to_max", t.relative_to_max}};
+}
+
+}  // namespace
+
 std::string to_string(const OutputCheck& check) {
   const tensor::Comparison& c = check.comparison;
   std::string text = fmt::format("{} {}: ", check.name, check.shape);
@@ -44,9 +72,11 @@ std::string to_string(const OutputCheck& check) {
   text += fmt::format("worst [{}] got {:.9g} want {:.9g}, max|a-b| {:.3g}, max|a-b|/max|b| {:.3g}",
                       fmt::join(check.worst_at, ","), c.worst_got, c.worst_want, c.worst_error,
                       check.relative_error());
-  const tensor::Tolerance& t = check.tolerance;
-  return text + fmt::format(", tolerance {:.3g} + {:.3g}|b| + {:.3g}max|b|{}", t.absolute,
-                            t.relative, t.relative_to_max, c.equal ? "" : ": DIFFERS");
+  text += ", tolerance " + tolerance_text(check.tolerance);
+  if (check.widened_by)
+    text += fmt::format(" (widened from {}: {})", tolerance_text(check.derived),
+                        api::measure_text(*check.widened_by));
+  return text + (c.equal ? "" : ": DIFFERS");
 }
 
 nlohmann::ordered_json to_json(const OutputCheck& check) {
@@ -61,9 +91,11 @@ nlohmann::ordered_json to_json(const OutputCheck& check) {
   json["worst_ulp"] = c.worst_ulp;
   if (c.worst_index >= 0)
     json["worst"] = {{"index", check.worst_at}, {"got", c.worst_got}, {"want", c.worst_want}};
-  json["tolerance"] = {{"absolute", check.tolerance.absolute},
-                       {"relative", check.tolerance.relative},
-                       {"relative_to_max", check.tolerance.relative_to_max}};
+  json["tolerance"] = tolerance_json(check.tolerance);
+  if (check.widened_by) {
+    json["widened_by"] = *check.widened_by == api::Measure::f64 ? "f64" : "roundings";
+    json["derived_tolerance"] = tolerance_json(check.derived);
+  }
   return json;
 }
 

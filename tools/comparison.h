@@ -2,9 +2,11 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "api/second_reference.h"
 #include "tensor/compare.h"
 
 namespace heddle::tools {
@@ -14,6 +16,9 @@ struct OutputCheck {
   tensor::Tolerance tolerance;
   tensor::Comparison comparison;
   std::vector<int64_t> worst_at;  // multi-index of the worst element
+  // The measure that `tolerance` was widened by, and what it was before.
+  std::optional<api::Measure> widened_by;
+  tensor::Tolerance derived;
   bool equal() const { return comparison.equal; }
   // max|a - b| / max|b|; 0 where nothing differs.
   double relative_error() const;
@@ -21,6 +26,9 @@ struct OutputCheck {
 
 OutputCheck check_output(const std::string& name, const tensor::Literal& got,
                          const tensor::Literal& want, const tensor::Tolerance& tolerance);
+// A check that found a difference again, with tolerances that are measured: until one finds none.
+Result<OutputCheck> recheck(const OutputCheck& failed, size_t number, const tensor::Literal& got,
+                            const tensor::Literal& want, api::SecondReference& reference);
 std::string to_string(const OutputCheck& check);  // one line
 nlohmann::ordered_json to_json(const OutputCheck& check);
 

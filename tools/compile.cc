@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "emit_cuda.h"
 #include "model_options.h"
+#include "output_file.h"
 #include "report.h"
 #include "target/target.h"
 #include "values.h"
@@ -24,7 +25,7 @@ class Compile : public Command {
 
   void declare(CommandLine& line) override {
     open_.declare(line);
-    line.text(output_, "-o,--output", "F.heddle", "where the program goes");
+    line.output(output_, "-o,--output", "F.heddle", "where the program goes");
     line.choice(emit_, "--emit", {"program", "cuda"},
                 "what is written: cuda is the CUDA C++ of a GPU's kernels (program)");
     compile_.declare(line);
@@ -46,19 +47,20 @@ class Compile : public Command {
       compile_.device = "cuda";
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
-    if (output_.empty()) return user_error("compile: -o F.heddle says where the program goes");
+    if (!output_.given()) return user_error("compile: -o F.heddle says where the program goes");
     if (info_of(model.get()).is_program) return user_error("{}: is compiled already", open_.model);
     const double import_ms = info_of(model.get()).import_ms;
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
-    HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_save(program.get(), output_.c_str())));
+    HEDDLE_RETURN_IF_ERROR(output_.publish(
+        to_status(heddle_program_save(program.get(), output_.work_path().c_str()))));
     const heddle_program_info info = info_of(program.get());
     const std::string programs =
         info.compilations > 1 ? fmt::format("{} programs, the last ", info.compilations) : "";
     std::error_code ignored;
-    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(output_, ignored));
+    const auto bytes = static_cast<int64_t>(std::filesystem::file_size(output_.path, ignored));
     if (!json_.only_json()) {
-      fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_, bytes_text(bytes),
+      fmt::print("{}: {}, {}{} kernels, {} launches, {} for {}\n", output_.path, bytes_text(bytes),
                  programs, info.kernels, info.launches, info.options, info.target);
       print_notes(program.get());
       fmt::print(stderr, "import {}, compile {} (cache {})\n", ms_text(import_ms),
@@ -67,7 +69,7 @@ class Compile : public Command {
     nlohmann::ordered_json json;
     json["schema"] = 1;
     json["model"] = open_.model;
-    json["output"] = output_;
+    json["output"] = output_.path;
     json["bytes"] = bytes;
     json["target"] = info.target;
     json["isa"] = info.isa;
@@ -88,7 +90,8 @@ class Compile : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string output_, emit_ = "program";
+  OutputFile output_;
+  std::string emit_ = "program";
 };
 
 }  // namespace

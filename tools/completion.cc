@@ -14,17 +14,6 @@ struct Described {
   std::vector<OptionInfo> options;
 };
 
-// "-o,--output": both.
-std::vector<std::string> spellings(const std::string& name) {
-  std::vector<std::string> result;
-  for (size_t at = 0; at < name.size();) {
-    const size_t end = std::min(name.size(), name.find(',', at));
-    result.push_back(name.substr(at, end - at));
-    at = end + 1;
-  }
-  return result;
-}
-
 // In single quotes.
 std::string quoted(const std::string& text) {
   std::string result = "'";
@@ -52,14 +41,14 @@ void print_bash(const std::vector<Described>& commands) {
   for (const Described& command : commands)
     for (const OptionInfo& option : command.options)
       if (!option.choices.empty())
-        for (const std::string& name : spellings(option.name))
+        for (const std::string& name : option.spellings())
           fmt::print("    '{} {}') COMPREPLY=($(compgen -W \"{}\" -- \"$word\")); return ;;\n",
                      command.name, name, fmt::join(option.choices, " "));
   fmt::print("  esac\n  if [[ $word == -* ]]; then\n    case $command in\n");
   for (const Described& command : commands) {
     std::vector<std::string> options = {"--help"};
     for (const OptionInfo& option : command.options)
-      for (const std::string& name : spellings(option.name)) options.push_back(name);
+      for (const std::string& name : option.spellings()) options.push_back(name);
     fmt::print("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n", command.name,
                fmt::join(options, " "));
   }
@@ -79,11 +68,11 @@ void print_zsh(const std::vector<Described>& commands) {
       std::string help = option.help;
       for (char& c : help)
         if (c == '[' || c == ']' || c == ':') c = ' ';
-      const std::string value = !option.takes_value ? ""
+      const std::string value = !option.takes_value() ? ""
                                 : option.choices.empty()
                                     ? ":value:_files"
                                     : fmt::format(":value:({})", fmt::join(option.choices, " "));
-      for (const std::string& name : spellings(option.name))
+      for (const std::string& name : option.spellings())
         fmt::print(" \\\n      {}", quoted(fmt::format("{}[{}]{}", name, help, value)));
     }
     fmt::print(" \\\n      '*:file:_files' ;;\n");
@@ -100,11 +89,11 @@ void print_fish(const std::vector<Described>& commands) {
                quoted(command.summary));
     for (const OptionInfo& option : command.options) {
       fmt::print("complete -c heddle -n '__fish_seen_subcommand_from {}'", command.name);
-      for (const std::string& name : spellings(option.name)) {
+      for (const std::string& name : option.spellings()) {
         const size_t dashes = name.find_first_not_of('-');
         fmt::print(" -{} {}", dashes == 1 ? "s" : "l", name.substr(dashes));
       }
-      if (option.takes_value) fmt::print(" -r");
+      if (option.takes_value()) fmt::print(" -r");
       if (!option.choices.empty()) fmt::print(" -f -a '{}'", fmt::join(option.choices, " "));
       fmt::print(" -d {}\n", quoted(option.help));
     }

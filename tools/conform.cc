@@ -1,6 +1,5 @@
 // heddle conform: a scoreboard over a folder of tests, each worked on in a child process.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -16,7 +15,10 @@
 #include "conform_onnx.h"
 #include "hlo/text.h"
 #include "import/mapped_file.h"
+#include "import/onnx.h"
 #include "session_options.h"
+#include "suggest.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -30,7 +32,11 @@ void work_on_hlo(const std::string& path, const ConformChoices& choices, const R
   {
     auto file = import::MappedFile::open(path);
     if (!file) return report({{"outcome", "unparsable"}, {"reason", file.error().message}});
-    modules = hlo::parse_modules((*file)->bytes());
+    if (import::is_comments((*file)->bytes()))
+      return report({{"outcome", "no module"}, {"reason", ""}});
+    const Result<import::ModelFile> opened = import::open_model_file(path);
+    if (!opened) return report({{"outcome", "unparsable"}, {"reason", opened.error().message}});
+    modules = hlo::parse_modules(opened->file->bytes());
   }
   if (!modules) return report({{"outcome", "unparsable"}, {"reason", modules.error().message}});
   if (modules->empty()) return report({{"outcome", "no module"}, {"reason", ""}});
@@ -89,7 +95,7 @@ class Conform : public Command {
                   "backend tests, compared with the outputs beside them");
     line.argument(folder_, "DIR", "the folder, searched with all inside it");
     line.group("Work");
-    line.number(seed_, "--seed", "N", "of the random inputs (0)");
+    line.number(seed_, "--seed", "N", "seed of the random inputs (default: 0)");
     line.real(timeout_, "--timeout", "SECONDS", "for one file (60)");
     line.real(max_work_, "--max-work", "N", "scalar operations of one module (1e9)");
     line.flag(verbose_, "--verbose", "a line a module, as it is done");
@@ -104,14 +110,15 @@ class Conform : public Command {
     if (suite_ == "stablehlo")
       return user_error("conform {}: not built yet; there are hlo and onnx", suite_);
     if (suite_ != "hlo" && suite_ != "onnx")
-      return user_error("conform {}: unknown; there are hlo and onnx", suite_);
+      return user_error("conform {}: unknown{}; there are hlo and onnx", suite_,
+                        did_you_mean(suite_, {"hlo", "onnx"}));
     HEDDLE_ASSIGN_OR_RETURN(const ConformChoices choices, make_choices());
     if (suite_ == "hlo") {
       HEDDLE_RETURN_IF_ERROR(run_hlo(choices));
     } else {
       HEDDLE_RETURN_IF_ERROR(run_onnx(choices));
     }
-    if (::isatty(2) == 1) fmt::print(stderr, "\r\x1b[K");
+    progress_.hide();
     // A board on which nothing was right proves nothing.
     const bool pass = !any_fails(lines_) && (suite_ == "hlo" || total_.pass > 0);
     if (!json_.only_json()) {
@@ -143,8 +150,8 @@ class Conform : public Command {
     return limits;
   }
 
-  static void show_progress(size_t at, size_t count, const std::string& name) {
-    if (::isatty(2) == 1) fmt::print(stderr, "\r\x1b[K{}/{} {}", at + 1, count, name);
+  void show_progress(size_t at, size_t count, const std::string& name) {
+    progress_.show(fmt::format("{}/{} {}", at + 1, count, name));
   }
 
   void add(Line line) {
@@ -286,6 +293,7 @@ class Conform : public Command {
   std::optional<int64_t> seed_;
   std::optional<double> timeout_, max_work_;
   bool verbose_ = false;
+  Progress progress_;
   std::vector<Line> lines_;
   size_t files_ = 0;                             // of hlo
   std::vector<std::vector<std::string>> bound_;  // of onnx, one a line

@@ -111,18 +111,17 @@ Result<DataSet> light_data_set(const OnnxCase& test, const OnnxSignature& signat
   return set;
 }
 
-Result<std::vector<Literal>> run(const import::Imported& model, api::Model& opened,
-                                 const api::CompileOptions& options, const DataSet& set) {
+Result<std::vector<Literal>> run(api::Model& opened, const api::CompileOptions& options,
+                                 const DataSet& set) {
   HEDDLE_ASSIGN_OR_RETURN(const auto program, api::Program::compile(opened, options));
   HEDDLE_ASSIGN_OR_RETURN(const auto context, program->make_context());
   std::vector<Literal> inputs, outputs;
-  for (const std::string& name : model.input_names) {
-    const auto found = set.inputs.find(name);
-    if (found == set.inputs.end()) return user_error("input {} has no data", name);
+  for (const api::Port& port : opened.inputs()) {
+    const auto found = set.inputs.find(port.name);
+    if (found == set.inputs.end()) return user_error("input {} has no data", port.name);
     inputs.push_back(found->second);
-    const Shape& wanted = opened.inputs()[inputs.size() - 1].shape;
-    if (!(inputs.back().shape() == wanted))
-      return user_error("input {} is {}, its data {}", name, to_string(wanted),
+    if (!(inputs.back().shape() == port.shape))
+      return user_error("input {} is {}, its data {}", port.name, to_string(port.shape),
                         to_string(inputs.back().shape()));
     HEDDLE_RETURN_IF_ERROR(
         context->bind_input(static_cast<int64_t>(inputs.size()) - 1, inputs.back().data()));
@@ -139,12 +138,12 @@ Result<std::vector<Literal>> run(const import::Imported& model, api::Model& open
 }
 
 // The first difference from what was wanted; empty: none.
-std::string difference(const OnnxCase& test, const import::Imported& model,
+std::string difference(const OnnxCase& test, const api::Model& model,
                        const std::vector<Literal>& got, const Values& wanted) {
   if (got.size() != wanted.size())
     return fmt::format("form: {} output tensors, wanted {}", got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i) {
-    const std::string& name = model.output_names[i];
+    const std::string& name = model.outputs()[i].name;
     const auto want = wanted.find(name);
     if (want == wanted.end()) return fmt::format("form: output {} is not wanted", name);
     if (!(got[i].shape() == want->second.shape()))
@@ -179,10 +178,10 @@ bool run_data_set(const OnnxCase& test, const DataSet& set, const api::CompileOp
   if (const double work = work_of(*imported->module);
       options.device.starts_with("interp") && work > max_work)
     return stop("too big", fmt::format("about {:.1e} operations for the interpreter", work));
-  const auto opened = api::Model::from_module(std::move(imported->module));
-  const auto got = run(*imported, *opened, options, set);
+  const auto opened = api::Model::from_imported(std::move(*imported));
+  const auto got = run(*opened, options, set);
   if (!got) return stop("refused", got.error().message);
-  const std::string wrong = difference(test, *imported, *got, set.outputs);
+  const std::string wrong = difference(test, *opened, *got, set.outputs);
   return wrong.empty() || stop("mismatch", wrong);
 }
 

@@ -74,9 +74,16 @@ std::vector<std::string> find_gpus() {
   return result;
 }
 
-std::string find_nvrtc() {
+struct FoundNvrtc {
+  std::string version, path;  // or empty
+  std::string text;           // either, or why there is none
+};
+
+FoundNvrtc find_nvrtc() {
   const auto nvrtc = emit::cuda::Nvrtc::open();
-  return nvrtc ? (*nvrtc)->version() : "";
+  if (!nvrtc) return {"", "", nvrtc.error().message};
+  const std::string version = (*nvrtc)->version(), path = (*nvrtc)->path();
+  return {version, path, fmt::format("{} from {}", version, path)};
 }
 
 // The code generator lies beside this binary, or where it is installed to.
@@ -118,7 +125,7 @@ class Doctor : public Command {
     const std::string generator = find_code_generator();
     const std::string cuda = find_library({"libcuda.so.1"});
     const std::vector<std::string> gpus = find_gpus();
-    const std::string compiler = find_nvrtc();
+    const FoundNvrtc compiler = find_nvrtc();
     const library::Opened dnnl = library::open(library::kOneDnn, host);
     if (!json_.only_json()) {
       fmt::print("heddle {}\n", version());
@@ -144,7 +151,7 @@ class Doctor : public Command {
       for (const std::string& gpu : gpus) fmt::print("GPU: {}\n", gpu);
       if (gpus.empty())
         fmt::print("GPU: none, CUDA driver {}\n", cuda.empty() ? "not found" : cuda);
-      fmt::print("NVRTC: {}\n", compiler.empty() ? "not found" : compiler);
+      fmt::print("NVRTC: {}\n", compiler.text);
       fmt::print("oneDNN: {}\n", library_text(dnnl));
       fmt::print("cache: {}\n", cache_folder().empty() ? "none" : cache_folder());
       fmt::print("Python of peers: {}\n", Peer::python(""));
@@ -163,7 +170,8 @@ class Doctor : public Command {
     json["code_generator"] = generator;
     json["libcuda"] = cuda;
     json["gpus"] = gpus;
-    json["nvrtc"] = compiler;
+    json["nvrtc"] = compiler.version;
+    json["nvrtc_path"] = compiler.path;
     json["libdnnl"] = dnnl.library ? dnnl.library->facts().path : "";
     json["onednn"] = library_text(dnnl);
     json["cache"] = cache_folder();

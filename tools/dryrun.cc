@@ -55,7 +55,7 @@ class Dryrun : public Command {
         bytes_text(run.total_bytes), bytes_text(run.capacity_bytes), bytes_text(run.constant_bytes),
         bytes_text(run.once_bytes), bytes_text(run.input_bytes), bytes_text(run.output_bytes),
         bytes_text(run.pool_peak_bytes));
-    fmt::print("temporaries: lower bound {}, plan {}, unshared {}\n",
+    fmt::print("temporaries: lower bound {}, plan {}, without reuse {}\n",
                bytes_text(run.memory.lower_bound_bytes), bytes_text(run.memory.plan_bytes),
                bytes_text(run.memory.unshared_bytes));
     if (run.own_memory) fmt::print("{}", crossings_text(run.crossings, run.host_memory));
@@ -91,8 +91,7 @@ class Dryrun : public Command {
       const api::DryCommand& c = run.commands[i];
       fmt::print("{:>4} {:>6} {:>10} {:>10} {:>10}  {} {}{}\n", i, c.stream,
                  ms_text(c.start_ns / 1e6), ms_text(c.ns / 1e6), bytes_text(c.live_bytes), c.kind,
-                 c.name,
-                 c.waits.empty() ? "" : fmt::format(" behind {}", fmt::join(c.waits, ", ")));
+                 c.name, c.waits.empty() ? "" : fmt::format(" after {}", fmt::join(c.waits, ", ")));
     }
     if (!chosen_.all && run.commands.size() > kFewCommands)
       fmt::print("and {} more; --all shows them\n", run.commands.size() - kFewCommands);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "api/gpu.h"
@@ -32,7 +31,7 @@ nlohmann::ordered_json to_json(const compiler::GpuKernels& made) {
 }  // namespace
 
 Result<int> emit_cuda(const heddle_model* model, const std::string& name,
-                      const CompileChoices& choices, const std::string& output,
+                      const CompileChoices& choices, const OutputFile& output,
                       const JsonChoice& json) {
   api::CompileOptions options;
   options.target = choices.target;
@@ -51,19 +50,16 @@ Result<int> emit_cuda(const heddle_model* model, const std::string& name,
     kernels.push_back(&made.kernels[i].cuda);
   }
   text += "\n" + emit::cuda::join_kernels(kernels);
-  if (!output.empty()) {
-    std::ofstream file(output, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) return machine_error("{}: cannot be written", output);
+  if (output.given()) {
+    HEDDLE_RETURN_IF_ERROR(output.write(text));
   } else if (!json.only_json()) {
     fmt::print("{}", text);
   }
   for (const compiler::GpuKernels::Refusal& one : made.refused)
     fmt::print(stderr, "note: {} has no GPU kernel yet ({}): {}\n", one.fusion, one.code,
                one.reason);
-  if (!output.empty() && !json.only_json())
-    fmt::print("{}: {} kernels for {}\n", output, made.kernels.size(), choices.target);
+  if (output.given() && !json.only_json())
+    fmt::print("{}: {} kernels for {}\n", output.path, made.kernels.size(), choices.target);
   HEDDLE_RETURN_IF_ERROR(json.write(to_json(made)));
   return 0;
 }

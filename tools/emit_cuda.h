@@ -11,7 +11,7 @@ namespace heddle::tools {
 
 // Writes the kernels' text to `output`, or to standard output where that is empty.
 Result<int> emit_cuda(const heddle_model* model, const std::string& name,
-                      const CompileChoices& choices, const std::string& output,
+                      const CompileChoices& choices, const OutputFile& output,
                       const JsonChoice& json);
 
 }  // namespace heddle::tools

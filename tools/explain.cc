@@ -10,31 +10,38 @@
 #include "api/session.h"
 #include "command_line.h"
 #include "commands.h"
+#include "commands_json.h"
 #include "compiler/compiler.h"
 #include "explain_page.h"
 #include "fused_text.h"
 #include "memory_plan.h"
 #include "model_options.h"
+#include "output_file.h"
+#include "program/nodes_text.h"
 #include "program/program.h"
 #include "program/views.h"
 #include "report.h"
+#include "session_options.h"
 
 namespace heddle::tools {
 namespace {
 
 using nlohmann::ordered_json;
 
+constexpr size_t kPrintedNodes = 8;  // of a kernel; JSON has all
+
 // A kernel with the commands that launch it.
 struct KernelUse {
   const program::Kernel* kernel;
   std::string operators;
-  std::vector<std::string> commands;
-  bool once = false;  // prepares weights
+  std::vector<std::string> commands, nodes;  // nodes: the model's own, each once
+  bool once = false;                         // prepares weights
 };
 
 std::vector<KernelUse> uses_of(const program::Program& program) {
   std::vector<KernelUse> uses;
   std::map<uint32_t, size_t> places;
+  std::set<std::pair<size_t, std::string_view>> seen;
   const auto add = [&](const std::vector<program::Command>& commands,
                        const std::vector<program::CommandInfo>& info, bool once) {
     program::for_each_command(
@@ -44,8 +51,11 @@ std::vector<KernelUse> uses_of(const program::Program& program) {
           if (launch == nullptr) return;
           const auto [place, added] = places.try_emplace(launch->kernel.value, uses.size());
           if (added)
-            uses.push_back({&program.kernels[launch->kernel.index()], about.operators, {}, once});
+            uses.push_back(
+                {&program.kernels[launch->kernel.index()], about.operators, {}, {}, once});
           uses[place->second].commands.push_back(about.name);
+          for (const std::string& node : about.nodes)
+            if (seen.emplace(place->second, node).second) uses[place->second].nodes.push_back(node);
         });
   };
   add(program.commands, program.command_info, false);
@@ -71,8 +81,9 @@ class Explain : public Command {
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
     line.flag(all_, "--all", "every edge and refusal, not the first of each kind");
-    line.text(html_, "--html", "F.html", "also writes one page with the graph, to click through");
+    line.output(html_, "--html", "F.html", "also writes one page with the graph, to click through");
     line.text(profile_, "--profile", "F.json", "times of heddle profile --json F.json, beside");
+    line.files()->reads([this](const FileUse::Add& add) { add("--profile", profile_); });
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -88,13 +99,17 @@ class Explain : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     compile_.explain = true;
-    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle handle, compile_.compile(model.get(), true));
+    const bool named = compile_.target != CompileChoices().target ||
+                       std::string_view(compile_.device).starts_with("virtual:");
+    const bool here = !named || info_of(model.get()).is_program;
+    HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle handle, here ? compile_.compile(model.get(), true)
+                                                             : decide(compile_, model.get()));
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)
       return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
     if (!kernel_.empty()) return show_kernel(program, uses);
-    if (!html_.empty()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
+    if (html_.given()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
     if (!json_.only_json()) print(handle.get(), program, uses);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(program, uses)));
     return 0;
@@ -190,17 +205,20 @@ class Explain : public Command {
           node.name = info.name;
           node.title = info.operators.empty() ? info.name : title_of(info.operators);
           node.kind = "other";
+          node.label = info.operators;
+          node.nodes = info.nodes;
           node.details = info.operators + "\n";
           if (const auto* launch = std::get_if<program::Launch>(&command)) {
             const program::Kernel& kernel = compiled.kernels[launch->kernel.index()];
             node.kind = kind_of(info.operators);
+            node.label = kernel.label;
             node.predicted_ms = predicted_ns(program, kernel.name) / 1e6;
             node.measured_ms = measured_ms(kernel.name);
             node.phases = kernel.phases.size();
             node.operators = fused.of(info.name);
-            node.details += fmt::format("kernel {}, {}\n{} flops, {} at least\n\n{}\n{}",
-                                        kernel.name, time_text(program, kernel.name), kernel.flops,
-                                        bytes_text(kernel.min_bytes), kernel.schedule,
+            node.details += fmt::format("kernel {} {}, {}\n{} flops, minimum traffic {}\n\n{}\n{}",
+                                        kernel.label, kernel.name, time_text(program, kernel.name),
+                                        kernel.flops, bytes_text(kernel.min_bytes), kernel.schedule,
                                         places_of(program, kernel.name));
           }
           predicted_ms += node.predicted_ms;
@@ -218,16 +236,13 @@ class Explain : public Command {
     page.memory_title = fmt::format("memory plan: {}, {} of it at the peak; time by address",
                                     bytes_text(plan.bytes), bytes_text(plan.peak_bytes));
     page.memory_svg = svg_of(plan);
-    std::ofstream file(html_);
-    file << html_of(page) << std::flush;
-    if (!file) return machine_error("--html {}: cannot be written", html_);
-    return {};
+    return html_.write(html_of(page));
   }
 
   Result<int> show_kernel(const api::Program& program, const std::vector<KernelUse>& uses) const {
     for (const KernelUse& use : uses) {
-      if (use.kernel->name != kernel_) continue;
-      fmt::print("{}: {}\n", use.kernel->name, use.operators);
+      if (use.kernel->name != kernel_ && use.kernel->label != kernel_) continue;
+      fmt::print("{} {}: {}\n", use.kernel->name, use.kernel->label, use.operators);
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
       fmt::print("{}", use.kernel->text);
@@ -248,9 +263,11 @@ class Explain : public Command {
     for (const auto& [step, ms] : program.steps()) fmt::print("  {:<12} {}\n", step, ms_text(ms));
     fmt::print("\nkernels ({}), each a pattern that was taken:\n", uses.size());
     for (const KernelUse& use : uses) {
-      fmt::print("  {} {} {}: {}\n", use.kernel->name, use.once ? "once" : "run",
-                 use.commands.size(), use.operators);
+      fmt::print("  {} {}, {}launches {}: {}\n", use.kernel->name, use.kernel->label,
+                 use.once ? "weight preparation, " : "", use.commands.size(), use.operators);
       fmt::print("    for {}\n", fmt::join(use.commands, ", "));
+      if (!use.nodes.empty())
+        fmt::print("    nodes {}\n", program::nodes_text(use.nodes, kPrintedNodes));
       fmt::print("    {}\n", time_text(program, use.kernel->name));
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
@@ -310,19 +327,20 @@ class Explain : public Command {
   }
 
   static void print_order(const program::Program& program) {
-    fmt::print("\norder ({} commands of a run, {} once):\n",
+    fmt::print("\norder ({} commands of a run, {} of weight preparation):\n",
                program::command_count(program, program.commands),
                program::command_count(program, program.once));
     int64_t number = 0;
     program::for_each_command(
         program, program.commands, program.command_info,
         [&](const program::Command&, const program::CommandInfo& info, int depth) {
-          fmt::print("  {:>4} {:{}}{}: {}\n", number++, "", 2 * depth, info.name, info.operators);
+          fmt::print("  {:>4} {:{}}{}: {}\n", number++, "", 2 * depth,
+                     program::where_text(info.name, info.nodes), info.operators);
         });
   }
 
   static void print_memory(const api::ProgramFacts& facts) {
-    fmt::print("\nmemory: lower bound {}, planned {}{}, pool peak {}, without sharing {}\n",
+    fmt::print("\nmemory: lower bound {}, planned {}{}, pool peak {}, without reuse {}\n",
                bytes_text(facts.temporary_lower_bound_bytes), bytes_text(facts.temporary_bytes),
                facts.temporary_optimal ? " (optimal in this order)" : "",
                bytes_text(facts.temporary_pool_peak_bytes),
@@ -337,15 +355,19 @@ class Explain : public Command {
     json["target"] = program.facts().target;
     json["notes"] = program.notes();
     for (const auto& [step, ms] : program.steps()) json["steps_ms"][step] = ms;
+    json["launches"] = program.facts().launches;
     json["kernels"] = ordered_json::array();
     for (const KernelUse& use : uses)
       json["kernels"].push_back({{"name", use.kernel->name},
+                                 {"label", use.kernel->label},
                                  {"operators", use.operators},
                                  {"commands", use.commands},
+                                 {"nodes", use.nodes},
                                  {"once", use.once},
                                  {"phases", use.kernel->phases.size()},
                                  {"predicted_ns", predicted_ns(program, use.kernel->name)},
                                  {"measured_ns", measured_ms(use.kernel->name) * 1e6},
+                                 {"text", use.kernel->text},
                                  {"schedule", use.kernel->schedule},
                                  {"places", places_of(program, use.kernel->name)}});
     json["library_calls"] = ordered_json::array();
@@ -373,6 +395,7 @@ class Explain : public Command {
     json["order"] = ordered_json::array();
     for (const program::CommandInfo& info : program.compiled()->command_info)
       json["order"].push_back(info.name);
+    json["commands"] = commands_json(*program.compiled());
     json["memory_bytes"] = {
         {"temporaries_lower_bound", program.facts().temporary_lower_bound_bytes},
         {"temporaries", program.facts().temporary_bytes},
@@ -388,7 +411,8 @@ class Explain : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string kernel_, html_, profile_;
+  std::string kernel_, profile_;
+  OutputFile html_;
   std::map<std::string, double> measured_;  // ms of a launch, by kernel
   bool all_ = false;
 };

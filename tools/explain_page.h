@@ -10,6 +10,8 @@ namespace heddle::tools {
 struct PageNode {
   std::string name, kind, title, details;  // details: plain text, lines
   std::string operators;                   // plain text, a line each
+  std::string label;                       // of its kernel: "softmax_select.2"; else operators
+  std::vector<std::string> nodes;          // names of the model's own nodes that it does
   size_t phases = 0;                       // of a kernel
   double predicted_ms = 0, measured_ms = 0;
 };

@@ -1,7 +1,6 @@
 #include "extent_sweep.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -96,6 +95,8 @@ Result<std::unique_ptr<ExtentSweep>> ExtentSweep::begin(const OpenChoices& open,
   HEDDLE_ASSIGN_OR_RETURN(const ModelHandle other,
                           open_at(range.last > 1 ? range.last - 1 : range.last + 1));
   HEDDLE_ASSIGN_OR_RETURN(sweep->inputs_, inputs.values(model.get(), {}));
+  sweep->seed_ = inputs.seed_or_default();
+  sweep->unbound_ = unbound_of(model.get());
   for (int64_t i = 0; input_of(model.get(), i).name != nullptr; ++i)
     sweep->input_forms_.push_back(form_of(input_of(model.get(), i), input_of(other.get(), i)));
   for (int64_t i = 0; output_of(model.get(), i).name != nullptr; ++i) {
@@ -129,17 +130,17 @@ Result<double> ExtentSweep::timed_run() {
       .count();
 }
 
-void ExtentSweep::show_progress(int64_t extent) const {
-  if (::isatty(STDERR_FILENO) == 1)
-    fmt::print(stderr, "\r\x1b[K{}/{} {}={}", (extent - range_.first) / range_.step + 1, shapes(),
-               range_.name, extent);
-}
-
-void ExtentSweep::hide_progress() {
-  if (::isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K");
+void ExtentSweep::show_progress(int64_t extent) {
+  progress_.show(fmt::format("{}/{} {}={}", (extent - range_.first) / range_.step + 1, shapes(),
+                             range_.name, extent));
 }
 
 int64_t ExtentSweep::shapes() const { return (range_.last - range_.first) / range_.step + 1; }
+
+std::string ExtentSweep::head_text(const std::string& model) const {
+  return to_string(
+      Head{model, where_text(info_of(program_.get())), unbound_, inputs_.all_random, seed_});
+}
 
 std::string ExtentSweep::counts_text() const {
   const int64_t compilations = info_of(program_.get()).compilations;
@@ -151,6 +152,7 @@ nlohmann::ordered_json ExtentSweep::json(const std::string& model,
                                          nlohmann::ordered_json extents) const {
   const heddle_program_info info = info_of(program_.get());
   nlohmann::ordered_json json = json_head(model, info);
+  json["bound_dimensions"] = to_json(unbound_);
   json["inputs"] = inputs_.description;
   json["notes"] = notes_of(program_.get());
   json["dimension"] = range_.name;

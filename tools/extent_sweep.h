@@ -10,6 +10,7 @@
 
 #include "handles.h"
 #include "model_options.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -35,11 +36,13 @@ class ExtentSweep {
   Result<double> timed_run();  // ms
 
   // Shows how far it is, on a terminal.
-  void show_progress(int64_t extent) const;
-  static void hide_progress();
+  void show_progress(int64_t extent);
+  void hide_progress() { progress_.hide(); }
 
   const ExtentRange& range() const { return range_; }
   const heddle_program* program() const { return program_.get(); }
+  const Unbound& unbound() const { return unbound_; }  // beside the range's dimension
+  std::string head_text(const std::string& model) const;
   const std::string& inputs_description() const { return inputs_.description; }
   const std::vector<tensor::Literal>& outputs() const { return outputs_; }
   const std::string& output_name(size_t i) const { return output_names_.at(i); }
@@ -58,9 +61,12 @@ class ExtentSweep {
   static Form form_of(const heddle_port& at_last, const heddle_port& at_other);
 
   ExtentRange range_;
+  Progress progress_;
   ProgramHandle program_;
   ContextHandle context_;
   InputValues inputs_;  // at the last extent
+  uint64_t seed_ = 0;
+  Unbound unbound_;
   std::vector<Form> input_forms_, output_forms_;
   std::vector<std::string> output_names_;
   std::vector<tensor::Literal> bound_, outputs_;

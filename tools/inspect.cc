@@ -9,6 +9,7 @@
 #include "api/session.h"
 #include "command_line.h"
 #include "commands.h"
+#include "commands_json.h"
 #include "hlo/module.h"
 #include "model_options.h"
 #include "program/file.h"
@@ -161,7 +162,7 @@ class Inspect : public Command {
         compiled, compiled.commands, compiled.command_info,
         [](const program::Command& command, const program::CommandInfo& info, int) {
           if (const auto* call = std::get_if<program::LibraryCall>(&command))
-            fmt::print("  {} by {} in {} tasks: {} flops, {} at least: {}\n", info.name,
+            fmt::print("  {} by {} in {} tasks: {} flops, minimum traffic {}: {}\n", info.name,
                        call->library, call->tasks, call->flops, bytes_text(call->min_bytes),
                        info.operators);
         });
@@ -178,15 +179,16 @@ class Inspect : public Command {
     auto launches = launches_of(*compiled);
     for (size_t k = 0; k < compiled->kernels.size(); ++k) {
       const program::Kernel& kernel = compiled->kernels[k];
-      fmt::print("  {} x{}: {} flops, {} at least, scratch {}{}\n", kernel.name,
-                 launches[static_cast<uint32_t>(k)], kernel.flops, bytes_text(kernel.min_bytes),
-                 bytes_text(kernel.scratch_bytes), operators_of(*compiled, k));
+      fmt::print("  {} {}: launches {}, {} flops, minimum traffic {}, scratch {}{}\n", kernel.name,
+                 kernel.label, launches[static_cast<uint32_t>(k)], kernel.flops,
+                 bytes_text(kernel.min_bytes), bytes_text(kernel.scratch_bytes),
+                 operators_of(*compiled, k));
     }
     print_library_calls(*compiled);
     fmt::print(
         "memory: constants {}, inputs {}, outputs {}, temporaries {} ({}lower bound {}, pool peak "
         "{}, "
-        "unshared {})\n",
+        "without reuse {})\n",
         bytes_text(facts.constant_bytes), bytes_text(facts.input_bytes),
         bytes_text(facts.output_bytes), bytes_text(facts.temporary_bytes),
         facts.temporary_optimal ? "optimal, " : "", bytes_text(facts.temporary_lower_bound_bytes),
@@ -270,12 +272,14 @@ class Inspect : public Command {
     for (size_t k = 0; k < compiled.kernels.size(); ++k) {
       const program::Kernel& kernel = compiled.kernels[k];
       json["kernels"].push_back({{"name", kernel.name},
+                                 {"label", kernel.label},
                                  {"launches", launches[static_cast<uint32_t>(k)]},
                                  {"phases", kernel.phases.size()},
                                  {"flops", kernel.flops},
                                  {"min_bytes", kernel.min_bytes},
                                  {"scratch_bytes", kernel.scratch_bytes}});
     }
+    json["commands"] = commands_json(compiled);
     json["memory_bytes"] = {{"constants", facts.constant_bytes},
                             {"inputs", facts.input_bytes},
                             {"outputs", facts.output_bytes},

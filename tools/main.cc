@@ -13,6 +13,9 @@
 #include "api/heddle.h"
 #include "command_line.h"
 #include "commands.h"
+#include "output_file.h"
+#include "suggest.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
@@ -62,16 +65,20 @@ std::string main_help(const Commands& all) {
 }
 
 Result<Command*> find_command(const Commands& all, const std::string& name) {
+  std::vector<std::string> words;
   std::string names;
   for (const auto& command : all) {
     if (command->name() == name) return command.get();
     names += (names.empty() ? "" : ", ") + std::string(command->name());
+    words.emplace_back(command->name());
   }
   for (const char* later : kLater)
     if (name == later) return user_error("heddle {}: not built yet; there are {}", name, names);
   if (name.starts_with("-"))
-    return user_error("heddle {}: unknown option; see heddle --help", name);
-  return user_error("heddle {}: unknown command; there are {}", name, names);
+    return user_error("heddle {}: unknown option{}; see heddle --help", name,
+                      did_you_mean(name, {"--help", "--version"}));
+  return user_error("heddle {}: unknown command{}; there are {}", name, did_you_mean(name, words),
+                    names);
 }
 
 Result<int> run_command(const std::vector<std::string>& arguments) {
@@ -95,6 +102,7 @@ Result<int> run_command(const std::vector<std::string>& arguments) {
     fmt::print("{}", line.help());
     return 0;
   }
+  HEDDLE_RETURN_IF_ERROR(line.files()->prepare());
   return command->run();
 }
 
@@ -132,6 +140,7 @@ int status_of(const Result<int>& result) {
 int main(int count, char** values) {
   // A reader that went away is an error of writing, told like any other.
   std::signal(SIGPIPE, SIG_IGN);
+  heddle::tools::show_plain_text();
   const std::vector<std::string> arguments(values + 1, values + count);
   return heddle::tools::status_of(heddle::tools::guarded(arguments));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "program/nodes_text.h"
 #include "program/views.h"
 #include "report.h"
 
@@ -61,9 +62,11 @@ std::string command_name(const MemoryPlan& plan, int64_t command) {
 
 MemoryPlan memory_plan_of(const program::Program& program) {
   MemoryPlan plan;
+  std::vector<const program::CommandInfo*> infos;
   program::for_each_command(program, program.commands, program.command_info,
                             [&](const program::Command&, const program::CommandInfo& info, int) {
-                              plan.commands.push_back(info.name);
+                              infos.push_back(&info);
+                              plan.commands.push_back(program::where_text(info.name, info.nodes));
                             });
   const int64_t begin = program::command_count(program, program.once);
   for (const program::Buffer& buffer : program.buffers) {
@@ -71,8 +74,12 @@ MemoryPlan memory_plan_of(const program::Program& program) {
     if (buffer.kind != program::BufferKind::temporary || buffer.bytes == 0 || !is_run ||
         buffer.space == program::Space::host)
       continue;
-    plan.buffers.push_back({buffer.name, buffer.offset_bytes, buffer.bytes,
-                            buffer.first_command - begin, buffer.last_command - begin});
+    const int64_t first = buffer.first_command - begin;
+    const bool known = first < std::ssize(infos);
+    plan.buffers.push_back(
+        {known ? program::where_text(buffer.name, infos[static_cast<size_t>(first)]->nodes)
+               : buffer.name,
+         buffer.offset_bytes, buffer.bytes, first, buffer.last_command - begin});
     plan.bytes = std::max(plan.bytes, buffer.offset_bytes + buffer.bytes);
   }
   std::stable_sort(plan.buffers.begin(), plan.buffers.end(),

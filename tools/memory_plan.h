@@ -11,14 +11,14 @@
 namespace heddle::tools {
 
 struct PlannedBuffer {
-  std::string name;
+  std::string name;  // of the value, and the model's nodes of the command that makes it
   int64_t offset_bytes = 0, bytes = 0;
   int64_t first = 0, last = 0;  // commands of the run, from 0, inclusive
 };
 
 struct MemoryPlan {
   std::vector<PlannedBuffer> buffers;        // by offset
-  std::vector<std::string> commands;         // names
+  std::vector<std::string> commands;         // names, and the model's nodes
   int64_t bytes = 0;                         // of the arena
   int64_t peak_command = 0, peak_bytes = 0;  // where most is alive
 };

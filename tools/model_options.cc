@@ -1,10 +1,12 @@
 #include "model_options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 
 #include "command_line.h"
+#include "output_file.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -51,7 +53,7 @@ Result<DimChoice> parse_dim(const std::string& text) {
   const std::string_view size = head.substr(equals + 1);
   if (below != std::string::npos) {
     choice.bound = parse_number(std::string_view(text).substr(below + 2));
-    if (!choice.bound) return wrong();
+    if (!choice.bound || *choice.bound < 1) return wrong();
   }
   if (!choice.bound || !size.empty()) {
     choice.size = parse_number(size);
@@ -84,14 +86,19 @@ void OpenChoices::declare(CommandLine& line) {
   line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
   line.list(fixed, "--fix", "NAME", "makes an input's given value part of the model");
   line.text(module, "--module", "NAME", "which module of a text file of several");
+  line.flag(random_constants, "--random-constants",
+            "invents the values of constants that HLO text leaves out: {...}");
+  files_ = line.files();
+  files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }
 
 Result<ModelHandle> OpenChoices::open() const {
   tensor::NamedLiterals none;
-  return open(none);
+  return open(none, {});
 }
 
-Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
+Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
+                                      const InputChoices& inputs) const {
   std::vector<DimChoice> sizes;
   for (const std::string& text : dims) {
     HEDDLE_ASSIGN_OR_RETURN(auto dim, parse_dim(text));
@@ -137,39 +144,72 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given) const {
   options.bounds = c_bounds.data();
   options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();
-  heddle_model* opened = nullptr;
-  HEDDLE_RETURN_IF_ERROR(to_status(heddle_model_open(model.c_str(), &options, &opened)));
-  return ModelHandle(opened);
+  options.random_constants = random_constants ? 1 : 0;
+  heddle_model* made = nullptr;
+  if (Status opened = to_status(heddle_model_open(model.c_str(), &options, &made)); !opened)
+    return tl::unexpected<Error>(inputs.with_sources(opened.error(), given));
+  ModelHandle handle(made);
+  const char* path = nullptr;
+  for (int64_t i = 0; files_ && (path = heddle_model_file(made, i)) != nullptr; ++i)
+    HEDDLE_RETURN_IF_ERROR(files_->check_read("external data", path));
+  return handle;
+}
+
+Unbound unbound_of(const heddle_model* model) {
+  Unbound all;
+  for (heddle_dim dim; (dim = heddle_model_unbound(model, static_cast<int64_t>(all.size()))).name;)
+    all.emplace_back(dim.name, dim.size);
+  return all;
 }
 
 void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
   line.choice(device, "--device",
               {"cpu", "cuda", "cuda:N", "virtual:NAME", "plugin:FILE", "interp"},
-              "where it runs (cpu; what was compiled before: its own)");
+              "where it runs (cpu; what was compiled before: its own)", /*open=*/true);
   line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
   line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
   line.choice(memory, "--memory", {"static", "dynamic"},
-              "temporaries: planned, or from a pool (static)");
-  line.choice(order, "--order", {"module", "bfs", "dfs", "list", "beam", "cheapest"},
-              "of the commands (O2: the cheapest in memory of all these; O0, O1: the module's)");
+              "temporary buffers: planned ahead, or from a pool (static)");
+  line.choice(
+      order, "--order", {"module", "bfs", "dfs", "list", "beam", "cheapest"},
+      "order of the commands (O2: whichever of these takes the least memory; O0, O1: module)");
   line.text(streams, "--streams", "N|any",
-            "memory lets so many run side by side (what the device has; cpu: 1)");
+            "memory is planned for so many streams side by side (what the device has; cpu: 1)");
   line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
               "what may change numbers (default)");
-  line.choice(precision, "--precision", {"f32"}, "of the arithmetic (f32)");
+  line.choice(precision, "--precision", {"f32"}, "precision of the arithmetic (f32)",
+              /*open=*/true);
   line.choice(library, "--library", {"none", "auto", "onednn"},
               "vendor libraries: where tuning measured one as faster, or one by name (none)");
   line.number(threads, "--threads", "N", "workers (the cores there are)");
-  line.number(memory_limit_bytes, "--memory-limit", "BYTES", "of temporaries (none)");
+  line.bytes(memory_limit_bytes, "--memory-limit",
+             "limit for temporary buffers, in bytes or such as 4GiB (default: none)");
   line.text(target, "--target", "NAME|F.json",
             "what to compile for: a name, or a target file (host)");
   line.text(cache, "--cache", "DIR|off", "folder of compiled code (the user's; or HEDDLE_CACHE)");
   line.text(disable, "--disable", "A,B", "passes and rewrites to leave out");
-  line.text(dump, "--dump", "DIR", "writes every stage as text");
+  line.output_folder(dump, "--dump", "writes every stage as text");
   line.text(stop_after, "--stop-after", "POINT",
             "prints import, a pass, optimize, fuse, schedule, stitch or plan, and ends");
+  line.files()->reads([this](const FileUse::Add& add) {
+    add("--target", target);
+    // "plugin:FILE", "virtual:FILE,option=…"
+    if (const size_t colon = device.find(':'); colon != std::string::npos)
+      add("--device", device.substr(colon + 1, device.find(',', colon) - colon - 1));
+  });
 }
+
+namespace {
+
+// What other tools call it, too.
+bool is_f32(const std::string& word) {
+  std::string lower = word;
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower == "f32" || lower == "fp32" || lower == "float32";
+}
+
+}  // namespace
 
 Result<heddle_compile_options> CompileChoices::options() const {
   auto options = sized<heddle_compile_options>();
@@ -179,14 +219,16 @@ Result<heddle_compile_options> CompileChoices::options() const {
   options.fuse = fuse.c_str();
   options.memory = memory.c_str();
   options.numerics = numerics.c_str();
-  options.precision = precision.c_str();
+  options.precision = is_f32(precision) ? "f32" : precision.c_str();
   options.library = library.c_str();
   options.cache = cache.empty() ? nullptr : cache.c_str();
   options.dump = dump.empty() ? nullptr : dump.c_str();
   options.disable = disable.c_str();
   options.order = order.c_str();
-  if (threads && (*threads < 1 || *threads > INT32_MAX))
-    return user_error("--threads {}: wanted at least 1; leave it out for all cores", *threads);
+  constexpr int64_t kMostThreads = 1024;  // that heddle_compile takes
+  if (threads && (*threads < 1 || *threads > kMostThreads))
+    return user_error("--threads {}: wanted 1 to {}; leave it out for all cores", *threads,
+                      kMostThreads);
   options.threads = static_cast<int32_t>(threads.value_or(0));
   options.explain = explain;
   options.background = background;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "handles.h"
@@ -13,19 +15,30 @@
 namespace heddle::tools {
 
 class CommandLine;
+class FileUse;
+struct InputChoices;
 
 // MODEL, --dim, --shape, --fix, --module.
 struct OpenChoices {
   std::string model;
   std::vector<std::string> dims, shapes, fixed;
   std::string module;
+  bool random_constants = false;
 
   void declare(CommandLine& line);
   // `given`: values that will be bound. Their shapes bind dynamic dimensions; those that --fix
-  // names become constants and leave the list.
-  Result<ModelHandle> open(tensor::NamedLiterals& given) const;
+  // names become constants and leave the list. `inputs`: where they come from, for messages.
+  // Error (user) also where a file of the model, as external data, is an output of the command.
+  Result<ModelHandle> open(tensor::NamedLiterals& given, const InputChoices& inputs) const;
   Result<ModelHandle> open() const;
+
+ private:
+  std::shared_ptr<FileUse> files_;
 };
+
+// Dynamic dimensions that nothing bound, with the extents that they got.
+using Unbound = std::vector<std::pair<std::string, int64_t>>;
+Unbound unbound_of(const heddle_model* model);
 
 // --device, --target, --level, --fuse, … --stop-after.
 struct CompileChoices {

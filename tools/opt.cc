@@ -15,6 +15,8 @@
 #include "model_options.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
+#include "opt_kernel.h"
+#include "output_file.h"
 #include "pass/run.h"
 
 namespace heddle::tools {
@@ -38,18 +40,23 @@ class Opt : public Command {
 
   void declare(CommandLine& line) override {
     line.argument(open_.model, "F", "HLO text, or another model, which is printed as HLO", false);
+    line.files()->reads([this](const FileUse::Add& add) { add("F", open_.model); });
     line.group("Passes");
     line.text(passes_, "--passes", "A,{B,C}*,…",
-              "what to run, in order; O0, O1 or O2 stands for that level's");
+              "what to run, in order; O0, O1 or O2 stands for that level's, "
+              "default for a kernel's");
     line.flag(list_, "--list", "names all passes and ends");
     line.flag(reproduce_, "--reproduce", "runs the passes that a reproducer names");
-    line.text(stop_after_, "--stop-after", "PASS", "ends behind the first run of this pass");
+    line.text(stop_after_, "--stop-after", "PASS", "ends after the first run of this pass");
     line.text(disable_, "--disable", "A,B", "passes and rewrites to leave out");
     line.number(bisect_limit_, "--bisect-limit", "N", "only N passes that change something");
     line.number(rewrite_limit_, "--rewrite-limit", "N", "only N rewrites");
     line.flag(check_changed_, "--check-changed", "fails where a pass says wrongly what it changed");
     line.flag(times_, "--times", "time, runs and changes of each pass, to standard error");
-    line.text(dump_, "--dump", "DIR", "writes the module after each pass that changed it");
+    line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
+    line.group("Kernels (text that begins with heddle.kernel)");
+    line.text(target_, "--target", "NAME", "for which kernel passes run (the kernel's own)");
+    line.number(lanes_, "--lanes", "N", "threads that do a task together, on a GPU (those of its loops)");
     line.group("Input and output");
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
@@ -60,16 +67,21 @@ class Opt : public Command {
         "  heddle opt model.hlo                          reads, verifies and prints\n"
         "  heddle opt model.hlo --passes=algebraic,dce\n"
         "  heddle opt model.onnx --passes=O2 --times\n"
+        "  heddle opt softmax.kernel --passes=fetch_ahead --target spr\n"
         "  heddle opt --list\n");
   }
 
   Result<int> run() override {
     if (list_) {
       for (const pass::PassInfo& pass : opt::passes())
-        fmt::print("{:<24} {}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "");
+        fmt::print("{:<24} {}{}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "",
+                   pass.rounds ? " (changes rounding)" : "");
+      fmt::print("\nOf kernels:\n{}", list_kernel_passes());
       return 0;
     }
     if (open_.model.empty()) return user_error("opt: which file? See heddle opt --help");
+    HEDDLE_ASSIGN_OR_RETURN(const auto file, import::MappedFile::open(open_.model));
+    if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
     HEDDLE_ASSIGN_OR_RETURN(const Modules modules, read());
     bool first = true;
     for (const auto& module : modules) {
@@ -84,10 +96,22 @@ class Opt : public Command {
   }
 
  private:
+  Result<int> optimize_kernel(std::string_view text) const {
+    pass::RunReport report;
+    HEDDLE_ASSIGN_OR_RETURN(
+        const std::string made,
+        run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
+                          run_options(), &report));
+    std::fputs(made.c_str(), stdout);
+    print_times(report);
+    return 0;
+  }
+
   Result<Modules> read() {
     Modules modules;
-    HEDDLE_ASSIGN_OR_RETURN(const auto file, import::MappedFile::open(open_.model));
-    if (import::sniff(file->bytes().substr(0, 4096)) != import::Format::hlo_text) {
+    HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile opened, import::open_model_file(open_.model));
+    const std::string_view text = opened.file->bytes();
+    if (opened.format != import::Format::hlo_text) {
       HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
       const hlo::Module* module = api::unwrap(model.get()).module();
       if (module == nullptr)
@@ -97,29 +121,19 @@ class Opt : public Command {
       return modules;
     }
     if (reproduce_) {
-      passes_ = pass::reproducer_pipeline(file->bytes());
+      passes_ = pass::reproducer_pipeline(text);
       if (passes_.empty()) return user_error("{}: no reproducer: it names no passes", open_.model);
     }
-    Result<Modules> parsed = hlo::parse_modules(file->bytes());
+    Result<Modules> parsed = hlo::parse_modules(text);
     if (!parsed) return error_in(open_.model, parsed.error());
-    std::string names;
-    for (auto& module : *parsed) {
-      names += (names.empty() ? "" : ", ") + module->name();
-      if (open_.module.empty() || module->name() == open_.module)
-        modules.push_back(std::move(module));
-    }
-    if (modules.empty())
-      return user_error("{}: no module{}; there are: {}", open_.model,
-                        open_.module.empty() ? "" : " " + open_.module,
-                        names.empty() ? "none" : names);
+    if (open_.module.empty() && !parsed->empty()) return parsed;
+    auto one = import::choose_module(std::move(*parsed), open_.module);
+    if (!one) return error_in(open_.model, one.error());
+    modules.push_back(std::move(*one));
     return modules;
   }
 
-  Status optimize(hlo::Module& module) const {
-    std::string text = passes_;
-    if (text == "O0") text = opt::pipeline_for(opt::Level::O0);
-    if (text == "O1") text = opt::pipeline_for(opt::Level::O1);
-    if (text == "O2") text = opt::pipeline_for(opt::Level::O2);
+  pass::RunOptions run_options() const {
     pass::RunOptions options;
     options.verify = true;
     options.check_changed = check_changed_;
@@ -130,23 +144,36 @@ class Opt : public Command {
     std::istringstream names(disable_);
     for (std::string name; std::getline(names, name, ',');)
       if (!name.empty()) options.disabled.push_back(name);
+    return options;
+  }
+
+  Status optimize(hlo::Module& module) const {
+    std::string text = passes_;
+    if (text == "O0") text = opt::pipeline_for(opt::Level::O0);
+    if (text == "O1") text = opt::pipeline_for(opt::Level::O1);
+    if (text == "O2") text = opt::pipeline_for(opt::Level::O2);
+    const pass::RunOptions options = run_options();
     const pass::PassTable table(opt::passes());
     Result<pass::RunReport> report = pass::run(module, text, table, options);
     if (!report) return error_in(open_.model + ": " + module.name(), report.error());
     for (const std::string& note : report->notes) fmt::print(stderr, "note: {}\n", note);
-    if (!times_) return {};
-    for (const auto& record : report->passes)
-      fmt::print(stderr, "{:<24} {:>6} runs {:>6} changes {:>10.3f} ms\n", record.pass, record.runs,
-                 record.changes, static_cast<double>(record.time_ns) / 1e6);
-    for (const auto& [rewrite, count] : report->rewrites)
-      fmt::print(stderr, "  {:<40} {:>6}\n", rewrite, count);
+    print_times(*report);
     return {};
   }
 
+  void print_times(const pass::RunReport& report) const {
+    if (!times_) return;
+    for (const auto& record : report.passes)
+      fmt::print(stderr, "{:<24} {:>6} runs {:>6} changes {:>10.3f} ms\n", record.pass, record.runs,
+                 record.changes, static_cast<double>(record.time_ns) / 1e6);
+    for (const auto& [rewrite, count] : report.rewrites)
+      fmt::print(stderr, "  {:<40} {:>6}\n", rewrite, count);
+  }
+
   OpenChoices open_;
-  std::string passes_, stop_after_, disable_, dump_;
+  std::string passes_, stop_after_, disable_, dump_, target_;
   bool list_ = false, reproduce_ = false, check_changed_ = false, times_ = false;
-  std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_;
+  std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_, lanes_;
 };
 
 }  // namespace

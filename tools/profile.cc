@@ -6,12 +6,16 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "breakdown.h"
 #include "command_line.h"
 #include "commands.h"
 #include "model_options.h"
+#include "output_file.h"
+#include "program/nodes_text.h"
 #include "report.h"
+#include "statistics.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -20,12 +24,20 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int64_t kRuns = 20, kWarmupRuns = 3;
+constexpr size_t kPrintedNodes = 2;  // of a row; JSON has all
 
 // One command, or all that launch the same kernel.
 struct Row {
-  std::string name, kernel, kind, operators;
+  std::string name, kernel, label, kind, operators;
+  std::vector<std::string> nodes;              // the model's own, each once
   int64_t commands = 0, flops = 0, bytes = 0;  // of one run
-  double ms = 0;                               // of one run, mean
+  double ms = 0;                               // of one run, median
+};
+
+// What no kernel can be faster than.
+struct Roofs {
+  double flops_per_ns = 0, bytes_per_ns = 0;  // 0: not known
+  bool raised = false;  // the target promises less than a kernel reached: these are the kernel's
 };
 
 class Profile : public Command {
@@ -41,7 +53,7 @@ class Profile : public Command {
     line.flag(commands_, "--commands", "a line a command, in order, instead of a line a kernel");
     line.flag(breakdown_, "--breakdown",
               "host, products, memory, copies and the whole run, instead of kernels");
-    line.text(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
+    line.output(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -52,12 +64,14 @@ class Profile : public Command {
   Result<int> run() override {
     if (runs_ && *runs_ < 1) return user_error("--iterations {}: wanted at least 1", *runs_);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
-    if (!trace_.empty()) heddle_trace_start();
+    if (trace_.given()) heddle_trace_start();
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
+    head_ = Head{open_.model, where_text(info_of(program.get())), unbound_of(model.get()),
+                 inputs.all_random, inputs_.seed_or_default()};
     model.reset();
     heddle_context* created = nullptr;
     HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_create(program.get(), &created)));
@@ -78,22 +92,35 @@ class Profile : public Command {
     // Tracing costs time: what is traced is not what is timed.
     for (int64_t i = 0; i < kWarmupRuns; ++i)
       HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context)));
-    if (!trace_.empty()) HEDDLE_RETURN_IF_ERROR(to_status(heddle_trace_stop(trace_.c_str())));
+    if (trace_.given())
+      HEDDLE_RETURN_IF_ERROR(
+          trace_.publish(to_status(heddle_trace_stop(trace_.work_path().c_str()))));
     heddle_context_reset_profile(context);
     heddle_context_set_profile(context, 1);
-    const int64_t runs = runs_.value_or(kRuns);
-    const auto begin = std::chrono::steady_clock::now();
-    for (int64_t i = 0; i < runs; ++i)
+    times_.resize(static_cast<size_t>(heddle_context_command_count(context)));
+    std::vector<double> runs;
+    for (int64_t i = 0; i < runs_.value_or(kRuns); ++i) {
+      heddle_context_reset_profile(context);
+      const auto begin = std::chrono::steady_clock::now();
       HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context)));
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+      const std::chrono::duration<double, std::milli> took =
+          std::chrono::steady_clock::now() - begin;
+      runs.push_back(took.count());
+      for (size_t c = 0; c < times_.size(); ++c) {
+        auto one = sized<heddle_command_profile>();
+        heddle_context_get_profile(context, static_cast<int64_t>(c), &one);
+        times_[c].push_back(static_cast<double>(one.total_ns) / 1e6);
+      }
+    }
     heddle_context_set_profile(context, 0);
-    parts_.set_run(took.count() / static_cast<double>(runs));
+    parts_.set_run(statistics_of(std::move(runs)).median);
     return {};
   }
 
   std::vector<Row> read_rows(const heddle_context* context) const {
     std::vector<Row> rows;
     std::map<std::string, size_t> places;
+    std::set<std::pair<size_t, std::string_view>> seen;
     for (int64_t i = 0; i < heddle_context_command_count(context); ++i) {
       auto one = sized<heddle_command_profile>();
       heddle_context_get_profile(context, i, &one);
@@ -101,15 +128,16 @@ class Profile : public Command {
                               : *one.kernel ? std::string(one.kernel)
                                             : fmt::format("{} {}", one.kind, one.operators);
       const auto [place, added] = places.try_emplace(key, rows.size());
-      if (added) rows.push_back({one.name, one.kernel, one.kind, one.operators, 0, 0, 0, 0});
+      if (added)
+        rows.push_back({one.name, one.kernel, one.label, one.kind, one.operators, {}, 0, 0, 0, 0});
       Row& row = rows[place->second];
-      // In a run; a command in a loop runs several times.
-      const auto runs = static_cast<double>(runs_.value_or(kRuns));
-      const double launches = static_cast<double>(one.count) / runs;
-      row.commands += std::llround(launches);
-      row.flops += std::llround(static_cast<double>(one.flops) * launches);
-      row.bytes += std::llround(static_cast<double>(one.bytes) * launches);
-      row.ms += static_cast<double>(one.total_ns) / runs / 1e6;
+      for (int64_t n = 0; n < one.node_count; ++n)
+        if (seen.emplace(place->second, one.nodes[n]).second) row.nodes.emplace_back(one.nodes[n]);
+      // Of the last run; a command in a loop runs several times.
+      row.commands += one.count;
+      row.flops += one.flops * one.count;
+      row.bytes += one.bytes * one.count;
+      row.ms += statistics_of(times_[static_cast<size_t>(i)]).median;
     }
     if (!commands_)
       std::stable_sort(rows.begin(), rows.end(),
@@ -117,14 +145,28 @@ class Profile : public Command {
     return rows;
   }
 
-  // The time that arithmetic and memory traffic need at least, over the time taken.
-  static double roofline_share(const Row& row, const heddle_program_info& info) {
-    if (row.ms <= 0 || info.peak_flops_per_ns <= 0 || info.bandwidth_bytes_per_ns <= 0) return 0;
-    const double least_ns = std::max(static_cast<double>(row.flops) / info.peak_flops_per_ns,
-                                     static_cast<double>(row.bytes) / info.bandwidth_bytes_per_ns);
-    return least_ns / 1e6 / row.ms;
+  // The target's roofs. A target file may be of a slower machine than this one, and what caches
+  // keep is not memory traffic: where a kernel is faster, its rate is the roof.
+  static Roofs roofs_of(const std::vector<Row>& rows, const heddle_program_info& info) {
+    Roofs roofs{info.peak_flops_per_ns, info.bandwidth_bytes_per_ns, false};
+    if (roofs.flops_per_ns <= 0 || roofs.bytes_per_ns <= 0) return {};
+    for (const Row& row : rows) {
+      const double flops = rate(row.flops, row.ms), bytes = rate(row.bytes, row.ms);
+      roofs.raised |= flops > roofs.flops_per_ns || bytes > roofs.bytes_per_ns;
+      roofs.flops_per_ns = std::max(roofs.flops_per_ns, flops);
+      roofs.bytes_per_ns = std::max(roofs.bytes_per_ns, bytes);
+    }
+    return roofs;
   }
 
+  // The time that arithmetic and memory traffic need at least, over the time taken: at most 1.
+  static double roofline_share(const Row& row, const Roofs& roofs) {
+    if (row.ms <= 0 || roofs.flops_per_ns <= 0) return 0;
+    return std::max(rate(row.flops, row.ms) / roofs.flops_per_ns,
+                    rate(row.bytes, row.ms) / roofs.bytes_per_ns);
+  }
+
+  // In 1e9 a second, which is one a nanosecond.
   static double rate(int64_t amount, double ms) {
     return ms > 0 ? static_cast<double>(amount) / ms / 1e6 : 0;
   }
@@ -133,30 +175,44 @@ class Profile : public Command {
              const std::vector<Row>& rows) const {
     double total = 0;
     for (const Row& row : rows) total += row.ms;
-    fmt::print("{} on {}\ninputs: {}\n", open_.model, where_text(info), inputs.description);
+    fmt::print("{}\ninputs: {}\n", to_string(head_), inputs.description);
     if (breakdown_) return parts_.print();
-    fmt::print("{:>10} {:>6} {:>6} {:>9} {:>8} {:>9}  {:<18} {}\n", "time", "share", "count",
-               "GFLOP/s", "GB/s", "roofline", commands_ ? "instruction" : "kernel", "operators");
-    for (const Row& row : rows) {
-      const std::string& label = commands_ ? row.name : row.kernel.empty() ? row.kind : row.kernel;
-      fmt::print("{:>10} {:>5.1f}% {:>6} {:>9.2f} {:>8.2f} {:>8.0f}%  {:<18} {}\n", ms_text(row.ms),
+    const bool named =
+        std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.nodes.empty(); });
+    fmt::print("{:>10} {:>6} {:>6} {:>9} {:>8} {:>9}  {:<24} {}\n", "time", "share", "count",
+               "GFLOP/s", "GB/s", "roofline", commands_ ? "command" : "kernel",
+               named ? "nodes of the model" : "operators");
+    const Roofs roofs = roofs_of(rows, info);
+    for (const Row& row : rows)
+      fmt::print("{:>10} {:>5.1f}% {:>6} {:>9.2f} {:>8.2f} {:>8.0f}%  {:<24} {}\n", ms_text(row.ms),
                  total > 0 ? row.ms / total * 100 : 0, row.commands, rate(row.flops, row.ms),
-                 rate(row.bytes, row.ms), roofline_share(row, info) * 100, label, row.operators);
-    }
+                 rate(row.bytes, row.ms), roofline_share(row, roofs) * 100, row.label,
+                 row.nodes.empty() ? row.operators : program::nodes_text(row.nodes, kPrintedNodes));
     fmt::print("{:>10} {:>5.1f}% {:>6}\n", ms_text(total), 100.0, info.launches);
-    if (!trace_.empty()) fmt::print(stderr, "trace: {}\n", trace_);
+    if (roofs.raised)
+      fmt::print(
+          "roofs: {:.0f} GFLOP/s and {:.1f} GB/s, the highest seen here, above those of target {}; "
+          "heddle calibrate measures this machine's\n",
+          roofs.flops_per_ns, roofs.bytes_per_ns, info.target);
+    if (trace_.given()) fmt::print(stderr, "trace: {}\n", trace_.path);
   }
 
   ordered_json json(const heddle_program_info& info, const std::vector<Row>& rows) const {
     ordered_json json = json_head(open_.model, info);
+    json["bound_dimensions"] = to_json(head_.unbound);
     json["iterations"] = runs_.value_or(kRuns);
     json["warmup_runs"] = kWarmupRuns;
     json["breakdown"] = parts_.json();
+    const Roofs roofs = roofs_of(rows, info);
+    json["roofs"] = {{"gflops_per_s", roofs.flops_per_ns},
+                     {"gbytes_per_s", roofs.bytes_per_ns},
+                     {"raised", roofs.raised}};
     json[commands_ ? "commands" : "kernels"] = ordered_json::array();
     for (const Row& row : rows) {
       ordered_json one;
       one["name"] = row.name;
       one["kernel"] = row.kernel;
+      one["label"] = row.label;
       one["kind"] = row.kind;
       one["operators"] = row.operators;
       one["commands"] = row.commands;
@@ -165,7 +221,8 @@ class Profile : public Command {
       one["bytes"] = row.bytes;
       one["gflops_per_s"] = rate(row.flops, row.ms);
       one["gbytes_per_s"] = rate(row.bytes, row.ms);
-      one["roofline"] = roofline_share(row, info);
+      one["roofline"] = roofline_share(row, roofs);
+      one["nodes"] = row.nodes;
       json[commands_ ? "commands" : "kernels"].push_back(std::move(one));
     }
     return json;
@@ -177,9 +234,11 @@ class Profile : public Command {
   JsonChoice json_;
   std::optional<int64_t> runs_;
   bool commands_ = false;
-  std::string trace_;
+  OutputFile trace_;
   bool breakdown_ = false;
+  std::vector<std::vector<double>> times_;  // by command: ms in each run
   Breakdown parts_;
+  Head head_;
 };
 
 }  // namespace

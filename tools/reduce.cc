@@ -16,6 +16,7 @@
 #include "commands.h"
 #include "hlo/text.h"
 #include "model_options.h"
+#include "output_file.h"
 #include "reducer.h"
 #include "report.h"
 #include "trial.h"
@@ -62,7 +63,7 @@ class Reduce : public Command {
     line.real(rtol_, "--rtol", "X", "as of heddle check");
     line.real(atol_, "--atol", "X", "as of heddle check");
     line.group("Search");
-    line.text(output_, "-o,--output", "F.hlo", "where the small model goes (reduced.hlo)");
+    line.output(output_, "-o,--output", "F.hlo", "where the small model goes (reduced.hlo)");
     line.real(budget_, "--budget", "SECONDS", "ends the search behind that (600)");
     line.real(limits_seconds_, "--trial-seconds", "SECONDS",
               "of one trial; more is a hang (ten times the first one's, 2 to 60)");
@@ -79,7 +80,7 @@ class Reduce : public Command {
     HEDDLE_RETURN_IF_ERROR(read_options());
     HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, read_module());
     begin_ = Clock::now();
-    trial_file_ = fmt::format("{}.trial.{}", output_, ::getpid());
+    trial_file_ = output_.work_path() + ".hlo";
     const std::string text = hlo::to_string(*module);
     Result<int> result = search(std::move(module), text);
     std::error_code ignored;
@@ -89,7 +90,6 @@ class Reduce : public Command {
 
  private:
   Status read_options() {
-    if (output_.empty()) output_ = "reduced.hlo";
     if (!compile_.stop_after.empty()) return user_error("reduce: --stop-after makes no program");
     if (!test_.empty() && slower_)
       return user_error("reduce: --test and --slower are two questions; give one");
@@ -109,7 +109,7 @@ class Reduce : public Command {
   // The graph, with the given inputs as constants: the model that is reduced has inputs of its own.
   Result<std::unique_ptr<hlo::Module>> read_module() {
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle handle, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle handle, open_.open(given, inputs_));
     const api::Model& model = api::unwrap(handle.get());
     if (model.module() == nullptr)
       return user_error("{}: a compiled program has no graph to reduce", open_.model);
@@ -166,8 +166,8 @@ class Reduce : public Command {
   }
 
   Status write(const std::string& text) const {
-    return write_file(output_, fmt::format("// {}: {}\n// {}\n{}", to_string(wanted_.kind),
-                                           wanted_.message, shown(output_), text));
+    return output_.write(fmt::format("// {}: {}\n// {}\n{}", to_string(wanted_.kind),
+                                     wanted_.message, shown(output_.path), text));
   }
 
   // The options of the compilation that were given.
@@ -192,6 +192,7 @@ class Reduce : public Command {
     if (compile_.threads) add("--threads", std::to_string(*compile_.threads), "");
     if (compile_.memory_limit_bytes)
       add("--memory-limit", std::to_string(*compile_.memory_limit_bytes), "");
+    if (open_.random_constants) words.emplace_back("--random-constants");
     if (inputs_.seed) add("--seed", std::to_string(*inputs_.seed), "");
     return words;
   }
@@ -264,20 +265,20 @@ class Reduce : public Command {
   Result<int> report(const ModuleSize& size) {
     if (!json_.only_json()) {
       fmt::print("{}: {}\n", to_string(wanted_.kind), wanted_.message);
-      fmt::print("{}: {} operators of {}, {} elements of {}; {} trials, {:.1f} s\n", output_,
+      fmt::print("{}: {} operators of {}, {} elements of {}; {} trials, {:.1f} s\n", output_.path,
                  size.operators, first_.operators, size.elems, first_.elems, trials_, seconds());
-      fmt::print("{}\n", shown(output_));
+      fmt::print("{}\n", shown(output_.path));
     }
     ordered_json json;
     json["schema"] = 1;
     json["model"] = open_.model;
-    json["output"] = output_;
+    json["output"] = output_.path;
     json["failure"] = {{"kind", to_string(wanted_.kind)}, {"message", wanted_.message}};
     json["operators"] = {{"before", first_.operators}, {"after", size.operators}};
     json["elements"] = {{"before", first_.elems}, {"after", size.elems}};
     json["trials"] = trials_;
     json["seconds"] = seconds();
-    json["command"] = shown(output_);
+    json["command"] = shown(output_.path);
     HEDDLE_RETURN_IF_ERROR(json_.write(json));
     return 0;
   }
@@ -286,7 +287,8 @@ class Reduce : public Command {
   InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string test_, than_, output_;
+  std::string test_, than_;
+  OutputFile output_{"reduced.hlo"};
   std::optional<double> slower_, rtol_, atol_, budget_, limits_seconds_;
   std::optional<int64_t> limits_mib_;
 

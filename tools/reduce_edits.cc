@@ -120,8 +120,8 @@ ModuleSize size_of(const Module& module) {
   for (const auto& computation : module.computations()) {
     for (const Instr* instr : computation->instrs()) {
       ++size.instructions;
-      size.extras +=
-          static_cast<int64_t>(instr->annotations().size() + instr->control_predecessors().size());
+      size.extras += static_cast<int64_t>(instr->annotations().size() + !instr->nodes().empty() +
+                                          instr->control_predecessors().size());
       const int64_t elems = elems_of(instr->shape());
       size.elems += elems;
       size.operators += !is_structure(*instr);
@@ -235,7 +235,7 @@ bool drop_extras(Module& module) {
   module.entry_layout.reset();
   module.header.clear();
   for (const auto& computation : module.computations())
-    for (Instr* instr : computation->instrs()) instr->annotations().clear();
+    for (Instr* instr : computation->instrs()) instr->clear_annotations();
   return true;
 }
 

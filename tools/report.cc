@@ -29,20 +29,13 @@ double size_of(const Literal& value, int64_t i) {
 
 void JsonChoice::declare(CommandLine& line) {
   line.group("Output");
-  line.text(file, "--json", "F", "result as JSON; - is standard output");
+  line.output(file, "--json", "F", "result as JSON; - is standard output");
 }
 
 Status JsonChoice::write(const ordered_json& value) const {
-  if (file.empty()) return {};
-  const std::string text = value.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  if (only_json()) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return {};
-  }
-  std::ofstream out(file, std::ios::binary);
-  out << text << std::flush;
-  if (!out.good()) return machine_error("--json: cannot write {}", file);
-  return {};
+  if (!file.given()) return {};
+  // On a terminal DEL and other control characters beyond ASCII, too, are to be seen only.
+  return file.write(value.dump(2, ' ', only_json(), ordered_json::error_handler_t::replace) + "\n");
 }
 
 std::string bytes_text(int64_t bytes) {
@@ -114,6 +107,22 @@ std::string where_text(const heddle_program_info& info) {
   if (std::string_view(info.device) != "cpu") return info.device;
   return fmt::format("{} ({}), {} thread{}, {}, {}", info.device, info.isa, info.threads,
                      info.threads == 1 ? "" : "s", info.level, info.precision);
+}
+
+std::string to_string(const Head& head) {
+  std::string text = fmt::format("{} on {}", head.model, head.where);
+  std::string bound;
+  for (const auto& [name, extent] : head.unbound)
+    bound += fmt::format("{}{}={}", bound.empty() ? "" : ", ", name, extent);
+  if (!bound.empty()) text += fmt::format("; {} (not given)", bound);
+  if (head.random) text += fmt::format("; random inputs, seed {}", head.seed);
+  return text;
+}
+
+ordered_json to_json(const Unbound& unbound) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, extent] : unbound) json[name] = extent;
+  return json;
 }
 
 nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "handles.h"
+#include "model_options.h"
+#include "output_file.h"
 #include "tensor/literal.h"
 
 namespace heddle::tools {
@@ -15,10 +17,10 @@ class CommandLine;
 
 // --json F. With "-" standard output holds the JSON and nothing else.
 struct JsonChoice {
-  std::string file;
+  OutputFile file;
 
   void declare(CommandLine& line);
-  bool only_json() const { return file == "-"; }
+  bool only_json() const { return file.is_standard_output(); }
   // Error: machine (cannot write). Does nothing without --json.
   Status write(const nlohmann::ordered_json& value) const;
 };
@@ -37,6 +39,15 @@ nlohmann::ordered_json value_json(const tensor::Literal& value);
 
 // "cpu (avx512_vnni), 2 threads, O2, f32".
 std::string where_text(const heddle_program_info& info);
+// The first line: "model.onnx on cpu …; sequence=1 (not given); random inputs, seed 0".
+struct Head {
+  std::string model, where;
+  Unbound unbound;
+  bool random = false;  // all inputs
+  uint64_t seed = 0;
+};
+std::string to_string(const Head& head);
+nlohmann::ordered_json to_json(const Unbound& unbound);  // {"sequence": 1}
 // What the JSON of every command that runs a program begins with.
 nlohmann::ordered_json json_head(const std::string& model, const heddle_program_info& info);
 // One "note: …" line each, to standard output.

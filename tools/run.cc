@@ -8,7 +8,9 @@
 #include "commands.h"
 #include "extent_sweep.h"
 #include "model_options.h"
+#include "output_file.h"
 #include "report.h"
+#include "terminal.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -16,6 +18,39 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
+
+// Says once how long many steps will take, and on a terminal how far they are.
+class StepProgress {
+ public:
+  explicit StepProgress(int64_t steps) : steps_(steps) {}
+
+  void show(int64_t done) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    if (done == steps_) return progress_.hide();
+    if (seconds < next_) return;
+    const double left = seconds / static_cast<double>(done) * static_cast<double>(steps_ - done);
+    if (next_ == kFirstSeconds && left > kLongSeconds)
+      fmt::print(stderr, "note: {} steps take about {}; Ctrl-C ends them\n", steps_,
+                 time_text(left));
+    progress_.show(fmt::format("{}  {} to go", Progress::bar(done, steps_), time_text(left)));
+    next_ = seconds + kEachSeconds;
+  }
+
+ private:
+  static constexpr double kFirstSeconds = 0.5, kEachSeconds = 0.2, kLongSeconds = 10;
+
+  static std::string time_text(double seconds) {
+    constexpr double kHour = 3600, kDay = 24 * kHour;
+    if (seconds < 2 * kHour) return fmt::format("{:.0f} s", seconds);
+    return seconds < 2 * kDay ? fmt::format("{:.0f} hours", seconds / kHour)
+                              : fmt::format("{:.0f} days", seconds / kDay);
+  }
+
+  const int64_t steps_;
+  const Clock::time_point begin_ = Clock::now();
+  double next_ = kFirstSeconds;
+  Progress progress_;
+};
 
 class Run : public Command {
  public:
@@ -27,9 +62,9 @@ class Run : public Command {
     inputs_.declare(line);
     compile_.declare(line);
     json_.declare(line);
-    line.text(outputs_, "--outputs", "F.npz", "where the outputs go");
+    line.output(outputs_, "--outputs", "F.npz", "where the outputs go");
     line.number(steps_, "--steps", "N",
-                "runs with the same inputs (1); outputs are the last one's");
+                "runs with the same inputs (1); outputs are the last one's. Ctrl-C ends them");
     line.flag(compile_.background, "--async",
               "starts with a program of level O0 and goes over to the other between two steps");
     line.examples(
@@ -45,7 +80,7 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
     if (range) return run_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given));
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
@@ -53,7 +88,7 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     HEDDLE_ASSIGN_OR_RETURN(std::vector<tensor::Literal> outputs, make_outputs(program.get()));
     HEDDLE_ASSIGN_OR_RETURN(const Steps steps, run_steps(program.get(), inputs.values, outputs));
-    if (!outputs_.empty()) HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
+    if (outputs_.given()) HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
     if (!json_.only_json()) print(model.get(), program.get(), inputs, outputs, steps);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(model.get(), program.get(), inputs, outputs, steps)));
     return 0;
@@ -62,14 +97,14 @@ class Run : public Command {
  private:
   // Every extent of --dim NAME=FIRST..LAST, once.
   Result<int> run_range(const ExtentRange& range) {
-    if (!outputs_.empty() || steps_ || compile_.background || !compile_.stop_after.empty())
+    if (outputs_.given() || steps_ || compile_.background || !compile_.stop_after.empty())
       return user_error(
           "--dim {}={}..{}: --outputs, --steps, --async and --stop-after are for one extent",
           range.name, range.first, range.last);
     HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<ExtentSweep> sweep,
                             ExtentSweep::begin(open_, inputs_, compile_, range));
     const bool text = !json_.only_json();
-    if (text) fmt::print("{} on {}\n", open_.model, where_text(info_of(sweep->program())));
+    if (text) fmt::print("{}\n", sweep->head_text(open_.model));
     if (text) fmt::print("inputs: {}\n", sweep->inputs_description());
     if (text) print_notes(sweep->program());
     ordered_json extents = ordered_json::array();
@@ -77,7 +112,7 @@ class Run : public Command {
       sweep->show_progress(n);
       HEDDLE_RETURN_IF_ERROR(sweep->set_extent(n));
       HEDDLE_ASSIGN_OR_RETURN(const double ms, sweep->timed_run());
-      ExtentSweep::hide_progress();
+      sweep->hide_progress();
       ordered_json one{{range.name, n}, {"run_ms", ms}, {"outputs", ordered_json::array()}};
       for (size_t i = 0; i < sweep->outputs().size(); ++i) {
         const tensor::Literal& value = sweep->outputs()[i];
@@ -97,6 +132,7 @@ class Run : public Command {
 
   struct Steps {
     double first_ms = 0;
+    int64_t done = 0;         // fewer than were asked for: Ctrl-C
     int64_t swapped_at = -1;  // the first that found the other program ready, from 0; -1: none
   };
 
@@ -107,34 +143,44 @@ class Run : public Command {
     const ContextHandle context(created);
     HEDDLE_RETURN_IF_ERROR(bind(context.get(), inputs, outputs));
     Steps steps;
-    for (int64_t step = 0; step < steps_.value_or(1); ++step) {
-      if (compile_.background && steps.swapped_at < 0) {
-        int32_t ready = 0;
-        HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, 0, &ready)));
-        if (ready) {
-          steps.swapped_at = step;
-          const heddle_program_info info = info_of(program);
-          fmt::print(
-              stderr, "step {}: goes over to level {} (compiled in {}); results {}\n", step,
-              info.level, ms_text(info.compile_ms),
-              info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
-        }
-      }
+    const int64_t wanted = steps_.value_or(1);
+    StepProgress progress(wanted);
+    // Ctrl-C ends the run after the step at hand; its outputs are the result.
+    std::optional<Interrupt> interrupt;
+    if (wanted > 1) interrupt.emplace();
+    for (; steps.done < wanted && !(interrupt && Interrupt::asked()); ++steps.done) {
+      if (compile_.background && steps.swapped_at < 0)
+        HEDDLE_RETURN_IF_ERROR(look_for_swap(program, steps));
       const Clock::time_point begin = Clock::now();
       HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context.get())));
-      if (step == 0)
+      if (steps.done == 0)
         steps.first_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+      progress.show(steps.done + 1);
     }
+    if (steps.done < wanted)
+      fmt::print(stderr, "note: interrupted after {} of {} steps\n", steps.done, wanted);
     if (compile_.background && steps.swapped_at < 0)
-      fmt::print(stderr, "note: the other program was not ready within {} steps\n",
-                 steps_.value_or(1));
+      fmt::print(stderr, "note: the other program was not ready within {} steps\n", steps.done);
     return steps;
+  }
+
+  static Status look_for_swap(heddle_program* program, Steps& steps) {
+    int32_t ready = 0;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_program_wait(program, 0, &ready)));
+    if (!ready) return {};
+    steps.swapped_at = steps.done;
+    const heddle_program_info info = info_of(program);
+    fmt::print(stderr, "step {}: goes over to level {} (compiled in {}); results {}\n", steps.done,
+               info.level, ms_text(info.compile_ms),
+               info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
+    return {};
   }
 
   void print(const heddle_model* model, const heddle_program* program, const InputValues& inputs,
              const std::vector<tensor::Literal>& outputs, const Steps& steps) const {
     const heddle_program_info info = info_of(program);
-    fmt::print("{} on {}\n", open_.model, where_text(info));
+    fmt::print("{}\n", to_string(Head{open_.model, where_text(info), unbound_of(model),
+                                      inputs.all_random, inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs.description);
     print_notes(program);
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -151,6 +197,7 @@ class Run : public Command {
                     const Steps& steps) const {
     const heddle_program_info info = info_of(program);
     ordered_json json = json_head(open_.model, info);
+    json["bound_dimensions"] = to_json(unbound_of(model));
     json["inputs"] = inputs.description;
     json["random_inputs"] = inputs.random;
     json["seed"] = inputs_.seed_or_default();
@@ -158,7 +205,7 @@ class Run : public Command {
     json["import_ms"] = info_of(model).import_ms;
     json["compile_ms"] = info.compile_ms;
     json["first_run_ms"] = steps.first_ms;
-    json["steps"] = steps_.value_or(1);
+    json["steps"] = steps.done;
     if (compile_.background) json["swap"] = {{"step", steps.swapped_at}, {"results", info.swap}};
     json["outputs"] = ordered_json::array();
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -173,7 +220,7 @@ class Run : public Command {
   InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
-  std::string outputs_;
+  OutputFile outputs_;
   std::optional<int64_t> steps_;
 };
 

@@ -9,6 +9,16 @@ Result<api::CompileOptions> session_options(const CompileChoices& choices) {
   return api::unwrap(checked);
 }
 
+Result<ProgramHandle> decide(const CompileChoices& choices, heddle_model* model) {
+  HEDDLE_ASSIGN_OR_RETURN(api::CompileOptions options, session_options(choices));
+  options.explain = true;
+  options.consume_model = true;
+  options.code = false;
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<api::Program> program,
+                          api::Program::compile(api::unwrap(model), options));
+  return ProgramHandle(api::wrap(std::move(program)));
+}
+
 void ReportChoices::declare(CommandLine& line, const char* what_is_all) {
   open.declare(line);
   line.group("What to show");

@@ -9,6 +9,9 @@
 namespace heddle::tools {
 
 Result<api::CompileOptions> session_options(const CompileChoices& choices);
+// What would be compiled, and why, for a target that need not be this machine: no code is made.
+// The model is consumed.
+Result<ProgramHandle> decide(const CompileChoices& choices, heddle_model* model);
 
 // MODEL, --all, --json and the options of the compilation.
 struct ReportChoices {

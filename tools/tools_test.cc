@@ -12,6 +12,7 @@
 #include "model_options.h"
 #include "report.h"
 #include "statistics.h"
+#include "suggest.h"
 
 namespace heddle::tools {
 namespace {
@@ -86,6 +87,30 @@ TEST(command_line, ErrorsAreOneLineAndNameTheHelp) {
     EXPECT_THAT(parsed.error().message, HasSubstr("heddle test --help"));
     EXPECT_EQ(parsed.error().message.find('\n'), std::string::npos);
   }
+}
+
+TEST(command_line, Bytes) {
+  EXPECT_EQ(parse_bytes("4096"), 4096);
+  EXPECT_EQ(parse_bytes("4KiB"), 4096);
+  EXPECT_EQ(parse_bytes("4 kb"), 4000);
+  EXPECT_EQ(parse_bytes("1.5GiB"), 3 * (int64_t{1} << 29));
+  EXPECT_EQ(parse_bytes("2M"), 2000000);
+  EXPECT_EQ(parse_bytes("1TiB"), int64_t{1} << 40);
+  EXPECT_EQ(parse_bytes("7B"), 7);
+  for (const char* wrong :
+       {"", "-4", "x", "4X", "4GiX", "1.5", "GiB", "1e9", "99999999999TiB", "4ii"})
+    EXPECT_EQ(parse_bytes(wrong), std::nullopt) << wrong;
+}
+
+TEST(suggest, Nearest) {
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("levle", "level"), 1u);
+  EXPECT_EQ(nearest("--threds", {"--json", "--threads", "--target"}), "--threads");
+  EXPECT_EQ(nearest("RNU", {"run", "bench"}), "run");
+  EXPECT_EQ(nearest("--batch", {"--json", "--threads", "--target"}), "");
+  EXPECT_EQ(did_you_mean("x", {"run"}), "");
+  EXPECT_EQ(did_you_mean("benhc", {"run", "bench"}), "; did you mean bench?");
 }
 
 Literal floats(const std::vector<float>& values) {

@@ -1,27 +1,24 @@
 // heddle tune: measures ways to compute a model's products and convolutions, and keeps the best.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "api/tune_list.h"
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
 #include "command_line.h"
 #include "commands.h"
 #include "model_options.h"
+#include "output_file.h"
 #include "report.h"
+#include "session_options.h"
+#include "terminal.h"
 
 namespace heddle::tools {
 namespace {
-
-// Ctrl-C ends the tuning after the task at hand; what was measured is kept.
-std::atomic<bool> interrupted{false};
-void interrupt(int) { interrupted = true; }
 
 class Tune : public Command {
  public:
@@ -36,13 +33,17 @@ class Tune : public Command {
     line.number(budget_, "--budget", "SECONDS", "no measurement is begun after that (300)");
     line.number(candidates_, "--candidates", "N", "ways tried for each shape, at most (12)");
     line.flag(again_, "--again", "measures what has a record, too");
-    line.text(export_, "--export", "F.txt", "also writes the records of all models as text");
+    line.flag(list_, "--list",
+              "the candidates of each shape by the rules, for any CPU; none is run");
+    line.output(export_, "--export", "F.txt", "also writes the records of all models as text");
     line.text(import_, "--import", "F.txt", "first takes the records of such a text");
+    line.files()->reads([this](const FileUse::Add& add) { add("--import", import_); });
     compile_.declare(line);
     json_.declare(line);
     line.examples(
         "  heddle tune model.onnx --budget 60\n"
-        "  heddle tune model.onnx --export records.txt\n");
+        "  heddle tune model.onnx --export records.txt\n"
+        "  heddle tune model.onnx --list --target spr\n");
   }
 
   Result<int> run() override {
@@ -51,6 +52,7 @@ class Tune : public Command {
       return user_error("--candidates {}: wanted 1 to 1000", *candidates_);
     if (!import_.empty()) HEDDLE_RETURN_IF_ERROR(import_records());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    if (list_) return list(model.get());
     HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options options, compile_.options());
     auto tuning = sized<heddle_tune_options>();
     tuning.budget_seconds = static_cast<double>(budget_.value_or(0));
@@ -59,20 +61,46 @@ class Tune : public Command {
     tuning.context = this;
     tuning.progress = [](const heddle_tune_progress* progress, void* self) -> int32_t {
       static_cast<Tune*>(self)->show(*progress);
-      return interrupted ? 1 : 0;
+      return Interrupt::asked() ? 1 : 0;
     };
-    std::signal(SIGINT, interrupt);
     auto result = sized<heddle_tune_result>();
-    HEDDLE_RETURN_IF_ERROR(to_status(heddle_tune(model.get(), &options, &tuning, &result)));
-    std::signal(SIGINT, SIG_DFL);
-    if (bar_) fmt::print(stderr, "\r\x1b[K");
-    if (!export_.empty()) HEDDLE_RETURN_IF_ERROR(export_records());
+    {
+      // Ctrl-C ends the tuning after the task at hand; what was measured is kept.
+      const Interrupt interrupt;
+      HEDDLE_RETURN_IF_ERROR(to_status(heddle_tune(model.get(), &options, &tuning, &result)));
+    }
+    progress_.hide();
+    if (export_.given()) HEDDLE_RETURN_IF_ERROR(export_records());
     if (!json_.only_json()) print(result);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(result)));
     return 0;
   }
 
  private:
+  Result<int> list(const heddle_model* model) {
+    constexpr int64_t kAll = 1000;
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(compile_));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const std::vector<api::TuneShape> shapes,
+        api::tune_list(api::unwrap(model), options, candidates_.value_or(kAll)));
+    nlohmann::ordered_json json = {{"schema", 1}, {"model", open_.model}};
+    json["shapes"] = nlohmann::ordered_json::array();
+    for (const api::TuneShape& shape : shapes) {
+      json["shapes"].push_back({{"key", shape.key},
+                                {"name", shape.name},
+                                {"uses", shape.uses},
+                                {"candidates", shape.candidates},
+                                {"records", shape.records}});
+      if (json_.only_json()) continue;
+      fmt::print("{} ({}, {} use{}): {} candidates\n", shape.key, shape.name, shape.uses,
+                 shape.uses == 1 ? "" : "s", shape.candidates);
+      for (size_t i = 0; i < shape.records.size(); ++i)
+        fmt::print("  {}{}\n", shape.records[i], i == 0 ? "  (without tuning)" : "");
+    }
+    HEDDLE_RETURN_IF_ERROR(json_.write(json));
+    return 0;
+  }
+
   // A bar on a terminal; elsewhere a line a task that was measured.
   void show(const heddle_tune_progress& progress) {
     tasks_.push_back({{"key", progress.key},
@@ -83,18 +111,13 @@ class Tune : public Command {
                       {"candidates", progress.candidates},
                       {"measured", progress.measured}});
     const double gain = progress.ns > 0 ? progress.untuned_ns / progress.ns : 1;
-    if (isatty(STDERR_FILENO)) {
-      constexpr int kWidth = 30;
-      const int full =
-          static_cast<int>(kWidth * progress.done / std::max<int64_t>(progress.tasks, 1));
+    if (progress_.is_shown()) {
       const double each =
           progress.seconds / static_cast<double>(std::max<int64_t>(progress.done, 1));
-      fmt::print(stderr, "\r\x1b[K[{:{}}] {}/{}  {:.0f} s, {:.0f} s to go  {:.2f}x  {:.40}",
-                 std::string(static_cast<size_t>(full), '#'), kWidth, progress.done, progress.tasks,
-                 progress.seconds, each * static_cast<double>(progress.tasks - progress.done), gain,
-                 progress.key);
-      std::fflush(stderr);
-      bar_ = true;
+      progress_.show(fmt::format("{}  {:.0f} s, {:.0f} s to go  {:.2f}x  {:.40}",
+                                 Progress::bar(progress.done, progress.tasks), progress.seconds,
+                                 each * static_cast<double>(progress.tasks - progress.done), gain,
+                                 progress.key));
     } else if (!progress.known) {
       fmt::print(stderr, "{}/{} {}: {:.1f} us, untuned {:.1f} us: {}\n", progress.done,
                  progress.tasks, progress.key, progress.ns / 1e3, progress.untuned_ns / 1e3,
@@ -109,7 +132,7 @@ class Tune : public Command {
         result.tasks, result.measured, result.known, result.left, result.faster);
     if (result.measured > 0)
       fmt::print(
-          "what was measured: {:.2f} ms a run, untuned {:.2f} ms; it took {:.1f} s\n"
+          "sum over the tuned shapes: {:.2f} ms per run, {:.2f} ms before tuning; took {:.1f} s\n"
           "{} sample programs, {} of them compiled, the others were in the cache\n",
           result.ns / 1e6, result.untuned_ns / 1e6, result.seconds, result.samples,
           result.compiled);
@@ -157,17 +180,16 @@ class Tune : public Command {
   Status export_records() const {
     HEDDLE_ASSIGN_OR_RETURN(const cache::TuningStore store, this->store());
     HEDDLE_ASSIGN_OR_RETURN(const auto records, store.records(""));
-    std::ofstream file(export_);
-    file << cache::to_text(records) << std::flush;
-    if (!file) return machine_error("--export {}: cannot be written", export_);
-    return {};
+    return export_.write(cache::to_text(records));
   }
 
   OpenChoices open_;
   CompileChoices compile_;
   std::optional<int64_t> budget_, candidates_;
-  bool again_ = false, bar_ = false;
-  std::string export_, import_;
+  bool again_ = false, list_ = false;
+  Progress progress_;
+  std::string import_;
+  OutputFile export_;
   nlohmann::ordered_json tasks_ = nlohmann::ordered_json::array();
   JsonChoice json_;
 };

@@ -1,8 +1,11 @@
 #include "values.h"
 
 #include <algorithm>
+#include <set>
 
 #include "command_line.h"
+#include "output_file.h"
+#include "tensor/limits.h"
 
 namespace heddle::tools {
 namespace {
@@ -18,34 +21,39 @@ bool has_name(const heddle_port& port, const std::string& name) {
   return name == port.name || (port.alias[0] != '\0' && name == port.alias);
 }
 
-Result<Literal> fit(const Literal& value, const heddle_model* model, int64_t number) {
-  const heddle_port port = input_of(model, number);
+Result<Literal> fit(const Literal& value, const std::string& source, const heddle_port& port,
+                    bool is_program) {
   Result<Literal> typed = tensor::as_type(value, static_cast<Type>(port.type));
-  if (!typed) return error_in(fmt::format("input {}", port.name), typed.error());
+  if (!typed) return error_in(source, typed.error());
   const std::vector<int64_t> wanted(port.dims, port.dims + port.rank);
   if (typed->shape().extents() != wanted)
-    return user_error("input {}: got {}, wanted {}; {}", port.name,
-                      tensor::to_string(value.shape(), false), shape_text(port),
-                      info_of(model).is_program
-                          ? "compile the model for this shape"
-                          : "dynamic dimensions are bound by --dim or --shape");
+    return user_error("{}: got {}, wanted {}; {}", source, tensor::to_string(value.shape(), false),
+                      shape_text(port),
+                      is_program ? "compile the model for this shape"
+                                 : "dynamic dimensions are bound by --dim or --shape");
   return typed;
 }
 
-Status check_names(const heddle_model* model, const NamedLiterals& given) {
+std::string names_of_inputs(const heddle_model* model) {
   std::string names;
-  const int64_t count = info_of(model).inputs;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < info_of(model).inputs; ++i) {
     const heddle_port port = input_of(model, i);
     names += (i == 0 ? "" : ", ") + std::string(port.name);
     if (port.alias[0] != '\0') names += fmt::format(" ({})", port.alias);
   }
-  for (const auto& [name, value] : given) {
-    bool found = false;
-    for (int64_t i = 0; i < count && !found; ++i) found = has_name(input_of(model, i), name);
-    if (!found)
-      return user_error("input {}: the model has none of that name; its inputs are: {}", name,
-                        names.empty() ? "none" : names);
+  return names.empty() ? "none" : names;
+}
+
+// Inputs that this machine cannot hold are refused before memory is taken for any of them.
+Status check_memory_of_inputs(const heddle_model* model) {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < info_of(model).inputs; ++i) {
+    const heddle_port port = input_of(model, i);
+    if (__builtin_add_overflow(sum, port.bytes, &sum) || sum > tensor::memory_limit_bytes())
+      return user_error("input {}: {} needs {} bytes{}, this machine has {}; use a smaller shape",
+                        port.name, shape_text(port), port.bytes,
+                        sum == port.bytes ? "" : " on top of the inputs before it",
+                        tensor::memory_limit_bytes());
   }
   return {};
 }
@@ -54,21 +62,35 @@ Status check_names(const heddle_model* model, const NamedLiterals& given) {
 
 void InputChoices::declare(CommandLine& line) {
   line.group("Values");
-  line.text(file, "--inputs", "F.npz", "values of the inputs, by name (else random)");
+  line.text(file, "--inputs", "F.npz", "values of the inputs, by name (default: random)");
   line.list(specs, "--input", "NAME=SPEC", "one value: F.npy, or such as 2x2xf32=1 2 3 4");
-  line.number(seed, "--seed", "N", "of random inputs (0)");
+  line.flag(random_rest, "--random-rest", "where some inputs are given: the others are random");
+  line.number(seed, "--seed", "N", "seed of the random inputs (default: 0)");
+  line.files()->reads([this](const FileUse::Add& add) {
+    add("--inputs", file);
+    for (const std::string& text : specs)
+      if (is_file(text)) add("--input", text.substr(text.find('=') + 1));
+  });
 }
 
 Result<NamedLiterals> InputChoices::read() const {
   NamedLiterals given;
   if (!file.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(given, tensor::read_npz(file));
+    if (is_file(file))
+      return user_error("--inputs {}: is one array, wanted F.npz; give it by --input NAME={}", file,
+                        file);
+    Result<NamedLiterals> read = tensor::read_npz(file);
+    if (!read) return error_in("--inputs", read.error());
+    given = std::move(*read);
+    if (given.empty()) return user_error("--inputs {}: holds no arrays", file);
   }
+  std::set<std::string> seen;
   for (const std::string& text : specs) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
       return user_error("--input {}: wanted NAME=SPEC, such as x=2x2xf32=1 2 3 4 or x=x.npy", text);
     const std::string name = text.substr(0, equals), spec = text.substr(equals + 1);
+    if (!seen.insert(name).second) return user_error("--input {}: is given twice", name);
     Result<Literal> value =
         is_file(spec) ? tensor::read_npy(spec) : tensor::parse_literal_spec(spec);
     if (!value) return error_in("--input " + name, value.error());
@@ -78,56 +100,101 @@ Result<NamedLiterals> InputChoices::read() const {
   return given;
 }
 
+std::string InputChoices::source_of(const std::string& name) const {
+  for (const std::string& text : specs)
+    if (text.starts_with(name + "=")) return "--input " + name;
+  return fmt::format("--inputs {}, entry {}", file, name);
+}
+
+Error InputChoices::with_sources(Error error, const NamedLiterals& given) const {
+  for (const auto& [name, value] : given) {
+    const std::string said = fmt::format("the value of input '{}'", name);
+    const size_t at = error.message.find(said);
+    if (at != std::string::npos) error.message.replace(at, said.size(), source_of(name));
+  }
+  return error;
+}
+
+// By input, of its type and shape; nothing where none was given.
+Result<InputChoices::Chosen> InputChoices::choose(const heddle_model* model,
+                                                  const NamedLiterals& given) const {
+  const bool is_program = info_of(model).is_program != 0;
+  Chosen chosen(static_cast<size_t>(info_of(model).inputs));
+  std::vector<std::string> sources(chosen.size());
+  for (const auto& [name, value] : given) {
+    const std::string source = source_of(name);
+    size_t place = 0;
+    while (place < chosen.size() && !has_name(input_of(model, static_cast<int64_t>(place)), name))
+      ++place;
+    if (place == chosen.size())
+      return user_error("{}: the model has no such input; its inputs are: {}", source,
+                        names_of_inputs(model));
+    // An input has two names where it has an alias; --input stands after the file and wins.
+    constexpr const char* kOne = "--input ";
+    if (chosen[place] && sources[place].starts_with(kOne) == source.starts_with(kOne))
+      return user_error("{}: {} gives the same input", source, sources[place]);
+    HEDDLE_ASSIGN_OR_RETURN(
+        chosen[place],
+        fit(value, source, input_of(model, static_cast<int64_t>(place)), is_program));
+    sources[place] = source;
+  }
+  return chosen;
+}
+
 Result<InputValues> InputChoices::values(const heddle_model* model,
                                          const NamedLiterals& given) const {
-  HEDDLE_RETURN_IF_ERROR(check_names(model, given));
+  HEDDLE_RETURN_IF_ERROR(check_memory_of_inputs(model));
+  HEDDLE_ASSIGN_OR_RETURN(Chosen chosen, choose(model, given));
   InputValues result;
-  const int64_t count = info_of(model).inputs;
-  std::vector<const Literal*> chosen(static_cast<size_t>(count));
+  std::string missing;
+  const auto count = static_cast<int64_t>(chosen.size());
   for (int64_t i = 0; i < count; ++i) {
     const heddle_port port = input_of(model, i);
-    for (const auto& [name, value] : given)
-      if (has_name(port, name)) chosen[static_cast<size_t>(i)] = &value;
-    if (chosen[static_cast<size_t>(i)] == nullptr && port.bytes > 0)
-      result.random.push_back(port.name);
+    if (chosen[static_cast<size_t>(i)] || port.bytes == 0) continue;
+    missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", port.name, shape_text(port));
+    result.random.push_back(port.name);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    const Literal* value = chosen[static_cast<size_t>(i)];
-    // Where all are given there is nothing to draw; else every input gets memory to draw into.
-    if (value != nullptr && result.random.empty()) {
-      HEDDLE_ASSIGN_OR_RETURN(Literal fitting, fit(*value, model, i));
-      result.values.push_back(std::move(fitting));
-    } else {
-      HEDDLE_ASSIGN_OR_RETURN(Literal zeros, literal_of(input_of(model, i)));
-      result.values.push_back(std::move(zeros));
-    }
-  }
-  if (!result.random.empty()) {
-    std::vector<void*> buffers;
-    for (Literal& value : result.values)
-      buffers.push_back(value.bytes() > 0 ? value.mutable_data() : nullptr);
-    HEDDLE_RETURN_IF_ERROR(
-        to_status(heddle_model_random_inputs(model, seed_or_default(), buffers.data())));
-    for (int64_t i = 0; i < count; ++i) {
-      const Literal* value = chosen[static_cast<size_t>(i)];
-      if (value == nullptr) continue;
-      HEDDLE_ASSIGN_OR_RETURN(result.values[static_cast<size_t>(i)], fit(*value, model, i));
-    }
-  }
+  if (!given.empty() && !missing.empty() && !random_rest)
+    return user_error("no value was given for: {}; give it, or --random-rest", missing);
+  HEDDLE_RETURN_IF_ERROR(fill(model, std::move(chosen), result));
   if (count == 0) result.description = "none";
   if (!given.empty()) result.description = "as given";
-  if (!result.random.empty()) {
-    const char* integers = info_of(model).is_program ? "integers 0 or 1"
-                                                     : "integers small and in the range they index";
-    result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
-                                      given.empty() ? "" : "; ", seed_or_default(), integers,
-                                      fmt::join(result.random, ", "));
-  }
+  if (result.random.empty()) return result;
+  result.all_random = given.empty();
+  const char* integers =
+      info_of(model).is_program ? "integers 0 or 1" : "integers small and in the range they index";
+  result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
+                                    given.empty() ? "" : "; ", seed_or_default(), integers,
+                                    fmt::join(result.random, ", "));
   return result;
+}
+
+Status InputChoices::fill(const heddle_model* model, Chosen chosen, InputValues& result) const {
+  // Where all are given there is nothing to draw; else every input gets memory to draw into.
+  const bool draw = !result.random.empty();
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (!draw && chosen[i]) {
+      result.values.push_back(std::move(*chosen[i]));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(Literal zeros, literal_of(input_of(model, static_cast<int64_t>(i))));
+    result.values.push_back(std::move(zeros));
+  }
+  if (!draw) return {};
+  std::vector<void*> buffers;
+  for (Literal& value : result.values)
+    buffers.push_back(value.bytes() > 0 ? value.mutable_data() : nullptr);
+  HEDDLE_RETURN_IF_ERROR(
+      to_status(heddle_model_random_inputs(model, seed_or_default(), buffers.data())));
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (chosen[i]) result.values[i] = std::move(*chosen[i]);
+  return {};
 }
 
 Result<Literal> literal_of(const heddle_port& port) {
   if (port.type == HEDDLE_TOKEN) return Literal();
+  if (port.type == HEDDLE_OPAQUE)
+    return user_error("{}: an opaque value cannot be given or taken", port.name);
   const std::vector<int64_t> dims(port.dims, port.dims + port.rank);
   Result<Literal> made = Literal::make(Shape::array(static_cast<Type>(port.type), dims));
   if (!made) return error_in(port.name, made.error());
@@ -136,6 +203,7 @@ Result<Literal> literal_of(const heddle_port& port) {
 
 std::string shape_text(const heddle_port& port) {
   if (port.type == HEDDLE_TOKEN) return "token[]";
+  if (port.type == HEDDLE_OPAQUE) return "opaque[]";
   const std::vector<int64_t> dims(port.dims, port.dims + port.rank);
   return tensor::to_string(Shape::array(static_cast<Type>(port.type), dims), false);
 }
@@ -170,13 +238,13 @@ Result<std::vector<Literal>> run_once(heddle_program* program, std::vector<Liter
   return outputs;
 }
 
-Status write_outputs(const std::string& path, const heddle_model* model,
+Status write_outputs(const OutputFile& file, const heddle_model* model,
                      const std::vector<Literal>& outputs) {
   NamedLiterals named;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].shape().is_array())
       named.emplace_back(output_of(model, static_cast<int64_t>(i)).name, outputs[i]);
-  return tensor::write_npz(path, named);
+  return file.publish(tensor::write_npz(file.work_path(), named));
 }
 
 }  // namespace heddle::tools

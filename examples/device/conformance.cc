@@ -1,5 +1,5 @@
 // The suite that every device must pass, on the toy.
-#include "runtime/hal_conformance.h"
+#include <heddle/runtime/hal_conformance.h>
 
 #include <cstdio>
 #include <cstdlib>

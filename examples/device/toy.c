@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/hal.h"
+#include <heddle/runtime/hal.h>
 
 typedef void kernel(void* const*, const int64_t*, int64_t, int64_t, void*);
 

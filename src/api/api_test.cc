@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -220,8 +221,34 @@ TEST_F(api, SavedProgramsRunWithoutTheModel) {
   ok(heddle_context_run(context_));
   EXPECT_THAT(rows, testing::ElementsAre(8, 9, 0, 1, 4, 5));
   EXPECT_THAT(kept, testing::ElementsAre(5, 6, 7));
-  EXPECT_THAT(failure(heddle_compile_until(model_, nullptr, "fuse", nullptr)),
+  char* text = nullptr;
+  EXPECT_THAT(failure(heddle_compile_until(model_, nullptr, "fuse", &text)),
               HasSubstr("compiled already"));
+  EXPECT_EQ(text, nullptr);
+}
+
+TEST_F(api, SavedProgramsAreReadFromMemory) {
+  parse(kSoftmax);
+  compile(options());
+  const std::string path = folder_ / "softmax.heddle";
+  ok(heddle_program_save(program_, path.c_str()));
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  fs::remove(path);
+  heddle_model_free(model_);
+  model_ = nullptr;
+  ok(heddle_model_parse("softmax.heddle", bytes.data(), bytes.size(), nullptr, &model_));
+  bytes.assign(bytes.size(), '\0');  // it was copied
+  compile(options());
+  EXPECT_TRUE(info().cache_warm);
+  std::vector<float> x(4 * 33, 0.5f), y(x.size());
+  ok(heddle_context_bind_input_named(context_, "x", x.data()));
+  ok(heddle_context_bind_output_named(context_, "out0", y.data()));
+  ok(heddle_context_run(context_));
+  EXPECT_NEAR(y[5], 1.0 / 33, 1e-6);
+  heddle_model* none = nullptr;
+  EXPECT_THAT(failure(heddle_model_parse("cut", bytes.data(), 100, nullptr, &none)),
+              HasSubstr("cut: not a model"));
 }
 
 TEST_F(api, ProfileNamesKernels) {
@@ -306,7 +333,8 @@ TEST_F(api, UnknownChoicesAreNamed) {
               HasSubstr("sm_80 or sm_90"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "z80"; }), HasSubstr("z80"));
   EXPECT_THAT(message_of([](auto& o) { o.target = "sm_90"; }), HasSubstr("GPU"));
-  EXPECT_THAT(message_of([](auto& o) { o.threads = -1; }), HasSubstr("threads -1"));
+  EXPECT_THAT(message_of([](auto& o) { o.threads = -1; }),
+              HasSubstr("options->threads is -1; wanted 0 to 1024"));
   EXPECT_EQ(program_, nullptr);
 }
 
@@ -318,9 +346,10 @@ TEST_F(api, UnboundPortsAreErrors) {
     EXPECT_THAT(failure(heddle_context_run(context_)), HasSubstr("arg0 is not bound"));
     ok(heddle_context_bind_input(context_, 0, x.data()));
     EXPECT_THAT(failure(heddle_context_run(context_)), HasSubstr("out0 is not bound"));
-    EXPECT_THAT(failure(heddle_context_bind_input(context_, 1, x.data())), HasSubstr("no input 1"));
+    EXPECT_THAT(failure(heddle_context_bind_input(context_, 1, x.data())),
+                HasSubstr("number is 1; wanted 0"));
     EXPECT_THAT(failure(heddle_context_bind_output(context_, -1, x.data())),
-                HasSubstr("no output -1"));
+                HasSubstr("number is -1"));
   }
 }
 
@@ -364,8 +393,8 @@ TEST_F(api, OldCallersWithShorterStructsWork) {
 TEST_F(api, CompilationCanBeLookedAtAtEveryPoint) {
   parse(kSoftmax);
   const std::pair<const char*, const char*> wanted[] = {
-      {"import", "ENTRY"},      {"optimize", "exponential"}, {"fuse", "fusion("},
-      {"schedule", "phase"},    {"stitch", "kernel"},        {"plan", "program softmax"},
+      {"import", "ENTRY"},       {"optimize", "exponential"}, {"fuse", "fusion("},
+      {"schedule", "phase"},     {"stitch", "kernel"},        {"plan", "program softmax"},
       {"inline_lazily", "ENTRY"}};
   for (const auto& [point, content] : wanted) {
     char* text = nullptr;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "api/c_status.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 
@@ -43,7 +44,12 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
       return !stopped_ && (!asked || asked(progress));
     };
     thread_ = std::thread([this, model = std::move(model), options = std::move(options)] {
-      auto made = compile(*model, options);
+      Result<std::shared_ptr<Program>> made;
+      try {
+        made = compile(*model, options);
+      } catch (...) {
+        made = tl::unexpected(error_of_exception("compilation in the background"));
+      }
       const std::lock_guard lock(mutex_);
       if (made) {
         first_ = std::exchange(now_, std::move(*made));  // contexts and texts of it are in use

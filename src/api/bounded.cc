@@ -69,6 +69,13 @@ class Comparison {
   Comparison(const Imported& a, const Imported& b, const std::string& symbol)
       : a_(*a.module), b_(*b.module), symbol_(symbol) {}
 
+  Status depends(const std::string& what) const {
+    return user_error(
+        "dimension '{}' cannot be bounded: {} depends on its value; bind it to a "
+        "number",
+        symbol_, what);
+  }
+
   // Every computation, instruction by instruction.
   Status same_structure() const {
     const auto &x = a_.computations(), &y = b_.computations();
@@ -109,13 +116,6 @@ class Comparison {
   }
 
  private:
-  Status depends(const std::string& what) const {
-    return user_error(
-        "dimension '{}' cannot be bounded: {} depends on its value; bind it to a "
-        "number",
-        symbol_, what);
-  }
-
   const hlo::Module &a_, &b_;
   const std::string& symbol_;
 };
@@ -165,6 +165,8 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
     HEDDLE_ASSIGN_OR_RETURN(const Imported b, result->import_at(at));
     const Comparison comparison(a, b, name);
     HEDDLE_RETURN_IF_ERROR(comparison.same_structure());
+    if (a.index_checks != b.index_checks)
+      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
     hlo::Symbol symbol;
     symbol.name = name;
     symbol.bound = extents[0];

@@ -53,6 +53,9 @@ std::vector<program::Symbol> saved_symbols(const Bounded& bounded);
 void set_ports(const Bounded& bounded, const program::Variant& variant, std::vector<Port>& inputs,
                std::vector<Port>& outputs);
 
+// What the ports' bounded dimensions are called, and the extents that runs may have.
+void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<Port>& outputs);
+
 using Sizes = std::vector<int64_t>;  // by symbol
 
 // The bucket of an extent: powers of 4 below the bound, and the bound; six of them for 512.

@@ -56,6 +56,21 @@ std::vector<program::Symbol> saved_symbols(const Bounded& bounded) {
   return result;
 }
 
+void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<Port>& outputs) {
+  auto tell = [&](Port& port, int64_t dimension, size_t s) {
+    const hlo::Symbol& symbol = bounded.symbols[s];
+    const auto d = static_cast<size_t>(dimension);
+    const int64_t times = port.dims.at(d) / bounded.first.at(symbol.name);
+    port.named.resize(port.dims.size());
+    port.named[d] = {symbol.name, times, times * symbol.bound};
+  };
+  for (size_t s = 0; s < bounded.symbols.size(); ++s)
+    for (const auto& [input, dimension] : bounded.symbols[s].places)
+      tell(inputs.at(static_cast<size_t>(input)), dimension, s);
+  for (size_t i = 0; i < bounded.outputs.size(); ++i)
+    for (const auto& [dimension, s] : bounded.outputs[i]) tell(outputs.at(i), dimension, s);
+}
+
 void set_ports(const Bounded& bounded, const program::Variant& variant, std::vector<Port>& inputs,
                std::vector<Port>& outputs) {
   const program::Program& program = variant.program;
@@ -76,9 +91,11 @@ void set_ports(const Bounded& bounded, const program::Variant& variant, std::vec
   outputs.clear();
   for (size_t i = 0; i < shapes[0].size(); ++i)
     inputs.push_back(make_port(program.inputs[i].name, program.inputs[i].alias_name, shapes[0][i]));
-  for (size_t i = 0; i < shapes[1].size(); ++i)
+  const auto hidden = static_cast<size_t>(tensor::hidden_outputs(program.index_checks));
+  for (size_t i = 0; i + hidden < shapes[1].size(); ++i)
     outputs.push_back(
         make_port(program.outputs[i].name, program.outputs[i].alias_name, shapes[1][i]));
+  tell_bounds(bounded, inputs, outputs);
 }
 
 }  // namespace heddle::api

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <iterator>
 
 #include "api/heddle.h"
 #include "api/session.h"
@@ -100,6 +101,68 @@ TEST(Bounded, TheCInterfaceSaysExtents) {
   ASSERT_EQ(heddle_context_run(context), nullptr);
   for (float one : y) EXPECT_EQ(one, 0.5F);
   heddle_context_free(context);
+  heddle_program_free(program);
+  heddle_model_free(model);
+}
+
+struct Dim {
+  std::string name;
+  int64_t extent, least, most;
+  bool operator==(const Dim&) const = default;
+};
+
+template <typename Handle>
+Dim dim_of(heddle_status* (*ask)(const Handle*, int64_t, int64_t, heddle_port_dim*),
+           const Handle* handle, int64_t dimension) {
+  heddle_port_dim dim{};
+  dim.struct_size = sizeof dim;
+  EXPECT_EQ(ask(handle, 0, dimension, &dim), nullptr) << heddle_last_error();
+  return {dim.name, dim.extent, dim.least, dim.most};
+}
+
+// Of a model, of its program, and of both again from a file's bytes.
+TEST(Bounded, PortsTellNamesAndBounds) {
+  const File file(softmax());
+  const heddle_dim bound{"length", 16}, first{"length", 5};
+  heddle_open_options open{};
+  open.struct_size = sizeof(open);
+  open.bounds = &bound;
+  open.bound_count = 1;
+  open.dims = &first;
+  open.dim_count = 1;
+  heddle_model* model = nullptr;
+  ASSERT_EQ(heddle_model_open(file.path().c_str(), &open, &model), nullptr);
+  const std::string path = file.path() + ".heddle";
+  for (const bool saved : {false, true}) {
+    const Dim length{"length", saved ? 16 : 5, 1, 16}, four{"", 4, 4, 4};
+    heddle_program* program = nullptr;
+    ASSERT_EQ(heddle_compile(model, nullptr, &program), nullptr);
+    EXPECT_EQ(dim_of(heddle_model_input_dim, model, 0), four);
+    EXPECT_EQ(dim_of(heddle_model_input_dim, model, 1), length);
+    EXPECT_EQ(dim_of(heddle_model_output_dim, model, 1), length);
+    EXPECT_EQ(dim_of(heddle_program_input_dim, program, 0), four);
+    EXPECT_EQ(dim_of(heddle_program_input_dim, program, 1), length);
+    EXPECT_EQ(dim_of(heddle_program_output_dim, program, 1), length);
+    heddle_model_free(model);
+    if (!saved) {
+      ASSERT_EQ(heddle_program_save(program, path.c_str()), nullptr);
+      std::ifstream in(path, std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(in), {});
+      std::remove(path.c_str());
+      ASSERT_EQ(heddle_model_parse("memory", bytes.data(), bytes.size(), nullptr, &model), nullptr);
+    }
+    heddle_program_free(program);
+  }
+}
+
+TEST(Bounded, DimensionsThatAreBoundKeepTheirNames) {
+  const File file(softmax());
+  heddle_model* model = nullptr;
+  ASSERT_EQ(heddle_model_open(file.path().c_str(), nullptr, &model), nullptr);
+  heddle_program* program = nullptr;
+  ASSERT_EQ(heddle_compile(model, nullptr, &program), nullptr);
+  EXPECT_EQ(dim_of(heddle_model_input_dim, model, 1), (Dim{"length", 1, 1, 1}));
+  EXPECT_EQ(dim_of(heddle_program_input_dim, program, 1), (Dim{"length", 1, 1, 1}));
   heddle_program_free(program);
   heddle_model_free(model);
 }

@@ -1,6 +1,7 @@
 // Custom calls: functions of the caller's behind those of the interpreter's registry.
 #include <vector>
 
+#include "api/c_status.h"
 #include "api/heddle.h"
 #include "interp/custom_functions.h"
 
@@ -33,6 +34,30 @@ struct Arrays {
   }
 };
 
+interp::CustomFunction wrapped(heddle_custom_function function, void* context) {
+  return [function, context](const hlo::Instr& instr, std::span<const Literal> operands,
+                             Literal* result) -> Status {
+    const auto& attrs = instr.attrs_as<hlo::CustomCallAttrs>();
+    const char* config = "";
+    for (const auto& [key, value] : instr.annotations())
+      if (key == "backend_config") config = value.c_str();
+    Arrays arguments, results;
+    for (const Literal& operand : operands) arguments.add_arguments(operand);
+    results.add_results(*result);
+    const heddle_custom_call call{sizeof(heddle_custom_call),
+                                  attrs.custom_call_target.c_str(),
+                                  config,
+                                  arguments.data(),
+                                  static_cast<int64_t>(arguments.arrays.size()),
+                                  results.data(),
+                                  static_cast<int64_t>(results.arrays.size())};
+    const int32_t code = function(&call, context);
+    if (code == 0) return {};
+    return user_error("custom-call {} ({}): its function failed with {}", attrs.custom_call_target,
+                      instr.name(), code);
+  };
+}
+
 }  // namespace
 }  // namespace heddle::api
 
@@ -40,28 +65,11 @@ using namespace heddle;  // NOLINT: the C functions are outside of all namespace
 
 extern "C" void heddle_register_custom_call(const char* target, heddle_custom_function function,
                                             void* context) {
-  if (function == nullptr) return interp::register_custom_function(target, {});
-  interp::register_custom_function(
-      target,
-      [function, context](const hlo::Instr& instr, std::span<const tensor::Literal> operands,
-                          tensor::Literal* result) -> Status {
-        const auto& attrs = instr.attrs_as<hlo::CustomCallAttrs>();
-        const char* config = "";
-        for (const auto& [key, value] : instr.annotations())
-          if (key == "backend_config") config = value.c_str();
-        api::Arrays arguments, results;
-        for (const tensor::Literal& operand : operands) arguments.add_arguments(operand);
-        results.add_results(*result);
-        const heddle_custom_call call{sizeof(heddle_custom_call),
-                                      attrs.custom_call_target.c_str(),
-                                      config,
-                                      arguments.data(),
-                                      static_cast<int64_t>(arguments.arrays.size()),
-                                      results.data(),
-                                      static_cast<int64_t>(results.arrays.size())};
-        const int32_t code = function(&call, context);
-        if (code == 0) return {};
-        return user_error("custom-call {} ({}): its function failed with {}",
-                          attrs.custom_call_target, instr.name(), code);
-      });
+  api::told(__func__, [&](const api::Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"target", target}}));
+    if (*target == '\0') return call.wrong("target", "empty", "a custom_call_target");
+    interp::register_custom_function(
+        target, function == nullptr ? interp::CustomFunction() : api::wrapped(function, context));
+    return {};
+  });
 }

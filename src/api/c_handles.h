@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "api/c_status.h"
 #include "api/heddle.h"
 #include "api/session.h"
 
@@ -15,13 +16,28 @@ struct heddle_program {
 };
 
 struct heddle_context {
+  std::shared_ptr<const heddle::api::Program> program;  // whose ports are bound
   std::unique_ptr<heddle::api::Context> context;
 };
 
 namespace heddle::api {
 
-// Port `number`, or one without a name.
-heddle_port c_port(const std::vector<Port>& ports, int64_t number);
+// Port `number`, or one without a name and an error. `owner` is the argument that they are of,
+// which was NULL where there are none.
+Status write_port(const Call& call, const char* owner, const std::vector<Port>* ports,
+                  int64_t number, heddle_port* to);
+Status write_dim(const Call& call, const std::vector<Port>& ports, int64_t number,
+                 int64_t dimension, heddle_port_dim* to);
+// The caller's memory for each port: NULL only for those of no bytes.
+template <typename Pointer>
+Status memory_of(const Call& call, const char* argument, const std::vector<Port>& ports,
+                 const Pointer* memory) {
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (memory[i] == nullptr && ports[i].bytes > 0)
+      return call.wrong(fmt::format("{}[{}]", argument, i), "NULL",
+                        fmt::format("the memory of '{}'", ports[i].name));
+  return {};
+}
 // Whether `number` is a place of a list of `size`.
 inline bool is_place(int64_t number, size_t size) {
   return number >= 0 && static_cast<uint64_t>(number) < size;

@@ -35,15 +35,62 @@ HEDDLE_SAME(HEDDLE_OPAQUE, opaque);
 HEDDLE_SAME(HEDDLE_TOKEN, token);
 #undef HEDDLE_SAME
 
-Status add_constant(const heddle_value& value, OpenOptions& options) {
-  if (value.name == nullptr || value.type < 0 || value.type > HEDDLE_C128 || value.rank < 0 ||
-      (value.rank > 0 && value.dims == nullptr))
-    return user_error("open: a constant without a name, a type or its dimensions");
+using std::string_view;
+
+constexpr int64_t kMostRank = 1024;  // of what can be asked for: the importer knows its own
+constexpr int64_t kMostExtent = INT64_MAX;
+
+std::string element(string_view list, size_t i, const char* member) {
+  return fmt::format("options->{}[{}].{}", list, i, member);
+}
+
+Status check_dims(const Call& call, string_view list, const heddle_dim* dims, size_t count,
+                  int64_t least) {
+  HEDDLE_RETURN_IF_ERROR(call.array(fmt::format("options->{}", list), dims, count));
+  for (size_t i = 0; i < count; ++i) {
+    if (dims[i].name == nullptr)
+      return call.wrong(element(list, i, "name"), "NULL", "the name of a dimension");
+    if (dims[i].size < least)
+      return call.in_range(element(list, i, "size"), dims[i].size, least, kMostExtent);
+  }
+  return {};
+}
+
+// Of one shape: what `member` says of it.
+Status check_extents(const Call& call, string_view list, size_t i, const char* name,
+                     const int64_t* dims, int64_t rank) {
+  if (name == nullptr) return call.wrong(element(list, i, "name"), "NULL", "the name of an input");
+  HEDDLE_RETURN_IF_ERROR(call.in_range(element(list, i, "rank"), rank, 0, kMostRank));
+  HEDDLE_RETURN_IF_ERROR(call.array(element(list, i, "dims"), dims, static_cast<uint64_t>(rank)));
+  for (int64_t d = 0; d < rank; ++d)
+    if (dims[d] < 0)
+      return call.in_range(fmt::format("options->{}[{}].dims[{}]", list, i, d), dims[d], 0,
+                           kMostExtent);
+  return {};
+}
+
+Status check_shapes(const Call& call, string_view list, const heddle_shape* shapes, size_t count) {
+  HEDDLE_RETURN_IF_ERROR(call.array(fmt::format("options->{}", list), shapes, count));
+  for (size_t i = 0; i < count; ++i)
+    HEDDLE_RETURN_IF_ERROR(
+        check_extents(call, list, i, shapes[i].name, shapes[i].dims, shapes[i].rank));
+  return {};
+}
+
+Status add_constant(const Call& call, size_t i, const heddle_value& value, OpenOptions& options) {
+  constexpr string_view kList = "constants";
+  HEDDLE_RETURN_IF_ERROR(check_extents(call, kList, i, value.name, value.dims, value.rank));
+  HEDDLE_RETURN_IF_ERROR(
+      call.in_range(element(kList, i, "type"), value.type, HEDDLE_PRED, HEDDLE_C128));
   const std::vector<int64_t> dims(value.dims, value.dims + value.rank);
   HEDDLE_ASSIGN_OR_RETURN(tensor::Literal literal, tensor::Literal::make(tensor::Shape::array(
                                                        static_cast<Type>(value.type), dims)));
-  if (literal.bytes() > 0)
+  if (literal.bytes() > 0) {
+    if (value.data == nullptr)
+      return call.wrong(element(kList, i, "data"), "NULL",
+                        fmt::format("memory of {} bytes", literal.bytes()));
     std::memcpy(literal.mutable_data(), value.data, static_cast<size_t>(literal.bytes()));
+  }
   options.constants.insert_or_assign(value.name, std::move(literal));
   return {};
 }
@@ -52,8 +99,13 @@ std::vector<int64_t> dims_of(const heddle_shape& shape) {
   return std::vector<int64_t>(shape.dims, shape.dims + shape.rank);
 }
 
-Result<OpenOptions> open_options(const heddle_open_options* from) {
-  const heddle_open_options c = read_struct(from);
+Result<OpenOptions> open_options(const Call& call, const heddle_open_options* from) {
+  HEDDLE_ASSIGN_OR_RETURN(const heddle_open_options c, call.read("options", from));
+  HEDDLE_RETURN_IF_ERROR(check_dims(call, "dims", c.dims, c.dim_count, 0));
+  HEDDLE_RETURN_IF_ERROR(check_dims(call, "bounds", c.bounds, c.bound_count, 1));
+  HEDDLE_RETURN_IF_ERROR(check_shapes(call, "shapes", c.shapes, c.shape_count));
+  HEDDLE_RETURN_IF_ERROR(check_shapes(call, "hints", c.hints, c.hint_count));
+  HEDDLE_RETURN_IF_ERROR(call.array("options->constants", c.constants, c.constant_count));
   OpenOptions options;
   for (size_t i = 0; i < c.dim_count; ++i) options.dims[c.dims[i].name] = c.dims[i].size;
   for (size_t i = 0; i < c.bound_count; ++i) options.bounds[c.bounds[i].name] = c.bounds[i].size;
@@ -61,8 +113,9 @@ Result<OpenOptions> open_options(const heddle_open_options* from) {
     options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
   for (size_t i = 0; i < c.hint_count; ++i) options.hints[c.hints[i].name] = dims_of(c.hints[i]);
   for (size_t i = 0; i < c.constant_count; ++i)
-    HEDDLE_RETURN_IF_ERROR(add_constant(c.constants[i], options));
+    HEDDLE_RETURN_IF_ERROR(add_constant(call, i, c.constants[i], options));
   if (c.module != nullptr) options.module_name = c.module;
+  options.random_constants = c.random_constants != 0;
   return options;
 }
 
@@ -74,41 +127,72 @@ Status give(Result<std::unique_ptr<Model>> opened, heddle_model** model) {
 
 }  // namespace
 
-heddle_port c_port(const std::vector<Port>& ports, int64_t number) {
+Status write_port(const Call& call, const char* owner, const std::vector<Port>* ports,
+                  int64_t number, heddle_port* to) {
   heddle_port result{};
-  if (!is_place(number, ports.size())) return result;
+  if (ports != nullptr && is_place(number, ports->size())) {
+    const Port& port = (*ports)[static_cast<size_t>(number)];
+    result.name = port.name.c_str();
+    result.alias = port.alias.c_str();
+    result.type = static_cast<heddle_type>(port.shape.type());
+    result.rank = static_cast<int32_t>(port.dims.size());
+    result.dims = port.dims.data();
+    result.bytes = port.bytes;
+  }
+  HEDDLE_RETURN_IF_ERROR(call.write("port", to, result));
+  HEDDLE_RETURN_IF_ERROR(call.given({{owner, ports}}));
+  return call.in_range("number", number, 0, std::ssize(*ports) - 1);
+}
+
+Status write_dim(const Call& call, const std::vector<Port>& ports, int64_t number,
+                 int64_t dimension, heddle_port_dim* to) {
+  HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(ports) - 1));
   const Port& port = ports[static_cast<size_t>(number)];
-  result.name = port.name.c_str();
-  result.alias = port.alias.c_str();
-  result.type = static_cast<heddle_type>(port.shape.type());
-  result.rank = static_cast<int32_t>(port.dims.size());
-  result.dims = port.dims.data();
-  result.bytes = port.bytes;
-  return result;
+  HEDDLE_RETURN_IF_ERROR(call.in_range("dimension", dimension, 0, std::ssize(port.dims) - 1));
+  const auto d = static_cast<size_t>(dimension);
+  heddle_port_dim result{};
+  result.extent = result.least = result.most = port.dims[d];
+  result.name = "";
+  if (d < port.named.size()) {
+    result.name = port.named[d].name.c_str();
+    if (port.named[d].most > 0) {  // bounded
+      result.least = port.named[d].least;
+      result.most = port.named[d].most;
+    }
+  }
+  return call.write("dim", to, result);
 }
 
 const Model& unwrap(const heddle_model* model) { return *model->model; }
+Model& unwrap(heddle_model* model) { return *model->model; }
 
 }  // namespace heddle::api
 
 using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using api::answered;
+using api::Call;
 using api::guarded;
-using api::write_struct;
+using api::told;
 
 extern "C" {
 
 heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                  heddle_model** model) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(options));
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"path", path}, {"model", model}}));
+    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(call, options));
     return api::give(api::Model::open(path, wanted), model);
   });
 }
 
 heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t size,
                                   const heddle_open_options* options, heddle_model** model) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(options));
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"name", name}, {"bytes", bytes}, {"model", model}}));
+    if (size == 0) return call.wrong("size", "0", "the bytes of a model");
+    if (size > static_cast<size_t>(PTRDIFF_MAX))
+      return call.wrong("size", std::to_string(size), "the bytes of a model");
+    HEDDLE_ASSIGN_OR_RETURN(const api::OpenOptions wanted, api::open_options(call, options));
     return api::give(api::Model::parse(name, {static_cast<const char*>(bytes), size}, wanted),
                      model);
   });
@@ -117,48 +201,109 @@ heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t si
 void heddle_model_free(heddle_model* model) { delete model; }
 
 void heddle_model_get_info(const heddle_model* model, heddle_model_info* info) {
-  const api::Model& from = *model->model;
-  heddle_model_info result{};
-  result.format = from.format().c_str();
-  result.name = from.name().c_str();
-  result.inputs = static_cast<int64_t>(from.inputs().size());
-  result.outputs = static_cast<int64_t>(from.outputs().size());
-  result.notes = static_cast<int64_t>(from.notes().size());
-  result.instructions = from.instructions();
-  result.import_ms = from.import_ms();
-  result.is_program = from.is_program();
-  write_struct(info, result);
+  told(__func__, [&](const Call& call) -> Status {
+    heddle_model_info result{};
+    if (model != nullptr) {
+      const api::Model& from = *model->model;
+      result.format = from.format().c_str();
+      result.name = from.name().c_str();
+      result.inputs = std::ssize(from.inputs());
+      result.outputs = std::ssize(from.outputs());
+      result.notes = std::ssize(from.notes());
+      result.instructions = from.instructions();
+      result.import_ms = from.import_ms();
+      result.is_program = from.is_program();
+    }
+    HEDDLE_RETURN_IF_ERROR(call.write("info", info, result));
+    return call.given({{"model", model}});
+  });
 }
 
 const char* heddle_model_note(const heddle_model* model, int64_t number) {
-  const auto& notes = model->model->notes();
-  return api::is_place(number, notes.size()) ? notes[static_cast<size_t>(number)].c_str() : nullptr;
+  return answered<const char*>(__func__, nullptr, [&](const Call& call) -> Result<const char*> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    const auto& notes = model->model->notes();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(notes) - 1));
+    return notes[static_cast<size_t>(number)].c_str();
+  });
+}
+
+const char* heddle_model_file(const heddle_model* model, int64_t number) {
+  return answered<const char*>(__func__, nullptr, [&](const Call& call) -> Result<const char*> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    const auto& files = model->model->files();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(files) - 1));
+    return files[static_cast<size_t>(number)].c_str();
+  });
+}
+
+heddle_dim heddle_model_unbound(const heddle_model* model, int64_t number) {
+  return answered<heddle_dim>(
+      __func__, {nullptr, 0}, [&](const Call& call) -> Result<heddle_dim> {
+        HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+        const auto& all = model->model->unbound();
+        HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(all) - 1));
+        const auto& [name, extent] = all[static_cast<size_t>(number)];
+        return heddle_dim{name.c_str(), extent};
+      });
 }
 
 void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port) {
-  write_struct(port, api::c_port(model->model->inputs(), number));
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(call, "model", model == nullptr ? nullptr : &model->model->inputs(),
+                           number, port);
+  });
 }
 
 void heddle_model_output(const heddle_model* model, int64_t number, heddle_port* port) {
-  write_struct(port, api::c_port(model->model->outputs(), number));
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(call, "model", model == nullptr ? nullptr : &model->model->outputs(),
+                           number, port);
+  });
+}
+
+heddle_status* heddle_model_input_dim(const heddle_model* model, int64_t number, int64_t dimension,
+                                      heddle_port_dim* dim) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    return api::write_dim(call, model->model->inputs(), number, dimension, dim);
+  });
+}
+
+heddle_status* heddle_model_output_dim(const heddle_model* model, int64_t number, int64_t dimension,
+                                       heddle_port_dim* dim) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    return api::write_dim(call, model->model->outputs(), number, dimension, dim);
+  });
 }
 
 heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                           void* const* buffers) {
-  return guarded(
-      [&] { return model->model->random_inputs(seed, {buffers, model->model->inputs().size()}); });
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    const std::vector<api::Port>& inputs = model->model->inputs();
+    HEDDLE_RETURN_IF_ERROR(call.array("buffers", buffers, inputs.size()));
+    HEDDLE_RETURN_IF_ERROR(api::memory_of(call, "buffers", inputs, buffers));
+    return model->model->random_inputs(seed, {buffers, inputs.size()});
+  });
 }
 
 void heddle_model_tolerance(const heddle_model* model, int64_t number,
                             heddle_tolerance* tolerance) {
-  heddle_tolerance result{};
-  if (api::is_place(number, model->model->outputs().size())) {
-    const tensor::Tolerance& from = model->model->tolerance(static_cast<size_t>(number));
-    result.absolute = from.absolute;
-    result.relative = from.relative;
-    result.relative_to_max = from.relative_to_max;
-  }
-  write_struct(tolerance, result);
+  told(__func__, [&](const Call& call) -> Status {
+    heddle_tolerance result{};
+    const int64_t count = model == nullptr ? 0 : std::ssize(model->model->outputs());
+    if (number >= 0 && number < count) {
+      const tensor::Tolerance& from = model->model->tolerance(static_cast<size_t>(number));
+      result.absolute = from.absolute;
+      result.relative = from.relative;
+      result.relative_to_max = from.relative_to_max;
+    }
+    HEDDLE_RETURN_IF_ERROR(call.write("tolerance", tolerance, result));
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    return call.in_range("number", number, 0, count - 1);
+  });
 }
 
 }  // extern "C"

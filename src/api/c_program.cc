@@ -1,9 +1,11 @@
-// Programs, contexts and traces: the C functions over Program and Context.
+// Programs and traces: the C functions over Program.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "api/c_handles.h"
 #include "api/c_status.h"
+#include "api/settings.h"
 #include "api/tune.h"
 #include "base/trace.h"
 
@@ -14,8 +16,7 @@ void set_text(const char* from, std::string& to) {
   if (from != nullptr) to = from;
 }
 
-CompileOptions compile_options(const heddle_compile_options* from) {
-  const heddle_compile_options c = read_struct(from);
+CompileOptions compile_options_of(const heddle_compile_options& c) {
   CompileOptions options;
   set_text(c.device, options.device);
   set_text(c.target, options.target);
@@ -47,15 +48,33 @@ CompileOptions compile_options(const heddle_compile_options* from) {
                                          progress.done, progress.steps, progress.seconds};
       return c.progress(&told, c.progress_context) == 0;
     };
+  return options;
+}
+
+Result<CompileOptions> compile_options(const Call& call, const heddle_compile_options* from) {
+  HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options c, call.read("options", from));
+  HEDDLE_RETURN_IF_ERROR(
+      call.in_range("options->memory_limit_bytes", c.memory_limit_bytes, 0, INT64_MAX));
+  HEDDLE_RETURN_IF_ERROR(call.in_range("options->threads", c.threads, 0, kMostThreads));
+  HEDDLE_RETURN_IF_ERROR(call.in_range("options->streams", c.streams, -1, INT16_MAX));
+  CompileOptions options = compile_options_of(c);
   if (c.allocator != nullptr) {
-    const heddle_allocator given = read_struct(c.allocator);
+    HEDDLE_ASSIGN_OR_RETURN(const heddle_allocator given,
+                            call.read("options->allocator", c.allocator));
+    if (given.allocate == nullptr || given.release == nullptr)
+      return call.wrong("options->allocator", "one without both of its functions",
+                        "allocate and release");
     options.allocator = {given.allocate, given.release, given.context};
   }
   return options;
 }
 
-TuneOptions tune_options(const heddle_tune_options* from) {
-  const heddle_tune_options c = read_struct(from);
+Result<TuneOptions> tune_options(const Call& call, const heddle_tune_options* from) {
+  HEDDLE_ASSIGN_OR_RETURN(const heddle_tune_options c, call.read("tuning", from));
+  if (!(c.budget_seconds >= 0) || std::isinf(c.budget_seconds))
+    return call.wrong("tuning->budget_seconds", fmt::format("{}", c.budget_seconds),
+                      "a number of seconds, 0 for the default");
+  HEDDLE_RETURN_IF_ERROR(call.in_range("tuning->candidates", c.candidates, 0, INT64_MAX));
   TuneOptions options;
   if (c.budget_seconds != 0) options.budget_s = c.budget_seconds;
   if (c.candidates != 0) options.candidates = c.candidates;
@@ -78,65 +97,8 @@ TuneOptions tune_options(const heddle_tune_options* from) {
   return options;
 }
 
-}  // namespace
-
-const Program& unwrap(const heddle_program* program) { return *program->program; }
-CompileOptions unwrap(const heddle_compile_options& options) { return compile_options(&options); }
-
-}  // namespace heddle::api
-
-using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
-using api::guarded;
-using api::write_struct;
-
-extern "C" {
-
-heddle_status* heddle_compile(heddle_model* model, const heddle_compile_options* options,
-                              heddle_program** program) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<api::Program> compiled,
-                            api::Program::compile(*model->model, api::compile_options(options)));
-    *program = new heddle_program{std::move(compiled)};
-    return {};
-  });
-}
-
-heddle_status* heddle_tune(const heddle_model* model, const heddle_compile_options* options,
-                           const heddle_tune_options* tuning, heddle_tune_result* result) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(
-        const api::TuneResult done,
-        api::tune(*model->model, api::compile_options(options), api::tune_options(tuning)));
-    write_struct(result,
-                 heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured,
-                                    done.known, done.left, done.faster, done.ns, done.untuned_ns,
-                                    done.seconds, done.samples, done.compiled});
-    return {};
-  });
-}
-
-void heddle_program_free(heddle_program* program) { delete program; }
-
-heddle_status* heddle_compile_until(const heddle_model* model,
-                                    const heddle_compile_options* options, const char* point,
-                                    char** text) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(
-        const std::string result,
-        api::compile_until(*model->model, api::compile_options(options), point));
-    char* copy = static_cast<char*>(std::malloc(result.size() + 1));
-    if (copy == nullptr) throw std::bad_alloc();
-    std::memcpy(copy, result.c_str(), result.size() + 1);
-    *text = copy;
-    return {};
-  });
-}
-
-void heddle_string_free(char* text) { std::free(text); }
-
-void heddle_program_get_info(const heddle_program* program, heddle_program_info* info) {
-  const api::Program& from = *program->program;
-  const api::ProgramFacts& facts = from.facts();
+heddle_program_info info_of(const Program& from) {
+  const ProgramFacts& facts = from.facts();
   heddle_program_info result{};
   result.device = facts.device.c_str();
   result.isa = facts.isa.c_str();
@@ -171,106 +133,168 @@ void heddle_program_get_info(const heddle_program* program, heddle_program_info*
   result.compile_ms = facts.compile_ms;
   result.peak_flops_per_ns = facts.peak_flops_per_ns;
   result.bandwidth_bytes_per_ns = facts.bandwidth_bytes_per_ns;
-  write_struct(info, result);
+  return result;
+}
+
+}  // namespace
+
+const Program& unwrap(const heddle_program* program) { return *program->program; }
+heddle_program* wrap(std::shared_ptr<Program> program) {
+  return new heddle_program{std::move(program)};
+}
+CompileOptions unwrap(const heddle_compile_options& options) { return compile_options_of(options); }
+
+}  // namespace heddle::api
+
+using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
+using api::answered;
+using api::Call;
+using api::guarded;
+using api::told;
+
+extern "C" {
+
+heddle_status* heddle_compile(heddle_model* model, const heddle_compile_options* options,
+                              heddle_program** program) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"program", program}}));
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions wanted, api::compile_options(call, options));
+    HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<api::Program> compiled,
+                            api::Program::compile(*model->model, wanted));
+    *program = new heddle_program{std::move(compiled)};
+    return {};
+  });
+}
+
+heddle_status* heddle_tune(const heddle_model* model, const heddle_compile_options* options,
+                           const heddle_tune_options* tuning, heddle_tune_result* result) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions wanted, api::compile_options(call, options));
+    HEDDLE_ASSIGN_OR_RETURN(const api::TuneOptions how, api::tune_options(call, tuning));
+    if (result != nullptr)
+      HEDDLE_RETURN_IF_ERROR(call.struct_size("result", result->struct_size, sizeof *result));
+    HEDDLE_ASSIGN_OR_RETURN(const api::TuneResult done, api::tune(*model->model, wanted, how));
+    if (result == nullptr) return {};
+    return call.write(
+        "result", result,
+        heddle_tune_result{sizeof(heddle_tune_result), done.tasks, done.measured, done.known,
+                           done.left, done.faster, done.ns, done.untuned_ns, done.seconds,
+                           done.samples, done.compiled});
+  });
+}
+
+void heddle_program_free(heddle_program* program) { delete program; }
+
+heddle_status* heddle_compile_until(const heddle_model* model,
+                                    const heddle_compile_options* options, const char* point,
+                                    char** text) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"point", point}, {"text", text}}));
+    HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions wanted, api::compile_options(call, options));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string result,
+                            api::compile_until(*model->model, wanted, point));
+    char* copy = static_cast<char*>(std::malloc(result.size() + 1));
+    if (copy == nullptr) throw std::bad_alloc();
+    std::memcpy(copy, result.c_str(), result.size() + 1);
+    *text = copy;
+    return {};
+  });
+}
+
+void heddle_string_free(char* text) { std::free(text); }
+
+void heddle_program_get_info(const heddle_program* program, heddle_program_info* info) {
+  told(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(
+        call.write("info", info,
+                   program == nullptr ? heddle_program_info{} : api::info_of(*program->program)));
+    return call.given({{"program", program}});
+  });
 }
 
 void heddle_program_input(const heddle_program* program, int64_t number, heddle_port* port) {
-  write_struct(port, api::c_port(program->program->inputs(), number));
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(
+        call, "program", program == nullptr ? nullptr : &program->program->inputs(), number, port);
+  });
 }
 
 void heddle_program_output(const heddle_program* program, int64_t number, heddle_port* port) {
-  write_struct(port, api::c_port(program->program->outputs(), number));
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(
+        call, "program", program == nullptr ? nullptr : &program->program->outputs(), number, port);
+  });
+}
+
+heddle_status* heddle_program_input_dim(const heddle_program* program, int64_t number,
+                                        int64_t dimension, heddle_port_dim* dim) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    return api::write_dim(call, program->program->inputs(), number, dimension, dim);
+  });
+}
+
+heddle_status* heddle_program_output_dim(const heddle_program* program, int64_t number,
+                                         int64_t dimension, heddle_port_dim* dim) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    return api::write_dim(call, program->program->outputs(), number, dimension, dim);
+  });
 }
 
 const char* heddle_program_note(const heddle_program* program, int64_t number) {
-  const auto& notes = program->program->notes();
-  return api::is_place(number, notes.size()) ? notes[static_cast<size_t>(number)].c_str() : nullptr;
+  return answered<const char*>(__func__, nullptr, [&](const Call& call) -> Result<const char*> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    const auto& notes = program->program->notes();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(notes) - 1));
+    return notes[static_cast<size_t>(number)].c_str();
+  });
 }
 
 const char* heddle_program_step(const heddle_program* program, int64_t number, double* ms) {
-  const auto& steps = program->program->steps();
-  if (!api::is_place(number, steps.size())) return nullptr;
-  const auto& [name, took] = steps[static_cast<size_t>(number)];
-  if (ms != nullptr) *ms = took;
-  return name.c_str();
+  return answered<const char*>(__func__, nullptr, [&](const Call& call) -> Result<const char*> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    const auto& steps = program->program->steps();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(steps) - 1));
+    const auto& [name, took] = steps[static_cast<size_t>(number)];
+    if (ms != nullptr) *ms = took;
+    return name.c_str();
+  });
 }
 
 heddle_status* heddle_program_wait(heddle_program* program, int64_t most_ms, int32_t* ready) {
-  return guarded([&]() -> Status {
-    constexpr int64_t kDay = int64_t{86'400'000};
-    HEDDLE_ASSIGN_OR_RETURN(const bool done, program->program->wait(std::chrono::milliseconds(
-                                                 std::clamp<int64_t>(most_ms, 0, 365 * kDay))));
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+    HEDDLE_RETURN_IF_ERROR(call.in_range("most_ms", most_ms, 0, INT64_MAX));
+    constexpr int64_t kYear = int64_t{365} * 86'400'000;
+    HEDDLE_ASSIGN_OR_RETURN(
+        const bool done,
+        program->program->wait(std::chrono::milliseconds(std::min(most_ms, kYear))));
     if (ready != nullptr) *ready = done;
     return {};
   });
 }
 
 heddle_status* heddle_program_save(heddle_program* program, const char* path) {
-  return guarded([&] { return program->program->save(path); });
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}, {"path", path}}));
+    if (*path == '\0') return call.wrong("path", "empty", "the name of a file");
+    return program->program->save(path);
+  });
 }
 
-heddle_status* heddle_context_create(heddle_program* program, heddle_context** context) {
-  return guarded([&]() -> Status {
-    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<api::Context> made, program->program->make_context());
-    *context = new heddle_context{std::move(made)};
+void heddle_trace_start(void) {
+  told(__func__, [](const Call&) -> Status {
+    trace::start();
     return {};
   });
 }
 
-void heddle_context_free(heddle_context* context) { delete context; }
-
-heddle_status* heddle_context_bind_input(heddle_context* context, int64_t number,
-                                         const void* data) {
-  return guarded([&] { return context->context->bind_input(number, data); });
-}
-
-heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number, void* data) {
-  return guarded([&] { return context->context->bind_output(number, data); });
-}
-
-heddle_status* heddle_context_set_dim(heddle_context* context, const char* name, int64_t extent) {
-  return guarded([&] { return context->context->set_extent(name, extent); });
-}
-
-heddle_status* heddle_context_run(heddle_context* context) {
-  return guarded([&] { return context->context->run(); });
-}
-
-void heddle_context_cancel(heddle_context* context) { context->context->cancel(); }
-
-void heddle_context_set_profile(heddle_context* context, int32_t on) {
-  context->context->set_profile(on != 0);
-}
-
-void heddle_context_reset_profile(heddle_context* context) { context->context->reset_profile(); }
-
-int64_t heddle_context_command_count(const heddle_context* context) {
-  return context->context->command_count();
-}
-
-void heddle_context_get_profile(const heddle_context* context, int64_t number,
-                                heddle_command_profile* profile) {
-  heddle_command_profile result{};
-  if (number >= 0 && number < context->context->command_count()) {
-    const api::CommandReport from = context->context->command(number);
-    result.name = from.name;
-    result.operators = from.operators;
-    result.kind = from.kind;
-    result.kernel = from.kernel;
-    result.flops = from.flops;
-    result.bytes = from.bytes;
-    result.count = from.count;
-    result.total_ns = from.total_ns;
-    result.min_ns = from.min_ns;
-  }
-  write_struct(profile, result);
-}
-
-void heddle_trace_start(void) { trace::start(); }
-
 heddle_status* heddle_trace_stop(const char* path) {
-  return guarded([&] {
+  return guarded(__func__, [&](const Call& call) -> Status {
     trace::stop();
+    HEDDLE_RETURN_IF_ERROR(call.given({{"path", path}}));
     return trace::write(path);
   });
 }

@@ -1,7 +1,10 @@
 #include "api/c_status.h"
 
+#include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "tensor/type.h"
 
@@ -32,6 +35,88 @@ heddle_status* make_status(Error error) noexcept {
     last_error() = error.message;
     return new heddle_status{std::move(error)};
   } catch (const std::bad_alloc&) {
+    return &out_of_memory();
+  }
+}
+
+namespace {
+
+// No struct of heddle.h is nearly as large. What says more was never set.
+constexpr size_t kMostStruct = 4096;
+// Nor has any array of a caller's as many elements.
+constexpr uint64_t kMostElements = uint64_t{1} << 24;
+
+}  // namespace
+
+tl::unexpected<Error> Call::wrong(std::string_view argument, std::string_view got,
+                                  std::string_view wanted) const {
+  return user_error("{}: {} is {}; wanted {}", function_, argument, got, wanted);
+}
+
+Status Call::given(std::initializer_list<Pointer> pointers) const {
+  for (const Pointer& pointer : pointers)
+    if (pointer.value == nullptr) return wrong(pointer.argument, "NULL", "a valid pointer");
+  return {};
+}
+
+Status Call::array(std::string_view argument, const void* data, uint64_t count) const {
+  if (count > kMostElements)
+    return wrong(argument, fmt::format("an array of {} elements", count),
+                 fmt::format("at most {}", kMostElements));
+  if (count > 0 && data == nullptr)
+    return wrong(argument, "NULL", fmt::format("an array of {} elements", count));
+  return {};
+}
+
+Status Call::in_range(std::string_view argument, int64_t got, int64_t least, int64_t most) const {
+  if (got >= least && got <= most) return {};
+  std::string wanted = fmt::format("{} to {}", least, most);
+  if (most == INT64_MAX) wanted = fmt::format("{} or more", least);
+  if (most == least) wanted = std::to_string(least);
+  if (most < least) wanted = "none: there are none";
+  return wrong(argument, std::to_string(got), wanted);
+}
+
+Status Call::struct_size(const char* argument, size_t got, size_t known) const {
+  if (got >= sizeof(size_t) && got <= kMostStruct && got % alignof(size_t) == 0) return {};
+  return wrong(fmt::format("{}->struct_size", argument), std::to_string(got),
+               fmt::format("sizeof *{}, {} in this version", argument, known));
+}
+
+Status Call::no_tail(const char* argument, const void* from, size_t size, size_t known) const {
+  for (size_t at = known; at < size; ++at)
+    if (static_cast<const unsigned char*>(from)[at] != 0)
+      return wrong(
+          argument, fmt::format("a struct of {} bytes with byte {} set", size, at),
+          fmt::format("nothing set after the {} bytes that this version of heddle knows", known));
+  return {};
+}
+
+Status Call::about(Status status) const {
+  if (status || status.error().kind != ErrorKind::user) return status;
+  return error_in(function_, std::move(status).error());
+}
+
+Error error_of_exception(const char* where) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return {ErrorKind::machine, "out of memory"};
+  } catch (const std::length_error&) {
+    return {ErrorKind::machine, "out of memory"};
+  } catch (const std::system_error& error) {  // of threads and files
+    return {ErrorKind::machine, error.what()};
+  } catch (const std::exception& error) {
+    return {ErrorKind::machine, fmt::format("{}: a bug in heddle: {}", where, error.what())};
+  } catch (...) {
+    return {ErrorKind::machine, fmt::format("{}: a bug in heddle: an exception", where)};
+  }
+}
+
+heddle_status* status_of_exception(const char* function_name) noexcept {
+  try {
+    return make_status(error_of_exception(function_name));
+  } catch (...) {
     return &out_of_memory();
   }
 }

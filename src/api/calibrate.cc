@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "api/calibrate_fit.h"
 #include "api/compiled.h"
 #include "compiler/compiler.h"
 #include "hlo/text.h"
@@ -252,7 +253,7 @@ class Calibrator {
     const Clock::time_point begin = Clock::now();
     step("clock");
     if (const double ghz = target::measured_clock_ghz(); ghz > 0.1)
-      result_.target.clock_ghz = rounded(ghz);
+      result_.target.clock_ghz = three_digits(ghz);
     HEDDLE_RETURN_IF_ERROR(measure_calls());
     HEDDLE_RETURN_IF_ERROR(measure_bandwidth());
     HEDDLE_RETURN_IF_ERROR(measure_operators());
@@ -264,11 +265,6 @@ class Calibrator {
  private:
   void step(const std::string& what) {
     if (options_.progress) options_.progress({done_++, tasks_, what});
-  }
-  static double rounded(double value) {  // three digits
-    if (value <= 0) return 0;
-    const double scale = std::pow(10, 2 - std::floor(std::log10(value)));
-    return std::round(value * scale) / scale;
   }
 
   Result<double> time(const std::string& text, int threads,
@@ -282,7 +278,7 @@ class Calibrator {
     step("calls");
     HEDDLE_ASSIGN_OR_RETURN(const double few, time(row_text(16, 8), 1, compiler::Fuse::off));
     HEDDLE_ASSIGN_OR_RETURN(const double many, time(row_text(16, 72), 1, compiler::Fuse::off));
-    result_.target.serial_command_ns = rounded(std::max(1.0, (many - few) / 64));
+    result_.target.serial_command_ns = command_ns(few, many, 72 - 8);
     if (result_.target.cores < 2) return {};
     step("forks and joins");
     // 192 KiB in, 192 KiB out: shared between the cores, and still near.
@@ -290,17 +286,14 @@ class Calibrator {
     HEDDLE_ASSIGN_OR_RETURN(const double alone, time(row_text(kElems, 16), 1, compiler::Fuse::off));
     HEDDLE_ASSIGN_OR_RETURN(const double shared,
                             time(row_text(kElems, 16), result_.target.cores, compiler::Fuse::off));
-    const double fork = shared / 16 - alone / 16 / result_.target.cores;
-    result_.target.launch_ns = rounded(std::clamp(fork, 50.0, 50000.0));
+    result_.target.launch_ns = fork_ns(alone, shared, 16, result_.target.cores);
     return {};
   }
 
-  // Bytes read and written a nanosecond.
   Result<double> copy_rate(int64_t array_bytes, int threads) const {
     const int64_t elems = std::max<int64_t>(array_bytes / 4 / 64 * 64, 64);
     HEDDLE_ASSIGN_OR_RETURN(const double ns, time(copy_text(elems), threads));
-    const double work = std::max(1.0, ns - result_.target.serial_command_ns);
-    return 8.0 * static_cast<double>(elems) / work;
+    return copy_bytes_per_ns(elems, ns, result_.target.serial_command_ns);
   }
 
   Status measure_bandwidth() {
@@ -311,7 +304,7 @@ class Calibrator {
       // Both arrays fill half of it; a cache that others share, only as much as is likely ours.
       const int64_t array = std::min<int64_t>(target.caches[i].bytes / 4, 16 << 20);
       HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(array, 1));
-      target.caches[i].bandwidth_bytes_per_ns = rounded(std::min(rate, before));
+      target.caches[i].bandwidth_bytes_per_ns = three_digits(std::min(rate, before));
       before = target.caches[i].bandwidth_bytes_per_ns;
     }
     step("memory");
@@ -322,10 +315,10 @@ class Calibrator {
   Status measure_memory(double near_rate) {
     target::Target& target = result_.target;
     HEDDLE_ASSIGN_OR_RETURN(const double one, copy_rate(kFarBytes, 1));
-    target.memory_bandwidth_bytes_per_ns = rounded(std::min(one, near_rate));
+    target.memory_bandwidth_bytes_per_ns = three_digits(std::min(one, near_rate));
     HEDDLE_ASSIGN_OR_RETURN(const double all, copy_rate(kFarBytes, target.cores));
     target.memory_bandwidth_all_bytes_per_ns =
-        rounded(std::max(all, target.memory_bandwidth_bytes_per_ns));
+        three_digits(std::max(all, target.memory_bandwidth_bytes_per_ns));
     return {};
   }
 
@@ -349,20 +342,13 @@ class Calibrator {
   }
 
   Status measure_operators() {
-    target::Target& target = result_.target;
-    const double vectors = 2048.0 / target.lanes(tensor::Type::f32);
+    const double vectors = 2048.0 / result_.target.lanes(tensor::Type::f32);
     // What stands around the operator: a multiplication and two additions.
     HEDDLE_ASSIGN_OR_RETURN(const double bare, cycles_of("negate", vectors));
     for (const Operator& op : kOperators) {
       step(op.text);
       HEDDLE_ASSIGN_OR_RETURN(const double cycles, cycles_of(op.text, vectors));
-      const double own = std::max(0.5, cycles - bare + target.cycles["add"]);
-      const std::string fast = std::string(op.key) + "_fast";
-      // Faster forms stand in larger patterns only: they keep their part of the whole.
-      if (const auto form = target.cycles.find(fast);
-          form != target.cycles.end() && target.cycles[op.key] > 0)
-        form->second = rounded(form->second * own / target.cycles[op.key]);
-      target.cycles[op.key] = rounded(own);
+      set_cycles(&result_.target, op.key, cycles, bare);
     }
     return {};
   }
@@ -375,7 +361,6 @@ class Calibrator {
 
   // On one core, where the clock of the thread can tell the time.
   Status measure_fit() {
-    double sum = 0;
     target::Target one = result_.target;
     one.cores = 1;
     one.memory_bandwidth_all_bytes_per_ns = one.memory_bandwidth_bytes_per_ns;
@@ -383,13 +368,11 @@ class Calibrator {
       step(sample.name);
       HEDDLE_ASSIGN_OR_RETURN(const Sample program, Sample::make(sample.text, one, 1));
       HEDDLE_ASSIGN_OR_RETURN(const double measured, program.best_ns());
-      const CalibrateFit fit{sample.name, program.predicted_ns(), measured};
-      const double error = std::abs(std::log(fit.predicted_ns / fit.measured_ns));
-      sum += error;
-      result_.worst_error = std::max(result_.worst_error, std::exp(error) - 1);
-      result_.fits.push_back(fit);
+      result_.fits.push_back({sample.name, program.predicted_ns(), measured});
     }
-    result_.geomean_error = std::exp(sum / static_cast<double>(result_.fits.size())) - 1;
+    const FitErrors errors = errors_of(result_.fits);
+    result_.geomean_error = errors.geomean;
+    result_.worst_error = errors.worst;
     return {};
   }
 

@@ -9,14 +9,16 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <unordered_set>
 #include <variant>
 
+#include "api/command_report.h"
 #include "api/gpu_device.h"
 #include "api/host_interp.h"
+#include "api/index_guard.h"
 #include "api/library_work.h"
 #include "api/once_keeper.h"
 #include "api/ports.h"
+#include "api/program_facts.h"
 #include "api/shared_weights.h"
 #include "base/parallel.h"
 #include "base/trace.h"
@@ -98,54 +100,6 @@ class CacheWatch {
   int64_t entries_;
 };
 
-// "level=O2 fuse=stitch …": the value of a key.
-std::string option_value(const std::string& options, const std::string& key) {
-  const std::string wanted = " " + key + "=", text = " " + options;
-  const size_t begin = text.find(wanted);
-  if (begin == std::string::npos) return {};
-  const size_t value = begin + wanted.size();
-  return text.substr(value, text.find(' ', value) - value);
-}
-
-void count_commands(const program::Program& program, ProgramFacts& facts) {
-  std::unordered_set<uint32_t> used_kernels;
-  std::vector<bool> used(program.buffers.size(), false);
-  auto count = [&](const program::Command& command, const program::CommandInfo&, int) {
-    ++facts.launches;
-    program::for_each_view(command, [&](const program::View& view, program::Use) {
-      used[view.buffer.index()] = true;
-    });
-    if (const auto* call = std::get_if<program::LibraryCall>(&command)) {
-      facts.flops += call->flops;
-      facts.min_bytes += call->min_bytes;
-    }
-    const auto* launch = std::get_if<program::Launch>(&command);
-    if (launch == nullptr) return;
-    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
-    facts.flops += kernel.flops;
-    facts.min_bytes += kernel.min_bytes;
-    used_kernels.insert(launch->kernel.value);
-  };
-  program::for_each_command(program, program.commands, program.command_info, count);
-  for (const program::Port& port : program.outputs)
-    if (port.source.buffer.valid()) used[port.source.buffer.index()] = true;
-  for (size_t i = 0; i < used.size(); ++i)
-    if (used[i] && program.buffers[i].kind == BufferKind::constant)
-      facts.constant_bytes += program.buffers[i].bytes;
-  facts.constant_bytes += program.once_bytes;
-  facts.launches -= program::joined_count(program);
-  // Kernels that differ in extents only may be one piece of code.
-  std::unordered_set<std::string> codes, used_codes;
-  for (size_t i = 0; i < program.kernels.size(); ++i) {
-    const program::Kernel& kernel = program.kernels[i];
-    const std::string& code = kernel.phases.empty() ? kernel.name : kernel.phases[0].symbol;
-    codes.insert(code);
-    if (used_kernels.count(static_cast<uint32_t>(i)) > 0) used_codes.insert(code);
-  }
-  facts.kernels = static_cast<int64_t>(codes.size());
-  facts.run_kernels = static_cast<int64_t>(used_codes.size());
-}
-
 Status dump_program(const program::Program& program, const std::string& directory) {
   if (directory.empty()) return {};
   std::error_code error;
@@ -181,15 +135,16 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
 
   const program::Program* compiled() const override {
-    return executable_ ? &executable_->program() : &for_gpu_;
+    return executable_ ? &executable_->program() : &unloaded_;
   }
   Status save(const std::string& path) override {
     HEDDLE_ASSIGN_OR_RETURN(const program::Program program, take());
     return program::save(program, path);
   }
   Result<program::Program> take() const override {
+    HEDDLE_RETURN_IF_ERROR(check_code());
     // Without the GPU nothing is done once: whoever loads it does.
-    if (cuda_number_ >= 0) return for_gpu_;
+    if (cuda_number_ >= 0) return unloaded_;
     return executable_->take_once();
   }
   Result<bool> wait(std::chrono::milliseconds most) override {
@@ -211,6 +166,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
+  // Once a context was made; null on other devices.
+  const runtime::CudaDevice* gpu() const { return gpu_.get(); }
   void ran() const {
     if (keeper_) keeper_->ran();
   }
@@ -218,13 +175,14 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   Status load(program::Program program, const Model& model) {
     inputs_ = model.inputs();
     outputs_ = model.outputs();
+    index_checks_ = model.index_checks();
     HEDDLE_RETURN_IF_ERROR(check_against(program));
     notes_ = program.notes;
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
-    if (cuda_number_ >= 0) {
-      for_gpu_ = std::move(program);
+    if (cuda_number_ >= 0 || !has_code_) {
+      unloaded_ = std::move(program);
       return {};
     }
     HEDDLE_ASSIGN_OR_RETURN(
@@ -237,6 +195,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   Status compile(std::unique_ptr<hlo::Module> module, const Model& model,
                  const Settings& settings) {
     const Clock::time_point begin = Clock::now();
+    has_code_ = settings.compiler.code;
     plan::Names names;
     for (const Port& port : model.inputs()) {
       names.inputs.push_back(port.name);
@@ -257,6 +216,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
       once_key = cached.once_key;
     }
     program.notes.insert(program.notes.begin(), model.notes().begin(), model.notes().end());
+    program.index_checks = model.index_checks();
     facts_.cache_warm = watch.is_warm();
     steps_ = report_->times_ms;
     HEDDLE_RETURN_IF_ERROR(dump_program(program, settings.compiler.dump_directory));
@@ -313,10 +273,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 
   // What callers bind is measured by our ports, what the executor reads by the program's.
   Status check_against(const program::Program& program) const {
-    HEDDLE_CHECK(
-        program.inputs.size() == inputs_.size() && program.outputs.size() == outputs_.size(),
-        "{} inputs and {} outputs became {} and {}", inputs_.size(), outputs_.size(),
-        program.inputs.size(), program.outputs.size());
+    const auto hidden = static_cast<size_t>(tensor::hidden_outputs(index_checks_));
+    HEDDLE_CHECK(program.inputs.size() == inputs_.size() &&
+                     program.outputs.size() == outputs_.size() + hidden,
+                 "{} inputs and {} + {} outputs became {} and {}", inputs_.size(), outputs_.size(),
+                 hidden, program.inputs.size(), program.outputs.size());
     for (const bool input : {true, false}) {
       const std::vector<Port>& ports = input ? inputs_ : outputs_;
       const auto& program_ports = input ? program.inputs : program.outputs;
@@ -326,6 +287,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
                      program::stored_bytes(program_ports[i].shape));
     }
     return {};
+  }
+
+  Status check_code() const {
+    if (has_code_) return {};
+    return user_error("this program was compiled without code and cannot run");
   }
 
   const runtime::Device& host_device() const {
@@ -338,11 +304,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   Status start_gpu() {
     const std::lock_guard lock(gpu_mutex_);
     if (executable_) return {};
-    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(for_gpu_.target));
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(unloaded_.target));
     HEDDLE_ASSIGN_OR_RETURN(gpu_, open_gpu(cuda_number_));
     HEDDLE_RETURN_IF_ERROR(check_gpu(target, gpu_->info()));
     HEDDLE_ASSIGN_OR_RETURN(executable_,
-                            runtime::Executable::load(program::Program(for_gpu_), gpu_->device(),
+                            runtime::Executable::load(program::Program(unloaded_), gpu_->device(),
                                                       host_functions(), {}));
     return {};
   }
@@ -357,7 +323,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   std::optional<runtime::Device> plugin_;
   std::shared_ptr<runtime::CudaDevice> gpu_;
   std::mutex gpu_mutex_;
-  program::Program for_gpu_;  // as it was compiled
+  program::Program unloaded_;  // for a GPU, or without code: as it was compiled
+  bool has_code_ = true;
   std::shared_ptr<runtime::Executable> executable_;
   std::unique_ptr<OnceKeeper> keeper_;  // or none
 };
@@ -369,75 +336,83 @@ class CompiledContext : public Context {
                   std::shared_ptr<runtime::Cancellation> cancellation)
       : Context(std::move(cancellation)),
         program_(std::move(program)),
+        guard_(*program_),
         context_(std::move(context)) {
     const program::Program& p = *program_->compiled();
-    program::for_each_command(p, p.commands, p.command_info,
-                              [&](const program::Command& command, const program::CommandInfo&,
-                                  int) { commands_.push_back(&command); });
+    program::for_each_command(
+        p, p.commands, p.command_info,
+        [&](const program::Command& command, const program::CommandInfo& info, int) {
+          commands_.push_back(&command);
+          std::vector<const char*>& nodes = nodes_.emplace_back();
+          for (const std::string& node : info.nodes) nodes.push_back(node.c_str());
+        });
   }
 
+  Status bind_hidden() {
+    auto number = static_cast<int64_t>(program_->outputs().size());
+    for (void* memory : guard_.hidden())
+      HEDDLE_RETURN_IF_ERROR(context_->bind_output(number++, memory));
+    return {};
+  }
   Status bind_input(int64_t number, const void* data) override {
-    return context_->bind_input(number, data);
+    HEDDLE_RETURN_IF_ERROR(context_->bind_input(number, data));
+    guard_.bound(number, data);
+    return {};
   }
   Status bind_output(int64_t number, void* data) override {
+    HEDDLE_RETURN_IF_ERROR(check_output(number));
     return context_->bind_output(number, data);
   }
+  Status bind_device(bool input, int64_t number, void* data) override {
+    if (program_->gpu() == nullptr) return Context::bind_device(input, number, data);
+    if (!input) {
+      HEDDLE_RETURN_IF_ERROR(check_output(number));
+      return context_->bind_device_output(number, data);
+    }
+    HEDDLE_RETURN_IF_ERROR(context_->bind_device_input(number, data));
+    guard_.bound_on(program_->gpu()->device(), number, data);
+    return {};
+  }
   Status run() override {
+    HEDDLE_RETURN_IF_ERROR(guard_.before());
     HEDDLE_RETURN_IF_ERROR(context_->run());
     program_->ran();
-    return {};
+    return guard_.after();
   }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }
   int64_t command_count() const override { return static_cast<int64_t>(commands_.size()); }
   CommandReport command(int64_t number) const override {
-    const program::Program& program = *program_->compiled();
-    const runtime::CommandProfile profile = context_->profile()[static_cast<size_t>(number)];
-    const program::CommandInfo& info = *profile.info;
-    const program::Command& command = *commands_[static_cast<size_t>(number)];
-    CommandReport report;
-    report.name = info.name.c_str();
-    report.operators = info.operators.c_str();
-    if (const auto* launch = std::get_if<program::Launch>(&command)) {
-      const program::Kernel& kernel = program.kernels[launch->kernel.index()];
-      report.kind = "kernel";
-      report.kernel = kernel.name.c_str();
-      report.flops = kernel.flops;
-      report.bytes = kernel.min_bytes;
-    } else {
-      constexpr const char* kKinds[] = {"kernel", "copy",   "host",        "update",
-                                        "loop",   "branch", "concatenate", "library"};
-      report.kind = kKinds[command.index()];
-      if (const auto* call = std::get_if<program::LibraryCall>(&command))
-        report.flops = call->flops;
-      if (!program::regions_of(command).empty()) return with_time(report, profile.time);
-      program::for_each_view(command, [&](const program::View& view, program::Use) {
-        report.bytes += program::stored_bytes(view.shape);
-      });
-    }
-    return with_time(report, profile.time);
-  }
-
- private:
-  static CommandReport with_time(CommandReport report, const runtime::CommandTime& time) {
-    report.count = time.count;
-    report.total_ns = time.total_ns;
-    report.min_ns = time.min_ns;
+    const auto at = static_cast<size_t>(number);
+    CommandReport report =
+        report_command(*program_->compiled(), *commands_[at], context_->profile()[at]);
+    report.nodes = nodes_[at];
     return report;
   }
 
+ private:
+  Status check_output(int64_t number) const {
+    if (number < std::ssize(program_->outputs())) return {};
+    return user_error("program {}: no output {}, it has {}", program_->compiled()->name, number,
+                      program_->outputs().size());
+  }
   std::shared_ptr<const CompiledProgram> program_;  // outlives the context
-  std::vector<const program::Command*> commands_;   // by number, those of regions too
+  IndexGuard guard_;
+  std::vector<const program::Command*> commands_;  // by number, those of regions too
+  std::vector<std::vector<const char*>> nodes_;    // by command: names of the model's
   std::unique_ptr<runtime::Context> context_;
 };
 
 Result<std::unique_ptr<Context>> CompiledProgram::make_context(
     std::shared_ptr<runtime::Cancellation> cancellation) {
+  HEDDLE_RETURN_IF_ERROR(check_code());
   if (cuda_number_ >= 0) HEDDLE_RETURN_IF_ERROR(start_gpu());
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context,
                           executable_->make_context(cancellation));
-  return std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
-                                           std::move(cancellation));
+  auto made = std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
+                                                std::move(cancellation));
+  HEDDLE_RETURN_IF_ERROR(made->bind_hidden());
+  return made;
 }
 
 Result<std::shared_ptr<CompiledProgram>> make_program(const Where& where) {

@@ -10,6 +10,7 @@
 #include "cost/rates.h"
 #include "hlo/loop_trips.h"
 #include "hlo/text.h"
+#include "program/live.h"
 #include "program/streams.h"
 #include "program/views.h"
 #include "runtime/pooled_run.h"
@@ -59,6 +60,8 @@ class Estimate {
     for (const program::RegionId region : program::regions_of(command))
       longest = std::max(longest, ns(region));
     if (std::holds_alternative<program::Branch>(command)) return longest;
+    if (const auto* copy = std::get_if<program::Copy>(&command); copy && crosses(*copy))
+      return target_.link_ns(static_cast<double>(program::stored_bytes(copy->to.shape)));
     has_host_calls = has_host_calls || std::holds_alternative<program::HostCall>(command);
     const auto bytes = static_cast<double>(bytes_of(command));
     const double moved =
@@ -72,6 +75,10 @@ class Estimate {
   bool has_unknown_trips = false, has_host_calls = false;
 
  private:
+  bool crosses(const program::Copy& copy) const {
+    return target_.has_link() &&
+           (program::goes_to_device(program_, copy) || program::goes_to_host(program_, copy));
+  }
   double ns(program::RegionId region) {
     double total = 0;
     const program::Region& inside = program_.regions[region.index()];
@@ -123,29 +130,6 @@ void collect_flops(const program::Program& program, const Command& command,
   }
 }
 
-// Temporaries alive at commands [first, end), by their numbers.
-std::vector<const Buffer*> alive(const program::Program& program, int64_t first, int64_t end) {
-  std::vector<const Buffer*> buffers;
-  for (const Buffer& buffer : program.buffers)
-    if (buffer.kind == BufferKind::temporary && buffer.space == program::Space::device &&
-        buffer.first_command < end && buffer.last_command >= first)
-      buffers.push_back(&buffer);
-  return buffers;
-}
-
-// Bytes of the arena that they take: values may lie on each other.
-int64_t covered_bytes(std::vector<const Buffer*> buffers) {
-  std::sort(buffers.begin(), buffers.end(),
-            [](const Buffer* a, const Buffer* b) { return a->offset_bytes < b->offset_bytes; });
-  int64_t total = 0, end = 0;
-  for (const Buffer* buffer : buffers) {
-    const int64_t begin = std::max(end, buffer->offset_bytes);
-    end = std::max(end, buffer->offset_bytes + buffer->bytes);
-    total += std::max<int64_t>(0, end - begin);
-  }
-  return total;
-}
-
 void describe_memory(const program::Program& program, const Model& model, int64_t most_streams,
                      DryRun& run) {
   run.memory = program.memory;
@@ -155,8 +139,6 @@ void describe_memory(const program::Program& program, const Model& model, int64_
   program::for_each_view_within(
       program, program.commands,
       [&](const program::View& view, program::Use) { used[view.buffer.index()] = true; });
-  for (const program::Port& port : program.outputs)
-    if (port.source.buffer.valid()) used[port.source.buffer.index()] = true;
   for (size_t i = 0; i < used.size(); ++i)
     if (used[i] && program.buffers[i].kind == BufferKind::constant)
       run.constant_bytes += program.buffers[i].bytes;
@@ -169,8 +151,10 @@ void describe_memory(const program::Program& program, const Model& model, int64_
   if (!run.own_memory) run.total_bytes += run.input_bytes + run.output_bytes;
 }
 
+// The clock is that of program::plan_streams, so that the last end is run.ns.
 void describe_commands(const program::Program& program, const std::vector<double>& ns,
-                       const program::StreamPlan& plan, Estimate& estimate, DryRun& run) {
+                       const program::StreamPlan& plan, double wait_ns, Estimate& estimate,
+                       DryRun& run) {
   int64_t number = program::command_count(program, program.once), most = -1;
   std::vector<double> free_ns(static_cast<size_t>(plan.streams), 0);
   std::vector<double> ends(program.commands.size(), 0);
@@ -188,7 +172,7 @@ void describe_commands(const program::Program& program, const std::vector<double
     made.start_ns = plan.alone[i] ? *std::max_element(free_ns.begin(), free_ns.end()) : free;
     for (size_t other : plan.waits[i]) {
       made.waits.push_back(static_cast<int64_t>(other));
-      made.start_ns = std::max(made.start_ns, ends[other]);
+      made.start_ns = std::max(made.start_ns, ends[other]) + wait_ns;
     }
     made.ns = ns[i];
     free = ends[i] = made.start_ns + made.ns;
@@ -196,8 +180,8 @@ void describe_commands(const program::Program& program, const std::vector<double
     int64_t end = number + 1;
     for (const program::RegionId region : program::regions_of(command))
       end += program::command_count(program, program.regions[region.index()].commands);
-    const std::vector<const Buffer*> buffers = alive(program, number, end);
-    made.live_bytes = covered_bytes(buffers);
+    const std::vector<const Buffer*> buffers = program::alive(program, number, end);
+    made.live_bytes = program::covered_bytes(buffers);
     number = end;
     if (made.live_bytes <= most) continue;
     most = made.live_bytes;
@@ -209,20 +193,14 @@ void describe_commands(const program::Program& program, const std::vector<double
                    [](const DryValue& a, const DryValue& b) { return a.bytes > b.bytes; });
 }
 
-// Compiled for it, without it: a GPU's code is not assembled, and nothing of it is kept.
+// Compiled for it, without it: no code is made.
 Result<Settings> settings_for(const CompileOptions& options, const target::Target& target,
                               const std::string& name) {
   CompileOptions chosen = options;
-  const bool gpu = target.kind == target::DeviceKind::gpu;
-  chosen.device = gpu ? "cuda" : "cpu";
+  chosen.device = target.kind == target::DeviceKind::gpu ? "cuda" : "cpu";
   if (options.target == "host") chosen.target = name;
-  if (gpu) chosen.cache = "off";
-  HEDDLE_ASSIGN_OR_RETURN(Settings settings, read_settings(chosen));
-  if (gpu)
-    settings.compiler.gpu_assembler = [](const std::string&, const std::string&) {
-      return Result<std::vector<uint8_t>>(std::vector<uint8_t>{0});
-    };
-  return settings;
+  chosen.code = false;
+  return read_settings(chosen);
 }
 
 }  // namespace
@@ -233,8 +211,9 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device));
   if (device != Device::virtual_device)
-    return user_error("device '{}': a dry run is of virtual:NAME, NAME a target of {}",
-                      options.device, fmt::join(target::shipped_targets(), ", "));
+    return user_error("{}dryrun needs --device virtual:NAME, NAME one of {} or a target file",
+                      options.device.empty() ? "" : fmt::format("device '{}': ", options.device),
+                      fmt::join(target::shipped_targets(), ", "));
   HEDDLE_ASSIGN_OR_RETURN(const runtime::VirtualOptions simulated, read_virtual(options.device));
   HEDDLE_ASSIGN_OR_RETURN(const target::Target named, target::find_target(simulated.name));
   HEDDLE_ASSIGN_OR_RETURN(Settings settings, settings_for(options, named, simulated.name));
@@ -262,6 +241,10 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.cores = cost::core_count(settings.target);
   run.capacity_bytes = simulated.capacity_bytes;
   run.notes = program.notes;
+  if (named.memory_bytes == 0 && options.device.find("capacity=") == std::string::npos)
+    run.notes.push_back(fmt::format(
+        "target {} states no memory size: 1 TiB is assumed; virtual:{},capacity=BYTES says another",
+        run.target, simulated.name));
   describe_memory(program, model, streams.most_streams, run);
   HEDDLE_RETURN_IF_ERROR(check_limit(program.name, run.pool_peak_bytes, settings.compiler));
 
@@ -280,7 +263,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.crossing = plan.crossing;
   run.ns = plan.ns;
   run.one_stream_ns = plan.serial_ns;
-  describe_commands(program, ns, plan, estimate, run);
+  describe_commands(program, ns, plan, streams.wait_ns, estimate, run);
   return run;
 }
 

@@ -36,6 +36,7 @@ Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
   HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(fmt::format("sm_{}", best)));
   HEDDLE_RETURN_IF_ERROR(check_gpu(target, info));
   target.multiprocessors = info.multiprocessors;
+  target.memory_bytes = static_cast<int64_t>(info.memory_bytes);
   return target;
 }
 

@@ -11,7 +11,10 @@
  *
  * Errors. A function that can fail returns NULL when it worked, else a status that the caller frees
  * with heddle_status_free. What it was to write is then untouched. The message is one line: what,
- * where, got, wanted, what to do.
+ * where, got, wanted, what to do. NULL where a pointer is needed, a number out of range or a wrong
+ * struct_size are user errors that name the function and the argument. A function without a status
+ * does nothing with them, gives 0 or NULL, zeroes the caller's struct, and heddle_last_error tells
+ * why. Handles that were freed cannot be told from others.
  *
  * Ownership. What a function writes to its last argument belongs to the caller, who frees it with
  * the function of that type; freeing NULL does nothing. A program needs no model any more, and a
@@ -19,7 +22,8 @@
  * they were read from and live as long as it does.
  *
  * Structs. The caller sets struct_size to sizeof the struct and zeroes the rest; zero is always the
- * default. Members are only ever added at the end, so old callers and new libraries agree.
+ * default. Members are only ever added at the end, so old callers and new libraries agree; and new
+ * callers and old libraries where the members that the library does not know are zero.
  *
  * Threads. Different objects may be used from different threads. One model or program may be read
  * by several threads at once (compiling with consume_model counts as writing); a context is used by
@@ -30,6 +34,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "heddle_types.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,49 +73,10 @@ HEDDLE_EXPORT const char* heddle_last_error(void);
 
 /* ---- element types ---- */
 
-/* A heddle_type; the names are those of HLO text. Types under a byte take a byte each. */
-enum {
-  HEDDLE_PRED = 0, /* one byte, 0 or 1 */
-  HEDDLE_S1 = 1,
-  HEDDLE_S2 = 2,
-  HEDDLE_S4 = 3,
-  HEDDLE_S8 = 4,
-  HEDDLE_S16 = 5,
-  HEDDLE_S32 = 6,
-  HEDDLE_S64 = 7,
-  HEDDLE_U1 = 8,
-  HEDDLE_U2 = 9,
-  HEDDLE_U4 = 10,
-  HEDDLE_U8 = 11,
-  HEDDLE_U16 = 12,
-  HEDDLE_U32 = 13,
-  HEDDLE_U64 = 14,
-  HEDDLE_F16 = 15,
-  HEDDLE_BF16 = 16,
-  HEDDLE_F32 = 17,
-  HEDDLE_F64 = 18,
-  HEDDLE_F8E5M2 = 19,
-  HEDDLE_F8E4M3 = 20,
-  HEDDLE_F8E4M3FN = 21,
-  HEDDLE_F8E4M3B11FNUZ = 22,
-  HEDDLE_F8E3M4 = 23,
-  HEDDLE_F8E5M2FNUZ = 24,
-  HEDDLE_F8E4M3FNUZ = 25,
-  HEDDLE_F8E8M0FNU = 26,
-  HEDDLE_F6E3M2FN = 27,
-  HEDDLE_F6E2M3FN = 28,
-  HEDDLE_F4E2M1FN = 29,
-  HEDDLE_C64 = 30,  /* two f32 */
-  HEDDLE_C128 = 31, /* two f64 */
-  HEDDLE_OPAQUE = 32,
-  HEDDLE_TOKEN = 33, /* an order of effects, no bytes */
-};
-typedef int32_t heddle_type;
 HEDDLE_EXPORT const char* heddle_type_name(heddle_type type); /* "f32"; "?" of no type */
 HEDDLE_EXPORT int64_t heddle_type_bytes(heddle_type type);    /* of one element; 0 of no array's */
 
 /* ---- models ---- */
-
 typedef struct heddle_model heddle_model;
 
 typedef struct heddle_dim {
@@ -148,14 +115,14 @@ typedef struct heddle_open_options {
       bounds;         /* ONNX, of a file: dynamic dimensions that stay so, up to `size`; see */
   size_t bound_count; /* heddle_context_set_dim. At first, and in the model's ports, the extent is
                          that of `dims` or `hints`, else `size` */
+  int32_t random_constants; /* HLO text: invents constants written as {...}; else an error */
 } heddle_open_options;
 
 /* Opens a model of any kind, told by its content: ONNX, HLO text, a compiled program. The file is
  * mapped: it must not be written while the model, or a program compiled from it, is alive. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
-/* The same from memory, which is copied. `name` is for messages. A compiled program must be a file.
- */
+/* The same from memory, which is copied. `name` is for messages. */
 HEDDLE_EXPORT heddle_status* heddle_model_parse(const char* name, const void* bytes, size_t size,
                                                 const heddle_open_options* options,
                                                 heddle_model** model);
@@ -173,6 +140,9 @@ typedef struct heddle_model_info {
 } heddle_model_info;
 HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
 HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
+/* By number: files read beside the model (external data); dynamic dimensions that nothing bound. */
+HEDDLE_EXPORT const char* heddle_model_file(const heddle_model* model, int64_t number);
+HEDDLE_EXPORT heddle_dim heddle_model_unbound(const heddle_model* model, int64_t number);
 
 /* An input or an output: an array, dense and row-major. */
 typedef struct heddle_port {
@@ -192,7 +162,7 @@ HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number
 /* Fills buffers[i], of input i's bytes, with random values that suit the model; the same for the
  * same model and seed. Floats lie in [-1, 1]; integers are small, those that index something stay
  * in its range; masks (integers or booleans with "mask" in the name) are ones. Of a compiled
- * program nothing is known of indices: its integers are 0 or 1. Not of a consumed model. */
+ * program only checked indices are known: other integers are 0 or 1. Not of a consumed model. */
 HEDDLE_EXPORT heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                                         void* const* buffers);
 
@@ -206,7 +176,6 @@ HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t num
                                           heddle_tolerance* tolerance);
 
 /* ---- compiling ---- */
-
 typedef struct heddle_program heddle_program;
 
 typedef struct heddle_compile_progress { /* before each step, and between pieces of a long one */
@@ -292,7 +261,7 @@ typedef struct heddle_program_info {
   int64_t run_kernels; /* those that a run launches: the others only prepare weights, once */
   int64_t launches;    /* commands of one run; neighbours that are one launch count once */
   int64_t flops;       /* of one run, in kernels */
-  int64_t min_bytes;   /* each kernel's inputs and outputs moved once */
+  int64_t min_bytes;   /* inputs and outputs of each kernel and copy moved once */
   int64_t constant_bytes, input_bytes, output_bytes;
   int64_t temporary_bytes;             /* the arena, as planned */
   int64_t temporary_lower_bound_bytes; /* most bytes alive at one command */
@@ -375,7 +344,6 @@ HEDDLE_EXPORT heddle_status* heddle_tune(const heddle_model* model,
                                          heddle_tune_result* result);
 
 /* ---- running ---- */
-
 typedef struct heddle_context heddle_context;
 
 HEDDLE_EXPORT heddle_status* heddle_context_create(heddle_program* program,
@@ -392,7 +360,7 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context,
  * compile. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
                                                     int64_t extent);
-/* The first run also prepares the weights. */
+/* The first run also prepares the weights. ONNX indices out of range are user errors. */
 HEDDLE_EXPORT heddle_status* heddle_context_run(heddle_context* context);
 /* From any thread: the run under way ends before its next command with a status of the kind
  * HEDDLE_CANCELLED; where none is under way the next one does so at once. What its outputs hold is
@@ -422,14 +390,15 @@ HEDDLE_EXPORT void heddle_queue_free(heddle_queue* queue); /* waits for its runs
 HEDDLE_EXPORT int32_t heddle_queue_is_pipelined(const heddle_queue* queue);
 typedef struct heddle_run_request {
   size_t struct_size;
-  const void* const* inputs; /* by number of the port; valid until the run is done */
+  const void* const* inputs; /* of all ports, by number; valid until the run is done */
   int64_t input_count;
   void* const* outputs;
   int64_t output_count;
   const heddle_dim* dims; /* extents of bounded dimensions; the others are the model's */
   int64_t dim_count;
   /* When the outputs are there, or with the first error (not to be freed), on another thread or,
-   * serial, on this one. May be NULL. It must not submit, wait or free. */
+   * serial, on this one. May be NULL. It must not submit, wait or free. Not of a request that
+   * heddle_queue_submit refuses. */
   void (*done)(const heddle_status* status, void* context);
   void* context;
 } heddle_run_request;
@@ -469,19 +438,20 @@ HEDDLE_EXPORT void heddle_register_custom_call(const char* target, heddle_custom
                                                void* context);
 
 /* Profiling: times every command of the runs while it is on. Commands inside loops and branches
- * have numbers and times of their own, added up over all trips; a loop's own time is what the rest
- * of its time is. */
+ * have numbers and times of their own, added up over all trips; a loop's time is without theirs. */
 HEDDLE_EXPORT void heddle_context_set_profile(heddle_context* context, int32_t on);
 HEDDLE_EXPORT void heddle_context_reset_profile(heddle_context* context);
 typedef struct heddle_command_profile {
   size_t struct_size;
   const char* name;      /* of the instruction it came from */
   const char* operators; /* "add, reduce, multiply" */
-  const char* kind;      /* "kernel", "copy", "host", "concatenate", "update", "loop",
-                            "branch", "library" */
+  const char* kind;      /* kernel, copy, host, concatenate, update, loop, branch, library */
   const char* kernel;    /* its name; "" where it is none */
   int64_t flops, bytes;  /* of one launch */
   int64_t count, total_ns, min_ns;
+  const char* label;        /* of a kernel: "softmax_select.2", of its operators; else the kind */
+  const char* const* nodes; /* names of the model's own nodes that it does; live as the context */
+  int64_t node_count;
 } heddle_command_profile;
 HEDDLE_EXPORT int64_t heddle_context_command_count(const heddle_context* context);
 /* Numbers outside the range give a NULL name. */
@@ -493,8 +463,34 @@ HEDDLE_EXPORT void heddle_context_get_profile(const heddle_context* context, int
 HEDDLE_EXPORT void heddle_trace_start(void);
 HEDDLE_EXPORT heddle_status* heddle_trace_stop(const char* path);
 
+/* ---- dynamic dimensions, ports by name ---- */
+
+/* A dimension of an input or an output. Where least < most it is bounded: `name` is then what
+ * heddle_context_set_dim takes, and a dimension that is k times that extent has k as its least.
+ * Other compiled programs do not keep the names of their dimensions. */
+typedef struct heddle_port_dim {
+  size_t struct_size;
+  const char* name;    /* what the model calls it; "" */
+  int64_t extent;      /* as in heddle_port.dims */
+  int64_t least, most; /* of runs */
+} heddle_port_dim;
+HEDDLE_EXPORT heddle_status* heddle_model_input_dim(const heddle_model* model, int64_t number,
+                                                    int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_model_output_dim(const heddle_model* model, int64_t number,
+                                                     int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_program_input_dim(const heddle_program* program, int64_t number,
+                                                      int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_program_output_dim(const heddle_program* program,
+                                                       int64_t number, int64_t dimension,
+                                                       heddle_port_dim* dim);
+/* heddle_context_bind_input and _output by the port's name or alias. */
+HEDDLE_EXPORT heddle_status* heddle_context_bind_input_named(heddle_context* context,
+                                                             const char* name, const void* data);
+HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* context,
+                                                              const char* name, void* data);
+
 #ifdef __cplusplus
 }
 #endif
-
+#include "heddle_device.h"
 #endif /* HEDDLE_API_HEDDLE_H */

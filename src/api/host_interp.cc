@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "api/host_native.h"
@@ -49,10 +50,19 @@ bool is_plain(const Shape& shape) {
   return !shape.is_array() || !shape.layout() || shape.layout()->is_row_major();
 }
 
+// The state of the random operators of a loaded program: its host calls draw from it one after the
+// other, in all of its runs.
+struct SharedRandom {
+  std::mutex mutex;
+  interp::RandomState state;
+};
+
 // One host call. Arguments and results with a layout go through a row-major copy.
 class InterpCall {
  public:
-  explicit InterpCall(std::unique_ptr<hlo::Module> module) : module_(std::move(module)) {}
+  InterpCall(std::unique_ptr<hlo::Module> module, std::shared_ptr<SharedRandom> random)
+      : module_(std::move(module)),
+        random_(draws_random_numbers(*module_) ? std::move(random) : nullptr) {}
 
   Status operator()(std::span<const runtime::HostArgument> arguments,
                     std::span<const runtime::HostResult> results) const {
@@ -68,8 +78,14 @@ class InterpCall {
       HEDDLE_ASSIGN_OR_RETURN(unpacked[i], tensor::unpack(memory, shape, *shape.layout()));
       inputs.back() = unpacked[i].data();
     }
+    interp::Options options;
+    std::unique_lock<std::mutex> lock;
+    if (random_) {
+      lock = std::unique_lock(random_->mutex);
+      options.random = &random_->state;
+    }
     HEDDLE_ASSIGN_OR_RETURN(const Literal result,
-                            interp::evaluate(*module_, view_arguments(*module_, inputs)));
+                            interp::evaluate(*module_, view_arguments(*module_, inputs), options));
     return write(result, results);
   }
 
@@ -98,25 +114,84 @@ class InterpCall {
     for (const Literal& element : value.elements()) append(element, leaves);
   }
 
-  std::unique_ptr<const hlo::Module> module_;
+  std::shared_ptr<const hlo::Module> module_;
+  std::shared_ptr<SharedRandom> random_;  // null: it draws none
 };
 
-Result<runtime::HostCallable> make_interp_call(const std::string& text) {
+void append_leaf_shapes(const Shape& shape, std::vector<Shape>& leaves) {
+  if (!shape.is_tuple()) {
+    leaves.push_back(shape);
+    return;
+  }
+  for (const Shape& element : shape.elements()) append_leaf_shapes(element, leaves);
+}
+
+bool same_array(const Shape& a, const Shape& b) {
+  if (!a.is_array() || !b.is_array()) return a.is_array() == b.is_array();
+  return a.type() == b.type() && a.extents() == b.extents();
+}
+
+// What a text reads and writes: a program file may say otherwise of its arrays.
+struct Signature {
+  explicit Signature(const hlo::Module& module) {
+    for (const hlo::Instr* parameter : module.entry()->parameters())
+      append_leaf_shapes(parameter->shape(), arguments);
+    append_leaf_shapes(module.entry()->root()->shape(), results);
+  }
+
+  template <typename Arrays>
+  static bool fits(const std::vector<Shape>& wanted, const Arrays& arrays) {
+    bool fits = wanted.size() == arrays.size();
+    for (size_t i = 0; fits && i < wanted.size(); ++i)
+      fits = same_array(wanted[i], *arrays[i].shape);
+    return fits;
+  }
+  Status check(std::span<const runtime::HostArgument> given,
+               std::span<const runtime::HostResult> wanted) const {
+    if (fits(arguments, given) && fits(results, wanted)) return {};
+    return user_error("a host call's arrays are not those of its text; compile the model again");
+  }
+
+  std::vector<Shape> arguments, results;
+};
+
+Result<runtime::HostCallable> make_interp_call(const std::string& text,
+                                               std::shared_ptr<SharedRandom> random) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::parse_module(text));
   const std::vector<std::string> refused = interp::unsupported(*module);
   if (!refused.empty())
-    return user_error("{} has neither a kernel nor a reference form; take it out of the model",
-                      refused.front());
-  if (auto native = native_call(*module)) return *native;
-  const auto call = std::make_shared<const InterpCall>(std::move(module));
-  return
-      [call](std::span<const runtime::HostArgument> arguments,
-             std::span<const runtime::HostResult> results) { return (*call)(arguments, results); };
+    return user_error(
+        "{} cannot be run: there is no implementation of it; register one "
+        "(heddle_register_custom_call), write it with operators of HLO, or compute it outside and "
+        "pass the result in (of LAPACK's routines potrf is known)",
+        refused.front());
+  const auto signature = std::make_shared<const Signature>(*module);
+  runtime::HostCallable call;
+  if (auto native = native_call(*module))
+    call = std::move(*native);
+  else
+    call = InterpCall(std::move(module), std::move(random));
+  return [signature, call](std::span<const runtime::HostArgument> arguments,
+                           std::span<const runtime::HostResult> results) -> Status {
+    HEDDLE_RETURN_IF_ERROR(signature->check(arguments, results));
+    return call(arguments, results);
+  };
 }
 
 }  // namespace
 
-runtime::HostFunctions host_functions() { return {{"interp", make_interp_call}}; }
+bool draws_random_numbers(const hlo::Module& module) {
+  for (const auto& computation : module.computations())
+    for (const hlo::Instr* instr : computation->instrs())
+      if (instr->is(hlo::Opcode::rng) || instr->is(hlo::Opcode::rng_get_and_update_state))
+        return true;
+  return false;
+}
+
+runtime::HostFunctions host_functions() {
+  const auto random = std::make_shared<SharedRandom>();
+  return {{"interp", [random](const std::string& text) { return make_interp_call(text, random); }}};
+}
 
 std::vector<Literal> view_arguments(const hlo::Module& module,
                                     std::span<const void* const> leaves) {

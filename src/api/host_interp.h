@@ -13,8 +13,13 @@ class Module;
 
 namespace heddle::api {
 
-// By the name under which programs call it (program::HostCall).
+// By the name under which programs call it (program::HostCall). To be asked for anew by every
+// program that is loaded: the random operators of one draw from one state, which goes on from run
+// to run and is shared by its contexts.
 runtime::HostFunctions host_functions();
+
+// Does a run of it move the state on: do equal inputs give other results in the next run?
+bool draws_random_numbers(const hlo::Module& module);
 
 // One argument a parameter, from memory that stands still for the call: `leaves` are the bytes of
 // the parameters' leaves in order. The literals are views.

@@ -4,6 +4,7 @@
 
 #include "api/compiled.h"
 #include "api/host_interp.h"
+#include "api/index_guard.h"
 #include "base/trace.h"
 #include "hlo/module.h"
 #include "interp/interp.h"
@@ -17,6 +18,7 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
       : module_(std::move(module)), wide_(wide) {
     inputs_ = model.inputs();
     outputs_ = model.outputs();
+    index_checks_ = model.index_checks();
     notes_ = model.notes();
     facts_.device = wide ? "interp:f64" : "interp";
     facts_.level = "none";
@@ -50,13 +52,16 @@ class InterpretedContext : public Context {
                      std::shared_ptr<runtime::Cancellation> cancellation)
       : Context(std::move(cancellation)),
         program_(std::move(program)),
+        guard_(*program_),
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()),
         input_bound_(inputs_.size()),
         output_bound_(outputs_.size()) {}
 
   Status bind_input(int64_t number, const void* data) override {
-    return bind(number, data, inputs_, input_bound_, "input");
+    HEDDLE_RETURN_IF_ERROR(bind(number, data, inputs_, input_bound_, "input"));
+    guard_.bound(number, data);
+    return {};
   }
   Status bind_output(int64_t number, void* data) override {
     return bind(number, data, outputs_, output_bound_, "output");
@@ -67,13 +72,17 @@ class InterpretedContext : public Context {
     HEDDLE_RETURN_IF_ERROR(check_bound(program_->outputs(), outputs_, output_bound_, "output"));
     // The reference interpreter does not stop on the way.
     if (cancellation_->take()) return cancelled_error("cancelled");
+    HEDDLE_RETURN_IF_ERROR(guard_.before());
     const int64_t begin = trace::now_ns();
     interp::Options options;
     options.widen = program_->wide();
     HEDDLE_ASSIGN_OR_RETURN(
         const tensor::Literal result,
         interp::evaluate(program_->module(), view_arguments(program_->module(), inputs_), options));
-    copy_result(result, outputs_);
+    std::vector<void*> leaves = outputs_;
+    leaves.insert(leaves.end(), guard_.hidden().begin(), guard_.hidden().end());
+    copy_result(result, leaves);
+    HEDDLE_RETURN_IF_ERROR(guard_.after());
     if (profile_) {
       const int64_t took = trace::now_ns() - begin;
       min_ns_ = count_ == 0 ? took : std::min(min_ns_, took);
@@ -90,7 +99,7 @@ class InterpretedContext : public Context {
     CommandReport report;
     report.name = program_->module().name().c_str();
     report.operators = "all";
-    report.kind = "host";
+    report.kind = report.label = "host";
     report.count = count_;
     report.total_ns = total_ns_;
     report.min_ns = min_ns_;
@@ -120,6 +129,7 @@ class InterpretedContext : public Context {
   }
 
   std::shared_ptr<const InterpretedProgram> program_;
+  IndexGuard guard_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;

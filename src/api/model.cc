@@ -31,9 +31,11 @@ import::Options import_options(const OpenOptions& options) {
   import::Options result;
   result.dims = options.dims;
   result.shapes = options.shapes;
-  result.shapes.insert(options.hints.begin(), options.hints.end());  // shapes win
+  for (const auto& [name, shape] : options.hints)  // shapes win
+    if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
   result.values = options.constants;
   result.module_name = options.module_name;
+  result.random_constants = options.random_constants;
   return result;
 }
 
@@ -82,8 +84,8 @@ double unit_of(uint64_t counter) {
   return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
 }
 
-// A compiled program does not say what its integers index: 0 and 1 are nearly always in range.
-// Floats are those of the model.
+// A compiled program does not say what all of its integers are for: 0 and 1 are nearly always in
+// range. Floats are those of the model.
 void fill_unknown(const Port& port, uint64_t seed, int64_t number, void* buffer) {
   const Shape shape = Shape::array(port.shape.type(), port.dims);
   Literal value(shape);
@@ -97,16 +99,40 @@ void fill_unknown(const Port& port, uint64_t seed, int64_t number, void* buffer)
   if (value.bytes() > 0) std::memcpy(buffer, value.data(), static_cast<size_t>(value.bytes()));
 }
 
+// Where checks want indices in this input: what is outside all of their ranges (`anew`: everything)
+// becomes an index inside.
+void fill_indices(std::span<const tensor::IndexCheck> checks, const Port& port, uint64_t seed,
+                  int64_t number, bool anew, void* buffer) {
+  for (const tensor::IndexCheck& check : checks) {
+    if (check.input != number || port.bytes == 0) continue;
+    Literal value(Shape::array(port.shape.type(), port.dims));
+    std::memcpy(value.mutable_data(), buffer, static_cast<size_t>(port.bytes));
+    for (int64_t i = 0; i < value.elems(); ++i) {
+      const auto& range = check.ranges[static_cast<size_t>(i) % check.ranges.size()];
+      if (!anew && range.contains(value.get_s64(i))) continue;
+      const double unit =
+          unit_of(seed + (static_cast<uint64_t>(number) << 40) + static_cast<uint64_t>(i) + 1);
+      value.set_s64(i, static_cast<int64_t>(unit * (static_cast<double>(range.high) + 1)));
+    }
+    std::memcpy(buffer, value.data(), static_cast<size_t>(port.bytes));
+    anew = false;
+  }
+}
+
 }  // namespace
 
 Model::Model() = default;
 Model::~Model() = default;
 
-void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
-                 const std::vector<std::string>& input_names,
-                 const std::vector<std::string>& input_aliases,
-                 const std::vector<std::string>& output_names) {
-  name_ = std::move(name);
+void Model::take(import::Imported imported) {
+  std::unique_ptr<hlo::Module> module = std::move(imported.module);
+  name_ = module->name();
+  notes_ = std::move(imported.notes);
+  unbound_ = std::move(imported.unbound);
+  files_ = std::move(imported.files);
+  index_checks_ = std::move(imported.index_checks);
+  const std::vector<std::string>&input_names = imported.input_names,
+        &input_aliases = imported.input_aliases, &output_names = imported.output_names;
   const hlo::Computation& entry = *module->entry();
   std::vector<Shape> shapes;
   for (const hlo::Instr* parameter : entry.parameters()) append_leaves(parameter->shape(), shapes);
@@ -117,14 +143,18 @@ void Model::take(std::string name, std::unique_ptr<hlo::Module> module,
         make_port(input_names[i], i < input_aliases.size() ? input_aliases[i] : "", shapes[i]));
   shapes.clear();
   append_leaves(entry.root()->shape(), shapes);
-  HEDDLE_CHECK(shapes.size() == output_names.size(), "{} outputs, {} names", shapes.size(),
-               output_names.size());
-  for (size_t i = 0; i < shapes.size(); ++i)
+  const auto hidden = static_cast<size_t>(tensor::hidden_outputs(index_checks_));
+  HEDDLE_CHECK(shapes.size() == output_names.size() + hidden, "{} outputs, {} names, {} hidden",
+               shapes.size(), output_names.size(), hidden);
+  for (size_t i = 0; i < output_names.size(); ++i)
     outputs_.push_back(make_port(output_names[i], "", shapes[i]));
   tolerances_ = derive_tolerances(*module);
+  tolerances_.resize(outputs_.size());
   for (const auto& computation : module->computations())
     instructions_ += static_cast<int64_t>(computation->instrs().size());
   module_ = std::move(module);
+  name_dims(imported.input_dims, inputs_);
+  name_dims(imported.output_dims, outputs_);
 }
 
 Result<std::unique_ptr<Model>> Model::from_program(const program::Program& program) {
@@ -133,8 +163,12 @@ Result<std::unique_ptr<Model>> Model::from_program(const program::Program& progr
   model->is_program_ = true;
   model->name_ = program.name;
   model->notes_ = program.notes;
+  model->index_checks_ = program.index_checks;
+  const int64_t hidden = tensor::hidden_outputs(program.index_checks);
   for (const bool input : {true, false}) {
-    for (const program::Port& port : input ? program.inputs : program.outputs) {
+    std::span<const program::Port> ports = input ? program.inputs : program.outputs;
+    if (!input) ports = ports.first(ports.size() - static_cast<size_t>(hidden));
+    for (const program::Port& port : ports) {
       if (port.shape.layout() && !port.shape.layout()->is_row_major())
         return user_error("{} has a layout; a program's inputs and outputs are row-major",
                           port.name);
@@ -154,11 +188,8 @@ Result<std::unique_ptr<Model>> Model::from_program(const program::Program& progr
   return model;
 }
 
-Result<std::unique_ptr<Model>> Model::open_program(const std::string& path,
-                                                   const OpenOptions& options) {
-  if (!options.module_name.empty())
-    return user_error("{}: a compiled program has no modules to choose from", path);
-  HEDDLE_ASSIGN_OR_RETURN(program::Saved saved, program::load_saved(path));
+Result<std::unique_ptr<Model>> Model::of_saved(const std::string& path, program::Saved saved,
+                                               const OpenOptions& options) {
   const bool fixed = saved.symbols.empty();
   if (Status status = check_fixed_shapes(
           options,
@@ -178,15 +209,24 @@ Result<std::unique_ptr<Model>> Model::open_program(const std::string& path,
   return model;
 }
 
+// `bytes`: of a program in memory, where there is no file.
+Result<std::unique_ptr<Model>> Model::open_program(const std::string& path,
+                                                   const OpenOptions& options,
+                                                   const std::string_view* bytes) {
+  if (!options.module_name.empty())
+    return user_error("{}: a compiled program has no modules to choose from", path);
+  HEDDLE_ASSIGN_OR_RETURN(program::Saved saved, bytes != nullptr ? program::load_saved(path, *bytes)
+                                                                 : program::load_saved(path));
+  return of_saved(path, std::move(saved), options);
+}
+
 Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOptions& options) {
   const Clock::time_point begin = Clock::now();
   std::unique_ptr<Model> model(new Model());
   import::Format format;
   {
-    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const import::MappedFile> file,
-                            import::MappedFile::open(path));
-    constexpr size_t kFirst = 4096;
-    format = import::sniff(file->bytes().substr(0, kFirst));
+    HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile file, import::open_model_file(path));
+    format = file.format;
   }
   model->format_ = import::format_name(format);
   if (format == import::Format::program) {
@@ -210,10 +250,8 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       for (const auto& [name, extent] : model->bounded_->first) wanted.dims[name] = extent;
     }
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
-    model->notes_ = std::move(imported.notes);
-    std::string name = imported.module->name();
-    model->take(std::move(name), std::move(imported.module), imported.input_names,
-                imported.input_aliases, imported.output_names);
+    model->take(std::move(imported));
+    if (model->bounded_) tell_bounds(*model->bounded_, model->inputs_, model->outputs_);
   }
   model->import_ms_ = ms_since(begin);
   return model;
@@ -223,6 +261,11 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
                                             const OpenOptions& options) {
   const Clock::time_point begin = Clock::now();
   const import::Format format = import::sniff(bytes);
+  if (format == import::Format::program) {
+    HEDDLE_ASSIGN_OR_RETURN(auto model, open_program(name, options, &bytes));
+    model->import_ms_ = ms_since(begin);
+    return model;
+  }
   if (!options.bounds.empty())
     return user_error("{}: bounded dimensions are for models in files", name);
   Result<import::Imported> imported;
@@ -233,7 +276,7 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
       return error_in(name, fixed.error());
     imported = import::import_hlo_text(bytes, import_options(options));
   } else if (format == import::Format::unknown) {
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
+    return user_error("{}: not a model: neither ONNX nor HLO text", name);
   } else {
     return user_error("{}: {} cannot be read from memory; ONNX and HLO text can", name,
                       import::format_name(format));
@@ -241,20 +284,14 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   if (!imported) return error_in(name, imported.error());
   std::unique_ptr<Model> model(new Model());
   model->format_ = import::format_name(format);
-  model->notes_ = std::move(imported->notes);
-  std::string module_name = imported->module->name();
-  model->take(std::move(module_name), std::move(imported->module), imported->input_names,
-              imported->input_aliases, imported->output_names);
+  model->take(std::move(*imported));
   model->import_ms_ = ms_since(begin);
   return model;
 }
 
 std::unique_ptr<Model> Model::from_imported(import::Imported imported) {
   std::unique_ptr<Model> model(new Model());
-  model->notes_ = std::move(imported.notes);
-  std::string name = imported.module->name();
-  model->take(std::move(name), std::move(imported.module), imported.input_names,
-              imported.input_aliases, imported.output_names);
+  model->take(std::move(imported));
   return model;
 }
 
@@ -262,8 +299,12 @@ std::unique_ptr<Model> Model::from_module(std::unique_ptr<hlo::Module> module) {
   std::unique_ptr<Model> model(new Model());
   model->format_ = import::format_name(import::Format::hlo_text);
   Names names = hlo_names(*module);
-  std::string name = module->name();
-  model->take(std::move(name), std::move(module), names.inputs, names.input_aliases, names.outputs);
+  import::Imported imported;
+  imported.module = std::move(module);
+  imported.input_names = std::move(names.inputs);
+  imported.input_aliases = std::move(names.input_aliases);
+  imported.output_names = std::move(names.outputs);
+  model->take(std::move(imported));
   return model;
 }
 
@@ -276,6 +317,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->outputs_ = outputs_;
   copy->tolerances_ = tolerances_;
   copy->notes_ = notes_;
+  copy->index_checks_ = index_checks_;
   copy->import_ms_ = import_ms_;
   copy->instructions_ = instructions_;
   copy->module_ = module_->clone();
@@ -294,8 +336,10 @@ Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const
     for (const Literal& argument : interp::random_arguments(*module_, seed))
       copy_leaves(argument, buffers, next);
   }
-  for (size_t i = 0; i < inputs_.size(); ++i)
+  for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].bytes > 0 && is_mask(inputs_[i])) fill_ones(inputs_[i], buffers[i]);
+    fill_indices(index_checks_, inputs_[i], seed, static_cast<int64_t>(i), is_program_, buffers[i]);
+  }
   return {};
 }
 

@@ -50,6 +50,16 @@ Status check_ports(const std::vector<Port>& ports, const char* what) {
   return {};
 }
 
+void name_dims(const std::map<std::string, std::vector<std::string>>& names,
+               std::vector<Port>& ports) {
+  for (Port& port : ports) {
+    const auto found = names.find(port.name);
+    if (found == names.end() || found->second.size() != port.dims.size()) continue;
+    port.named.resize(port.dims.size());
+    for (size_t d = 0; d < port.dims.size(); ++d) port.named[d].name = found->second[d];
+  }
+}
+
 Names hlo_names(const hlo::Module& module) {
   Names names;
   for (const hlo::Instr* parameter : module.entry()->parameters()) {

@@ -1,6 +1,7 @@
 // Private to api: ports from shapes, and the names of HLO inputs and outputs (CLI.md).
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ Port make_port(std::string name, std::string alias, const tensor::Shape& shape);
 
 // Error: a port that memory cannot be given to (`what`: "input").
 Status check_ports(const std::vector<Port>& ports, const char* what);
+
+// What the model calls the ports' dimensions (import::Imported).
+void name_dims(const std::map<std::string, std::vector<std::string>>& names,
+               std::vector<Port>& ports);
 
 struct Names {
   std::vector<std::string> inputs, input_aliases, outputs;

@@ -1,4 +1,5 @@
 // What is common to both kinds of Program, and the points at which a compilation can be looked at.
+#include <algorithm>
 #include <array>
 
 #include "api/background.h"
@@ -69,6 +70,18 @@ bool is_pass(const std::string& name) {
 
 Result<program::Program> Program::take() const {
   return user_error("this program is not one that a file holds; compile it for cpu or cuda");
+}
+
+Status Context::bind_device(bool input, int64_t number, void*) {
+  return user_error(
+      "{} {}: memory of a GPU can be bound to contexts of device cuda, of models "
+      "without bounded dimensions and not compiled in the background",
+      input ? "input" : "output", number);
+}
+
+bool Program::checks_input(int64_t number) const {
+  return std::any_of(index_checks_.begin(), index_checks_.end(),
+                     [&](const tensor::IndexCheck& check) { return check.input == number; });
 }
 
 Program::Program() : report_(std::make_unique<compiler::Report>()) {}
@@ -157,8 +170,10 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   if (model.module() == nullptr)
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name());
-  HEDDLE_ASSIGN_OR_RETURN(Settings settings, read_settings(options));
-  settings.explain = true;
+  CompileOptions looked_at = options;
+  looked_at.explain = true;
+  looked_at.code = false;
+  HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(looked_at));
   std::unique_ptr<Model> bucket;
   if (model.bounded()) {
     Sizes extents, bounds;

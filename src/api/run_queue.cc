@@ -5,7 +5,6 @@
 namespace heddle::api {
 
 Result<std::unique_ptr<RunQueue>> RunQueue::make(Program& program, Mode mode, int64_t slots) {
-  constexpr int64_t kMostSlots = 4096;
   if (slots < 1 || slots > kMostSlots)
     return user_error("a queue of {} slots: wanted 1 to {}", slots, kMostSlots);
   std::unique_ptr<RunQueue> queue(new RunQueue);

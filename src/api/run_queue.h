@@ -13,6 +13,7 @@ namespace heddle::api {
 
 class RunQueue {
  public:
+  static constexpr int64_t kMostSlots = 4096;
   enum class Mode { automatic, serial, pipelined };
   // automatic: pipelined where it pays (runtime/pipeline.h), else a run is done when submit()
   // returns. `slots`: runs that may wait in front of each step, at least 1.

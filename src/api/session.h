@@ -24,6 +24,7 @@
 #include "runtime/cancellation.h"
 #include "runtime/cpu_device.h"
 #include "tensor/compare.h"
+#include "tensor/index_check.h"
 #include "tensor/literal.h"
 
 namespace heddle::compiler {
@@ -58,6 +59,13 @@ struct OpenOptions {
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   std::string module_name;
+  bool random_constants = false;  // HLO text: constants written as {...} get invented values
+};
+
+// What is known of a port's dimension beside its extent.
+struct NamedDim {
+  std::string name;             // what the model calls it; or empty
+  int64_t least = 0, most = 0;  // extents of runs, where it is bounded
 };
 
 struct Port {
@@ -65,6 +73,7 @@ struct Port {
   tensor::Shape shape;  // an array or a token; extents at their bounds
   std::vector<int64_t> dims;
   int64_t bytes = 0;
+  std::vector<NamedDim> named;  // by dimension; empty: nothing is known of any
 };
 
 struct Bounded;
@@ -88,6 +97,12 @@ class Model {
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
   const std::vector<std::string>& notes() const { return notes_; }
+  // Of a file: dynamic dimensions that nothing bound, with their extents, and the other files that
+  // were read (external data).
+  const std::vector<std::pair<std::string, int64_t>>& unbound() const { return unbound_; }
+  const std::vector<std::string>& files() const { return files_; }
+  // What a run checks. The module, or the program, has their hidden outputs behind outputs().
+  const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
@@ -105,17 +120,19 @@ class Model {
  private:
   friend class Program;
   Model();
-  void take(std::string name, std::unique_ptr<hlo::Module> module,
-            const std::vector<std::string>& input_names,
-            const std::vector<std::string>& input_aliases,
-            const std::vector<std::string>& output_names);
+  void take(import::Imported imported);
   static Result<std::unique_ptr<Model>> open_program(const std::string& path,
-                                                     const OpenOptions& options);
+                                                     const OpenOptions& options,
+                                                     const std::string_view* bytes = nullptr);
+  static Result<std::unique_ptr<Model>> of_saved(const std::string& path, program::Saved saved,
+                                                 const OpenOptions& options);
 
   std::string name_, format_;
   std::vector<Port> inputs_, outputs_;
   std::vector<tensor::Tolerance> tolerances_;  // by output
-  std::vector<std::string> notes_;
+  std::vector<std::string> notes_, files_;
+  std::vector<std::pair<std::string, int64_t>> unbound_;
+  std::vector<tensor::IndexCheck> index_checks_;
   double import_ms_ = 0;
   int64_t instructions_ = 0;
   bool is_program_ = false;
@@ -144,6 +161,7 @@ struct CompileOptions {  // texts as in heddle_compile_options
   bool consume_model = false;
   bool explain = false;  // keeps what was decided for Program::report(): nothing comes from the
                          // cache of programs
+  bool code = true;      // false: decisions, kernels and the plan, for any target; it cannot run
   bool keep_prepared = true;  // large prepared weights in the cache, too
   bool background = false;    // of level O0 first, and what is asked for when it is ready
   // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
@@ -180,6 +198,9 @@ class Program {
 
   const std::vector<Port>& inputs() const { return inputs_; }
   const std::vector<Port>& outputs() const { return outputs_; }
+  // What its contexts check: indices that are inputs before a run, computed ones after it.
+  const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
+  bool checks_input(int64_t number) const;
   virtual const std::vector<std::string>& notes() const { return notes_; }
   virtual const std::vector<std::pair<std::string, double>>& steps() const { return steps_; }
   virtual const ProgramFacts& facts() const { return facts_; }
@@ -204,6 +225,7 @@ class Program {
  protected:
   Program();
   std::vector<Port> inputs_, outputs_;
+  std::vector<tensor::IndexCheck> index_checks_;
   std::vector<std::string> notes_;
   std::vector<std::pair<std::string, double>> steps_;  // name, ms
   ProgramFacts facts_;
@@ -211,8 +233,9 @@ class Program {
 };
 
 struct CommandReport {
-  const char *name = "", *operators = "", *kind = "", *kernel = "";
+  const char *name = "", *operators = "", *kind = "", *kernel = "", *label = "";
   int64_t flops = 0, bytes = 0, count = 0, total_ns = 0, min_ns = 0;
+  std::span<const char* const> nodes;  // lives as long as the context
 };
 
 // What one run reads and writes, by number of the port, and the extents of bounded dimensions
@@ -232,6 +255,9 @@ class Context {
   virtual ~Context() = default;
   virtual Status bind_input(int64_t number, const void* data) = 0;
   virtual Status bind_output(int64_t number, void* data) = 0;
+  // Memory of the GPU that the program runs on (heddle_device.h). By default an error (user): this
+  // context's device has none.
+  virtual Status bind_device(bool input, int64_t number, void* data);
   // Of a bounded dimension, for the following runs (at first it is the bound): inputs and outputs
   // are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
@@ -251,8 +277,10 @@ class Context {
   const std::shared_ptr<runtime::Cancellation> cancellation_;
 };
 
-// What a handle of heddle.h holds.
+// What a handle of heddle.h holds; a handle of it.
 const Model& unwrap(const heddle_model* model);
+Model& unwrap(heddle_model* model);
+heddle_program* wrap(std::shared_ptr<Program> program);
 const Program& unwrap(const heddle_program* program);
 CompileOptions unwrap(const heddle_compile_options& options);
 

@@ -87,13 +87,16 @@ Result<target::Target> find_gpu_target(const std::string& name, int number) {
   return gpu_target(gpu->info());
 }
 
-// The target that a virtual device is of, unless another one was named. Its code runs here.
-Result<target::Target> find_virtual_target(const std::string& name, const std::string& device) {
+// The target that a virtual device is of, unless another one was named. Its code, where there is
+// any, runs here.
+Result<target::Target> find_virtual_target(const std::string& name, const std::string& device,
+                                           bool code) {
   HEDDLE_ASSIGN_OR_RETURN(target::Target target,
                           target::find_target(name == "host" ? device : name));
-  if (target.kind != target::DeviceKind::cpu)
+  if (code && target.kind != target::DeviceKind::cpu)
     return user_error(
-        "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun needs none",
+        "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun and explain "
+        "need none",
         device);
   return target;
 }
@@ -120,13 +123,19 @@ std::string plugin_path(const std::string& device) {
 }
 
 Result<runtime::VirtualOptions> read_virtual(const std::string& device) {
-  return runtime::parse_virtual(std::string_view(device).substr(kVirtual.size()));
+  HEDDLE_ASSIGN_OR_RETURN(runtime::VirtualOptions options,
+                          runtime::parse_virtual(std::string_view(device).substr(kVirtual.size())));
+  if (device.find("capacity=") != std::string::npos) return options;
+  // A name that is no target's is told where the target is asked for.
+  const Result<target::Target> target = target::find_target(options.name);
+  if (target && target->memory_bytes > 0) options.capacity_bytes = target->memory_bytes;
+  return options;
 }
 
 Result<int> read_threads(int threads) {
-  constexpr int kMost = 1024;
-  if (threads < 0 || threads > kMost)
-    return user_error("threads {}: wanted 1 to {}; leave it out for all cores", threads, kMost);
+  if (threads < 0 || threads > kMostThreads)
+    return user_error("threads {}: wanted 1 to {}; leave it out for all cores", threads,
+                      kMostThreads);
   return threads == 0 ? available_cores() : threads;
 }
 
@@ -167,13 +176,17 @@ Result<Settings> read_settings(const CompileOptions& options) {
     HEDDLE_ASSIGN_OR_RETURN(settings.target, find_gpu_target(options.target, settings.cuda_number));
   } else if (settings.device == Device::virtual_device) {
     HEDDLE_ASSIGN_OR_RETURN(settings.simulated, read_virtual(options.device));
-    HEDDLE_ASSIGN_OR_RETURN(settings.target,
-                            find_virtual_target(options.target, settings.simulated.name));
+    HEDDLE_ASSIGN_OR_RETURN(
+        settings.target,
+        find_virtual_target(options.target, settings.simulated.name, options.code));
+    if (settings.target.kind == target::DeviceKind::gpu) settings.device = Device::cuda;
   } else {
     HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
-    if (settings.target.kind != target::DeviceKind::cpu)
+    const bool gpu = settings.target.kind == target::DeviceKind::gpu;
+    if (gpu && options.code)
       return user_error("target '{}': a GPU's, which device cuda runs: ask for that",
                         options.target);
+    if (gpu) settings.device = Device::cuda;
   }
   compiler::Options& compiler = settings.compiler;
   compiler.level = static_cast<compiler::Level>(level);
@@ -190,6 +203,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.dump_directory = options.dump;
   compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
+  compiler.code = options.code;
   // An allocator of the caller's is where prepared weights go.
   compiler.keep_once = options.keep_prepared && settings.device == Device::cpu &&
                        options.allocator.allocate == nullptr;

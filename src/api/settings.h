@@ -35,7 +35,8 @@ Result<Device> read_device(const std::string& text, int* cuda_number = nullptr);
 std::string plugin_path(const std::string& device);
 // Of a device's text that read_device() called virtual.
 Result<runtime::VirtualOptions> read_virtual(const std::string& device);
-// Error (user): not 0 … 1024. 0 becomes the cores that this process may use.
+inline constexpr int kMostThreads = 1024;
+// Error (user): not 0 … kMostThreads. 0 becomes the cores that this process may use.
 Result<int> read_threads(int threads);
 
 const char* level_name(compiler::Level level);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <unordered_map>
 
 namespace heddle::api {
@@ -134,6 +135,19 @@ class Analysis {
     }
   }
 
+  // What is evaluated within (loops, branches, calls) moves by itself.
+  interp::Disturbance::Amounts amounts(const Instr& instr) const {
+    const double unit = unit_roundoff(leaf_type(instr.shape()));
+    if (hlo::has_trait(instr.opcode(), hlo::elementwise))
+      return {0, elementwise_roundings(instr, unit).relative};
+    if (instr.is(Opcode::while_) || instr.is(Opcode::conditional) || instr.is(Opcode::call) ||
+        instr.is(Opcode::fusion))
+      return {};
+    const Roundings own = own_roundings(instr);
+    const double sum = std::sqrt(own.variance);
+    return {adds_up(instr) ? sum : 0, own.relative + sum};
+  }
+
   void add_leaves(const Instr& instr, std::vector<tensor::Tolerance>& tolerances) const {
     add_leaves(instr.shape(), &instr, at_.at(&instr), tolerances);
   }
@@ -203,28 +217,42 @@ std::vector<tensor::Tolerance> derive_tolerances(const hlo::Module& module) {
   return tolerances;
 }
 
+std::function<interp::Disturbance::Amounts(const hlo::Instr&)> rounding_amounts(
+    const hlo::Module& module) {
+  return [analysis = std::make_shared<const Analysis>(module)](const Instr& instr) {
+    return analysis->amounts(instr);
+  };
+}
+
 tensor::Tolerance measured_tolerance(const tensor::Tolerance& derived, const tensor::Literal& plain,
-                                     const tensor::Literal& wide) {
+                                     std::span<const tensor::Literal> others) {
   constexpr double kFloor = 0x1p-10, kTimes = 8;
   const Type type = plain.type();
   if (!tensor::is_float(type) && !tensor::is_complex(type)) return derived;
   const auto value = [&](const tensor::Literal& x, int64_t i) {
     return tensor::is_complex(type) ? x.get_complex(i) : std::complex<double>(x.get_f64(i));
   };
-  double largest = 0;
-  for (int64_t i = 0; i < wide.elems(); ++i) {
-    const double size = std::abs(value(wide, i));
-    if (std::isfinite(size)) largest = std::max(largest, size);
-  }
-  double lost = 0;
-  for (int64_t i = 0; i < wide.elems(); ++i) {
-    const std::complex<double> a = value(plain, i), b = value(wide, i);
-    const double error = std::abs(a - b), scale = std::max(std::abs(b), largest * kFloor);
-    if (std::isfinite(error) && scale > 0) lost = std::max(lost, error / scale);
+  double lost = 0, moved = 0;
+  for (const tensor::Literal& other : others) {
+    double largest = 0;
+    for (int64_t i = 0; i < other.elems(); ++i) {
+      const double size = std::abs(value(other, i));
+      if (std::isfinite(size)) largest = std::max(largest, size);
+    }
+    for (int64_t i = 0; i < other.elems(); ++i) {
+      const std::complex<double> a = value(plain, i), b = value(other, i);
+      const double error = std::abs(a - b), scale = std::max(std::abs(b), largest * kFloor);
+      if (!std::isfinite(error)) continue;
+      if (error < scale)
+        lost = std::max(lost, scale > 0 ? error / scale : 0);
+      else
+        moved = std::max(moved, error);
+    }
   }
   tensor::Tolerance result = derived;
   result.relative += kTimes * lost;
   result.relative_to_max += kTimes * lost * kFloor;
+  result.absolute += kTimes * moved;
   return result;
 }
 

@@ -84,11 +84,17 @@ TEST(tolerance, MeasuredWidensByWhatTheReferenceLost) {
   const Shape shape = Shape::array(Type::f32, {3});
   const Literal wide = Literal::from<float>(shape, std::vector<float>{1, 100, 0});
   const Literal plain = Literal::from<float>(shape, std::vector<float>{1.25f, 100, 0});
-  const Tolerance same = measured_tolerance({1e-6, 0, 0}, wide, wide);
+  const Tolerance same = measured_tolerance({1e-6, 0, 0}, wide, std::vector{wide});
   EXPECT_EQ(same.relative, 1e-6);
-  const Tolerance wider = measured_tolerance({1e-6, 0, 0}, plain, wide);
+  const Tolerance wider = measured_tolerance({1e-6, 0, 0}, plain, std::vector{wide});
   EXPECT_NEAR(wider.relative, 8 * 0.25 + 1e-6, 1e-9);
   EXPECT_NEAR(wider.relative_to_max, 8 * 0.25 / 1024, 1e-9);
+  EXPECT_EQ(wider.absolute, 0);
+  // One that moves by more than its scale has no relative error: it adds to the absolute one.
+  const Literal moved = Literal::from<float>(shape, std::vector<float>{1, 100, 0.5f});
+  const Tolerance apart = measured_tolerance({1e-6, 0, 0}, wide, std::vector{moved});
+  EXPECT_NEAR(apart.absolute, 8 * 0.5, 1e-9);
+  EXPECT_EQ(apart.relative, 1e-6);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Errors and results. Three kinds of "no" are told apart where they happen (DESIGN.md §5):
+// Errors and results. Three kinds of "no" are told apart where they happen (docs/architecture.md):
 // the user's fault or the machine's (Error, in a Result), our own bug (HEDDLE_CHECK, check.h)
 // and a refusal of an optimisation (Decision, decision.h). The end that a caller asked for is an
 // Error too, of a kind of its own. No exception crosses an interface.

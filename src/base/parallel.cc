@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <atomic>
 #include <climits>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/trace.h"
 
 namespace heddle {
 namespace {
@@ -67,6 +69,7 @@ struct alignas(64) Slot {
   Workers::Function function = nullptr;  // null ends the worker
   void* context = nullptr;
   Range part{0, 0};
+  std::string_view work;  // of the trace; empty while that is off
 
   // True for one of those who try.
   bool claim() {
@@ -76,7 +79,10 @@ struct alignas(64) Slot {
                                          std::memory_order_relaxed);
   }
   void run(int worker) const {
-    if (part.begin < part.end) function(context, part.begin, part.end, worker);
+    if (part.begin >= part.end) return;
+    const int64_t begin_ns = work.empty() ? 0 : trace::now_ns();
+    function(context, part.begin, part.end, worker);
+    if (!work.empty()) trace::add(work, begin_ns, trace::now_ns(), "part of a worker");
   }
 };
 
@@ -112,6 +118,7 @@ struct Workers::State {
 };
 
 void Workers::State::work(int worker) {
+  trace::name_thread(fmt::format("worker {}", worker));
   Slot& slot = slots[worker];
   while (true) {
     wait_for_part(slot);
@@ -214,10 +221,12 @@ void Workers::parallel(int64_t tasks, Function function, void* context) {
     return;
   }
   state.job += 4;
+  const std::string_view work = trace::recording() ? trace::work() : std::string_view();
   for (int worker = 1; worker < threads; ++worker) {
     Slot& slot = state.slots[worker];
     slot.function = function;
     slot.context = context;
+    slot.work = work;
     slot.part = part_of(tasks, threads, worker);
     slot.state.store(state.job | kOffered, std::memory_order_release);
   }

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -83,6 +84,39 @@ TEST(workers, JoinsBeforeItReturns) {
   }
   workers.end_run();
   for (int64_t value : values) ASSERT_EQ(value, 2000);
+}
+
+// The caller has nothing left to do while a worker is in its part.
+TEST(workers, JoinsWhatIsUnderWay) {
+  struct Run {
+    std::thread::id caller = std::this_thread::get_id();
+    std::atomic<bool> begun{false}, done{false};
+  };
+  Workers workers(2);
+  workers.begin_run();
+  std::array<Run, 100> runs;
+  int by_worker = 0;
+  for (Run& run : runs) {
+    workers.parallel(
+        2,
+        [](void* context, int64_t, int64_t, int worker) {
+          Run& run = *static_cast<Run*>(context);
+          const bool is_caller = run.caller == std::this_thread::get_id();
+          // A worker that is late leaves its part to the caller.
+          for (int i = 0; worker == 0 && i < 20 && !run.begun; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          if (worker == 0) return;
+          run.begun = !is_caller;
+          if (!is_caller) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+          run.done = true;
+        },
+        &run);
+    ASSERT_TRUE(run.done);
+    by_worker += run.begun;
+    if (by_worker == 5) break;
+  }
+  workers.end_run();
+  EXPECT_GT(by_worker, 0);
 }
 
 TEST(workers, WakesSleepersOutsideARunAndBetweenRuns) {

@@ -25,8 +25,19 @@ inline constexpr int64_t kMaxEvents = 1 << 20;
 void start();
 void stop();
 
-// An event that was measured elsewhere, on the calling thread's row.
-void add(std::string_view name, int64_t begin_ns, int64_t end_ns, std::string_view detail = {});
+// An event that was measured elsewhere, on the calling thread's row. `nodes`: the names of the
+// model's nodes that it was for, as text.
+void add(std::string_view name, int64_t begin_ns, int64_t end_ns, std::string_view detail = {},
+         std::string_view nodes = {});
+// A number that changes, as a curve of its own.
+void add_counter(std::string_view name, int64_t at_ns, int64_t value);
+
+// Names the calling thread's row from its first event on; else it is `thread N`.
+void name_thread(std::string name);
+// What the calling thread's forks are for: their parts on other threads are events of this name.
+// It must live as long as they run. Empty: they leave no events.
+void set_work(std::string_view name);
+std::string_view work();
 
 // From construction to destruction. `name` and `detail` are copied when the span ends, and only
 // where tracing was on when it began: they must live as long as the span.

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <sstream>
 #include <thread>
+
+#include "base/parallel.h"
 
 namespace heddle::trace {
 namespace {
@@ -40,6 +43,47 @@ TEST(trace, SpansNestAndThreadsHaveRows) {
   EXPECT_NE(json.find("\"name\":\"measured\",\"tid\":0,\"ts\":0.000,\"dur\":0.005"),
             std::string::npos);
   EXPECT_NE(json.find("\"name\":\"elsewhere\",\"tid\":1"), std::string::npos);
+}
+
+TEST(trace, RowsAndCountersHaveNames) {
+  start();
+  std::thread([] {
+    name_thread("loader");
+    Span span("read");
+  }).join();
+  add_counter("temporaries", now_ns(), 4096);
+  stop();
+  const std::string json = to_json();
+  EXPECT_EQ(count(json, "\"name\":\"process_name\""), 1);
+  EXPECT_EQ(count(json, "\"name\":\"thread_name\",\"args\":{\"name\":\"loader\"}"), 1);
+  EXPECT_NE(json.find("\"ph\":\"C\",\"pid\":1,\"name\":\"temporaries\""), std::string::npos);
+  EXPECT_NE(json.find("\"args\":{\"bytes\":4096}"), std::string::npos);
+}
+
+// Each part waits for the other one, so that the worker runs its own.
+TEST(trace, WorkersHaveRowsOfTheirOwn) {
+  struct Meeting {
+    std::atomic<int> there{0};
+    static void wait(void* context, int64_t, int64_t, int) {
+      auto& meeting = *static_cast<Meeting*>(context);
+      ++meeting.there;
+      while (meeting.there < 2) std::this_thread::yield();
+    }
+  };
+  Workers workers(2);
+  const auto meet = [&] {
+    Meeting meeting;
+    workers.parallel(2, &Meeting::wait, &meeting);
+  };
+  set_work("softmax");
+  meet();  // off
+  start();
+  meet();
+  stop();
+  set_work({});
+  const std::string json = to_json();
+  EXPECT_EQ(count(json, "{\"name\":\"worker 1\"}"), 1);
+  EXPECT_EQ(count(json, "\"ph\":\"X\",\"pid\":1,\"name\":\"softmax\""), 1);
 }
 
 TEST(trace, StartForgetsAndEventsAreBounded) {

@@ -279,9 +279,13 @@ Result<ObjectCache> ObjectCache::open(const std::string& directory, int64_t max_
   if (state->directory.empty())
     return machine_error(
         "no cache folder: neither XDG_CACHE_HOME nor HOME is set; use --cache DIR");
-  if (!make_directories(state->directory))
+  if (!make_directories(state->directory)) {
+    // A name that no system takes is a mistake of who gave it.
+    if (errno == ENAMETOOLONG)
+      return user_error("cache folder: {}; use --cache DIR or --cache off", strerror(errno));
     return machine_error("{}: cannot make the cache folder: {}; use --cache DIR or --cache off",
                          state->directory, strerror(errno));
+  }
   struct stat info;
   if (stat(state->directory.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || !is_ours(info))
     return machine_error(

@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 #include <utility>
 
 #include "cache/object_cache.h"
@@ -14,8 +16,8 @@ namespace {
 
 constexpr const char* kFile = "/tuning.db";
 constexpr const char* kHead = "heddle tuning records 1";
-// Another process may hold the file for as long.
-constexpr int kBusyMs = 5000;
+// Another process may hold the file for as long; after kQuietMs that is said.
+constexpr int kBusyMs = 5000, kQuietMs = 1000, kRetryMs = 50;
 
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS records(device TEXT NOT NULL, key TEXT NOT NULL, record TEXT NOT "
@@ -53,13 +55,30 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
+// Called again and again while another process holds the file; 0: gives up.
+int wait_for_lock(void* /*context*/, int tries) {
+  if (tries * kRetryMs >= kBusyMs) return 0;
+  if (tries * kRetryMs == kQuietMs)
+    fmt::print(stderr, "note: waiting for the tuning records, which another process has locked\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(kRetryMs));
+  return 1;
+}
+
 Database open_file(const std::string& path, int flags) {
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database(raw);
   if (code != SQLITE_OK) return nullptr;
-  sqlite3_busy_timeout(raw, kBusyMs);
+  sqlite3_busy_handler(raw, wait_for_lock, nullptr);
   return database;
+}
+
+// Opening a pipe would wait for who writes to it. Error (machine): there is something else than a
+// file.
+Status check_regular(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  return machine_error("tuning records: {} is not a regular file; remove it", path);
 }
 
 bool run(sqlite3* database, const char* text) {
@@ -102,6 +121,7 @@ Result<TuningStore> TuningStore::open(const std::string& directory) {
   HEDDLE_ASSIGN_OR_RETURN(const ObjectCache cache, ObjectCache::open(directory));
   auto state = std::make_unique<State>();
   state->path = cache.directory() + kFile;
+  HEDDLE_RETURN_IF_ERROR(check_regular(state->path));
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   for (int attempt = 0; attempt < 2; ++attempt) {
     state->database = open_file(state->path, kFlags);
@@ -122,6 +142,7 @@ Result<std::map<std::string, std::string>> TuningStore::load(const std::string& 
   const std::string path = directory + kFile;
   struct stat info;
   if (directory.empty() || stat(path.c_str(), &info) != 0) return result;
+  HEDDLE_RETURN_IF_ERROR(check_regular(path));
   const Database database = open_file(path, SQLITE_OPEN_READONLY);
   if (!database) return result;
   // A damaged file is like none: records only make programs faster.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -42,6 +43,16 @@ TEST_F(TuningStoreTest, KeepsRecordsByDeviceAndKey) {
   ASSERT_TRUE(loaded);
   EXPECT_EQ(*loaded, (std::map<std::string, std::string>{{"dot 1x2x3", "gemm 14x2"},
                                                          {"dot 4x5x6", "gemm 6x4"}}));
+}
+
+TEST_F(TuningStoreTest, APipeIsRefused) {
+  ASSERT_TRUE(TuningStore::open(directory_)->put(record("k", "r")));
+  std::filesystem::remove(directory_ + "/tuning.db");
+  ASSERT_EQ(mkfifo((directory_ + "/tuning.db").c_str(), 0600), 0);
+  const auto loaded = TuningStore::load(directory_, "spr-1");
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, HasSubstr("not a regular file"));
+  EXPECT_FALSE(TuningStore::open(directory_));
 }
 
 TEST_F(TuningStoreTest, DamagedFilesAreBegunAnew) {

@@ -5,7 +5,9 @@
 #include <map>
 #include <unordered_set>
 
-#include "cost/operator_cycles.h"
+#include "compiler/activations.h"
+#include "compiler/tune.h"
+#include "schedule/operator_cycles.h"
 #include "schedule/place.h"
 #include "schedule/tuning.h"
 
@@ -30,14 +32,23 @@ struct Product {
   double ns = 0;     // products alone
   double bytes = 0;  // operands and results
   double epilogue_ns = 0;
-  std::string epilogue;  // its costly operators
+  std::string epilogue;                 // its operators that are functions or bend the line
+  std::shared_ptr<hlo::Module> kernel;  // as a module of its own
+  bool is_f32 = true;                   // all that it reads: samples are made of that alone
   int64_t uses = 1;
+  double total_ns() const { return (ns + epilogue_ns) * static_cast<double>(uses); }
 };
+
+// Operators that make an activation beside those that take long.
+bool bends(hlo::Opcode opcode) {
+  return opcode == hlo::Opcode::maximum || opcode == hlo::Opcode::minimum ||
+         opcode == hlo::Opcode::clamp || opcode == hlo::Opcode::select;
+}
 
 class Adviser {
  public:
-  Adviser(const target::Target& target, bool fast_forms)
-      : target_(target), fast_forms_(fast_forms) {}
+  Adviser(const target::Target& target, bool fast_forms, const Measure& measure)
+      : target_(target), fast_forms_(fast_forms), measure_(measure) {}
 
   void add(const hlo::Computation& fused) {
     const schedule::PlacedFusion placed = schedule::place(fused, target_, fast_forms_);
@@ -53,6 +64,8 @@ class Adviser {
     }
     Product product = describe(placed);
     product.bytes = bytes;
+    for (const schedule::Input& input : placed.graph.inputs)
+      product.is_f32 = product.is_f32 && input.shape.type() == tensor::Type::f32;
     const double ns = product.ns + product.epilogue_ns;
     report_.product_ns += ns;
     report_.predicted_ns += ns;
@@ -60,16 +73,23 @@ class Adviser {
         fmt::format("{}x{}x{} {} {}", product.rows, product.shape.n_extent, product.shape.k_extent,
                     to_string(product.gemm), product.epilogue);
     const auto [place, added] = places_.try_emplace(key, products_.size());
-    if (added)
+    if (added) {
+      if (!product.epilogue.empty()) {
+        product.kernel = std::make_shared<hlo::Module>("kernel");
+        product.kernel->set_entry(product.kernel->clone_computation(fused, "entry"));
+      }
       products_.push_back(std::move(product));
-    else
+    } else
       ++products_[place->second].uses;
   }
 
-  AdviceReport finish() {
+  Result<AdviceReport> finish() {
+    std::stable_sort(products_.begin(), products_.end(), [](const Product& a, const Product& b) {
+      return a.total_ns() > b.total_ns();
+    });
     for (const Product& product : products_) {
       alignment(product);
-      activation(product);
+      HEDDLE_RETURN_IF_ERROR(activation(product));
       capacity(product);
       deepening(product);
     }
@@ -98,10 +118,10 @@ class Adviser {
       const double vectors = static_cast<double>(map.out_elems()) / product.gemm.lanes;
       for (const Node& node : map.nodes) {
         const double cycles = node.kind == Node::Kind::op
-                                  ? cost::operator_cycles(node.opcode, node.fast, target_)
+                                  ? schedule::operator_cycles(node.opcode, node.fast, target_)
                                   : 0;
         product.epilogue_ns += vectors * cycles / target_.clock_ghz;
-        if (cycles < 3) continue;
+        if (cycles < 3 && !(node.kind == Node::Kind::op && bends(node.opcode))) continue;
         if (!product.epilogue.empty()) product.epilogue += ", ";
         product.epilogue += hlo::opcode_text(node.opcode);
       }
@@ -122,30 +142,67 @@ class Adviser {
   }
 
   void put(const Product& product, const char* kind, std::string text, double gain_ns) {
-    report_.advice.push_back({kind, product.name, std::move(text), gain_ns, product.uses});
+    Advice advice{kind, product.name, std::move(text)};
+    advice.gain_ns = gain_ns;
+    advice.uses = product.uses;
+    report_.advice.push_back(std::move(advice));
   }
 
   void alignment(const Product& product) {
     const int64_t n = product.shape.n_extent, lanes = product.gemm.lanes;
-    const int64_t padded = (n + lanes - 1) / lanes * lanes;
+    const int64_t padded = (n + lanes - 1) / lanes * lanes, fewer = padded - lanes;
     if (padded == n) return;
-    const double wasted = product.ns * (1 - static_cast<double>(n) / static_cast<double>(padded));
-    if (wasted < kLeastShare * product.ns) return;
-    put(product, "alignment",
-        fmt::format("{} columns take the time of {}: use {} for nothing, or {} to save it", n,
-                    padded, padded, padded - lanes),
-        wasted);
+    const double wider_ns = ns_of(product, padded, product.rows) - product.ns;
+    if (wider_ns > kLeastShare * product.ns) return;  // it does not take the time of `padded`
+    const char* what = product.convolution ? "channels" : "columns";
+    Advice advice{"alignment", product.name,
+                  fmt::format("{} {} cost as much as {}", n, what, padded)};
+    advice.choices.push_back({fmt::format("widen to {}", padded)});
+    const double saved = fewer > 0 ? product.ns - ns_of(product, fewer, product.rows) : 0;
+    if (saved >= kLeastShare * product.ns) {
+      advice.choices.push_back({fmt::format("narrow to {}", fewer), saved});
+      advice.gain_ns = saved;
+    }
+    advice.uses = product.uses;
+    report_.advice.push_back(std::move(advice));
   }
 
-  void activation(const Product& product) {
-    if (product.epilogue.empty()) return;
-    const double total = product.ns + product.epilogue_ns;
-    if (product.epilogue_ns < kLeastShare * total) return;
-    put(product, "activation",
-        fmt::format("{} behind it is {:.0f}% of the kernel; a rectifier or hard-swish is nearly "
-                    "free there",
-                    product.epilogue, 100 * product.epilogue_ns / total),
-        product.epilogue_ns);
+  // What each activation would add to the product, and what stands behind it now.
+  Status activation(const Product& product) {
+    if (product.kernel == nullptr) return {};
+    const bool measured = measure_ && measured_ < kMostMeasured && product.is_f32;
+    std::shared_ptr<hlo::Module> kernel = product.kernel;
+    if (measured) kernel = make_sample(*kernel->entry());
+    const std::unique_ptr<hlo::Module> bare = with_activation(*kernel, nullptr);
+    if (bare == nullptr) return {};
+    measured_ += measured;
+    double bare_ns = product.ns, own_ns = product.epilogue_ns;
+    if (measured) {
+      HEDDLE_ASSIGN_OR_RETURN(bare_ns, measure_(*bare));
+      HEDDLE_ASSIGN_OR_RETURN(own_ns, measure_(*kernel));
+      own_ns = std::max(0.0, own_ns - bare_ns);
+    }
+    Advice advice{"activation", product.name};
+    for (const Activation& activation : activations()) {
+      const std::unique_ptr<hlo::Module> made = with_activation(*kernel, &activation);
+      double ns = 0;
+      if (measured) {
+        HEDDLE_ASSIGN_OR_RETURN(ns, measure_(*made));
+        ns = std::max(0.0, ns - bare_ns);
+      } else {
+        const schedule::PlacedFusion placed = schedule::place(*made->entry(), target_, fast_forms_);
+        if (!placed.decision || !schedule::is_gemm(placed)) return {};
+        ns = describe(placed).epilogue_ns;
+      }
+      advice.choices.push_back({activation.name, own_ns - ns, ns});
+      advice.gain_ns = std::max(advice.gain_ns, own_ns - ns);
+    }
+    advice.text = fmt::format("{} cost {:.3g} us of {:.4g} us", product.epilogue, own_ns / 1e3,
+                              (bare_ns + own_ns) / 1e3);
+    advice.uses = product.uses;
+    advice.measured = measured;
+    report_.advice.push_back(std::move(advice));
+    return {};
   }
 
   // Few rows: the weights' way from memory is the time, whatever the rows.
@@ -175,6 +232,8 @@ class Adviser {
 
   const target::Target& target_;
   bool fast_forms_;
+  const Measure& measure_;
+  int measured_ = 0;  // products whose activations were
   AdviceReport report_;
   std::vector<Product> products_;
   std::map<std::string, size_t> places_;
@@ -183,13 +242,13 @@ class Adviser {
 }  // namespace
 
 Result<AdviceReport> advise(std::unique_ptr<hlo::Module> module, const target::Target& target,
-                            const Options& options) {
+                            const Options& options, const Measure& measure) {
   // Each product by itself: chains of them save traffic, which is not what is advised on.
   Options apart = options;
   if (apart.fuse == Fuse::stitch) apart.fuse = Fuse::greedy;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), target, apart));
-  Adviser adviser(target, options.numerics != Numerics::strict);
+  Adviser adviser(target, options.numerics != Numerics::strict, measure);
   // What depends on constants alone is done once, not in a run.
   std::unordered_set<const hlo::Instr*> once;
   for (const hlo::Computation* computation : fused->post_order()) {

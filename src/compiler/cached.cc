@@ -56,7 +56,8 @@ cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan:
   }
   return cache::make_key({"program", code_generator_build_id(), target::to_string(target), records,
                           options_of(options), ports,
-                          hlo::to_string(module, {.max_constant_elems = 4}), weights.hex()});
+                          hlo::to_string(module, {.max_constant_elems = 4, .max_nodes = SIZE_MAX}),
+                          weights.hex()});
 }
 
 // Less than this is made as soon as it is looked up.

@@ -18,10 +18,10 @@ namespace heddle::compiler {
 namespace {
 
 // The one function of libheddle-llvm (emit/llvm/emit.h), by its C signature.
-constexpr int kEmitAbi = 1;
+constexpr int kEmitAbi = 3;
 using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_count,
-                             const char* target, uint8_t** object, size_t* object_bytes,
-                             char** error);
+                             const char* target, const char* dump_directory, int effort,
+                             uint8_t** object, size_t* object_bytes, char** error);
 
 constexpr size_t kObjectAlignment = 64;  // runtime/loader.h
 
@@ -98,14 +98,22 @@ std::vector<Part> split(const std::vector<std::string>& kernels) {
   return parts;
 }
 
+// What LLVM spends, as heddle_emit() takes it: O0 is for a first result, O1 for a short
+// compilation.
+// Kernels of O1 run as often as those of O2: quickly selected instructions take twice their time.
+int effort_of(const Options& options) { return options.level == Level::O0 ? 0 : 1; }
+
 Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std::string>& kernels,
-                                       const Part& part, const std::string& target) {
+                                       const Part& part, const std::string& target,
+                                       const Options& options) {
+  const std::string& dump = options.dump_directory;
   std::vector<const char*> texts;
   for (size_t i = part.begin; i < part.end; ++i) texts.push_back(kernels[i].c_str());
   uint8_t* object = nullptr;
   size_t bytes = 0;
   char* message = nullptr;
-  if (emit(kEmitAbi, texts.data(), texts.size(), target.c_str(), &object, &bytes, &message)) {
+  if (emit(kEmitAbi, texts.data(), texts.size(), target.c_str(),
+           dump.empty() ? nullptr : dump.c_str(), effort_of(options), &object, &bytes, &message)) {
     std::string text = message ? message : "unknown failure";
     std::free(message);
     return machine_error("code generator: {}", text);
@@ -117,8 +125,7 @@ Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std:
 
 // The largest first, so that no thread is left with one at the end.
 void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const std::string& target,
-              int threads, const std::function<bool(const char*)>& progress,
-              std::vector<Part>* parts) {
+              const Options& options, std::vector<Part>* parts) {
   std::vector<Part*> order;
   for (Part& part : *parts) order.push_back(&part);
   std::stable_sort(order.begin(), order.end(),
@@ -127,13 +134,13 @@ void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const 
   std::atomic<bool> stopped{false};
   auto work = [&](bool asks) {
     for (size_t i = next++; i < order.size(); i = next++) {
-      if (asks && progress && !progress("codegen")) stopped = true;
+      if (asks && options.progress && !options.progress("codegen")) stopped = true;
       order[i]->object = stopped ? cancelled_error("compilation cancelled in codegen")
-                                 : emit_part(emit, kernels, *order[i], target);
+                                 : emit_part(emit, kernels, *order[i], target, options);
     }
   };
   std::vector<std::thread> others;
-  for (int t = 1; t < std::min<int>(threads, static_cast<int>(order.size())); ++t) {
+  for (int t = 1; t < std::min<int>(options.compile_threads, static_cast<int>(order.size())); ++t) {
     try {
       others.emplace_back(work, false);
     } catch (const std::system_error&) {  // no more threads to be had: the others do it
@@ -147,24 +154,24 @@ void emit_all(EmitFunction emit, const std::vector<std::string>& kernels, const 
 }  // namespace
 
 Result<std::vector<uint8_t>> generate_object(const std::vector<std::string>& kernels,
-                                             const target::Target& target,
-                                             const std::string& cache_directory, int threads,
-                                             const std::function<bool(const char*)>& progress) {
+                                             const target::Target& target, const Options& options) {
   const std::string target_text = target::to_string(target);
   std::optional<cache::ObjectCache> cache;
   Hash128 key;
   cache::Lookup lookup;  // until it is stored others wait for it
-  if (!cache_directory.empty()) {
+  if (!options.object_cache_directory.empty() && options.dump_directory.empty()) {
     std::vector<std::string_view> views(kernels.begin(), kernels.end());
-    key = cache::object_key(views, target_text, code_generator_build_id());
-    auto opened = cache::ObjectCache::open(cache_directory);
+    key = cache::object_key(
+        views, target_text,
+        fmt::format("{} effort {}", code_generator_build_id(), effort_of(options)));
+    auto opened = cache::ObjectCache::open(options.object_cache_directory);
     if (opened) cache.emplace(std::move(*opened));
     if (cache) lookup = cache->find_or_make(key);
     if (lookup.object) return std::move(*lookup.object);
   }
   HEDDLE_ASSIGN_OR_RETURN(EmitFunction emit, open_library());
   std::vector<Part> parts = split(kernels);
-  emit_all(emit, kernels, target_text, threads, progress, &parts);
+  emit_all(emit, kernels, target_text, options, &parts);
   std::vector<uint8_t> result;
   for (Part& part : parts) {
     if (!part.object) return tl::unexpected(part.object.error());

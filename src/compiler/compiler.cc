@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -15,6 +13,7 @@
 #include "compiler/equal_fusions.h"
 #include "compiler/kernel_fusions.h"
 #include "compiler/library_calls.h"
+#include "compiler/make_kernel.h"
 #include "compiler/options.h"
 #include "compiler/pending.h"
 #include "compiler/table_kernel.h"
@@ -34,13 +33,13 @@
 #include "opt/lazy_calls.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
+#include "pass/files.h"
 #include "pass/run.h"
 #include "schedule/place.h"
 #include "stitch/composite.h"
 #include "stitch/stitch.h"
 
 namespace heddle::compiler {
-
 namespace {
 
 class Compilation {
@@ -65,14 +64,12 @@ class Compilation {
     HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
-      if (texts_.empty()) return {};
+      if (texts_.empty() || !options_.code) return {};
       if (gpu_) {
         HEDDLE_ASSIGN_OR_RETURN(object, gpu_code_.object(options_.object_cache_directory));
         return {};
       }
-      HEDDLE_ASSIGN_OR_RETURN(object,
-                              generate_object(texts_, target_, options_.object_cache_directory,
-                                              options_.compile_threads, options_.progress));
+      HEDDLE_ASSIGN_OR_RETURN(object, generate_object(texts_, target_, options_));
       return {};
     }));
     Result<program::Program> program = user_error("not planned");
@@ -99,6 +96,7 @@ class Compilation {
   Status check_options() const {
     if (options_.precision != "f32")
       return user_error("--precision={}: only f32 is built; leave it out", options_.precision);
+    HEDDLE_RETURN_IF_ERROR(check_pass_names(options_));
     return {};
   }
 
@@ -118,13 +116,8 @@ class Compilation {
   template <typename Text>
   Status dump(const std::string& name, Text&& text) const {
     if (options_.dump_directory.empty()) return {};
-    std::error_code error;
-    std::filesystem::create_directories(options_.dump_directory, error);
-    std::ofstream file(std::filesystem::path(options_.dump_directory) / name);
-    file << text();
-    if (!file.good())
-      return machine_error("--dump: cannot write {}/{}", options_.dump_directory, name);
-    return {};
+    Status written = pass::write_text(options_.dump_directory, name, text());
+    return written ? written : error_in("--dump", written.error());
   }
 
   // Weights are left out: they are the model's, and can be gigabytes of text.
@@ -140,6 +133,7 @@ class Compilation {
     HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done,
                             pass::run(*module_, pipeline, table, pass_options(options_)));
     notes_ = done.notes;
+    pass_changes_ = std::move(done.changes);
     if (report_) report_->notes = done.notes;
     return {};
   }
@@ -378,7 +372,7 @@ class Compilation {
     if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
-    Pending result{fusion, stitch::stitch(placed, "kernel", target_, streamed), {}, {}, {}, 0};
+    Pending result{fusion, kernel_of(placed, fusion->name(), streamed), {}, {}, {}, 0};
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
     result.waits_for_memory =
@@ -395,6 +389,15 @@ class Compilation {
       described_.emplace(result.text, std::pair(std::move(places), std::move(dumped)));
     }
     return result;
+  }
+
+  stitch::Stitched kernel_of(const schedule::PlacedFusion& placed, const std::string& fusion,
+                             const std::vector<bool>& streamed) {
+    Result<stitch::Stitched> made =
+        make_kernel(placed, "kernel", target_, streamed,
+                    kernel_pass_options(options_, fusion, pass_changes_.size()), &pass_changes_);
+    HEDDLE_CHECK(made.has_value(), "{}: {}", fusion, made.error().message);
+    return std::move(*made);
   }
 
   Pending left_to_host(const hlo::Instr* fusion, const std::string& reason) {
@@ -473,6 +476,8 @@ class Compilation {
   std::unordered_map<std::string, Named> named_;  // by what is shared and the text
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
+  std::vector<std::string>
+      pass_changes_;  // the passes that changed something: bisection counts them
 };
 
 }  // namespace

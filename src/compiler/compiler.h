@@ -41,7 +41,8 @@ struct Options {
   std::string object_cache_directory;  // empty: off
   bool keep_once = true;               // prepared weights may lie in the cache, too
   GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
-  bool any_chain = false;              // joins products that may pay as a chain (tuning)
+  bool code = true;        // false: all but the machine code, which no run can do without
+  bool any_chain = false;  // joins products that may pay as a chain (tuning)
   // Called before every step, by its name, and between the objects of code generation; on the
   // compiling thread. False: the compilation ends with an error of the cancelled kind.
   std::function<bool(const char* step)> progress;

@@ -3,6 +3,7 @@
 
 #include "compiler/compiler.h"
 #include "compiler/fusion_test_util.h"
+#include "compiler/make_kernel.h"
 #include "hlo/composite.h"
 #include "stitch/composite.h"
 
@@ -41,7 +42,7 @@ stitch::Stitched proved_composite(const std::unique_ptr<hlo::Module>& module) {
   const FusionCheck check = check_fusion(alone, *target, 3, 2000);
   EXPECT_EQ(check.failure, "") << check.text;
   auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& streamed) {
-    return stitch::stitch(schedule::place(*part->called()[0], *target), "part", *target, streamed);
+    return *make_kernel(schedule::place(*part->called()[0], *target), "part", *target, streamed);
   };
   return stitch::stitch_composite(*found[0]->called()[0], "test", *target, kernel_of);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "compiler/make_kernel.h"
 #include "compiler/table_kernel.h"
 #include "hlo/composite.h"
 #include "interp/interp.h"
@@ -71,6 +72,8 @@ tensor::Type coarsest_type(const hlo::Module& module) {
   return tensor::Type::f64;
 }
 
+const pass::RunOptions kVerified = {.verify = true, .check_changed = true};
+
 // The kernel of a composite, each part of which must have a place.
 stitch::Stitched composite_of(const hlo::Computation& computation, const target::Target& target,
                               FusionCheck* check) {
@@ -83,7 +86,7 @@ stitch::Stitched composite_of(const hlo::Computation& computation, const target:
     return {};
   }
   auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& flags) {
-    return stitch::stitch(parts.at(part), "part", target, flags);
+    return *make_kernel(parts.at(part), "part", target, flags, kVerified);
   };
   if (!hlo::is_table(computation))
     return stitch::stitch_composite(computation, "test", target, kernel_of);
@@ -103,7 +106,7 @@ stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Ta
   check->placed = schedule::place(computation, target);
   if (check->placed.decision) {
     check->text = schedule::to_string(check->placed.schedule, check->placed.graph);
-    return stitch::stitch(check->placed, "test", target, streamed);
+    return *make_kernel(check->placed, "test", target, streamed, kVerified);
   }
   check->failure = "refused: " + check->placed.decision.reason();
   return {};

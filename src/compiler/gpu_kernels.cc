@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/make_kernel.h"
+#include "cost/latency.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "schedule/place.h"
@@ -48,7 +50,10 @@ Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target
     }
     GpuKernel made;
     made.fusion = instr->name();
-    made.stitched = stitch::stitch(placed, fmt::format("k{}", result.kernels.size()), target);
+    Result<stitch::Stitched> stitched =
+        make_kernel(placed, fmt::format("k{}", result.kernels.size()), target);
+    HEDDLE_CHECK(stitched.has_value(), "{}", stitched.error().message);
+    made.stitched = std::move(*stitched);
     if (Status verified = kernel::verify(made.stitched.kernel); !verified)
       HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", instr->name(), verified.error().message,
                          kernel::to_string(made.stitched.kernel));
@@ -59,6 +64,7 @@ Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target
     }
     made.cuda = std::move(*cuda);
     made.module = alone(computation);
+    made.estimated_registers = cost::latency(placed, target).registers;
     result.kernels.push_back(std::move(made));
   }
   return result;

@@ -18,6 +18,7 @@ struct GpuKernel {
   std::unique_ptr<hlo::Module> module;  // the fusion alone, as an entry
   stitch::Stitched stitched;            // named k0, k1, …
   emit::cuda::CudaText cuda;
+  int estimated_registers = 0;  // of a thread, by the cost model; 0: it has no estimate
 };
 
 struct GpuKernels {

@@ -25,7 +25,7 @@ std::vector<const hlo::Instr*> kernel_fusions(const hlo::Module& module) {
 namespace {
 
 int64_t least_streamed_bytes(const target::Target& target) {
-  return 4 * (target.caches.size() > 1 ? target.caches[1].bytes : 2 << 20);
+  return 4 * target.second_cache_bytes();
 }
 
 // Only the root of its computation reads it, through views.

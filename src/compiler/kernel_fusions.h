@@ -12,7 +12,7 @@ namespace heddle::compiler {
 std::vector<const hlo::Instr*> kernel_fusions(const hlo::Module& module);
 
 // Leaves that only the caller reads, and that are far larger than the second cache: a streaming
-// store saves reading the line first (cpu-codegen.md §4). A flag an output; empty: none.
+// store saves reading the line first. A flag an output; empty: none.
 std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Target& target);
 // The same of a fusion inside of a table fusion: all its leaves that only the caller reads, where
 // those of the whole table are far larger than the cache.

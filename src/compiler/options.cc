@@ -1,17 +1,68 @@
 // What options mean to others: to the passes, and in a program.
 #include "compiler/options.h"
 
+#include <algorithm>
+
+#include "lower/passes.h"
+#include "opt/passes.h"
+
 namespace heddle::compiler {
+
+namespace {
+
+// Those of the disabled passes, and of their rewrites, that a table has.
+template <typename Table>
+std::vector<std::string> disabled_in(const Table& table, const Options& options) {
+  std::vector<std::string> result;
+  for (const std::string& name : options.disabled_passes)
+    if (table.find(name.substr(0, name.find('.')))) result.push_back(name);
+  return result;
+}
+
+const pass::PassTable& graph_passes() {
+  static const pass::PassTable kTable(opt::passes());
+  return kTable;
+}
+
+const lower::KernelPassTable& kernel_passes() {
+  static const lower::KernelPassTable kTable(lower::kernel_passes());
+  return kTable;
+}
+
+}  // namespace
+
+Status check_pass_names(const Options& options) {
+  for (const std::string& name : options.disabled_passes) {
+    const std::string pass = name.substr(0, name.find('.'));
+    if (!graph_passes().find(pass) && !kernel_passes().find(pass))
+      return user_error("disabled: no pass is called `{}`; heddle opt --list names them", pass);
+  }
+  return {};
+}
 
 pass::RunOptions pass_options(const Options& options) {
   pass::RunOptions run;
-  run.disabled = options.disabled_passes;
+  run.disabled = disabled_in(graph_passes(), options);
   if (options.numerics == Numerics::strict)
-    run.disabled.insert(run.disabled.end(), {"fold_scale_into_weights", "merge_convolutions",
-                                             "online_softmax", "split_cumulative"});
+    for (const pass::PassInfo* pass : graph_passes().rows())
+      if (pass->rounds) run.disabled.emplace_back(pass->name);
   run.bisect_limit = options.bisect_limit;
   run.stop_after = options.stop_after;
   run.dump_directory = options.dump_directory;
+  return run;
+}
+
+pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
+                                     size_t changes) {
+  pass::RunOptions run;
+  run.disabled = disabled_in(kernel_passes(), options);
+  run.reproduce = false;  // the kernel in front is a dump away
+  if (options.bisect_limit >= 0)
+    run.bisect_limit = std::max<int64_t>(0, options.bisect_limit - static_cast<int64_t>(changes));
+  if (!options.dump_directory.empty()) {
+    run.dump_directory = options.dump_directory + "/lower";
+    run.dump_name = fusion;
+  }
   return run;
 }
 

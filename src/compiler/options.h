@@ -4,10 +4,15 @@
 #include <string>
 
 #include "compiler/compiler.h"
-#include "fuse/fuse.h"
+#include "fuse/mode.h"
 
 namespace heddle::compiler {
 
+// User's fault: a disabled pass or rewrite that no table knows.
+Status check_pass_names(const Options& options);
+// Of kernel passes over the kernel of `fusion`, after so many passes that changed something.
+pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
+                                     size_t changes);
 // Of a compilation that fuses.
 fuse::Mode fuse_mode(const Options& options);
 plan::Options plan_options(const Options& options);

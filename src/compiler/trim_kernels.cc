@@ -346,7 +346,7 @@ void pass_extents(hlo::Module* module) {
     if (operands.size() == fusion->operands().size()) continue;
     Instr* instead = entry->add(Opcode::fusion, fusion->shape(), operands, fusion->attrs(),
                                 {called}, fusion->name());
-    instead->annotations() = fusion->annotations();
+    instead->copy_annotations(*fusion);
     entry->replace_all_uses(fusion, instead);
     entry->remove(fusion);
   }

@@ -1,6 +1,6 @@
 // What tuning measures: the products and convolutions of a module as samples, rows of them that may
 // be one kernel, and, under relaxed numerics, convolutions against Winograd's algorithm; and the
-// records to try for each (templates.md §1.2). The measuring itself is the caller's: this folder
+// records to try for each (docs/gemm.md). The measuring itself is the caller's: this folder
 // runs nothing.
 #pragma once
 

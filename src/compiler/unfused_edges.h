@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "fuse/fuse.h"
+#include "fuse/refusal.h"
 #include "hlo/module.h"
 #include "target/target.h"
 

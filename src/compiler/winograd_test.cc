@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/compiler.h"
+#include "compiler/make_kernel.h"
 #include "fuse/fuse.h"
 #include "hlo/builder.h"
 #include "hlo/text.h"
@@ -116,7 +117,7 @@ TEST_P(WinogradKernelTest, EqualsTheConvolution) {
   const auto target = *target::find_target(c.target);
   const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
   ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
-  stitch::Stitched stitched = stitch::stitch(placed, "test", target);
+  stitch::Stitched stitched = *make_kernel(placed, "test", target);
   ASSERT_TRUE(kernel::verify(stitched.kernel).has_value());
 
   std::vector<Literal> arguments = interp::random_arguments(**plain, 5);

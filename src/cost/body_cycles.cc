@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/operator_cycles.h"
+#include "schedule/operator_cycles.h"
 
 namespace heddle::cost {
 
@@ -95,7 +95,7 @@ class Body {
         return cycles_of("load", 0.5, target_);
       }
       case Node::Kind::op:
-        return operator_cycles(node.opcode, node.fast, target_);
+        return schedule::operator_cycles(node.opcode, node.fast, target_);
       case Node::Kind::index:
         return 1;
       case Node::Kind::guard:
@@ -110,7 +110,7 @@ class Body {
     if (!stage_.combine) return cycles_of("fma", 0.5, target_);
     double cycles = 0;
     for (const hlo::Instr* instr : stage_.combine->instrs())
-      if (!instr->operands().empty()) cycles += operator_cycles(instr->opcode(), false, target_);
+      if (!instr->operands().empty()) cycles += schedule::operator_cycles(instr->opcode(), false, target_);
     return cycles;
   }
 

@@ -1,4 +1,4 @@
-// What the body of a stage costs, by the target's table of cycles (row F15).
+// What the body of a stage costs, by the target's table of cycles.
 #pragma once
 
 #include "schedule/stage_graph.h"

@@ -5,9 +5,9 @@
 #include "cost/body_cycles.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
-#include "cost/operator_cycles.h"
 #include "cost/peak_memory.h"
 #include "hlo/text.h"
+#include "schedule/operator_cycles.h"
 
 namespace heddle::cost {
 namespace {
@@ -63,6 +63,23 @@ std::string scaled(int64_t elems) {
   ROOT s = f32[{0}] add(x, y)
 }})",
                      elems);
+}
+
+// Exponentials that are all alive when their sum is known: it is multiplied with each of them.
+std::string many_alive(int count) {
+  std::string body = "ENTRY e {\n  x = f32[4096] parameter(0)\n", last = "x";
+  for (int i = 0; i < count; ++i)
+    body += fmt::format("  a{} = f32[4096] parameter({})\n  e{} = f32[4096] exponential(a{})\n", i,
+                        i + 1, i, i);
+  for (const std::string op : {"add", "multiply"})
+    for (int i = 0; i < count; ++i) {
+      const bool root = op == "multiply" && i == count - 1;
+      const std::string next = fmt::format("{}{}", op, i);
+      body += fmt::format("  {}{} = f32[4096] {}({}, e{})\n", root ? "ROOT " : "", next, op, last,
+                          count - 1 - i);
+      last = next;
+    }
+  return body + "}";
 }
 
 // spr, one core: 48 KiB at 340 bytes/ns, 2 MiB at 77, 260 MiB at 27 (two cores share it: half
@@ -173,6 +190,69 @@ TEST(LatencyTest, HandComputedMap) {
   EXPECT_EQ(got.spilled, 0);
 }
 
+// 64 rows on both cores: a row's maximum, then exponentials (kept in scratch) and their sum, then
+// the quotients.
+TEST(LatencyTest, HandComputedSoftmax) {
+  const target::Target spr = target_of("spr");
+  const Latency got = latency_of(softmax(64, 512), spr);
+  EXPECT_FALSE(got.serial);
+  ASSERT_EQ(got.phases.size(), 1u);
+  EXPECT_EQ(got.phases[0].tasks, 64);
+  EXPECT_EQ(got.phases[0].waves, 32);
+  EXPECT_EQ(got.call_ns, 50 + 250);
+  EXPECT_EQ(got.spilled, 0);
+  EXPECT_EQ(got.scratch_bytes, 512 * 4);
+  const double vectors = 64 * 512 / 16.0, rounds = 64;
+  const double lanes_meet = rounds * 3 * 4;  // 16 lanes in four steps
+  const double enter = rounds * 6;           // the loops of a row
+  const double scalar_load = rounds * 0.5;   // what is one value for a row
+  // A load and a maximum.
+  const double maximum = vectors * (0.5 + 1.5) + lanes_meet + enter;
+  // A load, a subtraction, the faster exponential and a store; a load and an addition.
+  const double sum =
+      vectors * (0.5 + 0.5 + 4 + 1) + scalar_load + vectors * (0.5 + 0.5) + lanes_meet + enter;
+  // A load, a division and a store.
+  const double quotient = vectors * (0.5 + 10 + 1) + scalar_load + enter;
+  // Each row's scratch is written and read in the first cache.
+  const double scratch = 64 * 2 * 2048 / 340.0;
+  EXPECT_NEAR(got.compute_ns, ((maximum + sum + quotient) / 2.9 + scratch) / 2, 1e-6);
+  // 128 KiB in and as much out: more than the first caches hold, so both come from the second ones.
+  EXPECT_EQ(got.bytes, 2 * 131072);
+  EXPECT_NEAR(got.moved_ns, 2 * 131072 / (2 * 77.0), 1e-6);
+  EXPECT_NEAR(got.ns, 300 + got.compute_ns + 0.05 * got.moved_ns, 1e-6);
+}
+
+// The same on a GPU, a warp a row: 64 warps are fewer than there are multiprocessors, so that
+// nothing hides how long an instruction takes to finish, 16 times its rate.
+TEST(LatencyTest, HandComputedGpuSoftmax) {
+  const target::Target sm_90 = target_of("sm_90");
+  const Latency got = latency_of(softmax(64, 512), sm_90);
+  ASSERT_EQ(got.phases.size(), 1u);
+  EXPECT_EQ(got.phases[0].tasks, 64);
+  EXPECT_EQ(got.phases[0].waves, 1);
+  EXPECT_EQ(got.occupancy, 1);
+  EXPECT_EQ(got.call_ns, 2500);
+  const double vectors = 64 * 512 / 32.0, rounds = 64;
+  const double lanes_meet = rounds * 3 * 5, enter = rounds * 6, scalar_load = rounds;
+  const double maximum = vectors * (1 + 0.25) + lanes_meet + enter;
+  const double sum =
+      vectors * (1 + 0.25 + 2.5 + 1) + scalar_load + vectors * (1 + 0.25) + lanes_meet + enter;
+  const double quotient = vectors * (1 + 8 + 1) + scalar_load + enter;
+  const double of_warp = (maximum + sum + quotient) / 64;
+  const double scratch = 64 * 2 * 2048 / 250.0 / 132;
+  EXPECT_NEAR(got.compute_ns, of_warp * 16 / 1.98 + scratch, 1e-6);
+  EXPECT_NEAR(got.moved_ns, 2 * 131072 / 7000.0, 1e-6);  // from the cache that all share
+  EXPECT_NEAR(got.ns, 2500 + got.compute_ns + 0.05 * got.moved_ns, 1e-6);
+}
+
+// 256 threads of n registers are a block; as many blocks are resident as 65,536 registers are for.
+TEST(LatencyTest, RegistersCostOccupancyOnGpus) {
+  const Latency got = latency_of(many_alive(20), target_of("sm_90"));
+  ASSERT_GT(got.registers, 32);
+  ASSERT_LE(got.registers, 40);
+  EXPECT_EQ(got.occupancy, 6 * 256 / 2048.0);  // 6.4 blocks of 40 registers
+}
+
 // The same work in lanes of 8: twice the vectors.
 TEST(LatencyTest, NarrowLanesTakeLonger) {
   target::Target spr = target_of("spr"), avx2 = target_of("avx2");
@@ -208,21 +288,11 @@ TEST(LatencyTest, WavesLeaveCoresIdle) {
 
 // Where more is alive than there are registers, some are spilled.
 TEST(LatencyTest, FewRegistersSpill) {
-  std::string body = "ENTRY e {\n  x = f32[4096] parameter(0)\n";
-  std::string last = "x";
-  for (int i = 0; i < 20; ++i)
-    body += fmt::format("  a{} = f32[4096] parameter({})\n  e{} = f32[4096] exponential(a{})\n", i,
-                        i + 1, i, i);
-  for (int i = 0; i < 20; ++i) {
-    body +=
-        fmt::format("  {}s{} = f32[4096] add({}, e{})\n", i == 19 ? "ROOT " : "", i, last, 19 - i);
-    last = fmt::format("s{}", i);
-  }
   target::Target target = target_of("avx2");
-  const Latency got = latency_of(body + "}", target);
+  const Latency got = latency_of(many_alive(20), target);
   EXPECT_GE(got.registers, 1);
   target.vector_registers = 2;
-  const Latency few = latency_of(body + "}", target);
+  const Latency few = latency_of(many_alive(20), target);
   EXPECT_EQ(few.spilled, few.registers - 2);
   EXPECT_GE(few.compute_ns, got.compute_ns);
 }
@@ -260,7 +330,7 @@ TEST(BodyCycles, WhatDoesNotChangeAlongTheLanesCountsOnce) {
   b = f32[64,1024] broadcast(r), dimensions={0}
   ROOT y = f32[64,1024] multiply(q, b)
 })");
-  const double negate = operator_cycles(hlo::Opcode::negate, false, spr);
+  const double negate = schedule::operator_cycles(hlo::Opcode::negate, false, spr);
   EXPECT_NEAR(by_element - by_row, negate * (64 * 64 - 64), 1e-6);
 }
 

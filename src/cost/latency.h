@@ -1,4 +1,4 @@
-// The latency evaluator (FusionStitching, formulas 1 and 2; fusion.md §1.5): the time of a placed
+// The latency evaluator (FusionStitching, formulas 1 and 2): the time of a placed
 // schedule on a target. Slow beside delta.h, and nearer to the truth: it knows digits, lanes, what
 // is computed again, where values are kept and how many tasks there are. It decides between covers
 // and tells `heddle explain` what a kernel should take.

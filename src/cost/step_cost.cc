@@ -15,22 +15,6 @@ struct Work {
   double flops = 0, bytes = 0;
 };
 
-bool is_function(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::tanh:
-    case Opcode::logistic:
-    case Opcode::exponential:
-    case Opcode::log:
-    case Opcode::divide:
-    case Opcode::sqrt:
-    case Opcode::rsqrt:
-    case Opcode::erf:
-      return true;
-    default:
-      return false;
-  }
-}
-
 int64_t largest_result(const Instr& fusion) {
   int64_t bytes = 64;
   for (const Instr* instr : fusion.called()[0]->instrs())
@@ -59,7 +43,7 @@ Work work_of(const Instr& fusion) {
                     static_cast<double>(filter.elems() / features);
     } else if (has_trait(instr->opcode(), hlo::elementwise)) {
       work.flops +=
-          static_cast<double>(instr->shape().elems()) * (is_function(instr->opcode()) ? 20 : 1);
+          static_cast<double>(instr->shape().elems()) * (is_costly(instr->opcode()) ? 20 : 1);
     } else if (instr->is(Opcode::reduce)) {
       work.flops += static_cast<double>(instr->operand(0)->shape().elems());
     }

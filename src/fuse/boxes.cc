@@ -5,13 +5,16 @@
 
 #include "cost/delta.h"
 #include "cost/latency.h"
+#include "fuse/kernel_order.h"
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
 #include "hlo/views.h"
 #include "schedule/parts.h"
+#include "schedule/place.h"
 #include "schedule/scatter.h"
 #include "schedule/strides.h"
+#include "schedule/windows.h"
 
 namespace heddle::fuse {
 
@@ -114,6 +117,7 @@ class BoxFusion {
       inside.push_back(scalar_of(update->operand(i)));
     Instr* made = computation->add(Opcode::dynamic_update_slice, update->shape().without_layout(),
                                    inside, update->attrs(), {}, update->name());
+    made->add_nodes(update->nodes());
     hlo::set_in_place(made);
     return made;
   }
@@ -243,16 +247,21 @@ class BoxJoiner {
       if (is_same(behind_views(operand), array))
         return Decision::no("in-place-read", "the kernel of {} reads what {} changes",
                             fusion->name(), update->name());
-    const std::unordered_set<const Instr*> behind = reached_from(fusion);
-    if (behind.count(array)) return Decision::no("cycle", "the array waits for its box");
+    const InstrGraph instrs = graph_with_waits();
+    const std::optional<KernelOrder> order = KernelOrder::of(instrs.graph, {});
+    const auto waits = [&](const Instr* value) {
+      return !order || value == fusion ||
+             order->leads_to(instrs.vertex(fusion), instrs.vertex(value));
+    };
+    if (waits(array)) return Decision::no("cycle", "the array waits for its box");
     for (size_t i = 2; i < update->operands().size(); ++i) {
       const std::optional<Made> start = made_by(behind_views(update->operand(i)));
       const bool own = start && start->fusion == fusion && count_scalars(start->inside());
-      if (behind.count(update->operand(i)) && !own)
+      if (!own && waits(update->operand(i)))
         return Decision::no("cycle", "where {} begins waits for its box", update->name());
     }
     for (const Instr* reader : readers_of(array))
-      if (reader != update && behind.count(reader))
+      if (reader != update && waits(reader))
         return Decision::no("in-place-read", "{} reads what {} changes, behind {}", reader->name(),
                             update->name(), fusion->name());
     return Decision::yes();
@@ -278,22 +287,13 @@ class BoxJoiner {
     return result;
   }
 
-  // What waits for `from`; so does what a fusion overwrites for those that read it before.
-  std::unordered_set<const Instr*> reached_from(const Instr* from) const {
-    std::unordered_set<const Instr*> seen{from};
-    std::vector<const Instr*> work{from};
-    auto visit = [&](const Instr* next) {
-      if (seen.insert(next).second) work.push_back(next);
-    };
-    while (!work.empty()) {
-      const Instr* at = work.back();
-      work.pop_back();
-      for (const Instr* user : at->users()) visit(user);
-      for (const Instr* after : at->control_successors()) visit(after);
-      if (const auto writers = waiting_.find(at); writers != waiting_.end())
-        for (const Instr* writer : writers->second) visit(writer);
-    }
-    return seen;
+  // A fusion that overwrites an array waits for those that read what was there.
+  InstrGraph graph_with_waits() const {
+    InstrGraph instrs(*computation_);
+    for (const auto& [reader, writers] : waiting_)
+      for (const Instr* writer : writers)
+        instrs.graph.add_edge(instrs.vertex(reader), instrs.vertex(writer));
+    return instrs;
   }
 
   Decision pays(const Instr* update, const Instr* fusion, const Computation& made) {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "fuse/fuse.h"
 #include "fuse/groups.h"
+#include "fuse/refusal.h"
 
 namespace heddle::fuse {
 

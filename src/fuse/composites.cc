@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "fuse/boxes.h"
+#include "fuse/kernel_order.h"
 #include "fuse/memory.h"
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
@@ -44,10 +45,11 @@ class Composer {
           (instr->is(Opcode::tuple) && instr == computation_->root()))
         continue;
       unit_of_.emplace(instr, static_cast<int>(units_.size()));
-      units_.push_back({{instr}, static_cast<int>(units_.size()), may_be_part(instr)});
-      order_.push_back(static_cast<int>(order_.size()));
+      units_.push_back({{instr}, may_be_part(instr)});
     }
+    effects_ = effects_before(*computation_);
     for (size_t u = 0; u < units_.size(); ++u) find_reads(static_cast<int>(u));
+    order_.emplace(graph_);
     if (covered.callers.empty()) find_live();
   }
 
@@ -67,9 +69,7 @@ class Composer {
  private:
   struct Unit {
     std::vector<Instr*> parts;  // empty: in another one
-    int place = 0;              // in order_
     bool may_join = false;
-    std::vector<int> before = {}, after = {};  // units that it waits for, that wait for it
     size_t instrs = 0;
     bool is_free = false;  // reads arguments alone, and is small or read by the caller alone
     int64_t live = 0;      // bytes that are alive while it runs
@@ -139,30 +139,24 @@ class Composer {
     Instr* instr = unit.parts[0];
     if (unit.may_join) unit.instrs = instr->called()[0]->instrs().size();
     std::vector<const Instr*> seen;
-    bool arguments = true;
+    std::vector<int> before;
     auto follow = [&](auto& self, const Instr* value) -> void {
       if (std::find(seen.begin(), seen.end(), value) != seen.end()) return;
       seen.push_back(value);
-      if (const auto found = unit_of_.find(value); found != unit_of_.end()) {
-        arguments = false;
-        add_edge(found->second, number);
-        return;
-      }
+      if (const auto found = unit_of_.find(value); found != unit_of_.end())
+        return before.push_back(found->second);
       if (is_array(value)) readers_[value].push_back(number);
-      for (const Instr* operand : value->operands()) self(self, operand);
+      for (const auto* list : {&value->operands(), &value->control_predecessors()})
+        for (const Instr* earlier : *list) self(self, earlier);
     };
     for (const Instr* operand : instr->operands()) follow(follow, operand);
     for (const Instr* earlier : instr->control_predecessors()) follow(follow, earlier);
+    const bool arguments = before.empty();
+    if (const auto effect = effects_.find(instr); effect != effects_.end())
+      before.push_back(unit_of_.at(effect->second));
+    graph_.add(std::move(before));
     const bool is_small = !instr->shape().is_tuple() && instr->shape().bytes() <= kSmallBytes;
     unit.is_free = arguments && (is_small || !is_read_outside_of(instr, {}, /*root=*/false));
-  }
-
-  void add_edge(int from, int to) {
-    auto add = [](std::vector<int>* list, int unit) {
-      if (std::find(list->begin(), list->end(), unit) == list->end()) list->push_back(unit);
-    };
-    add(&units_[static_cast<size_t>(from)].after, to);
-    add(&units_[static_cast<size_t>(to)].before, from);
   }
 
   // Does anybody but `inside` read the value? `root`: the caller counts.
@@ -205,7 +199,7 @@ class Composer {
           std::find(found.begin(), found.end(), other) == found.end())
         found.push_back(other);
     };
-    for (int other : unit.before) add(other);
+    for (int other : order_->feeders(number)) add(other);
     for (const Instr* part : unit.parts)
       for (const Instr* operand : part->operands()) {
         const Instr* value = operand;
@@ -216,7 +210,7 @@ class Composer {
         }
         // What is made here has readers that wait for it.
         if (const auto maker = unit_of_.find(value); maker != unit_of_.end())
-          for (int other : units_[static_cast<size_t>(whole(maker->second))].after) add(other);
+          for (int other : order_->readers(whole(maker->second))) add(other);
       }
     if (unit.is_free)
       for (int other = 0; other < static_cast<int>(units_.size()); ++other)
@@ -224,10 +218,8 @@ class Composer {
     return found;
   }
 
-  int whole(int unit) const {
-    const auto moved = into_.find(unit);
-    return moved == into_.end() ? unit : whole(moved->second);
-  }
+  int whole(int unit) const { return order_->kernel(unit); }
+  int place(int unit) const { return order_->place(whole(unit)); }
 
   Decision may_join(int a, int b) const {
     const Unit &one = units_[static_cast<size_t>(a)], &other = units_[static_cast<size_t>(b)];
@@ -235,14 +227,13 @@ class Composer {
         one.instrs + other.instrs > kMostInstrs)
       return Decision::no("too-large", "they have {} parts and {} operators",
                           one.parts.size() + other.parts.size(), one.instrs + other.instrs);
-    if (std::abs(one.place - other.place) > kSpan)
-      return Decision::no("far", "{} commands stand between them",
-                          std::abs(one.place - other.place));
-    if (!between(a, b)) return Decision::no("cycle", "a value would go out and come back");
+    if (const int far = std::abs(place(a) - place(b)); far > kSpan)
+      return Decision::no("far", "{} commands stand between them", far);
+    if (order_->makes_cycle({a, b}))
+      return Decision::no("cycle", "a value would go out and come back");
     if (writes_over_what_is_read(one.parts, other.parts))
       return Decision::no("in-place", "one reads what the other one writes over");
-    const bool ordered = one.place < other.place;
-    const int64_t growth = ordered ? bytes_kept(one, other) : bytes_kept(other, one);
+    const int64_t growth = place(a) < place(b) ? bytes_kept(a, b) : bytes_kept(b, a);
     if (growth > kMostGrowth)
       return Decision::no("memory", "{} bytes could not be used again between them", growth);
     const int64_t more = live_together(one, other, growth) - peak_;
@@ -253,7 +244,8 @@ class Composer {
 
   // What nobody needs behind the first of two, and would stay until the second has its results; or
   // these, made early.
-  int64_t bytes_kept(const Unit& first, const Unit& second) const {
+  int64_t bytes_kept(int a, int b) const {
+    const Unit &first = units_[static_cast<size_t>(a)], &second = units_[static_cast<size_t>(b)];
     int64_t dying = 0, made = 0;
     std::unordered_set<const Instr*> seen;
     for (const Instr* part : first.parts)
@@ -262,7 +254,7 @@ class Composer {
         const Instr* maker = hlo::behind_views_and_elements(value);
         if (value->shape().is_array() && unit_of_.count(maker) && seen.insert(value).second &&
             std::find(first.parts.begin(), first.parts.end(), maker) == first.parts.end() &&
-            last_place(value) < second.place)
+            last_place(value) < place(b))
           dying += value->shape().bytes();
       }
     for (const Instr* part : second.parts) made += hlo::stored_bytes(*part);
@@ -271,88 +263,31 @@ class Composer {
 
   // Where the value is read last; what the caller reads stays.
   int last_place(const Instr* value) const {
+    constexpr int kEnd = std::numeric_limits<int>::max();
     int last = -1;
-    if (value == computation_->root()) return static_cast<int>(order_.size());
+    if (value == computation_->root()) return kEnd;
     for (const Instr* user : value->users()) {
       const auto unit = unit_of_.find(user);
       if (unit != unit_of_.end())
-        last = std::max(last, units_[static_cast<size_t>(whole(unit->second))].place);
+        last = std::max(last, place(unit->second));
       else if (is_view_or_element(user))
         last = std::max(last, last_place(user));
       else
-        return static_cast<int>(order_.size());
+        return kEnd;
     }
     return last;
   }
 
-  // Units between the two, in order, that wait for the first; none: one of them leads to the
-  // second.
-  std::optional<std::vector<int>> between(int a, int b) const {
-    const Unit* first = &units_[static_cast<size_t>(a)];
-    const Unit* last = &units_[static_cast<size_t>(b)];
-    if (first->place > last->place) std::swap(first, last);
-    std::unordered_set<int> reached;
-    std::vector<int> work;
-    auto reach = [&](const Unit& from) {
-      for (int next : from.after) {
-        next = whole(next);
-        const Unit& unit = units_[static_cast<size_t>(next)];
-        if (&unit == last) {
-          if (&from != first) return false;
-        } else if (unit.place < last->place && reached.insert(next).second) {
-          work.push_back(next);
-        }
-      }
-      return true;
-    };
-    if (!reach(*first)) return std::nullopt;
-    while (!work.empty()) {
-      const int at = work.back();
-      work.pop_back();
-      if (!reach(units_[static_cast<size_t>(at)])) return std::nullopt;
-    }
-    std::vector<int> result(reached.begin(), reached.end());
-    std::sort(result.begin(), result.end(), [&](int x, int y) {
-      return units_[static_cast<size_t>(x)].place < units_[static_cast<size_t>(y)].place;
-    });
-    return result;
-  }
-
-  // Both at the place of the second: what waits for the first moves behind them.
   int join(int a, int b) {
-    if (units_[static_cast<size_t>(a)].place > units_[static_cast<size_t>(b)].place)
-      std::swap(a, b);
-    const std::vector<int> behind = *between(a, b);
+    if (place(a) > place(b)) std::swap(a, b);
     Unit &from = units_[static_cast<size_t>(a)], &to = units_[static_cast<size_t>(b)];
-    const int64_t live = live_together(from, to, bytes_kept(from, to));
-    const int begin = from.place, end = to.place;
-    std::vector<int> window;
-    for (int place = begin; place < end; ++place) {
-      const int unit = order_[static_cast<size_t>(place)];
-      if (unit != a && std::find(behind.begin(), behind.end(), unit) == behind.end())
-        window.push_back(unit);
-    }
-    window.push_back(b);
-    window.insert(window.end(), behind.begin(), behind.end());
-    window.push_back(a);  // its place is nobody's
-    for (size_t i = 0; i < window.size(); ++i) {
-      order_[static_cast<size_t>(begin) + i] = window[i];
-      units_[static_cast<size_t>(window[i])].place = begin + static_cast<int>(i);
-    }
-    into_.emplace(a, b);
+    to.live = live_together(from, to, bytes_kept(a, b));
+    order_->unite({b, a});
     from.parts.insert(from.parts.end(), to.parts.begin(), to.parts.end());
     to.parts = std::exchange(from.parts, {});
     to.instrs += from.instrs;
-    to.live = live;
     to.is_free = to.is_free && from.is_free;
     from.may_join = false;
-    auto merge = [&](std::vector<int>* list, const std::vector<int>& more) {
-      for (int unit : more)
-        if (std::find(list->begin(), list->end(), unit) == list->end()) list->push_back(unit);
-      std::erase_if(*list, [&](int unit) { return whole(unit) == b; });
-    };
-    merge(&to.before, from.before);
-    merge(&to.after, from.after);
     return b;
   }
 
@@ -396,6 +331,7 @@ class Composer {
       for (Instr* operand : part->operands()) read.push_back(value(value, operand));
       inside[part] = made->add(Opcode::fusion, part->shape(), read, part->attrs(), part->called(),
                                part->name());
+      inside[part]->add_nodes(part->nodes());
     }
     std::vector<Instr*> outputs, old = find_outputs(parts);
     std::vector<tensor::Shape> shapes;
@@ -472,9 +408,10 @@ class Composer {
   int64_t peak_ = std::numeric_limits<int64_t>::max();  // of temporaries
   std::unordered_set<const Instr*> once_;
   std::vector<Unit> units_;
-  std::vector<int> order_;             // units, producers first
-  std::unordered_map<int, int> into_;  // units that are in another one
+  Graph graph_;                       // of units
+  std::optional<KernelOrder> order_;  // of what units became; its kernels have their numbers
   std::unordered_map<const Instr*, int> unit_of_;
+  std::unordered_map<const Instr*, Instr*> effects_;
   std::unordered_map<const Instr*, std::vector<int>> readers_;  // of arguments and of views
 };
 

@@ -4,9 +4,8 @@
 #include <memory>
 #include <queue>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "base/check.h"
+#include "fuse/kernel_order.h"
 #include "fuse/patterns.h"
 
 namespace heddle::fuse {
@@ -19,16 +18,24 @@ struct Taken {
   std::shared_ptr<const Taken> before;
 };
 
+// Taken, with vertices that are still ahead.
+struct Open {
+  PatternId id;
+  int last;                           // vertex
+  std::shared_ptr<const Band> below;  // what it leads to, through others that are taken too
+};
+
 struct Plan {
   double gain = 0;
   double hope = 0;  // what vertices ahead that are free may still gain
   std::shared_ptr<const Taken> taken;
+  std::vector<Open> open;
   std::vector<PatternId> owner;  // by vertex, of those less than kSpan away; -1: free
 };
 
 class CoverSearch {
  public:
-  CoverSearch(const SearchGraph& graph, const Patterns& patterns, const SearchOptions& options)
+  CoverSearch(const Graph& graph, const Patterns& patterns, const SearchOptions& options)
       : graph_(graph), patterns_(patterns), options_(options) {
     // A vertex's share in the best pattern that it is a member of.
     share_.assign(graph.vertices.size(), 0);
@@ -70,6 +77,7 @@ class CoverSearch {
   // The vertex is behind: nothing more is hoped of it.
   void pass(int v, Plan* plan) const {
     if (owner(*plan, v) < 0) plan->hope -= share_[static_cast<size_t>(v)];
+    std::erase_if(plan->open, [&](const Open& open) { return open.last <= v; });
     // No pattern from here on spans so far back.
     if (v >= kSpan) owner(plan, v - kSpan) = -1;
   }
@@ -121,6 +129,16 @@ class CoverSearch {
     plan->gain += pattern.gain;
     plan->hope -= hope_of(pattern, v);
     for (int member : pattern.members) owner(plan, member) = id;
+    auto band = std::make_shared<Band>(below(pattern.members));
+    for (const Open& open : plan->open)
+      if (leads_to(*band, patterns_.pattern(open.id).members)) band->unite(*open.below);
+    for (Open& open : plan->open) {
+      if (!leads_to(*open.below, pattern.members)) continue;
+      Band more = *open.below;
+      more.unite(*band);
+      open.below = std::make_shared<const Band>(std::move(more));
+    }
+    plan->open.push_back({id, pattern.members.back(), std::move(band)});
     plan->taken = std::make_shared<Taken>(Taken{id, plan->taken});
   }
 
@@ -129,45 +147,27 @@ class CoverSearch {
                        [&](int member) { return owner(plan, member) >= 0; });
   }
 
-  // Would a path lead out of the pattern and, through others that are contracted, back into it?
-  // Each is convex by itself; together they need not be.
+  // What the members lead to while nothing else is contracted.
+  Band below(const Members& members) const {
+    Band band;
+    for (int member : members) band.unite(patterns_.reach().descendants(member));
+    return band;
+  }
+
+  static bool leads_to(const Band& from, const Members& members) {
+    return std::any_of(members.begin(), members.end(), [&](int v) { return from.has(v); });
+  }
+
+  // Would a path lead out of the pattern and, through others that are taken, back into it? Each is
+  // convex by itself; together they need not be. All begin before this pattern does, so the path
+  // enters the first of them at a vertex that is still ahead.
   bool makes_cycle(const Plan& plan, const Pattern& pattern) const {
-    const Members& members = pattern.members;
-    const int last = members.back();
-    auto is_member = [&](int vertex) {
-      return std::binary_search(members.begin(), members.end(), vertex);
-    };
-    std::vector<int> work;
-    std::unordered_set<int> seen;
-    // True: it led back.
-    auto follow = [&](int vertex) {
-      for (int consumer : graph_.vertices[static_cast<size_t>(vertex)].consumers) {
-        if (is_member(consumer)) return true;
-        // Behind the pattern only what is contracted with something before its end leads back.
-        const bool matters =
-            consumer < last || (consumer - last < kSpan && owner(plan, consumer) >= 0);
-        if (matters && seen.insert(consumer).second) work.push_back(consumer);
-      }
-      return false;
-    };
-    for (int member : members)
-      for (int consumer : graph_.vertices[static_cast<size_t>(member)].consumers)
-        if (!is_member(consumer) && consumer - last < kSpan && seen.insert(consumer).second)
-          work.push_back(consumer);
-    while (!work.empty()) {
-      const int vertex = work.back();
-      work.pop_back();
-      const PatternId id = vertex - last < kSpan ? owner(plan, vertex) : -1;
-      if (id < 0) {
-        if (follow(vertex)) return true;
-        continue;
-      }
-      for (int other : patterns_.pattern(id).members) {
-        if (!seen.insert(other).second && other != vertex) continue;
-        if (follow(other)) return true;
-      }
-    }
-    return false;
+    if (plan.open.empty()) return false;
+    const Band from = below(pattern.members);
+    return std::any_of(plan.open.begin(), plan.open.end(), [&](const Open& open) {
+      return leads_to(from, patterns_.pattern(open.id).members) &&
+             leads_to(*open.below, pattern.members);
+    });
   }
 
   Cover cover_of(const Plan& plan) const {
@@ -179,7 +179,7 @@ class CoverSearch {
     return cover;
   }
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   const Patterns& patterns_;
   const SearchOptions& options_;
   std::vector<double> share_;
@@ -189,22 +189,22 @@ class CoverSearch {
 // Unites neighbours, the best pair first, until none gains.
 class Merger {
  public:
-  Merger(const SearchGraph& graph, Patterns* patterns, const Cover& cover, bool remote)
-      : graph_(graph), patterns_(*patterns), remote_(remote) {
+  // `order`: of the cover's patterns.
+  Merger(const Graph& graph, Patterns* patterns, const Cover& cover, KernelOrder order, bool remote)
+      : graph_(graph), patterns_(*patterns), remote_(remote), order_(std::move(order)) {
     node_.assign(graph.vertices.size(), -1);
     for (PatternId id : cover.patterns) add(patterns_.pattern(id).members, id);
     for (int v = 0; v < static_cast<int>(graph.vertices.size()); ++v)
       if (node_[static_cast<size_t>(v)] < 0) add({v}, -1);
-    sort();
   }
 
   Cover run() {
-    for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node, kBoth));
+    for (size_t node = 0; node < nodes_.size(); ++node) push_pairs(node, neighbours(node));
     unite_all();
-    // The virtual producer's turn.
-    for (size_t place = 0; remote_ && place < order_.size(); ++place)
-      if (order_[place] != kNone) push_remote(order_[place]);
-    unite_all();
+    if (remote_) {  // the virtual producer's turn
+      for (size_t node : alive_in_order()) push_remote(node);
+      unite_all();
+    }
     Cover cover;
     for (const Node& node : nodes_) {
       if (!node.alive || node.pattern < 0) continue;
@@ -222,7 +222,6 @@ class Merger {
     Members members;
     PatternId pattern = -1;  // -1: a vertex by itself
     bool alive = true;
-    size_t place = 0;  // in order_
   };
   struct Pair {
     double gain = 0;
@@ -235,13 +234,23 @@ class Merger {
 
   size_t add(Members members, PatternId pattern) {
     for (int member : members) node_[static_cast<size_t>(member)] = static_cast<int>(nodes_.size());
-    nodes_.push_back({std::move(members), pattern, true, 0});
+    nodes_.push_back({std::move(members), pattern, true});
     return nodes_.size() - 1;
   }
 
-  enum Way { kProducers = 1, kConsumers = 2, kBoth = 3 };
+  int kernel(size_t node) const { return order_.kernel(nodes_[node].members.front()); }
+  int place(size_t node) const { return order_.place(kernel(node)); }
 
-  std::vector<size_t> neighbours(size_t node, Way way) const {
+  std::vector<size_t> alive_in_order() const {
+    std::vector<size_t> found;
+    for (size_t node = 0; node < nodes_.size(); ++node)
+      if (nodes_[node].alive) found.push_back(node);
+    std::sort(found.begin(), found.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+    return found;
+  }
+
+  // What it reads, and what reads it.
+  std::vector<size_t> neighbours(size_t node) const {
     std::vector<size_t> found;
     auto see = [&](int vertex) {
       const auto other = static_cast<size_t>(node_[static_cast<size_t>(vertex)]);
@@ -249,10 +258,8 @@ class Merger {
     };
     for (int member : nodes_[node].members) {
       const Vertex& vertex = graph_.vertices[static_cast<size_t>(member)];
-      if (way & kConsumers)
-        for (int consumer : vertex.consumers) see(consumer);
-      if (way & kProducers)
-        for (int producer : vertex.producers) see(producer);
+      for (int consumer : vertex.consumers) see(consumer);
+      for (int producer : vertex.producers) see(producer);
     }
     std::sort(found.begin(), found.end());
     found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -281,14 +288,15 @@ class Merger {
 
   // Pairs with those that come shortly before it: of the same class, and of any.
   void push_remote(size_t node) {
-    constexpr size_t kMostPartners = 4, kFarthest = 256;
+    constexpr size_t kMostPartners = 4;
+    constexpr int kFarthest = 256;
     if (!can_fuse(node)) return;
     const uint64_t key = patterns_.packing_class(nodes_[node].members);
     if (key == 0) return;
     for (const uint64_t from : {key, kAnyClass}) {
       std::vector<size_t>& known = of_class_[from];
       std::erase_if(known, [&](size_t other) {
-        return !nodes_[other].alive || nodes_[node].place > nodes_[other].place + kFarthest;
+        return !nodes_[other].alive || place(node) > place(other) + kFarthest;
       });
       const size_t first = known.size() < kMostPartners ? 0 : known.size() - kMostPartners;
       push_pairs(node, {known.begin() + static_cast<long>(first), known.end()});
@@ -311,128 +319,45 @@ class Merger {
     }
   }
 
-  // A topological order of the nodes, by the vertices' numbers where it leaves a choice.
-  void sort() {
-    std::vector<int> waits(nodes_.size(), 0);
-    for (size_t node = 0; node < nodes_.size(); ++node)
-      for (size_t next : neighbours(node, kConsumers)) ++waits[next];
-    using Ready = std::pair<int, size_t>;
-    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-    for (size_t node = 0; node < nodes_.size(); ++node)
-      if (waits[node] == 0) ready.push({nodes_[node].members.front(), node});
-    while (!ready.empty()) {
-      const size_t node = ready.top().second;
-      ready.pop();
-      nodes_[node].place = order_.size();
-      order_.push_back(node);
-      for (size_t next : neighbours(node, kConsumers))
-        if (--waits[next] == 0) ready.push({nodes_[next].members.front(), next});
-    }
-    HEDDLE_CHECK(order_.size() == nodes_.size(), "the cover has a cycle");
-  }
-
-  // Nodes that `from` leads to, or that lead to it, strictly between two places; false: one of them
-  // is next to `to`.
-  bool reach(size_t from, size_t to, Way way, size_t low, size_t high,
-             std::vector<size_t>* found) const {
-    std::unordered_set<size_t> seen;
-    found->assign(1, from);
-    for (size_t i = 0; i < found->size(); ++i) {
-      const size_t node = (*found)[i];
-      for (size_t next : neighbours(node, way)) {
-        if (next == to && node != from) return false;
-        const size_t place = nodes_[next].place;
-        if (place > low && place < high && seen.insert(next).second) found->push_back(next);
-      }
-    }
-    found->erase(found->begin());
-    std::sort(found->begin(), found->end(),
-              [&](size_t a, size_t b) { return nodes_[a].place < nodes_[b].place; });
-    return true;
-  }
-
-  // Unless a path leads from one to the other through a third. Only what stands between them in
-  // the order can lie on one; the order is repaired there, and only what depends on either moves:
-  // what leads to the second before the two, what the first leads to behind them.
+  // Unless a path leads from one to the other through a third.
   void unite(size_t a, size_t b, PatternId to) {
-    if (nodes_[a].place > nodes_[b].place) std::swap(a, b);
-    const size_t low = nodes_[a].place, high = nodes_[b].place;
-    std::vector<size_t> before, after;
-    if (!reach(a, b, kConsumers, low, high, &after)) return;
-    reach(b, a, kProducers, low, high, &before);
-    std::vector<size_t> places{low, high};
-    for (size_t node : before) places.push_back(nodes_[node].place);
-    for (size_t node : after) places.push_back(nodes_[node].place);
-    std::sort(places.begin(), places.end());
+    const std::vector<int> both{kernel(a), kernel(b)};
+    if (order_.makes_cycle(both)) return;
+    order_.unite(both);
     nodes_[a].alive = nodes_[b].alive = false;
     const size_t united = add(patterns_.pattern(to).members, to);
-    std::vector<size_t> row = std::move(before);
-    row.push_back(united);
-    row.push_back(kNone);
-    row.insert(row.end(), after.begin(), after.end());
-    for (size_t i = 0; i < row.size(); ++i) {
-      order_[places[i]] = row[i];
-      if (row[i] != kNone) nodes_[row[i]].place = places[i];
-    }
-    push_pairs(united, neighbours(united, kBoth));
+    push_pairs(united, neighbours(united));
     if (!of_class_.empty()) push_remote(united);
   }
 
-  static constexpr size_t kNone = static_cast<size_t>(-1);
   static constexpr uint64_t kAnyClass = 0;
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   Patterns& patterns_;
   const bool remote_;
+  KernelOrder order_;
   std::vector<Node> nodes_;
-  std::vector<int> node_;      // by vertex
-  std::vector<size_t> order_;  // nodes, producers first; kNone: a gap
+  std::vector<int> node_;  // by vertex
   std::priority_queue<Pair> queue_;
   std::unordered_map<uint64_t, std::vector<size_t>> of_class_;  // once packing has begun
 };
 
 }  // namespace
 
-std::vector<Cover> search_covers(const SearchGraph& graph, Patterns* patterns,
-                                 const SearchOptions& options) {
-  std::vector<Cover> covers = CoverSearch(graph, *patterns, options).run();
-  for (Cover& cover : covers) cover = Merger(graph, patterns, cover, options.remote).run();
+std::vector<Cover> search_covers(const Graph& graph, Patterns* patterns,
+                                 const SearchOptions& options, int* broken) {
+  std::vector<Cover> covers;
+  for (const Cover& cover : CoverSearch(graph, *patterns, options).run()) {
+    std::vector<Members> joined;
+    for (PatternId id : cover.patterns) joined.push_back(patterns->pattern(id).members);
+    if (std::optional<KernelOrder> order = KernelOrder::of(graph, joined))
+      covers.push_back(Merger(graph, patterns, cover, std::move(*order), options.remote).run());
+    else if (broken && graph.vertices.size() <= 2 * kSpan)
+      ++*broken;
+  }
   std::stable_sort(covers.begin(), covers.end(),
                    [](const Cover& a, const Cover& b) { return a.gain > b.gain; });
   return covers;
-}
-
-bool is_acyclic(const SearchGraph& graph, const std::vector<Members>& contracted) {
-  const size_t count = graph.vertices.size();
-  std::vector<size_t> node(count);
-  for (size_t v = 0; v < count; ++v) node[v] = v;
-  for (const Members& members : contracted)
-    for (int member : members) node[static_cast<size_t>(member)] = static_cast<size_t>(members[0]);
-  std::vector<std::vector<size_t>> next(count);
-  std::vector<int> waits(count, 0);
-  for (size_t v = 0; v < count; ++v) {
-    for (int consumer : graph.vertices[v].consumers) {
-      const size_t to = node[static_cast<size_t>(consumer)];
-      if (to == node[v]) continue;
-      next[node[v]].push_back(to);
-      ++waits[to];
-    }
-  }
-  std::vector<size_t> ready;
-  size_t nodes = 0, done = 0;
-  for (size_t v = 0; v < count; ++v) {
-    if (node[v] != v) continue;
-    ++nodes;
-    if (waits[v] == 0) ready.push_back(v);
-  }
-  while (!ready.empty()) {
-    const size_t v = ready.back();
-    ready.pop_back();
-    ++done;
-    for (size_t to : next[v])
-      if (--waits[to] == 0) ready.push_back(to);
-  }
-  return done == nodes;
 }
 
 }  // namespace heddle::fuse

@@ -15,7 +15,7 @@ namespace {
 // vertices that hold all producers of their members.
 class Enumeration {
  public:
-  Enumeration(const SearchGraph& graph, size_t most_kernels, const KernelPrice& price)
+  Enumeration(const Graph& graph, size_t most_kernels, const KernelPrice& price)
       : graph_(graph),
         most_kernels_(most_kernels),
         price_(price),
@@ -114,7 +114,7 @@ class Enumeration {
     return known->second;
   }
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   const size_t most_kernels_;
   const KernelPrice& price_;
   const int count_;
@@ -124,7 +124,7 @@ class Enumeration {
 
 }  // namespace
 
-std::optional<std::vector<Members>> best_cover(const SearchGraph& graph, size_t most_kernels,
+std::optional<std::vector<Members>> best_cover(const Graph& graph, size_t most_kernels,
                                                const KernelPrice& price) {
   return Enumeration(graph, most_kernels, price).run();
 }

@@ -9,6 +9,7 @@
 
 #include "cost/peak_memory.h"
 #include "fuse/enumerate.h"
+#include "fuse/kernel_order.h"
 #include "fuse/pattern_judge.h"
 #include "fuse/refine.h"
 #include "fuse/regions.h"
@@ -20,10 +21,8 @@ namespace {
 
 // A cover that lets the peak of memory grow beyond this must be worth it.
 constexpr double kMostPeak = 1.10, kGainForPeak = 1.05;
-constexpr size_t kSmallGraph = 64;  // vertices
-// Of so few operators every cover is looked at, if not too many kernels could be made of them.
-constexpr int64_t kMostEnumerated = 12;
-constexpr size_t kMostKernels = 1024;
+constexpr size_t kSmallGraph = 64;     // vertices
+constexpr size_t kMostKernels = 1024;  // that an enumeration prices
 
 // Of several kernels together.
 struct Total {
@@ -329,7 +328,7 @@ class Choice {
 
 namespace {
 
-int64_t movable_count(const SearchGraph& graph) {
+int64_t movable_count(const Graph& graph) {
   return std::count_if(graph.vertices.begin(), graph.vertices.end(),
                        [](const Vertex& vertex) { return vertex.can_fuse; });
 }
@@ -340,18 +339,26 @@ Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* 
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options) {
   const SearchSpace space(basic, target, facts, stays, options);
   Explored result;
-  if (space.free.empty() || space.graph.vertices.empty()) {
+  auto keep_basic = [&] {
     result.groups = basic.groups;
     result.copies = basic.copies;
-    return result;
+    return std::move(result);
+  };
+  if (!space.has_order()) {
+    result.decision = Decision::no(kInternalCycle, "the basic fusion has a cycle");
+    return keep_basic();
   }
+  if (space.free.empty() || space.graph.vertices.empty()) return keep_basic();
   PatternJudge judge(space, target, facts, options.patterns);
   Patterns patterns(space.graph, &judge, options);
   // What the basic fusion found is a candidate like others.
   for (const Group* group : space.free)
     if (Members members = space.vertices_of(*group, /*own=*/false); members.size() > 1)
       patterns.offer(std::move(members));
-  const std::vector<Cover> covers = search_covers(space.graph, &patterns, options);
+  int broken = 0;
+  const std::vector<Cover> covers = search_covers(space.graph, &patterns, options, &broken);
+  if (broken > 0) result.decision = Decision::no(kInternalCycle, "{} plans have a cycle", broken);
+  if (covers.empty()) return keep_basic();
 
   SearchReport& report = result.report;
   auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr, options);
@@ -402,7 +409,7 @@ Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* 
                                                   : std::numeric_limits<double>::infinity();
     };
     std::optional<std::vector<Members>> exact;
-    if (small && movable_count(space.graph) <= kMostEnumerated)
+    if (small && movable_count(space.graph) <= options.most_enumerated)
       exact = best_cover(space.graph, kMostKernels, price);
     if (exact) {
       take(std::make_unique<Choice>(space, &judge, std::move(*exact), options));

@@ -1,5 +1,5 @@
 // Private to fuse: covers what the greedy cover made of the memory-bound rest anew, by search
-// (FusionStitching; fusion.md §1.8).
+// (FusionStitching, Zheng et al. 2020).
 #pragma once
 
 #include <functional>
@@ -24,6 +24,7 @@ struct Explored {
   std::vector<Group*> groups;                // all, those that stay among them
   std::vector<std::unique_ptr<Group>> made;  // owns the new ones
   std::unordered_set<const Instr*> copies;
+  Decision decision = Decision::yes();  // no: a check of the search's own failed (kInternalCycle)
   SearchReport report;
 };
 

@@ -10,6 +10,7 @@
 #include "fuse/column_sums.h"
 #include "fuse/composites.h"
 #include "fuse/explore.h"
+#include "fuse/feeds.h"
 #include "fuse/group_order.h"
 #include "fuse/groups.h"
 #include "fuse/limit_memory.h"
@@ -17,6 +18,7 @@
 #include "fuse/many_sums.h"
 #include "fuse/placed_facts.h"
 #include "fuse/pooled.h"
+#include "fuse/rebuild.h"
 #include "fuse/scalars.h"
 #include "fuse/scatters.h"
 #include "fuse/siblings.h"
@@ -57,10 +59,6 @@ class Greedy {
   }
 
  private:
-  static bool is_heavy(const Instr* instr) {
-    return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
-  }
-
   // Dots, and convolutions that are of the GEMM family by themselves (depthwise ones are not).
   bool has_template(Instr* instr) {
     if (!instr->is(Opcode::convolution)) return instr->is(Opcode::dot);
@@ -79,7 +77,7 @@ class Greedy {
 
   void visit(Instr* instr) {
     if (group_of_.count(instr) > 0) return;  // a transformed filter
-    if (!has_kernel(instr)) return order_.add_alone(instr);
+    if (!has_kernel(instr)) return;
     if (instr->users().empty() && instr != entry_->root()) return;
     if (mode_ != Mode::off) {
       if (join_twin(instr)) return;
@@ -97,8 +95,8 @@ class Greedy {
     group->has_gemm = has_template(instr);
     group->has_dot = is_heavy(instr);
     group_of_[instr].push_back(group.get());
-    add_filter(instr, group.get());
     order_.add_group(group.get());
+    add_filter(instr, group.get());
     groups_.push_back(std::move(group));
   }
 
@@ -149,8 +147,7 @@ class Greedy {
     bool all = !others && !groups.empty();
     for (Group* group : groups) {
       if (try_join(instr, group, /*copy=*/true)) {
-        add(instr, group);
-        group->copies.insert(instr);
+        add(instr, group, /*copy=*/true);
       } else {
         all = false;
       }
@@ -169,7 +166,7 @@ class Greedy {
         refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
         continue;
       }
-      if (feeds_window(instr, *group) && (is_costly(instr) || ends_convolution(instr))) {
+      if (feeds_window(instr, *group) && (is_costly(instr->opcode()) || ends_convolution(instr))) {
         refuse(instr, group,
                Decision::no("window-prologue", "computed once, not for every window that sees it"));
         continue;
@@ -186,13 +183,14 @@ class Greedy {
 
   bool joins(Instr* instr, Group* group) {
     if (!try_join(instr, group, /*copy=*/false)) return false;
-    add(instr, group);
-    order_.has_joined(group);
+    add(instr, group, /*copy=*/false);
     return true;
   }
 
-  void add(Instr* instr, Group* group) {
+  void add(Instr* instr, Group* group, bool copy) {
     group->members.insert(group->members.begin(), instr);
+    if (copy) group->copies.insert(instr);
+    copy ? order_.has_copied(instr, group) : order_.has_joined(instr, group);
     group->has_dot |= is_heavy(instr);
     group->has_gemm |= has_template(instr);
     group_of_[instr].push_back(group);
@@ -205,6 +203,7 @@ class Greedy {
     if (!filter) return;
     group->members.insert(group->members.begin(), filter);
     group->copies.insert(filter);
+    order_.has_copied(filter, group);
     group_of_[filter].push_back(group);
     copies_.insert(filter);
   }
@@ -235,7 +234,7 @@ class Greedy {
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
     if (is_heavy(instr) && group->has_dot)
       return Decision::no("two-dots", "products in a row are joined as chains, if at all");
-    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, group) && !is_duplicable(instr))
+    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
     if (is_heavy(instr) && feeds_window(instr, *group) && has_template(instr))
       return Decision::no("window-prologue",
@@ -246,53 +245,6 @@ class Greedy {
     if (Instr* filter = transformed_filter(instr)) members.push_back(filter);
     members.insert(members.end(), group->members.begin(), group->members.end());
     return place_ok(members, instr, copy, group);
-  }
-
-  static bool feeds_dot(const Instr* instr, const Group* group) {
-    // Does a path inside the group lead from instr to the dot?
-    std::unordered_set<const Instr*> reached{instr};
-    for (const Instr* member : group->members) {
-      bool reads = std::any_of(member->operands().begin(), member->operands().end(),
-                               [&](const Instr* operand) { return reached.count(operand) > 0; });
-      if (!reads) continue;
-      if (is_heavy(member)) return true;
-      reached.insert(member);
-    }
-    return false;
-  }
-
-  // Many cycles an element.
-  static bool is_costly(const Instr* instr) {
-    switch (instr->opcode()) {
-      case Opcode::divide:
-      case Opcode::erf:
-      case Opcode::exponential:
-      case Opcode::log:
-      case Opcode::logistic:
-      case Opcode::power:
-      case Opcode::tanh:
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  // Does a window of the group read it, or a gather, at once or through other operators? They may
-  // look at an element several times.
-  static bool feeds_window(const Instr* instr, const Group& group) {
-    std::unordered_set<const Instr*> reached{instr};
-    for (const Instr* member : group.members) {
-      const bool reads = std::any_of(member->operands().begin(), member->operands().end(),
-                                     [&](Instr* operand) { return reached.count(operand) > 0; });
-      if (reads && (member->is(Opcode::reduce_window) || member->is(Opcode::gather))) return true;
-      if (reads) reached.insert(member);
-    }
-    return false;
-  }
-
-  static bool reduces(const Group& group) {
-    return std::any_of(group.members.begin(), group.members.end(),
-                       [](const Instr* member) { return member->is(Opcode::reduce); });
   }
 
   // Can `instr` be the end of a convolution's kernel? It and what only it needs, up to one,
@@ -375,7 +327,7 @@ class Greedy {
     if (gemm && is_heavy(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
       return Decision::no("shared-sets", "{:.0f} us are lost where rows share cache sets",
                           placed.shared_sets_ns / 1000);
-    if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, group) &&
+    if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, *group) &&
         placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
     if (placed.reduces && !gemm && placed.stages > 1 && placed.tasks < 2 * target_.cores &&
@@ -430,8 +382,11 @@ class Greedy {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    if (mode_ == Mode::stitch && options_.search) return build_explored(kept);
-    rebuild(covered_, kept, copies_);
+    const GroupCover greedy{std::move(kept), copies_};
+    if (mode_ == Mode::stitch && options_.search)
+      build_explored(greedy);
+    else
+      rebuild_first(covered_, {&greedy}, refusals_);
     return true;
   }
 
@@ -443,16 +398,24 @@ class Greedy {
   }
 
   // The explorer's cover of what is bound by memory, around the products' kernels.
-  bool build_explored(const std::vector<Group*>& basic) {
+  void build_explored(const GroupCover& greedy) {
     auto stays = [&](const Group& group) {
       return group.has_dot || group.once || has_window(group) || puts_many_together(group.members);
     };
     SearchOptions options = options_;
     options.remote &= target_.kind == target::DeviceKind::gpu;  // else tables and composites pack
-    const Explored found = explore({&covered_, basic, copies_}, target_, &facts_, stays, options);
+    Explored found =
+        explore({&covered_, greedy.groups, greedy.copies}, target_, &facts_, stays, options);
     if (report_) add_report(found.report, report_);
-    rebuild(covered_, found.groups, found.copies);
-    return true;
+    if (!found.decision) refuse_search(found.decision);
+    const GroupCover searched{std::move(found.groups), std::move(found.copies)};
+    rebuild_first(covered_, {&searched, &greedy}, refusals_);
+  }
+
+  void refuse_search(const Decision& decision) {
+    if (refusals_)
+      refusals_->push_back(
+          {entry_->name(), entry_->root()->name(), decision.code(), decision.reason()});
   }
 
   const Covered& covered_;
@@ -467,7 +430,7 @@ class Greedy {
   const Waits waits_;
   std::unordered_map<const Instr*, size_t> index_;
   GroupOrder::GroupsOf group_of_;
-  GroupOrder order_{group_of_};
+  GroupOrder order_{*entry_};
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_map<const Instr*, bool> templates_, windows_;  // of convolutions and pools
   std::unordered_set<const Instr*> copies_;  // every reader's group holds one of its own

@@ -7,24 +7,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "fuse/mode.h"
+#include "fuse/refusal.h"
 #include "fuse/search_options.h"
 #include "hlo/module.h"
 #include "target/target.h"
 
 namespace heddle::fuse {
-
-enum class Mode {
-  off,     // one kernel an operator
-  xla,     // XLA's published rules, to count kernels against (xla.h)
-  greedy,  // consumers first, every producer that fits joins its readers
-  chains,  // and products in a row become one kernel where it may pay: what tuning measures
-  stitch,  // and where it pays (schedule/chain.h), and so do loops with small steps (loops.h); what
-           // is bound by memory is covered by FusionStitching's search (explore.h)
-};
-
-struct Refusal {
-  std::string producer, consumer, code, reason;
-};
 
 // The instructions that have a stage form end up in `fusion` instructions (kind
 // kLoop); views without work (reshape, bitcast) and the rest stay as they are. Values that depend

@@ -1,6 +1,7 @@
 #include "fuse/group_merger.h"
 
 #include <algorithm>
+#include "schedule/place.h"
 
 namespace heddle::fuse {
 

@@ -1,45 +1,42 @@
-// Private to fuse: which kernel must run before which, while groups are built.
+// Private to fuse: which kernel must run before which, while groups are built: KernelOrder for
+// instructions and groups.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "fuse/groups.h"
+#include "fuse/kernel_order.h"
 
 namespace heddle::fuse {
 
-// Instructions are visited readers first. Every node (a group, or an instruction that is in none)
-// has a height, larger than that of every node that reads it: a path from one node to another leads
-// through heights between theirs only, so that looking for one stays local.
+// An instruction is a kernel by itself until it joins a group. Instructions are visited readers
+// first: all that read an instruction are in their groups when it joins one or is copied into one.
 class GroupOrder {
  public:
   using GroupsOf = std::unordered_map<const Instr*, std::vector<Group*>>;
-  explicit GroupOrder(const GroupsOf& group_of) : group_of_(group_of) {}
+  explicit GroupOrder(const Computation& computation)
+      : instrs_(computation), order_(instrs_.graph) {}
 
-  void add_alone(Instr* instr);   // visited, and in no group
-  void add_group(Group* group);   // of one member, that `group_of` knows
-  void has_joined(Group* group);  // a new member, that `group_of` knows and that is no copy
-  // `from` moved into `into`, as `group_of` knows; makes_cycle({from, into}) was false.
+  void add_group(Group* group);                       // of one member
+  void has_joined(const Instr* instr, Group* group);  // makes_cycle(instr, group) was false
+  // Readers in the group have a copy of it there, and read what it reads.
+  void has_copied(const Instr* instr, Group* group);
+  // `from` moved into `into`, as the members and copies of this say; makes_cycle({from, into}) was
+  // false.
   void has_taken(Group* into, const Group& from);
 
-  // If `instr`, read by `group`, became its member: would another node that reads `instr` have to
-  // run before the group?
-  bool makes_cycle(const Instr* instr, const Group* group) const;
-  // If these groups were one: would a value go out of it and come back?
+  // If `instr` became a member: would a value go out of the group and come back?
+  bool makes_cycle(const Instr* instr, const Group* group) const {
+    return order_.makes_cycle({kernel(instr), group->kernel});
+  }
+  // If these groups were one.
   bool makes_cycle(const std::vector<Group*>& row) const;
 
  private:
-  template <typename Function>
-  void for_each_node(const Instr* instr, Function&& function) const;
-  template <typename Function>
-  void for_each_reader(const Group& node, Function&& function) const;
-  void raise(Group* node);
-  void find_feeders(const Group& node, std::vector<Group*>* work) const;
-
-  const GroupsOf& group_of_;
-  std::unordered_map<const Instr*, std::unique_ptr<Group>> alone_;
+  int kernel(const Instr* instr) const { return order_.kernel(instrs_.vertex(instr)); }
+  InstrGraph instrs_;
+  KernelOrder order_;
 };
 
 }  // namespace heddle::fuse

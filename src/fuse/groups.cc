@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "hlo/top_k_part.h"
+#include "schedule/place.h"
 
 namespace heddle::fuse {
 
@@ -11,7 +12,12 @@ bool is_unpack(const Instr* instr) {
                      [](const auto& annotation) { return annotation.first == kUnpack; });
 }
 
+bool has_control_edges(const Instr* instr) {
+  return !instr->control_predecessors().empty() || !instr->control_successors().empty();
+}
+
 bool is_duplicable(const Instr* instr) {
+  if (has_control_edges(instr)) return false;
   if (is_unpack(instr)) return true;
   switch (instr->opcode()) {
     case Opcode::broadcast:

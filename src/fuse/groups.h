@@ -8,9 +8,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "fuse/fuse.h"
+#include "fuse/refusal.h"
 #include "hlo/module.h"
 #include "schedule/place.h"
+#include "target/target.h"
 
 namespace heddle::fuse {
 
@@ -24,7 +25,7 @@ struct Group {
   bool has_gemm = false;                    // its dot has a template
   bool once = false;                        // depends on constants alone
   std::unordered_set<const Instr*> copies;  // members that are computed again here
-  int64_t height = 0;                       // GroupOrder
+  int kernel = -1;                          // GroupOrder
 };
 
 // How many members it counts as: the integer arithmetic of random bits is long, and one body.
@@ -51,11 +52,6 @@ struct Covered {
 };
 std::vector<Covered> covered_computations(const hlo::Module& module);  // callees first
 
-// Replaces a computation by one in which every group is a fusion instruction. A member that is no
-// copy and that is read outside is an output.
-void rebuild(const Covered& covered, const std::vector<Group*>& groups,
-             const std::unordered_set<const Instr*>& copies);
-
 // The schedule of one instruction as a kernel of its own.
 schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
@@ -76,7 +72,10 @@ Instr* transformed_filter(const Instr* conv);                          // that c
 // Elements of a top-k that are read become arrays of their own (split_top_k.cc).
 bool split_top_k(const Covered& covered, const target::Target& target);
 
-// Cheap enough to be computed again in every reader: data movement, scalars.
+bool has_control_edges(const Instr* instr);
+
+// Cheap enough to be computed again in every reader: data movement, scalars. Nothing with control
+// edges: these say when it runs.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than
 // a scalar or its broadcast. `constant`, where given: all that depends on these alone.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/step_cost.h"
+#include "fuse/kernel_order.h"
 #include "fuse/loop_fusion.h"
 #include "fuse/strips.h"
 #include "hlo/loop_trips.h"
@@ -81,10 +82,7 @@ class LoopFormer {
     return a <= 2 * b && b <= 2 * a;
   }
 
-  // Another loop that `loop_` does not lead to, nor it to this one.
-  bool is_independent(const LoopFormer& other) const {
-    return !leads_to(loop_, other.loop_) && !leads_to(other.loop_, loop_);
-  }
+  const Instr* loop() const { return loop_; }
 
   std::string name() const { return loop_->name(); }
   std::string body_name() const { return body_->name(); }
@@ -141,6 +139,7 @@ class LoopFormer {
     condition->parameters()[0]->set_shape(shape);
     Instr* loop = made->add(Opcode::while_, shape, {made->add(Opcode::tuple, shape, init)}, {},
                             {condition, body}, loop_->name());
+    loop->add_nodes(loop_->nodes());
     hlo::set_trips(loop, trips_);
     return loop;
   }
@@ -320,6 +319,7 @@ class LoopFormer {
         called.push_back(body_->module()->clone_computation(*one));
       moved[instr] = loop_->parent()->add(instr->opcode(), instr->shape(), operands, instr->attrs(),
                                           called, instr->name());
+      moved[instr]->add_nodes(instr->nodes());
       const bool needed = instr->shape().is_array() &&
                           std::any_of(instr->users().begin(), instr->users().end(),
                                       [&](const Instr* user) { return !invariant_.count(user); });
@@ -360,22 +360,6 @@ class LoopFormer {
     }
   }
 
-  static bool leads_to(const Instr* from, const Instr* to) {
-    std::unordered_set<const Instr*> seen{from};
-    std::vector<const Instr*> work{from};
-    while (!work.empty()) {
-      const Instr* at = work.back();
-      work.pop_back();
-      if (at == to) return true;
-      auto visit = [&](const Instr* next) {
-        if (seen.insert(next).second) work.push_back(next);
-      };
-      for (const Instr* user : at->users()) visit(user);
-      for (const Instr* after : at->control_successors()) visit(after);
-    }
-    return false;
-  }
-
   Instr* loop_;
   const target::Target& target_;
   Computation* body_;
@@ -408,6 +392,12 @@ Decision pays(const std::vector<LoopFormer*>& loops, const target::Target& targe
 // Those of `loops`, the first one among them, that become one fusion; the others stay in the list.
 std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
                                        const target::Target& target) {
+  const InstrGraph instrs(*loops->front()->loop()->parent());
+  const KernelOrder order(instrs.graph);
+  const auto is_independent = [&](const LoopFormer& one, const LoopFormer& other) {
+    const int a = instrs.vertex(one.loop()), b = instrs.vertex(other.loop());
+    return !order.leads_to(a, b) && !order.leads_to(b, a);
+  };
   std::vector<LoopFormer*> together{loops->front()}, rest;
   for (size_t i = 1; i < loops->size(); ++i) {
     LoopFormer* candidate = (*loops)[i];
@@ -416,7 +406,7 @@ std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
                                                together.begin(), together.end(),
                                                [&](const LoopFormer* member) {
                                                  return candidate->is_like(*member) &&
-                                                        candidate->is_independent(*member);
+                                                        is_independent(*candidate, *member);
                                                });
     (joins ? together : rest).push_back(candidate);
   }

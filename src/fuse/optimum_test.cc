@@ -1,5 +1,6 @@
-// The search's covers against the best there is, which an exact enumeration of small graphs finds.
-// It may find a better one: views that are kernels of their own are not enumerated.
+// The search's covers against the best there is, which an exact enumeration of small graphs finds:
+// beam, merging and small steps alone, for fuse() itself enumerates such graphs. They may find a
+// better one: views that are kernels of their own are not enumerated.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 
 #include "fuse/enumerate.h"
 #include "fuse/explore.h"
+#include "fuse/kernel_order.h"
 #include "fuse/pattern_judge.h"
 #include "hlo/text.h"
 #include "pass/random_module.h"
@@ -18,6 +20,8 @@ namespace heddle::fuse {
 namespace {
 
 constexpr int kMostOperators = 12;
+// By the optimum: the time of all graphs together; what few graphs may miss it by.
+constexpr double kSum = 1.03, kMiss = 1.25;
 // That are priced one by one.
 constexpr size_t kMostKernels = 1024;
 
@@ -39,6 +43,17 @@ struct Apart {
   Basic basic;
 };
 
+// Without the enumeration, and taking whatever is predicted to be faster.
+SearchOptions search_alone() {
+  SearchOptions options;
+  options.most_enumerated = 0;
+  options.least_gain = 1;
+  options.least_gain_ns = 0;
+  options.latency_error = -1;
+  options.least_gain_ns_by_kernel = 0;
+  return options;
+}
+
 // Nothing if the graph is too large to be enumerated, or too small to be of interest.
 struct Compared {
   double least_ns = 0, found_ns = 0;
@@ -49,7 +64,7 @@ std::optional<Compared> compare(const hlo::Module& module, const target::Target&
   const Apart apart(module);
   const auto stays = [](const Group&) { return false; };
   PlacedFacts facts(target, /*with_traffic=*/false);
-  const SearchOptions options;
+  const SearchOptions options = search_alone();
   const SearchSpace space(apart.basic, target, &facts, stays, options);
   const auto movable = std::count_if(space.graph.vertices.begin(), space.graph.vertices.end(),
                                      [](const Vertex& vertex) { return vertex.can_fuse; });
@@ -84,7 +99,7 @@ std::optional<Compared> compare(const hlo::Module& module, const target::Target&
 }
 
 // All partitions, vertex by vertex: each joins a kernel that is there, or begins one.
-double least_of_all(const SearchGraph& graph, const KernelPrice& price, size_t v,
+double least_of_all(const Graph& graph, const KernelPrice& price, size_t v,
                     std::vector<Members>* kernels) {
   if (v == graph.vertices.size()) {
     std::vector<Members> fused;
@@ -112,7 +127,7 @@ double least_of_all(const SearchGraph& graph, const KernelPrice& price, size_t v
 TEST(Optimum, EnumerationMissesNothing) {
   std::mt19937 random(5);
   for (int trial = 0; trial < 40; ++trial) {
-    SearchGraph graph;
+    Graph graph;
     for (int v = 0; v < 7; ++v) {
       std::vector<int> producers;
       for (int other = 0; other < v; ++other)
@@ -132,16 +147,18 @@ TEST(Optimum, EnumerationMissesNothing) {
     std::vector<Members> kernels;
     EXPECT_EQ(ns, least_of_all(graph, price, 0, &kernels)) << "trial " << trial;
   }
-  EXPECT_FALSE(best_cover(SearchGraph(), 10, [](const Members&) { return 1.0; }).has_value());
+  EXPECT_FALSE(best_cover(Graph(), 10, [](const Members&) { return 1.0; }).has_value());
 }
 
 // HEDDLE_SMALL_GRAPHS: how many are compared.
-TEST(Optimum, SmallGraphsComeNear) {
+TEST(Optimum, TheSearchComesNear) {
   const char* wanted = std::getenv("HEDDLE_SMALL_GRAPHS");
   const int count = wanted ? std::atoi(wanted) : 40;
   const auto target = target::find_target("icelake");
   ASSERT_TRUE(target.has_value());
-  int compared = 0, exact = 0;
+  int compared = 0, exact = 0, missed = 0;
+  double least_ns = 0, found_ns = 0, worst = 1;
+  std::string misses;
   for (uint64_t seed = 0; compared < count; ++seed) {
     pass::RandomModuleOptions options;
     options.steps = 3 + static_cast<int>(seed % 8);
@@ -153,14 +170,20 @@ TEST(Optimum, SmallGraphsComeNear) {
     const std::optional<Compared> result = compare(*module, *target);
     if (!result) continue;
     ++compared;
+    least_ns += result->least_ns;
+    found_ns += result->found_ns;
     exact += result->found_ns <= 1.0001 * result->least_ns;
-    EXPECT_LE(result->found_ns,
-              std::max(1.05 * result->least_ns, result->least_ns + SearchOptions().least_gain_ns))
-        << "seed " << seed << ": " << result->found_ns / result->least_ns << "\n"
-        << result->text;
+    const double ratio = result->found_ns / result->least_ns;
+    worst = std::max(worst, ratio);
+    if (ratio <= kMiss) continue;
+    ++missed;
+    misses += fmt::format("seed {}: {:.3f}\n{}\n", seed, ratio, result->text);
   }
-  RecordProperty("exact", exact);
-  EXPECT_GT(exact, compared / 2);
+  std::printf("search by optimum: %.4f in sum, %.3f at worst, %d of %d equal\n",
+              found_ns / least_ns, worst, exact, compared);
+  EXPECT_LE(found_ns, kSum * least_ns);
+  EXPECT_GE(exact, compared * 4 / 5);
+  EXPECT_LE(missed, compared / 40) << misses;
 }
 
 }  // namespace

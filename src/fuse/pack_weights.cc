@@ -4,6 +4,7 @@
 #include "fuse/groups.h"
 #include "hlo/builder.h"
 #include "schedule/bounded_rows.h"
+#include "schedule/windows.h"
 
 namespace heddle::fuse {
 

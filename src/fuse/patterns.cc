@@ -6,7 +6,7 @@
 
 namespace heddle::fuse {
 
-Patterns::Patterns(const SearchGraph& graph, Evaluator* evaluator, const SearchOptions& options)
+Patterns::Patterns(const Graph& graph, Evaluator* evaluator, const SearchOptions& options)
     : graph_(graph), evaluator_(evaluator), options_(options), reach_(graph) {
   of_vertex_.resize(graph.vertices.size());
   for (size_t v = graph.vertices.size(); v-- > 0;) {

@@ -1,5 +1,5 @@
 // Private to fuse: candidate patterns of every vertex, by FusionStitching's approximate dynamic
-// programming (PatternReduction; fusion.md §1.8). A pattern is a convex set of vertices that would
+// programming (FusionStitching). A pattern is a convex set of vertices that would
 // be one kernel.
 #pragma once
 
@@ -11,8 +11,6 @@
 #include "fuse/search_options.h"
 
 namespace heddle::fuse {
-
-using Members = std::vector<int>;  // ascending
 
 // What a pattern is worth. Asked once for each set of members.
 class Evaluator {
@@ -40,7 +38,7 @@ class Patterns {
   // Consumers first; every vertex keeps the best `top` patterns that begin with it, itself alone
   // among the candidates of its producers. Unions that are not convex (a value would leave the
   // kernel and come back) are dropped.
-  Patterns(const SearchGraph& graph, Evaluator* evaluator, const SearchOptions& options);
+  Patterns(const Graph& graph, Evaluator* evaluator, const SearchOptions& options);
 
   // Of at least two members and with a gain, best first.
   const std::vector<PatternId>& of(int vertex) const {
@@ -65,6 +63,7 @@ class Patterns {
     return evaluator_->pays(whole, a, b);
   }
   uint64_t packing_class(const Members& members) { return evaluator_->packing_class(members); }
+  const Reach& reach() const { return reach_; }
 
  private:
   std::optional<PatternId> consider_any(Members members);
@@ -76,7 +75,7 @@ class Patterns {
   PatternId intern(Members members);
   bool is_convex(const Members& members) const;
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   Evaluator* evaluator_;
   SearchOptions options_;
   Reach reach_;
@@ -98,12 +97,10 @@ struct Cover {
 // Then neighbours are united while that gains: patterns with several beginnings, which the
 // published search has only below a virtual producer; and so are patterns that have nothing to do
 // with each other but their class (remote fusion, which becomes packing: the virtual producer of
-// all vertices is the neighbour of each). The finalists, best first; at least one.
-std::vector<Cover> search_covers(const SearchGraph& graph, Patterns* patterns,
-                                 const SearchOptions& options);
-
-// True if contracting every set of members to one vertex leaves no cycle. By a whole pass: for
-// tests and checks.
-bool is_acyclic(const SearchGraph& graph, const std::vector<Members>& contracted);
+// all vertices is the neighbour of each). The finalists, best first. Plans whose patterns have a
+// cycle together are left out. In a large graph there may be some, by paths that are too long for
+// Reach; in one of up to 2 * kSpan vertices that is a bug of the search, which `broken` counts.
+std::vector<Cover> search_covers(const Graph& graph, Patterns* patterns,
+                                 const SearchOptions& options, int* broken = nullptr);
 
 }  // namespace heddle::fuse

@@ -8,6 +8,8 @@
 #include <random>
 #include <set>
 
+#include "fuse/kernel_order.h"
+
 namespace heddle::fuse {
 namespace {
 
@@ -15,7 +17,7 @@ namespace {
 // pattern holds at most `room` of the vertices' sizes.
 class Bytes : public Evaluator {
  public:
-  explicit Bytes(const SearchGraph& graph) : graph_(graph), bytes(graph.vertices.size(), 1) {
+  explicit Bytes(const Graph& graph) : graph_(graph), bytes(graph.vertices.size(), 1) {
     size.assign(graph.vertices.size(), 1);
   }
   double gain(const Members& members) override {
@@ -42,7 +44,7 @@ class Bytes : public Evaluator {
   }
 
  private:
-  const SearchGraph& graph_;
+  const Graph& graph_;
 
  public:
   std::vector<double> bytes, size;
@@ -56,7 +58,7 @@ std::vector<Members> members_of(const Patterns& patterns, const Cover& cover) {
 }
 
 TEST(Patterns, ChainBecomesOne) {
-  SearchGraph graph;
+  Graph graph;
   for (int i = 0; i < 10; ++i) graph.add(i ? std::vector<int>{i - 1} : std::vector<int>{});
   Bytes bytes(graph);
   Patterns patterns(graph, &bytes, {});
@@ -68,7 +70,7 @@ TEST(Patterns, ChainBecomesOne) {
 
 // The published example: V8 with the consumers V5, V6 (one group) and V7.
 TEST(Patterns, Figure4) {
-  SearchGraph graph;
+  Graph graph;
   const int v8 = graph.add({});
   const int v7 = graph.add({v8}), v6 = graph.add({v8}), v5 = graph.add({v8});
   const int v4 = graph.add({v7}), v3 = graph.add({v6}), v2 = graph.add({v5});
@@ -85,7 +87,7 @@ TEST(Patterns, Figure4) {
 
 // A and C without B, which stands between them.
 TEST(Cycles, Figure6) {
-  SearchGraph graph;
+  Graph graph;
   const int a = graph.add({});
   const int b = graph.add({a}, /*can_fuse=*/false);
   const int c = graph.add({a, b});
@@ -97,7 +99,7 @@ TEST(Cycles, Figure6) {
 }
 
 TEST(Cycles, TwoConvexPatterns) {
-  SearchGraph graph;
+  Graph graph;
   const int p1 = graph.add({}), q2 = graph.add({});
   const int q1 = graph.add({p1}), p2 = graph.add({q2});
   EXPECT_TRUE(is_acyclic(graph, {{p1, p2}}));
@@ -108,7 +110,7 @@ TEST(Cycles, TwoConvexPatterns) {
 // B reads A, C reads A: with room for two only, the larger edge wins, whatever comes first.
 TEST(Cover, EitherOr) {
   for (bool first : {true, false}) {
-    SearchGraph graph;
+    Graph graph;
     const int a = graph.add({});
     const int b = graph.add({a}), c = graph.add({a});
     graph.add({b}, false);
@@ -128,8 +130,8 @@ TEST(Cover, EitherOr) {
   }
 }
 
-SearchGraph random_graph(std::mt19937* random, int count, int back) {
-  SearchGraph graph;
+Graph random_graph(std::mt19937* random, int count, int back) {
+  Graph graph;
   for (int v = 0; v < count; ++v) {
     std::vector<int> producers;
     const int wanted = v == 0 ? 0 : static_cast<int>((*random)() % 3) + (v > 2);
@@ -140,10 +142,30 @@ SearchGraph random_graph(std::mt19937* random, int count, int back) {
   return graph;
 }
 
+// The same, where several that share a kernel with nobody stand in a row, behind one another.
+Graph graph_with_rows(std::mt19937* random, int count) {
+  Graph graph;
+  auto earlier = [&](int v) { return v - 1 - static_cast<int>((*random)() % std::min(v, 12)); };
+  for (int v = 0; v < count; v = static_cast<int>(graph.vertices.size())) {
+    if (v < 3 || (*random)() % 5 != 0) {
+      std::vector<int> producers;
+      for (int i = v == 0 ? 0 : 1 + static_cast<int>((*random)() % 2); i > 0; --i)
+        producers.push_back(earlier(v));
+      graph.add(producers);
+      continue;
+    }
+    int last = graph.add({earlier(v)}, /*can_fuse=*/false);
+    for (int more = static_cast<int>((*random)() % 4); more > 0; --more)
+      last = graph.add({last}, /*can_fuse=*/false);
+    graph.add({last, earlier(v)});
+  }
+  return graph;
+}
+
 // The best sum of gains over all partitions into convex patterns that together have no cycle.
 class Exact {
  public:
-  Exact(const SearchGraph& graph, Bytes* bytes) : graph_(graph), bytes_(bytes), reach_(graph) {
+  Exact(const Graph& graph, Bytes* bytes) : graph_(graph), bytes_(bytes), reach_(graph) {
     for (int v = 0; v < static_cast<int>(graph.vertices.size()); ++v)
       if (graph.vertices[v].can_fuse) free_.push_back(v);
     try_from(0);
@@ -190,7 +212,7 @@ class Exact {
     return true;
   }
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   Bytes* bytes_;
   Reach reach_;
   std::vector<int> free_;
@@ -202,7 +224,7 @@ TEST(Cover, NearTheExactOptimum) {
   std::mt19937 random(1);
   double found = 0, best = 0;
   for (int round = 0; round < 60; ++round) {
-    SearchGraph graph = random_graph(&random, 9, 5);
+    Graph graph = random_graph(&random, 9, 5);
     Bytes bytes(graph);
     for (double& b : bytes.bytes) b = 1 + static_cast<double>(random() % 9);
     for (double& s : bytes.size) s = 1 + static_cast<double>(random() % 3);
@@ -221,13 +243,15 @@ TEST(Cover, NearTheExactOptimum) {
 
 TEST(Cover, DisjointAndAcyclicOnRandomGraphs) {
   std::mt19937 random(2);
-  for (int round = 0; round < 300; ++round) {
-    SearchGraph graph = random_graph(&random, 60, 3 + static_cast<int>(random() % 20));
+  for (int round = 0; round < 1200; ++round) {
+    Graph graph = round % 4 == 0 ? random_graph(&random, 60, 3 + static_cast<int>(random() % 20))
+                                 : graph_with_rows(&random, 60);
     Bytes bytes(graph);
     bytes.room = 4 + static_cast<double>(random() % 20);
     for (double& b : bytes.bytes) b = 1 + static_cast<double>(random() % 9);
     Patterns patterns(graph, &bytes, {});
-    for (const Cover& cover : search_covers(graph, &patterns, {})) {
+    int broken = 0;
+    for (const Cover& cover : search_covers(graph, &patterns, {}, &broken)) {
       const std::vector<Members> chosen = members_of(patterns, cover);
       std::set<int> used;
       double gain = 0;
@@ -242,14 +266,53 @@ TEST(Cover, DisjointAndAcyclicOnRandomGraphs) {
       EXPECT_NEAR(gain, cover.gain, 1e-9);
       EXPECT_TRUE(is_acyclic(graph, chosen));
     }
+    EXPECT_EQ(broken, 0) << "round " << round;
   }
+}
+
+// All are small enough to be packed.
+class Small : public Bytes {
+ public:
+  using Bytes::Bytes;
+  uint64_t packing_class(const Members&) override { return 5; }
+};
+
+std::vector<Members> packed_cover(const Graph& graph, Bytes* bytes, bool remote) {
+  SearchOptions options;
+  options.remote = remote;
+  Patterns patterns(graph, bytes, options);
+  return members_of(patterns, search_covers(graph, &patterns, options)[0]);
+}
+
+// The published example: a virtual producer of all vertices makes patterns that no path connects
+// neighbours, and they become one.
+TEST(Packing, Figure5) {
+  Graph graph;
+  const int a = graph.add({}), b = graph.add({a});
+  const int c = graph.add({}), d = graph.add({c});
+  Small small(graph);
+  EXPECT_EQ(packed_cover(graph, &small, true), (std::vector<Members>{{a, b, c, d}}));
+  EXPECT_EQ(packed_cover(graph, &small, false), (std::vector<Members>{{a, b}, {c, d}}));
+  Bytes large(graph);  // none is small
+  EXPECT_EQ(packed_cover(graph, &large, true), (std::vector<Members>{{a, b}, {c, d}}));
+}
+
+// Not where one waits for the other through what shares a kernel with nobody.
+TEST(Packing, WhatWaitsIsNotPacked) {
+  Graph graph;
+  const int a = graph.add({}), b = graph.add({a});
+  const int sort = graph.add({b}, /*can_fuse=*/false);
+  const int again = graph.add({sort}, /*can_fuse=*/false);
+  const int c = graph.add({again}), d = graph.add({c});
+  Small small(graph);
+  EXPECT_EQ(packed_cover(graph, &small, true), (std::vector<Members>{{a, b}, {c, d}}));
 }
 
 TEST(Patterns, WorkGrowsWithTheGraph) {
   std::vector<double> unions;
   for (int count : {1000, 8000}) {
     std::mt19937 random(3);
-    SearchGraph graph = random_graph(&random, count, 12);
+    Graph graph = random_graph(&random, count, 12);
     Bytes bytes(graph);
     bytes.room = 20;
     Patterns patterns(graph, &bytes, {});

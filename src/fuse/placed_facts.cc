@@ -7,8 +7,10 @@
 #include "cost/rates.h"
 #include "schedule/cache_sets.h"
 #include "schedule/gemm.h"
+#include "schedule/place.h"
 #include "schedule/strides.h"
 #include "schedule/traffic.h"
+#include "schedule/windows.h"
 
 namespace heddle::fuse {
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hlo/text.h"
+#include "schedule/place.h"
 #include "schedule/traffic.h"
 
 namespace heddle::fuse {

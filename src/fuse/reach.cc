@@ -4,8 +4,6 @@
 #include <bit>
 #include <limits>
 
-#include "base/check.h"
-
 namespace heddle::fuse {
 
 void Band::cover(int first_word, int end_word) {
@@ -63,19 +61,7 @@ int Band::common(const Band& a, const Band& b, const std::vector<int>& without) 
   return -1;
 }
 
-int SearchGraph::add(std::vector<int> producers, bool can_fuse) {
-  const int number = static_cast<int>(vertices.size());
-  std::sort(producers.begin(), producers.end());
-  producers.erase(std::unique(producers.begin(), producers.end()), producers.end());
-  for (int producer : producers) {
-    HEDDLE_CHECK(producer >= 0 && producer < number, "vertex {} reads {}", number, producer);
-    vertices[static_cast<size_t>(producer)].consumers.push_back(number);
-  }
-  vertices.push_back({std::move(producers), {}, can_fuse});
-  return number;
-}
-
-Reach::Reach(const SearchGraph& graph) {
+Reach::Reach(const Graph& graph) {
   const auto count = static_cast<int>(graph.vertices.size());
   ancestors_.resize(graph.vertices.size());
   descendants_.resize(graph.vertices.size());
@@ -90,8 +76,8 @@ Reach::Reach(const SearchGraph& graph) {
     Band& band = descendants_[static_cast<size_t>(v)];
     band.add(v);
     for (int consumer : graph.vertices[static_cast<size_t>(v)].consumers)
-      if (consumer - v < kSpan)
-        band.unite(descendants_[static_cast<size_t>(consumer)], v, v + kSpan);
+      if (consumer - v < 2 * kSpan)
+        band.unite(descendants_[static_cast<size_t>(consumer)], v, v + 2 * kSpan);
   }
 }
 

@@ -1,13 +1,16 @@
-// Private to fuse: the graph that the explorer searches, and who reaches whom in it.
+// Private to fuse: who reaches whom in a graph in which nothing is joined yet.
 //
 // Vertices are numbered so that producers come before consumers. Reachability is kept in a band: of
-// a vertex, only for the kSpan numbers around it, so that memory and time grow with the graph and
-// not with its square. What spans more is no pattern.
+// a vertex, only for the numbers around it, so that memory and time grow with the graph and not
+// with its square. A pattern spans less than kSpan numbers; two that overlap span less than twice
+// that.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "fuse/graph.h"
 
 namespace heddle::fuse {
 
@@ -29,22 +32,13 @@ class Band {
   std::vector<uint64_t> words_;
 };
 
-struct Vertex {
-  std::vector<int> producers, consumers;  // each once
-  bool can_fuse = true;                   // else it only carries paths
-};
-
-struct SearchGraph {
-  std::vector<Vertex> vertices;
-  int add(std::vector<int> producers, bool can_fuse = true);  // producers exist already
-};
-
 constexpr int kSpan = 4096;
 
 class Reach {
  public:
-  explicit Reach(const SearchGraph& graph);
-  // Vertices at most kSpan away that lead to, or are led to by; the vertex itself among them.
+  explicit Reach(const Graph& graph);
+  // Vertices that lead to it, from at most kSpan numbers before it, and that it leads to, at most
+  // twice as many behind; the vertex itself is among them.
   const Band& ancestors(int vertex) const { return ancestors_[static_cast<size_t>(vertex)]; }
   const Band& descendants(int vertex) const { return descendants_[static_cast<size_t>(vertex)]; }
 

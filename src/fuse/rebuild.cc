@@ -1,9 +1,9 @@
 // A fused computation, in an order in which every kernel stands behind what it reads.
-#include <algorithm>
-#include <functional>
-#include <queue>
+#include "fuse/rebuild.h"
 
-#include "fuse/groups.h"
+#include <algorithm>
+
+#include "fuse/graph.h"
 
 namespace heddle::fuse {
 
@@ -25,38 +25,28 @@ class Rebuilder {
     }
   }
 
-  void run() {
-    new_ = module_->add_computation(old_->name() + ".fused");
-    std::vector<std::vector<size_t>> readers(units_.size());
-    std::vector<size_t> waiting(units_.size(), 0);
+  // False: the units have no order.
+  bool find_order() {
+    const auto effects = effects_before(*old_);
+    std::vector<std::vector<int>> before(units_.size());
+    std::vector<size_t> key;
     for (size_t u = 0; u < units_.size(); ++u) {
       std::unordered_set<size_t> needs;
-      for (Instr* operand : outside_operands(units_[u])) needs.insert(unit_of_.at(operand));
+      for (Instr* operand : outside_operands(units_[u], effects))
+        needs.insert(unit_of_.at(operand));
       needs.erase(u);
-      waiting[u] = needs.size();
-      for (size_t need : needs) readers[need].push_back(u);
+      before[u].assign(needs.begin(), needs.end());
+      key.push_back(index_.at(units_[u].members.back()));
     }
     // The old order decides among those that are ready.
-    using Entry = std::pair<size_t, size_t>;
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    auto key = [&](size_t u) { return index_.at(units_[u].members.back()); };
-    for (size_t u = 0; u < units_.size(); ++u)
-      if (waiting[u] == 0) ready.emplace(key(u), u);
-    size_t done = 0;
-    while (!ready.empty()) {
-      size_t u = ready.top().second;
-      ready.pop();
-      emit(units_[u]);
-      ++done;
-      for (size_t reader : readers[u])
-        if (--waiting[reader] == 0) ready.emplace(key(reader), reader);
-    }
-    HEDDLE_CHECK(done == units_.size(), "the cover has a cycle");
-    for (Instr* instr : old_->instrs())
-      for (Instr* before : instr->control_predecessors())
-        if (value_.count(instr) && value_.count(before) &&
-            value_.at(before)->name() == before->name())
-          new_->add_control_edge(value_.at(before), value_.at(instr));
+    order_ = in_order(before, key);
+    return order_.size() == units_.size();
+  }
+
+  void run() {
+    new_ = module_->add_computation(old_->name() + ".fused");
+    for (int u : order_) emit(units_[static_cast<size_t>(u)]);
+    for (int u : order_) keep_control_edges(static_cast<size_t>(u));
     new_->set_root(value_.at(old_->root()));
     if (module_->entry() == old_) module_->set_entry(new_);
     for (const auto& [caller, i] : covered_.callers) caller->parent()->set_called(caller, i, new_);
@@ -69,15 +59,18 @@ class Rebuilder {
   struct Unit {
     std::vector<Instr*> members;
     Group* group;
+    Instr* made = nullptr;        // null: dead
+    std::vector<Instr*> earlier;  // of a dead one: what must run before those that wait for it
   };
 
   void add_unit(std::vector<Instr*> members, Group* group) {
     for (Instr* member : members)
       if (!group || !group->copies.count(member)) unit_of_[member] = units_.size();
-    units_.push_back({std::move(members), group});
+    units_.push_back({std::move(members), group, nullptr, {}});
   }
 
-  std::vector<Instr*> outside_operands(const Unit& unit) const {
+  std::vector<Instr*> outside_operands(
+      const Unit& unit, const std::unordered_map<const Instr*, Instr*>& effects) const {
     std::unordered_set<const Instr*> inside(unit.members.begin(), unit.members.end());
     std::vector<Instr*> result;
     for (Instr* member : unit.members) {
@@ -85,8 +78,31 @@ class Rebuilder {
         if (!inside.count(operand)) result.push_back(operand);
       for (Instr* before : member->control_predecessors())
         if (!inside.count(before) && unit_of_.count(before)) result.push_back(before);
+      if (const auto effect = effects.find(member); effect != effects.end())
+        result.push_back(effect->second);
     }
     return result;
+  }
+
+  // What must run before the unit by control edges runs before what was made of it.
+  void keep_control_edges(size_t number) {
+    Unit& unit = units_[number];
+    std::vector<Instr*> earlier;
+    auto wait_for = [&](const Instr* instr) {
+      const auto found = unit_of_.find(instr);
+      if (found == unit_of_.end() || found->second == number) return;
+      const Unit& other = units_[found->second];
+      if (other.made) earlier.push_back(other.made);
+      earlier.insert(earlier.end(), other.earlier.begin(), other.earlier.end());
+    };
+    for (const Instr* member : unit.members) {
+      for (const Instr* before : member->control_predecessors()) wait_for(before);
+      for (const Instr* operand : member->operands())
+        if (!unit.made) wait_for(operand);
+    }
+    if (!unit.made) unit.earlier = std::move(earlier);
+    if (!unit.made) return;
+    for (Instr* before : earlier) new_->add_control_edge(before, unit.made);
   }
 
   // Somebody reads the value who has neither it nor a copy of it inside.
@@ -104,13 +120,13 @@ class Rebuilder {
     return false;
   }
 
-  void emit(const Unit& unit) {
+  void emit(Unit& unit) {
     if (units_with_.empty()) {
       for (size_t u = 0; u < units_.size(); ++u)
         for (Instr* member : units_[u].members) units_with_[member].push_back(u);
     }
     size_t number = static_cast<size_t>(&unit - units_.data());
-    if (!unit.group) return emit_alone(unit.members[0]);
+    if (!unit.group) return emit_alone(unit);
     hlo::Module* module = module_;
     Computation* body = module->add_computation("fused");
     std::unordered_map<const Instr*, Instr*> copies;
@@ -137,6 +153,7 @@ class Rebuilder {
       for (Instr* operand : member->operands()) inner.push_back(value_of(operand));
       copies[member] = body->add(member->opcode(), member->shape().without_layout(), inner,
                                  member->attrs(), member->called(), member->name());
+      copies[member]->add_nodes(member->nodes());
       if (!leaves(member, unit, number)) continue;
       (viewed_output(member, leaving) == nullptr ? outputs : views).push_back(member);
       leaving.insert(member);
@@ -154,6 +171,7 @@ class Rebuilder {
     body->remove_dead();
     Instr* fusion = new_->add(Opcode::fusion, body->root()->shape(), operands, hlo::FusionAttrs{},
                               {body}, outputs.back()->name());
+    unit.made = fusion;
     for (size_t i = 0; i < outputs.size(); ++i) {
       value_[outputs[i]] =
           single ? fusion
@@ -165,7 +183,8 @@ class Rebuilder {
                                {value_.at(viewed_output(view, leaving))}, {}, {}, view->name());
   }
 
-  void emit_alone(Instr* instr) {
+  void emit_alone(Unit& unit) {
+    Instr* instr = unit.members[0];
     std::vector<Instr*> operands;
     for (Instr* operand : instr->operands()) {
       auto known = value_.find(operand);
@@ -174,8 +193,8 @@ class Rebuilder {
     }
     Instr* copy = new_->add(instr->opcode(), instr->shape(), operands, instr->attrs(),
                             instr->called(), instr->name());
-    copy->annotations() = instr->annotations();
-    value_[instr] = copy;
+    copy->copy_annotations(*instr);
+    value_[instr] = unit.made = copy;
   }
 
   hlo::Module* module_;
@@ -184,16 +203,59 @@ class Rebuilder {
   Computation* new_ = nullptr;
   const std::unordered_set<const Instr*>& copies_;
   std::vector<Unit> units_;
+  std::vector<int> order_;
   std::unordered_map<const Instr*, size_t> unit_of_, index_;
   std::unordered_map<const Instr*, std::vector<size_t>> units_with_;
   std::unordered_map<const Instr*, Instr*> value_;
 };
 
+// Every operator a group.
+struct Apart {
+  explicit Apart(const Covered& covered) {
+    const Computation& computation = *covered.computation;
+    for (Instr* instr : computation.instrs()) {
+      if (!has_kernel(instr) || is_read_in_place(instr)) continue;
+      if (instr->users().empty() && instr != computation.root()) continue;
+      owned.push_back(std::make_unique<Group>());
+      Group* group = owned.back().get();
+      if (Instr* filter = transformed_filter(instr)) {
+        group->members.push_back(filter);
+        group->copies.insert(filter);
+        cover.copies.insert(filter);
+      }
+      group->members.push_back(instr);
+      cover.groups.push_back(group);
+    }
+  }
+  // A reshape or bitcast is no work.
+  static bool is_read_in_place(const Instr* instr) {
+    return instr->is(Opcode::reshape) || instr->is(Opcode::bitcast);
+  }
+  std::vector<std::unique_ptr<Group>> owned;
+  GroupCover cover;
+};
+
 }  // namespace
 
-void rebuild(const Covered& covered, const std::vector<Group*>& groups,
-             const std::unordered_set<const Instr*>& copies) {
-  Rebuilder(covered, groups, copies).run();
+Decision rebuild(const Covered& covered, const GroupCover& cover) {
+  Rebuilder rebuilder(covered, cover.groups, cover.copies);
+  if (!rebuilder.find_order())
+    return Decision::no(kInternalCycle, "kernels of the cover wait for one another");
+  rebuilder.run();
+  return Decision::yes();
+}
+
+void rebuild_first(const Covered& covered, const std::vector<const GroupCover*>& covers,
+                   std::vector<Refusal>* refusals) {
+  const std::string name = covered.computation->name();
+  for (const GroupCover* cover : covers) {
+    const Decision decision = rebuild(covered, *cover);
+    if (decision) return;
+    if (refusals)
+      refusals->push_back(
+          {name, covered.computation->root()->name(), decision.code(), decision.reason()});
+  }
+  HEDDLE_CHECK(rebuild(covered, Apart(covered).cover), "{} has a cycle", name);
 }
 
 }  // namespace heddle::fuse

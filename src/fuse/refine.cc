@@ -4,6 +4,8 @@
 #include <numeric>
 #include <optional>
 
+#include "fuse/kernel_order.h"
+
 namespace heddle::fuse {
 
 namespace {
@@ -16,8 +18,8 @@ constexpr int64_t kAsked = 16;
 
 class Refiner {
  public:
-  Refiner(const SearchGraph& graph, PatternJudge* judge, const SearchOptions& options,
-          int64_t spare, std::vector<CoverPart>* parts)
+  Refiner(const Graph& graph, PatternJudge* judge, const SearchOptions& options, int64_t spare,
+          std::vector<CoverPart>* parts)
       : graph_(graph),
         judge_(*judge),
         last_placement_(judge->placements() + options.refinements),
@@ -198,7 +200,7 @@ class Refiner {
     return true;
   }
 
-  const SearchGraph& graph_;
+  const Graph& graph_;
   PatternJudge& judge_;
   const int64_t last_placement_;
   int64_t prices_left_;
@@ -210,8 +212,8 @@ class Refiner {
 
 }  // namespace
 
-bool refine(const SearchGraph& graph, PatternJudge* judge, const SearchOptions& options,
-            int64_t spare, std::vector<CoverPart>* parts) {
+bool refine(const Graph& graph, PatternJudge* judge, const SearchOptions& options, int64_t spare,
+            std::vector<CoverPart>* parts) {
   return Refiner(graph, judge, options, spare, parts).run();
 }
 

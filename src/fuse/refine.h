@@ -22,7 +22,7 @@ struct CoverPart {
 // schedules as the options allow have been asked of the judge. The most expensive kernels come
 // first. A cut beyond `spare` kernels more than there were must gain as much as the options want of
 // more kernels. Returns whether anything changed; the cover has no cycle before and none after.
-bool refine(const SearchGraph& graph, PatternJudge* judge, const SearchOptions& options,
-            int64_t spare, std::vector<CoverPart>* parts);
+bool refine(const Graph& graph, PatternJudge* judge, const SearchOptions& options, int64_t spare,
+            std::vector<CoverPart>* parts);
 
 }  // namespace heddle::fuse

@@ -45,6 +45,7 @@ void form(Instr* last) {
         {at, fusion.parameter(scatter->operand(1)), fusion.parameter(scatter->operand(2))},
         scatter->attrs(), {parent->module()->clone_computation(*scatter->called()[0])},
         scatter->name());
+    at->add_nodes(scatter->nodes());
   }
   if (may_be_overwritten(table) && table->users().size() == 1) hlo::set_in_place(at);
   fusion.outputs.push_back(at);

@@ -10,14 +10,14 @@ namespace heddle::fuse {
 // (cost/latency.h) asks for one.
 enum class Pricing { calls, delta, latency };
 
-// The defaults are the published ones. The others are there to be measured (row F29).
+// The defaults are the published ones. The others are there to be measured.
 struct SearchOptions {
   bool search = true;     // else what the basic fusion made stays
   int top = 3;            // patterns kept for a vertex
   int beam = 3;           // plans kept while a cover is made
   int most_members = 48;  // of a pattern that is searched; what is offered may be larger
-  bool remote = true;     // groups without an edge between them may be packed (on a CPU fuse()
-                          // leaves that to tables.h and composites.h, which keep their loops apart)
+  bool remote = true;     // groups without an edge between them may be packed (on a CPU never:
+                          // tables.h and composites.h do it, and keep their loops apart)
   Pricing patterns = Pricing::delta;  // of patterns, while they are made
   Pricing covers = Pricing::latency;  // of finished covers
   // What is found takes the place of a region of the basic fusion if it takes so many times less,
@@ -28,6 +28,9 @@ struct SearchOptions {
   // kernel more: calls and passes over memory are certain, the gain is not. (The backward of a
   // gelu, 13,000 elements: three kernels for one were to gain 8.5 us and lost 0.9.)
   double latency_error = 0.28, least_gain_ns_by_kernel = 10'000;
+  // Of a region's graph of so few operators every cover is looked at, if not too many kernels could
+  // be made of them; 0: never.
+  int most_enumerated = 12;
   int refinements = 128;  // schedules asked for while the cover is moved by small steps (refine.h)
 };
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <queue>
 
-#include "base/check.h"
 #include "fuse/worth.h"
 
 namespace heddle::fuse {
@@ -114,64 +112,54 @@ void SearchSpace::number() {
   struct Node {
     std::vector<Instr*> instrs;
     Group* group = nullptr;
-    std::vector<size_t> readers;
-    size_t waits = 0;
   };
   std::vector<Node> nodes;
-  std::unordered_map<const Instr*, size_t> node_of;
-  for (Group* group : kept) {
-    for (Instr* member : group->members)
-      if (!group->copies.count(member)) node_of[member] = nodes.size();
-    nodes.push_back({group->members, group, {}, 0});
-  }
-  for (Instr* instr : computation().instrs()) {
-    if (node_of.count(instr) || is_view(instr)) continue;
-    node_of[instr] = nodes.size();
-    nodes.push_back({{instr}, nullptr, {}, 0});
-  }
-  std::vector<std::vector<size_t>> producers(nodes.size());
+  std::unordered_map<const Instr*, int> node_of;
+  auto add = [&](Node node) {
+    for (const Instr* instr : node.instrs)
+      if (!node.group || !node.group->copies.count(instr))
+        node_of[instr] = static_cast<int>(nodes.size());
+    nodes.push_back(std::move(node));
+  };
+  for (Group* group : kept) add({group->members, group});
+  for (Instr* instr : computation().instrs())
+    if (!node_of.count(instr) && !is_view(instr)) add({{instr}});
+  const auto effects = effects_before(computation());
+  std::vector<std::vector<int>> before(nodes.size());
+  std::vector<size_t> key;
   for (size_t n = 0; n < nodes.size(); ++n) {
-    std::unordered_set<size_t> needs;
+    std::unordered_set<int> needs;
+    auto see = [&](const Instr* instr) {
+      if (auto found = node_of.find(instr); found != node_of.end()) needs.insert(found->second);
+    };
     std::function<void(const Instr*)> need = [&](const Instr* instr) {
       for (const Instr* operand : instr->operands()) {
         if (nodes[n].group && nodes[n].group->copies.count(operand)) continue;  // its own
-        if (is_view(operand)) {
-          need(operand);
-        } else if (auto found = node_of.find(operand); found != node_of.end()) {
-          needs.insert(found->second);
-        }
+        is_view(operand) ? need(operand) : see(operand);
       }
-      for (const Instr* before : instr->control_predecessors())
-        if (auto found = node_of.find(before); found != node_of.end()) needs.insert(found->second);
+      for (const Instr* earlier : instr->control_predecessors()) see(earlier);
+      if (const auto effect = effects.find(instr); effect != effects.end()) see(effect->second);
     };
     for (const Instr* instr : nodes[n].instrs) need(instr);
-    needs.erase(n);
-    nodes[n].waits = needs.size();
-    for (size_t other : needs) {
-      nodes[other].readers.push_back(n);
-      producers[n].push_back(other);
-    }
+    needs.erase(static_cast<int>(n));
+    before[n].assign(needs.begin(), needs.end());
+    key.push_back(index(nodes[n].instrs.back()));
   }
-  using Ready = std::pair<size_t, size_t>;
-  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
-  auto key = [&](size_t n) { return index(nodes[n].instrs.back()); };
-  for (size_t n = 0; n < nodes.size(); ++n)
-    if (nodes[n].waits == 0) ready.push({key(n), n});
+  const std::vector<int> order = in_order(before, key);
+  has_order_ = order.size() == nodes.size();
   std::vector<int> number(nodes.size(), -1);
-  while (!ready.empty()) {
-    const size_t n = ready.top().second;
-    ready.pop();
+  for (int n : order) {
+    const Node& node = nodes[static_cast<size_t>(n)];
     std::vector<int> read;
-    for (size_t other : producers[n]) read.push_back(number[other]);
-    Instr* instr = nodes[n].group ? nullptr : nodes[n].instrs[0];
-    number[n] = graph.add(std::move(read), instr && movable_.count(instr) > 0);
+    for (int other : before[static_cast<size_t>(n)])
+      read.push_back(number[static_cast<size_t>(other)]);
+    Instr* instr = node.group ? nullptr : node.instrs[0];
+    const int vertex = graph.add(std::move(read), instr && movable_.count(instr) > 0);
+    number[static_cast<size_t>(n)] = vertex;
     instr_of.push_back(instr);
-    for (const Instr* member : nodes[n].instrs)
-      if (!nodes[n].group || !nodes[n].group->copies.count(member)) vertex_of_[member] = number[n];
-    for (size_t reader : nodes[n].readers)
-      if (--nodes[reader].waits == 0) ready.push({key(reader), reader});
+    for (const Instr* member : node.instrs)
+      if (!node.group || !node.group->copies.count(member)) vertex_of_[member] = vertex;
   }
-  HEDDLE_CHECK(instr_of.size() == nodes.size(), "the basic fusion has a cycle");
 }
 
 }  // namespace heddle::fuse

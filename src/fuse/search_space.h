@@ -20,9 +20,12 @@ class SearchSpace {
   SearchSpace(const Basic& basic, const target::Target& target, PlacedFacts* facts,
               const std::function<bool(const Group&)>& stays, const SearchOptions& options);
 
+  // False: the basic fusion has a cycle (a bug), and nothing else here is to be used.
+  bool has_order() const { return has_order_; }
+
   // Those that stay, among them regions in which a search can find too little, and the rest.
   std::vector<Group*> kept, free;
-  SearchGraph graph;
+  Graph graph;
   std::vector<Instr*> instr_of;  // by vertex; null: a group that stays
 
   const Computation& computation() const { return *basic_.covered->computation; }
@@ -46,6 +49,7 @@ class SearchSpace {
   void number();
 
   Basic basic_;
+  bool has_order_ = true;
   std::unordered_map<const Instr*, size_t> index_;
   std::unordered_set<const Instr*> movable_, views_;
   std::unordered_map<const Instr*, Group*> kept_of_;

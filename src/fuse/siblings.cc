@@ -12,6 +12,8 @@ namespace {
 constexpr double kGain = 0.05;  // of the smaller one's time; packing of small ones costs nothing
 constexpr size_t kMostMembers = 128;   // of a kernel
 constexpr size_t kMostNeighbours = 8;  // that are asked of one group
+// Readers of one array that are looked at: each of them looks at the others.
+constexpr size_t kMostReaders = 512;
 constexpr int64_t kLeastBytes = 4096;  // of what two groups share
 // A group of so many members that so many others could not join in a row is full: asked on, it
 // would take the places of neighbours that can, and it takes long to place.
@@ -72,7 +74,9 @@ class SiblingMerger : public GroupMerger {
         if (has(group, array) || bytes_of(array) < kLeastBytes || !seen.insert(array).second)
           continue;
         add(array, bytes_of(array));
-        for (const Instr* user : array->users()) add(user, bytes_of(array));
+        const std::vector<Instr*>& readers = array->users();
+        for (size_t i = 0; i < std::min(readers.size(), kMostReaders); ++i)
+          add(readers[i], bytes_of(array));
       }
     }
     std::vector<Group*> found;

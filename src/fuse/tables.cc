@@ -228,6 +228,7 @@ class TableFormer {
     attrs.kind = hlo::kRowKind;
     Instr* made =
         made_->add(Opcode::fusion, body->root()->shape(), operands, attrs, {body}, fusion->name());
+    made->add_nodes(fusion->nodes());
     if (fusion->shape().is_array()) {
       values_[fusion] = viewed(made, fusion->shape().without_layout());
       return;

@@ -2,8 +2,8 @@
 // become one kernel.
 #pragma once
 
-#include "fuse/fuse.h"
 #include "fuse/groups.h"
+#include "fuse/refusal.h"
 
 namespace heddle::fuse {
 

@@ -4,7 +4,9 @@
 #include <map>
 
 #include "fuse/group_order.h"
+#include "fuse/rebuild.h"
 #include "schedule/parts.h"
+#include "schedule/place.h"
 
 namespace heddle::fuse {
 
@@ -14,29 +16,7 @@ constexpr size_t kMostReductions = 5, kMostMembers = 96, kMostPorts = 64;
 
 // Not to be computed twice.
 bool is_expensive(const Instr* instr) {
-  switch (instr->opcode()) {
-    using enum Opcode;
-    case atan2:
-    case cbrt:
-    case cosine:
-    case divide:
-    case erf:
-    case exponential:
-    case exponential_minus_one:
-    case log:
-    case log_plus_one:
-    case logistic:
-    case power:
-    case remainder:
-    case rsqrt:
-    case sine:
-    case sqrt:
-    case tan:
-    case tanh:
-      return instr->shape().type() != tensor::Type::s32;
-    default:
-      return false;
-  }
+  return is_costly(instr->opcode()) && instr->shape().type() != tensor::Type::s32;
 }
 
 bool is_index(const Instr* instr) {
@@ -67,7 +47,11 @@ bool is_loop(const Instr* instr) {
 class Cover {
  public:
   Cover(const Covered& covered, const target::Target& target, std::vector<Refusal>* refusals)
-      : covered_(covered), target_(target), refusals_(refusals), once_(find_once(covered)) {}
+      : covered_(covered),
+        target_(target),
+        refusals_(refusals),
+        once_(find_once(covered)),
+        order_(*covered.computation) {}
 
   bool run() {
     const std::vector<Instr*> order = covered_.computation->instrs();
@@ -82,7 +66,8 @@ class Cover {
       kept.push_back(group.get());
     }
     if (kept.empty()) return false;
-    rebuild(covered_, kept, copies_);
+    const GroupCover cover{std::move(kept), copies_};
+    rebuild_first(covered_, {&cover}, refusals_);
     return true;
   }
 
@@ -109,9 +94,11 @@ class Cover {
     group->once = once_.count(instr) > 0;
     group->members = {instr};
     group_of_[instr] = {group.get()};
+    order_.add_group(group.get());
     if (Instr* filter = transformed_filter(instr)) {
       group->members.insert(group->members.begin(), filter);
       group->copies.insert(filter);
+      order_.has_copied(filter, group.get());
       group_of_[filter].push_back(group.get());
       copies_.insert(filter);
     }
@@ -143,6 +130,10 @@ class Cover {
       return Decision::no("xla-producer", "{} ends a kernel", hlo::opcode_text(instr->opcode()));
     if (group->once != (once_.count(instr) > 0))
       return Decision::no("once", "one side depends on constants alone, and is done once");
+    if (copy && has_control_edges(instr))
+      return Decision::no("control", "{} has control edges, and is computed once", instr->name());
+    if (!copy && order_.makes_cycle(instr, group))
+      return Decision::no("cycle", "a value would go out of the kernel and come back");
     for (const Instr* user : instr->users())
       if (is_expensive(instr) && user->is(Opcode::broadcast) && !instr->shape().is_scalar())
         return Decision::no("xla-expensive", "{} uses its elements several times", user->name());
@@ -154,11 +145,13 @@ class Cover {
   }
 
   void join(Instr* instr, const std::vector<Group*>& readers) {
+    const bool copy = readers.size() > 1;
     for (Group* group : readers) {
       group->members.insert(group->members.begin(), instr);
-      if (readers.size() > 1) group->copies.insert(instr);
+      if (copy) group->copies.insert(instr);
+      copy ? order_.has_copied(instr, group) : order_.has_joined(instr, group);
     }
-    if (readers.size() > 1) copies_.insert(instr);
+    if (copy) copies_.insert(instr);
     group_of_[instr] = readers;
   }
 
@@ -240,7 +233,7 @@ class Cover {
   bool unite(Group* a, Group* b) {
     const int64_t space = space_of(*a);
     if (space == 0 || space != space_of(*b)) return false;
-    if (leads_to(a, b) || leads_to(b, a)) return false;
+    if (order_.makes_cycle({a, b})) return false;
     if (reads_reduced(*a, *b) || reads_reduced(*b, *a)) return false;
     std::vector<Instr*> members = a->members;
     for (Instr* member : b->members)
@@ -261,6 +254,7 @@ class Cover {
       if (std::find(groups.begin(), groups.end(), a) == groups.end()) groups.push_back(a);
     }
     b->members.clear();
+    order_.has_taken(a, *b);
     return true;
   }
 
@@ -271,39 +265,6 @@ class Cover {
         if ((operand->is(Opcode::reduce) || operand->is(Opcode::reduce_window)) &&
             std::find(maker.members.begin(), maker.members.end(), operand) != maker.members.end())
           return true;
-    return false;
-  }
-
-  // Through a third.
-  bool leads_to(const Group* from, const Group* to) const {
-    std::unordered_set<const void*> seen{from};
-    std::vector<std::pair<const Instr*, const Group*>>
-        work;  // an instruction without a group, or one
-    auto expand = [&](const Instr* value, bool first) {
-      for (const Instr* user : value->users()) {
-        const auto found = group_of_.find(user);
-        if (found == group_of_.end()) {
-          if (seen.insert(user).second) work.emplace_back(user, nullptr);
-          continue;
-        }
-        for (const Group* group : found->second) {
-          if (group == to && !first) return true;
-          if (group != to && seen.insert(group).second) work.emplace_back(nullptr, group);
-        }
-      }
-      return false;
-    };
-    auto expand_group = [&](const Group* group, bool first) {
-      return std::any_of(group->members.begin(), group->members.end(), [&](const Instr* member) {
-        return !group->copies.count(member) && expand(member, first);
-      });
-    };
-    if (expand_group(from, true)) return true;
-    while (!work.empty()) {
-      const auto [instr, group] = work.back();
-      work.pop_back();
-      if (group ? expand_group(group, false) : expand(instr, false)) return true;
-    }
     return false;
   }
 
@@ -319,6 +280,7 @@ class Cover {
   std::unordered_set<const Instr*> once_;
   std::unordered_map<const Instr*, size_t> index_;
   GroupOrder::GroupsOf group_of_;
+  GroupOrder order_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::unordered_set<const Instr*> copies_;
 };

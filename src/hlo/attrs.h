@@ -1,6 +1,6 @@
 // Attributes: one small struct per family of operators, held by Instr in a variant. Equality, hash
 // and text are in attrs.cc and attrs_text.cc. Called computations are not attributes: they are in
-// Instr::called(). Names of fields are those of HLO text (hlo-and-xla §1.7).
+// Instr::called(). Names of fields are those of HLO text.
 #pragma once
 
 #include <cstdint>

@@ -138,6 +138,7 @@ void Computation::replace_all_uses(Instr* from, Instr* to) {
   if (!from->control_predecessors_.empty() || !from->control_successors_.empty())
     replace_control_edges(from, to);
   if (root_ == from) root_ = to;
+  hand_over_nodes(from, to, users);
 }
 
 void Computation::replace_operand(Instr* user, size_t i, Instr* to) {
@@ -148,6 +149,8 @@ void Computation::replace_operand(Instr* user, size_t i, Instr* to) {
   if (!contains(user->operands_, from)) from->remove_user(user);
   to->add_user(user);
   mark_unsorted_if(to->place_ > user->place_);
+  user->nodes_.add(nodes_of_dying(from));
+  name_new(to, user->nodes_, user->id_);
 }
 
 void Computation::set_root(Instr* root) {
@@ -257,7 +260,7 @@ void Computation::copy_instrs(
     for (const Computation* called : original->called_)
       instr->called_.push_back(computations.at(called));
     instr->attrs_ = original->attrs_;
-    instr->annotations_ = original->annotations_;
+    instr->copy_annotations(*original);
     copies.emplace(original, store(std::move(instr)));
   }
   for (const Instr* original : from.instrs()) {

@@ -348,7 +348,7 @@ std::string quote(std::string_view text) {
         out += "\\\\";
         break;
       default:
-        if (static_cast<unsigned char>(c) < ' ') {
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') {
           out += fmt::format("\\{:03o}", static_cast<unsigned>(c));
         } else {
           out += c;

@@ -38,6 +38,7 @@
 
 #include "base/check.h"
 #include "hlo/attrs.h"
+#include "hlo/node_names.h"
 #include "hlo/opcode.h"
 #include "tensor/shape.h"
 
@@ -49,8 +50,9 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-// What is kept but has no meaning to us: metadata, sharding, backend_config, frontend_attributes,
-// statistics, origin, …: key and text as written, in the order of the file.
+// What is kept but has no meaning to us: metadata (but for its op_name: Instr::nodes), sharding,
+// backend_config, frontend_attributes, statistics, origin, …: key and text as written, in the order
+// of the file.
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
 class Instr {
@@ -87,6 +89,18 @@ class Instr {
   }
   Annotations& annotations() { return annotations_; }
   const Annotations& annotations() const { return annotations_; }
+  // The model's own nodes whose work it does. What is called has names of its own: NodeList.
+  const NodeNames& nodes() const { return nodes_; }
+  void add_nodes(const NodeNames& names) { nodes_.add(names); }
+  // Both of these, of what it is a copy of, in place of its own.
+  void copy_annotations(const Instr& from) {
+    annotations_ = from.annotations_;
+    nodes_ = from.nodes_;
+  }
+  void clear_annotations() {
+    annotations_.clear();
+    nodes_ = {};
+  }
 
   // Shorthands that read.
   bool is(Opcode opcode) const { return opcode_ == opcode; }
@@ -115,6 +129,7 @@ class Instr {
   std::vector<Computation*> called_;
   Attrs attrs_;
   Annotations annotations_;
+  NodeNames nodes_;
   size_t place_ = 0, storage_place_ = 0;  // in Computation::order_ and storage_
 };
 
@@ -147,7 +162,10 @@ class Computation {
   // Every use of `from` (operands, control edges, the root) becomes `to`; shapes must be
   // compatible. The order is repaired if `to` stands after a user. Where `to` itself uses `from`
   // that use stays. Control edges that would make a cycle with `to` are dropped.
+  // The names of nodes of `from`, and of what dies with it, go to `to` and to what was made for it
+  // and has none; where `to` is a parameter or a constant, to the users.
   void replace_all_uses(Instr* from, Instr* to);
+  // The same: the names of what dies go to `user`, and its to what was made for it.
   void replace_operand(Instr* user, size_t i, Instr* to);
   void set_root(Instr* root);
   void set_called(Instr* instr, size_t i, Computation* to);
@@ -177,6 +195,9 @@ class Computation {
   void mark_unsorted_if(bool out_of_order);
   void unlink_operands(Instr* instr);
   void replace_control_edges(Instr* from, Instr* to);
+  void hand_over_nodes(const Instr* from, Instr* to, const std::vector<Instr*>& users);
+  NodeNames nodes_of_dying(const Instr* from) const;
+  void name_new(Instr* made, const NodeNames& names, int64_t newer_than);
   void insert_parameter(Instr* instr);
   void copy_instrs(const Computation& from, bool keep_ids,
                    const std::unordered_map<const Computation*, Computation*>& computations);

@@ -26,9 +26,24 @@ constexpr int attrs_index() {
   return index;
 }
 
+// As kernel/ops.def writes it: without the underscore that keeps it from being a keyword.
+constexpr std::string_view kernel_text(std::string_view name) {
+  if (name == "none") return {};
+  if (name.back() == '_') name.remove_suffix(1);
+  return name;
+}
+
 constexpr OpcodeInfo kTable[] = {
-#define HEDDLE_OP(name, text, least, most, attrs, traits, stage) \
-  {text, least, most, static_cast<uint8_t>(traits), StageKind::stage, attrs_index<attrs>()},
+#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping) \
+  {text,                                                                                   \
+   least,                                                                                  \
+   most,                                                                                   \
+   static_cast<uint8_t>(traits),                                                           \
+   StageKind::stage,                                                                       \
+   kernel_text(#kernel_op),                                                                \
+   CostClass::cost,                                                                        \
+   Mapping::mapping,                                                                       \
+   attrs_index<attrs>()},
 #include "hlo/ops.def"
 };
 

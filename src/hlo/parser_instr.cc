@@ -313,6 +313,8 @@ Instr* Parser::append(Scope& scope, Draft& draft, Opcode opcode, Attrs attrs,
   for (Instr* before : draft.attrs.control_predecessors)
     scope.computation->add_control_edge(before, instr);
   instr->annotations() = std::move(draft.attrs.annotations);
+  for (auto& [key, value] : instr->annotations())
+    if (key == "metadata") instr->add_nodes(take_op_name(&value));
   return instr;
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hlo/parser.h"
+#include "tensor/limits.h"
 
 namespace heddle::hlo {
 namespace {
@@ -141,6 +142,8 @@ Result<Shape> Parser::array_shape(Type type) {
       if (d.size < 0) return lexer_.error_at(size_at, "the dimension {} is negative", d.size);
     }
     dims.push_back(std::move(d));
+    if (static_cast<int64_t>(dims.size()) > tensor::kMaxRank)
+      return lexer_.error_at(at, "the shape has more than {} dimensions", tensor::kMaxRank);
     if (!lexer_.accept(',') && lexer_.peek() != ']')
       return lexer_.unexpected_here("',' or ']' after a dimension");
   }

@@ -1,6 +1,8 @@
 // Modules, computations and instructions as text, in XLA's short style with `%`.
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "hlo/attr_reader.h"
 #include "hlo/lexer.h"
 #include "hlo/names.h"
@@ -82,10 +84,23 @@ class Printer {
       out_ += '}';
     }
     if (!options_.annotations) return;
-    for (const auto& [key, value] : instr.annotations()) attr(key, value);
+    annotations(instr);
   }
 
  private:
+  void annotations(const Instr& instr) {
+    const auto is_metadata = [](const auto& item) { return item.first == "metadata"; };
+    const Annotations& list = instr.annotations();
+    const auto named = [&](std::string_view text) {
+      return with_op_name(text, instr.nodes(), options_.max_nodes);
+    };
+    if (!instr.nodes().empty() && options_.max_nodes > 0 &&
+        std::none_of(list.begin(), list.end(), is_metadata))
+      attr("metadata", named("{}"));
+    for (const auto& item : list)
+      attr(item.first, is_metadata(item) ? named(item.second) : item.second);
+  }
+
   void attr(std::string_view key, std::string_view value) {
     out_ += ", ";
     out_ += key;

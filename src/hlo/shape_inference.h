@@ -10,7 +10,7 @@
 namespace heddle::hlo {
 
 // Error: which operand, what was got and wanted. For opcodes whose shape is always declared
-// (parameter, constant, convert, reshape, custom-call, …: hlo-and-xla §1.4) pass it as `declared`:
+// (parameter, constant, convert, reshape, custom-call, …) pass it as `declared`:
 // it is checked against the operands and returned.
 Result<Shape> infer_shape(Opcode opcode, std::span<const Shape* const> operands, const Attrs& attrs,
                           std::span<Computation* const> called, const Shape* declared = nullptr);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tensor/limits.h"
+
 namespace heddle::hlo {
 
 std::string text(const Shape& shape) { return tensor::to_string(shape, /*layouts=*/false); }
@@ -153,6 +155,8 @@ std::optional<int64_t> known_elems(const Shape& shape) {
 Status want_countable(const ShapeQuery& q, const Shape& shape) {
   for (const Shape& element : shape.elements()) HEDDLE_RETURN_IF_ERROR(want_countable(q, element));
   if (!shape.is_array()) return {};
+  if (shape.rank() > tensor::kMaxRank)
+    return shape_error(q, "{} dimensions, at most {} are possible", shape.rank(), tensor::kMaxRank);
   std::vector<int64_t> extents;
   for (const Dim& dim : shape.dims()) {
     if (unbounded(dim)) continue;

@@ -88,7 +88,7 @@ bool unbounded(const Dim& dim);
 bool declared_fits(const Shape& declared, const Shape& inferred);
 // Product of the extents; nothing where one is unbounded.
 std::optional<int64_t> known_elems(const Shape& shape);
-// Error where the elements or the bytes of an array in it overflow int64.
+// Error where the elements or the bytes of an array in it overflow int64, or its rank is too high.
 Status want_countable(const ShapeQuery& q, const Shape& shape);
 
 // a + b, a * b as extents; an error where it overflows.

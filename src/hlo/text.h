@@ -1,4 +1,4 @@
-// HLO text: parser and printer (hlo-and-xla §1). parse(print(m)) equals m; print is a fixed point
+// HLO text: parser and printer. parse(print(m)) equals m; print is a fixed point
 // after one step.
 #pragma once
 
@@ -23,6 +23,7 @@ Result<Literal> parse_literal(std::string_view text, const Shape& shape);
 struct PrintOptions {
   int64_t max_constant_elems = -1;  // -1: all; else larger constants print as {...}
   bool annotations = true;
+  size_t max_nodes = 8;               // names of nodes at an instruction; more print as `...`
   bool ids_instead_of_names = false;  // canonical names, for hashing and comparing
 };
 std::string to_string(const Module& module, const PrintOptions& options = {});

@@ -159,12 +159,14 @@ TEST(Text, AnnotationsAreKeptAsWritten) {
                "frontend_attributes={k=\"v\",j={\"x\":1}}, statistics={visualizing_index=0}"));
   ASSERT_TRUE(module);
   const Annotations want = {
-      {"metadata", "{op_name=\"a}b\" source_line=3}"},
+      {"metadata", "{source_line=3}"},
       {"backend_config", "{sizes:[32], // no comment \"}\" \"k\" : \"it's\"}"},
       {"sharding", "{{replicated}, {devices=[2]0,1}}"},
       {"frontend_attributes", "{k=\"v\",j={\"x\":1}}"},
       {"statistics", "{visualizing_index=0}"}};
   EXPECT_EQ(module->entry()->root()->annotations(), want);
+  EXPECT_THAT(module->entry()->root()->nodes().list(), testing::ElementsAre("a}b"));
+  EXPECT_THAT(to_string(*module), HasSubstr("metadata={op_name=\"a}b\" source_line=3}"));
   EXPECT_THAT(to_string(*module, {.annotations = false}),
               testing::Not(testing::AnyOf(HasSubstr("metadata"), HasSubstr("sharding"))));
 }

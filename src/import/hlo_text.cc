@@ -3,8 +3,11 @@
 
 #include <algorithm>
 
+#include "hlo/attrs.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
+#include "hlo/verify.h"
+#include "import/hlo_lapack.h"
 #include "import/onnx.h"
 
 namespace heddle::import {
@@ -12,24 +15,68 @@ namespace {
 
 using tensor::Shape;
 
-// Calls visit(".0.1") for every leaf of a shape; "" for one that is no tuple.
+// Calls visit(".0.1", leaf) for every leaf of a shape; "" for one that is no tuple.
 template <typename Visit>
 void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
-  if (!shape.is_tuple()) return visit(path);
+  if (!shape.is_tuple()) return visit(path, shape);
   for (size_t i = 0; i < shape.elements().size(); ++i)
     for_each_leaf(shape.elements()[i], path + "." + std::to_string(i), visit);
 }
 
-Imported with_names(std::unique_ptr<hlo::Module> module) {
+// What everything behind this counts on: a module that parses may still be wrong.
+Status check(const hlo::Module& module) {
+  const Status valid = hlo::verify(module);
+  if (valid) return {};
+  const std::string& all = valid.error().message;
+  const auto more = std::count(all.begin(), all.end(), '\n');
+  return user_error("{}: {}{}", module.name(), all.substr(0, all.find('\n')),
+                    more == 0 ? "" : fmt::format(" (and {} more)", more));
+}
+
+// Constants written as {...} have no values of their own.
+Status check_constants(const hlo::Module& module, const Options& options, Imported& result) {
+  std::vector<std::string> elided;
+  for (const auto& computation : module.computations())
+    for (const hlo::Instr* instr : computation->instrs())
+      if (instr->is(hlo::Opcode::constant) && instr->attrs_as<hlo::ConstantAttrs>().elided)
+        elided.push_back(instr->name());
+  if (elided.empty()) return {};
+  const std::string names =
+      elided[0] + (elided.size() > 1 ? fmt::format(" and {} more", elided.size() - 1) : "");
+  if (!options.random_constants)
+    return user_error(
+        "constant {}: its values were left out of the text ({{...}}); print them, or take invented "
+        "ones by --random-constants",
+        names);
+  result.notes.push_back(
+      fmt::format("constant {}: the values are invented (--random-constants)", names));
+  return {};
+}
+
+// Shapes are static here: a bounded dimension is run at its bound.
+void note_bounds(const std::string& name, const Shape& shape, std::vector<std::string>& notes) {
+  for (size_t d = 0; d < shape.dims().size(); ++d) {
+    const tensor::Dim& dim = shape.dims()[d];
+    if (dim.dynamic && dim.size != tensor::Dim::kUnbounded)
+      notes.push_back(fmt::format("{}: dimension {} is bounded (<={}); it runs at its bound", name,
+                                  d, dim.size));
+  }
+}
+
+Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& options) {
+  HEDDLE_RETURN_IF_ERROR(check(*module));
+  HEDDLE_RETURN_IF_ERROR(replace_lapack_calls(*module));
   Imported result;
+  HEDDLE_RETURN_IF_ERROR(check_constants(*module, options, result));
   const hlo::Computation& entry = *module->entry();
   for (const hlo::Instr* parameter : entry.parameters()) {
-    for_each_leaf(parameter->shape(), "", [&](const std::string& path) {
+    for_each_leaf(parameter->shape(), "", [&](const std::string& path, const Shape& shape) {
       result.input_names.push_back(fmt::format("arg{}{}", parameter->parameter_number(), path));
       result.input_aliases.push_back(parameter->name() + path);
+      note_bounds(result.input_names.back(), shape, result.notes);
     });
   }
-  for_each_leaf(entry.root()->shape(), "", [&](const std::string&) {
+  for_each_leaf(entry.root()->shape(), "", [&](const std::string&, const Shape&) {
     result.output_names.push_back(fmt::format("out{}", result.output_names.size()));
   });
   result.module = std::move(module);
@@ -38,23 +85,29 @@ Imported with_names(std::unique_ptr<hlo::Module> module) {
 
 }  // namespace
 
-Result<Imported> import_hlo_text(std::string_view text, const Options& options) {
-  HEDDLE_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<hlo::Module>> modules,
-                          hlo::parse_modules(text));
+Result<std::unique_ptr<hlo::Module>> choose_module(
+    std::vector<std::unique_ptr<hlo::Module>> modules, const std::string& name) {
   if (modules.empty()) return user_error("no HLO module in the text");
   std::string names;
   for (const auto& module : modules) names += (names.empty() ? "" : ", ") + module->name();
-  if (options.module_name.empty()) {
+  if (name.empty()) {
     if (modules.size() > 1)
       return user_error("{} modules; choose one with --module NAME: {}", modules.size(), names);
-    return with_names(std::move(modules.front()));
+    return std::move(modules.front());
   }
-  const auto found = std::find_if(modules.begin(), modules.end(), [&](const auto& module) {
-    return module->name() == options.module_name;
-  });
-  if (found == modules.end())
-    return user_error("no module {}; there are: {}", options.module_name, names);
-  return with_names(std::move(*found));
+  const auto is_meant = [&](const auto& module) { return module->name() == name; };
+  const auto found = std::find_if(modules.begin(), modules.end(), is_meant);
+  if (found == modules.end()) return user_error("no module {}; there are: {}", name, names);
+  if (const auto count = std::count_if(modules.begin(), modules.end(), is_meant); count > 1)
+    return user_error("--module {}: {} modules have this name; give them names of their own", name,
+                      count);
+  return std::move(*found);
+}
+
+Result<Imported> import_hlo_text(std::string_view text, const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(auto modules, hlo::parse_modules(text));
+  HEDDLE_ASSIGN_OR_RETURN(auto module, choose_module(std::move(modules), options.module_name));
+  return with_names(std::move(module), options);
 }
 
 }  // namespace heddle::import

@@ -1,6 +1,7 @@
 // HLO text and the recognition of formats.
 #include <fstream>
 
+#include "hlo/verify.h"
 #include "import/onnx_test_util.h"
 
 namespace heddle::import {
@@ -39,8 +40,53 @@ TEST(HloText, OneModuleIsChosen) {
   EXPECT_EQ(imported(import_hlo_text(two, options)).module->name(), "b");
   options.module_name = "c";
   EXPECT_THAT(error_of(import_hlo_text(two, options)), HasSubstr("no module c; there are: a, b"));
+  options.module_name = "a";
+  EXPECT_THAT(error_of(import_hlo_text(two + "// -----\n" + two, options)),
+              HasSubstr("--module a: 2 modules have this name"));
   EXPECT_FALSE(import_hlo_text("HloModule"));
   EXPECT_FALSE(import_hlo_text(""));
+}
+
+// A module that parses may still be wrong: nothing behind the importer asks again.
+TEST(HloText, WhatParsesIsVerified) {
+  EXPECT_THAT(error_of(import_hlo_text(R"(HloModule m
+ENTRY e {
+  x = f32[4,3] parameter(0)
+  i = s32[2,1] parameter(1)
+  ROOT g = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={2147483647}, index_vector_dim=1, slice_sizes={1,3}
+})")),
+              HasSubstr("start_index_map names dimension 2147483647 of a rank 2 array"));
+}
+
+// As JAX writes them for CPUs.
+constexpr std::string_view kCholesky = R"(HloModule m
+ENTRY e {
+  x = f64[2,3,3] parameter(0)
+  both = (f64[2,3,3], s32[2]) custom-call(x), custom_call_target="lapack_dpotrf_ffi", operand_layout_constraints={f64[2,3,3]{1,2,0}}, api_version=API_VERSION_TYPED_FFI, backend_config={uplo = 76 : ui8}
+  factor = f64[2,3,3] get-tuple-element(both), index=0
+  info = s32[2] get-tuple-element(both), index=1
+  ROOT r = (f64[2,3,3], s32[2]) tuple(factor, info)
+})";
+
+TEST(HloText, LapacksCholeskyIsAnOperator) {
+  const Imported lower = imported(import_hlo_text(kCholesky));
+  EXPECT_TRUE(find(lower, Opcode::cholesky)->attrs_as<hlo::CholeskyAttrs>().lower);
+  EXPECT_EQ(count(lower, Opcode::custom_call), 0);
+  EXPECT_TRUE(hlo::verify(*lower.module));
+  std::string text(kCholesky);
+  text.replace(text.find("76"), 2, "85");
+  EXPECT_FALSE(find(imported(import_hlo_text(text)), Opcode::cholesky)
+                   ->attrs_as<hlo::CholeskyAttrs>()
+                   .lower);
+}
+
+TEST(HloText, OtherCallsOfLapackStay) {
+  std::string text(kCholesky);
+  text.replace(text.find("dpotrf"), 6, "dgeqrf");
+  EXPECT_EQ(count(imported(import_hlo_text(text)), Opcode::custom_call), 1);
+  text = kCholesky;
+  text.replace(text.find("uplo"), 4, "side");
+  EXPECT_EQ(count(imported(import_hlo_text(text)), Opcode::custom_call), 1);
 }
 
 TEST(Sniff, TellsFormatsByContent) {
@@ -63,6 +109,11 @@ TEST(Sniff, TellsFormatsByContent) {
                   "ELF\x02\x01"),
             Format::unknown);
   EXPECT_EQ(sniff("PK\x03\x04"), Format::unknown);
+  EXPECT_EQ(sniff("\xef\xbb\xbf"), Format::unknown);
+  std::string comments;
+  for (int i = 0; i < 1000; ++i) comments += "// RUN: heddle opt %s\n";
+  EXPECT_EQ(sniff(comments + "HloModule m"), Format::hlo_text);
+  EXPECT_EQ(sniff("/*" + std::string(10000, 'x') + "*/ HloModule m"), Format::hlo_text);
 }
 
 TEST(ImportModel, GoesByContent) {
@@ -78,6 +129,25 @@ TEST(ImportModel, GoesByContent) {
               HasSubstr("StableHLO text cannot be imported yet"));
   EXPECT_THAT(error_of(written("hello")), HasSubstr("not a model"));
   EXPECT_THAT(error_of(written("")), HasSubstr("not a model"));
+}
+
+TEST(HloText, ConstantsWithoutValuesAreInventedOnDemandOnly) {
+  const std::string text =
+      "HloModule a\nENTRY e { c = f32[8] constant({...})\n"
+      "d = f32[2] constant({...})\nROOT r = (f32[8], f32[2]) tuple(c, d) }";
+  EXPECT_THAT(error_of(import_hlo_text(text)), HasSubstr("constant c and 1 more"));
+  Options options;
+  options.random_constants = true;
+  EXPECT_THAT(imported(import_hlo_text(text, options)).notes,
+              ElementsAre(HasSubstr("the values are invented")));
+}
+
+TEST(HloText, BoundsAreTold) {
+  const Imported result =
+      imported(import_hlo_text("HloModule a\nENTRY e { p = (f32[<=16,8], f32[3]) parameter(0)\n"
+                               "ROOT r = f32[3] get-tuple-element(p), index=1 }"));
+  EXPECT_THAT(result.notes,
+              ElementsAre("arg0.0: dimension 0 is bounded (<=16); it runs at its bound"));
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ Status check_location(std::string_view location) {
   if (location.find('\0') != std::string_view::npos) return refused("has a NUL byte");
   if (location.find('\\') != std::string_view::npos) return refused("has a backslash");
   if (location.front() == '/') return refused("is absolute");
+  const std::string_view last = location.substr(location.rfind('/') + 1);
+  if (last.empty() || last == ".") return refused("names a folder");
   return {};
 }
 
@@ -138,6 +140,12 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(std::string_view l
   HEDDLE_ASSIGN_OR_RETURN(auto file, MappedFile::open_inside(directory_, location));
   files_.emplace(std::string(location), file);
   return file;
+}
+
+std::vector<std::string> ExternalFiles::paths() const {
+  std::vector<std::string> result;
+  for (const auto& [location, file] : files_) result.push_back(directory_ + "/" + location);
+  return result;
 }
 
 }  // namespace heddle::import

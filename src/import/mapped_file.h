@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -40,6 +41,7 @@ class ExternalFiles {
  public:
   explicit ExternalFiles(std::string directory) : directory_(std::move(directory)) {}
   Result<std::shared_ptr<const MappedFile>> open(std::string_view location);
+  std::vector<std::string> paths() const;  // of those that were opened
 
  private:
   std::string directory_;  // empty: none is allowed

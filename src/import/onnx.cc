@@ -14,7 +14,7 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
   const ModelFacts facts = read_facts(model);
   preflight(facts);
   Imported result;
-  const std::vector<Input> inputs = bind_inputs(model.graph, options, result.notes);
+  const std::vector<Input> inputs = bind_inputs(model.graph, options, result);
   import_graph(facts, inputs, options, source, result);
   return result;
 }
@@ -35,7 +35,9 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   source.bytes_left = options.max_constant_bytes;
   source.max_elems = options.max_value_elems;
   try {
-    return import_decoded(bytes, options, source);
+    Imported imported = import_decoded(bytes, options, source);
+    imported.files = external.paths();
+    return imported;
   } catch (const Failure& failure) {
     return tl::unexpected<Error>(one_line(failure.error));
   } catch (const std::bad_alloc&) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/index_check.h"
 #include "tensor/literal.h"
 
 namespace heddle::hlo {
@@ -44,8 +45,11 @@ struct Options {
   // Sequences as inputs: the shapes of their elements, which become inputs name#0, name#1, ...
   std::map<std::string, std::vector<tensor::Shape>> sequences;
   std::set<std::string> absent;  // optional inputs that get no value
+  // Of `shapes`: those that are not asked for but those of values, for messages.
+  std::set<std::string> shapes_of_values;
   std::string module_name;
-  int64_t max_nodes = 2'000'000;                   // ONNX nodes, inlined bodies included
+  bool random_constants = false;  // constants written as {...} get invented values, with a note
+  int64_t max_nodes = 2'000'000;  // ONNX nodes, inlined bodies included
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
   int64_t max_constant_bytes = int64_t{64} << 30;  // all initialisers together
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
@@ -55,15 +59,25 @@ struct Options {
 
 struct Imported {
   // ONNX: the parameters are the model's inputs in order (initialisers are constants), the root is
-  // a tuple of its outputs. HLO text: as written.
+  // a tuple of its outputs and of the hidden ones of `index_checks`. HLO text: as written.
   std::unique_ptr<hlo::Module> module;
   // ONNX: value names. HLO: arg<n> and out<n> by CLI.md, one a leaf of the entry's parameters and
   // of its root.
   std::vector<std::string> input_names, output_names;
   // A second accepted name of each input: the HLO parameter's own ("p", "p.0.1"); empty for ONNX.
   std::vector<std::string> input_aliases;
+  // ONNX: what the model calls the dimensions of its inputs and outputs, by name of the value; ""
+  // where it has a number or nothing.
+  std::map<std::string, std::vector<std::string>> input_dims, output_dims;
+  // ONNX: which values are positions of what. The graph itself clamps them (gather) or skips them
+  // (scatter), as HLO does.
+  std::vector<tensor::IndexCheck> index_checks;
   std::vector<std::string> bound;  // inputs that became constants by Options::hints
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
+  // Dynamic dimensions that nothing bound, with the extent they got; one without a name is
+  // "input[0]".
+  std::vector<std::pair<std::string, int64_t>> unbound;
+  std::vector<std::string> files;  // paths of external data
 };
 
 // External tensor data is looked for beside the model and nowhere else.
@@ -72,6 +86,10 @@ Result<Imported> import_onnx(const std::string& path, const Options& options = {
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,
                                    const Options& options = {});
 Result<Imported> import_hlo_text(std::string_view text, const Options& options = {});
+// --module NAME; an empty name: there must be one only. Errors (user): none, or several of the
+// name.
+Result<std::unique_ptr<hlo::Module>> choose_module(
+    std::vector<std::unique_ptr<hlo::Module>> modules, const std::string& name);
 
 // A model's kind by its content (CLI.md: never by its name).
 enum class Format {
@@ -83,8 +101,17 @@ enum class Format {
   program,
   unknown
 };
-Format sniff(std::string_view first_bytes);  // the first 4 KiB are plenty
+Format sniff(std::string_view bytes);     // all of them: a text may begin with long comments
+bool is_comments(std::string_view text);  // and nothing else, in either text format
 std::string_view format_name(Format format);
+
+class MappedFile;
+struct ModelFile {
+  std::shared_ptr<const MappedFile> file;
+  Format format = Format::unknown;
+};
+// Every command opens models by this. Errors (user): those of MappedFile::open; unknown content.
+Result<ModelFile> open_model_file(const std::string& path);
 
 // Any model of a kind that can be imported, told by its content; the kinds that cannot (yet) are
 // errors that say so.

@@ -226,6 +226,7 @@ Instr* rotation(Op& op, size_t input, const Ints& extents) {
     if (op.rank(input) != 2 || !tensor::is_integer(op.type(3)) || op.shape(input).dim(0) == 0)
       op.fail("caches are {} and position_ids {}: wanted [positions,half] and integers",
               to_string(op.shape(input)), to_string(op.shape(3)));
+    op.demand(3, {{0, op.shape(input).dim(0) - 1}});
     cache = op.b.take(cache, op.in(3), 0);
     op.check_builder();
   }

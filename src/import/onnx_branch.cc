@@ -54,6 +54,14 @@ bool same_form(const Value& a, const Value& b) {
   return true;
 }
 
+// Of both branches, in one of them: there the other one's are met.
+void append_demands(hlo::Builder& b, const std::vector<IndexDemand> (&demands)[2], int side,
+                    std::vector<Instr*>& results) {
+  for (int of = 0; of < 2; ++of)
+    for (const IndexDemand& demand : demands[of])
+      results.push_back(of == side ? demand.worst : b.full(demand.worst->shape(), 0));
+}
+
 std::string form_text(const Value& value) {
   if (value.is_tensor()) return to_string(value.shape());
   if (value.kind == Value::Kind::nothing) return "nothing";
@@ -161,10 +169,13 @@ void Importer::run_both(const Node& node, Scope& scope, Value* condition, const 
   hlo::Computation* const outside = into_;
   std::vector<Value*> results[2];
   std::unique_ptr<Region> regions[2];
+  std::vector<Instr*> instrs[2];
+  std::vector<IndexDemand> demands[2];
   for (int side = 0; side < 2; ++side) {
     const Graph& graph = side == 0 ? on_true : on_false;
     regions[side] = open_region(graph, scope, side == 0 ? "then" : "else", {}, {});
     Region& region = *regions[side];
+    const InnerDemands inner(demands_);
     into_ = region.computation;
     run_graph(graph, region.scope);
     std::vector<Value*> tensors;
@@ -173,10 +184,14 @@ void Importer::run_both(const Node& node, Scope& scope, Value* condition, const 
       flatten(results[side].back(), tensors);
     }
     hlo::Builder builder(region.computation);
-    std::vector<Instr*> instrs;
-    for (Value* tensor : tensors) instrs.push_back(materialise(builder, *tensor));
-    region.computation->set_root(builder.tuple(instrs));
+    for (Value* tensor : tensors) instrs[side].push_back(materialise(builder, *tensor));
+    demands[side] = close_demands();
     into_ = outside;
+  }
+  for (int side = 0; side < 2; ++side) {
+    hlo::Builder builder(regions[side]->computation);
+    append_demands(builder, demands, side, instrs[side]);
+    regions[side]->computation->set_root(builder.tuple(instrs[side]));
   }
   for (size_t i = 0; i < results[0].size(); ++i) {
     if (!same_form(*results[0][i], *results[1][i]))
@@ -209,8 +224,13 @@ void Importer::run_both(const Node& node, Scope& scope, Value* condition, const 
     Value* value = outer_value(outer_value, *results[0][i]);
     if (!node.outputs[i].empty()) define(node.outputs[i], value, scope, describe(node));
   }
+  for (std::vector<IndexDemand>& side : demands) {
+    const auto count = static_cast<int64_t>(side.size());
+    take_over(std::move(side), both, next);
+    next += count;
+  }
   if (!builder.status()) fail("{}: {}", describe(node), builder.status().error().message);
-  finish_instrs(first, node);
+  finish_instrs(first, node, name_of(node));
 }
 
 void Importer::run_if(const Node& node, Scope& scope, const Inputs& inputs) {

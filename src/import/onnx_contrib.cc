@@ -224,6 +224,16 @@ Outputs simplified_layer_normalization(Op& op) {
   return {op.b.convert(scaled(op, normal.value, 1, kNone), type), normal.inverse_deviation};
 }
 
+// Rows of a table, which counts none from its end.
+Instr* embedded(Op& op, size_t table, size_t ids, const Ints& extents) {
+  if (op.rank(table) != 2)
+    op.fail("input {} is {}, wanted a table", table, to_string(op.shape(table)));
+  if (!tensor::is_integer(op.type(ids)))
+    op.fail("input {} is {}, wanted integers", ids, to_string(op.shape(ids)));
+  op.demand(ids, {{0, op.shape(table).dim(0) - 1}});
+  return op.b.take(op.in(table), broadcast_to(op, op.in(ids), extents), 0);
+}
+
 // Word, position and segment embeddings added up and normalised; and how many ones each row of the
 // mask has.
 Outputs embed_layer_normalization(Op& op) {
@@ -232,23 +242,20 @@ Outputs embed_layer_normalization(Op& op) {
   if (op.rank(0) != 2 || !tensor::is_integer(op.type(0)))
     op.fail("input_ids is {}, wanted [batch,sequence]", to_string(op.shape(0)));
   const Ints ids = op.shape(0).extents();
-  for (size_t i : {2, 3})
-    if (op.rank(i) != 2) op.fail("input {} is {}, wanted a table", i, to_string(op.shape(i)));
-  const int64_t width = op.shape(2).dim(1);
-  const Ints extents{ids[0], ids[1], width};
-  Instr* sum = op.b.take(op.in(2), op.in(0), 0);
+  Instr* sum = embedded(op, 2, 0, ids);
+  const Ints extents{ids[0], ids[1], op.shape(2).dim(1)};
   if (op.has(8)) {
     if (op.rank(8) != 2) op.fail("position_ids is {}", to_string(op.shape(8)));
-    Instr* positions = broadcast_to(op, op.in(8), ids);
-    sum = op.b.binary(Opcode::add, sum, op.b.take(op.in(3), positions, 0));
+    sum = op.b.binary(Opcode::add, sum, embedded(op, 3, 8, ids));
   } else {
+    if (op.rank(3) != 2) op.fail("input 3 is {}, wanted a table", to_string(op.shape(3)));
     if (op.shape(3).dim(0) < ids[1])
       op.fail("{} positions, and sequences of {}", op.shape(3).dim(0), ids[1]);
     Instr* positions = op.b.slice(op.in(3), {0, 0}, {ids[1], op.shape(3).dim(1)}, {});
     op.check_builder();
     sum = op.b.binary(Opcode::add, sum, broadcast_to(op, positions, extents));
   }
-  if (op.has(1) && op.has(4)) sum = op.b.binary(Opcode::add, sum, op.b.take(op.in(4), op.in(1), 0));
+  if (op.has(1) && op.has(4)) sum = op.b.binary(Opcode::add, sum, embedded(op, 4, 1, ids));
   op.check_builder();
   const Type type = sum->shape().type();
   const Normalised normal =

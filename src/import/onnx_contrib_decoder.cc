@@ -11,13 +11,16 @@ namespace {
 
 // ---- rotation ----
 
-// x [B,N,S,D] by tables [positions,half]; positions: s64[B,S].
-Instr* rotate(Op& op, Instr* x, size_t cosines, size_t sines, Instr* positions, bool interleaved) {
+// x [B,N,S,D] by tables [positions,half]; positions: s64[B,S], which must be in the tables where
+// the model is `given` them.
+Instr* rotate(Op& op, Instr* x, size_t cosines, size_t sines, Instr* positions, bool given,
+              bool interleaved) {
   const Ints e = x->shape().extents();
   const auto table = [&](size_t i) {
     if (op.rank(i) != 2 || op.shape(i).dim(0) == 0 || 2 * op.shape(i).dim(1) > e[3])
       op.fail("input {} is {}, wanted [positions,half of {} or less]", i, to_string(op.shape(i)),
               e[3]);
+    if (given) op.demand(positions, {{0, op.shape(i).dim(0) - 1}});
     Instr* rows = op.b.take(op.in(i), positions, 0);
     return op.b.broadcast(rows, {e[0], e[1], e[2], op.shape(i).dim(1)}, {0, 2, 3});
   };
@@ -60,6 +63,8 @@ Outputs rotary_embedding(Op& op) {
   if (flat) x = split_heads(op, x, heads, "input");
   if (x->shape().rank() != 4) op.fail("input is {}", to_string(op.shape(0)));
   const Ints e = x->shape().extents(), both{e[0], e[2]};
+  if (!tensor::is_integer(op.type(1)))
+    op.fail("position_ids is {}, wanted integers", to_string(op.shape(1)));
   Instr* positions = op.b.convert(op.in(1), Type::s64);
   if (op.shape(1).elems() == 1 && op.rank(1) <= 1) {
     positions = op.b.binary(Opcode::add, iota(op, Type::s64, both, 1),
@@ -67,7 +72,7 @@ Outputs rotary_embedding(Op& op) {
   } else if (op.shape(1).extents() != both) {
     op.fail("position_ids is {}, wanted [{}]", to_string(op.shape(1)), fmt::join(both, ","));
   }
-  Instr* y = rotate(op, x, 2, 3, positions, interleaved);
+  Instr* y = rotate(op, x, 2, 3, positions, true, interleaved);
   if (!flat) return {y};
   return {reshape(op, op.b.transpose(y, {0, 2, 1, 3}), {e[0], e[2], e[1] * e[3]})};
 }
@@ -199,11 +204,13 @@ void GroupQuery::rotate_heads() {
   const Ints each{batch_, queries_};
   if (op_.has(9) && op_.shape(9).extents() != each)
     op_.fail("position_ids is {}", to_string(op_.shape(9)));
+  if (op_.has(9) && !tensor::is_integer(op_.type(9)))
+    op_.fail("position_ids is {}, wanted integers", to_string(op_.shape(9)));
   Instr* positions = op_.has(9) ? op_.b.convert(op_.in(9), Type::s64)
                                 : binary(op_, Opcode::add, iota(op_, Type::s64, each, 1),
                                          reshape(op_, past_, {batch_, 1}));
-  core_.q = rotate(op_, core_.q, 7, 8, positions, interleaved);
-  k_ = rotate(op_, k_, 7, 8, positions, interleaved);
+  core_.q = rotate(op_, core_.q, 7, 8, positions, op_.has(9), interleaved);
+  k_ = rotate(op_, k_, 7, 8, positions, op_.has(9), interleaved);
 }
 
 Instr* GroupQuery::allowed() const {

@@ -83,8 +83,8 @@ void Importer::run_flex_attention(const Node& node, Scope& scope, const Inputs& 
   x = op.b.convert(reshape(op, x, {q[0], q[1], q[2], v[3]}), op.type(2));
   op.check_builder();
   op.check_all_read();
-  finish_instrs(first, node);
-  define_outputs(node, {x}, scope);
+  finish_instrs(first, node, name_of(node));
+  define_outputs(node, {x}, scope, name_of(node));
 }
 
 }  // namespace heddle::import

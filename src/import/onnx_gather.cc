@@ -1,7 +1,7 @@
 // Operators that read or write at positions which are values themselves.
 //
 // ONNX counts negative positions from the end; HLO does not, so they are wrapped first. Positions
-// that are known are checked here; others are clamped (gather) or skipped (scatter) as HLO does.
+// out of range are errors (Op::demand).
 #include <algorithm>
 
 #include "import/onnx_emit.h"
@@ -15,16 +15,8 @@ void check_indices(Op& op, size_t input) {
     op.fail("input {} (indices) is {}, wanted int32 or int64", input, to_string(op.shape(input)));
 }
 
-// Known positions are in range, or the model is wrong.
-void check_range(Op& op, size_t input, int64_t extent) {
-  const Literal* known = op.known(input);
-  if (known == nullptr || known->elems() > op.limits().fold_elems) return;
-  for (int64_t i = 0; i < known->elems(); ++i) {
-    const int64_t at = known->get_s64(i);
-    if (at < -extent || at >= extent)
-      op.fail("index {} is out of range for a dimension of {}", at, extent);
-  }
-}
+// Positions along a dimension, from its begin or from its end.
+tensor::IndexRange positions_of(int64_t extent) { return {-extent, extent - 1}; }
 
 // Whether a known input has no negative entry, so that nothing has to be wrapped.
 bool known_not_negative(Op& op, size_t input) {
@@ -95,10 +87,17 @@ Outputs gather(Op& op) {
   const int64_t axis = op.axis_attr(0, op.rank(0));
   check_indices(op, 1);
   const int64_t extent = op.shape(0).dim(axis);
-  check_range(op, 1, extent);
+  op.demand(1, {positions_of(extent)});
   if (op.rank(0) + op.rank(1) > kMaxRank) op.fail("result of rank {}", op.rank(0) + op.rank(1) - 1);
   if (Instr* x = take_slice(op, axis)) return {x};
   if (extent == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty dimension");
+  if (extent == 0) {  // nothing, as often as the indices say
+    Ints result = op.shape(0).extents();
+    const Ints indices = op.shape(1).extents();
+    result.erase(result.begin() + axis);
+    result.insert(result.begin() + axis, indices.begin(), indices.end());
+    return {op.b.full(Shape::array(op.type(0), result), 0)};
+  }
   return {op.b.take(op.in(0), wrap(op, 1, extent), axis)};
 }
 
@@ -124,7 +123,7 @@ void check_elements(Op& op, int64_t axis) {
   if (!ok)
     op.fail("data is {}, indices {}: wanted the same rank and no larger dimensions",
             to_string(op.shape(0)), to_string(op.shape(1)));
-  check_range(op, 1, op.shape(0).dim(axis));
+  op.demand(1, {positions_of(op.shape(0).dim(axis))});
 }
 
 Outputs gather_elements(Op& op) {
@@ -132,6 +131,8 @@ Outputs gather_elements(Op& op) {
   const int64_t axis = op.axis_attr(0, rank);
   check_elements(op, axis);
   if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
+  if (op.shape(0).elems() == 0)
+    return {op.b.full(Shape::array(op.type(0), op.shape(1).extents()), 0)};
   // Which of equal elements it is does not matter, nor how many rows of them there are.
   if (const Instr* x = op.in(0); x->is(Opcode::broadcast) && x->operand(0)->shape().rank() == 0)
     return {splat(op, x->operand(0), op.shape(1).extents())};
@@ -164,6 +165,9 @@ int64_t vector_depth(Op& op, int64_t batch) {
     if (op.shape(0).dim(dim) != op.shape(1).dim(dim))
       op.fail("batch dimension {} is {} and {}", dim, op.shape(0).dim(dim), op.shape(1).dim(dim));
   }
+  std::vector<tensor::IndexRange> ranges;
+  for (int64_t i = 0; i < depth; ++i) ranges.push_back(positions_of(op.shape(0).dim(batch + i)));
+  op.demand(1, std::move(ranges));
   return depth;
 }
 
@@ -177,8 +181,6 @@ Instr* take_slice_nd(Op& op, int64_t depth) {
     int64_t position = 0;
     for (int64_t d = 0; d < depth; ++d) {
       const int64_t extent = from[static_cast<size_t>(d)], at = known->get_s64(i + d);
-      if (at < -extent || at >= extent)
-        op.fail("index {} is out of range for a dimension of {}", at, extent);
       position = position * extent + (at < 0 ? at + extent : at);
     }
     positions.push_back(position);
@@ -200,6 +202,13 @@ Outputs gather_nd(Op& op) {
     if (Instr* x = take_slice_nd(op, depth)) return {x};
   }
   if (op.shape(0).elems() == 0 && op.shape(1).elems() != 0) op.fail("takes from an empty value");
+  if (op.shape(0).elems() == 0) {
+    Ints result = op.shape(1).extents();
+    const Ints from = op.shape(0).extents();
+    result.pop_back();
+    result.insert(result.end(), from.begin() + batch + depth, from.end());
+    return {op.b.full(Shape::array(op.type(0), result), 0)};
+  }
   hlo::GatherAttrs attrs;
   attrs.operand_batching_dims = attrs.start_indices_batching_dims = range(0, batch);
   attrs.collapsed_slice_dims = attrs.start_index_map = range(batch, batch + depth);
@@ -271,6 +280,8 @@ Outputs reverse_sequence(Op& op) {
     op.fail("input is {}, sequence_lens {}, batch_axis {}, time_axis {}", to_string(op.shape(0)),
             to_string(op.shape(1)), batch, time);
   const Ints extents = op.shape(0).extents(), both{extents[0], extents[1]};
+  // A bound that is not said anew before each run would not be the right one.
+  if (!op.limits().same_for_all_extents) op.demand(1, {{0, extents[static_cast<size_t>(time)]}});
   Instr* step = iota(op, Type::s64, both, time);
   Instr* length = op.b.broadcast(op.b.convert(op.in(1), Type::s64), both, {batch});
   Instr* back = binary(op, Opcode::subtract, op.b.binary(Opcode::subtract, length, step), 1);
@@ -308,6 +319,7 @@ Outputs tensor_scatter(Op& op) {
   if (op.has(2)) {
     if (op.rank(2) != 1 || op.shape(2).dim(0) != extents[0] || !tensor::is_integer(op.type(2)))
       op.fail("write_indices is {}, wanted [{}]", to_string(op.shape(2)), extents[0]);
+    if (mode == "linear") op.demand(2, {{0, extents[a] - update[a]}});
     start = op.b.convert(op.in(2), Type::s64);
   }
   // For every position of the cache: which one of the update goes there.

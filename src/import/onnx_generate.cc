@@ -86,7 +86,8 @@ Outputs range_op(Op& op) {
 
 Outputs trilu(Op& op) {
   const int64_t rank = op.rank(0);
-  if (rank < 2) op.fail("input is {}, wanted rank 2 or more", to_string(op.shape(0)));
+  if (rank < 2)
+    op.fail("input is {}; Trilu is defined for 2 or more dimensions", to_string(op.shape(0)));
   const bool upper = op.int_attr("upper", 1) != 0;
   const int64_t limit = op.limits().value_elems;
   const int64_t k = op.has(1) ? std::clamp(op.known_int(1, "k"), -limit, limit) : 0;
@@ -100,7 +101,8 @@ Outputs trilu(Op& op) {
 }
 
 Outputs eye_like(Op& op) {
-  if (op.rank(0) != 2) op.fail("input is {}, wanted a matrix", to_string(op.shape(0)));
+  if (op.rank(0) != 2)
+    op.fail("input is {}; EyeLike is defined for 2 dimensions", to_string(op.shape(0)));
   const int64_t limit = op.limits().value_elems;
   const int64_t k = std::clamp(op.int_attr("k", 0), -limit, limit);
   Type type = op.type(0);

@@ -1,10 +1,13 @@
 // Walks a graph in order: every node becomes instructions of the entry computation, or, where all
 // that it needs is small and known, a known value.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "hlo/lexer.h"
 #include "hlo/names.h"
 #include "import/onnx_importer.h"
+#include "tensor/limits.h"
 
 namespace heddle::import {
 namespace {
@@ -14,25 +17,11 @@ using proto::Function;
 using proto::Graph;
 using proto::Node;
 
+// Operators split dimensions in two.
+static_assert(2 * kMaxRank <= tensor::kMaxRank);
+
 // Elements of all folds together: more would be felt, and no model comes near it.
 constexpr int64_t kFoldWork = int64_t{1} << 25;
-
-// metadata={op_type="MatMul" op_name="layer/MatMul"}: XLA's way to say where an instruction is
-// from.
-std::string metadata(const Node& node) {
-  const auto escaped = [](std::string_view text) {
-    std::string result;
-    for (char c : text) {
-      if (static_cast<unsigned char>(c) < 0x20) continue;
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
-    return result;
-  };
-  const std::string_view name =
-      !node.name.empty() || node.outputs.empty() ? node.name : node.outputs[0];
-  return fmt::format("{{op_type=\"{}\" op_name=\"{}\"}}", escaped(node.op_type), escaped(name));
-}
 
 void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value*>& inputs) {
   const auto count = static_cast<int>(inputs.size());
@@ -47,6 +36,26 @@ void check_arity(const OpEntry& entry, const Node& node, const std::vector<Value
       fail("{}: input {} is missing", describe(node), i);
   }
   if (node.outputs.empty()) fail("{}: no outputs", describe(node));
+}
+
+// How many nodes there are once every call of a function is written out; more than `most`: some
+// number beyond it. Functions that call functions double with each step, so they are counted once
+// each, before any work. Preflight has seen that none calls itself.
+int64_t written_out(const std::vector<Node>& nodes, const ModelFacts& facts, int64_t most,
+                    std::map<const Function*, int64_t>& known) {
+  int64_t count = 0;
+  for (const Node& node : nodes) {
+    ++count;
+    for (const Attribute& attribute : node.attributes)
+      if (attribute.g != nullptr) count += written_out(attribute.g->nodes, facts, most, known);
+    if (const Function* function = facts.find_function(node)) {
+      if (!known.contains(function))
+        known[function] = written_out(function->nodes, facts, most, known);
+      count += known[function];
+    }
+    if (count > most) return most + 1;
+  }
+  return count;
 }
 
 }  // namespace
@@ -129,7 +138,9 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   }
   std::vector<Instr*> roots;
   for (const Output* output : computed) roots.push_back(output->instr);
-  const std::optional<std::vector<Literal>> values = fold(roots, budget_);
+  // What the node makes of its inputs and then demands of it is not known here.
+  std::optional<std::vector<Literal>> values;
+  if (op.take_demands().empty()) values = fold(roots, budget_);
   if (values) {
     for (size_t i = 0; i < computed.size(); ++i) *computed[i] = Output((*values)[i]);
     op.check_all_read();
@@ -172,30 +183,35 @@ std::shared_ptr<const std::vector<Literal>> Importer::fold_trips(const OpEntry& 
   return table;
 }
 
-void Importer::finish_instrs(size_t first, const Node& node) {
+void Importer::finish_instrs(size_t first, const Node& node, const hlo::NodeNames& names) {
   const std::vector<Instr*>& instrs = into_->instrs();
-  std::string text;
+  const std::string type = hlo::quote(node.op_type);
   for (size_t i = first; i < instrs.size(); ++i) {
     Instr& instr = *instrs[i];
     if (!instr.shape().is_array() || instr.is(Opcode::constant)) continue;
-    if (instr.shape().rank() > 2 * kMaxRank ||
+    if (instr.shape().rank() > tensor::kMaxRank ||
         !sensible_extents(instr.shape().extents(), limits_.value_elems))
       fail("{}: makes a value of shape {}, at most {} elements are supported", describe(node),
            to_string(instr.shape()), limits_.value_elems);
-    if (text.empty()) text = metadata(node);
-    instr.annotations().emplace_back("metadata", text);
+    instr.annotations().emplace_back("metadata", fmt::format("{{op_type={}}}", type));
   }
+  name_new(*into_, first, names);
 }
 
 Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opset,
-                            const Inputs& inputs) {
+                            const Inputs& inputs, hlo::NodeNames& names) {
   const size_t first = into_->instrs().size();
   hlo::Builder builder(into_);
   Op op(node, opset, inputs, builder, source_, limits_, false);
   Outputs outputs = entry.handler(op);
   op.check_builder();
   op.check_all_read();
-  finish_instrs(first, node);
+  names.add(nodes_read_through(inputs, *into_, first, outputs));
+  finish_instrs(first, node, names);
+  for (IndexDemand& demand : op.take_demands()) {
+    demand.names = names;
+    demands_.push_back(std::move(demand));
+  }
   return outputs;
 }
 
@@ -211,14 +227,16 @@ Value* Importer::add_output(Output output, std::string_view name) {
   return add_value(std::move(value));
 }
 
-void Importer::define_outputs(const Node& node, Outputs outputs, Scope& scope) {
+void Importer::define_outputs(const Node& node, Outputs outputs, Scope& scope,
+                              const hlo::NodeNames& names) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     if (i >= outputs.size())
       fail("{}: output {} ({}) is not one of this operator's", describe(node), i,
            quoted(node.outputs[i]));
-    define(node.outputs[i], add_output(std::move(outputs[i]), node.outputs[i]), scope,
-           describe(node));
+    Value* value = add_output(std::move(outputs[i]), node.outputs[i]);
+    add_nodes(*value, names);
+    define(node.outputs[i], value, scope, describe(node));
   }
 }
 
@@ -240,6 +258,13 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
   if (!is_structural(node)) return run_handler(node, scope, inputs);
+  const hlo::NodeNames names = name_of(node);
+  const size_t first = into_->instrs().size();
+  run_structural(node, scope, inputs);
+  name_new(*into_, first, names);
+}
+
+void Importer::run_structural(const Node& node, Scope& scope, const Inputs& inputs) {
   if (node.op_type == "If") return run_if(node, scope, inputs);
   if (node.op_type == "Loop") return run_loop(node, scope, inputs);
   if (node.op_type == "Scan") return run_scan(node, scope, inputs);
@@ -252,15 +277,17 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   HEDDLE_CHECK(entry != nullptr, "preflight let {} through", describe(node));
   check_arity(*entry, node, inputs);
   const int64_t opset = scope.opsets->at(normal_domain(node.domain));
+  hlo::NodeNames names = name_of(node);
+  names.add(nodes_of(inputs));
   if (small_and_known(inputs)) {
     if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs))
-      return define_outputs(node, std::move(*outputs), scope);
+      return define_outputs(node, std::move(*outputs), scope, names);
   }
   const auto trips = fold_trips(*entry, node, opset, inputs);
   const auto first = [&](const Literal& literal) { return literal == trips->front(); };
   if (trips && std::all_of(trips->begin(), trips->end(), first))
-    return define_outputs(node, {trips->front()}, scope);
-  define_outputs(node, emit_node(*entry, node, opset, inputs), scope);
+    return define_outputs(node, {trips->front()}, scope, names);
+  define_outputs(node, emit_node(*entry, node, opset, inputs, names), scope, names);
   if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 
@@ -318,7 +345,10 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   inner.attributes = &attributes;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     define(function.inputs[i], i < inputs.size() ? inputs[i] : nullptr, inner, describe(node));
+  const std::string caller = caller_;
+  caller_ = first_name_of(node) + "/";
   run_nodes(function.nodes, inner);
+  caller_ = caller;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     bool known = false;
@@ -351,6 +381,9 @@ std::string element_name(std::string_view sequence, size_t i) {
 void Importer::run(const std::vector<Input>& inputs) {
   const Graph& graph = facts_.model->graph;
   if (graph.outputs.empty()) fail("the graph has no outputs");
+  std::map<const Function*, int64_t> known;
+  if (written_out(graph.nodes, facts_, options_.max_nodes, known) > options_.max_nodes)
+    fail("more than {} nodes after inlining", options_.max_nodes);
   result_.module = std::make_unique<hlo::Module>(
       hlo::legal_name(graph.name.empty() ? std::string_view("model") : graph.name));
   entry_ = into_ = result_.module->add_computation("main");
@@ -386,6 +419,7 @@ void Importer::run(const std::vector<Input>& inputs) {
     for (size_t k = 0; k < value->elements.size(); ++k)
       add(value->elements[k], element_name(name, k));
   }
+  check_demands(outputs);
   entry_->set_root(builder.tuple(outputs));
   if (!builder.status()) fail("{}", builder.status().error().message);
   for (const auto& computation : result_.module->computations()) computation->remove_dead();
@@ -411,6 +445,19 @@ std::vector<std::string> Importer::inputs_behind(const Value& value) const {
   return names;
 }
 
+// What the model calls the dimensions of tensors, also of those that optionals hold.
+std::map<std::string, std::vector<std::string>> dim_names(
+    const std::vector<proto::ValueInfo>& values) {
+  std::map<std::string, std::vector<std::string>> result;
+  for (const proto::ValueInfo& value : values) {
+    const proto::ValueInfo& tensor = value.element != nullptr ? *value.element : value;
+    std::vector<std::string>& names = result[std::string(value.name)];
+    for (const proto::DimInfo& dim : tensor.dims)
+      names.emplace_back(dim.kind == proto::DimInfo::Kind::symbol ? dim.symbol : "");
+  }
+  return result;
+}
+
 // Runs the import, and again with more inputs bound to their hints as long as an operator asks for
 // values that depend on such inputs.
 void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,
@@ -419,6 +466,7 @@ void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, con
   for (;;) {
     Imported attempt;
     attempt.notes = result.notes;
+    attempt.unbound = result.unbound;
     TensorSource fresh = source;
     Importer importer(facts, bound, fresh, attempt);
     try {
@@ -440,6 +488,8 @@ void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, con
       attempt.notes.push_back(
           fmt::format("input {} decides shapes: bound to its value", quoted(name)));
     }
+    attempt.input_dims = dim_names(facts.model->graph.inputs);
+    attempt.output_dims = dim_names(facts.model->graph.outputs);
     result = std::move(attempt);
     return;
   }

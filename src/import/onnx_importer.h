@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "import/fold.h"
@@ -68,6 +69,19 @@ int64_t wrap_axis(const proto::Node& node, int64_t axis, int64_t rank);
 Literal scalar_s64(int64_t value);
 Literal true_literal();
 
+// While it lives, demands are those of a graph inside a node; then again those of the graph around.
+class InnerDemands {
+ public:
+  explicit InnerDemands(std::vector<IndexDemand>& demands)
+      : demands_(demands), outer_(std::exchange(demands, {})) {}
+  InnerDemands(const InnerDemands&) = delete;
+  ~InnerDemands() { demands_ = std::move(outer_); }
+
+ private:
+  std::vector<IndexDemand>& demands_;
+  std::vector<IndexDemand> outer_;
+};
+
 class Importer {
  public:
   Importer(const ModelFacts& facts, const Options& options, TensorSource& source, Imported& result);
@@ -81,6 +95,7 @@ class Importer {
   void run_graph(const proto::Graph& graph, Scope& scope);
   void run_nodes(const std::vector<proto::Node>& nodes, Scope& scope);
   void run_node(const proto::Node& node, Scope& scope);
+  void run_structural(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_handler(const proto::Node& node, Scope& scope, const Inputs& inputs);
   void run_function(const proto::Function& function, const proto::Node& node, Scope& scope,
                     const Inputs& inputs);
@@ -93,10 +108,14 @@ class Importer {
                                                          const proto::Node& node, int64_t opset,
                                                          const Inputs& inputs);
   Outputs emit_node(const OpEntry& entry, const proto::Node& node, int64_t opset,
-                    const Inputs& inputs);
-  void finish_instrs(size_t first, const proto::Node& node);
+                    const Inputs& inputs, hlo::NodeNames& names);
+  void finish_instrs(size_t first, const proto::Node& node, const hlo::NodeNames& names);
+  // onnx_names.cc
+  hlo::NodeNames name_of(const proto::Node& node) const;
+  std::string first_name_of(const proto::Node& node) const;
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
-  void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope);
+  void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope,
+                      const hlo::NodeNames& names);
   Value* add_value(Value value) { return &values_.emplace_back(std::move(value)); }
   Value* add_output(Output output, std::string_view name);
   Value* known_value(Literal literal, std::string_view name);
@@ -104,6 +123,13 @@ class Importer {
   Value* output_value(const proto::Graph& graph, size_t i, const Scope& scope) const;
   Value* parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape);
   void count_node();
+
+  // onnx_index_checks.cc. The demands on values of `into_`, reduced, but for those on the model's
+  // inputs; those that always hold are gone.
+  std::vector<IndexDemand> close_demands();
+  // Those of a graph inside a node, which are elements of its result from `first` on.
+  void take_over(std::vector<IndexDemand> inner, Instr* result, int64_t first);
+  void check_demands(std::vector<Instr*>& outputs);  // of the entry: appends the hidden ones
 
   // onnx_branch.cc
   void run_if(const proto::Node& node, Scope& scope, const Inputs& inputs);
@@ -149,10 +175,23 @@ class Importer {
   std::deque<Value> values_;          // addresses stay
   hlo::Computation* into_ = nullptr;  // where instructions go
   hlo::Computation* entry_ = nullptr;
+  std::vector<IndexDemand> demands_;  // on values of `into_`
   int64_t nodes_ = 0;
-  int depth_ = 0;  // graphs inside graphs
+  std::string caller_;  // of the function whose body is run, with `/`; else empty
+  int depth_ = 0;       // graphs inside graphs
 };
 
+// The names of nodes that were computed at import, of all the values (null: none).
+hlo::NodeNames nodes_of(const std::vector<Value*>& values);
+// Of inputs that are not read, but what they are made of is: a reshape of a reshape.
+hlo::NodeNames nodes_read_through(const std::vector<Value*>& inputs,
+                                  const hlo::Computation& computation, size_t first,
+                                  const Outputs& outputs);
+// To what the value is made by, or where that is known or given: to who reads it.
+void add_nodes(Value& value, const hlo::NodeNames& names);
+// To the computation's instructions from number `first` on that have none, and to those of loops
+// and branches that they run.
+void name_new(const hlo::Computation& computation, size_t first, const hlo::NodeNames& names);
 // The attribute's graph; fails where it is missing.
 const proto::Graph& graph_attr(const proto::Node& node, std::string_view name);
 // Whether the Importer itself runs the node: it has graphs inside.

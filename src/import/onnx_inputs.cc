@@ -115,8 +115,7 @@ const char* kind_name(ValueInfo::Kind kind) {
 
 class Binder {
  public:
-  Binder(const Options& options, std::vector<std::string>& notes)
-      : options_(options), notes_(notes) {}
+  Binder(const Options& options, Imported& result) : options_(options), result_(result) {}
 
   std::vector<Input> run(const std::vector<const ValueInfo*>& inputs);
 
@@ -137,8 +136,16 @@ class Binder {
     return found != options_.shapes.end() ? std::optional(found->second) : std::nullopt;
   }
 
+  // What said the shape of an input, for messages.
+  std::string source_of(std::string_view name) const {
+    return options_.shapes_of_values.contains(std::string(name))
+               ? fmt::format("the value of input {}", quoted(name))
+               : fmt::format("--shape {}", quoted(name));
+  }
+  std::vector<Shape> elements_of(std::string_view sequence, Type type) const;
+
   const Options& options_;
-  std::vector<std::string>& notes_;
+  Imported& result_;
   Bindings bindings_;
 };
 
@@ -150,16 +157,17 @@ void Binder::bind(std::string_view symbol, int64_t value, std::string_view where
 
 // Names that nothing has are mistakes, not wishes.
 void Binder::check_options(const std::vector<const ValueInfo*>& inputs) const {
-  std::set<std::string> names, symbols;
+  std::set<std::string> names, sequences, symbols;
   for (const ValueInfo* input : inputs) {
     names.emplace(input->name);
+    if (input->kind == ValueInfo::Kind::sequence) sequences.emplace(input->name);
     for (const DimInfo& dim : input->dims) {
       if (dim.kind == DimInfo::Kind::symbol) symbols.emplace(dim.symbol);
     }
   }
   const auto check_input = [&](const std::string& name) {
-    if (!names.contains(name))
-      fail("--shape {}: the model has no such input; it has {}", name, fmt::join(names, ", "));
+    if (!names.contains(name) && !sequences.contains(name.substr(0, name.rfind('#'))))
+      fail("{}: the model has no such input; it has {}", source_of(name), fmt::join(names, ", "));
   };
   for (const auto& [name, shape] : options_.shapes) check_input(name);
   for (const auto& [name, value] : options_.values) check_input(name);
@@ -179,14 +187,13 @@ void Binder::bind_from_shape(const ValueInfo& input) {
   const std::optional<Ints> given = given_shape(input);
   if (!given || !input.has_shape) return;
   if (given->size() != input.dims.size())
-    fail("--shape {}: {} dimensions, the input has {}", quoted(input.name), given->size(),
+    fail("{}: {} dimensions, the input has {}", source_of(input.name), given->size(),
          input.dims.size());
   for (size_t i = 0; i < input.dims.size(); ++i) {
     const DimInfo& dim = input.dims[i];
-    if (dim.kind == DimInfo::Kind::symbol)
-      bind(dim.symbol, (*given)[i], fmt::format("--shape {}", quoted(input.name)));
+    if (dim.kind == DimInfo::Kind::symbol) bind(dim.symbol, (*given)[i], source_of(input.name));
     if (dim.kind == DimInfo::Kind::value && dim.value != (*given)[i])
-      fail("--shape {}: dimension {} is {}, the model fixes it at {}", quoted(input.name), i,
+      fail("{}: dimension {} is {}, the model fixes it at {}", source_of(input.name), i,
            (*given)[i], dim.value);
   }
 }
@@ -206,7 +213,8 @@ bool is_expression(std::string_view symbol) {
 void Binder::bind_rest(const std::vector<const ValueInfo*>& inputs) {
   const auto default_to_one = [&](std::string_view symbol) {
     bindings_.emplace(symbol, 1);
-    notes_.push_back(
+    result_.unbound.emplace_back(symbol, 1);
+    result_.notes.push_back(
         fmt::format("dimension {} is dynamic: bound to 1 (--dim NAME=N binds it)", quoted(symbol)));
   };
   std::vector<std::string_view> expressions;
@@ -253,7 +261,8 @@ Shape Binder::shape_of(const ValueInfo& input) {
           break;
         case DimInfo::Kind::unknown:
           extents.push_back(1);
-          notes_.push_back(
+          result_.unbound.emplace_back(fmt::format("{}[{}]", input.name, i), 1);
+          result_.notes.push_back(
               fmt::format("dimension {} of {} is dynamic: bound to 1 (--shape binds it)", i, what));
       }
     }
@@ -270,21 +279,37 @@ void Binder::check_extents(const std::string& what, const Ints& extents) const {
          fmt::join(extents, ","), options_.max_value_elems);
 }
 
+// Shapes that are given as name#0, name#1, ...
+std::vector<Shape> Binder::elements_of(std::string_view sequence, Type type) const {
+  std::vector<Shape> shapes;
+  for (;;) {
+    const auto found = options_.shapes.find(fmt::format("{}#{}", sequence, shapes.size()));
+    if (found == options_.shapes.end()) return shapes;
+    shapes.push_back(Shape::array(type, found->second));
+  }
+}
+
 // A sequence's elements are as the options say.
 Input Binder::sequence_of(const ValueInfo& input) const {
   const std::string what = fmt::format("input {}", quoted(input.name));
   const auto given = options_.sequences.find(std::string(input.name));
-  if (given == options_.sequences.end())
-    fail("{} is a sequence; the number and the shapes of its elements must be given", what);
+  if (given == options_.sequences.end() &&
+      !options_.shapes.contains(fmt::format("{}#0", input.name)))
+    fail(
+        "{} is a sequence; the number and the shapes of its elements must be given (--input "
+        "{}#0=...)",
+        what, quoted(input.name));
   if (input.element == nullptr || input.element->kind != ValueInfo::Kind::tensor)
     fail("{} is a sequence of something else than tensors", what);
   const Type type = element_type(input.element->elem_type, what);
-  for (const Shape& shape : given->second) {
+  const std::vector<Shape> elements =
+      given == options_.sequences.end() ? elements_of(input.name, type) : given->second;
+  for (const Shape& shape : elements) {
     if (shape.type() != type)
       fail("{} has elements of type {}, got {}", what, tensor::type_name(type), to_string(shape));
     check_extents(what, shape.extents());
   }
-  return {input.name, Shape(), Value::Kind::sequence, given->second};
+  return {input.name, Shape(), Value::Kind::sequence, elements};
 }
 
 std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
@@ -315,7 +340,7 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
 }  // namespace
 
 std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
-                               std::vector<std::string>& notes) {
+                               Imported& result) {
   // Before IR version 4 initialisers had to be listed as inputs too; they are constants here.
   std::set<std::string_view> constants, seen;
   for (const proto::Tensor& tensor : graph.initializers) constants.insert(tensor.name);
@@ -333,7 +358,7 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
     }
     inputs.push_back(used);
   }
-  return Binder(options, notes).run(inputs);
+  return Binder(options, result).run(inputs);
 }
 
 }  // namespace heddle::import

@@ -140,6 +140,7 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
   if (depth_ >= kDeepest) fail("graphs nested more than {} deep", kDeepest);
   ++depth_;
   hlo::Computation* const outside = into_;
+  const size_t demanded = demands_.size();
   const std::optional<bool> condition = known_bool(form.condition);
   const bool may_unroll =
       form.trip_count && condition == true && *form.trip_count > 0 &&
@@ -174,6 +175,7 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
     } catch (const Failure& failure) {
       if (!form.outputs.empty()) throw;
       into_ = outside;
+      demands_.resize(demanded);
       as_while();
     }
   } else if (may_unroll) {

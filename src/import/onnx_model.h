@@ -44,9 +44,10 @@ struct Input {
   std::vector<Shape> elements;  // of a sequence
 };
 
-// The graph's inputs that are no initialisers, every dimension a number.
+// The graph's inputs that are no initialisers, every dimension a number. Adds to `result` what was
+// not bound, with notes.
 std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
-                               std::vector<std::string>& notes);
+                               Imported& result);
 
 // Fills `result`.
 void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,

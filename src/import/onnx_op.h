@@ -21,6 +21,7 @@
 #include "import/failure.h"
 #include "import/onnx_proto.h"
 #include "import/onnx_tensor.h"
+#include "tensor/index_check.h"
 
 namespace heddle::import {
 
@@ -44,6 +45,8 @@ struct Value {
   // Inside a loop of a known number of trips: the value of each trip, where small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
+  // Of the nodes that computed it at import: they are part of what its readers do.
+  hlo::NodeNames nodes;
   bool is_initialiser = false;
   bool is_tensor() const { return kind == Kind::tensor; }
   const Shape& shape() const { return literal ? literal->shape() : instr->shape(); }
@@ -72,6 +75,15 @@ struct Output {
   std::vector<Output> elements;
 };
 using Outputs = std::vector<Output>;
+
+// Values that a node takes as positions, and what it allows (onnx_index_checks.cc).
+struct IndexDemand {
+  Instr* indices = nullptr;  // integers
+  Instr* worst = nullptr;    // what is left of them, see tensor::IndexCheck; null: not reduced yet
+  std::vector<tensor::IndexRange> ranges;
+  std::string node;      // as errors name it
+  hlo::NodeNames names;  // as its instructions do
+};
 
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
@@ -141,6 +153,13 @@ class Op {
   const Ints& check_extents(const Ints& extents) const;
   void check_float(size_t i) const;
 
+  // The elements of integer input i, or of `indices`, which the node makes of its inputs, are
+  // positions: each must lie in its range (the only one, or in turn along the last dimension).
+  // Fails where a known one does not; of the others a run is told.
+  void demand(size_t i, std::vector<tensor::IndexRange> ranges);
+  void demand(Instr* indices, std::vector<tensor::IndexRange> ranges);
+  std::vector<IndexDemand> take_demands() { return std::move(demands_); }
+
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     import::fail("{}: {}", describe(), fmt::format(format, std::forward<Args>(args)...));
@@ -162,6 +181,7 @@ class Op {
   TensorSource& source_;
   const Limits& limits_;
   bool folding_;
+  std::vector<IndexDemand> demands_;
   mutable std::set<std::string_view> read_;
   std::unordered_map<const Value*, Instr*> scratch_;  // constants of inputs while folding
 };

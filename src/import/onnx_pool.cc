@@ -67,6 +67,10 @@ Instr* max_positions(Op& op, const Spatial& s) {
       continue;
     }
     Instr* larger = op.b.compare(Direction::gt, value, best);
+    if (tensor::is_float(op.type(0)))  // the first NaN wins, as the maximum is NaN
+      larger = op.b.binary(Opcode::or_, larger,
+                           op.b.binary(Opcode::and_, op.b.compare(Direction::ne, value, value),
+                                       op.b.compare(Direction::eq, best, best)));
     best = op.b.select(larger, value, best);
     where = op.b.select(larger, at, where);
   }
@@ -104,6 +108,7 @@ Outputs max_unpool(Op& op) {
     result.push_back((extents[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank]);
   op.check_extents(result);
   const int64_t elems = product(result);
+  op.demand(1, {{0, elems - 1}});
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
   attrs.index_vector_dim = 1;

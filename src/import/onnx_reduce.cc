@@ -42,61 +42,70 @@ Instr* reduce(Op& op, Opcode opcode, Instr* x, const Ints& dims) {
   return dims.empty() ? x : op.b.reduce(opcode, x, dims);
 }
 
-// before(x), reduced by addition, after(sum). Half precision is summed in f32.
+// Where the result is a function of a sum, integers are summed as f64: a sum that wraps has none.
+Type function_type(Type type) { return tensor::is_float(type) ? compute_type(type) : Type::f64; }
+
+// before(x), reduced by addition, after(sum), all in `in`. Half precision is summed in f32.
 template <typename Before, typename After>
-Outputs sum_like(Op& op, int64_t since, Before before, After after) {
+Outputs sum_like(Op& op, int64_t since, Type in, Before before, After after) {
   const Reduction reduction = read_reduction(op, since);
   const Type type = op.type(0);
-  Instr* x = before(op.b.convert(op.in(0), compute_type(type)));
+  Instr* x = before(op.b.convert(op.in(0), in));
   x = after(finish(op, reduce(op, Opcode::add, x, reduction.dims), reduction));
   return {op.b.convert(x, type)};
 }
 
 Instr* same(Instr* x) { return x; }
 
-Outputs reduce_sum(Op& op) { return sum_like(op, kSumSince, same, same); }
+// Sums of integers are modulo 2^bits, whatever the order.
+Outputs reduce_sum(Op& op) { return sum_like(op, kSumSince, compute_type(op.type(0)), same, same); }
 
 Outputs reduce_sum_square(Op& op) {
   const auto square = [&](Instr* x) { return op.b.binary(Opcode::multiply, x, x); };
-  return sum_like(op, kOthersSince, square, same);
+  return sum_like(op, kOthersSince, compute_type(op.type(0)), square, same);
 }
 
 Outputs reduce_l1(Op& op) {
-  const auto abs = [&](Instr* x) { return op.b.unary(Opcode::abs, x); };
-  return sum_like(op, kOthersSince, abs, same);
+  const auto size = [&](Instr* x) {
+    return tensor::is_unsigned_integer(op.type(0)) ? x : op.b.unary(Opcode::abs, x);
+  };
+  return sum_like(op, kOthersSince, compute_type(op.type(0)), size, same);
 }
 
 Outputs reduce_l2(Op& op) {
-  const Type type = op.type(0);
   const auto square = [&](Instr* x) { return op.b.binary(Opcode::multiply, x, x); };
-  const auto root = [&](Instr* x) {
-    if (tensor::is_float(type)) return op.b.unary(Opcode::sqrt, x);
-    return op.b.convert(op.b.unary(Opcode::sqrt, op.b.convert(x, Type::f64)), type);
-  };
-  return sum_like(op, kOthersSince, square, root);
+  const auto root = [&](Instr* x) { return op.b.unary(Opcode::sqrt, x); };
+  return sum_like(op, kOthersSince, function_type(op.type(0)), square, root);
 }
 
 Outputs reduce_log_sum(Op& op) {
-  op.check_float(0);
   const auto log = [&](Instr* x) { return op.b.unary(Opcode::log, x); };
-  return sum_like(op, kOthersSince, same, log);
+  return sum_like(op, kOthersSince, function_type(op.type(0)), same, log);
 }
 
+// The mean of integers is that of their exact sum (of 64 bits: modulo 2^64), towards zero; of
+// nothing it is 0, as the conversion of NaN is.
 Outputs reduce_mean(Op& op) {
   const Reduction reduction = read_reduction(op, kOthersSince);
   const Type type = op.type(0);
-  Instr* x = op.b.convert(op.in(0), compute_type(type));
-  if (!reduction.dims.empty()) x = mean(op, x, reduction.dims);
+  const bool is_integer = tensor::is_integer(type);
+  const Type wide = tensor::is_signed_integer(type) ? Type::s64 : Type::u64;
+  const Ints rest = without(op.shape(0).extents(), reduction.dims);
+  Instr* x = op.b.convert(op.in(0), is_integer ? wide : compute_type(type));
+  if (is_integer && op.shape(0).elems() == 0) {
+    x = op.b.full(Shape::array(wide, rest), 0);
+  } else if (!reduction.dims.empty()) {
+    x = mean(op, x, reduction.dims);
+  }
   return {op.b.convert(finish(op, x, reduction), type)};
 }
 
 // m + log sum e^(x - m), m the maximum (0 where that is infinite, so that nothing becomes NaN).
 Outputs reduce_log_sum_exp(Op& op) {
-  op.check_float(0);
   const Reduction reduction = read_reduction(op, kOthersSince);
   const Type type = op.type(0);
   const Ints extents = op.shape(0).extents();
-  Instr* x = op.b.convert(op.in(0), compute_type(type));
+  Instr* x = op.b.convert(op.in(0), function_type(type));
   Instr* largest = reduce(op, Opcode::maximum, x, reduction.dims);
   largest = select(op, op.b.unary(Opcode::is_finite, largest), largest,
                    op.b.scalar(largest->shape().type(), 0));
@@ -115,7 +124,8 @@ Outputs plain(Op& op) {
 }
 
 // {(value, position), (value, position)} -> the larger (smaller) value with its position; the
-// first (last) one of equals. A NaN wins, as in numpy.
+// first (last) one of equals. A NaN wins against every number, as in numpy, and NaNs are equals: so
+// the order in which pairs meet does not matter.
 hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   hlo::Computation* pick = op.b.module()->add_computation(largest ? "arg_max" : "arg_min");
   hlo::Builder b(pick);
@@ -124,12 +134,17 @@ hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
   Instr* y = b.parameter(2, Shape::scalar(type), "y");
   Instr* j = b.parameter(3, Shape::scalar(Type::s64), "j");
   Instr* wins = b.compare(largest ? Direction::gt : Direction::lt, x, y);
-  if (tensor::is_float(type)) wins = b.binary(Opcode::or_, wins, b.compare(Direction::ne, x, x));
   Instr* equal = b.compare(Direction::eq, x, y);
+  if (tensor::is_float(type)) {
+    Instr* x_is_nan = b.compare(Direction::ne, x, x);
+    Instr* y_is_nan = b.compare(Direction::ne, y, y);
+    wins = b.binary(Opcode::or_, wins,
+                    b.binary(Opcode::and_, x_is_nan, b.unary(Opcode::not_, y_is_nan)));
+    equal = b.binary(Opcode::or_, equal, b.binary(Opcode::and_, x_is_nan, y_is_nan));
+  }
   Instr* before = b.compare(last ? Direction::gt : Direction::lt, i, j);
-  Instr* position =
-      b.select(b.binary(Opcode::or_, wins, b.binary(Opcode::and_, equal, before)), i, j);
-  pick->set_root(b.tuple({b.select(wins, x, y), position}));
+  Instr* takes_x = b.binary(Opcode::or_, wins, b.binary(Opcode::and_, equal, before));
+  pick->set_root(b.tuple({b.select(wins, x, y), b.select(takes_x, i, j)}));
   return pick;
 }
 

@@ -328,6 +328,7 @@ Outputs roi_align(Op& op) {
     op.fail("X is {}, rois {}, batch_indices {}", to_string(op.shape(0)), to_string(op.shape(1)),
             to_string(op.shape(2)));
   const int64_t count = op.shape(1).dim(0);
+  op.demand(2, {{0, e[0] - 1}});
   const Type type = op.type(0), compute = compute_type(type);
   Instr* rois = op.b.convert(op.in(1), compute);
   const auto side = [&](int64_t column, int64_t bins, int64_t extent) {

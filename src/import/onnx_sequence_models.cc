@@ -260,6 +260,7 @@ Outputs array_feature_extractor(Op& op) {
   if (op.rank(0) < 1 || !tensor::is_integer(op.type(1)) || op.shape(0).elems() == 0)
     op.fail("X is {}, Y {}", to_string(op.shape(0)), to_string(op.shape(1)));
   const int64_t last = op.rank(0) - 1;
+  op.demand(1, {{0, op.shape(0).dim(last) - 1}});
   Instr* at = reshape(op, op.in(1), {op.shape(1).elems()});
   Instr* x = op.rank(0) == 1 ? reshape(op, op.in(0), {1, op.shape(0).dim(0)}) : op.in(0);
   return {op.b.take(x, at, std::max<int64_t>(last, 1))};

@@ -168,6 +168,7 @@ Outputs split(Op& op) {
 // Positions of a padded dimension as positions of the unpadded one, mirrored at its ends.
 Instr* pad_reflect(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
   const int64_t extent = x->shape().dim(dim);
+  if (low == 0 && high == 0) return x;  // an empty dimension too
   if (low > extent - 1 || high > extent - 1)
     op.fail("reflects {} and {} of a dimension of {}", low, high, extent);
   std::vector<Instr*> parts;
@@ -181,7 +182,8 @@ Instr* pad_reflect(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
 Instr* pad_edge(Op& op, Instr* x, int64_t dim, int64_t low, int64_t high) {
   const Ints extents = x->shape().extents();
   const int64_t extent = x->shape().dim(dim);
-  if (extent == 0) op.fail("repeats the edge of an empty dimension");
+  if (low == 0 && high == 0) return x;
+  if (extent == 0) op.fail("repeats the edge of an empty dimension, which has none");
   const auto edge = [&](int64_t at, int64_t count) {
     Ints to = extents;
     to[static_cast<size_t>(dim)] = count;

@@ -134,7 +134,8 @@ TEST_F(External, StaysInsideTheModelsFolder) {
   EXPECT_THAT(error(std::string("data.bin\0x", 10)), HasSubstr("NUL"));
   EXPECT_THAT(error(std::string(5000, 'a')), HasSubstr("too long"));
   EXPECT_THAT(error(""), HasSubstr("empty"));
-  EXPECT_THAT(error("."), HasSubstr("names a folder"));
+  for (const char* folder : {".", "data.bin/", "data.bin/.", "./", "sub/"})
+    EXPECT_THAT(error(folder), HasSubstr("names a folder")) << folder;
   EXPECT_THAT(error("missing.bin"), HasSubstr("No such file"));
   EXPECT_THAT(error("sub"), HasSubstr("not a regular file"));
 }

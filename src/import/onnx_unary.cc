@@ -18,6 +18,17 @@ Outputs identity(Op& op) {
   return {op.in(0)};
 }
 
+Outputs abs(Op& op) {
+  if (tensor::is_unsigned_integer(op.type(0))) return {op.in(0)};
+  return unary<Opcode::abs>(op);
+}
+
+// Of unsigned integers: 0 or 1.
+Outputs sign(Op& op) {
+  if (!tensor::is_unsigned_integer(op.type(0))) return unary<Opcode::sign>(op);
+  return {op.b.convert(compare(op, Direction::ne, op.in(0), 0), op.type(0))};
+}
+
 Outputs reciprocal(Op& op) {
   op.check_float(0);
   Instr* one = op.b.scalar(op.type(0), 1);
@@ -131,7 +142,7 @@ Outputs dropout(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Abs", 1, 1, unary<Opcode::abs>},
+    {"Abs", 1, 1, abs},
     {"Acos", 1, 1, unary<Opcode::acos>},
     {"Acosh", 1, 1, unary<Opcode::acosh>},
     {"Asin", 1, 1, unary<Opcode::asin>},
@@ -157,7 +168,7 @@ constexpr OpEntry kOps[] = {
     {"Not", 1, 1, not_},
     {"Reciprocal", 1, 1, reciprocal},
     {"Round", 1, 1, unary<Opcode::round_nearest_even>},
-    {"Sign", 1, 1, unary<Opcode::sign>},
+    {"Sign", 1, 1, sign},
     {"Sin", 1, 1, unary<Opcode::sine>},
     {"Sinh", 1, 1, unary<Opcode::sinh>},
     {"Sqrt", 1, 1, unary<Opcode::sqrt>},

@@ -1,5 +1,6 @@
 // A loop as a while. Its state: trip number, condition (where it is dynamic), carried values, what
-// the body captures, collected outputs (whose shapes are known last).
+// the body captures, collected outputs (whose shapes are known last), and what is worst of the
+// positions that the body takes (onnx_index_checks.cc).
 #include <algorithm>
 
 #include "import/onnx_importer.h"
@@ -42,6 +43,7 @@ struct Importer::While {
   std::unique_ptr<Region> region{};
   std::vector<Value*> results{};  // of the body: carried, then slices
   Value* again = nullptr;
+  std::vector<IndexDemand> demands{};
 
   int64_t carried_begin() const { return dynamic_condition ? 2 : 1; }
   int64_t captured_begin() const {
@@ -49,6 +51,9 @@ struct Importer::While {
   }
   int64_t collected_begin() const {
     return captured_begin() + static_cast<int64_t>(region->captured.size());
+  }
+  int64_t demands_begin() const {
+    return collected_begin() + static_cast<int64_t>(form.outputs.size());
   }
   int64_t place_of(const Value* captured) const {
     const auto found = std::find(region->captured.begin(), region->captured.end(), captured);
@@ -167,6 +172,7 @@ void Importer::While::check_results() {
       fail("{}: collects a value of shape [{}]", describe(node), fmt::join(extents, ","));
     state.push_back(Shape::array(slice->shape().type(), extents));
   }
+  for (const IndexDemand& demand : demands) state.push_back(demand.worst->shape());
   region->parameter->set_shape(Shape::make_tuple(state));
 }
 
@@ -190,6 +196,9 @@ void Importer::While::close_body() {
     next.push_back(b.dynamic_update_slice(element(collected_begin() + static_cast<int64_t>(i)),
                                           slice, starts));
   }
+  for (const IndexDemand& demand : demands)
+    next.push_back(
+        b.binary(Opcode::maximum, element(static_cast<int64_t>(next.size())), demand.worst));
   region->computation->set_root(b.tuple(next));
   check(b);
 }
@@ -236,9 +245,10 @@ std::vector<Value*> Importer::While::call() {
     outputs.push_back(importer.instr_value(b.get_tuple_element(loop, i), node.op_type));
   };
   for (int64_t i = carried_begin(); i < captured_begin(); ++i) output(i);
-  for (int64_t i = collected_begin(); i < static_cast<int64_t>(state.size()); ++i) output(i);
+  for (int64_t i = collected_begin(); i < demands_begin(); ++i) output(i);
+  importer.take_over(std::move(demands), loop, demands_begin());
   check(b);
-  importer.finish_instrs(first, node);
+  importer.finish_instrs(first, node, importer.name_of(node));
   return outputs;
 }
 
@@ -246,8 +256,9 @@ std::vector<Value*> Importer::While::call() {
 std::vector<Value*> Importer::While::nothing_done() {
   std::vector<Value*> outputs = form.carried;
   hlo::Builder b(importer.into_);
-  for (auto at = static_cast<size_t>(collected_begin()); at < state.size(); ++at)
-    outputs.push_back(importer.instr_value(b.full(state[at], 0), node.op_type));
+  for (int64_t at = collected_begin(); at < demands_begin(); ++at)
+    outputs.push_back(
+        importer.instr_value(b.full(state[static_cast<size_t>(at)], 0), node.op_type));
   check(b);
   return outputs;
 }
@@ -257,9 +268,14 @@ std::vector<Value*> Importer::emit_while(const Node& node, const LoopForm& form,
   hlo::Computation* const outside = into_;
   While loop{*this, node, form, scope, dynamic_condition};
   loop.open();
-  into_ = loop.region->computation;
-  const bool ran = loop.run_body();
-  into_ = outside;
+  bool ran = false;
+  {
+    const InnerDemands inner(demands_);
+    into_ = loop.region->computation;
+    ran = loop.run_body();
+    if (ran) loop.demands = close_demands();
+    into_ = outside;
+  }
   if (!ran) {
     needs_condition = true;
     return {};

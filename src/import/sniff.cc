@@ -1,4 +1,4 @@
-// A model's kind by its first bytes.
+// A model's kind by its content.
 #include <array>
 #include <filesystem>
 
@@ -76,20 +76,22 @@ Format sniff_proto(std::string_view bytes) {
 
 }  // namespace
 
-Format sniff(std::string_view first_bytes) {
-  if (first_bytes.empty()) return Format::unknown;
-  if (first_bytes.starts_with(kBytecodeMagic)) return Format::stablehlo_bytecode;
-  if (first_bytes.starts_with(kProgramMagic)) return Format::program;
-  if (first_bytes.starts_with("\xef\xbb\xbf")) first_bytes.remove_prefix(3);  // UTF-8 mark
+Format sniff(std::string_view bytes) {
+  if (bytes.empty()) return Format::unknown;
+  if (bytes.starts_with(kBytecodeMagic)) return Format::stablehlo_bytecode;
+  if (bytes.starts_with(kProgramMagic)) return Format::program;
+  if (bytes.starts_with("\xef\xbb\xbf")) bytes.remove_prefix(3);  // UTF-8 mark
   // Text has no control characters but white space; a message's first bytes soon have some.
   bool text = true;
-  for (char c : first_bytes.substr(0, 64)) {
+  for (char c : bytes.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 && !is_space(c)) text = false;
   }
-  const Format format = text ? sniff_text(first_bytes) : Format::unknown;
-  return format != Format::unknown ? format : sniff_proto(first_bytes);
+  const Format format = text ? sniff_text(bytes) : Format::unknown;
+  return format != Format::unknown || bytes.empty() ? format : sniff_proto(bytes);
 }
+
+bool is_comments(std::string_view text) { return skip_comments(text).empty(); }
 
 std::string_view format_name(Format format) {
   switch (format) {
@@ -111,10 +113,17 @@ std::string_view format_name(Format format) {
   return "unknown";
 }
 
+Result<ModelFile> open_model_file(const std::string& path) {
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  const Format format = sniff(file->bytes());
+  if (format == Format::unknown)
+    return user_error("{}: not a model: neither ONNX nor HLO text nor a compiled program", path);
+  return ModelFile{std::move(file), format};
+}
+
 Result<Imported> import_model(const std::string& path, const Options& options) {
-  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  constexpr size_t kFirst = 4096;
-  const Format format = sniff(file->bytes().substr(0, kFirst));
+  HEDDLE_ASSIGN_OR_RETURN(const ModelFile opened, open_model_file(path));
+  const auto& [file, format] = opened;
   if (format == Format::onnx) return import_onnx(path, options);
   if (format == Format::hlo_text) {
     if (!options.dims.empty() || !options.shapes.empty())
@@ -124,8 +133,6 @@ Result<Imported> import_model(const std::string& path, const Options& options) {
     if (!result) return error_in(path, result.error());
     return result;
   }
-  if (format == Format::unknown)
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", path);
   return user_error("{}: {} cannot be imported yet; ONNX and HLO text can", path,
                     format_name(format));
 }

@@ -157,6 +157,9 @@ TEST(MapTest, HullAndContainment) {
   EXPECT_TRUE(static_cast<bool>(contains(both, b, outer)));
   EXPECT_EQ(contains(a, Region{{Expr(16), 4}}, outer).code(), "unknown");
   EXPECT_EQ(contains(Region{{Expr(0), 4}}, Region{{Expr(8), 4}}, outer).code(), "outside");
+  // One that begins inside, or may, and ends beyond.
+  EXPECT_EQ(contains(Region{{Expr(0), 4}}, Region{{Expr(2), 3}}, outer).code(), "outside");
+  EXPECT_EQ(contains(Region{{Expr(0), 8}}, Region{{Expr::digit(0), 2}}, outer).code(), "unknown");
   // Offsets that differ by a variable widen to the whole digit, with a reason.
   std::vector<std::string> widened;
   Region wide = hull(a, Region{{Expr(0), 4}}, outer, target, &widened);

@@ -1,4 +1,4 @@
-// Maps between boxes, regions of boxes, and the three-valued containment test of DESIGN.md §1:
+// Maps between boxes, regions of boxes, and the three-valued containment test of architecture.md:
 // yes, no, or unknown (which is no, with a reason).
 #pragma once
 

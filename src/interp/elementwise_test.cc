@@ -211,5 +211,29 @@ TEST(Elementwise, MapAppliesItsComputation) {
             "{3, 15}");
 }
 
+// Each on a type that its shape rule takes: floats, else integers.
+TEST(Elementwise, EveryOperatorOfTheTableHasAMeaning) {
+  constexpr hlo::Opcode kAll[] = {
+#define HEDDLE_OP(name, ...) hlo::Opcode::name,
+#include "hlo/ops.def"
+  };
+  for (hlo::Opcode opcode : kAll) {
+    const hlo::OpcodeInfo& info = opcode_info(opcode);
+    if (!has_trait(opcode, hlo::elementwise) || info.kernel_op.empty() || info.most_operands > 2)
+      continue;
+    bool known = false;
+    for (const char* type : {"f32", "s32"}) {
+      const bool test = opcode == hlo::Opcode::is_finite;
+      std::string text =
+          fmt::format("ENTRY e {{ x = {}[1] constant({{3}})\n ROOT r = {}[1] {}(x{})}}", type,
+                      test ? "pred" : type, info.text, info.most_operands == 2 ? ", x" : "");
+      auto module = hlo::parse_module(text);
+      if (!module || !hlo::verify(**module)) continue;
+      known |= unsupported(**module).empty() && evaluate(**module, {}).has_value();
+    }
+    EXPECT_TRUE(known) << info.text;
+  }
+}
+
 }  // namespace
 }  // namespace heddle::interp

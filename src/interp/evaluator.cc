@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "interp/disturb.h"
+
 namespace heddle::interp {
 
 using hlo::Computation;
@@ -271,8 +273,16 @@ Result<Literal> Evaluator::run_instr(const Instr& instr, std::vector<Literal> op
                       describe(instr), options_.max_steps);
   }
   if (auto why = refusal(instr)) return user_error("{}: {}", describe(instr), *why);
+  Disturbance::Amounts amounts;
+  const Disturbance* disturbance = options_.disturbance;
+  if (disturbance != nullptr) {
+    amounts = disturbance->amounts(instr);
+    for (Literal& operand : operands)
+      disturb(operand, amounts.operands, disturbance->seed, disturbed_);
+  }
   HEDDLE_ASSIGN_OR_RETURN(Literal value, family_of(instr.opcode())(*this, instr, operands));
   HEDDLE_ASSIGN_OR_RETURN(Literal result, hold(std::move(value)));
+  if (disturbance != nullptr) disturb(result, amounts.result, disturbance->seed, disturbed_);
   HEDDLE_ASSIGN_OR_RETURN(Shape want, held(instr.shape()));
   if (!result.shape().compatible(want)) {
     return user_error("{}: its value is {}, its shape says {}", describe(instr),

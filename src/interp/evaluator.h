@@ -53,8 +53,7 @@ class Evaluator {
   // Error: parameters or results that are not scalars, or not `inputs` and `outputs` of them.
   Result<Function*> function(const hlo::Computation& computation, size_t inputs, size_t outputs);
 
-  uint64_t next_random() { return random_counter_++; }
-  uint64_t random_state[2] = {0x9e3779b97f4a7c15, 0};  // of rng-get-and-update-state
+  RandomState& random() { return options_.random ? *options_.random : random_; }
 
  private:
   // A computation in the form in which it runs.
@@ -76,7 +75,8 @@ class Evaluator {
   Options options_;
   int64_t steps_left_;
   int depth_ = 0;
-  uint64_t random_counter_ = 0;
+  RandomState random_;      // where the caller keeps none
+  uint64_t disturbed_ = 0;  // numbers that options_.disturbance has moved
   std::unordered_map<const hlo::Computation*, std::unique_ptr<Plan>> plans_;
   std::unordered_map<const hlo::Computation*, std::unique_ptr<Function>> functions_;
 };

@@ -12,7 +12,8 @@
 //
 // Layouts have no meaning here, bitcast excepted: literals are row-major. A dynamic dimension is
 // taken at its bound. There is one participant: its replica and partition id are 0. rng and
-// rng-get-and-update-state count from the same start in each evaluation.
+// rng-get-and-update-state count from the same start in each evaluation, or go on from a state that
+// the caller keeps (Options::random).
 //
 // Preconditions: the module verifies (hlo/verify.h).
 // Thread safety: evaluate() keeps its state to itself; any number may run at once.
@@ -29,6 +30,13 @@
 
 namespace heddle::interp {
 
+// Where the random operators without a state operand stand.
+struct RandomState {
+  uint64_t counter = 0;                         // of rng: numbers drawn
+  uint64_t words[2] = {0x9e3779b97f4a7c15, 0};  // of rng-get-and-update-state, low first
+};
+struct Disturbance;  // disturb.h
+
 struct Options {
   // Keep f16, bf16, f32 (and c64) values as f64 (c128) from the arguments to the result, where they
   // are rounded to their type once. Against the plain run this gives the scale of rounding error.
@@ -37,8 +45,13 @@ struct Options {
   // With `widen`: do not round at the end; f16, bf16, f32 leaves of the result are f64, c64 is
   // c128.
   bool keep_wide = false;
+  // Moves every rounding; must outlive the evaluation. Not within bodies that are applied to
+  // scalars (of map, reduce, sort …): their results are moved as a whole.
+  const Disturbance* disturbance = nullptr;
   // Instructions that may run, counted again in each iteration of a loop; beyond it: an error.
   int64_t max_steps = 200'000'000;
+  // Gone on from, and left where the evaluation ends. The caller owns it. Null: from the start.
+  RandomState* random = nullptr;
 };
 
 // The entry computation, or any other. The arguments must have the parameters' shapes (layouts

@@ -115,7 +115,9 @@ uint64_t fill_philox(Literal& out, uint64_t key, uint64_t low, uint64_t high) {
   return static_cast<uint64_t>((out.elems() * words + 3) / 4);
 }
 
-double uniform(Evaluator& e) { return static_cast<double>(mix(e.next_random()) >> 11) * 0x1p-53; }
+double uniform(Evaluator& e) {
+  return static_cast<double>(mix(e.random().counter++) >> 11) * 0x1p-53;
+}
 
 double normal(Evaluator& e) {
   const double u = 1 - uniform(e), v = uniform(e);  // u > 0
@@ -158,10 +160,10 @@ Result<Literal> eval_rng(Evaluator& e, const Instr& instr, Operands& operands) {
       // Rounding may reach the excluded upper bound.
       if (!is_normal && round_to(out.type(), cell.f) >= b.f) cell.f = a.f;
     } else if (out.type() == Type::pred) {
-      cell.u = mix(e.next_random()) & 1;
+      cell.u = mix(e.random().counter++) & 1;
     } else {
       const uint64_t range = b.u - a.u;
-      cell.u = a.u + (range == 0 ? 0 : mix(e.next_random()) % range);
+      cell.u = a.u + (range == 0 ? 0 : mix(e.random().counter++) % range);
     }
     store_cells(out.type(), data, i, 1, &cell);
   }
@@ -172,10 +174,10 @@ Result<Literal> eval_rng(Evaluator& e, const Instr& instr, Operands& operands) {
 Result<Literal> eval_rng_state(Evaluator& e, const Instr& instr, Operands&) {
   HEDDLE_ASSIGN_OR_RETURN(Literal out, e.zeros(instr.shape()));
   for (int64_t i = 0; i < std::min<int64_t>(out.elems(), 2); ++i)
-    put_bits(out, i, e.random_state[i]);
+    put_bits(out, i, e.random().words[i]);
   const auto delta = static_cast<uint64_t>(instr.attrs_as<hlo::RngStateAttrs>().delta);
-  e.random_state[0] += delta;
-  if (e.random_state[0] < delta) ++e.random_state[1];
+  e.random().words[0] += delta;
+  if (e.random().words[0] < delta) ++e.random().words[1];
   return out;
 }
 

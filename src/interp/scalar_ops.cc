@@ -115,6 +115,7 @@ FloatUnary float_unary(Opcode opcode) {
     CASE(cosine, std::cos(x));
     CASE(cosh, std::cosh(x));
     CASE(erf, std::erf(x));
+    CASE(erfc, std::erfc(x));
     CASE(exponential, std::exp(x));
     CASE(exponential_minus_one, std::expm1(x));
     CASE(floor, std::floor(x));

@@ -16,7 +16,7 @@ struct OpRow {
 };
 
 constexpr OpRow kOps[] = {
-#define HEDDLE_KERNEL_OP(name, operands) {#name, operands},
+#define HEDDLE_KERNEL_OP(name, operands, ...) {#name, operands},
 #include "kernel/ops.def"
 };
 

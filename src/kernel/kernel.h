@@ -2,7 +2,7 @@
 //
 // A kernel has buffers, and a list of phases; a phase is a list of groups {grid, body}. Groups of
 // a phase are independent of each other, and so are the tasks of a group (the points of its grid);
-// a phase starts when the one before it has ended. By the kernel ABI (DESIGN.md §4) a phase is one
+// a phase starts when the one before it has ended. By the kernel ABI (architecture.md) a phase is one
 // function
 //     void <name>_p<phase>(void* const* buffers, const int64_t* dims,
 //                          int64_t begin, int64_t end, void* scratch)
@@ -80,7 +80,7 @@ using BufferId = Id<struct BufferTag>;
 
 // op, text, operands (-1: see Expr). ops.def drives text, parser, verifier, interpreter, emitters.
 enum class Op : uint8_t {
-#define HEDDLE_KERNEL_OP(name, operands) name,
+#define HEDDLE_KERNEL_OP(name, ...) name,
 #include "kernel/ops.def"
 };
 

@@ -22,7 +22,7 @@ constexpr OpToken kMultiplicatives[] = {{"*", Op::mul}, {"/", Op::div}, {"%", Op
 const std::unordered_map<std::string_view, Op>& calls() {
   static const auto* const kCalls = [] {
     auto* map = new std::unordered_map<std::string_view, Op>;
-#define HEDDLE_KERNEL_OP(name, operands) map->emplace(op_text(Op::name), Op::name);
+#define HEDDLE_KERNEL_OP(name, ...) map->emplace(op_text(Op::name), Op::name);
 #include "kernel/ops.def"
     for (Op op : {Op::constant, Op::var, Op::dim, Op::load}) map->erase(op_text(op));
     return map;

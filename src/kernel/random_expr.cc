@@ -1,10 +1,34 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "kernel/op_info.h"
 #include "kernel/random_builder.h"
 #include "kernel/scalar.h"
 
 namespace heddle::kernel {
+
+namespace {
+
+// Functions of one operand that are well behaved wherever their arguments are moderate: all that
+// function() does not name.
+const std::vector<Op>& functions_of_any() {
+  static const std::vector<Op> kAll = [] {
+    const std::set<Op> others = {Op::exp,   Op::expm1, Op::sinh,  Op::cosh,  Op::log,
+                                 Op::rsqrt, Op::log1p, Op::sin,   Op::cos,   Op::tan,
+                                 Op::asin,  Op::acos,  Op::atanh, Op::acosh, Op::exp_fast};
+    std::vector<Op> result;
+    for (Op op : {
+#define HEDDLE_KERNEL_OP(name, ...) Op::name,
+#include "kernel/ops.def"
+         })
+      if (is_math(op) && op_operands(op) == 1 && !others.contains(op)) result.push_back(op);
+    return result;
+  }();
+  return kAll;
+}
+
+}  // namespace
 
 // splitmix64
 uint64_t RandomBuilder::next() {
@@ -307,9 +331,8 @@ ExprId RandomBuilder::function(const Scope& scope) {
       is({Op::pow, Op::atan2}, 0.1, 10);
       return k_.binary(op, argument, within(0.5, 8));
     default:
-      is({Op::tanh, Op::erf, Op::logistic, Op::asinh, Op::cbrt, Op::tanh_fast, Op::erf_fast,
-          Op::logistic_fast},
-         -20, 20);
+      op = pick(functions_of_any());
+      argument = within(-20, 20);
   }
   return k_.unary(op, argument);
 }

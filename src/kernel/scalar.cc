@@ -40,85 +40,29 @@ uint64_t put(T value) {
   }
 }
 
-enum TypeSet : unsigned { kInts = 1, kFloats = 2, kPred = 4 };
+enum TypeSet : unsigned { ints = 1, floats = 2, pred = 4 };
 
-constexpr unsigned types_of(Op op) {
-  switch (op) {
-    case Op::neg:
-    case Op::abs:
-    case Op::sign:
-    case Op::add:
-    case Op::sub:
-    case Op::mul:
-    case Op::div:
-    case Op::rem:
-    case Op::min:
-    case Op::max:
-      return kInts | kFloats;
-    case Op::not_:
-    case Op::and_:
-    case Op::or_:
-    case Op::xor_:
-      return kInts | kPred;
-    case Op::popcnt:
-    case Op::clz:
-    case Op::floor_div:
-    case Op::floor_mod:
-    case Op::shl:
-    case Op::shr_arithmetic:
-    case Op::shr_logical:
-    case Op::mulhi:
-      return kInts;
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge:
-    case Op::select:
-    case Op::lane:
-    case Op::shuffle_xor:
-      return kInts | kFloats | kPred;
-    case Op::constant:
-    case Op::var:
-    case Op::dim:
-    case Op::load:
-    case Op::convert:
-    case Op::bitcast:
-      return 0;
-    default:  // functions, pow, atan2, fma
-      return kFloats;
-  }
-}
+constexpr unsigned kTypes[] = {
+#define HEDDLE_KERNEL_OP(name, operands, types, ...) types,
+#include "kernel/ops.def"
+};
+
+constexpr unsigned types_of(Op op) { return kTypes[static_cast<size_t>(op)]; }
 
 template <Op op, typename T>
-constexpr bool kTakes = (types_of(op) & (kIsPred<T>    ? kPred
-                                         : kIsFloat<T> ? kFloats
-                                                       : kInts)) != 0;
+constexpr bool kTakes = (types_of(op) & (kIsPred<T>    ? pred
+                                         : kIsFloat<T> ? floats
+                                                       : ints)) != 0;
 
 // Functions go through double and are rounded once.
 template <Op op>
-double function(double x) {
-  if constexpr (op == Op::rsqrt) return 1 / std::sqrt(x);
-  if constexpr (op == Op::cbrt) return std::cbrt(x);
-  if constexpr (op == Op::exp || op == Op::exp_fast) return std::exp(x);
-  if constexpr (op == Op::expm1) return std::expm1(x);
-  if constexpr (op == Op::log) return std::log(x);
-  if constexpr (op == Op::log1p) return std::log1p(x);
-  if constexpr (op == Op::sin) return std::sin(x);
-  if constexpr (op == Op::cos) return std::cos(x);
-  if constexpr (op == Op::tan) return std::tan(x);
-  if constexpr (op == Op::asin) return std::asin(x);
-  if constexpr (op == Op::acos) return std::acos(x);
-  if constexpr (op == Op::sinh) return std::sinh(x);
-  if constexpr (op == Op::cosh) return std::cosh(x);
-  if constexpr (op == Op::tanh || op == Op::tanh_fast) return std::tanh(x);
-  if constexpr (op == Op::asinh) return std::asinh(x);
-  if constexpr (op == Op::acosh) return std::acosh(x);
-  if constexpr (op == Op::atanh) return std::atanh(x);
-  if constexpr (op == Op::erf || op == Op::erf_fast) return std::erf(x);
-  if constexpr (op == Op::logistic || op == Op::logistic_fast) return 1 / (1 + std::exp(-x));
-}
+double function(double x);
+#define HEDDLE_KERNEL_OP(name, operands, types, op_class, cuda, value) \
+  template <>                                                          \
+  [[maybe_unused]] double function<Op::name>(double x) {               \
+    return value;                                                      \
+  }
+#include "kernel/ops.def"
 
 template <Op op, typename T>
 auto apply1(T a) {
@@ -236,7 +180,7 @@ auto apply2(T a, T b) {
 }
 
 constexpr int kOperands[] = {
-#define HEDDLE_KERNEL_OP(name, operands) operands,
+#define HEDDLE_KERNEL_OP(name, operands, ...) operands,
 #include "kernel/ops.def"
 };
 
@@ -343,7 +287,7 @@ bool is_storage_type(Type type) {
 
 bool op_takes(Op op, Type type) {
   if (!is_arithmetic_type(type)) return false;
-  unsigned set = type == Type::pred ? kPred : tensor::is_float(type) ? kFloats : kInts;
+  unsigned set = type == Type::pred ? pred : tensor::is_float(type) ? floats : ints;
   return (types_of(op) & set) != 0;
 }
 
@@ -371,9 +315,9 @@ LaneFunction lane_function(Op op, Type type) {
   if (op == Op::select) return &run_select;
   LaneFunction result = nullptr;
   switch (op) {
-#define HEDDLE_KERNEL_OP(name, operands) \
-  case Op::name:                         \
-    result = runner_of<Op::name>(type);  \
+#define HEDDLE_KERNEL_OP(name, ...)     \
+  case Op::name:                        \
+    result = runner_of<Op::name>(type); \
     break;
 #include "kernel/ops.def"
   }

@@ -160,6 +160,7 @@ class Layouts {
     b_.check();
     changed_ = true;
     if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
+    made.instr->add_nodes(x->nodes());
     if (!moves_nothing(made.order, x->shape().extents())) {
       kept_.emplace(x, made);
       return;
@@ -251,6 +252,7 @@ class Layouts {
     Instr* result =
         made->order == order ? made->instr : b_.reshape(made->instr, permuted(extents, order));
     if (result->annotations().empty()) result->annotations() = value->annotations();
+    result->add_nodes(value->nodes());
     copies_[value].push_back({order, result});
     return result;
   }

@@ -111,6 +111,8 @@ bool merge_computations(hlo::Module& module, const PassContext& context) {
       candidates.push_back(computation);
     } else if (context.allow("cse", "computation")) {
       merged.emplace(computation, *equal);
+      for (size_t i = 0; i < computation->instrs().size(); ++i)
+        (*equal)->instrs()[i]->add_nodes(computation->instrs()[i]->nodes());
     }
   }
   // Nobody calls them any more.

@@ -124,6 +124,7 @@ class Mover {
     b_.check();
     changed_ = true;
     if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
+    made.instr->add_nodes(x->nodes());
     if (is_counting(made.order)) {
       entry_->replace_all_uses(x, made.instr);
     } else {

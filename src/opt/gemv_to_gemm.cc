@@ -118,6 +118,7 @@ void merge(const std::vector<Product>& group, Computation* computation, Builder&
   const Shape shape = Shape::array(group[0].dot->shape().type(), extents);
   Instr* value = side == 0 ? b.make(Opcode::dot, {matrix, all}, attrs, {}, &shape)
                            : b.make(Opcode::dot, {all, matrix}, attrs, {}, &shape);
+  for (const Product& product : group) value->add_nodes(product.dot->nodes());
   const size_t along = side == 0 ? 1 : 0;
   int64_t at = 0;
   for (const Product& product : group) {

@@ -92,9 +92,23 @@ bool same_splats(const Instr* a, const Instr* b) {
 // How each argument comes: from what runs, another at each call or the same; or the same constants.
 enum class Argument { passed, shared, moved };
 
+// Does a call read what another one has computed? Calls that do not are micro-batches.
+bool follow_one_another(const Repeated& one) {
+  std::unordered_set<const Instr*> after(one.calls.begin(), one.calls.end());
+  for (const Instr* instr : one.calls[0]->parent()->instrs()) {
+    const bool reads = std::any_of(instr->operands().begin(), instr->operands().end(),
+                                   [&](const Instr* operand) { return after.contains(operand); });
+    if (!reads) continue;
+    if (instr->is(Opcode::call) && instr->called()[0] == one.computation) return true;
+    after.insert(instr);
+  }
+  return false;
+}
+
 // The steps of a recurrence that was written out share matrices: it becomes a loop (reroll.cc).
-Decision is_no_step(const Computation& computation, const std::vector<Argument>& arguments) {
-  for (const Instr* instr : computation.instrs()) {
+Decision is_no_step(const Repeated& one, const std::vector<Argument>& arguments) {
+  if (!follow_one_another(one)) return Decision::yes();
+  for (const Instr* instr : one.computation->instrs()) {
     if (!instr->is(Opcode::dot)) continue;
     const Instr* side = instr->operand(1);
     while (side->is(Opcode::reshape) || side->is(Opcode::transpose)) side = side->operand(0);
@@ -123,7 +137,7 @@ Decision find_arguments(const Repeated& one, std::vector<Argument>* arguments) {
                           i);
     arguments->push_back(any ? Argument::moved : same ? Argument::shared : Argument::passed);
   }
-  return is_no_step(*one.computation, *arguments);
+  return is_no_step(one, *arguments);
 }
 
 // The constant expression `x`, once more in `into`.
@@ -134,6 +148,7 @@ Instr* copy_into(Computation* into, const Instr* x,
   for (const Instr* operand : x->operands()) operands.push_back(copy_into(into, operand, copies));
   Instr* copy =
       into->add(x->opcode(), x->shape(), std::move(operands), x->attrs(), x->called(), x->name());
+  copy->copy_annotations(*x);
   copies->emplace(x, copy);
   return copy;
 }
@@ -200,7 +215,7 @@ class Signature {
     Computation* entry = call->parent();
     Instr* made = entry->add(Opcode::call, shape, std::move(operands), call->attrs(),
                              {one_.computation}, call->name());
-    made->annotations() = call->annotations();
+    made->copy_annotations(*call);
     if (!call->shape().is_tuple()) {
       entry->replace_all_uses(call, made);
     } else {
@@ -254,7 +269,7 @@ class Copier {
       for (const Instr* operand : instr->operands()) operands.push_back(value_of(operand));
       Instr* copy = into->add(instr->opcode(), instr->shape(), std::move(operands), instr->attrs(),
                               instr->called(), instr->name());
-      copy->annotations() = instr->annotations();
+      copy->copy_annotations(*instr);
       (constant_.count(instr) > 0 ? shared_ : own).emplace(instr, copy);
     }
     return value_of(from_.root());

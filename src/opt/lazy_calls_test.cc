@@ -42,7 +42,7 @@ int64_t count(const hlo::Module& module, Opcode opcode) {
                        [&](const Instr* instr) { return instr->is(opcode); });
 }
 
-// Lazily and at once are the same bits, through all of O2.
+// Lazily and at once are the same bits, in the interpreter (compiled: tests/lazy_programs_test.cc).
 void expect_same_as_at_once(const std::string& text) {
   auto lazily = parse(text), at_once = parse(text);
   run(*at_once, "inline_calls");
@@ -121,6 +121,31 @@ TEST(LazyCalls, StepsOfARecurrenceGoAtOnce) {
   const pass::RunReport report = run(*module, "inline_lazily");
   EXPECT_EQ(count(*module, Opcode::call), 0);
   EXPECT_THAT(report.notes.at(0), HasSubstr("lazy-recurrence"));
+}
+
+// The same matrices, but no call reads what another one made: micro-batches stay one function.
+TEST(LazyCalls, MicroBatchesMayShareWeights) {
+  std::string text =
+      "layer {\n x = f32[8,4] parameter(0)\n w = f32[4,4] parameter(1)\n"
+      " d = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  for (int i = 0; i < 60; ++i)
+    text += fmt::format(" {}n{} = f32[8,4] tanh({})\n", i == 59 ? "ROOT " : "", i,
+                        i == 0 ? std::string("d") : fmt::format("n{}", i - 1));
+  text += "}\nENTRY e {\n w = f32[4,4] parameter(0)\n";
+  std::string names, shapes;
+  for (int i = 0; i < 9; ++i) {
+    text += fmt::format(
+        " x{0} = f32[8,4] parameter({1})\n h{0} = f32[8,4] negate(x{0})\n"
+        " y{0} = f32[8,4] call(h{0}, w), to_apply=layer\n",
+        i, i + 1);
+    names += fmt::format("{}y{}", i == 0 ? "" : ", ", i);
+    shapes += fmt::format("{}f32[8,4]", i == 0 ? "" : ", ");
+  }
+  text += fmt::format(" ROOT t = ({}) tuple({})\n}}\n", shapes, names);
+  auto module = parse(text);
+  run(*module, "inline_lazily");
+  EXPECT_EQ(count(*module, Opcode::call), 9);
+  expect_same_as_at_once(text);
 }
 
 // Results that nobody reads and arguments that nothing reads go; equal computations are one.

@@ -95,6 +95,7 @@ class Siblings {
     for (int64_t n : columns) extents.back() += n;
     const Shape shape = Shape::array(dots_[0]->shape().type(), extents);
     Instr* value = b.make(Opcode::dot, {dots_[0]->operand(0), matrix}, attrs, {}, &shape);
+    name_by(dots_, value);
     std::vector<Instr*> before = dots_;
     for (const std::vector<Instr*>& step : steps_) {
       value = merged_step(step, before, value, columns, b);
@@ -148,7 +149,13 @@ class Siblings {
       operands.insert(side == 0 ? operands.end() : operands.begin(), all);
     }
     const Shape shape = Shape::array(step[0]->shape().type(), value->shape().extents());
-    return b.make(step[0]->opcode(), std::move(operands), step[0]->attrs(), {}, &shape);
+    Instr* merged = b.make(step[0]->opcode(), std::move(operands), step[0]->attrs(), {}, &shape);
+    name_by(step, merged);
+    return merged;
+  }
+
+  static void name_by(const std::vector<Instr*>& all, Instr* merged) {
+    for (const Instr* one : all) merged->add_nodes(one->nodes());
   }
 
   std::vector<Instr*> ends_, dots_;

@@ -10,7 +10,7 @@ namespace heddle::opt {
 
 using pass::PassContext;
 
-#define HEDDLE_PASS(name, required, summary) \
+#define HEDDLE_PASS(name, required, rounds, summary) \
   Result<bool> name(hlo::Module& module, const PassContext& context);
 #include "opt/passes.def"
 

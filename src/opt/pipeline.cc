@@ -29,7 +29,10 @@ constexpr char kRotate[] = ",rotate_loops,{fold_tuples,fold_constants,algebraic,
 
 std::string pipeline_for(Level level) {
   const std::string primitives = kToPrimitives;
-  if (level == Level::O0) return primitives + ",dce";
+  // Convolutions with their features last, and those of 1x1 as products: fewer kernels, and shorter
+  // ones, as each would else turn its rows and results in registers. Filters are turned at once.
+  if (level == Level::O0)
+    return primitives + ",choose_layout,convolution_to_dot,fold_constants,cse,dce";
   // Simplified first: unused branches and constant operands decide what a convolution is, and a
   // dot's dimensions are merged once, not while reshapes around it still move.
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
@@ -37,8 +40,8 @@ std::string pipeline_for(Level level) {
   // merged.
   const std::string start = primitives + "," + simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
-    return start + "split_input_dilation,convolution_to_dot," + simplify("canonicalize_dot,") +
-           kRotate;
+    return start + "choose_layout,split_input_dilation,convolution_to_dot," +
+           simplify("canonicalize_dot,") + kRotate;
   // Scales are recognised where the rest has left them: per channel, right behind the contraction;
   // once before filters are turned and convolutions become dots, and behind every dot.
   // choose_layout before convolution_to_dot: with the features last a 1x1 convolution is one dot

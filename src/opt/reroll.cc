@@ -259,6 +259,7 @@ class Roller {
         made[number] =
             body.computation()->add(one.at[0]->opcode(), one.at[0]->shape(), operands,
                                     one.at[0]->attrs(), one.at[0]->called(), one.at[0]->name());
+        for (const Instr* at : one.at) made[number]->add_nodes(at->nodes());
       }
     }
     std::vector<Instr*> next{body.binary(Opcode::add, trip, body.scalar(Type::s32, 1))};

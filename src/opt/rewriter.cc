@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kVisitsPerInstr = 32;
 constexpr int64_t kLeastVisits = 10'000;
 
-// Where the program text came from survives its rewriting.
+// Where the program text came from survives its rewriting. (The names of nodes do in any pass.)
 void inherit_metadata(const Instr& from, Instr& to) {
   if (!to.annotations().empty() || to.is(Opcode::parameter)) return;
   for (const auto& [key, value] : from.annotations())
@@ -142,7 +142,7 @@ Instr* inline_computation(Computation* into, const Computation& callee,
     for (const Instr* operand : instr->operands()) operands.push_back(copies.at(operand));
     Instr* copy = into->add(instr->opcode(), instr->shape(), std::move(operands), instr->attrs(),
                             instr->called(), instr->name());
-    copy->annotations() = instr->annotations();
+    copy->copy_annotations(*instr);
     copies.emplace(instr, copy);
     if (added) added->push_back(copy);
   }

@@ -4,16 +4,12 @@
 #include <fstream>
 
 #include "base/hash.h"
-#include "hlo/text.h"
 #include "pass/run.h"
 
 namespace heddle::pass {
 namespace {
 
 constexpr std::string_view kMark = "// reproducer of a failing pass; run it with this pipeline:";
-// Larger constants (weights) are left out: passes seldom look at them, and they are gigabytes.
-constexpr int64_t kMaxConstantElems = 65'536;
-
 // A message of several lines as comments.
 std::string commented(std::string_view text) {
   std::string out = "// ";
@@ -37,28 +33,18 @@ Status write_text(const std::string& directory, const std::string& file, std::st
   return {};
 }
 
-Status Dump::write(const hlo::Module& module, std::string_view what) {
-  if (directory_.empty()) return {};
-  hlo::PrintOptions options;
-  options.max_constant_elems = kMaxConstantElems;
-  return write_text(directory_, fmt::format("{}_{:03}_{}.hlo", name_, number_++, what),
-                    hlo::to_string(module, options));
-}
-
-Result<std::string> write_reproducer(const std::string& directory, const hlo::Module& before,
-                                     std::string_view pass, std::string_view error) {
+Result<std::string> write_reproducer(const std::string& directory, std::string_view before,
+                                     std::string_view suffix, std::string_view pass,
+                                     std::string_view error) {
   std::string where = directory;
   if (where.empty()) {
     std::error_code ignored;
     where = std::filesystem::temp_directory_path(ignored).string();
   }
-  hlo::PrintOptions options;
-  options.max_constant_elems = kMaxConstantElems;
-  const std::string module = hlo::to_string(before, options);
   const std::string file =
-      fmt::format("heddle_reproducer_{}_{:016x}.hlo", pass, hash64(module, hash64(pass)));
+      fmt::format("heddle_reproducer_{}_{:016x}{}", pass, hash64(before, hash64(pass)), suffix);
   HEDDLE_RETURN_IF_ERROR(write_text(
-      where, file, fmt::format("{}\n// {}\n{}\n{}", kMark, pass, commented(error), module)));
+      where, file, fmt::format("{}\n// {}\n{}\n{}", kMark, pass, commented(error), before)));
   return where + "/" + file;
 }
 

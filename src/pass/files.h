@@ -5,27 +5,17 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "hlo/module.h"
 
 namespace heddle::pass {
 
 // Errors: machine (cannot write).
 Status write_text(const std::string& directory, const std::string& file, std::string_view text);
 
-// "<dump_name>_000_input.hlo" and so on. Does nothing where `directory` is empty.
-class Dump {
- public:
-  Dump(std::string directory, std::string name)
-      : directory_(std::move(directory)), name_(std::move(name)) {}
-  Status write(const hlo::Module& module, std::string_view what);
-
- private:
-  std::string directory_, name_;
-  int number_ = 0;
-};
-
-// Writes the reproducer of `pass` and returns its path.
-Result<std::string> write_reproducer(const std::string& directory, const hlo::Module& before,
-                                     std::string_view pass, std::string_view error);
+// Writes the reproducer of `pass`, "heddle_reproducer_<pass>_<hash><suffix>": the pipeline that
+// fails and the error as comments, then `before`, the text in front of the pass. Returns its path.
+// `directory` empty: the system's for temporary files. Errors: machine (cannot write).
+Result<std::string> write_reproducer(const std::string& directory, std::string_view before,
+                                     std::string_view suffix, std::string_view pass,
+                                     std::string_view error);
 
 }  // namespace heddle::pass

@@ -1,9 +1,9 @@
-// A pass: one free function from a module to a changed module, one row in a table. Read this header
-// first; pipeline.h is the text form of a list of passes, run.h runs one.
+// A pass: one free function that changes a module (or a kernel: lower/), one row in a table. Read
+// this header first; pipeline.h is the text form of a list of passes, run.h runs one.
 //
 // What every pass promises:
 //  - it returns whether it changed anything, and tells the truth;
-//  - the module is valid (hlo/verify.h) before it and after it;
+//  - the module is valid (its verifier) before it and after it;
 //  - it terminates: each rewrite lowers a measure that its comment names, or its work is counted;
 //  - it does the same to equal modules: no time, no addresses, no random numbers.
 // An error is the user's fault (what cannot be compiled, by name): a pass that merely cannot
@@ -19,6 +19,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace heddle::hlo {
@@ -59,28 +60,48 @@ struct PassContext {
   void note(std::string text) const;  // the same line is kept once
 };
 
-using PassFunction = Result<bool> (*)(hlo::Module& module, const PassContext& context);
-
-struct PassInfo {
+// A row of a pass table. `Unit` is what the pass rewrites (an hlo::Module, a kernel), `Context`
+// what it may know besides; it derives from PassContext.
+template <typename Unit, typename Context>
+struct PassInfoOf {
+  using Function = Result<bool> (*)(Unit& unit, const Context& context);
   std::string_view name;  // the function's name, the file's, the test's, the flag's
   std::string_view summary;
-  PassFunction function = nullptr;
+  Function function = nullptr;
   // Correctness needs it at every level: bisection by count never leaves it out.
   bool required = false;
+  // It changes how results round (docs/numerics.md): --numerics=strict leaves it out.
+  bool rounds = false;
 };
 
 // Rows by name. Rows must outlive the table.
-class PassTable {
+template <typename Unit, typename Context>
+class PassTableOf {
  public:
-  PassTable() = default;
-  explicit PassTable(std::span<const PassInfo> rows) { add(rows); }
-  void add(std::span<const PassInfo> rows);  // CHECKs that no name is there twice
-  const PassInfo* find(std::string_view name) const;
-  const std::vector<const PassInfo*>& rows() const { return rows_; }  // in order of registration
+  using Info = PassInfoOf<Unit, Context>;
+  PassTableOf() = default;
+  explicit PassTableOf(std::span<const Info> rows) { add(rows); }
+
+  void add(std::span<const Info> rows) {  // CHECKs that no name is there twice
+    for (const Info& row : rows) {
+      HEDDLE_CHECK(row.function, "pass {} has no function", row.name);
+      HEDDLE_CHECK(by_name_.emplace(row.name, &row).second, "two passes are called {}", row.name);
+      rows_.push_back(&row);
+    }
+  }
+  const Info* find(std::string_view name) const {
+    auto found = by_name_.find(name);
+    return found == by_name_.end() ? nullptr : found->second;
+  }
+  const std::vector<const Info*>& rows() const { return rows_; }  // in order of registration
 
  private:
-  std::vector<const PassInfo*> rows_;
-  std::unordered_map<std::string_view, const PassInfo*> by_name_;
+  std::vector<const Info*> rows_;
+  std::unordered_map<std::string_view, const Info*> by_name_;
 };
+
+// Passes over the graph.
+using PassInfo = PassInfoOf<hlo::Module, PassContext>;
+using PassTable = PassTableOf<hlo::Module, PassContext>;
 
 }  // namespace heddle::pass

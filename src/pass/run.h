@@ -33,8 +33,10 @@ struct RunOptions {
   // this many rewrites no more are allowed. -1: no limit.
   int64_t bisect_limit = -1;
   int64_t rewrite_limit = -1;
-  // Where a failure leaves its reproducer; empty: dump_directory; also empty: the system's
-  // directory for temporary files.
+  // A failure leaves a reproducer, which costs a copy of the module at the start.
+  bool reproduce = true;
+  // Where it leaves it; empty: dump_directory; also empty: the system's directory for temporary
+  // files.
   std::string reproducer_directory;
 };
 

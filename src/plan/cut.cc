@@ -95,7 +95,7 @@ class Flows {
     }
     for (size_t e : way) most = std::min(most, edges_[e].left);
     for (size_t e : way) {
-      edges_[e].left.copies -= most.copies;
+      edges_[e].left.price -= most.price;
       edges_[e].left.bytes -= most.bytes;
       edges_[e ^ 1].left += most;
     }

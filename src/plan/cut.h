@@ -8,12 +8,12 @@
 
 namespace heddle::plan {
 
-// Compared by copies, then by bytes.
+// Compared by price (a copy's time, or 1 where times are not known), then by bytes.
 struct CutCost {
-  int64_t copies = 0, bytes = 0;
+  int64_t price = 0, bytes = 0;
   auto operator<=>(const CutCost&) const = default;
   CutCost& operator+=(const CutCost& other) {
-    copies += other.copies;
+    price += other.price;
     bytes += other.bytes;
     return *this;
   }

@@ -60,7 +60,7 @@ TEST(cut, IsTheCheapestOfAll) {
       const bool fixed = problem.units[u] != Unit::free;
       ASSERT_TRUE(!fixed || (problem.units[u] == Unit::host) == (got[u] == Space::host));
     }
-    crossing += best.copies;
+    crossing += best.price;
   }
   EXPECT_GT(crossing, 3000);
 }

@@ -192,6 +192,10 @@ class FlowMaker {
     } else {
       leaves = f.leaves.at(instr.operand(0));
     }
+    if (!instr.nodes().empty()) {
+      NamedView& view = flow_.views.emplace_back(NamedView{&instr, {}});
+      for (const Leaf& leaf : leaves) view.storages.push_back(leaf.storage);
+    }
     f.leaves[&instr] = shaped(std::move(leaves), instr);
     note_control(instr, {}, f);
   }

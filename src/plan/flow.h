@@ -91,12 +91,19 @@ struct Region {
   std::vector<Leaf> results;  // what it hands on; of the entry: the outputs
 };
 
+// An instruction without a node that stands for model's nodes: where its leaves lie.
+struct NamedView {
+  const hlo::Instr* instr = nullptr;
+  std::vector<StorageId> storages;
+};
+
 struct Flow {
   std::vector<Storage> storages;
   std::vector<Node> nodes;      // in module order, those of regions before their owners
   std::vector<Region> regions;  // 0: the entry; a region's parent stands before it
   std::vector<Leaf> inputs;     // leaves of the parameters
-  bool own_memory = false;      // partitioned: storages have spaces
+  std::vector<NamedView> views;
+  bool own_memory = false;                                     // partitioned: storages have spaces
   std::vector<Leaf>& outputs() { return regions[0].results; }  // leaves of the root
   const std::vector<Leaf>& outputs() const { return regions[0].results; }
 

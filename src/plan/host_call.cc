@@ -48,6 +48,7 @@ std::string host_module_text(const Instr& instr) {
                            instr.attrs(), std::move(called), instr.name());
   entry->set_root(root);
   hlo::PrintOptions options;
+  options.max_nodes = 0;
   options.annotations = instr.is(hlo::Opcode::custom_call);  // whose function is told of its own
   for (const auto& [key, value] : instr.annotations())
     if (options.annotations && key == "backend_config")

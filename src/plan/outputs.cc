@@ -185,17 +185,34 @@ class OutputPlacer {
     return reached;
   }
 
+  // Of the run, in the entry: those that no other waits for.
+  std::vector<NodeId> last_nodes() const {
+    std::vector<bool> waited_for(flow_.nodes.size());
+    for (const Node& node : flow_.nodes)
+      for (NodeId before : node.after) waited_for[before.index()] = true;
+    std::vector<NodeId> last;
+    for (size_t n = 0; n < flow_.nodes.size(); ++n)
+      if (!waited_for[n] && !flow_.nodes[n].once && flow_.nodes[n].region.index() == 0)
+        last.push_back(NodeId(n));
+    return last;
+  }
+
   void place_free(size_t i) {
-    const Leaf& leaf = flow_.outputs()[i];
-    const StorageKind kind = flow_.storage(leaf.storage).kind;
+    const Leaf leaf = flow_.outputs()[i];
     if (can_be_output(leaf)) return take(i, leaf.storage);
-    if (kind == StorageKind::work || !is_overwritten(leaf)) {
-      // Another output's memory, a once result, a constant, or an input that stays.
-      outputs_[i].source = leaf;
-      return;
-    }
-    const Leaf copy = add_copy(leaf, flow_.storage(leaf.storage).name + ".out");
+    const std::string name = flow_.storage(leaf.storage).name + ".out";
+    if (program::stored_bytes(leaf.shape) == 0)
+      return take(i, flow_.add_storage({name, StorageKind::work, 0}));
+    // Another output's memory, a once result, a constant or an input.
+    std::vector<NodeId> ends;
+    if (flow_.own_memory && !is_overwritten(leaf)) ends = last_nodes();
+    const Leaf copy = add_copy(leaf, name);
     take(i, copy.storage);
+    // The host makes it when the device is done: between its commands it would interrupt them.
+    std::vector<NodeId>& after = flow_.node(flow_.storage(copy.storage).producer).after;
+    for (NodeId id : ends)
+      if (std::find(after.begin(), after.end(), id) == after.end()) after.push_back(id);
+    if (!is_overwritten(leaf)) return;
     // Whoever overwrites the input waits for this copy.
     const int64_t input = flow_.storage(leaf.storage).number;
     for (const Output& output : outputs_) {

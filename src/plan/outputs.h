@@ -1,5 +1,5 @@
-// Which output is written where: directly by the node that makes it, by a copy at the end of the
-// commands, or (outputs that are an input, a constant or another output) by a copy after the run.
+// Which output is written where: directly by the node that makes it, or by a copy (outputs that are
+// an input, a constant, a once result or another output). Such a copy is a command like others.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,8 @@
 namespace heddle::plan {
 
 struct Output {
-  StorageId storage;   // its own memory; none: copied from `source` after the run
+  StorageId storage;   // its own memory
   int64_t alias = -1;  // input leaf whose memory it is
-  Leaf source;
 };
 
 // Adds copy nodes to the flow where they are needed, marks the storages that are outputs' memory,

@@ -1,6 +1,7 @@
 #include "plan/partition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -56,7 +57,7 @@ Unit where(const Node& node) {
 
 class Partitioner {
  public:
-  explicit Partitioner(Flow& flow) : flow_(flow) {
+  Partitioner(Flow& flow, const target::Target& target) : flow_(flow), target_(target) {
     HEDDLE_CHECK(!flow.own_memory);
     flow_.own_memory = true;
   }
@@ -164,7 +165,14 @@ class Partitioner {
     int loops = 0;
     for (RegionId r = scope; r.valid() && loops < kMostLoops; r = flow_.region(r).parent)
       if (flow_.region(r).repeats && ++loops <= kMostLoops) times *= kTrips;
-    return {times, times * storage.bytes};
+    return {times * price_of(storage.bytes), times * storage.bytes};
+  }
+
+  // Of one copy, in whole nanoseconds; bounded, so that sums of them are numbers.
+  int64_t price_of(int64_t bytes) const {
+    constexpr double kMostNs = 1e12;
+    if (!target_.has_link()) return 1;
+    return std::llround(std::min(kMostNs, std::ceil(target_.link_ns(static_cast<double>(bytes)))));
   }
 
   Space side(int unit) const { return sides_[static_cast<size_t>(unit)]; }
@@ -215,6 +223,7 @@ class Partitioner {
   }
 
   Flow& flow_;
+  const target::Target& target_;
   CutProblem problem_;
   std::vector<int> unit_of_;  // by node: its first
   std::map<StorageId, int> unit_of_storage_;
@@ -243,7 +252,7 @@ bool is_shape_arithmetic(const Node& node) {
          std::all_of(node.results.begin(), node.results.end(), small);
 }
 
-void partition(Flow& flow) { Partitioner(flow).run(); }
+void partition(Flow& flow, const target::Target& target) { Partitioner(flow, target).run(); }
 
 std::vector<Part> parts_of(const Flow& flow, RegionId region) {
   std::vector<NodeId> nodes;

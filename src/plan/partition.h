@@ -6,8 +6,9 @@
 // so can what only moves bytes. A loop's state and a branch's result are each on one side. What the
 // host must see is fixed to it: inputs and outputs (the caller's memory), what loops and branches
 // go by, where boxes begin. Of all sides the cheapest are taken, by a minimum cut (cut.h): the
-// fewest values that cross, those inside of loops first, of equal ones the fewest bytes. A value
-// that crosses is copied once, where it is made, whoever reads it; constants are on both sides. The
+// least time of copies across the target's link, in loops as often as they go round; where the
+// target has no link, the fewest values that cross, of equal ones the fewest bytes. A value that
+// crosses is copied once, where it is made, whoever reads it; constants are on both sides. The
 // copies are nodes of the flow like others, so that order, lifetimes, offsets and streams see them,
 // and each storage has a space. The nodes of a region of the flow fall into convex regions of one
 // label (convex.h), whose graph has no cycle.
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "plan/flow.h"
+#include "target/target.h"
 
 namespace heddle::plan {
 
@@ -32,7 +34,7 @@ bool is_shape_arithmetic(const Node& node);
 
 // Before anything else is done with the flow. Adds the copies, sets spaces, and makes host calls of
 // the kernels that the host is to do.
-void partition(Flow& flow);
+void partition(Flow& flow, const target::Target& target);
 
 // The parts of one region of a partitioned flow, in an order of their graph; a copy between the
 // spaces is a part of its own (control). Nodes of the once section and of the run stay apart.

@@ -22,7 +22,8 @@ using tensor::Shape;
 using tensor::Type;
 
 // Every fusion has a fake kernel.
-Program planned(const std::string& text, bool own_memory = true) {
+Program planned(const std::string& text, bool own_memory = true,
+                const target::Target& target = target::Target()) {
   auto module = hlo::parse_module(text);
   EXPECT_TRUE(module) << module.error().message;
   Kernels kernels;
@@ -31,7 +32,7 @@ Program planned(const std::string& text, bool own_memory = true) {
       if (instr->is(Opcode::fusion)) kernels.emplace(instr, fake_kernel(*instr));
   Options options;
   options.own_memory = own_memory;
-  auto program = plan(**module, kernels, {}, target::Target(), options);
+  auto program = plan(**module, kernels, {}, target, options);
   EXPECT_TRUE(program) << program.error().message;
   return std::move(*program);
 }
@@ -126,6 +127,36 @@ ENTRY main {
   EXPECT_EQ(crossings.to_device, 1);
   EXPECT_EQ(crossings.to_host, 1);
   EXPECT_EQ(crossings.host_calls, 2);
+}
+
+// The pieces a, b, c are the host's, the large k is the device's. The fewest copies bring k to the
+// host and the whole back; by the link's times three small copies are cheaper.
+TEST(partition, TheLinkPricesWhatCrosses) {
+  const std::string text = R"(HloModule m
+big { p = f32[4000000] parameter(0) ROOT n = f32[4000000] negate(p) }
+all { p = f32[4000030] parameter(0) ROOT n = f32[4000030] negate(p) }
+ENTRY main {
+  x = f32[4000000] parameter(0)
+  y = f32[10] parameter(1)
+  k = f32[4000000] fusion(x), kind=kLoop, calls=big
+  a = f32[10] sine(y)
+  b = f32[10] cosine(y)
+  c = f32[10] tan(y)
+  d = f32[4000030] concatenate(a, k, b, c), dimensions={0}
+  ROOT r = f32[4000030] fusion(d), kind=kLoop, calls=all
+})";
+  const program::Crossings fewest = program::count_crossings(planned(text));
+  EXPECT_EQ(fewest.to_device + fewest.to_host, 4);  // x, k, d, r
+  target::Target linked;
+  linked.link_bytes_per_ns = 50;
+  linked.link_latency_ns = 5000;
+  const program::Crossings cheapest = program::count_crossings(planned(text, true, linked));
+  EXPECT_EQ(cheapest.to_device, 4);  // x, a, b, c
+  EXPECT_EQ(cheapest.to_host, 1);
+  EXPECT_LT(cheapest.to_device_bytes, fewest.to_device_bytes);
+  linked.link_latency_ns = 1e9;  // then copies count as they did
+  const program::Crossings slow = program::count_crossings(planned(text, true, linked));
+  EXPECT_EQ(slow.to_device + slow.to_host, 4);
 }
 
 // Small integer operators side by side and one behind the other; a device value between two others
@@ -266,7 +297,7 @@ TEST(partition, PartsHaveNoCycle) {
     SmallModule m(seed);
     auto flow = make_flow(m.module, m.kernels);
     ASSERT_TRUE(flow);
-    partition(*flow);
+    partition(*flow, target::Target());
     const std::vector<Part> parts = parts_of(*flow, RegionId(0));
     std::vector<size_t> part_of(flow->nodes.size(), SIZE_MAX);
     for (size_t p = 0; p < parts.size(); ++p)

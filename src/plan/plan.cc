@@ -10,11 +10,14 @@
 #include "plan/arenas.h"
 #include "plan/flow.h"
 #include "plan/host_call.h"
+#include "plan/kernel_label.h"
+#include "plan/model_nodes.h"
 #include "plan/outputs.h"
 #include "plan/pack.h"
 #include "plan/partition.h"
 #include "plan/sections.h"
 #include "plan/sharing.h"
+#include "program/link_times.h"
 #include "program/streams.h"
 #include "program/verify.h"
 
@@ -58,10 +61,11 @@ std::string operators_of(const Node& node) {
 
 class Planner {
  public:
-  Planner(const hlo::Module& module, const Names& names, const Options& options, Flow flow,
-          std::vector<Output> outputs)
+  Planner(const hlo::Module& module, const Names& names, const target::Target& target,
+          const Options& options, Flow flow, std::vector<Output> outputs)
       : module_(module),
         names_(names),
+        target_(target),
         options_(options),
         flow_(std::move(flow)),
         outputs_(std::move(outputs)) {}
@@ -100,11 +104,11 @@ class Planner {
     if (!streams_.empty() && options_.most_streams > 1)
       program_.notes.push_back(
           fmt::format("memory is planned for {} streams", options_.most_streams));
+    nodes_ = model_nodes(flow_);
     add_inputs();
     add_outputs();
     add_commands(once_, 0, program_.once, program_.once_info);
     add_commands(run_, std::ssize(once_.sequence.nodes), program_.commands, program_.command_info);
-    finish_outputs();
   }
 
   // By what commands that share no memory, but in place, would wait for. One: it does not pay.
@@ -118,7 +122,10 @@ class Planner {
     wanted.most_streams = options_.most_streams;
     const std::vector<program::Command>& commands = draft.program_.commands;
     const program::StreamPlan found = program::plan_streams(
-        draft.program_, commands, program::rough_ns(draft.program_, commands), wanted);
+        draft.program_, commands,
+        program::rough_ns(draft.program_, commands,
+                          [&](double bytes) { return target_.memory_bytes_of_link(bytes); }),
+        wanted);
     options_.most_streams = found.streams;
     if (found.streams == 1) return;
     streams_.assign(flow_.nodes.size(), 0);
@@ -148,8 +155,6 @@ class Planner {
         for (const Leaf& leaf : node.operands) used_by_run[leaf.storage.index()] = true;
     for (size_t r = 1; r < flow_.regions.size(); ++r)
       for (const Leaf& leaf : flow_.regions[r].results) used_by_run[leaf.storage.index()] = true;
-    for (const Output& output : outputs_)
-      if (output.source.storage.valid()) used_by_run[output.source.storage.index()] = true;
     for (size_t i = 0; i < flow_.storages.size(); ++i) {
       const Storage& storage = flow_.storages[i];
       BufferKind kind = BufferKind::temporary;
@@ -223,23 +228,14 @@ class Planner {
       Port port;
       port.name = name_or(names_.outputs, i, "out" + std::to_string(i));
       port.shape = flow_.outputs()[i].shape;
-      if (output.storage.valid()) {
-        Buffer buffer{port.name, BufferKind::output, flow_.storage(output.storage).bytes};
-        buffer.space = ports_space();
-        buffer.number = static_cast<int64_t>(i);
-        if (output.alias >= 0) buffer.alias = program_.inputs[output.alias].buffer;
-        port.buffer = add_buffer(std::move(buffer));
-        buffer_of_[output.storage.index()] = port.buffer;
-      }
+      Buffer buffer{port.name, BufferKind::output, flow_.storage(output.storage).bytes};
+      buffer.space = ports_space();
+      buffer.number = static_cast<int64_t>(i);
+      if (output.alias >= 0) buffer.alias = program_.inputs[output.alias].buffer;
+      port.buffer = add_buffer(std::move(buffer));
+      buffer_of_[output.storage.index()] = port.buffer;
       program_.outputs.push_back(std::move(port));
     }
-  }
-
-  // Sources may be constants or once results that no command reads.
-  void finish_outputs() {
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      if (outputs_[i].source.storage.valid())
-        program_.outputs[i].source = view(outputs_[i].source.storage, outputs_[i].source.shape);
   }
 
   void add_commands(const Section& section, int64_t first_command,
@@ -255,7 +251,8 @@ class Planner {
     commands.push_back(command(node));
     std::string name =
         node.instr != nullptr ? node.instr->name() : flow_.storage(node.results[0].storage).name;
-    info.push_back({std::move(name), operators_of(node)});
+    const auto number = static_cast<size_t>(&node - flow_.nodes.data());
+    info.push_back({std::move(name), operators_of(node), nodes_[number]});
   }
 
   // Each value has a buffer; those that share memory lie on their home's bytes.
@@ -310,7 +307,7 @@ class Planner {
           "interp", node.packed.empty() ? host_module_text(*node.instr) : packed_module_text(node),
           std::move(operands), std::move(results)};
     program::Launch launch;
-    launch.kernel = kernel(node.use->kernel);
+    launch.kernel = kernel(node.use->kernel, *node.instr);
     launch.inputs = static_cast<int64_t>(operands.size());
     launch.outputs = static_cast<int64_t>(results.size());
     launch.in_place.assign(node.use->in_place.begin(), node.use->in_place.end());
@@ -381,11 +378,12 @@ class Planner {
     return made;
   }
 
-  program::KernelId kernel(const program::Kernel& kernel) {
+  program::KernelId kernel(const program::Kernel& kernel, const hlo::Instr& fusion) {
     auto [found, added] =
         kernels_.try_emplace(kernel.name, program::KernelId(program_.kernels.size()));
     if (added) {
       program_.kernels.push_back(kernel);
+      program_.kernels.back().label = labels_.label_of(fusion);
       return found->second;
     }
     const program::Kernel& first = program_.kernels[found->second.index()];
@@ -426,6 +424,7 @@ class Planner {
 
   const hlo::Module& module_;
   const Names& names_;
+  const target::Target& target_;
   Options options_;
   Flow flow_;
   std::vector<Output> outputs_;
@@ -435,7 +434,9 @@ class Planner {
   std::optional<Orders> orders_;
   Section once_, run_;
   Program program_;
-  std::vector<BufferId> buffer_of_;  // by storage
+  std::vector<BufferId> buffer_of_;              // by storage
+  std::vector<std::vector<std::string>> nodes_;  // the model's, by node of the flow
+  KernelLabels labels_;
   std::map<std::string, program::KernelId> kernels_;
   int64_t constant_end_bytes_ = 0;
 };
@@ -447,14 +448,15 @@ Result<Program> plan(const hlo::Module& module, const Kernels& kernels, const Na
   trace::Span span("plan");
   HEDDLE_ASSIGN_OR_RETURN(Flow flow, make_flow(module, kernels));
   if (options.own_memory) {
-    partition(flow);
+    partition(flow, target);
     pack_shape_arithmetic(flow);
   }
   share_memory(flow);
   HEDDLE_ASSIGN_OR_RETURN(std::vector<Output> outputs, place_outputs(module, flow));
   finish_updates(flow);
   HEDDLE_ASSIGN_OR_RETURN(
-      Program program, Planner(module, names, options, std::move(flow), std::move(outputs)).plan());
+      Program program,
+      Planner(module, names, target, options, std::move(flow), std::move(outputs)).plan());
   program.target = target::to_string(target);
   const Status status = program::verify(program);
   HEDDLE_CHECK(status, "{}", status.error().message);

@@ -55,7 +55,7 @@ struct Example {
   Example() {
     p.name = "example";
     for (const char* kernel : {"make", "less", "half", "mix", "next", "twice"})
-      p.kernels.push_back({kernel, {{std::string(kernel) + "_p0", 1, true}}});
+      p.kernels.push_back({kernel, {}, {{std::string(kernel) + "_p0", 1, true}}});
     x = add("x", BufferKind::input, 128, 0);
     which = add("which", BufferKind::input, 1, 0);
     y = add("y", BufferKind::output, 128, 0);

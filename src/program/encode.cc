@@ -33,7 +33,8 @@ void visit(A& archive, Phase& phase) {
 }
 template <typename A>
 void visit(A& archive, Kernel& k) {
-  archive(k.name, k.phases, k.scratch_bytes, k.flops, k.min_bytes, k.gathered, k.schedule, k.text);
+  archive(k.name, k.label, k.phases, k.scratch_bytes, k.flops, k.min_bytes, k.gathered, k.schedule,
+          k.text);
 }
 template <typename A>
 void visit(A& archive, Launch& launch) {
@@ -79,7 +80,7 @@ void visit(A& archive, Branch& branch) {
 }
 template <typename A>
 void visit(A& archive, CommandInfo& info) {
-  archive(info.name, info.operators);
+  archive(info.name, info.operators, info.nodes);
 }
 template <typename A>
 void visit(A& archive, Region& region) {
@@ -88,6 +89,14 @@ void visit(A& archive, Region& region) {
 template <typename A>
 void visit(A& archive, Port& port) {
   archive(port.name, port.alias_name, port.shape, port.buffer, port.source);
+}
+template <typename A>
+void visit(A& archive, tensor::IndexRange& range) {
+  archive(range.low, range.high);
+}
+template <typename A>
+void visit(A& archive, tensor::IndexCheck& check) {
+  archive(check.node, check.ranges, check.input, check.starts, check.limits);
 }
 template <typename A>
 void visit(A& archive, MemoryNumbers& m) {
@@ -113,8 +122,8 @@ void visit(A& archive, Layout& layout) {
 template <typename A>
 void visit(A& archive, Program& p) {
   archive(p.name, p.target, p.build_id, p.options, p.notes, p.kernels, p.buffers, p.inputs,
-          p.outputs, p.once, p.commands, p.once_info, p.command_info, p.regions, p.once_bytes,
-          p.memory, p.own_memory, p.host_once_bytes, p.host_memory, p.pool_blocks);
+          p.outputs, p.index_checks, p.once, p.commands, p.once_info, p.command_info, p.regions,
+          p.once_bytes, p.memory, p.own_memory, p.host_once_bytes, p.host_memory, p.pool_blocks);
 }
 template <typename A>
 void visit(A& archive, PortDimension& place) {

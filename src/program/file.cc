@@ -5,8 +5,8 @@
 // 104  bytes without padding: meta u64, object u64, constants u64
 // 128  number of programs u64
 // 136  five texts {bytes u64, text}: name, target name, features, build id, dimensions
-// The object section has the programs' objects one behind the other; constants that several of them
-// have are there once.
+// The object section has the programs' objects one behind the other, each followed by the hash of
+// its contract (contract.h); constants that several of them have are there once.
 // The header block and the sections are padded with zeros to 4 KiB and lie without gaps, and the
 // hashes cover the padding, so that no byte of the file is unchecked.
 #include "program/file.h"
@@ -27,42 +27,19 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "program/contract.h"
 #include "program/encode.h"
+#include "program/file_sections.h"
 #include "program/verify.h"
 
 namespace heddle::program {
 namespace {
 
 constexpr char kMagic[8] = {'\x89', 'H', 'E', 'D', 'D', 'L', 'E', '\n'};
-constexpr uint64_t kPage = 4096;
 constexpr size_t kHashBegin = 32;
-constexpr size_t kChunk = size_t{1} << 20;
 constexpr uint64_t kMaxHeader = uint64_t{1} << 24;
 constexpr int kSections = 3;  // meta, object, constants
-
-uint64_t page_up(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
-
-// A section is hashed a chunk at a time, each with the hash before it as seed, so that the writer
-// need not hold it.
-class SectionHash {
- public:
-  void add(std::string_view chunk) { hash_ = hash64(chunk, hash_); }
-  uint64_t value() const { return hash_; }
-
- private:
-  uint64_t hash_ = 0;
-};
-
-uint64_t section_hash(const uint8_t* data, size_t bytes) {
-  SectionHash hash;
-  for (size_t at = 0; at < bytes; at += kChunk)
-    hash.add({reinterpret_cast<const char*>(data) + at, std::min(kChunk, bytes - at)});
-  return hash.value();
-}
-
-struct Section {
-  uint64_t offset = 0, bytes = 0, hash = 0;  // bytes: with the padding
-};
+constexpr int64_t kContractBytes = sizeof(Hash128);
 
 struct Header {
   FileHeader facts;
@@ -146,9 +123,9 @@ Result<Header> parse_header(const std::string& path, const uint8_t* data, uint64
   if (hash != number_at<uint64_t>(data, 24))
     return user_error("{}: damaged: the checksum of its header is wrong; compile the model again",
                       path);
-  if (header.facts.version != Program::kVersion)
+  if (header.facts.version != kFileVersion)
     return user_error("{}: of format version {}, this heddle reads {}; compile the model again",
-                      path, header.facts.version, Program::kVersion);
+                      path, header.facts.version, kFileVersion);
   if (static_cast<uint64_t>(header.facts.file_bytes) != file_bytes)
     return user_error("{}: damaged: {} bytes, its header says {}; compile the model again", path,
                       file_bytes, header.facts.file_bytes);
@@ -199,62 +176,6 @@ void read_target(const std::string& text, FileHeader& facts) {
     }
   }
 }
-
-// Writes sections one after the other, padding and hashing them.
-class SectionWriter {
- public:
-  SectionWriter(int fd, uint64_t offset) : fd_(fd), offset_(offset) { buffer_.reserve(kChunk); }
-
-  bool add(const void* data, size_t bytes) {
-    const auto* from = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const size_t part = std::min(bytes, kChunk - buffer_.size());
-      buffer_.append(from, part);
-      from += part;
-      bytes -= part;
-      section_.bytes += part;
-      if (buffer_.size() == kChunk && !flush()) return false;
-    }
-    return true;
-  }
-  bool pad_to(uint64_t bytes) {
-    static constexpr char kZeros[kPage] = {};
-    while (section_.bytes < bytes)
-      if (!add(kZeros, std::min<uint64_t>(kPage, bytes - section_.bytes))) return false;
-    return true;
-  }
-  bool end(Section* section) {
-    if (!pad_to(page_up(section_.bytes)) || !flush()) return false;
-    section_.offset = offset_ - section_.bytes;
-    section_.hash = hash_.value();
-    *section = std::exchange(section_, {});
-    hash_ = {};
-    return true;
-  }
-  uint64_t offset() const { return offset_; }
-
- private:
-  bool flush() {
-    if (buffer_.empty()) return true;
-    hash_.add(buffer_);
-    const char* data = buffer_.data();
-    for (size_t left = buffer_.size(); left > 0;) {
-      const ssize_t written = pwrite(fd_, data, left, static_cast<off_t>(offset_));
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return false;
-      data += written;
-      left -= static_cast<size_t>(written);
-      offset_ += static_cast<uint64_t>(written);
-    }
-    buffer_.clear();
-    return true;
-  }
-  int fd_;
-  uint64_t offset_;
-  std::string buffer_;
-  Section section_;
-  SectionHash hash_;
-};
 
 // Constants by their place in the image.
 std::vector<size_t> constant_order(const Program& program) {
@@ -309,8 +230,12 @@ bool write_sections(const Saved& saved, const std::vector<Piece>& image, int fd,
   const std::vector<uint8_t> meta = encode(saved);
   header.meta_bytes = static_cast<int64_t>(meta.size());
   if (!writer.add(meta.data(), meta.size()) || !writer.end(&header.sections[0])) return false;
-  for (const Variant& variant : saved.variants)
-    if (!writer.add(variant.program.object.data(), variant.program.object.size())) return false;
+  for (const Variant& variant : saved.variants) {
+    const Hash128 contract = contract_of(variant);
+    if (!writer.add(variant.program.object.data(), variant.program.object.size()) ||
+        !writer.add(&contract, sizeof contract))
+      return false;
+  }
   if (!writer.end(&header.sections[1])) return false;
   int64_t bytes = 0;
   for (const Piece& piece : image) {
@@ -378,19 +303,40 @@ Result<Saved> read_saved(const std::string& path, const Header& header,
   if (!decoded) return error_in(path + ": damaged", decoded.error());
   Saved saved = std::move(decoded->saved);
   int64_t object_at = 0;
+  std::vector<Hash128> contracts;
   for (size_t v = 0; v < saved.variants.size(); ++v) {
     Program& program = saved.variants[v].program;
     const int64_t bytes = decoded->object_bytes[v];
-    if (bytes < 0 || bytes > header.facts.object_bytes - object_at)
+    if (bytes < 0 || bytes > static_cast<int64_t>(object.bytes) - object_at - kContractBytes)
       return user_error("{}: damaged: the code of program {} does not fit", path, v);
     const uint8_t* begin = mapping->at(object.offset + static_cast<uint64_t>(object_at));
     program.object.assign(begin, begin + bytes);
-    object_at += bytes;
+    contracts.push_back(number_at<Hash128>(begin, static_cast<size_t>(bytes)));
+    object_at += bytes + kContractBytes;
     HEDDLE_RETURN_IF_ERROR(
         map_constants(path, image, decoded->constant_shapes[v], mapping, program));
   }
   if (Status status = verify(saved); !status) return error_in(path + ": damaged", status.error());
+  for (size_t v = 0; v < saved.variants.size(); ++v)
+    if (contract_of(saved.variants[v]) != contracts[v])
+      return user_error("{}: damaged: the code of program {} was made for other commands", path, v);
   return saved;
+}
+
+// Of a file; or (descriptor -1) of a copy of `from`, aligned as a file's sections are.
+Result<Saved> load_mapped(const std::string& path, uint64_t bytes, int descriptor,
+                          const char* from = nullptr) {
+  if (bytes < kPage) return user_error("{}: not a compiled program, or cut short", path);
+  const bool copied = descriptor < 0;
+  auto mapping = std::make_shared<Mapping>();
+  mapping->bytes = bytes;
+  mapping->data = mmap(nullptr, bytes, copied ? PROT_READ | PROT_WRITE : PROT_READ,
+                       copied ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE, descriptor, 0);
+  if (mapping->data == MAP_FAILED)
+    return machine_error("{}: cannot map {} bytes: {}", path, bytes, strerror(errno));
+  if (copied) std::memcpy(mapping->data, from, bytes);
+  HEDDLE_ASSIGN_OR_RETURN(const Header header, parse_header(path, mapping->at(0), bytes, bytes));
+  return read_saved(path, header, std::move(mapping));
 }
 
 }  // namespace
@@ -407,7 +353,7 @@ Status save(const Saved& saved, const std::string& path) {
   const std::vector<Piece> image = place_constants(placed);
   const Program& first = saved.variants[0].program;
   Header header;
-  header.facts.version = Program::kVersion;
+  header.facts.version = kFileVersion;
   header.facts.name = first.name;
   header.facts.build_id = first.build_id;
   header.facts.dimensions = dimensions_text(saved.symbols);
@@ -437,14 +383,11 @@ Status save(const Saved& saved, const std::string& path) {
 Result<Saved> load_saved(const std::string& path) {
   Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   HEDDLE_ASSIGN_OR_RETURN(const uint64_t bytes, open_size(path, file));
-  if (bytes < kPage) return user_error("{}: not a compiled program, or cut short", path);
-  auto mapping = std::make_shared<Mapping>();
-  mapping->bytes = bytes;
-  mapping->data = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (mapping->data == MAP_FAILED)
-    return machine_error("{}: cannot map {} bytes: {}", path, bytes, strerror(errno));
-  HEDDLE_ASSIGN_OR_RETURN(const Header header, parse_header(path, mapping->at(0), bytes, bytes));
-  return read_saved(path, header, std::move(mapping));
+  return load_mapped(path, bytes, file.get());
+}
+
+Result<Saved> load_saved(const std::string& name, std::string_view bytes) {
+  return load_mapped(name, bytes.size(), -1, bytes.data());
 }
 
 Result<Program> load(const std::string& path) {

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "program/program.h"
 #include "program/saved.h"
 
 namespace heddle::program {
+
+// Of what a program holds, and one more for what a file adds: a contract beside its code.
+inline constexpr int kFileVersion = Program::kVersion + 1;
 
 struct FileHeader {
   int version = 0;
@@ -23,6 +27,8 @@ Status save(const Saved& saved, const std::string& path);
 Status save(const Program& program, const std::string& path);
 // Truncated, flipped, foreign or newer files are user errors with a reason.
 Result<Saved> load_saved(const std::string& path);
+// The same from memory, which is copied; `name` is for messages.
+Result<Saved> load_saved(const std::string& name, std::string_view bytes);
 // Of a file of one program.
 Result<Program> load(const std::string& path);
 Result<FileHeader> read_header(const std::string& path);

@@ -1,5 +1,5 @@
 // Program: the compiled artefact. Code, constants, buffers with offsets, and the list of commands
-// of one run. It needs no compiler to be loaded and run (DESIGN.md §3, program; §4, kernel ABI).
+// of one run. It needs no compiler to be loaded and run (docs/architecture.md).
 //
 // Memory. A buffer is an array of bytes with a kind. Temporaries live in one arena per context, at
 // the offsets of the plan; constants in one read-only image; inputs and outputs are bound by the
@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "tensor/index_check.h"
 #include "tensor/literal.h"
 #include "tensor/shape.h"
 
@@ -87,6 +88,7 @@ struct Phase {
 
 struct Kernel {
   std::string name;
+  std::string label;  // for readers: "softmax_select.2", of its operators; unique in the program
   std::vector<Phase> phases;
   int64_t scratch_bytes = 0;
   // Per launch: arithmetic, and least bytes that must move (each input and output once).
@@ -172,6 +174,10 @@ using Command =
 struct CommandInfo {      // beside each command
   std::string name;       // the HLO instruction it came from
   std::string operators;  // "add, reduce, multiply": for profile and inspect
+  // Of the model's own nodes (hlo/node_names.h) whose work it does, its own first, then those of
+  // views of its results and of what was prepared for it. A command of a region, not the loop
+  // around it, has the names of what it does.
+  std::vector<std::string> nodes;
 };
 
 struct Region {
@@ -187,7 +193,7 @@ struct Port {  // an input or an output
   View source;      // output that is an input or a constant: copied at the end of a run
 };
 
-struct MemoryNumbers {            // always reported as three (DESIGN.md §4, plan)
+struct MemoryNumbers {            // always reported as three (docs/architecture.md)
   int64_t lower_bound_bytes = 0;  // most bytes live at one command
   int64_t plan_bytes = 0;         // size of the arena
   int64_t unshared_bytes = 0;     // sum of all temporaries
@@ -200,7 +206,7 @@ struct PoolBlock {
 };
 
 struct Program {
-  static constexpr int kVersion = 8;
+  static constexpr int kVersion = 9;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
@@ -211,6 +217,9 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Port> inputs, outputs;
+  // What its inputs must be. The last outputs are the hidden ones of those that are computed, in
+  // order: whoever runs the program gives them memory of its own.
+  std::vector<tensor::IndexCheck> index_checks;
   std::vector<Command> once, commands;
   std::vector<CommandInfo> once_info, command_info;
   std::vector<Region> regions;  // of all loops and branches

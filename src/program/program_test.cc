@@ -56,9 +56,9 @@ struct Example {
     p.options = "level=O2";
     p.notes = {"online_softmax"};
     p.object = {1, 2, 3, 4, 5};
-    p.kernels = {{"pack", {{"pack_p0", 4, false}}, 0, 10, 20, {}, "s", "t"},
-                 {"add", {{"add_p0", 2, false}, {"add_p1", 1, true}}, 256, 1, 2, {}, "", ""},
-                 {"scale", {{"scale_p0", 1, true}}, 0, 1, 2, {}, "", ""}};
+    p.kernels = {{"pack", {}, {{"pack_p0", 4, false}}, 0, 10, 20, {}, "s", "t"},
+                 {"add", {}, {{"add_p0", 2, false}, {"add_p1", 1, true}}, 256, 1, 2, {}, "", ""},
+                 {"scale", {}, {{"scale_p0", 1, true}}, 0, 1, 2, {}, "", ""}};
     x = add_buffer(p, {"x", BufferKind::input, 128, 0, 0});
     y = add_buffer(p, {"y", BufferKind::output, 128, 0, 0});
     weight = add_buffer(p, {"weight", BufferKind::constant, 128, 0}, numbers(kN, 1));
@@ -180,7 +180,7 @@ TEST(verify, InPlaceIsAllowedWhereItIsDeclared) {
             std::string::npos);
   // Only on the operand that was declared.
   Example twice;
-  twice.p.kernels.push_back({"twice", {{"twice_p0", 1, true}}});
+  twice.p.kernels.push_back({"twice", {}, {{"twice_p0", 1, true}}});
   twice.p.commands[1] = twice.launch(3, {twice.t0, twice.t0, twice.t1}, 2);
   twice.command(1).in_place = {0};
   EXPECT_TRUE(verify(twice.p));
@@ -357,7 +357,7 @@ TEST(file, NewerVersionSaysSo) {
   const std::string path = temp_path("newer");
   ASSERT_TRUE(save(e.p, path));
   std::string bytes = read_file(path);
-  bytes[8] = Program::kVersion + 1;
+  bytes[8] = kFileVersion + 1;
   write_file(path, bytes);
   Result<Program> loaded = load(path);
   ASSERT_FALSE(loaded);  // the checksum covers the version
@@ -368,7 +368,7 @@ TEST(file, NewerVersionSaysSo) {
   write_file(path, bytes);
   loaded = load(path);
   ASSERT_FALSE(loaded);
-  EXPECT_NE(loaded.error().message.find("format version " + std::to_string(Program::kVersion + 1)),
+  EXPECT_NE(loaded.error().message.find("format version " + std::to_string(kFileVersion + 1)),
             std::string::npos);
   unlink(path.c_str());
 }

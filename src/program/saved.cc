@@ -62,7 +62,8 @@ class SavedVerifier {
   // Those of the first variant, but for what follows a symbol.
   Status check_ports(size_t v, bool inputs) const {
     const Variant &first = saved_.variants[0], &variant = saved_.variants[v];
-    bool good = count(first, inputs) == count(variant, inputs);
+    bool good = count(first, inputs) == count(variant, inputs) &&
+                first.program.index_checks == variant.program.index_checks;
     for (size_t p = 0; good && p < count(first, inputs); ++p) {
       const Port& a = (inputs ? first.program.inputs : first.program.outputs)[p];
       const Port& b = (inputs ? variant.program.inputs : variant.program.outputs)[p];

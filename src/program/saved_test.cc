@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <random>
 
+#include "base/hash.h"
+#include "program/contract.h"
 #include "program/encode.h"
 #include "program/file.h"
 
@@ -98,6 +101,69 @@ TEST_F(SavedFile, ConstantsAreThereOnce) {
   const auto single = load(path_);
   ASSERT_FALSE(single);
   EXPECT_NE(single.error().message.find("n<=8"), std::string::npos);
+}
+
+// What no table can be checked against is compared with what the code was made for.
+TEST_F(SavedFile, TheContractCoversWhatCodeReliesOn) {
+  Variant good = two().variants[1];
+  Program& p = good.program;
+  p.kernels.push_back({"k", {}, {{"k_p0", 4, false}}, 128});
+  Launch launch;
+  launch.kernel = KernelId(0);
+  launch.arguments = {{BufferId(0), 0, tensor::Shape::array(tensor::Type::f32, {8})}};
+  launch.dims = {3};
+  p.commands.push_back(launch);
+  p.command_info.push_back({"k", "add"});
+  const Hash128 wanted = contract_of(good);
+  const std::function<void(Variant&)> changes[] = {
+      [](Variant& v) { v.bounds[0] += 1; },
+      [](Variant& v) { v.least[0] += 1; },
+      [](Variant& v) { v.told.push_back(0); },
+      [](Variant& v) { v.program.kernels[0].phases[0].tasks = 5; },
+      [](Variant& v) { v.program.kernels[0].phases[0].symbol = "k_p1"; },
+      [](Variant& v) { v.program.kernels[0].scratch_bytes = 64; },
+      [](Variant& v) { std::get<Launch>(v.program.commands.back()).dims[0] = 4; },
+      [](Variant& v) { std::get<Launch>(v.program.commands.back()).inputs = 1; },
+      [](Variant& v) { std::get<Launch>(v.program.commands.back()).in_place = {0}; },
+      [](Variant& v) {
+        std::get<Launch>(v.program.commands.back()).arguments[0].shape =
+            tensor::Shape::array(tensor::Type::f32, {7});
+      },
+      [](Variant& v) { std::get<Launch>(v.program.commands.back()).arguments.pop_back(); }};
+  for (size_t i = 0; i < std::size(changes); ++i) {
+    Variant changed = good;
+    changes[i](changed);
+    EXPECT_NE(contract_of(changed), wanted) << i;
+  }
+  Variant moved = good;  // where arrays lie is checked by the verifier
+  moved.program.commands.back() = launch;
+  std::get<Launch>(moved.program.commands.back()).arguments[0].offset_bytes = 64;
+  EXPECT_EQ(contract_of(moved), wanted);
+}
+
+// The checksums are made right again (the layout at the head of file.cc).
+TEST_F(SavedFile, AnotherContractIsRefused) {
+  ASSERT_TRUE(save(two(), path_));
+  std::string bytes = read();
+  const auto word = [&](size_t at) {
+    uint64_t value;
+    std::memcpy(&value, bytes.data() + at, sizeof value);
+    return value;
+  };
+  const auto put = [&](size_t at, uint64_t value) {
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  };
+  const size_t offset = word(56), size = word(64), code = two().variants[0].program.object.size();
+  bytes[offset + code] ^= 1;
+  const std::string_view all = bytes;
+  put(72, hash64(all.substr(offset, size)));
+  const uint32_t header = static_cast<uint32_t>(word(12));
+  put(24, hash64(all.substr(32, header - 32), hash64(all.substr(0, 24))));
+  write(bytes);
+  const auto loaded = load_saved(path_);
+  ASSERT_FALSE(loaded);
+  EXPECT_NE(loaded.error().message.find("program 0 was made for other commands"), std::string::npos)
+      << loaded.error().message;
 }
 
 TEST_F(SavedFile, EveryDamageIsAUserError) {

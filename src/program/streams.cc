@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "program/link_times.h"
 #include "program/ranges.h"
 #include "program/spaces.h"
 #include "program/views.h"
@@ -236,12 +237,22 @@ StreamPlan plan_on(const Program& program, std::vector<Section>& sections,
 }  // namespace
 
 std::vector<double> rough_ns(const Program& program, const std::vector<Command>& commands) {
+  return rough_ns(program, commands, {});
+}
+
+std::vector<double> rough_ns(const Program& program, const std::vector<Command>& commands,
+                             const std::function<double(double bytes)>& link_bytes) {
   std::vector<double> result;
   for (const Command& command : commands) {
     double ns = 1;
     if (const auto* launch = std::get_if<Launch>(&command)) {
       const Kernel& kernel = program.kernels[launch->kernel.index()];
       ns += static_cast<double>(kernel.min_bytes) / 8 + static_cast<double>(kernel.flops) / 32;
+    } else if (const auto* copy = std::get_if<Copy>(&command);
+               copy != nullptr && link_bytes &&
+               (goes_to_device(program, *copy) || goes_to_host(program, *copy))) {
+      // Twice, as below: there it is read and written.
+      ns += 2 * link_bytes(static_cast<double>(stored_bytes(copy->to.shape))) / 8;
     } else {
       for_each_view(command, [&](const View& view, Use) {
         ns += static_cast<double>(stored_bytes(view.shape)) / 8;

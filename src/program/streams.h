@@ -5,7 +5,7 @@
 // the memory plan: so a plan that gives bytes again adds dependences of its own. Of these the
 // transitive reduction is kept, a maximum matching of it makes chains with the fewest edges between
 // them, and chains share streams where there are more of them. Vector clocks then leave out every
-// wait that follows from another (runtime.md, 6).
+// wait that follows from another.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "program/nodes_text.h"
 #include "program/spaces.h"
 #include "program/views.h"
 
 namespace heddle::program {
 namespace {
+
+constexpr size_t kMostNodes = 8;  // names in a line
 
 std::string_view kind_name(BufferKind kind) {
   switch (kind) {
@@ -98,7 +101,10 @@ void append_list(std::string& out, const Program& program, const std::vector<Com
                  const std::vector<CommandInfo>& info, size_t indent, int64_t& number) {
   for (size_t i = 0; i < commands.size(); ++i) {
     out += fmt::format("{:{}}{} {}", "", indent, number++, command_text(program, commands[i]));
-    if (i < info.size()) out += fmt::format("  // {}: {}", info[i].name, info[i].operators);
+    if (i < info.size()) {
+      out += fmt::format("  // {}: {}", info[i].name, info[i].operators);
+      if (!info[i].nodes.empty()) out += fmt::format("; {}", nodes_text(info[i].nodes, kMostNodes));
+    }
     out += '\n';
     const std::vector<RegionId> regions = regions_of(commands[i]);
     const bool loop = std::holds_alternative<Loop>(commands[i]);
@@ -128,6 +134,19 @@ void append_port(std::string& out, std::string_view kind, const Port& port) {
   if (port.buffer.valid()) out += fmt::format(" = b{}", port.buffer.value);
   if (port.source.buffer.valid()) out += " from " + view_text(port.source);
   out += '\n';
+}
+
+void append_check(std::string& out, const Program& program, const tensor::IndexCheck& check,
+                  size_t hidden) {
+  const bool computed = check.input < 0;
+  const Port& port = computed ? program.outputs[hidden] : program.inputs[check.input];
+  out += fmt::format("check {} {}:", computed ? "output" : "input", port.name);
+  if (!check.starts.empty())
+    out += fmt::format(" from [{}] to [{}]:", fmt::join(check.starts, ","),
+                       fmt::join(check.limits, ","));
+  for (const tensor::IndexRange& range : check.ranges)
+    out += fmt::format(" {} to {}", range.low, range.high);
+  out += fmt::format("  // {}\n", check.node);
 }
 
 void append_buffer(std::string& out, size_t i, const Buffer& b) {
@@ -166,10 +185,17 @@ std::string to_string(const Program& program) {
     out += fmt::format("dynamic memory: {} blocks\n", program.pool_blocks.size());
   for (const Port& port : program.inputs) append_port(out, "input", port);
   for (const Port& port : program.outputs) append_port(out, "output", port);
+  size_t hidden =
+      program.outputs.size() - static_cast<size_t>(tensor::hidden_outputs(program.index_checks));
+  for (const tensor::IndexCheck& check : program.index_checks) {
+    append_check(out, program, check, hidden);
+    hidden += check.input < 0 ? 1 : 0;
+  }
   if (!program.kernels.empty()) out += "kernels:\n";
   for (const Kernel& kernel : program.kernels) {
-    out += fmt::format("  {}: scratch {} bytes, {} flops, {} bytes;", kernel.name,
-                       kernel.scratch_bytes, kernel.flops, kernel.min_bytes);
+    out += fmt::format("  {}{}: scratch {} bytes, {} flops, {} bytes;", kernel.name,
+                       kernel.label.empty() ? "" : " " + kernel.label, kernel.scratch_bytes,
+                       kernel.flops, kernel.min_bytes);
     for (const Phase& phase : kernel.phases)
       out += fmt::format(" {}[{}]{}", phase.symbol, phase.tasks, phase.serial ? " serial" : "");
     out += '\n';

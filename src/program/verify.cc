@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "program/nodes_text.h"
 #include "program/owners.h"
 #include "program/verify_parts.h"
 #include "program/views.h"
@@ -245,9 +246,11 @@ class Checker {
     if (info.size() != commands.size())
       return fail("{} commands with {} names", commands.size(), info.size());
     for (size_t i = 0; i < commands.size(); ++i) {
-      const std::string name =
-          fmt::format("{} {} ({})", in_once_ ? "once" : "command", i, info[i].name);
+      const std::string name = fmt::format("{} {} ({})", in_once_ ? "once" : "command", i,
+                                           where_text(info[i].name, info[i].nodes));
       where_ = name;
+      if (std::ranges::any_of(info[i].nodes, &std::string::empty))
+        return fail("{}: a node without a name", where_);
       HEDDLE_RETURN_IF_ERROR(play(commands[i], name));
     }
     return {};

@@ -15,6 +15,7 @@ class PartsChecker {
     HEDDLE_RETURN_IF_ERROR(buffers());
     HEDDLE_RETURN_IF_ERROR(kernels());
     HEDDLE_RETURN_IF_ERROR(ports());
+    HEDDLE_RETURN_IF_ERROR(index_checks());
     HEDDLE_RETURN_IF_ERROR(memory_numbers());
     return pool_blocks();
   }
@@ -129,6 +130,50 @@ class PartsChecker {
     return {};
   }
 
+  static bool is_integers(const tensor::Shape& shape) {
+    return shape.is_array() && tensor::is_integer(shape.type()) &&
+           tensor::type_bits(shape.type()) >= 8 && stored_bytes(shape) <= kMaxBytes &&
+           (!shape.layout() || shape.layout()->is_row_major());
+  }
+
+  static bool is_box(const tensor::IndexCheck& check, const tensor::Shape& shape) {
+    if (check.starts.empty() && check.limits.empty()) return true;
+    bool fits = std::ssize(check.starts) == shape.rank() &&
+                std::ssize(check.limits) == shape.rank() && shape.rank() > 0 &&
+                check.ranges.size() == 1;
+    for (int64_t d = 0; fits && d < shape.rank(); ++d) {
+      const int64_t start = check.starts[static_cast<size_t>(d)];
+      const int64_t limit = check.limits[static_cast<size_t>(d)];
+      fits = start >= 0 && limit <= shape.dim(d) && start < (limit < 0 ? shape.dim(d) : limit);
+    }
+    return fits;
+  }
+
+  Status index_checks() const {
+    const int64_t hidden = tensor::hidden_outputs(program_.index_checks);
+    int64_t output = static_cast<int64_t>(program_.outputs.size()) - hidden;
+    if (output < 0)
+      return fail("{} outputs, of which {} are hidden", program_.outputs.size(), hidden);
+    for (const tensor::IndexCheck& check : program_.index_checks) {
+      bool fits = !check.ranges.empty() && check.input >= -1 &&
+                  check.input < static_cast<int64_t>(program_.inputs.size());
+      for (const tensor::IndexRange& range : check.ranges)
+        fits = fits && range.low <= 0 && range.high >= 0;
+      if (fits && check.input < 0) {
+        fits = is_integers(program_.outputs[output].shape) &&
+               program_.outputs[output].shape.type() == tensor::Type::u64 &&
+               program_.outputs[output].shape.elems() == std::ssize(check.ranges);
+        ++output;
+      } else if (fits) {
+        const tensor::Shape& shape = program_.inputs[check.input].shape;
+        fits = is_integers(shape) && shape.elems() % std::ssize(check.ranges) == 0 &&
+               is_box(check, shape);
+      }
+      if (!fits) return fail("the check of {} does not fit its port", check.node);
+    }
+    return {};
+  }
+
   // An input has one buffer; an output may have others, with the values that its memory held
   // before.
   bool is_of_port(const Buffer& b, const Port& port, bool input) const {
@@ -139,6 +184,10 @@ class PartsChecker {
 
   Status memory_numbers() const {
     HEDDLE_RETURN_IF_ERROR(memory_numbers(program_.memory, program_.once_bytes));
+    if (!program_.own_memory &&
+        (program_.host_once_bytes != 0 || program_.host_memory.plan_bytes != 0))
+      return fail("{} and {} bytes on the host of a program without spaces",
+                  program_.host_once_bytes, program_.host_memory.plan_bytes);
     return memory_numbers(program_.host_memory, program_.host_once_bytes);
   }
 

@@ -3,11 +3,16 @@
 #include <utility>
 
 #include "base/trace.h"
+#include "program/live.h"
+#include "program/nodes_text.h"
+#include "program/views.h"
 #include "runtime/command_list.h"
 
 namespace heddle::runtime {
 
 namespace {
+
+constexpr size_t kMostTracedNodes = 8;  // names at an event
 
 // An integer in memory, with what is above s64 at its end.
 int64_t read_number(const void* data, tensor::Type type) {
@@ -57,7 +62,8 @@ Result<int64_t> CommandList::read_now(const void* data, tensor::Type type) {
 // After a failure the addresses are as a run expects them.
 Status CommandList::failed(const Record& record, Error error) {
   for (LoopRecord& loop : loops_) exchange(loop, false);
-  return error_in(infos_[record.command]->name, std::move(error));
+  const program::CommandInfo& info = *infos_[record.command];
+  return error_in(program::where_text(info.name, info.nodes), std::move(error));
 }
 
 void CommandList::exchange(LoopRecord& loop, bool odd) {
@@ -304,6 +310,7 @@ Status CommandList::run_records(size_t at, size_t end, Step&& step) {
   while (at < end) {
     const Record& record = records_[at];
     size_t next = at + 1;
+    if constexpr (requires { step.before(record); }) step.before(record);
     if (__builtin_expect(cancellation_ != nullptr && cancellation_->is_asked(), 0))
       return failed(record, cancelled_error("cancelled").value());
     if (__builtin_expect(record.kind == Kind::launch, 1)) {
@@ -403,9 +410,10 @@ Status CommandList::run_timed_command(size_t command, std::span<CommandTime> tim
 
 Status CommandList::run_timed_records(size_t at, size_t end, std::span<CommandTime> times) {
   const bool traced = trace::recording();
+  const int64_t first = traced ? program::command_count(*program_, program_->once) : 0;
   int64_t begin_ns = trace::now_ns(), so_far_ns = 0;
   uint32_t last = UINT32_MAX;
-  return run_records<false>(at, end, [&](const Record& record) {
+  auto after = [&](const Record& record) {
     const int64_t end_ns = trace::now_ns(), took_ns = end_ns - begin_ns;
     CommandTime& time = times[record.command];
     time.total_ns += took_ns;
@@ -420,9 +428,22 @@ Status CommandList::run_timed_records(size_t at, size_t end, std::span<CommandTi
     const bool control = record.kind >= Kind::nothing;
     if (!traced || !ends || control) return;
     const program::CommandInfo& info = *infos_[record.command];
-    trace::add(info.name, end_ns - so_far_ns, end_ns, info.operators);
+    trace::add(info.name, end_ns - so_far_ns, end_ns, info.operators,
+               program::nodes_text(info.nodes, kMostTracedNodes));
+    const int64_t number = first + record.command;
+    trace::add_counter("temporaries", end_ns,
+                       program::covered_bytes(program::alive(*program_, number, number + 1)));
     begin_ns = trace::now_ns();  // recording is not the next command's time
-  });
+  };
+  struct Step {
+    decltype(after)& done;
+    const std::vector<const program::CommandInfo*>& infos;
+    void before(const Record& record) const { trace::set_work(infos[record.command]->name); }
+    void operator()(const Record& record) const { done(record); }
+  };
+  Status status = run_records<false>(at, end, Step{after, infos_});
+  trace::set_work({});
+  return status;
 }
 
 }  // namespace heddle::runtime

@@ -23,14 +23,18 @@ struct Move {
   char* to;
   const char* from;
   int64_t bytes;
+  bool by_device = false;  // one of the two is its memory, in a program that works on the host's
 };
 
-// A bound port. `staging` stands in for memory that is not aligned.
+// A bound port. `staging` stands in for memory that is not aligned, `host_staging` for the device's
+// where the host needs it.
 struct Binding {
   char* memory = nullptr;
-  bool bound = false;
+  bool bound = false, on_device = false;
+  bool used_by_host = false;  // of a program with spaces: by more than copies across
   int64_t bytes = 0;
   Block staging;
+  tensor::Literal host_staging;
 };
 
 }  // namespace
@@ -49,6 +53,7 @@ struct Context::State {
 
   const Program& program() const { return executable->program_; }
   void set_fixed_bases();
+  void find_host_uses();
   Status prepare();
   Status prepare_input(size_t i);
   Status prepare_outputs();
@@ -133,6 +138,7 @@ void Context::State::set_fixed_bases() {
     inputs[i].bytes = program::stored_bytes(p.inputs[i].shape);
   for (size_t i = 0; i < outputs.size(); ++i)
     outputs[i].bytes = program::stored_bytes(p.outputs[i].shape);
+  find_host_uses();
   for (size_t i = 0; i < p.buffers.size(); ++i) {
     const Buffer& buffer = p.buffers[i];
     const BufferId id(i);
@@ -158,29 +164,55 @@ void Context::State::set_fixed_bases() {
   }
 }
 
-Status Context::bind_input(int64_t number, const void* data) {
-  if (number < 0 || number >= static_cast<int64_t>(state_->inputs.size()))
-    return user_error("program {}: no input {}, it has {}", state_->program().name, number,
-                      state_->inputs.size());
-  Binding& binding = state_->inputs[number];
-  char* memory = const_cast<char*>(static_cast<const char*>(data));
-  if (binding.bound && binding.memory == memory) return {};
-  binding.memory = memory;
+void Context::State::find_host_uses() {
+  const Program& p = program();
+  for (size_t i = 0; p.own_memory && i < p.buffers.size(); ++i) {
+    const Buffer& buffer = p.buffers[i];
+    if (!executable->used_by_host_[i]) continue;
+    if (buffer.kind == BufferKind::input) inputs[buffer.number].used_by_host = true;
+    if (buffer.kind == BufferKind::output) outputs[buffer.number].used_by_host = true;
+  }
+  // One memory with the input that it aliases.
+  for (const Buffer& buffer : p.buffers)
+    if (buffer.kind == BufferKind::output && buffer.alias.valid() &&
+        inputs[p.buffers[buffer.alias.index()].number].used_by_host)
+      outputs[buffer.number].used_by_host = true;
+}
+
+Status Context::bind(bool input, int64_t number, char* data, bool on_device) {
+  std::vector<Binding>& bindings = input ? state_->inputs : state_->outputs;
+  const char* what = input ? "input" : "output";
+  if (number < 0 || number >= std::ssize(bindings))
+    return user_error("program {}: no {} {}, it has {}", state_->program().name, what, number,
+                      bindings.size());
+  const Device& device = state_->executable->device_;
+  if (on_device && !device.has_own_memory())
+    return user_error("program {}: {} {}: device {} has no memory of its own; bind the host's",
+                      state_->program().name, what, number, device.hal().name);
+  if (on_device && !is_aligned(data))
+    return user_error("program {}: {} {}: memory of device {} must be {}-byte aligned",
+                      state_->program().name, what, number, device.hal().name,
+                      program::kAlignmentBytes);
+  Binding& binding = bindings[static_cast<size_t>(number)];
+  if (binding.bound && binding.memory == data && binding.on_device == on_device) return {};
+  binding.memory = data;
+  binding.on_device = on_device;
   binding.bound = true;
   state_->dirty = true;
   return {};
 }
 
+Status Context::bind_input(int64_t number, const void* data) {
+  return bind(true, number, const_cast<char*>(static_cast<const char*>(data)), false);
+}
 Status Context::bind_output(int64_t number, void* data) {
-  if (number < 0 || number >= static_cast<int64_t>(state_->outputs.size()))
-    return user_error("program {}: no output {}, it has {}", state_->program().name, number,
-                      state_->outputs.size());
-  Binding& binding = state_->outputs[number];
-  if (binding.bound && binding.memory == data) return {};
-  binding.memory = static_cast<char*>(data);
-  binding.bound = true;
-  state_->dirty = true;
-  return {};
+  return bind(false, number, static_cast<char*>(data), false);
+}
+Status Context::bind_device_input(int64_t number, const void* data) {
+  return bind(true, number, const_cast<char*>(static_cast<const char*>(data)), true);
+}
+Status Context::bind_device_output(int64_t number, void* data) {
+  return bind(false, number, static_cast<char*>(data), true);
 }
 
 Status Context::State::check_bound() const {
@@ -239,6 +271,13 @@ Status Context::State::check_overlaps() const {
 // The memory itself, or its stand-in.
 Result<char*> Context::State::usable(Binding& binding) {
   if (binding.bytes == 0) return nullptr;
+  if (binding.on_device) {
+    if (!binding.used_by_host) return binding.memory;
+    if (binding.host_staging.bytes() != binding.bytes)
+      binding.host_staging =
+          tensor::Literal(tensor::Shape::array(tensor::Type::u8, {binding.bytes}));
+    return static_cast<char*>(binding.host_staging.mutable_data());
+  }
   if (program().own_memory) return binding.memory;  // on the host, that needs no alignment
   if (is_aligned(binding.memory) && !executable->device_.has_own_memory()) return binding.memory;
   if (binding.staging.bytes() == 0) {
@@ -258,8 +297,8 @@ Status Context::State::prepare() {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const program::View& source = program().outputs[i].source;
     if (program().outputs[i].buffer.valid() || outputs[i].bytes == 0) continue;
-    after.push_back(
-        {outputs[i].memory, bases[source.buffer.index()] + source.offset_bytes, outputs[i].bytes});
+    after.push_back({outputs[i].memory, bases[source.buffer.index()] + source.offset_bytes,
+                     outputs[i].bytes, outputs[i].on_device});
   }
   dirty = false;
   return {};
@@ -271,7 +310,7 @@ Status Context::State::prepare_outputs() {
     if (!id.valid()) continue;
     HEDDLE_ASSIGN_OR_RETURN(char* base, usable(outputs[i]));
     if (base != outputs[i].memory && outputs[i].bytes > 0)
-      after.push_back({outputs[i].memory, base, outputs[i].bytes});
+      after.push_back({outputs[i].memory, base, outputs[i].bytes, outputs[i].on_device});
     for (BufferId buffer : buffers_of_output[i]) {
       bases[buffer.index()] = base;
       list.set_base(buffer, base);
@@ -284,13 +323,16 @@ Status Context::State::prepare_input(size_t i) {
   Binding& input = inputs[i];
   const BufferId id = program().inputs[i].buffer;
   char* base = nullptr;
+  bool by_device = input.on_device;
   if (alias_of_input[i] >= 0) {
     // One memory: the output's. What the caller keeps elsewhere is copied in.
     base = bases[program().outputs[alias_of_input[i]].buffer.index()];
+    by_device = by_device || outputs[alias_of_input[i]].on_device;
   } else {
     HEDDLE_ASSIGN_OR_RETURN(base, usable(input));
   }
-  if (base != input.memory && input.bytes > 0) before.push_back({base, input.memory, input.bytes});
+  if (base != input.memory && input.bytes > 0)
+    before.push_back({base, input.memory, input.bytes, by_device});
   bases[id.index()] = base;
   list.set_base(id, base);
   return {};
@@ -298,10 +340,14 @@ Status Context::State::prepare_input(size_t i) {
 
 Status Context::State::copy_all(const std::vector<Move>& moves, heddle_hal_stream* stream) {
   const heddle_hal& hal = executable->device_.hal();
-  if (program().own_memory && !moves.empty()) {  // all of it is the host's
+  if (program().own_memory && !moves.empty()) {  // all of it is the host's, but for bound memory
     if (hal.wait(hal.device) != 0) return executable->device_.last_error("cannot wait");
-    for (const Move& move : moves)
-      std::memmove(move.to, move.from, static_cast<size_t>(move.bytes));
+    for (const Move& move : moves) {
+      if (move.by_device)
+        HEDDLE_RETURN_IF_ERROR(executable->device_.copy_now(move.to, move.from, move.bytes));
+      else
+        std::memmove(move.to, move.from, static_cast<size_t>(move.bytes));
+    }
     return {};
   }
   for (const Move& move : moves)
@@ -321,6 +367,12 @@ Status Context::State::run_commands() {
   const StreamSet* streams = list.streams();
   HEDDLE_RETURN_IF_ERROR(copy_all(before, streams != nullptr ? streams->to_device() : nullptr));
   const bool timed = profile || trace::recording();
+  if (trace::recording()) {
+    int64_t bytes = 0;
+    for (const program::Buffer& buffer : program().buffers)
+      if (buffer.kind == program::BufferKind::constant) bytes += buffer.bytes;
+    trace::add_counter("constants", trace::now_ns(), bytes);
+  }
   // Timed commands are on the device's own stream.
   if (timed && streams != nullptr) HEDDLE_RETURN_IF_ERROR(wait_for_all());
   if (pooled) {

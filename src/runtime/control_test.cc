@@ -42,7 +42,8 @@ struct Maker {
   Maker() {
     p.name = "control";
     p.object = read_object();
-    p.kernels = {{"add", {{"add_p0", kTasks, true}}}, {"scale", {{"scale_p0", kTasks, true}}}};
+    p.kernels = {{"add", {}, {{"add_p0", kTasks, true}}},
+                 {"scale", {}, {{"scale_p0", kTasks, true}}}};
   }
   View port(const char* name, bool input, const Shape& shape) {
     auto& ports = input ? p.inputs : p.outputs;

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "runtime/loader.h"
+#include "tensor/limits.h"
 
 namespace heddle::runtime {
 namespace {
@@ -34,7 +35,9 @@ const char* cpu_last_error(void*) { return last_error_text.c_str(); }
 int64_t huge_up(int64_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
 
 int cpu_allocate(void*, int64_t bytes, void** memory) {
-  if (bytes < 0 || bytes > (int64_t{1} << 46)) return fail(fmt::format("{} bytes", bytes));
+  if (bytes < 0) return fail(fmt::format("{} bytes", bytes));
+  // The mapping below takes nothing, so it succeeds for any size: writing would end the process.
+  if (Status fits = tensor::check_memory("a run", bytes); !fits) return fail(fits.error().message);
   if (bytes < kHugePage) {
     *memory = std::aligned_alloc(
         kAlignment, (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment);

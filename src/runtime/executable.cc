@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/trace.h"
+#include "program/nodes_text.h"
 #include "program/spaces.h"
 #include "program/verify.h"
 #include "program/views.h"
@@ -222,8 +223,10 @@ Status Executable::link(const HostFunctions& host_functions, const LibraryFuncti
   auto block = Block::allocate(device_, program_.once_bytes);
   if (!block) return error_in("program " + program_.name, block.error());
   once_block_ = std::make_shared<Block>(std::move(*block));
-  host_once_ =
-      std::make_shared<Literal>(tensor::Shape::array(tensor::Type::u8, {program_.host_once_bytes}));
+  auto host_once =
+      Literal::make(tensor::Shape::array(tensor::Type::u8, {program_.host_once_bytes}));
+  if (!host_once) return error_in("program " + program_.name, host_once.error());
+  host_once_ = std::make_shared<Literal>(std::move(*host_once));
   if (program_.once.empty()) once_done_ = true;
   return {};
 }
@@ -252,7 +255,8 @@ void Executable::find_uses() {
 Status Executable::link_library(const program::LibraryCall& call, const program::CommandInfo& about,
                                 const LibraryFunction& library,
                                 std::shared_ptr<LibraryWork>* work) const {
-  const std::string where = "program " + program_.name + ": " + about.name;
+  const std::string where =
+      "program " + program_.name + ": " + program::where_text(about.name, about.nodes);
   if (std::string_view(device_.hal().name) != "cpu")
     return user_error("{}: library calls run on the cpu, not on {}", where, device_.hal().name);
   if (!library)
@@ -271,28 +275,28 @@ Status Executable::link_section(LinkedSection& section, const std::vector<Comman
   section.commands = &commands;
   section.info = &info;
   Status status;
-  program::for_each_command(program_, commands, info,
-                            [&](const Command& command, const program::CommandInfo& about, int) {
-                              HostCallable& callable = section.host.emplace_back();
-                              std::shared_ptr<LibraryWork>& work = section.library.emplace_back();
-                              if (const auto* one = std::get_if<program::LibraryCall>(&command))
-                                if (status) status = link_library(*one, about, library, &work);
-                              const auto* call = std::get_if<program::HostCall>(&command);
-                              if (call == nullptr || !status) return;
-                              auto found = host_functions.find(call->function);
-                              if (found == host_functions.end()) {
-                                status = user_error(
-                                    "program {}: {}: no host function '{}' is registered",
-                                    program_.name, about.name, call->function);
-                                return;
-                              }
-                              auto made = found->second(call->text);
-                              if (made) {
-                                callable = std::move(*made);
-                              } else {
-                                status = error_in(about.name, made.error());
-                              }
-                            });
+  program::for_each_command(
+      program_, commands, info,
+      [&](const Command& command, const program::CommandInfo& about, int) {
+        HostCallable& callable = section.host.emplace_back();
+        std::shared_ptr<LibraryWork>& work = section.library.emplace_back();
+        if (const auto* one = std::get_if<program::LibraryCall>(&command))
+          if (status) status = link_library(*one, about, library, &work);
+        const auto* call = std::get_if<program::HostCall>(&command);
+        if (call == nullptr || !status) return;
+        auto found = host_functions.find(call->function);
+        if (found == host_functions.end()) {
+          status = user_error("program {}: {}: no host function '{}' is registered", program_.name,
+                              program::where_text(about.name, about.nodes), call->function);
+          return;
+        }
+        auto made = found->second(call->text);
+        if (made) {
+          callable = std::move(*made);
+        } else {
+          status = error_in(program::where_text(about.name, about.nodes), made.error());
+        }
+      });
   return status;
 }
 

@@ -103,6 +103,12 @@ class Context {
   Status bind_input(int64_t number, const void* data);
   Status bind_output(int64_t number, void* data);
 
+  // The same, of 64-byte aligned memory of the device, where that has a memory of its own: a run
+  // copies it within the device. Where the host itself reads or writes the array, it crosses.
+  // Error: no such port; no such device; not aligned.
+  Status bind_device_input(int64_t number, const void* data);
+  Status bind_device_output(int64_t number, void* data);
+
   // Errors: a port that is not bound, overlapping memory, host functions; cancelled.
   Status run();
   // From any thread, also while it runs: the run under way ends before its next command, or, where
@@ -120,6 +126,7 @@ class Context {
   friend class Executable;
   struct State;
   explicit Context(std::unique_ptr<State> state);
+  Status bind(bool input, int64_t number, char* data, bool on_device);
   std::unique_ptr<State> state_;
 };
 

@@ -46,8 +46,8 @@ struct Maker {
     p.name = name;
     p.object = read_object();
     for (const char* kernel : {"add", "scale", "move", "table", "nothing"})
-      p.kernels.push_back({kernel, {{std::string(kernel) + "_p0", kTasks, false}}});
-    p.kernels.push_back({"total", {{"total_p0", kTasks, false}, {"total_p1", 1, true}}, 64});
+      p.kernels.push_back({kernel, {}, {{std::string(kernel) + "_p0", kTasks, false}}});
+    p.kernels.push_back({"total", {}, {{"total_p0", kTasks, false}, {"total_p1", 1, true}}, 64});
   }
   BufferId buffer(const char* name, BufferKind kind, int64_t elems, Literal value = {}) {
     Buffer b{name, kind, elems * 4};

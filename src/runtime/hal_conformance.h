@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/hal.h"
+#include "hal.h"
 
 namespace heddle::runtime {
 

@@ -1,5 +1,6 @@
 #include "runtime/pipeline.h"
 
+#include <exception>
 #include <new>
 
 namespace heddle::runtime {
@@ -23,6 +24,8 @@ void Pipeline::run_step(Moving& moving, size_t step) {
     status = moving.task.steps[step]();
   } catch (const std::bad_alloc&) {
     status = machine_error("out of memory");
+  } catch (const std::exception& error) {
+    status = machine_error("a bug in heddle: {}", error.what());
   }
   if (!status && !moving.task.name.empty()) status = error_in(moving.task.name, status.error());
   moving.status = std::move(status);

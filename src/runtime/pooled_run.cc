@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "program/views.h"
 #include "runtime/address_device.h"
+#include "runtime/command_ns.h"
 
 namespace heddle::runtime {
 
@@ -206,8 +207,8 @@ int64_t pool_peak_bytes(const Program& program, int64_t most_streams) {
   if (most_streams > 1) {
     program::StreamOptions options;
     options.most_streams = most_streams;
-    program::StreamPlan plan = program::plan_streams(
-        program, program.commands, program::rough_ns(program, program.commands), options);
+    program::StreamPlan plan =
+        program::plan_streams(program, program.commands, command_ns(program), options);
     if (plan.streams > 1) run.use_streams(std::move(plan));
   }
   for (int i = 0; i < 3; ++i) HEDDLE_CHECK(run.rehearse(), "addresses run out");

@@ -3,12 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "program/link_times.h"
+#include "runtime/command_ns.h"
+#include "target/target.h"
+
 namespace heddle::runtime {
 
 using program::Program;
 
+std::vector<double> command_ns(const Program& program) {
+  // One that was made by hand may name no target.
+  const Result<target::Target> target =
+      program.own_memory ? target::parse_target(program.target) : target::Target();
+  if (!target) return program::rough_ns(program, program.commands);
+  return program::rough_ns(program, program.commands,
+                           [&](double bytes) { return target->memory_bytes_of_link(bytes); });
+}
+
 Result<std::optional<StreamSet>> StreamSet::make(const Device& device, const Program& program) {
-  const std::vector<double> ns = program::rough_ns(program, program.commands);
+  const std::vector<double> ns = command_ns(program);
   program::StreamOptions options;
   for (;;) {
     program::StreamPlan plan = program::plan_streams(program, program.commands, ns, options);

@@ -47,7 +47,7 @@ double shared_sets_ns(const PlacedFusion& placed, const target::Target& target) 
     for (const Load& load : stage.loads)
       if (load.source.input >= 0 && load.guards.empty()) count(load.coordinates[0], true);
   }
-  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
+  const int64_t first = target.first_cache_bytes();
   const auto ways = static_cast<double>(first / kSpan);
   const Gemm& gemm = *row.gemm;
   double lines = 0;  // of a tile and a vector of its columns, that come again

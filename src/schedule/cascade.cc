@@ -145,7 +145,8 @@ class Striper {
     result_.graph.inputs = from_.inputs;
     result_.graph.outputs = from_.outputs;
     result_.graph.rewrites = from_.rewrites;
-    result_.graph.rewrites.emplace_back("fast_forms: sums of exponentials by strips");
+    result_.graph.rewrites.emplace_back(
+        "fast_forms: long rows of softmax are summed in tiles (docs/numerics.md#fast-forms)");
     moved_.resize(from_.stages.size());
     for (size_t i = 0; i < from_.stages.size(); ++i) {
       if (sums.count(i) > 0) continue;

@@ -321,9 +321,7 @@ int64_t resident_bytes(const Chain& chain, const StageGraph& graph,
   return bytes;
 }
 
-int64_t resident_limit(const target::Target& target) {
-  return target.caches.size() > 1 ? target.caches[1].bytes / 2 : 512 << 10;
-}
+int64_t resident_limit(const target::Target& target) { return target.second_cache_bytes() / 2; }
 
 namespace {
 
@@ -357,8 +355,8 @@ std::vector<Gemm> choose_chain(const Chain& chain, const StageGraph& graph,
   first.mr = records[product].mr;
   first.lanes = records[product].lanes;
   // In the first cache where the weights fit there too; not where every block copies them.
-  const int64_t near = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
-  const int64_t far = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t near = target.first_cache_bytes();
+  const int64_t far = target.second_cache_bytes();
   const bool copies =
       std::any_of(records.begin(), records.end(), [](const Gemm& gemm) { return gemm.copy_b; });
   const bool in_first = !copies && bytes_of_weights(chain, records) <= near / 2;

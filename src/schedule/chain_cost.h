@@ -1,4 +1,4 @@
-// What a chain saves: the gate of templates.md §1.4. The values between its products are neither
+// What a chain saves: the gate of BOLT. The values between its products are neither
 // written nor read again; in return every block of rows passes by all weights, and rows alone make
 // tasks. Times are of all cores of the target.
 #pragma once

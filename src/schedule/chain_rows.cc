@@ -1,7 +1,8 @@
 #include "schedule/chain_rows.h"
 
 #include <algorithm>
-#include <string>
+
+#include "schedule/operator_cycles.h"
 
 namespace heddle::schedule {
 
@@ -238,27 +239,6 @@ std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const R
   return rows;
 }
 
-namespace {
-
-// Of a vector, by the target's table; what has no row there counts one.
-double cycles_of(const Node& node, const target::Target& target) {
-  using enum hlo::Opcode;
-  static constexpr std::pair<hlo::Opcode, const char*> kKeys[] = {
-      {exponential, "exp"}, {logistic, "logistic"}, {tanh, "tanh"}, {erf, "erf"},    {log, "log"},
-      {power, "pow"},       {rsqrt, "rsqrt"},       {sqrt, "sqrt"}, {divide, "div"},
-  };
-  for (const auto& [opcode, key] : kKeys) {
-    if (opcode != node.opcode) continue;
-    auto found = target.cycles.end();
-    if (node.fast) found = target.cycles.find(std::string(key) + "_fast");
-    if (found == target.cycles.end()) found = target.cycles.find(key);
-    return found == target.cycles.end() ? 1 : found->second;
-  }
-  return 1;
-}
-
-}  // namespace
-
 Gemm blocks_of_rows(const Chain& chain, const Gemm& product) {
   const GemmShape& shape = chain.links[0].shape;
   Gemm blocks = product;
@@ -278,7 +258,7 @@ double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,
     double each = stage.red.empty() ? 1 : 0.5;  // the store, or the combining
     for (const Node& node : stage.nodes) {
       if (node.kind == Node::Kind::load) each += 0.5;
-      if (node.kind == Node::Kind::op) each += cycles_of(node, target);
+      if (node.kind == Node::Kind::op) each += operator_cycles(node.opcode, node.fast, target);
     }
     const auto out = static_cast<double>(stage.out_elems());
     cycles += each * out * static_cast<double>(stage.red_elems()) / target.lanes(Type::f32);

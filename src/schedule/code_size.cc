@@ -14,27 +14,13 @@ constexpr int64_t kMostOfTile = 4096;
 int64_t instructions(const Node& node) {
   if (node.kind == Node::Kind::load) return 2;
   if (node.kind != Node::Kind::op) return 0;
-  switch (node.opcode) {
-    using enum hlo::Opcode;
-    case exponential:
-    case logistic:
-    case tanh:
-    case log:
-    case exponential_minus_one:
-    case log_plus_one:
-    case cbrt:
-      return 32;
-    case erf:
-      return 48;
-    case power:
-    case sine:
-    case cosine:
-    case tan:
-    case atan2:
-    case remainder:
+  if (node.opcode == hlo::Opcode::convert) return 8;
+  switch (opcode_info(node.opcode).cost) {
+    case hlo::CostClass::call:
       return 96;
-    case convert:
-    case divide:
+    case hlo::CostClass::function:
+      return 32;
+    case hlo::CostClass::divide:
       return 8;
     default:
       return 2;

@@ -276,7 +276,7 @@ class SumPlacer {
 
   // Neighbours share a panel of B rather than their rows of A where B is what is read from far.
   void share_panels() {
-    const int64_t second = target_.caches.size() > 1 ? target_.caches[1].bytes : 512 << 10;
+    const int64_t second = target_.second_cache_bytes();
     record_.panels_first = shape_.k_extent * shape_.n_extent * 4 > second / 2;
   }
 

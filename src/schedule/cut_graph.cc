@@ -185,24 +185,8 @@ class Cutter {
     if (stage.is_reduction()) return kCostly + 1;
     int cycles = 0;
     for (const Node& node : stage.nodes)
-      if (node.kind == Node::Kind::op) cycles += is_costly(node.opcode) ? 12 : 1;
+      if (node.kind == Node::Kind::op) cycles += hlo::is_costly(node.opcode) ? 12 : 1;
     return cycles;
-  }
-
-  static bool is_costly(hlo::Opcode opcode) {
-    switch (opcode) {
-      case hlo::Opcode::exponential:
-      case hlo::Opcode::log:
-      case hlo::Opcode::logistic:
-      case hlo::Opcode::tanh:
-      case hlo::Opcode::erf:
-      case hlo::Opcode::power:
-      case hlo::Opcode::sine:
-      case hlo::Opcode::cosine:
-        return true;
-      default:
-        return false;
-    }
   }
 
   // What no output needs is not computed.

@@ -119,19 +119,30 @@ void mark_fast_forms(StageGraph* graph) {
         const Node& argument = stage.nodes[node.operands[0]];
         node.fast = argument.kind == Node::Kind::op && argument.opcode == hlo::Opcode::subtract &&
                     is_row_maximum(*graph, stage, stage.nodes[argument.operands[1]]);
-        if (node.fast) note("fast_forms: exp(t - max t)");
+        if (node.fast)
+          note(
+              "fast_forms: softmax takes exponentials by a shorter polynomial "
+              "(docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::divide) {
         node.fast = is_sum_of_exponentials(*graph, stage, stage.nodes[node.operands[1]]);
-        if (node.fast) note("fast_forms: by the sum of exp(t - max t)");
+        if (node.fast)
+          note(
+              "fast_forms: softmax divides by multiplying with a reciprocal "
+              "(docs/numerics.md#fast-forms)");
         if (node.fast || !divides_by_row(*graph, stage, node)) continue;
         node.fast = true;
-        note("fast_forms: by a value of the row");
+        note(
+            "fast_forms: division by one value per row multiplies with its reciprocal and corrects "
+            "(docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::logistic) {
         node.fast = true;
-        note("fast_forms: sigmoid");
+        note("fast_forms: sigmoid by a shorter polynomial (docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::erf || node.opcode == hlo::Opcode::tanh) {
         node.fast = all_add_one(stage, static_cast<int>(i));
-        if (node.fast) note("fast_forms: gelu");
+        if (node.fast)
+          note(
+              "fast_forms: GELU takes erf or tanh by a shorter polynomial "
+              "(docs/numerics.md#fast-forms)");
       }
     }
   }

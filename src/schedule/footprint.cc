@@ -286,7 +286,7 @@ class Inference {
 
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target) {
-  const int64_t half = target.caches.size() > 1 ? target.caches[1].bytes / 2 : 512 << 10;
+  const int64_t half = target.second_cache_bytes() / 2;
   return Inference(graph, schedule, half).run();
 }
 

@@ -184,7 +184,7 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   best.kc = k;
   // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
   // beside two panels. That is as good as blocks of k, and needs no sums in memory.
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   int64_t rows = m;
   if (m > kOneBlock) rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
   // Where little is summed up the stores weigh: those of a block's panels stay near each other.
@@ -260,7 +260,7 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   }
   const int64_t width = int64_t{gemm->nv} * gemm->lanes;
   const int64_t panels = (shape.n_extent + width - 1) / width;
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   int64_t line_bytes = std::max<int64_t>(1, a_bytes / (a_batch * shape.y_extent));
   // Where little is summed up the panels' stores to a line should meet in the cache.
   if (shape.k_extent <= 256) line_bytes += shape.m_extent * shape.n_extent * groups * 4;
@@ -307,7 +307,7 @@ bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
   if (row_bytes <= int64_t{gemm.nv} * gemm.lanes * tensor::type_bytes(type))
     return false;  // as good as a panel
   if (rows < 28) return false;
-  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
+  const int64_t first = target.first_cache_bytes();
   if (shape.k_extent * shape.n_extent * 4 <= first / 2) return false;
   const int64_t panel_bytes = shape.k_extent * gemm.nv * gemm.lanes * 4;
   // Rows over more pages than are known by heart.
@@ -331,7 +331,7 @@ int64_t cut_unit(const GemmShape& shape, const Stage& stage) {
 // in scratch.
 void cut_window(const GemmShape& shape, const Stage& stage, const target::Target& target,
                 Gemm* gemm) {
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   const int64_t width = int64_t{gemm->nv} * gemm->lanes;
   if (shape.type != Type::f32 || shape.k_extent * width * 4 <= second / 2) return;
   Gemm cut = *gemm;
@@ -364,7 +364,7 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
   const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
   const int64_t k = shape.k_extent, m = shape.m_extent;
   if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !is_plain(shape)) return;
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
   const int64_t kc = ((k + parts - 1) / parts + 15) / 16 * 16;
   const int64_t most_rows =
@@ -397,7 +397,7 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
 void share_panels(const GemmShape& shape, const Stage& stage, const target::Target& target,
                   Gemm* gemm) {
   const Expr& xb = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   if (shape.b_panel == 0 || shape.k_extent * shape.n_extent * 4 <= second / 2) return;
   gemm->panels_first =
       !shape.batch.empty() && std::none_of(shape.batch.begin(), shape.batch.end(),

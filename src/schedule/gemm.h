@@ -1,5 +1,5 @@
 // The GEMM family: products of matrices, and convolutions as implicit ones. Its record, its
-// legality predicate, its time (templates.md, cpu-codegen.md §2, stages.md §4.6 and §4.9).
+// legality predicate, its time (docs/gemm.md, stages.md §4.6 and §4.9).
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ double panel_cycles(const Gemm& gemm, const GemmShape& shape, double vectors, in
                     const target::Target& target) {
   const double k = static_cast<double>(shape.k_extent);
   const double bytes = vectors * gemm.lanes * 4;
-  const int64_t first = target.caches.empty() ? 32 << 10 : target.caches[0].bytes;
+  const int64_t first = target.first_cache_bytes();
   const double stream = k * bytes > static_cast<double>(first) / 2 ? bytes / 24 : 0;
   constexpr int64_t kLine = 64, kSpan = 4096;  // of sets
   const double held =

@@ -1,5 +1,5 @@
 // place: a fusion becomes a stage graph with a legal schedule, or is refused with a reason. The
-// explorer (fuse) and the code generator (stitch) ask this one function (DESIGN.md §4, fuse).
+// explorer (fuse) and the code generator (stitch) ask this one function (docs/architecture.md).
 #pragma once
 
 #include "schedule/footprint.h"

@@ -21,7 +21,6 @@ using Coordinates = std::vector<Expr>;
 // `repeat_cheap`: a few cheap operators below several readers are no cut.
 std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
                                                   bool repeat_cheap = false);
-bool is_expensive(Opcode opcode);
 
 // Builds the body of one stage.
 class StageBuilder {

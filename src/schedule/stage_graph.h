@@ -141,7 +141,7 @@ StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts
 // 256x36 becomes 9216, full vectors instead of 256 times two and a tail (stages.md §7).
 void flatten_digits(StageGraph* graph);
 
-// Named rewrite `fast_forms` (DESIGN.md §5, Numerics): exp(t - max t), sigmoid, and erf or tanh
+// Named rewrite `fast_forms` (docs/architecture.md): exp(t - max t), sigmoid, and erf or tanh
 // inside GELU take their faster forms, whose bounds stand in docs/numerics.md.
 void mark_fast_forms(StageGraph* graph);
 

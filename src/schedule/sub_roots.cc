@@ -7,38 +7,6 @@
 
 namespace heddle::schedule {
 
-bool is_expensive(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::acos:
-    case Opcode::acosh:
-    case Opcode::asin:
-    case Opcode::asinh:
-    case Opcode::atan2:
-    case Opcode::atanh:
-    case Opcode::cbrt:
-    case Opcode::cosine:
-    case Opcode::cosh:
-    case Opcode::divide:
-    case Opcode::erf:
-    case Opcode::exponential:
-    case Opcode::exponential_minus_one:
-    case Opcode::log:
-    case Opcode::log_plus_one:
-    case Opcode::logistic:
-    case Opcode::power:
-    case Opcode::remainder:
-    case Opcode::rsqrt:
-    case Opcode::sine:
-    case Opcode::sinh:
-    case Opcode::sqrt:
-    case Opcode::tan:
-    case Opcode::tanh:
-      return true;
-    default:
-      return false;
-  }
-}
-
 namespace {
 
 constexpr int kCheap = 12;  // six operators, about
@@ -72,7 +40,7 @@ bool moves_data(const Instr* instr) {
 
 // What an element costs, roughly, when it is computed again: operators below it.
 int inline_cost(const Instr* instr) {
-  if (is_expensive(instr->opcode())) return 16;
+  if (is_costly(instr->opcode())) return 16;
   if (instr->is(Opcode::convert)) return 1;
   return has_trait(instr->opcode(), hlo::elementwise) ? 2 : 1;
 }
@@ -167,7 +135,7 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
         std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
           return is_reduction(producer(operand)) || roots.count(producer(operand));
         });
-    bool repeated = mine.broadcast && (is_expensive(instr->opcode()) || hangs_on_reduction);
+    bool repeated = mine.broadcast && (is_costly(instr->opcode()) || hangs_on_reduction);
     const bool cheap = repeat_cheap && cost.at(instr) <= kCheap;
     if ((shared && inline_cost(instr) > 1 && !cheap) || repeated) roots.insert(instr);
   }

@@ -1,4 +1,4 @@
-// Tuning of the GEMM family (templates.md §1.2): the records worth measuring for a shape, and the
+// Tuning of the GEMM family (docs/gemm.md): the records worth measuring for a shape, and the
 // key under which the best one is kept. Records live with the target (Target::records);
 // choose_gemm() takes them before its static rule.
 #pragma once

@@ -167,7 +167,7 @@ double bytes_per_cycle(const target::Target& target, size_t level) {
 bool stays_in_second_cache(const Winograd& winograd, const WinogradShape& shape,
                            const target::Target& target) {
   const int64_t points = int64_t{winograd.m + 2} * (winograd.m + 2);
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   return points * shape.channels * shape.features * 4 < second / 2;
 }
 
@@ -196,7 +196,7 @@ double winograd_cycles(const Winograd& winograd, const WinogradShape& shape,
       gemm_cycles(winograd.tile, tiles, winograd.columns, shape.channels, target);
   // The filter passes by once a task, ahead of its use; what overflows the second cache between the
   // three steps goes through the third.
-  const int64_t second = target.caches.size() > 1 ? target.caches[1].bytes : 512 << 10;
+  const int64_t second = target.second_cache_bytes();
   const double filter = static_cast<double>(points * shape.channels * winograd.columns * 4);
   const bool resident = stays_in_second_cache(winograd, shape, target);
   const double stream = resident ? 0 : filter / bytes_per_cycle(target, 2);

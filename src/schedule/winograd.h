@@ -1,4 +1,4 @@
-// Winograd's algorithm F(m x m, 3x3) for convolutions of stride 1 (templates.md §3.4; Lavin and
+// Winograd's algorithm F(m x m, 3x3) for convolutions of stride 1 (Lavin and
 // Gray, arXiv 1509.09308), a family of its own beside GEMM: a task takes some lines of tiles of the
 // image, transforms their input into (m+2)² matrices in scratch, multiplies each by its matrix of
 // the transformed filter, and transforms the products back into m x m outputs a tile, on which the

@@ -1,4 +1,5 @@
 #include "hlo/builder.h"
+#include "kernel/op_info.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -9,124 +10,29 @@ namespace {
 
 bool small_float(Type type) { return type == Type::f16 || type == Type::bf16; }
 
-std::optional<Op> fast_op(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::exponential:
-      return Op::exp_fast;
-    case Opcode::tanh:
-      return Op::tanh_fast;
-    case Opcode::erf:
-      return Op::erf_fast;
-    case Opcode::logistic:
-      return Op::logistic_fast;
-    default:
-      return std::nullopt;
-  }
+// The kernel operator of each opcode (ops.def): a name that kernel/ops.def lacks does not compile.
+std::optional<Op> kernel_op(Opcode opcode) {
+  using enum Op;
+  constexpr std::nullopt_t none = std::nullopt;
+  static constexpr std::optional<Op> kOps[] = {
+#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping) \
+  kernel_op,
+#include "hlo/ops.def"
+  };
+  return kOps[static_cast<size_t>(opcode)];
 }
 
-std::optional<Op> unary_op(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::abs:
-      return Op::abs;
-    case Opcode::acos:
-      return Op::acos;
-    case Opcode::acosh:
-      return Op::acosh;
-    case Opcode::asin:
-      return Op::asin;
-    case Opcode::asinh:
-      return Op::asinh;
-    case Opcode::atanh:
-      return Op::atanh;
-    case Opcode::cbrt:
-      return Op::cbrt;
-    case Opcode::ceil:
-      return Op::ceil;
-    case Opcode::cosine:
-      return Op::cos;
-    case Opcode::cosh:
-      return Op::cosh;
-    case Opcode::count_leading_zeros:
-      return Op::clz;
-    case Opcode::erf:
-      return Op::erf;
-    case Opcode::exponential:
-      return Op::exp;
-    case Opcode::exponential_minus_one:
-      return Op::expm1;
-    case Opcode::floor:
-      return Op::floor;
-    case Opcode::log:
-      return Op::log;
-    case Opcode::log_plus_one:
-      return Op::log1p;
-    case Opcode::logistic:
-      return Op::logistic;
-    case Opcode::negate:
-      return Op::neg;
-    case Opcode::not_:
-      return Op::not_;
-    case Opcode::popcnt:
-      return Op::popcnt;
-    case Opcode::round_nearest_afz:
-      return Op::round_away;
-    case Opcode::round_nearest_even:
-      return Op::round_even;
-    case Opcode::rsqrt:
-      return Op::rsqrt;
-    case Opcode::sign:
-      return Op::sign;
-    case Opcode::sine:
-      return Op::sin;
-    case Opcode::sinh:
-      return Op::sinh;
-    case Opcode::sqrt:
-      return Op::sqrt;
-    case Opcode::tan:
-      return Op::tan;
-    case Opcode::tanh:
-      return Op::tanh;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<Op> binary_op(Opcode opcode, bool pred) {
-  switch (opcode) {
-    case Opcode::add:
-      return pred ? Op::or_ : Op::add;
-    case Opcode::atan2:
-      return Op::atan2;
-    case Opcode::divide:
-      return Op::div;
-    case Opcode::maximum:
-      return pred ? Op::or_ : Op::max;
-    case Opcode::minimum:
-      return pred ? Op::and_ : Op::min;
-    case Opcode::multiply:
-      return pred ? Op::and_ : Op::mul;
-    case Opcode::mulhi:
-      return Op::mulhi;
-    case Opcode::power:
-      return Op::pow;
-    case Opcode::remainder:
-      return Op::rem;
-    case Opcode::shift_left:
-      return Op::shl;
-    case Opcode::shift_right_arithmetic:
-      return Op::shr_arithmetic;
-    case Opcode::shift_right_logical:
-      return Op::shr_logical;
-    case Opcode::subtract:
-      return Op::sub;
-    case Opcode::and_:
-      return Op::and_;
-    case Opcode::or_:
+// Arithmetic of truth values is logic.
+Op of_pred(Op op) {
+  switch (op) {
+    case Op::add:
+    case Op::max:
       return Op::or_;
-    case Opcode::xor_:
-      return Op::xor_;
+    case Op::mul:
+    case Op::min:
+      return Op::and_;
     default:
-      return std::nullopt;
+      return op;
   }
 }
 
@@ -219,12 +125,12 @@ ExprId emit_op(kernel::Kernel* k, Opcode opcode, Type type, const hlo::Instr* in
   } else if (fast && opcode == Opcode::divide) {
     // By one value for a whole row: its reciprocal is computed once.
     result = k->binary(Op::mul, x[0], k->binary(Op::div, k->constant(type, 1), x[1]));
-  } else if (auto unary = fast ? fast_op(opcode) : unary_op(opcode)) {
-    result = k->unary(*unary, x[0]);
   } else {
-    auto binary = binary_op(opcode, pred);
-    HEDDLE_CHECK(binary, "no kernel form of {}", opcode_text(opcode));
-    result = k->binary(*binary, x[0], x[1]);
+    std::optional<Op> op = kernel_op(opcode);
+    if (op && fast) op = kernel::fast_form(*op);
+    HEDDLE_CHECK(op, "no kernel form of {}", opcode_text(opcode));
+    result = kernel::op_operands(*op) == 1 ? k->unary(*op, x[0])
+                                           : k->binary(pred ? of_pred(*op) : *op, x[0], x[1]);
   }
   return small_float(type) ? k->convert(result, type) : result;
 }

@@ -1,4 +1,4 @@
-// The GEMM family's code (cpu-codegen.md §2): register tiles of mr rows by nv vectors, B read in
+// The GEMM family's code (docs/gemm.md): register tiles of mr rows by nv vectors, B read in
 // panels, A in place, the next panel fetched ahead, whatever hangs on the dot done on the tile.
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Private to stitch: the code of one kernel of the GEMM family (cpu-codegen.md §2, stages.md §4.9).
+// Private to stitch: the code of one kernel of the GEMM family (docs/gemm.md, stages.md §4.9).
 // gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B,
 // gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows,
 // gemm_cut.cc cuts K.

@@ -1,4 +1,4 @@
-// stitch: a placed schedule becomes a kernel (DESIGN.md §4; stages.md). It may not refuse: what
+// stitch: a placed schedule becomes a kernel (architecture.md; stages.md). It may not refuse: what
 // place() accepted has a kernel.
 #pragma once
 
@@ -27,6 +27,8 @@ struct Stitched {
   // By output, where there is a choice: all such inputs. Any will do, for one output each.
   std::vector<std::vector<int>> may_overwrite;
   int64_t flops = 0, min_bytes = 0;  // of one launch
+  // By phase and group: plain loop nests, which lower/ may rearrange (lower/passes.h).
+  std::vector<std::vector<bool>> nests;
   // By phase, where there are several: operations, and bytes that it touches at most.
   std::vector<int64_t> phase_flops, phase_bytes;
 };
@@ -34,6 +36,7 @@ struct Stitched {
 // The inputs that an output may overwrite, the chosen one first.
 std::vector<int> overwritable(const Stitched& stitched, size_t output);
 
+// The kernel is as the schedule says, for lower/ to finish; a GPU's still has vectors for threads.
 // `streamed`: outputs (by leaf) that nobody reads soon and that are too large for the caches: they
 // are stored past them. Their memory is 64-byte aligned.
 Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,

@@ -5,12 +5,9 @@
 
 #include "schedule/fast_forms.h"
 #include "schedule/pooled.h"
-#include "stitch/ahead.h"
 #include "stitch/boxes.h"
-#include "stitch/gpu_blocks.h"
+#include "stitch/for_threads.h"
 #include "stitch/in_place.h"
-#include "stitch/line_starts.h"
-#include "stitch/store_behind.h"
 
 namespace heddle::stitch {
 
@@ -380,7 +377,9 @@ Stitched Stitcher::run() {
   add_buffers();
   for (const auto& phase : placed_.schedule.phases) {
     kernel::Phase made;
+    std::vector<bool> nests;
     for (const schedule::Group& group : phase) {
+      nests.resize(made.groups.size());
       if (is_chain(placed_)) {
         made.groups = emit_chain(this);
         continue;
@@ -408,11 +407,11 @@ Stitched Stitcher::run() {
         body = std::move(inner);
       }
       out.body = std::move(body);
-      fetch_ahead(&kernel_, &out, target_);
-      store_rows_behind(&kernel_, &out, target_);
-      start_at_lines(&kernel_, &out);
       made.groups.push_back(std::move(out));
+      nests.resize(made.groups.size(), true);
     }
+    nests.resize(made.groups.size());
+    result_.nests.push_back(std::move(nests));
     kernel_.phases.push_back(std::move(made));
   }
   for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
@@ -436,7 +435,7 @@ Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
   HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
                placed.decision.reason());
   Stitched result = target.kind == target::DeviceKind::gpu
-                        ? stitch_blocks(placed, name, target)
+                        ? stitch_for_threads(placed, name, target)
                         : Stitcher(placed, name, target, streamed).run();
   put_boxes(placed.graph, &result.kernel);
   return result;

@@ -21,6 +21,12 @@ int Target::lanes(Type type) const {
   return std::max<int>(1, simd_bits / static_cast<int>(8 * tensor::type_bytes(type)));
 }
 
+double Target::link_ns(double bytes) const { return link_latency_ns + bytes / link_bytes_per_ns; }
+
+double Target::memory_bytes_of_link(double bytes) const {
+  return has_link() ? link_ns(bytes) * memory_bandwidth_all_bytes_per_ns : bytes;
+}
+
 double Target::peak_flops_per_ns(Type type) const {
   // Without a row of its own a type is computed as f32 is, 64-bit ones at half the rate.
   auto row = mac_rate.find(std::string(tensor::type_name(type)));

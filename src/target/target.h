@@ -35,11 +35,18 @@ struct Target {
   std::vector<Cache> caches;                     // L1 data, L2, L3 (GPU: L1/shared, L2)
   double memory_bandwidth_bytes_per_ns = 0;      // one core
   double memory_bandwidth_all_bytes_per_ns = 0;  // all cores
-  double launch_ns = 0;                          // CPU: fork and join of the workers
+  // GPU: of its own memory; 0: not stated (then its size is no limit).
+  int64_t memory_bytes = 0;
+  // GPU: the link between its memory and the host's: bytes one way, as copies of pinned memory
+  // reach them, and the time of one copy beyond its bytes. 0: no link, the memory is the host's
+  // own.
+  double link_bytes_per_ns = 0;
+  double link_latency_ns = 0;
+  double launch_ns = 0;  // CPU: fork and join of the workers
   double serial_command_ns = 0;
   // Relative rate of a multiply-accumulate against f32, by type name: {"bf16": 0.5, "u8": 4}.
   std::map<std::string, double> mac_rate;
-  // Cycles an instruction of one class takes at full rate: {"exp": 7, "div": 8, …} (row F15).
+  // Cycles an instruction of one class takes at full rate: {"exp": 7, "div": 8, …}.
   std::map<std::string, double> cycles;
   // GPU only.
   int multiprocessors = 0, threads_per_multiprocessor = 0, registers_per_multiprocessor = 0;
@@ -53,6 +60,13 @@ struct Target {
   // Elements of `type` in one vector register, at least 1.
   int lanes(tensor::Type type) const;
   double peak_flops_per_ns(tensor::Type type) const;  // all cores, fma counts two
+  // Of a core; what most processors have where the target does not say.
+  int64_t first_cache_bytes() const { return caches.empty() ? 32 << 10 : caches[0].bytes; }
+  int64_t second_cache_bytes() const { return caches.size() > 1 ? caches[1].bytes : 512 << 10; }
+  bool has_link() const { return link_bytes_per_ns > 0; }
+  double link_ns(double bytes) const;  // of one copy across it; there must be one
+  // Bytes of its own memory that all cores move meanwhile; `bytes` where there is no link.
+  double memory_bytes_of_link(double bytes) const;
   bool operator==(const Target&) const = default;
 };
 

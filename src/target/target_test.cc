@@ -70,6 +70,22 @@ TEST(Target, PeakCountsTwoAnFmaOnAllCores) {
   EXPECT_NEAR(get("sm_80").peak_flops_per_ns(Type::f16), 312000, 1000);
 }
 
+// 40 and 80 GiB, PCIe 4.0 and 5.0 x16: 31.5 and 63 GB/s on the wire, of which copies reach 80 %.
+TEST(Target, GpusHaveAMemoryAndALink) {
+  EXPECT_EQ(get("sm_80").memory_bytes, int64_t{40} << 30);
+  EXPECT_EQ(get("sm_90").memory_bytes, int64_t{80} << 30);
+  const double gib = static_cast<double>(1 << 30);
+  EXPECT_NEAR(get("sm_90").link_ns(gib), 21.5e6, 0.1e6);
+  EXPECT_NEAR(get("sm_80").link_ns(gib), 43e6, 0.1e6);
+  EXPECT_GE(get("sm_90").link_ns(4), 1000);
+  // The device's own memory moves 3350 / 50 times as many bytes meanwhile.
+  EXPECT_NEAR(get("sm_90").memory_bytes_of_link(gib) / gib, 67, 0.1);
+  for (const char* cpu : {"portable", "avx2", "spr"}) {
+    EXPECT_FALSE(get(cpu).has_link());
+    EXPECT_EQ(get(cpu).memory_bytes_of_link(gib), gib);
+  }
+}
+
 TEST(Target, IsaNames) {
   EXPECT_EQ(isa_name(get("portable")), "portable");
   EXPECT_EQ(isa_name(get("avx2")), "avx2");

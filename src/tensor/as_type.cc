@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "tensor/limits.h"
 #include "tensor/npz.h"
 
 namespace heddle::tensor {
@@ -28,7 +29,7 @@ Status normalize_narrow(Literal& literal) {
     auto ones = static_cast<uint8_t>(zero_extended | ~mask);
     bool negative = zero_extended >> (bits - 1);
     if (values[i] != zero_extended && !(negative && values[i] == ones)) {
-      return user_error("element {}: byte {:#04x} is no {}; wanted one element a byte", i,
+      return user_error("element {}: byte {:#04x} is not of type {}; wanted one element a byte", i,
                         values[i], type_name(literal.type()));
     }
     values[i] = sign_extend && negative ? ones : zero_extended;
@@ -54,7 +55,7 @@ Result<double> parse_float(std::string_view word) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (digits.starts_with('+') || end != digits.data() + digits.size() ||
       error == std::errc::invalid_argument) {
-    return user_error("'{}' is no number", word);
+    return user_error("'{}' is not a number", word);
   }
   if (error != std::errc()) return user_error("{} is beyond the range of f64", word);
   return value;
@@ -65,7 +66,7 @@ Result<T> parse_integer(std::string_view word) {
   T value = 0;
   auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
   if (end != word.data() + word.size() || error == std::errc::invalid_argument) {
-    return user_error("'{}' is no integer", word);
+    return user_error("'{}' is not an integer", word);
   }
   if (error != std::errc()) return user_error("{} does not fit in 64 bits", word);
   return value;
@@ -125,7 +126,7 @@ Status set_element(Literal& literal, int64_t i, std::string_view& text) {
     literal.set_f64(i, value);
   } else if (type == Type::pred) {
     if (word != "0" && word != "1" && word != "true" && word != "false") {
-      return user_error("'{}' is no pred; wanted true, false, 1 or 0", word);
+      return user_error("'{}' is not a pred; wanted true, false, 1 or 0", word);
     }
     literal.set_s64(i, word == "1" || word == "true");
   } else {
@@ -141,7 +142,7 @@ Result<Shape> parse_spec_shape(std::string_view text) {
     if (text.empty()) {
       auto type = type_from_name(word);
       if (!type || !is_array_type(*type)) {
-        return user_error("'{}' is no element type; wanted such as f32, s32, pred", word);
+        return user_error("'{}' is not an element type; wanted such as f32, s32, pred", word);
       }
       if (!checked_product(dims)) return user_error("the extents overflow 64 bits");
       return Shape::array(*type, dims);
@@ -149,6 +150,8 @@ Result<Shape> parse_spec_shape(std::string_view text) {
     HEDDLE_ASSIGN_OR_RETURN(int64_t dim, parse_integer<int64_t>(word));
     if (dim < 0) return user_error("extent {} is negative", dim);
     dims.push_back(dim);
+    if (static_cast<int64_t>(dims.size()) > kMaxRank)
+      return user_error("more than {} dimensions", kMaxRank);
     text.remove_prefix(1);
   }
 }

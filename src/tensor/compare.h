@@ -1,5 +1,5 @@
 // Comparison of results: bit for bit, by ulp, or by a tolerance derived from type and reduction
-// length (DESIGN.md §4, interp). NaN equals NaN.
+// length (docs/architecture.md). NaN equals NaN.
 #pragma once
 
 #include <optional>

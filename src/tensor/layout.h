@@ -1,5 +1,5 @@
 // Layout: how the elements of an array lie in memory, as a bijection (or an injection, where it
-// pads) from multi-index to linear element index. Rows X5-X8; hlo-and-xla §1.5.
+// pads) from multi-index to linear element index.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Layout {
   std::vector<Tile> tiles;
   int64_t element_size_bits = 0;           // 0: the type's own width; E(n) in the text
   int64_t memory_space = 0;                // S(n)
-  std::vector<int64_t> padded_dimensions;  // empty: none (seed 004; row X6)
+  std::vector<int64_t> padded_dimensions;  // empty: none
   std::string rest;                        // other parts (L, #, *, SC, P, M, D), kept as written
 
   static Layout row_major(int64_t rank);

@@ -3,7 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <new>
 
+#include "tensor/limits.h"
 #include "tensor/unaligned.h"
 
 namespace heddle::tensor {
@@ -17,8 +19,10 @@ struct FreeBlock {
 };
 
 // Zeroed memory, 64-byte aligned; null if there is none. calloc hands out pages that are zero
-// already, so a large literal costs nothing until it is written.
+// already, so a large literal costs nothing until it is written: also more of them than the machine
+// has, which must not be found out by writing.
 std::shared_ptr<const void> allocate(int64_t bytes) {
+  if (bytes > memory_limit_bytes()) return nullptr;
   size_t size = static_cast<size_t>(bytes) + kAlignment;
   void* block = std::calloc(size, 1);
   if (block == nullptr) return nullptr;
@@ -87,9 +91,8 @@ Literal::Literal(const Shape& shape) : shape_(shape.without_layout()) {
     return;
   }
   if (!shape_.is_array()) return;
-  HEDDLE_CHECK(shape_.bytes() < INT64_MAX, "{} is too large", to_string(shape));
-  data_ = allocate(bytes());
-  HEDDLE_CHECK(data_ != nullptr, "out of memory for {}", to_string(shape));
+  data_ = allocate(shape_.bytes());
+  if (data_ == nullptr) throw std::bad_alloc();
   writable_ = true;
 }
 
@@ -102,9 +105,9 @@ Result<Literal> Literal::make(const Shape& shape) {
     literal.elements_.push_back(std::move(made));
   }
   if (!shape.is_array()) return literal;
-  int64_t bytes = shape.bytes();
-  // What no 64-bit processor can address would not fit the allocator's arithmetic either.
-  if (bytes < int64_t{1} << 47) literal.data_ = allocate(bytes);
+  const int64_t bytes = shape.bytes();
+  HEDDLE_RETURN_IF_ERROR(check_memory(to_string(shape, false), bytes));
+  literal.data_ = allocate(bytes);
   if (literal.data_ == nullptr) {
     return machine_error("{}: no memory for {} bytes; use a smaller shape", to_string(shape, false),
                          bytes);
@@ -163,7 +166,7 @@ void* Literal::mutable_data() {
     std::shared_ptr<const void>(data_).reset();
   } else {
     std::shared_ptr<const void> copy = allocate(bytes());
-    HEDDLE_CHECK(copy != nullptr, "out of memory for {}", to_string(shape_));
+    if (copy == nullptr) throw std::bad_alloc();
     if (bytes() > 0) std::memcpy(const_cast<void*>(copy.get()), data(), bytes());
     data_ = std::move(copy);
     writable_ = true;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "tensor/limits.h"
 #include "tensor/shape.h"
 
 namespace heddle::tensor {
@@ -14,7 +15,6 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr int64_t kMaxHeaderBytes = 1 << 20;
-constexpr size_t kMaxRank = 64;  // numpy's own limit
 
 struct DtypeRow {
   std::string_view code;  // kind and bytes, without the byte order
@@ -113,11 +113,12 @@ Result<Type> parse_descr(std::string_view descr) {
 Result<std::vector<int64_t>> parse_dims(Scanner& scanner) {
   std::vector<int64_t> dims;
   if (!scanner.take('('))
-    return user_error("npy header: shape is no tuple at '{}'", scanner.rest());
+    return user_error("npy header: shape is not a tuple at '{}'", scanner.rest());
   while (!scanner.take(')')) {
     auto dim = scanner.take_number();
     if (!dim) return user_error("npy header: bad extent at '{}'", scanner.rest());
-    if (dims.size() == kMaxRank) return user_error("npy header: more than {} dimensions", kMaxRank);
+    if (static_cast<int64_t>(dims.size()) == kMaxRank)
+      return user_error("npy header: more than {} dimensions", kMaxRank);
     dims.push_back(*dim);
     if (!scanner.take(',')) {
       if (!scanner.take(')')) return user_error("npy header: bad shape at '{}'", scanner.rest());

@@ -50,7 +50,8 @@ using Reader = std::function<Status(void* to, int64_t bytes)>;
 // `total_bytes`: what the file says it holds; nothing is allocated that it does not hold.
 Result<Literal> read_array(const Reader& read, int64_t total_bytes) {
   std::string header_text(kNpyPrefixBytes, '\0');
-  if (total_bytes < kNpyPrefixBytes) return user_error("{} bytes are no npy array", total_bytes);
+  if (total_bytes < kNpyPrefixBytes)
+    return user_error("{} bytes are not an npy array", total_bytes);
   HEDDLE_RETURN_IF_ERROR(read(header_text.data(), kNpyPrefixBytes));
   HEDDLE_ASSIGN_OR_RETURN(int64_t header_bytes, npy_header_bytes(header_text));
   if (header_bytes > total_bytes) {
@@ -90,7 +91,7 @@ Result<int64_t> file_bytes(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) {
     return user_error("{}: cannot be read: {}", path, std::strerror(errno));
   }
-  if (!S_ISREG(status.st_mode)) return user_error("{}: is no regular file", path);
+  if (!S_ISREG(status.st_mode)) return user_error("{}: is not a regular file", path);
   return static_cast<int64_t>(status.st_size);
 }
 
@@ -190,7 +191,7 @@ Status check_names(const NamedLiterals& literals) {
     }
     if (!seen.insert(name).second) return user_error("{}: the name is used twice", name);
     if (!literal.shape().is_array()) {
-      return user_error("{}: {} is no array; write a tuple's leaves", name,
+      return user_error("{}: {} is not an array; write a tuple's leaves", name,
                         to_string(literal.shape()));
     }
   }
@@ -238,7 +239,7 @@ Result<Literal> read_npy(const std::string& path) {
 
 Status write_npy(const std::string& path, const Literal& literal) {
   if (!literal.shape().is_array()) {
-    return user_error("{}: {} is no array", path, to_string(literal.shape()));
+    return user_error("{}: {} is not an array", path, to_string(literal.shape()));
   }
   HEDDLE_ASSIGN_OR_RETURN(std::string header,
                           make_npy_header(literal.type(), literal.shape().extents()));
@@ -265,7 +266,7 @@ Result<NamedLiterals> read_npz(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(int64_t archive_bytes, file_bytes(path));
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (!archive) return user_error("{}: is no npz file: {}", path, zip_message(code));
+  if (!archive) return user_error("{}: is not an npz file: {}", path, zip_message(code));
   NamedLiterals result;
   std::set<std::string> seen;
   uint64_t compressed_sum = 0;
@@ -278,7 +279,8 @@ Result<NamedLiterals> read_npz(const std::string& path) {
     }
     std::string name = entry.name;
     if (!name.ends_with(".npy")) {
-      return user_error("{}: entry '{}' is no array; wanted names that end in .npy", path, name);
+      return user_error("{}: entry '{}' is not an array; wanted names that end in .npy", path,
+                        name);
     }
     name.resize(name.size() - 4);
     if (!seen.insert(name).second) return user_error("{}: two arrays '{}'", path, name);

@@ -126,7 +126,7 @@ TEST_F(npz, RefusesByName) {
   EXPECT_NE(message("structured.npy").find("structured dtypes"), std::string::npos);
   EXPECT_NE(message("absent.npy").find("absent.npy: cannot be read"), std::string::npos);
   EXPECT_NE(message("make.py").find("not an npy array"), std::string::npos);
-  EXPECT_NE(message("").find("no regular file"), std::string::npos);
+  EXPECT_NE(message("").find("not a regular file"), std::string::npos);
   EXPECT_FALSE(read_npz(testdata("fortran.npy")));
   EXPECT_FALSE(read_npz(testdata("absent.npz")));
   EXPECT_FALSE(read_npz(testdata("")));

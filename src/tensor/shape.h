@@ -41,7 +41,7 @@ class Shape {
 
   // Arrays.
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
-  int64_t true_rank() const;  // dimensions greater than 1 (row X4)
+  int64_t true_rank() const;  // dimensions greater than 1
   const std::vector<Dim>& dims() const { return dims_; }
   // The extent; a negative number counts from the end.
   int64_t dim(int64_t i) const { return dims_[i < 0 ? i + rank() : i].size; }

@@ -1,4 +1,4 @@
-// Element types (the XLA set, hlo-and-xla §1.5), their properties and exact conversions.
+// Element types (the XLA set), their properties and exact conversions.
 #pragma once
 
 #include <cstdint>

@@ -32,6 +32,21 @@ ENTRY main {
 FORMATS = {"f": "<f4", "i": "<i4", "q": "<i8"}
 
 
+def with_values(text):
+    """HLO text whose constants {...} have values: halves between -1.5 and 2."""
+    def literal(dims, at):
+        if not dims:
+            return str((at % 8 - 3) / 2)
+        step = 1
+        for d in dims[1:]:
+            step *= d
+        return "{" + ",".join(literal(dims[1:], at + i * step) for i in range(dims[0])) + "}"
+
+    def value(match):
+        return match[1] + literal([int(d) for d in match[2].split(",")], 0) + ")"
+    return re.sub(r"(f32\[([\d,]+)\] constant\()\{\.\.\.\}\)", value, text)
+
+
 def npy(code, dims, values):
     """The bytes of a .npy file; `code` as of struct."""
     shape = "(" + "".join(f"{d}," for d in dims) + ")"

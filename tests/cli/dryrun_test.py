@@ -82,7 +82,10 @@ class DryrunTest(CliTest):
             for wait in command["waits"]:
                 other = dry["commands"][wait]
                 self.assertNotEqual(other["stream"], command["stream"])
-                self.assertLessEqual(other["start_ns"] + other["ns"], command["start_ns"])
+                self.assertLess(other["start_ns"] + other["ns"], command["start_ns"])
+        # Waits are in the clock as in the prediction: the last end is the predicted time.
+        last = max(c["start_ns"] + c["ns"] for c in dry["commands"])
+        self.assertAlmostEqual(dry["predicted_ms"] * 1e6, last, delta=1e-3)
         one = self.json("dryrun", self.file("add.hlo", ADD), "--device", "virtual:avx2,streams=4")
         self.assertEqual(1, one["streams"]["count"])
 
@@ -138,6 +141,65 @@ class DryrunTest(CliTest):
         self.ok("dryrun", model, "--device", "virtual:avx2,capacity=100000000")
         self.assertIn("--memory-limit", self.fails(3, "dryrun", model, "--device", "virtual:avx2",
                                                    "--memory-limit", "64"))
+
+    def test_a_gpu_has_the_memory_of_its_target(self):
+        model = self.file("large.hlo", """HloModule large
+ENTRY e {
+  x = f32[200000,200000] parameter(0)
+  t = f32[200000,200000] tanh(x)
+  ROOT c = f32[200000,200000] cosine(t)
+}
+""")
+        for target, gib in [("sm_80", 40), ("sm_90", 80)]:
+            where = ["dryrun", model, "--device", f"virtual:{target}", "--fuse", "off"]
+            done = self.run_heddle(*where)
+            self.assertEqual(1, done.returncode, done.stderr)
+            self.assertIn(f"of {gib}.0 GiB", done.stdout)
+            self.assertEqual("DOES NOT FIT", done.stdout.splitlines()[-1])
+        self.ok("dryrun", model, "--device", f"virtual:sm_90,capacity={200 << 30}", "--fuse", "off")
+        # Of a CPU no size is known, which is said.
+        small = self.file("add.hlo", ADD)
+        self.assertIn("states no memory size", self.ok("dryrun", small, "--device",
+                                                       "virtual:avx2").stdout)
+        self.assertNotIn("states no memory size", self.ok("dryrun", small, "--device",
+                                                          "virtual:sm_90").stdout)
+
+    # 1 GiB each way over PCIe 5.0 x16, of which copies reach 50 GB/s.
+    def test_copies_to_a_gpu_go_over_its_link(self):
+        model = self.file("large.hlo", """HloModule large
+ENTRY e {
+  x = f32[16384,16384] parameter(0)
+  ROOT t = f32[16384,16384] tanh(x)
+}
+""")
+        dry = self.json("dryrun", model, "--device", "virtual:sm_90")
+        copies = [c for c in dry["commands"] if c["kind"] == "copy"]
+        self.assertEqual(2, len(copies))
+        for copy in copies:
+            self.assertGreater(copy["ns"], 20e6)
+            self.assertLess(copy["ns"], 25e6)
+        self.assertAlmostEqual(sum(c["ns"] for c in dry["commands"]) / 1e6, dry["predicted_ms"])
+
+    # They are commands like others: counted by every command that counts launches and bytes.
+    def test_copies_from_inputs_to_outputs_count(self):
+        model = self.file("views.hlo", """HloModule views
+ENTRY e {
+  x = f32[48] parameter(0)
+  a = f32[6,8] reshape(x)
+  ROOT t = (f32[6,8]) tuple(a)
+}
+""")
+        dry = self.json("dryrun", model, "--device", "virtual:avx2")
+        self.assertEqual(["copy"], [c["kind"] for c in dry["commands"]])
+        self.assertEqual(2 * 48 * 4, dry["commands"][0]["bytes"])
+        self.assertGreater(dry["predicted_ms"], 0)
+        bench = self.json("bench", model, "--iterations", "3")
+        self.assertEqual(1, bench["launches"])
+        self.assertEqual(2 * 48 * 4, bench["min_bytes"])
+        parts = self.json("profile", model, "--breakdown", "--iterations", "3")["breakdown"]
+        self.assertEqual(1, parts["cpy"]["count"])
+        self.assertEqual(1, len(self.json("explain", model)["order"]))
+        self.ok("check", model)
 
     def test_a_target_file_of_ones_own(self):
         data = json.loads((ROOT / "src" / "target" / "data" / "avx2.json").read_text())

@@ -94,6 +94,44 @@ class ExplainTest(CliTest):
         self.assertIn("cannot be read", self.fails(2, "explain", self.model(), "--profile",
                                                    self.folder / "missing.json"))
 
+    def test_targets_that_are_not_here(self):
+        # No code is made for a target by name: neither the machine nor its assembler is needed.
+        for target in ["zen5", "sm_90"]:
+            value = self.json("explain", self.model(), "--target", target)
+            self.assertEqual(target, value["target"])
+            self.assertGreaterEqual(value["launches"], 1)
+            self.assertNotIn("load", value["steps_ms"])
+            for kernel in value["kernels"]:
+                self.assertIn(f'target "{target}"', kernel["text"])
+                self.assertTrue(kernel["places"])
+                self.assertGreater(kernel["predicted_ns"], 0)
+            stitched = self.ok("explain", self.model(), "--target", target,
+                              "--stop-after", "stitch")
+            self.assertIn(value["kernels"][0]["text"], stitched.stdout)
+        value = self.json("explain", self.model(), "--device", "virtual:sm_90")
+        self.assertEqual("sm_90", value["target"])
+        self.assertGreater(value["host"]["copies_to_device"], 0)
+        self.assertIn("patterns refused", self.ok("explain", self.model(), "--device",
+                                                  "virtual:sm_90", "--all").stdout)
+
+    # Of each kernel: LLVM's text, assembly and object, also where the cache has the program.
+    def test_kernels_are_dumped_as_code(self):
+        for _ in range(2):
+            folder = self.folder / "dump"
+            self.ok("run", self.model(), "--dump", folder)
+            kernels = sorted(folder.glob("4-*.kernel"))
+            self.assertTrue(kernels)
+            texts = sorted(folder.glob("4-*.ll"))
+            self.assertTrue(texts)
+            for text in texts:
+                self.assertIn(text.with_suffix(".kernel"), kernels)
+                name = text.stem[2:]
+                self.assertIn(f"@{name}_p0(", text.read_text())
+                self.assertIn(f"{name}_p0:", text.with_suffix(".s").read_text())
+                self.assertEqual(b"\x7fELF", text.with_suffix(".o").read_bytes()[:4])
+                for made in [text, text.with_suffix(".s"), text.with_suffix(".o")]:
+                    made.unlink()
+
     def test_target_files_are_read(self):
         target = self.json("doctor")["target"]
         target["clock_ghz"] = 1.25

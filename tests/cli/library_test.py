@@ -2,9 +2,9 @@
 import sys
 import unittest
 
-from cli import ADD, CliTest
+from cli import ADD, CliTest, with_values
 
-DOT = """HloModule product
+DOT = with_values("""HloModule product
 ENTRY main {
   x = f32[96,64] parameter(0)
   y = f32[64,48] parameter(1)
@@ -18,8 +18,8 @@ ENTRY main {
   zeros = f32[96,80] broadcast(zero), dimensions={}
   ROOT r = f32[96,80] maximum(s, zeros)
 }
-"""
-TURNED = """HloModule turned
+""")
+TURNED = with_values("""HloModule turned
 ENTRY main {
   x = f32[64,40] parameter(0)
   y = f32[5,33,64] parameter(1)
@@ -29,7 +29,7 @@ ENTRY main {
   q = f32[5,33,17] dot(y, z), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
   ROOT all = (f32[40,90], f32[5,33,17]) tuple(a, q)
 }
-"""
+""")
 
 
 def convolution(window, groups=1, out="1,32,{h},{h}", layout="bf01_oi01->bf01", size=14):
@@ -37,7 +37,7 @@ def convolution(window, groups=1, out="1,32,{h},{h}", layout="bf01_oi01->bf01", 
     kernel, stride, dilation, pad = window
     h = (size + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1
     result = "f32[" + out.format(h=h) + "]"
-    return f"""HloModule conv
+    return with_values(f"""HloModule conv
 ENTRY main {{
   x = f32[1,16,{size},{size}] parameter(0)
   w = f32[32,{16 // groups},{kernel},{kernel}] constant({{...}})
@@ -46,7 +46,7 @@ ENTRY main {{
   bb = {result} broadcast(b), dimensions={{1}}
   ROOT s = {result} add(c, bb)
 }}
-"""
+""")
 
 
 class LibraryTest(CliTest):

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import unittest
 
-from cli import ADD, CliTest
+from cli import ADD, CliTest, with_values
 
 # Softmax behind a product, beside what has nothing to do with it.
-MODEL = """HloModule tower, input_output_alias={ {1}: (2, {}, may-alias) }
+MODEL = with_values("""HloModule tower, input_output_alias={ {1}: (2, {}, may-alias) }
 sum {
   a = f32[] parameter(0)
   b = f32[] parameter(1)
@@ -65,7 +65,7 @@ ENTRY main {
   r = f32[48,64] multiply(old, q)
   ROOT out = (f32[48,64], f32[48,64]) tuple(q, r)
 }
-"""
+""")
 
 
 def operators(text):
@@ -136,8 +136,9 @@ class ReduceTest(CliTest):
 
     def test_values_that_were_given_stay(self):
         model = self.file("add.hlo", ADD.replace("add(x, y)", "divide(x, y)"))
-        done, text = self.reduce(model, "--input", "arg1=2x3xf32=1 2 3 4 5 6", "--test",
-                                 "grep -q '5, 6' {}")
+        given = ["--input", "arg1=2x3xf32=1 2 3 4 5 6", "--test", "grep -q '5, 6' {}"]
+        self.assertIn("--random-rest", self.fails(2, "reduce", model, *given))
+        done, text = self.reduce(model, "--random-rest", *given)
         self.assertIn("constant({ {1, 2, 3}, {4, 5, 6} })", text)
         self.assertEqual(1, len(operators(text)))  # the plainest that holds it
 

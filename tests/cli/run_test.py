@@ -3,6 +3,7 @@ import json
 import math
 import os
 import random
+import re
 import sys
 import unittest
 
@@ -22,6 +23,32 @@ class RunTest(CliTest):
         write_npz(self.folder / "in.npz", x=("f", [2, 3], [1] * 6), arg1=("f", [2, 3], [2] * 6))
         self.ok("run", model, "--inputs", self.folder / "in.npz", "--outputs", out)
         self.assertEqual([3] * 6, read_npz(out)["out0"][1])
+
+    def test_indices_out_of_range(self):
+        model, given = MODELS / "minilm" / "model.onnx", MODELS / "minilm" / "inputs.npz"
+        values = read_npz(given)
+        ids = values["input_ids"][1]
+        rows = max(ids) + 1  # at least
+        bad = self.folder / "bad.npz"
+        write_npz(bad, input_ids=("q", [2, 9], ids[:3] + [99999] + ids[4:]),
+                  attention_mask=("q", [2, 9], values["attention_mask"][1]))
+        program = self.folder / "minilm.heddle"
+        self.ok("compile", model, "--shape", "input_ids=2x9", "--shape", "attention_mask=2x9",
+                "-o", program)
+        wanted = re.compile(r"error: .*input 'input_ids' element \[0,3\] is 99999; node '.*Gather' "
+                            r"\(Gather\) takes -(\d+) to (\d+); give indices in that range")
+        for command in (["run", model], ["bench", model], ["check", model], ["run", program],
+                        ["run", model, "--level", "O0"], ["run", model, "--device", "interp"]):
+            said = self.fails(2, *command, "--inputs", bad)
+            found = wanted.fullmatch(said)
+            self.assertTrue(found, said)
+            self.assertEqual(int(found[1]), int(found[2]) + 1)
+            self.assertGreaterEqual(int(found[1]), rows)
+        # Indices from the end, and random ones, are in range.
+        write_npz(bad, input_ids=("q", [2, 9], [-1] * 18),
+                  attention_mask=("q", [2, 9], values["attention_mask"][1]))
+        self.ok("run", model, "--inputs", bad)
+        self.ok("run", program)
 
     def test_steps_go_over_to_the_program_of_the_background(self):
         model, given = MODELS / "minilm" / "model.onnx", MODELS / "minilm" / "inputs.npz"

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import unittest
 
-from cli import HEDDLE, MODELS, CliTest
+from cli import HEDDLE, MODELS, CliTest, with_values
 
 
-WIDTHS = """HloModule net
+WIDTHS = with_values("""HloModule net
 ENTRY e {
   x = f32[ROWS,96] parameter(0)
   w0 = f32[96,192] constant({...})
@@ -18,13 +18,30 @@ ENTRY e {
   t0 = f32[ROWS,192] tanh(d0)
   ROOT d1 = f32[ROWS,96] dot(t0, w1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
 }
-"""
+""")
 
 
 class TuneTest(CliTest):
     def tune(self, *options):
         return self.json("tune", MODELS / "minilm" / "model.onnx", "--dim", "sequence=8",
                          "--threads", "1", "--candidates", "3", *options)
+
+    # By the rules alone, for a machine that need not be here.
+    def test_candidates_are_listed(self):
+        model = self.file("net.hlo", WIDTHS.replace("ROWS", "128"))
+        value = self.json("tune", model, "--list", "--target", "spr", "--fuse", "greedy")
+        shapes = {s["key"]: s for s in value["shapes"]}
+        self.assertEqual(2, len([key for key in shapes if "128x" in key and "then" not in key]))
+        for shape in shapes.values():
+            self.assertGreater(shape["candidates"], 1)
+            self.assertLessEqual(len(shape["records"]), shape["candidates"])
+            self.assertEqual(len(shape["records"]), len(set(shape["records"])))
+        few = self.json("tune", model, "--list", "--target", "spr", "--candidates", "3")
+        for shape in few["shapes"]:
+            self.assertLessEqual(len(shape["records"]), 3)
+        text = self.ok("tune", model, "--list", "--target", "spr").stdout
+        self.assertIn("(without tuning)", text)
+        self.assertIn("CPU", self.fails(2, "tune", model, "--list", "--target", "sm_90"))
 
     def test_measures_once_and_keeps_records(self):
         first = self.tune("--export", self.folder / "records.txt")

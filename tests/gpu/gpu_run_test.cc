@@ -32,7 +32,7 @@ Gpu open_gpu() {
   if (!driver) return gpu.reason = driver.error().message, std::move(gpu);
   auto device = runtime::CudaDevice::open(*driver);
   if (!device) return gpu.reason = device.error().message, std::move(gpu);
-  auto nvrtc = emit::cuda::Nvrtc::open(HEDDLE_SOURCE_DIR "/build/venv/lib");
+  auto nvrtc = emit::cuda::Nvrtc::open(root_folder() + "/build/venv");
   if (!nvrtc) return gpu.reason = nvrtc.error().message, std::move(gpu);
   const int capability = (*device)->info().major * 10 + (*device)->info().minor;
   if (capability < 80) {

@@ -3,8 +3,9 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
+
+#include "emit/cuda/nvrtc_places.h"
 
 namespace heddle::emit::cuda {
 
@@ -25,28 +26,6 @@ struct Nvrtc::Functions {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// nvidia/cuda_nvrtc/lib of CUDA 12's packages, nvidia/cu13/lib of CUDA 13's.
-std::vector<std::string> candidates(const std::string& python_folder) {
-  std::vector<std::string> found;
-  if (const char* named = std::getenv("HEDDLE_NVRTC")) found.emplace_back(named);
-  std::error_code error;
-  if (!python_folder.empty()) {
-    const auto end = fs::recursive_directory_iterator();
-    for (auto entry = fs::recursive_directory_iterator(
-             python_folder, fs::directory_options::skip_permission_denied, error);
-         !error && entry != end; entry.increment(error)) {
-      if (entry.depth() > 7) entry.disable_recursion_pending();
-      const std::string file = entry->path().filename().string();
-      if (file.starts_with("libnvrtc.so.")) found.push_back(entry->path().string());
-    }
-  }
-  for (const char* name : {"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"})
-    found.emplace_back(name);
-  return found;
-}
-
 template <typename Function>
 bool find(void* library, const char* name, Function* function) {
   *function = reinterpret_cast<Function>(::dlsym(library, name));
@@ -66,10 +45,9 @@ std::vector<std::string> options(const std::string& architecture) {
 
 }  // namespace
 
-Result<std::shared_ptr<Nvrtc>> Nvrtc::open(const std::string& python_folder) {
-  std::string tried;
-  for (const std::string& name : candidates(python_folder)) {
-    tried += (tried.empty() ? "" : ", ") + name;
+Result<std::shared_ptr<Nvrtc>> Nvrtc::open(const std::string& environment) {
+  const NvrtcPlaces places = nvrtc_places(surroundings(), environment);
+  for (const std::string& name : places.files) {
     void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) continue;
     std::shared_ptr<Nvrtc> nvrtc(new Nvrtc);
@@ -88,9 +66,13 @@ Result<std::shared_ptr<Nvrtc>> Nvrtc::open(const std::string& python_folder) {
     int major = 0, minor = 0;
     if (!all || f.version(&major, &minor) != 0) continue;
     nvrtc->version_ = fmt::format("{}.{}", major, minor);
+    Dl_info info{};
+    const bool known = ::dladdr(reinterpret_cast<void*>(f.version), &info) != 0 && info.dli_fname;
+    nvrtc->path_ = known ? info.dli_fname : name;
     return nvrtc;
   }
-  return machine_error("NVRTC was not found; tried {}", tried);
+  return machine_error("NVRTC was not found; install it or set HEDDLE_NVRTC; tried: {}",
+                       places.tried);
 }
 
 Nvrtc::~Nvrtc() {

@@ -1,6 +1,6 @@
 // CUDA C++ text to a cubin, by NVRTC, which is opened at run time: nothing here needs CUDA to
-// build. It is looked for where HEDDLE_NVRTC says (a file), in the folders of PyPI's nvidia
-// packages below `python_folder`, and by the system's own search.
+// build. Where it is looked for: HEDDLE_NVRTC (a file or a folder), the nvidia packages of
+// VIRTUAL_ENV and of the python3 on PATH, /usr/local/cuda*, and the loader's own path.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,14 @@ struct Cubin {
 
 class Nvrtc {
  public:
-  // Error: it was not found, with the places that were tried.
-  static Result<std::shared_ptr<Nvrtc>> open(const std::string& python_folder = {});
+  // `environment`: a Python environment that comes before VIRTUAL_ENV. Error (machine): it was not
+  // found, with all places that were tried.
+  static Result<std::shared_ptr<Nvrtc>> open(const std::string& environment = {});
   ~Nvrtc();
   Nvrtc(const Nvrtc&) = delete;
 
   std::string version() const { return version_; }
+  std::string path() const { return path_; }  // of the library
   // `architecture`: "sm_90". Error: what NVRTC says. Thread-safe.
   Result<Cubin> compile(const std::string& text, const std::string& architecture) const;
 
@@ -41,7 +43,7 @@ class Nvrtc {
   struct Functions;
   void* library_ = nullptr;
   std::unique_ptr<Functions> functions_;
-  std::string version_;
+  std::string version_, path_;
 };
 
 // The lines of ptxas's -v output.

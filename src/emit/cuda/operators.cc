@@ -1,6 +1,6 @@
 // Single operators as CUDA C++. Operands come as atoms or in parentheses.
 #include "emit/cuda/cuda_emitter.h"
-#include "kernel/math_ops.h"
+#include "kernel/op_info.h"
 #include "kernel/stmt_text.h"
 
 namespace heddle::emit::cuda {
@@ -8,26 +8,6 @@ namespace heddle::emit::cuda {
 namespace {
 
 bool is_wide(Type type) { return tensor::type_bits(type) > 32; }
-
-// "expf" of f32, "exp" of f64.
-std::string function_name(Op op) {
-  switch (op) {
-    case Op::round_even:
-      return "rint";
-    case Op::round_away:
-      return "round";
-    case Op::abs:
-      return "fabs";
-    case Op::exp_fast:
-      return "exp";
-    case Op::tanh_fast:
-      return "tanh";
-    case Op::erf_fast:
-      return "erf";
-    default:
-      return std::string(kernel::op_text(op));
-  }
-}
 
 // What C++ writes between two operands; null: it is no such operator of that kind of type.
 struct Symbols {
@@ -164,10 +144,9 @@ std::string CudaEmitter::apply(const Expr& expr, const std::vector<std::string>&
     case Op::min:
       return fmt::format("{}({}, {})", helper("min_nan"), x[0], x[1]);
     case Op::rem:
-      return fmt::format("{}({}, {})", is_wide(type) ? "fmod" : "fmodf", x[0], x[1]);
     case Op::pow:
     case Op::atan2:
-      return fmt::format("{}{}({}, {})", kernel::op_text(expr.op), is_wide(type) ? "" : "f", x[0],
+      return fmt::format("{}{}({}, {})", kernel::cuda_name(expr.op), is_wide(type) ? "" : "f", x[0],
                          x[1]);
     default:
       return apply_function(expr, x[0], is_wide(type));
@@ -190,16 +169,9 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
     case Op::logistic:
     case Op::logistic_fast:
       return fmt::format("({} / ({} + exp{}(-{})))", one, one, suffix, x);
-    case Op::floor:
-    case Op::ceil:
-    case Op::round_even:
-    case Op::round_away:
-    case Op::abs:
-    case Op::sqrt:
-      return fmt::format("{}{}({})", function_name(expr.op), suffix, x);
     default:
-      if (kernel::is_math(expr.op))
-        return fmt::format("{}{}({})", function_name(expr.op), suffix, x);
+      if (const std::string_view name = kernel::cuda_name(expr.op); !name.empty())
+        return fmt::format("{}{}({})", name, suffix, x);
       refuse(fmt::format("the operator {}", kernel::op_text(expr.op)));
       return "0";
   }

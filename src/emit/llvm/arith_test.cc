@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "emit/llvm/test_code.h"
-#include "kernel/math_ops.h"
+#include "kernel/op_info.h"
 #include "kernel/scalar.h"
 #include "kernel/verify.h"
 
@@ -223,7 +223,7 @@ bool exact(Op op) {
 }
 
 constexpr Op kOps[] = {
-#define HEDDLE_KERNEL_OP(name, operands) Op::name,
+#define HEDDLE_KERNEL_OP(name, ...) Op::name,
 #include "kernel/ops.def"
 };
 

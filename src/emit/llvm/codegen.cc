@@ -122,7 +122,7 @@ Status check_names(const target::Target& target, const llvm::Target& llvm_target
 }  // namespace
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target,
-                                                                 const Isa& isa) {
+                                                                 const Isa& isa, Effort effort) {
   initialize_llvm();
   std::string message;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(target.llvm_triple, message);
@@ -141,21 +141,24 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::T
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is written fma
   std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
       target.llvm_triple, "x86-64", isa.features, options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm::CodeModel::Small,
+      effort == Effort::least ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   if (!machine) return user_error("target {}: LLVM cannot compile for it", target.name);
   return machine;
 }
 
-Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& machine) {
+Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& machine,
+                                   bool assembly) {
   std::string message;
   module.getContext().setDiagnosticHandler(std::make_unique<Diagnostics>(message));
   llvm::SmallString<0> object;
   try {
-    reduce_strength(module, machine);
+    if (machine.getOptLevel() != llvm::CodeGenOptLevel::None) reduce_strength(module, machine);
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager passes;
-    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                    /*DisableVerify=*/true)) {
+    const auto form =
+        assembly ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile;
+    if (machine.addPassesToEmitFile(passes, stream, nullptr, form, /*DisableVerify=*/true)) {
       return user_error("LLVM cannot write objects for this target");
     }
     passes.run(module);
@@ -163,7 +166,7 @@ Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& ma
     return user_error("LLVM: {}", error.what());
   }
   if (!message.empty()) return user_error("LLVM: {}", message);
-  HEDDLE_RETURN_IF_ERROR(check_symbols(object));
+  if (!assembly) HEDDLE_RETURN_IF_ERROR(check_symbols(object));
   return std::string(object);
 }
 

@@ -15,12 +15,19 @@ class TargetMachine;
 
 namespace heddle::emit {
 
+// What LLVM spends on the code of kernels; results are the same bits. least: quick instruction
+// selection and register allocation, for kernels that run a few times. The numbers are those of
+// heddle_emit's `effort` (emit.h).
+enum class Effort { least = 0, full = 1 };
+
 // Error: a triple that this build cannot compile for. Thread-safe.
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target,
-                                                                 const Isa& isa);
-// The module's object file. Error: what LLVM complained of, or a symbol that the loader does not
-// know (kOutsideSymbols).
-Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& machine);
+                                                                 const Isa& isa,
+                                                                 Effort effort = Effort::full);
+// The module's object file, or its assembly. Error: what LLVM complained of, or (of an object) a
+// symbol that the loader does not know (kOutsideSymbols).
+Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& machine,
+                                   bool assembly = false);
 
 // All that an object may ask of the program that loads it.
 inline constexpr const char* kOutsideSymbols[] = {"memcpy", "memset"};

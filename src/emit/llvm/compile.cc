@@ -4,6 +4,8 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "emit/llvm/codegen.h"
@@ -15,9 +17,9 @@
 namespace heddle::emit {
 
 Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
-                         const target::Target& target, bool want_ir) {
+                         const target::Target& target, Form form, Effort effort) {
   Isa isa = Isa::of(target);
-  HEDDLE_ASSIGN_OR_RETURN(auto machine, make_target_machine(target, isa));
+  HEDDLE_ASSIGN_OR_RETURN(auto machine, make_target_machine(target, isa, effort));
   llvm::LLVMContext context;
   llvm::Module module("kernels", context);
   module.setTargetTriple(target.llvm_triple);
@@ -35,17 +37,17 @@ Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
                                                  : emit_tables(*kernel, isa, module));
   }
   Compiled result;
-  if (want_ir) {
+  if (form == Form::object_and_ir) {
     llvm::raw_string_ostream stream(result.ir);
     module.print(stream, nullptr);
   }
-  HEDDLE_ASSIGN_OR_RETURN(result.object, compile_module(module, *machine));
+  HEDDLE_ASSIGN_OR_RETURN(result.object, compile_module(module, *machine, form == Form::assembly));
   return result;
 }
 
-Result<Compiled> compile_texts(const std::vector<std::string_view>& texts,
-                               std::string_view target_text) {
-  HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::parse_target(target_text));
+namespace {
+
+Result<std::vector<kernel::Kernel>> parse(const std::vector<std::string_view>& texts) {
   std::set<std::string_view> seen;
   std::vector<kernel::Kernel> kernels;
   for (std::string_view text : texts) {
@@ -53,9 +55,42 @@ Result<Compiled> compile_texts(const std::vector<std::string_view>& texts,
     HEDDLE_ASSIGN_OR_RETURN(kernel::Kernel kernel, kernel::parse_kernel(text));
     kernels.push_back(std::move(kernel));
   }
+  return kernels;
+}
+
+Status write(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes << std::flush;
+  if (!file.good()) return machine_error("--dump: cannot write {}", path.string());
+  return {};
+}
+
+}  // namespace
+
+Result<Compiled> compile_texts(const std::vector<std::string_view>& texts,
+                               std::string_view target_text, Effort effort) {
+  HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::parse_target(target_text));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<kernel::Kernel> kernels, parse(texts));
   std::vector<const kernel::Kernel*> pointers;
   for (const kernel::Kernel& kernel : kernels) pointers.push_back(&kernel);
-  return compile(pointers, target);
+  return compile(pointers, target, Form::object, effort);
+}
+
+Status dump_texts(const std::vector<std::string_view>& texts, std::string_view target_text,
+                  const std::string& directory, Effort effort) {
+  HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::parse_target(target_text));
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<kernel::Kernel> kernels, parse(texts));
+  for (const kernel::Kernel& kernel : kernels) {
+    const std::filesystem::path base = std::filesystem::path(directory) / ("4-" + kernel.name);
+    HEDDLE_ASSIGN_OR_RETURN(const Compiled compiled,
+                            compile({&kernel}, target, Form::object_and_ir, effort));
+    HEDDLE_ASSIGN_OR_RETURN(const Compiled assembly,
+                            compile({&kernel}, target, Form::assembly, effort));
+    HEDDLE_RETURN_IF_ERROR(write(base.string() + ".ll", compiled.ir));
+    HEDDLE_RETURN_IF_ERROR(write(base.string() + ".s", assembly.object));
+    HEDDLE_RETURN_IF_ERROR(write(base.string() + ".o", compiled.object));
+  }
+  return {};
 }
 
 }  // namespace heddle::emit

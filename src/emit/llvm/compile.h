@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "emit/llvm/codegen.h"
 #include "kernel/kernel.h"
 #include "target/target.h"
 
@@ -16,11 +17,18 @@ struct Compiled {
   std::string ir;      // LLVM's text, if asked for
 };
 
+enum class Form { object, object_and_ir, assembly };  // assembly: the text, as `object`
+
 // Kernels of different names; they are verified first. Thread-safe, deterministic.
 Result<Compiled> compile(const std::vector<const kernel::Kernel*>& kernels,
-                         const target::Target& target, bool want_ir = false);
+                         const target::Target& target, Form form = Form::object,
+                         Effort effort = Effort::full);
 // Equal texts are compiled once.
 Result<Compiled> compile_texts(const std::vector<std::string_view>& kernels,
-                               std::string_view target);
+                               std::string_view target, Effort effort = Effort::full);
+
+// Each kernel alone, as files of the directory (emit.h). Error (machine): one cannot be written.
+Status dump_texts(const std::vector<std::string_view>& kernels, std::string_view target,
+                  const std::string& directory, Effort effort = Effort::full);
 
 }  // namespace heddle::emit

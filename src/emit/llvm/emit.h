@@ -13,13 +13,17 @@ extern "C" {
 // (kernel/text.h), `target` one target text (target/target.h). On success returns 0 and a block
 // from malloc in *object (the caller frees it); else returns 1 and a message from malloc in *error.
 // Symbols: <kernel name>_p<phase>, by the kernel ABI. Thread-safe. Deterministic: same texts, same
-// bytes. `abi` must be HEDDLE_EMIT_ABI.
-#define HEDDLE_EMIT_ABI 1
+// bytes. `dump_directory` (or NULL) must exist: each kernel is also compiled alone, to be looked
+// at, as 4-<kernel name>.ll (LLVM's text), .s (assembly) and .o. `effort` is
+// what LLVM spends: 0 the least, for the slowest code, 1 all that is useful. `abi` must be
+// HEDDLE_EMIT_ABI.
+#define HEDDLE_EMIT_ABI 3
 typedef int (*heddle_emit_function)(int abi, const char* const* kernels, size_t kernel_count,
-                                    const char* target, uint8_t** object, size_t* object_bytes,
-                                    char** error);
+                                    const char* target, const char* dump_directory, int effort,
+                                    uint8_t** object, size_t* object_bytes, char** error);
 __attribute__((visibility("default"))) int heddle_emit(int abi, const char* const* kernels,
                                                        size_t kernel_count, const char* target,
+                                                       const char* dump_directory, int effort,
                                                        uint8_t** object, size_t* object_bytes,
                                                        char** error);
 

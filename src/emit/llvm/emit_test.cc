@@ -30,15 +30,15 @@ struct Emitted {
 };
 
 Emitted emit(const std::vector<std::string>& texts, const std::string& target,
-             int abi = HEDDLE_EMIT_ABI) {
+             int abi = HEDDLE_EMIT_ABI, int effort = 1) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   uint8_t* object = nullptr;
   size_t bytes = 0;
   char* error = nullptr;
   Emitted result;
-  result.status =
-      heddle_emit(abi, pointers.data(), pointers.size(), target.c_str(), &object, &bytes, &error);
+  result.status = heddle_emit(abi, pointers.data(), pointers.size(), target.c_str(), nullptr,
+                              effort, &object, &bytes, &error);
   if (object) result.object.assign(reinterpret_cast<char*>(object), bytes);
   if (error) result.error = error;
   std::free(object);
@@ -91,6 +91,18 @@ TEST(Emit, EqualTextsAreCompiledOnce) {
   EXPECT_THAT(other.error, HasSubstr("two different kernels"));
 }
 
+TEST(Emit, EffortsAreOtherCode) {
+  std::set<std::string> objects;
+  for (int effort : {0, 1}) {
+    Emitted result = emit({kScale}, target_text("icelake"), HEDDLE_EMIT_ABI, effort);
+    ASSERT_EQ(result.status, 0) << result.error;
+    objects.insert(result.object);
+  }
+  EXPECT_EQ(objects.size(), 2u);
+  EXPECT_THAT(emit({kScale}, target_text("icelake"), HEDDLE_EMIT_ABI, 2).error,
+              HasSubstr("effort: got 2"));
+}
+
 TEST(Emit, NoKernelsAreAnEmptyObject) {
   Emitted result = emit({}, target_text("portable"));
   ASSERT_EQ(result.status, 0) << result.error;
@@ -124,8 +136,10 @@ TEST(Emit, ObjectsHaveFewKindsOfSectionsAndRelocations) {
       "vector i 64 lanes 16 { y[i] = sin(x[i]) + exp(x[i]) % 3:f32 + cbrt(x[i]) }"
       "async_copy t[0] from x[0] count 64 async_wait 0 serial j 64 { y[j] = t[j] + pow(x[j], "
       "3:f32) }";
-  for (const char* name : {"portable", "avx2", "icelake", "spr"}) {
-    Emitted result = emit({kernel_text("k", body)}, target_text(name));
+  const std::vector<std::string> names = {"portable", "avx2", "icelake", "spr"};
+  for (size_t i = 0; i < 2 * names.size(); ++i) {
+    Emitted result = emit({kernel_text("k", body)}, target_text(names[i / 2]), HEDDLE_EMIT_ABI,
+                          static_cast<int>(i % 2));
     ASSERT_EQ(result.status, 0) << result.error;
     auto file = llvm::object::ObjectFile::createELFObjectFile(
         llvm::MemoryBufferRef(result.object, "object"));

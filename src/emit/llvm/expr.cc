@@ -7,7 +7,8 @@
 
 #include "emit/llvm/convert.h"
 #include "emit/llvm/kernel_emitter.h"
-#include "kernel/math_ops.h"
+#include "emit/llvm/masks.h"
+#include "kernel/op_info.h"
 
 namespace heddle::emit {
 
@@ -294,6 +295,13 @@ Val KernelEmitter::shuffle(const Expr& expr) {
   return result;
 }
 
+// Divides by one where a constant mask leaves lanes out. LLVM knows what is loaded there to be
+// zero, takes zero by zero for zero, and drops the select that keeps the NaN out of a register.
+static Value* divisor(llvm::IRBuilder<>& b, Value* y, Value* mask) {
+  if (all_true(mask) || !llvm::isa<llvm::Constant>(mask)) return y;
+  return b.CreateSelect(mask, y, llvm::ConstantFP::get(y->getType(), 1.0));
+}
+
 // Operators on floats (comparisons and functions among them).
 Val KernelEmitter::floating(const Expr& expr) {
   Type type = kernel_.expr(expr.operands[0]).type;
@@ -306,6 +314,7 @@ Val KernelEmitter::floating(const Expr& expr) {
   At at(*this, result.level);
   Value* v[3] = {};
   for (size_t i = 0; i < count; ++i) v[i] = operand(operands[i], type, result.varying);
+  if (expr.op == Op::div && result.varying) v[1] = divisor(b_, v[1], mask_);
   if (expr.op == Op::fma) {
     result.v = emit_fma(math_, v[0], v[1], v[2]);
   } else if (is_math(expr.op)) {

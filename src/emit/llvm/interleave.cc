@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "kernel/math_ops.h"
+#include "kernel/op_info.h"
 
 namespace heddle::emit {
 

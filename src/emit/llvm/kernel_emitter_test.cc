@@ -232,6 +232,11 @@ TEST(Emitter, RegistersAndLanes) {
   run_body(
       "vector i 16 lanes 16 { acc[0] = 1:f32 } vector j 21 lanes 16 { acc[0] = acc[0] + x[0, j] }"
       "vector k 16 lanes 16 { y[0, k] = acc[0] }");
+  // Also where what is computed in those lanes is zero by zero.
+  for (const char* extent : {"2", "4", "6", "8", "12"})
+    run_body(std::string("vector i 16 lanes 16 { acc[0] = 0:f32 } vector j ") + extent +
+             " lanes 16 { acc[0] = acc[0] + x[0, j]/v[1, j] }"
+             "vector k 16 lanes 16 { y[0, k] = acc[0] }");
   run_body(
       "vector i 8 lanes 8 { wide[0] = d[i] wide[1] = wide[0]*d[8 + i] }"
       "vector j 8 lanes 8 { d[16 + j] = wide[1] + lane(wide[0], 7) }");

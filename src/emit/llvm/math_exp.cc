@@ -40,9 +40,9 @@ Value* tail(const MathKit& k, Value* r) {
 
 }  // namespace
 
-Value* math_exp(const MathKit& k, Value* x) { return math_exp(k, x, nullptr); }
+Value* math_exp(const MathKit& k, Value* x) { return math_exp_sum(k, x, nullptr); }
 
-Value* math_exp(const MathKit& k, Value* x, Value* low) {
+Value* math_exp_sum(const MathKit& k, Value* x, Value* low) {
   // Beyond the limits the result is 0 or infinity all the same, and n stays small.
   x = k.at_least(k.at_most(x, k.is_double() ? 720 : 100), k.is_double() ? -760 : -110);
   Reduced reduced = reduce(k, x);

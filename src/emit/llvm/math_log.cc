@@ -145,7 +145,7 @@ Value* math_pow(const MathKit& k, Value* x, Value* y) {
   auto [high, low] = k.product(log_high, bounded);
   low = k.mad(log_low, bounded, low);
   Value* huge = k.greater(k.abs(high), 1000);
-  Value* result = math_exp(k, high, k.select(huge, k.number(0), low));
+  Value* result = math_exp_sum(k, high, k.select(huge, k.number(0), low));
 
   auto [odd, integer] = parity(k, y);
   Value* negative = b.CreateICmpSLT(k.bits(x), k.integer(0));

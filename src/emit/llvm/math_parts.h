@@ -1,41 +1,30 @@
-// The functions of math_*.cc, one a line; math.cc chooses among them. Bounds: docs/numerics.md.
+// The functions of math_*.cc, `math_<operator>` for every operator of kernel/ops.def that is one;
+// math.cc chooses among them. Bounds: docs/numerics.md. By class (kernel/op_info.h):
+//   inlined: for float and double alike
+//   shared, binary: for double; float goes through them. They may make blocks: only in a function
+//     of their own
+//   fast: for float. exp_fast wants x <= 0 (more is right up to overflow, too); the others take all
 #pragma once
 
 #include "emit/llvm/math_kit.h"
 
 namespace heddle::emit {
 
-// For float and double alike.
-llvm::Value* math_exp(const MathKit& k, llvm::Value* x);
+#define HEDDLE_MATH_plain(name)
+#define HEDDLE_MATH_inlined(name) llvm::Value* math_##name(const MathKit& k, llvm::Value* x);
+#define HEDDLE_MATH_shared(name) llvm::Value* math_##name(const MathKit& k, llvm::Value* x);
+#define HEDDLE_MATH_fast(name) llvm::Value* math_##name(const MathKit& k, llvm::Value* x);
+#define HEDDLE_MATH_binary(name) \
+  llvm::Value* math_##name(const MathKit& k, llvm::Value* x, llvm::Value* y);
+#define HEDDLE_KERNEL_OP(name, operands, types, op_class, ...) HEDDLE_MATH_##op_class(name)
+#include "kernel/ops.def"
+#undef HEDDLE_MATH_plain
+#undef HEDDLE_MATH_inlined
+#undef HEDDLE_MATH_shared
+#undef HEDDLE_MATH_fast
+#undef HEDDLE_MATH_binary
+
 // exp(x + low) for |low| far below an ulp of x.
-llvm::Value* math_exp(const MathKit& k, llvm::Value* x, llvm::Value* low);
-llvm::Value* math_expm1(const MathKit& k, llvm::Value* x);
-llvm::Value* math_log(const MathKit& k, llvm::Value* x);
-llvm::Value* math_log1p(const MathKit& k, llvm::Value* x);
-llvm::Value* math_tanh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_logistic(const MathKit& k, llvm::Value* x);
-llvm::Value* math_erf(const MathKit& k, llvm::Value* x);
-llvm::Value* math_rsqrt(const MathKit& k, llvm::Value* x);
-
-// For float. exp_fast wants x <= 0 (more is right up to overflow, too); the others take all.
-llvm::Value* math_exp_fast(const MathKit& k, llvm::Value* x);
-llvm::Value* math_tanh_fast(const MathKit& k, llvm::Value* x);
-llvm::Value* math_erf_fast(const MathKit& k, llvm::Value* x);
-llvm::Value* math_logistic_fast(const MathKit& k, llvm::Value* x);
-
-// For double; float goes through them. They may make blocks: only in a function of their own.
-llvm::Value* math_cbrt(const MathKit& k, llvm::Value* x);
-llvm::Value* math_sin(const MathKit& k, llvm::Value* x);
-llvm::Value* math_cos(const MathKit& k, llvm::Value* x);
-llvm::Value* math_tan(const MathKit& k, llvm::Value* x);
-llvm::Value* math_asin(const MathKit& k, llvm::Value* x);
-llvm::Value* math_acos(const MathKit& k, llvm::Value* x);
-llvm::Value* math_atan2(const MathKit& k, llvm::Value* y, llvm::Value* x);
-llvm::Value* math_sinh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_cosh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_asinh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_acosh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_atanh(const MathKit& k, llvm::Value* x);
-llvm::Value* math_pow(const MathKit& k, llvm::Value* x, llvm::Value* y);
+llvm::Value* math_exp_sum(const MathKit& k, llvm::Value* x, llvm::Value* low);
 
 }  // namespace heddle::emit

@@ -7,8 +7,10 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <set>
 
 #include "emit/llvm/test_code.h"
+#include "kernel/op_info.h"
 #include "tensor/compare.h"
 
 namespace heddle::emit {
@@ -55,6 +57,7 @@ std::vector<Row> rows() {
       {Op::acosh, 0.51, 4, HEDDLE_L(std::acosh(x)), 0, 1, 5},
       {Op::atanh, 0.51, 4, HEDDLE_L(std::atanh(x)), 0, -1, 1},
       {Op::erf, 2.5, 2, HEDDLE_L(std::erf(x)), 0, -6, 6},
+      {Op::erfc, 0.51, 8, HEDDLE_L(std::erfc(x)), 0, -6, 28},
       {Op::logistic, 2.5, 2.5, HEDDLE_L(1 / (1 + std::exp(-x)))},
       {Op::exp_fast, 70, 1, HEDDLE_L(std::exp(x)), 1e-37, -100, 0, false},
       {Op::tanh_fast, 1e9, 3, HEDDLE_L(std::tanh(x)), 3e-7, -10, 10},
@@ -189,6 +192,16 @@ void check(const Row& row, const target::Target& target, int64_t count) {
       << kernel::op_text(row.op) << " of " << tensor::type_name(kType) << " on " << target.name
       << ": at " << double{x[at]} << ", " << double{y[at]} << " got " << double{z[at]} << ", want "
       << static_cast<double>(row.reference(x[at], y[at]));
+}
+
+TEST(Math, EveryFunctionHasABound) {
+  std::set<Op> bounded;
+  for (const Row& row : rows()) bounded.insert(row.op);
+  for (Op op : {
+#define HEDDLE_KERNEL_OP(name, ...) Op::name,
+#include "kernel/ops.def"
+       })
+    EXPECT_EQ(kernel::is_math(op), bounded.contains(op)) << kernel::op_text(op);
 }
 
 TEST(Math, ErrorsStayBelowTheirBounds) {

@@ -1,0 +1,219 @@
+"""What each item of gpu_rows.py does, in a process of its own: its last line is a JSON object."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+ROUNDS, RUNS = 15, 20
+BOUND = 1e-3  # of max|b|, and the share of integers that may differ: beyond it a peer is wrong
+MANY_TENSORS = ["l7", "l8"]  # written by a program at full extents
+STAND_IN = "libhost_gpu.so"
+NOT_MEASURED = "not measured"
+
+
+def program_folder(root):
+    """Of gpu_probe: the root of a kit, or the release build of a checkout."""
+    if os.path.exists(os.path.join(root, "gpu_probe")):
+        return root
+    return os.path.join(root, "build", "release")
+
+
+def environment(root, programs, out, dry):
+    result = dict(os.environ, HEDDLE_ROOT=root,
+                  TORCHINDUCTOR_CACHE_DIR=os.path.join(out, "cache", "torch"),
+                  TORCHINDUCTOR_FX_GRAPH_CACHE="1",
+                  JAX_COMPILATION_CACHE_DIR=os.path.join(out, "cache", "jax"),
+                  JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+                  XLA_PYTHON_CLIENT_PREALLOCATE="false")
+    if dry:
+        result["HEDDLE_CUDA_DRIVER"] = result["HEDDLE_NVRTC"] = os.path.join(programs, STAND_IN)
+    return result
+
+
+# ---- rows ----
+
+def row_names():
+    kept = os.listdir(os.path.join(HERE, "rows"))
+    return sorted([name[:-4] for name in kept if name.endswith(".hlo")] + MANY_TENSORS)
+
+
+def small(text):
+    """With the extents that the text names for tests."""
+    named = re.search(r"^// small: (.*)$", text, re.MULTILINE)
+    words = dict(pair.split("=") for pair in named[1].split()) if named else {}
+    return re.sub(r"\w+", lambda word: words.get(word[0], word[0]), text)
+
+
+def row_text(row, dry):
+    if row in MANY_TENSORS:
+        if dry:
+            with open(os.path.join(ROOT, "tests", "testdata", "rows", f"{row}.hlo")) as file:
+                return small(file.read())
+        import many_tensors
+        return many_tensors.text(row, many_tensors.shapes(**many_tensors.FULL))
+    with open(os.path.join(HERE, "rows", f"{row}.hlo")) as file:
+        text = file.read()
+    return small(text) if dry else text
+
+
+def inputs_of(row):
+    """From a fixed seed, or None without NumPy."""
+    try:
+        import catalogue
+    except ImportError:
+        return None
+    return catalogue.ROWS[row].make_inputs()
+
+
+# ---- items: each returns (exit status, what it tells) ----
+
+def ask(command):
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    sys.stderr.write(done.stderr)
+    if done.returncode < 0:  # a fault is this item's
+        os.kill(os.getpid(), -done.returncode)
+    return done
+
+
+def facts(programs):
+    done = ask([os.path.join(programs, "gpu_probe"), "facts"])
+    return done.returncode, json.loads(done.stdout)
+
+
+def test(programs, row):
+    """Every kernel of a row at small extents, on the GPU, against the reference interpreter."""
+    pattern = "GpuRunStreams.*" if row == "streams" else f"Rows/GpuRun.*/{row}"
+    done = ask([os.path.join(programs, "gpu_run_test"), f"--gtest_filter={pattern}"])
+    confirmed = re.findall(r"^confirmed (.*)$", done.stdout, re.MULTILINE)
+    told = {"confirmed": confirmed}
+    if done.returncode == 0 and confirmed:
+        return 0, told
+    said = " ".join(done.stdout.split())
+    first = said.find(": Failure")  # else why it was skipped, at the end
+    told["error"] = (said[first:first + 600] if first >= 0 else said[-600:]) or "nothing was confirmed"
+    return (1 if confirmed or done.returncode else 3), told
+
+
+def row(programs, name, dry):
+    """The row, checked and timed. In a dry run small, and with other inputs."""
+    text = row_text(name, dry)
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.join(folder, f"{name}.hlo")
+        with open(model, "w") as file:
+            file.write(text)
+        command = [os.path.join(programs, "gpu_probe"), "time", model]
+        inputs = None if dry else inputs_of(name)
+        if inputs is not None:
+            import numpy as np
+            path = os.path.join(folder, "inputs.npz")
+            np.savez(path, **inputs)
+            del inputs
+            command += ["--inputs", path]
+        elif re.search(r"^// positive$", text, re.MULTILINE):
+            command.append("--positive")
+        done = ask(command + (["--untimed"] if dry else []))
+    return done.returncode, json.loads(done.stdout)
+
+
+def error_of(results, expected):
+    worst = 0.0
+    for got, want in zip(results, expected, strict=True):
+        if want.is_floating_point():
+            difference = (got.double() - want.double()).abs().max().item()
+            worst = max(worst, difference / max(want.double().abs().max().item(), 1e-37))
+        else:
+            worst = max(worst, (got.long() != want.long()).double().mean().item())
+    return worst
+
+
+def by_torch(name, timed):
+    """The fastest form, checked against torch in f64."""
+    import torch
+    import torch_rows
+    if not torch.cuda.is_available():
+        raise RuntimeError("torch has no GPU")
+    arguments = [torch.as_tensor(x).cuda() for x in inputs_of(name).values()]
+    wide = [x.double() if x.is_floating_point() else x for x in arguments]
+
+    def listed(results):
+        return list(results) if isinstance(results, (tuple, list)) else [results]
+
+    forms = torch_rows.forms_of(name)
+    best = None
+    with torch.no_grad():
+        expected = listed(next(iter(forms.values()))(*wide)) if timed else None
+        for form, function in forms.items():
+            torch._dynamo.reset()
+            compiled = torch.compile(function, dynamic=False)
+            results = listed(compiled(*arguments))
+            torch.cuda.synchronize()
+            if not timed:
+                continue
+            error = error_of(results, expected)
+            if not error <= BOUND:
+                return 1, {"error": f"{form}: off by {error:.1e} of max|b|"}
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            rounds = []
+            for _ in range(ROUNDS):
+                begin.record()
+                for _ in range(RUNS):
+                    compiled(*arguments)
+                end.record()
+                end.synchronize()
+                rounds.append(begin.elapsed_time(end) * 1e3 / RUNS)
+            us = sorted(rounds)[len(rounds) // 2]
+            if best is None or us < best["us"]:
+                best = {"us": us, "form": form, "error_of_max": error, "version": torch.__version__}
+    return 0, best or {"compiled": True}
+
+
+def by_jax(name, timed):
+    import time
+
+    import jax
+    import jax_rows
+    if jax.default_backend() != "gpu":
+        raise RuntimeError("jax has no GPU")
+    function = jax_rows.compiled(name)
+    arguments = [jax.device_put(x) for x in inputs_of(name).values()]
+    last = jax.block_until_ready(function(*arguments))
+    if not timed:
+        return 0, {"compiled": True}
+    rounds = []
+    for _ in range(ROUNDS):
+        begin = time.perf_counter()
+        for _ in range(RUNS):
+            last = function(*arguments)
+        jax.block_until_ready(last)
+        rounds.append((time.perf_counter() - begin) * 1e6 / RUNS)
+    return 0, {"us": sorted(rounds)[len(rounds) // 2], "version": jax.__version__}
+
+
+def peer(name, row_name, timed, dry):
+    if dry:
+        return 0, {"us": NOT_MEASURED} if timed else {"compiled": NOT_MEASURED}
+    try:
+        return {"torch": by_torch, "jax": by_jax}[name](row_name, timed)
+    except Exception as problem:  # a peer may fail in any way
+        return 3, {"error": f"{type(problem).__name__}: {problem}"[:300]}
+
+
+def run(name, programs, out, dry):
+    """The item of that name; its exit status."""
+    kind, *rest = name.split(":")
+    if kind == "facts":
+        status, told = facts(programs)
+    elif kind == "test":
+        status, told = test(programs, rest[0])
+    elif kind == "row":
+        status, told = row(programs, rest[0], dry)
+    elif kind == "compile":
+        status, told = peer(rest[0], rest[1], timed=False, dry=dry)
+    else:
+        status, told = peer(kind, rest[0], timed=True, dry=dry)
+    print(json.dumps(told), flush=True)
+    return status

@@ -1,0 +1,63 @@
+#include "api/calibrate_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace heddle::api {
+namespace {
+
+TEST(CalibrateFit, FiguresHaveThreeDigits) {
+  EXPECT_DOUBLE_EQ(three_digits(1234.56), 1230);
+  EXPECT_DOUBLE_EQ(three_digits(0.0123456), 0.0123);
+  EXPECT_DOUBLE_EQ(three_digits(9.996), 10);
+  EXPECT_DOUBLE_EQ(three_digits(100), 100);
+  EXPECT_EQ(three_digits(0), 0);
+  EXPECT_EQ(three_digits(-3), 0);
+}
+
+// 8 kernels in 700 ns, 72 in 4,540: 3,840 for 64 more.
+TEST(CalibrateFit, ACommandIsWhatMoreOfThemCost) {
+  EXPECT_DOUBLE_EQ(command_ns(700, 4540, 64), 60);
+  EXPECT_EQ(command_ns(700, 690, 64), 1) << "a disturbed measurement gives no negative time";
+}
+
+// 16 kernels: 160 us alone are 80 us of two cores, 88 were measured: half a microsecond a kernel.
+TEST(CalibrateFit, AForkIsWhatTheCoresCostBeyondTheirWork) {
+  EXPECT_DOUBLE_EQ(fork_ns(160e3, 88e3, 16, 2), 500);
+  EXPECT_DOUBLE_EQ(fork_ns(160e3, 56e3, 16, 4), 1000);
+  EXPECT_EQ(fork_ns(160e3, 70e3, 16, 2), 50);
+  EXPECT_EQ(fork_ns(160e3, 16e6, 16, 2), 50000);
+}
+
+TEST(CalibrateFit, ACopyReadsAndWrites) {
+  EXPECT_DOUBLE_EQ(copy_bytes_per_ns(1000, 150, 50), 80);  // 4,000 bytes each way in 100 ns
+  EXPECT_DOUBLE_EQ(copy_bytes_per_ns(64, 40, 50), 512) << "at least a nanosecond";
+}
+
+TEST(CalibrateFit, AnOperatorIsWhatItCostsMoreThanAnAddition) {
+  target::Target target;
+  target.cycles = {{"add", 0.5}, {"exp", 8}, {"exp_fast", 4}, {"max", 1.5}};
+  set_cycles(&target, "exp", 13.5, 2);
+  EXPECT_DOUBLE_EQ(target.cycles["exp"], 12);
+  EXPECT_DOUBLE_EQ(target.cycles["exp_fast"], 6) << "half of it, as before";
+  set_cycles(&target, "max", 1.9, 2);
+  EXPECT_DOUBLE_EQ(target.cycles["max"], 0.5) << "nothing takes less than half a cycle";
+  set_cycles(&target, "tan", 22, 2);
+  EXPECT_DOUBLE_EQ(target.cycles["tan"], 20.5) << "an operator without a row";
+  EXPECT_EQ(target.cycles.count("tan_fast"), 0u);
+  EXPECT_DOUBLE_EQ(target.cycles["add"], 0.5);
+}
+
+// Twice and half as much are equally wrong, and do not cancel.
+TEST(CalibrateFit, ErrorsAreOfRatios) {
+  const std::vector<CalibrateFit> fits{{"a", 200, 100}, {"b", 100, 200}, {"c", 300, 300}};
+  const FitErrors errors = errors_of(fits);
+  EXPECT_NEAR(errors.geomean, std::pow(2, 2.0 / 3) - 1, 1e-12);
+  EXPECT_NEAR(errors.worst, 1, 1e-12);
+  EXPECT_EQ(errors_of({}).geomean, 0);
+  EXPECT_EQ(errors_of({}).worst, 0);
+}
+
+}  // namespace
+}  // namespace heddle::api

@@ -1,0 +1,14 @@
+// Private to api: what a profile tells of one command of a program.
+#pragma once
+
+#include "api/session.h"
+#include "program/program.h"
+#include "runtime/executor.h"
+
+namespace heddle::api {
+
+// Without the model's nodes. The texts are the program's.
+CommandReport report_command(const program::Program& program, const program::Command& command,
+                             const runtime::CommandProfile& profile);
+
+}  // namespace heddle::api

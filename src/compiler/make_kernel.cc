@@ -1,0 +1,30 @@
+#include "compiler/make_kernel.h"
+
+#include "lower/pipeline.h"
+#include "schedule/place_gpu_rows.h"
+
+namespace heddle::compiler {
+
+Result<stitch::Stitched> make_kernel(const schedule::PlacedFusion& placed, const std::string& name,
+                                     const target::Target& target,
+                                     const std::vector<bool>& streamed,
+                                     const pass::RunOptions& options,
+                                     std::vector<std::string>* changes) {
+  stitch::Stitched result = stitch::stitch(placed, name, target, streamed);
+  lower::Context context;
+  context.nests = result.nests;
+  context.target = &target;
+  target::Target view;
+  if (target.kind == target::DeviceKind::gpu) {
+    context.lanes = placed.schedule.phases.at(0).at(0).lanes;
+    view = schedule::view_of_threads(target, context.lanes);
+    context.target = &view;
+  }
+  HEDDLE_ASSIGN_OR_RETURN(
+      const pass::RunReport report,
+      lower::run(result.kernel, lower::pipeline_for(target.kind), context, options));
+  if (changes) changes->insert(changes->end(), report.changes.begin(), report.changes.end());
+  return result;
+}
+
+}  // namespace heddle::compiler

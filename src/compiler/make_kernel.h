@@ -1,0 +1,23 @@
+// A placed fusion becomes a finished kernel: stitched, then lowered for its device.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pass/run.h"
+#include "schedule/place.h"
+#include "stitch/stitch.h"
+#include "target/target.h"
+
+namespace heddle::compiler {
+
+// `streamed` as stitch::stitch() takes it. `options`: of the run of kernel passes (verified,
+// dumped, disabled, bisected); `changes`, where given: the passes that changed something are added
+// to it. Errors: machine, a pass that broke the kernel.
+Result<stitch::Stitched> make_kernel(const schedule::PlacedFusion& placed, const std::string& name,
+                                     const target::Target& target,
+                                     const std::vector<bool>& streamed = {},
+                                     const pass::RunOptions& options = {},
+                                     std::vector<std::string>* changes = nullptr);
+
+}  // namespace heddle::compiler

@@ -1,0 +1,94 @@
+#include "import/hlo_lapack.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hlo/builder.h"
+
+namespace heddle::import {
+namespace {
+
+using hlo::Builder;
+using hlo::Direction;
+using hlo::Instr;
+using hlo::Ints;
+using hlo::Opcode;
+using tensor::Shape;
+using tensor::Type;
+
+// "potrf" of "lapack_spotrf_ffi" and "lapack_spotrf"; empty: another kind of target.
+std::string_view routine_of(std::string_view target) {
+  for (std::string_view prefix : {"lapack_", "blas_"}) {
+    if (!target.starts_with(prefix)) continue;
+    target.remove_prefix(prefix.size());
+    if (target.ends_with("_ffi")) target.remove_suffix(4);
+    return target.size() > 1 ? target.substr(1) : target;
+  }
+  return {};
+}
+
+// uplo = 76 : ui8 in the backend's configuration: 'L' is 76, 'U' is 85. Nothing: not said.
+std::optional<bool> is_lower(const Instr& call) {
+  for (const auto& [key, value] : call.annotations()) {
+    if (key != "backend_config") continue;
+    const size_t at = value.find("uplo");
+    if (at == std::string::npos) continue;
+    const size_t digit = value.find_first_of("0123456789", at);
+    if (digit == std::string::npos) continue;
+    if (value.compare(digit, 2, "76") == 0) return true;
+    if (value.compare(digit, 2, "85") == 0) return false;
+  }
+  return std::nullopt;
+}
+
+// (factor, status): one matrix, or a batch of them.
+bool fits_potrf(const Instr& call) {
+  if (call.operands().size() != 1 || !call.shape().is_tuple()) return false;
+  const Shape& x = call.operand(0)->shape();
+  const std::vector<Shape>& parts = call.shape().elements();
+  if (!x.is_array() || x.rank() < 2 || x.dim(-1) != x.dim(-2) || !x.is_static() ||
+      parts.size() != 2 || !parts[0].compatible(x) || parts[1].type() != Type::s32)
+    return false;
+  const Ints extents = x.extents();
+  return parts[1].extents() == Ints(extents.begin(), extents.end() - 2);
+}
+
+// The status is 0, or 1 where a factor has a NaN: there is none.
+Instr* potrf(const Instr& call, bool lower, Builder& b) {
+  Instr* x = call.operand(0);
+  hlo::CholeskyAttrs attrs;
+  attrs.lower = lower;
+  Instr* factor = b.make(Opcode::cholesky, {x}, attrs);
+  Instr* real = tensor::is_complex(x->shape().type()) ? b.unary(Opcode::abs, factor) : factor;
+  const int64_t rank = x->shape().rank();
+  Instr* failed = b.reduce(Opcode::or_, b.compare(Direction::ne, real, real), {rank - 2, rank - 1});
+  return b.tuple({factor, b.convert(failed, Type::s32)});
+}
+
+}  // namespace
+
+Status replace_lapack_calls(hlo::Module& module) {
+  std::vector<hlo::Computation*> computations;  // building a reduction adds one
+  for (const auto& computation : module.computations()) computations.push_back(computation.get());
+  for (hlo::Computation* computation : computations) {
+    const std::vector<Instr*> instrs = computation->instrs();
+    for (Instr* instr : instrs) {
+      if (!instr->is(Opcode::custom_call)) continue;
+      const std::string& target = instr->attrs_as<hlo::CustomCallAttrs>().custom_call_target;
+      const std::string_view routine = routine_of(target);
+      if (routine.empty()) continue;
+      const std::optional<bool> lower = is_lower(*instr);
+      if (routine != "potrf" || !lower || !fits_potrf(*instr)) continue;
+      Builder b(computation);
+      Instr* both = potrf(*instr, *lower, b);
+      HEDDLE_RETURN_IF_ERROR(b.status());
+      computation->replace_all_uses(instr, both);
+      computation->remove(instr);
+    }
+  }
+  return {};
+}
+
+}  // namespace heddle::import

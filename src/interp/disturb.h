@@ -1,0 +1,28 @@
+// Disturbance: every rounding of an evaluation moved at random, within its bound. What the result
+// moves by shows how well the module is conditioned, whatever types it computes in: the scale comes
+// from the operands of each operator, not from the result, which may cancel to zero.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "hlo/module.h"
+#include "tensor/literal.h"
+
+namespace heddle::interp {
+
+struct Disturbance {
+  // Relative to each element: of float operands before the operator reads them (terms of a sum,
+  // which may cancel), and of its float results.
+  struct Amounts {
+    double operands = 0, result = 0;
+  };
+  std::function<Amounts(const hlo::Instr&)> amounts;
+  uint64_t seed = 0;
+};
+
+// Each float (or complex component) x becomes x (1 + amount r), r even in [-1, 1], rounded to its
+// type. The same `seed` and `counter` give the same values; `counter` moves on. Tuples: all leaves.
+void disturb(tensor::Literal& value, double amount, uint64_t seed, uint64_t& counter);
+
+}  // namespace heddle::interp

@@ -1,0 +1,437 @@
+// What the next task (or the next row of a task) reads is fetched while a later sweep over this
+// one runs: the sweeps after the first find their row in the caches, and memory would be idle.
+// Prefetches go to the later sweeps of a group's tasks, for the arrays that an earlier sweep has
+// read, where two tasks' share of them fits the second cache.
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_set>
+
+#include "kernel/lanes.h"
+#include "kernel/op_info.h"
+#include "lower/passes.h"
+#include "lower/rewriter.h"
+
+namespace heddle::lower {
+
+namespace {
+
+using kernel::BufferId;
+using kernel::ExprId;
+using kernel::Kernel;
+using kernel::LoopKind;
+using kernel::Op;
+using kernel::Stmt;
+using kernel::StmtKind;
+using kernel::VarId;
+
+constexpr int64_t kNearBytes = 4096;
+// Rows that are looked up come from anywhere, each after the whole latency of memory.
+constexpr int64_t kLookedUpBytes = 8192, kMostRowsAhead = 64;
+constexpr int64_t kLeastShare = 1024;  // bytes of a task: less is found by the processor itself
+
+bool uses(const Kernel& k, ExprId id, VarId var) {
+  const kernel::Expr& expr = k.expr(id);
+  if (expr.op == Op::var) return expr.var == var;
+  return std::any_of(expr.operands.begin(), expr.operands.end(),
+                     [&](ExprId operand) { return uses(k, operand, var); });
+}
+
+// How far an index moves with the variable; nothing where that is not the same everywhere.
+std::optional<int64_t> factor_of(const Kernel& k, ExprId id, VarId var) {
+  const kernel::Expr& expr = k.expr(id);
+  if (expr.op == Op::var) return expr.var == var ? 1 : 0;
+  if (expr.op == Op::add || expr.op == Op::sub) {
+    const auto a = factor_of(k, expr.operands[0], var), b = factor_of(k, expr.operands[1], var);
+    if (!a || !b) return std::nullopt;
+    return expr.op == Op::add ? *a + *b : *a - *b;
+  }
+  if (expr.op == Op::mul)
+    for (size_t i = 0; i < 2; ++i)
+      if (const kernel::Expr& by = k.expr(expr.operands[i]); by.op == Op::constant)
+        if (const auto factor = factor_of(k, expr.operands[1 - i], var)) return *factor * by.imm;
+  return uses(k, id, var) ? std::nullopt : std::optional<int64_t>(0);
+}
+
+struct Access {
+  BufferId buffer;
+  ExprId index;
+};
+
+struct Around {
+  VarId var;
+  int64_t trips;
+};
+
+struct Gather {
+  Access at;
+  int64_t elems;             // side by side
+  std::vector<VarId> loops;  // that walk along them, innermost first
+};
+
+class Ahead {
+ public:
+  Ahead(Kernel* k, const target::Target& target) : k_(*k), target_(target) {}
+
+  // `around`: the loops around the statements, the innermost last; `tasks`: all their steps.
+  void run(std::vector<Stmt>* body, std::vector<Around> around, int64_t tasks) {
+    std::vector<Stmt*> sweeps;
+    for (Stmt& stmt : *body)
+      if (stmt.kind == StmtKind::loop && !accesses(stmt).empty()) sweeps.push_back(&stmt);
+    if (sweeps.empty()) return;
+    const size_t busy = busiest(sweeps);
+    std::map<uint32_t, int64_t> steps;  // of arrays that are read before that sweep
+    for (size_t i = 0; i < busy; ++i)
+      for (const Access& access : accesses(*sweeps[i]))
+        note(access, around.back().var, tasks, &steps);
+    std::set<uint32_t> known;
+    if (!steps.empty() && fits(steps, tasks)) {
+      add_to(sweeps[busy], around.back().var, steps);
+      for (const auto& [buffer, step] : steps) known.insert(buffer);
+    }
+    std::vector<Gather> gathers;
+    for (size_t i = 0; i + 1 < sweeps.size(); ++i) {
+      std::vector<Around> inner;
+      note_gathers(*sweeps[i], around.back(), &inner, &gathers);
+    }
+    fetch_gathers(sweeps.back(), around.back(), gathers);
+    for (Stmt* sweep : sweeps) add_looked_up(sweep);
+    for (Stmt* sweep : sweeps) {
+      add_near(sweep, &around, known);
+      for (const Access& access : accesses(*sweep)) known.insert(access.buffer.value);
+    }
+  }
+
+ private:
+  int64_t elems(BufferId id) const {
+    const kernel::Buffer& buffer = k_.buffer(id);
+    return buffer.extents.size() == 1 ? buffer.extents[0] : -1;
+  }
+
+  int64_t bytes(BufferId id) const { return elems(id) * tensor::type_bytes(k_.buffer(id).type); }
+
+  void note(const Access& access, VarId var, int64_t tasks, std::map<uint32_t, int64_t>* steps) {
+    if (k_.buffer(access.buffer).access != kernel::Access::in) return;
+    const auto step = factor_of(k_, access.index, var);
+    const int64_t all = bytes(access.buffer);
+    if (!step || *step <= 0 || all < 2 * target_.second_cache_bytes() || all / tasks < kLeastShare)
+      return;
+    steps->emplace(access.buffer.value, *step);
+  }
+
+  bool fits(const std::map<uint32_t, int64_t>& steps, int64_t tasks) {
+    share_ = 0;
+    for (const auto& [buffer, step] : steps) share_ += bytes(BufferId(buffer)) / tasks;
+    return target_.caches.size() > 1 &&
+           2 * share_ + k_.scratch_bytes <= target_.caches[1].bytes * 3 / 4;
+  }
+
+  // Loads and stores of flat arrays in memory, below a statement.
+  std::vector<Access> accesses(const Stmt& root) const {
+    std::vector<Access> result;
+    std::unordered_set<uint32_t> seen;
+    std::function<void(ExprId)> look = [&](ExprId id) {
+      if (!seen.insert(id.value).second) return;
+      const kernel::Expr& expr = k_.expr(id);
+      if (expr.op == Op::load && is_memory(expr.buffer))
+        result.push_back({expr.buffer, expr.operands[0]});
+      for (ExprId operand : expr.operands) look(operand);
+    };
+    std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+      if (stmt.kind == StmtKind::store && is_memory(stmt.buffer))
+        result.push_back({stmt.buffer, stmt.indices[0]});
+      for (ExprId id : expressions(stmt)) look(id);
+      for (const Stmt& inner : stmt.body) walk(inner);
+      for (const Stmt& inner : stmt.otherwise) walk(inner);
+    };
+    walk(root);
+    return result;
+  }
+
+  // The core is busiest, and memory idlest, where functions are computed; else in the last sweep.
+  // The rest of a row that does not come out even is a sweep of its own.
+  size_t busiest(const std::vector<Stmt*>& sweeps) const {
+    int64_t most = 0;
+    for (const Stmt* sweep : sweeps) most = std::max(most, points(*sweep));
+    size_t best = sweeps.size() - 1;
+    auto score = [&](size_t i) {
+      return std::pair(4 * points(*sweeps[i]) >= most, has_functions(*sweeps[i]));
+    };
+    for (size_t i = sweeps.size() - 1; i-- > 1;)
+      if (score(i) > score(best)) best = i;
+    return best;
+  }
+
+  // Iterations of all its loops; those whose number is not known count once.
+  int64_t points(const Stmt& root) const {
+    if (root.kind != StmtKind::loop) return 1;
+    const kernel::Expr& extent = k_.expr(root.extent);
+    int64_t inner = 1;
+    for (const Stmt& stmt : root.body) inner = std::max(inner, points(stmt));
+    return inner * (extent.op == Op::constant ? extent.imm : 1);
+  }
+
+  bool has_functions(const Stmt& root) const {
+    bool found = false;
+    std::function<void(const Stmt&)> walk = [&](const Stmt& stmt) {
+      for (ExprId id : kernel::reachable(k_, expressions(stmt)))
+        found |= kernel::is_math(k_.expr(id).op);
+      for (const Stmt& inner : stmt.body) walk(inner);
+    };
+    walk(root);
+    return found;
+  }
+
+  bool is_memory(BufferId id) const {
+    return k_.buffer(id).space == kernel::Space::global && elems(id) > 0;
+  }
+
+  // Some lines ahead of the processor's own prefetching, in every vector of the sweep, for the
+  // arrays that nobody has read before. `around`: the loops, innermost last.
+  void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known) {
+    if (stmt->kind != StmtKind::loop) return;
+    const kernel::Expr& extent = k_.expr(stmt->extent);
+    around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : 1});
+    if (stmt->loop != LoopKind::vector) {
+      for (Stmt& inner : stmt->body) add_near(&inner, around, known);
+      around->pop_back();
+      return;
+    }
+    std::vector<Stmt> fetches;
+    for (const Access& access : accesses(*stmt)) {
+      if (k_.buffer(access.buffer).access != kernel::Access::in ||
+          known.count(access.buffer.value) > 0 ||
+          bytes(access.buffer) < target_.second_cache_bytes() ||
+          factor_of(k_, access.index, stmt->var) != 1)
+        continue;
+      const int64_t distance = near(access, *around);
+      if (distance != 0) add_fetches(access, access.buffer, distance, 1, stmt->lanes, &fetches);
+    }
+    stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
+    around->pop_back();
+  }
+
+  // What is read that many elements later: along the lanes, or where these are few so many
+  // iterations of a loop around them.
+  int64_t near(const Access& access, const std::vector<Around>& around) const {
+    const int64_t wanted = kNearBytes / tensor::type_bytes(k_.buffer(access.buffer).type);
+    int64_t span = 1;
+    for (size_t i = around.size(); i-- > 0 && span < wanted;) {
+      const auto factor = factor_of(k_, access.index, around[i].var);
+      if (!factor) return 0;
+      if (*factor == 0) continue;
+      if (*factor != span) return *factor * ((wanted + span - 1) / span);
+      span *= around[i].trips;
+    }
+    return wanted;
+  }
+
+  // Every line that the lanes of one step touch.
+  void add_fetches(const Access& at, BufferId buffer, int64_t distance, int level, int lanes,
+                   std::vector<Stmt>* fetches) {
+    const int64_t line = std::max<int64_t>(1, 64 / tensor::type_bytes(k_.buffer(buffer).type));
+    for (int64_t first = 0; first == 0 || first + line <= lanes; first += line)
+      fetches->push_back(fetch(at, buffer, distance + first, level));
+  }
+
+  Stmt fetch(const Access& at, BufferId buffer, int64_t distance, int level) {
+    Stmt result{StmtKind::prefetch};
+    result.buffer = buffer;
+    result.indices = {k_.binary(Op::add, at.index, k_.constant(distance))};
+    result.level = level;
+    return result;
+  }
+
+  // Rows whose place is read from memory, by the task.
+  void note_gathers(const Stmt& stmt, const Around& task, std::vector<Around>* inner,
+                    std::vector<Gather>* gathers) {
+    if (stmt.kind != StmtKind::loop) return;
+    const kernel::Expr& extent = k_.expr(stmt.extent);
+    inner->push_back({stmt.var, extent.op == Op::constant ? extent.imm : 1});
+    for (const Stmt& below : stmt.body) note_gathers(below, task, inner, gathers);
+    for (const Access& access :
+         stmt.loop == LoopKind::vector ? accesses(stmt) : std::vector<Access>{}) {
+      if (k_.buffer(access.buffer).access != kernel::Access::in ||
+          2 * bytes(access.buffer) < target_.second_cache_bytes() ||
+          factor_of(k_, access.index, task.var))
+        continue;
+      Gather gather{access, 1, {}};
+      bool along = true;  // all of these loops walk along the row
+      for (size_t i = inner->size(); i-- > 0;) {
+        along &= factor_of(k_, access.index, (*inner)[i].var) == gather.elems;
+        gather.elems *= (*inner)[i].trips;
+        gather.loops.push_back((*inner)[i].var);
+      }
+      if (along) gathers->push_back(std::move(gather));
+    }
+    inner->pop_back();
+  }
+
+  void fetch_gathers(Stmt* last, const Around& task, std::vector<Gather> gathers) {
+    if (last->loop != LoopKind::vector) return;
+    const kernel::Expr& extent = k_.expr(last->extent);
+    auto row_bytes = [&](const Gather& gather) {
+      return gather.elems * tensor::type_bytes(k_.buffer(gather.at.buffer).type);
+    };
+    std::erase_if(gathers, [&](const Gather& gather) {
+      const int64_t rest = extent.op == Op::constant ? extent.imm - gather.elems : -1;
+      const int64_t row = row_bytes(gather);
+      return rest < 0 || rest >= 64 || row < kLeastShare || 8 * row > target_.second_cache_bytes();
+    });
+    int64_t task_bytes = 1;
+    for (const Gather& gather : gathers) task_bytes += row_bytes(gather);
+    const int64_t tasks = (kLookedUpBytes + task_bytes - 1) / task_bytes;
+    for (const Gather& gather : gathers) {
+      Rewriter next(&k_);
+      // The last tasks fetch the last row again: the places are read, not only fetched.
+      next.replace(task.var,
+                   k_.binary(Op::min, k_.binary(Op::add, k_.ref(task.var), k_.constant(tasks)),
+                             k_.constant(task.trips - 1)));
+      for (size_t i = 0; i < gather.loops.size(); ++i)
+        next.replace(gather.loops[i], i == 0 ? k_.ref(last->var) : k_.constant(0));
+      const Access at{gather.at.buffer, next.expr(gather.at.index)};
+      last->body.insert(last->body.begin(), fetch(at, at.buffer, 0, 1));
+    }
+  }
+
+  // A loop whose every step looks rows up: those of some steps later, by the places that lie as
+  // many steps further on. At the end it fetches the last ones again.
+  void add_looked_up(Stmt* loop) {
+    if (loop->kind != StmtKind::loop || loop->loop == LoopKind::vector) return;
+    for (Stmt& inner : loop->body) add_looked_up(&inner);
+    if (loop->loop != LoopKind::serial) return;
+    struct Found {
+      Stmt* vector;
+      Access at;
+    };
+    std::vector<Found> found;
+    int64_t step_bytes = 0;
+    for (Stmt& inner : loop->body) {
+      if (inner.kind != StmtKind::loop || inner.loop != LoopKind::vector) continue;
+      for (const Access& access : accesses(inner)) {
+        if (k_.buffer(access.buffer).access != kernel::Access::in ||
+            bytes(access.buffer) < target_.second_cache_bytes() ||
+            factor_of(k_, access.index, loop->var) || factor_of(k_, access.index, inner.var) != 1)
+          continue;
+        found.push_back({&inner, access});
+        step_bytes += inner.lanes * tensor::type_bytes(k_.buffer(access.buffer).type);
+      }
+    }
+    if (found.empty()) return;
+    const int64_t steps = std::clamp<int64_t>(kLookedUpBytes / step_bytes, 1, kMostRowsAhead);
+    for (const Found& row : found) {
+      bool known = true, moved = false;
+      Rewriter later(&k_);
+      later.load = [&](const kernel::Expr& place) -> std::optional<ExprId> {
+        const auto factor = is_memory(place.buffer) && !place.guarded &&
+                                    k_.buffer(place.buffer).access == kernel::Access::in
+                                ? factor_of(k_, place.operands[0], loop->var)
+                                : std::nullopt;
+        known &= factor && *factor >= 0;
+        if (!factor || *factor <= 0) return std::nullopt;
+        moved = true;
+        const ExprId there = k_.binary(Op::add, place.operands[0], k_.constant(*factor * steps));
+        return k_.load(place.buffer,
+                       {k_.binary(Op::min, there, k_.constant(elems(place.buffer) - 1))});
+      };
+      const Access at{row.at.buffer, later.expr(row.at.index)};
+      if (known && moved)
+        row.vector->body.insert(row.vector->body.begin(), fetch(at, at.buffer, 0, 1));
+    }
+  }
+
+  // In every vector of the sweep that reads the array, or touches one of its size at its pace.
+  void add_to(Stmt* stmt, VarId var, const std::map<uint32_t, int64_t>& steps) {
+    if (stmt->kind != StmtKind::loop) return;
+    if (stmt->loop != LoopKind::vector) {
+      for (Stmt& inner : stmt->body) add_to(&inner, var, steps);
+      return;
+    }
+    const std::vector<Access> all = accesses(*stmt);
+    std::vector<Stmt> fetches;
+    for (const auto& [number, step] : steps) {
+      const BufferId buffer(number);
+      const Access* best = nullptr;
+      for (const Access& access : all) {
+        if (elems(access.buffer) != elems(buffer) || factor_of(k_, access.index, var) != step ||
+            factor_of(k_, access.index, stmt->var) != 1)
+          continue;
+        if (!best || access.buffer == buffer) best = &access;
+      }
+      if (!best) continue;
+      const bool few = !target_.caches.empty() && 6 * share_ <= target_.caches[0].bytes;
+      add_fetches(*best, buffer, step, few ? 1 : 2, stmt->lanes, &fetches);
+    }
+    stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
+  }
+
+  Kernel& k_;
+  const target::Target& target_;
+  int64_t share_ = 0;  // bytes of one task
+};
+
+// Loops that are more than another piece of the one before them: what does not come out even of a
+// sum goes on in the same registers.
+int count_sweeps(const Kernel& k, const std::vector<Stmt>& body) {
+  std::set<uint32_t> registers;
+  int count = 0;
+  for (const Stmt& stmt : body) {
+    if (stmt.kind != StmtKind::loop) continue;
+    bool stores_new = false;
+    std::function<void(const Stmt&)> walk = [&](const Stmt& inner) {
+      if (inner.kind == StmtKind::store)
+        stores_new |= k.buffer(inner.buffer).space != kernel::Space::reg ||
+                      registers.insert(inner.buffer.value).second;
+      for (const Stmt& below : inner.body) walk(below);
+    };
+    walk(stmt);
+    count += stores_new ? 1 : 0;
+  }
+  return count;
+}
+
+size_t count_statements(const std::vector<Stmt>& body) {
+  size_t count = body.size();
+  for (const Stmt& stmt : body)
+    count += count_statements(stmt.body) + count_statements(stmt.otherwise);
+  return count;
+}
+
+void fetch_in_group(Kernel* kernel, kernel::Group* group, const target::Target& target) {
+  Ahead ahead(kernel, target);
+  int64_t tasks = 1;
+  std::vector<Around> around;
+  for (const kernel::GridDim& dim : group->grid) {
+    around.push_back({dim.var, kernel->expr(dim.extent).imm});
+    tasks *= around.back().trips;
+  }
+  if (around.empty()) return;
+  // Rows in a loop of a task: those that this loop walks have no sweeps of the task's own.
+  std::vector<Stmt*> rows;
+  for (Stmt& stmt : group->body) {
+    if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::serial) continue;
+    if (count_sweeps(*kernel, stmt.body) > 1 && kernel->expr(stmt.extent).op == Op::constant)
+      rows.push_back(&stmt);
+  }
+  if (rows.empty()) return ahead.run(&group->body, around, tasks);
+  for (Stmt* row : rows) {
+    around.push_back({row->var, kernel->expr(row->extent).imm});
+    ahead.run(&row->body, around, tasks * around.back().trips);
+    around.pop_back();
+  }
+}
+
+}  // namespace
+
+Result<bool> fetch_ahead(Kernel& kernel, const Context& context) {
+  return for_each_nest(kernel, context, [&](kernel::Group* group) {
+    const size_t before = count_statements(group->body);
+    fetch_in_group(&kernel, group, *context.target);
+    return count_statements(group->body) != before;
+  });
+}
+
+}  // namespace heddle::lower

@@ -1,0 +1,215 @@
+// Scratch of which each thread reads only what it wrote itself, at elements that are its lane
+// modulo the lanes, becomes registers of the thread: element e is register e / lanes of lane e mod
+// lanes. The loops that number the registers are unrolled.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "kernel/lanes.h"
+#include "lower/passes.h"
+#include "lower/rewriter.h"
+
+namespace heddle::lower {
+
+using kernel::BufferId;
+using kernel::ExprId;
+using kernel::Kernel;
+using kernel::LoopKind;
+using kernel::Op;
+using kernel::Stmt;
+using kernel::StmtKind;
+using kernel::VarId;
+using tensor::Type;
+using Block = std::vector<Stmt>;
+
+namespace {
+
+constexpr int64_t kRegisters = 64;  // of a thread, for all values held
+constexpr int64_t kUnrolled = 64;   // iterations of one loop that is unrolled for it
+constexpr int64_t kCopies = 1024;   // of all that nest
+
+class Holder {
+ public:
+  Holder(Kernel* kernel, int lanes) : k_(*kernel), lanes_(lanes) {}
+
+  bool run() {
+    for (const kernel::Phase& phase : k_.phases)
+      for (const kernel::Group& group : phase.groups) look(group.body, {}, {});
+    int64_t left = kRegisters;
+    for (size_t b = 0; b < k_.buffers.size(); ++b) {
+      const BufferId id(b);
+      if (k_.buffers[b].space != kernel::Space::scratch || !uses_.contains(id)) continue;
+      const int64_t words = (tensor::type_bytes(k_.buffers[b].type) + 3) / 4;
+      const int64_t slots = (k_.buffers[b].extents[0] + lanes_ - 1) / lanes_ * words;
+      if (refused_.contains(id) || slots > left) continue;
+      left -= slots;
+      hold(id);
+    }
+    if (held_.empty()) return false;
+    for (kernel::Phase& phase : k_.phases)
+      for (kernel::Group& group : phase.groups) group.body = rewrite(group.body);
+    drop_scratch();
+    return true;
+  }
+
+ private:
+  struct Loops {
+    std::vector<VarId> unrollable;  // serial and unrolled ones with constant extents, outside in
+    VarId lane;                     // of the loop over threads; invalid: none
+  };
+
+  // Every access to scratch: is it the lane's own, and which loops number it?
+  void look(const Block& body, Loops loops, Lets lets) {
+    for (const Stmt& stmt : body) {
+      for (ExprId id : kernel::reachable(k_, expressions(stmt))) {
+        const kernel::Expr& expr = k_.expr(id);
+        if (expr.op != Op::load) continue;
+        if (expr.guarded) {
+          refused_.insert(expr.buffer);
+        } else if (!expr.operands.empty()) {
+          see(expr.buffer, expr.operands[0], loops, lets);
+        }
+      }
+      if (stmt.kind == StmtKind::store && !stmt.indices.empty()) {
+        see(stmt.buffer, stmt.indices[0], loops, lets);
+        if (stmt.mask.valid()) refused_.insert(stmt.buffer);
+      }
+      if (stmt.kind == StmtKind::let && k_.var(stmt.var).type == Type::s64) {
+        lets[stmt.var.value] = stmt.value;
+        lets_[stmt.var.value] = stmt.value;
+      }
+      Loops inside = loops;
+      if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::thread) inside.lane = stmt.var;
+      const bool counted = stmt.kind == StmtKind::loop &&
+                           (stmt.loop == LoopKind::serial || stmt.loop == LoopKind::unrolled) &&
+                           k_.expr(stmt.extent).op == Op::constant;
+      if (counted) {
+        inside.unrollable.push_back(stmt.var);
+        extents_[stmt.var.value] = k_.expr(stmt.extent).imm;
+        if (stmt.loop == LoopKind::unrolled) unrolled_.insert(stmt.var.value);
+      }
+      look(stmt.body, inside, lets);
+      look(stmt.otherwise, inside, lets);
+    }
+  }
+
+  void see(BufferId buffer, ExprId index, const Loops& loops, const Lets& lets) {
+    if (k_.buffer(buffer).space != kernel::Space::scratch) return;
+    Use& use = uses_[buffer];
+    const std::optional<Linear> form = linear(k_, index, lets);
+    if (!form || !loops.lane.valid() || form->constant % lanes_ != 0) {
+      refused_.insert(buffer);
+      return;
+    }
+    int64_t copies = 1;
+    for (VarId var : loops.unrollable)
+      if (unrolled_.contains(var.value)) copies *= extents_.at(var.value);
+    for (const auto& [var, factor] : form->factors) {
+      if (factor == 0) continue;
+      if (var == loops.lane.value) {
+        if (factor != 1) refused_.insert(buffer);
+        continue;
+      }
+      const bool fixed = std::any_of(loops.unrollable.begin(), loops.unrollable.end(),
+                                     [&](VarId loop) { return loop.value == var; });
+      if (!fixed || factor % lanes_ != 0 || extents_[var] > kUnrolled) {
+        refused_.insert(buffer);
+        return;
+      }
+      if (!unrolled_.contains(var)) copies *= extents_[var];
+      use.loops.insert(var);
+    }
+    if (copies > kCopies || !form->factors.contains(loops.lane.value)) refused_.insert(buffer);
+  }
+
+  void hold(BufferId id) {
+    kernel::Buffer registers;
+    registers.name = k_.buffer(id).name + "_held";
+    registers.type = k_.buffer(id).type;
+    registers.extents = {(k_.buffer(id).extents[0] + lanes_ - 1) / lanes_};
+    registers.space = kernel::Space::reg;
+    registers.lanes = lanes_;
+    for (uint32_t var : uses_.at(id).loops) unroll_.insert(var);
+    held_.emplace(id, k_.add_buffer(registers));
+  }
+
+  // The number of the register: the index without the lane, over the lanes.
+  ExprId slot(ExprId index) {
+    const Linear form = *linear(k_, index, lets_);
+    ExprId sum = k_.constant(form.constant / lanes_);
+    std::map<uint32_t, int64_t> ordered(form.factors.begin(), form.factors.end());
+    for (const auto& [var, factor] : ordered) {
+      if (factor % lanes_ != 0 || factor == 0) continue;  // the lane
+      sum = k_.binary(Op::add, sum,
+                      k_.binary(Op::mul, k_.ref(VarId(var)), k_.constant(factor / lanes_)));
+    }
+    return sum;
+  }
+
+  Block rewrite(const Block& body) {
+    Rewriter rewriter(&k_);
+    rewriter.load = [&](const kernel::Expr& load) -> std::optional<ExprId> {
+      const auto held = held_.find(load.buffer);
+      if (held == held_.end()) return std::nullopt;
+      return k_.load(held->second, {slot(load.operands[0])});
+    };
+    Block result = rewriter.block(body);
+    finish(&result);
+    return result;
+  }
+
+  void finish(Block* body) {
+    for (Stmt& stmt : *body) {
+      if (stmt.kind == StmtKind::store) {
+        const auto held = held_.find(stmt.buffer);
+        if (held != held_.end()) {
+          stmt.indices = {slot(stmt.indices[0])};
+          stmt.buffer = held->second;
+        }
+      }
+      if (stmt.kind == StmtKind::loop && unroll_.contains(stmt.var.value)) {
+        stmt.loop = LoopKind::unrolled;
+        stmt.unroll = 1;
+      }
+      finish(&stmt.body);
+      finish(&stmt.otherwise);
+    }
+  }
+
+  // What is left of scratch moves together; held buffers keep a place of no elements.
+  void drop_scratch() {
+    int64_t bytes = 0;
+    for (size_t b = 0; b < k_.buffers.size(); ++b) {
+      kernel::Buffer& buffer = k_.buffers[b];
+      if (buffer.space != kernel::Space::scratch) continue;
+      if (held_.contains(BufferId(b))) {
+        buffer.extents = {0};
+        buffer.offset_bytes = 0;
+        continue;
+      }
+      buffer.offset_bytes = bytes;
+      bytes += (buffer.extents[0] * tensor::type_bytes(buffer.type) + 63) / 64 * 64;
+    }
+    k_.scratch_bytes = bytes;
+  }
+
+  struct Use {
+    std::set<uint32_t> loops;
+  };
+  Kernel& k_;
+  int lanes_;
+  std::map<BufferId, Use> uses_;
+  std::set<BufferId> refused_;
+  std::map<BufferId, BufferId> held_;
+  std::map<uint32_t, int64_t> extents_;
+  std::set<uint32_t> unrolled_, unroll_;
+  Lets lets_;
+};
+
+}  // namespace
+
+Result<bool> hold_in_registers(Kernel& kernel, const Context& context) {
+  return Holder(&kernel, context.lanes).run();
+}
+
+}  // namespace heddle::lower

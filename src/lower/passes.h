@@ -1,0 +1,48 @@
+// The passes of this folder: a function each, `Result<bool> fetch_ahead(kernel::Kernel&, const
+// Context&)`, in a file of its name, and the table of them all. They follow the rules of
+// pass/pass.h (they tell the truth about changes, leave a valid kernel, end, are deterministic),
+// and refuse nothing: an error is a bug.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "kernel/kernel.h"
+#include "pass/pass.h"
+#include "target/target.h"
+
+namespace heddle::lower {
+
+// What a kernel pass may know besides the kernel. The caller owns the target.
+struct Context : pass::PassContext {
+  const target::Target* target = nullptr;
+  // GPU: threads that do a task together, a subgroup's or a block's.
+  int lanes = 0;
+  // By phase and group: plain loop nests, which passes over sweeps and rows are for; products and
+  // windows arrange their memory accesses themselves. Empty: all are nests.
+  std::vector<std::vector<bool>> nests;
+
+  bool is_nest(size_t phase, size_t group) const {
+    return nests.empty() || nests.at(phase).at(group);
+  }
+};
+
+#define HEDDLE_KERNEL_PASS(name, required, summary) \
+  Result<bool> name(kernel::Kernel& kernel, const Context& context);
+#include "lower/passes.def"
+
+using KernelPass = pass::PassInfoOf<kernel::Kernel, Context>;
+using KernelPassTable = pass::PassTableOf<kernel::Kernel, Context>;
+std::span<const KernelPass> kernel_passes();
+
+// Calls function(&group) for each nest of the kernel; true where one call was.
+template <typename Function>
+bool for_each_nest(kernel::Kernel& kernel, const Context& context, Function&& function) {
+  bool changed = false;
+  for (size_t p = 0; p < kernel.phases.size(); ++p)
+    for (size_t g = 0; g < kernel.phases[p].groups.size(); ++g)
+      if (context.is_nest(p, g)) changed |= function(&kernel.phases[p].groups[g]);
+  return changed;
+}
+
+}  // namespace heddle::lower

@@ -1,0 +1,26 @@
+// A name for people beside the hash that names a kernel: "dot_gelu", "softmax_select.2".
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "hlo/module.h"
+
+namespace heddle::plan {
+
+// Of the operators that cost most, in the order in which they are computed: contractions,
+// reductions, sorts, gathers first, then functions and divisions, then arithmetic, then movement;
+// at most four. A softmax, a normalisation and a GELU are one word each. Depends on the
+// computation alone.
+std::string kernel_label(const hlo::Computation& fusion);
+
+// Labels that are unique: the second of a name ends in ".2". Deterministic.
+class KernelLabels {
+ public:
+  std::string label_of(const hlo::Instr& fusion);
+
+ private:
+  std::map<std::string, int64_t> uses_;
+};
+
+}  // namespace heddle::plan

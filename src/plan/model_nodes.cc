@@ -1,0 +1,106 @@
+#include "plan/model_nodes.h"
+
+#include <unordered_set>
+
+namespace heddle::plan {
+namespace {
+
+using hlo::NodeList;
+
+class ModelNodes {
+ public:
+  explicit ModelNodes(const Flow& flow)
+      : flow_(flow), lists_(flow.nodes.size()), readers_(flow.storages.size()) {
+    for (size_t n = 0; n < flow.nodes.size(); ++n)
+      for (const Leaf& leaf : flow.nodes[n].operands)
+        if (NodeId& reader = readers_[leaf.storage.index()]; !reader.valid()) reader = NodeId(n);
+  }
+
+  void collect() {
+    for (size_t n = 0; n < lists_.size(); ++n) add_own(flow_.nodes[n], lists_[n]);
+    for (const NamedView& view : flow_.views)
+      for (StorageId storage : view.storages)
+        if (NodeList* list = list_for(storage)) list->add(view.instr->nodes());
+    // What is done before the run is done for who reads it.
+    for (size_t n = 0; n < lists_.size(); ++n)
+      if (flow_.nodes[n].once) hand_on(flow_.nodes[n], lists_[n]);
+    name_others();
+  }
+
+  std::vector<std::vector<std::string>> take(size_t most) const {
+    std::vector<std::vector<std::string>> all(lists_.size());
+    for (const bool once : {true, false}) {
+      std::unordered_set<std::string_view> seen;
+      for (size_t n = 0; n < lists_.size(); ++n) {
+        if (flow_.nodes[n].once != once) continue;
+        size_t again = 0;
+        for (std::string_view name : lists_[n].names())
+          if (seen.insert(name).second || ++again <= most) all[n].emplace_back(name);
+      }
+    }
+    return all;
+  }
+
+ private:
+  static void add_own(const Node& node, NodeList& list) {
+    for (const Node& member : node.packed) add_own(member, list);
+    if (node.instr == nullptr) return;
+    // What a loop's regions do is at their commands.
+    if (node.regions.empty())
+      list.add(*node.instr);
+    else
+      list.add(node.instr->nodes());
+  }
+
+  // Of what makes it in a run, else of the first that reads it.
+  NodeList* list_for(StorageId storage) {
+    const NodeId producer = flow_.storage(storage).producer;
+    const NodeId reader = readers_[storage.index()];
+    if (producer.valid() && !flow_.node(producer).once) return &lists_[producer.index()];
+    return reader.valid() ? &lists_[reader.index()] : nullptr;
+  }
+
+  void hand_on(const Node& node, const NodeList& from) {
+    for (const Leaf& result : node.results)
+      if (const NodeId reader = readers_[result.storage.index()]; reader.valid())
+        add_names(from, lists_[reader.index()]);
+  }
+
+  static void add_names(const NodeList& from, NodeList& to) {
+    const std::vector<std::string_view> names = from.names();
+    for (std::string_view name : names) to.add_name(name);
+  }
+
+  // A copy is part of what made the value; other commands without a name are of their readers, or
+  // of the loop they stand in.
+  void name_others() {
+    for (size_t n = lists_.size(); n-- > 0;) {
+      const Node& node = flow_.nodes[n];
+      if (!lists_[n].names().empty()) continue;
+      if (node.kind == NodeKind::copy) {
+        const NodeId producer = flow_.storage(node.operands[0].storage).producer;
+        if (producer.valid()) add_names(lists_[producer.index()], lists_[n]);
+      } else {
+        for (const Leaf& result : node.results)
+          if (const NodeId reader = readers_[result.storage.index()]; reader.valid())
+            add_names(lists_[reader.index()], lists_[n]);
+      }
+      const NodeId owner = flow_.region(node.region).owner;
+      if (lists_[n].names().empty() && owner.valid()) add_names(lists_[owner.index()], lists_[n]);
+    }
+  }
+
+  const Flow& flow_;
+  std::vector<NodeList> lists_;  // by node
+  std::vector<NodeId> readers_;  // by storage: the first
+};
+
+}  // namespace
+
+std::vector<std::vector<std::string>> model_nodes(const Flow& flow, size_t most) {
+  ModelNodes nodes(flow);
+  nodes.collect();
+  return nodes.take(most);
+}
+
+}  // namespace heddle::plan

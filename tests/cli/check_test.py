@@ -1,0 +1,71 @@
+"""heddle check: results that differ by roundings alone are right, and what was allowed is said."""
+import sys
+import unittest
+
+from cli import CliTest
+
+SOFTMAX = """HloModule softmax
+sum { a = f64[] parameter(0) b = f64[] parameter(1) ROOT r = f64[] add(a, b) }
+max { a = f64[] parameter(0) b = f64[] parameter(1) ROOT r = f64[] maximum(a, b) }
+ENTRY e {
+  a = f64[64,96] parameter(0)
+  b = f64[96,33] parameter(1)
+  d = f64[64,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  c = f64[] constant(100)
+  cs = f64[64,33] broadcast(c), dimensions={}
+  z = f64[64,33] multiply(d, cs)
+  low = f64[] constant(-inf)
+  m = f64[64] reduce(z, low), dimensions={1}, to_apply=max
+  mb = f64[64,33] broadcast(m), dimensions={0}
+  s = f64[64,33] subtract(z, mb)
+  x = f64[64,33] exponential(s)
+  zero = f64[] constant(0)
+  t = f64[64] reduce(x, zero), dimensions={1}, to_apply=sum
+  tb = f64[64,33] broadcast(t), dimensions={0}
+  ROOT y = f64[64,33] divide(x, tb)
+}
+"""
+
+CANCELS = """HloModule cancels
+max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }
+ENTRY e {
+  x = f32[4,48] parameter(0)
+  q = f32[4,48] multiply(x, x)
+  t = f32[4,48] tanh(q)
+  s = f32[4,48] subtract(t, q)
+  low = f32[] constant(-inf)
+  ROOT m = f32[4] reduce(s, low), dimensions={1}, to_apply=max
+}
+"""
+
+
+class CheckTest(CliTest):
+    def check(self, text, *options):
+        """The lines of the output, over several seeds."""
+        model = self.file("model.hlo", text)
+        lines = []
+        for seed in range(6):
+            done = self.ok("check", model, "--seed", seed, *options)
+            self.assertTrue(done.stdout.endswith("PASS\n"))
+            lines += [line for line in done.stdout.splitlines() if line.startswith("output ")]
+        return lines
+
+    def test_f64_that_amplifies_roundings_is_right(self):
+        lines = self.check(SOFTMAX)
+        widened = [line for line in lines if "widened from" in line]
+        self.assertTrue(widened)
+        for line in widened:
+            self.assertIn("when its roundings change", line)
+
+    def test_what_cancels_to_nothing_is_right(self):
+        self.check(CANCELS, "--level", "O0", "--numerics", "strict")
+
+    def test_a_plain_result_is_not_widened(self):
+        model = self.file("model.hlo", CANCELS.replace("subtract(t, q)", "add(t, q)"))
+        value = self.json("check", model)
+        for output in value["outputs"]:
+            self.assertNotIn("widened_by", output)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,125 @@
+"""A model's own node names are found again in heddle profile, explain, the trace and programs."""
+import json
+import sys
+import unittest
+
+from cli import MODELS, CliTest
+
+try:
+    import onnx
+    from onnx import TensorProto, helper
+except ImportError:
+    sys.exit(77)
+
+LEAST_SHARE = 0.95
+
+
+def node_names(path):
+    """Of all nodes, also of those that are constants and shape arithmetic: the name, else that of
+    the first output."""
+    graph = onnx.load(path, load_external_data=False).graph
+    return {node.name or next(name for name in node.output if name) for node in graph.node}
+
+
+def shown(rows):
+    return {name for row in rows for name in row["nodes"]}
+
+
+class NamesTest(CliTest):
+    def profiled(self, model, *options):
+        return self.json("profile", model, "--iterations", "1", *options)
+
+    def test_exports_keep_their_names(self):
+        for name in ["bert", "bert_dynamo", "bert_dynamic", "minilm", "resnet50", "dien",
+                     "dien_dynamo", "gpt2_decode"]:
+            with self.subTest(name):
+                path = MODELS / name / "model.onnx"
+                names = node_names(path)
+                found = shown(self.profiled(path)["kernels"]) & names
+                lost = sorted(names - found)
+                self.assertGreaterEqual(len(found) / len(names), LEAST_SHARE, lost)
+
+    def test_unfused_programs_keep_them_too(self):
+        path = MODELS / "bert" / "model.onnx"
+        names = node_names(path)
+        for options in [["--level", "O0"], ["--level", "O1"], ["--fuse", "off"]]:
+            with self.subTest(options):
+                found = shown(self.profiled(path, *options)["kernels"]) & names
+                self.assertGreaterEqual(len(found) / len(names), LEAST_SHARE, names - found)
+
+    def test_everything_that_shows_commands_shows_names(self):
+        path = MODELS / "bert" / "model.onnx"
+        trace, program = self.folder / "trace.json", self.folder / "bert.heddle"
+        rows = self.profiled(path, "--trace", trace)["kernels"]
+        names = shown(rows)
+        kernels = [row for row in rows if row["kernel"]]
+        labels = [row["label"] for row in kernels]
+        self.assertEqual(len(set(labels)), len(labels))  # a kernel, a label
+        self.assertTrue(any(label.startswith("dot") for label in labels), labels)
+        traced = {e["args"]["nodes"].split(", ")[0] for e in
+                  json.loads(trace.read_text())["traceEvents"] if "nodes" in e.get("args", {})}
+        self.assertTrue(traced)
+        self.assertLessEqual(traced, names)
+        explained = self.json("explain", path)
+        self.assertEqual(shown(explained["commands"]), names)
+        of_kernel = {k["name"]: k["label"] for k in explained["kernels"] if not k["once"]}
+        self.assertEqual(of_kernel, {row["kernel"]: row["label"] for row in kernels})
+        text = self.ok("profile", path, "--iterations", "1").stdout
+        self.assertIn(labels[0], text)
+        self.assertIn(kernels[0]["nodes"][0], text)
+        kernel = self.ok("explain", path, "--kernel", labels[0]).stdout
+        self.assertIn(kernels[0]["kernel"], kernel)
+        # A saved program has both.
+        self.ok("compile", path, "-o", program)
+        saved = self.profiled(program)["kernels"]
+        self.assertEqual(shown(saved), names)
+        self.assertEqual({row["label"] for row in saved if row["kernel"]}, set(labels))
+        self.assertEqual(shown(self.json("inspect", program)["program"]["commands"]), names)
+
+    def test_kernels_and_bits_do_not_depend_on_names(self):
+        path = MODELS / "bert" / "model.onnx"
+        model = onnx.load(path)
+        for number, node in enumerate(model.graph.node):
+            node.name = f"layer{number}/{node.op_type};%3B \"{number}\""
+        other = self.folder / "other.onnx"
+        onnx.save(model, other)
+        kernels = [[(row["kernel"], row["label"], row["commands"])
+                    for row in self.profiled(one, "--commands")["commands"]]
+                   for one in (path, other)]
+        self.assertEqual(*kernels)
+        names = node_names(other)
+        found = shown(self.profiled(other)["kernels"])
+        self.assertGreaterEqual(len(found & names) / len(names), LEAST_SHARE)
+        self.assertFalse(found - names)
+        # The cache knows the two apart: names are part of a program.
+        cache = ["--cache", self.folder / "cache"]
+        for one in (path, other, path, other):
+            self.assertEqual(shown(self.profiled(one, *cache)["kernels"]) - node_names(one), set())
+
+    def function_model(self):
+        half = helper.make_function(
+            "own", "Half", ["a"], ["b"],
+            [helper.make_node("Constant", [], ["h"], name="half",
+                              value=helper.make_tensor("", TensorProto.FLOAT, [], [0.5])),
+             helper.make_node("Mul", ["a", "h"], ["t"], name="scale"),
+             helper.make_node("Tanh", ["t"], ["b"])],
+            [helper.make_opsetid("", 18)])
+        info = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            [helper.make_node("Half", ["x"], ["y"], name="block.0", domain="own"),
+             helper.make_node("Half", ["y"], ["z"], name="block.1", domain="own"),
+             helper.make_node("Relu", ["z"], ["out"])],
+            "g", [info("x", TensorProto.FLOAT, [64])], [info("out", TensorProto.FLOAT, [64])])
+        path = self.folder / "function.onnx"
+        onnx.save(helper.make_model(graph, functions=[half], ir_version=9, opset_imports=[
+            helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]), path)
+        return path
+
+    def test_bodies_of_functions_say_who_calls(self):
+        found = shown(self.profiled(self.function_model())["kernels"])
+        self.assertEqual(found, {f"block.{b}/{n}" for b in (0, 1) for n in ("half", "scale", "b")}
+                         | {"out"})
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
