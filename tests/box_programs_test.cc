@@ -302,7 +302,7 @@ int64_t check(uint64_t seed) {
   int64_t boxes = 0;
   for (const int threads : {1, 2}) {
     compiler::Options options;
-    options.static_memory = threads == 1;
+    options.memory = threads == 1 ? compiler::Memory::planned : compiler::Memory::pooled;
     options.fuse = seed % 4 == 3 ? compiler::Fuse::greedy : compiler::Fuse::stitch;
     auto program = compiler::compile((*module)->clone(), {}, target::host_target(), options);
     EXPECT_TRUE(program) << (program ? "" : program.error().message);

@@ -86,7 +86,7 @@ class ControlPrograms : public ::testing::TestWithParam<std::string> {
       compiler::Options options;
       options.level = level;
       options.fuse = fuse;
-      options.static_memory = threads == 1;
+      options.memory = threads == 1 ? compiler::Memory::planned : compiler::Memory::pooled;
       std::string failure;
       const std::vector<Literal> got = compile_and_run(
           module_->clone(), leaves, target::host_target(), options, threads, &failure);

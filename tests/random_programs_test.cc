@@ -62,7 +62,7 @@ void check(uint64_t seed) {
       if (threads == 2 && seed % 8 != 0) continue;
       compiler::Options options;
       options.level = level;
-      options.static_memory = threads == 1;
+      options.memory = threads == 1 ? compiler::Memory::planned : compiler::Memory::pooled;
       std::string failure;
       std::vector<Literal> got =
           compile_and_run(module->clone(), leaves, target, options, threads, &failure);

@@ -150,9 +150,11 @@ void CommandLine::list(std::vector<std::string>& to, const char* name, const cha
 
 void CommandLine::number(std::optional<int64_t>& to, const char* name, const char* value,
                          const std::string& help) {
-  state_->add_taken(name, value, help, [&to](const std::string& given) -> std::string {
+  const bool any = std::string_view(value).ends_with("|any");
+  state_->add_taken(name, value, help, [&to, any](const std::string& given) -> std::string {
+    if (any && lower(given) == "any") return to = -1, "";
     const std::optional<int64_t> number = parse_all<int64_t>(given);
-    if (!number) return "wanted a whole number";
+    if (!number) return any ? "wanted a whole number, or any" : "wanted a whole number";
     to = number;
     return "";
   });

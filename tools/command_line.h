@@ -42,6 +42,7 @@ class CommandLine {
               const std::string& help, bool open = false);
   void list(std::vector<std::string>& to, const char* name, const char* value,
             const std::string& help);  // may be given many times
+  // Of value "N|any" the word is -1.
   void number(std::optional<int64_t>& to, const char* name, const char* value,
               const std::string& help);
   void real(std::optional<double>& to, const char* name, const char* value,

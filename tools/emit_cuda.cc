@@ -6,6 +6,7 @@
 
 #include "api/gpu.h"
 #include "command_line.h"
+#include "session_options.h"
 
 namespace heddle::tools {
 
@@ -33,11 +34,7 @@ nlohmann::ordered_json to_json(const compiler::GpuKernels& made) {
 Result<int> emit_cuda(const heddle_model* model, const std::string& name,
                       const CompileChoices& choices, const OutputFile& output,
                       const JsonChoice& json) {
-  api::CompileOptions options;
-  options.target = choices.target;
-  options.level = choices.level;
-  options.fuse = choices.fuse;
-  options.numerics = choices.numerics;
+  HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(choices));
   if (choices.target == "host")
     return user_error("compile: --emit cuda wants --target sm_80 or sm_90");
   HEDDLE_ASSIGN_OR_RETURN(const compiler::GpuKernels made,

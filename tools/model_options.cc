@@ -162,34 +162,49 @@ Unbound unbound_of(const heddle_model* model) {
   return all;
 }
 
+namespace {
+
+// "memory_limit_bytes": "--memory-limit".
+std::string flag_of(std::string field) {
+  constexpr std::string_view kUnit = "_bytes";
+  if (field.ends_with(kUnit)) field.resize(field.size() - kUnit.size());
+  std::replace(field.begin(), field.end(), '_', '-');
+  return "--" + field;
+}
+
+// Words divided by "|".
+std::vector<std::string> divided(std::string_view words) {
+  std::vector<std::string> all;
+  for (size_t at = 0; at <= words.size();) {
+    const size_t end = std::min(words.size(), words.find('|', at));
+    all.emplace_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+void declare_number(CommandLine& line, std::optional<int64_t>& to, const std::string& flag,
+                    const char* value, const char* help) {
+  if (std::string_view(value) == "BYTES")
+    line.bytes(to, flag.c_str(), help);
+  else
+    line.number(to, flag.c_str(), value, help);
+}
+
+}  // namespace
+
 void CompileChoices::declare(CommandLine& line) {
   line.group("Compilation");
-  line.choice(device, "--device",
-              {"cpu", "cuda", "cuda:N", "virtual:NAME", "plugin:FILE", "interp"},
-              "where it runs (cpu; what was compiled before: its own)", /*open=*/true);
-  line.choice(level, "--level", {"O0", "O1", "O2"}, "how much is optimised (O2)");
-  line.choice(fuse, "--fuse", {"off", "greedy", "xla", "stitch"}, "which fusions (stitch)");
-  line.choice(memory, "--memory", {"static", "dynamic"},
-              "temporary buffers: planned ahead, or from a pool (static)");
-  line.choice(
-      order, "--order", {"module", "bfs", "dfs", "list", "beam", "cheapest"},
-      "order of the commands (O2: whichever of these takes the least memory; O0, O1: module)");
-  line.text(streams, "--streams", "N|any",
-            "memory is planned for so many streams side by side (what the device has; cpu: 1)");
-  line.choice(numerics, "--numerics", {"strict", "default", "relaxed"},
-              "what may change numbers (default)");
-  line.choice(precision, "--precision", {"f32"}, "precision of the arithmetic (f32)",
-              /*open=*/true);
-  line.choice(library, "--library", {"none", "auto", "onednn"},
-              "vendor libraries: where tuning measured one as faster, or one by name (none)");
-  line.number(threads, "--threads", "N", "workers (the cores there are)");
-  line.bytes(memory_limit_bytes, "--memory-limit",
-             "limit for temporary buffers, in bytes or such as 4GiB (default: none)");
-  line.text(target, "--target", "NAME|F.json",
-            "what to compile for: a name, or a target file (host)");
-  line.text(cache, "--cache", "DIR|off", "folder of compiled code (the user's; or HEDDLE_CACHE)");
-  line.text(disable, "--disable", "A,B", "passes and rewrites to leave out");
-  line.output_folder(dump, "--dump", "writes every stage as text");
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  line.choice(field, flag_of(#field).c_str(), divided(words), help);
+#define HEDDLE_OPEN(part, field, plain, words, help) \
+  line.choice(field, flag_of(#field).c_str(), divided(words), help, /*open=*/true);
+#define HEDDLE_TEXT(part, Type, field, plain, value, help) \
+  line.text(field, flag_of(#field).c_str(), value, help);
+#define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help) \
+  declare_number(line, field, flag_of(#field), value, help);
+#define HEDDLE_FOLDER(part, field, help) line.output_folder(field, flag_of(#field).c_str(), help);
+#include "compiler/options.def"
   line.text(stop_after, "--stop-after", "POINT",
             "prints import, a pass, optimize, fuse, schedule, stitch or plan, and ends");
   line.files()->reads([this](const FileUse::Add& add) {
@@ -209,47 +224,90 @@ bool is_f32(const std::string& word) {
   return lower == "f32" || lower == "fp32" || lower == "float32";
 }
 
+Status check_number(const std::string& flag, std::optional<int64_t> number, bool any,
+                    int64_t most) {
+  if (!number || (any && *number == -1) || (*number >= 1 && *number <= most)) return {};
+  return user_error("{} {}: wanted a number from 1 {}{}; leave it out for the default", flag,
+                    *number, most == INT64_MAX ? "on" : fmt::format("to {}", most),
+                    any ? ", or any" : "");
+}
+
+// Members of CompileChoices as those of the C struct.
+const char* c_member(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+template <typename C>
+C c_member(std::optional<int64_t> number) {
+  return static_cast<C>(number.value_or(0));
+}
+
+void add_words(std::vector<std::string>& words, const std::string& flag, const std::string& value,
+               const std::string& plain) {
+  if (value != plain) words.insert(words.end(), {flag, value});
+}
+void add_words(std::vector<std::string>& words, const std::string& flag,
+               std::optional<int64_t> value, std::optional<int64_t> /*plain*/) {
+  if (value) words.insert(words.end(), {flag, *value == -1 ? "any" : std::to_string(*value)});
+}
+
 }  // namespace
 
 Result<heddle_compile_options> CompileChoices::options() const {
   auto options = sized<heddle_compile_options>();
-  options.device = device.empty() ? nullptr : device.c_str();
-  options.target = target.c_str();
-  options.level = level.c_str();
-  options.fuse = fuse.c_str();
-  options.memory = memory.c_str();
-  options.numerics = numerics.c_str();
-  options.precision = is_f32(precision) ? "f32" : precision.c_str();
-  options.library = library.c_str();
-  options.cache = cache.empty() ? nullptr : cache.c_str();
-  options.dump = dump.empty() ? nullptr : dump.c_str();
-  options.disable = disable.c_str();
-  options.order = order.c_str();
-  constexpr int64_t kMostThreads = 1024;  // that heddle_compile takes
-  if (threads && (*threads < 1 || *threads > kMostThreads))
-    return user_error("--threads {}: wanted 1 to {}; leave it out for all cores", *threads,
-                      kMostThreads);
-  options.threads = static_cast<int32_t>(threads.value_or(0));
-  options.explain = explain;
-  options.background = background;
-  if (memory_limit_bytes && *memory_limit_bytes < 1)
-    return user_error("--memory-limit {}: wanted at least 1 byte", *memory_limit_bytes);
-  options.memory_limit_bytes = memory_limit_bytes.value_or(0);
-  const std::optional<int64_t> count = parse_number(streams);
-  if (!streams.empty() && streams != "any" && (!count || *count < 1 || *count > INT16_MAX))
-    return user_error("--streams {}: wanted a number from 1 on, or any", streams);
-  options.streams = static_cast<int32_t>(streams == "any" ? -1 : count.value_or(0));
+#define HEDDLE_CHOICE(part, Type, field, ...) options.field = c_member(field);
+#define HEDDLE_TEXT(part, Type, field, ...) options.field = c_member(field);
+#define HEDDLE_FOLDER(part, field, help) options.field = c_member(field);
+#define HEDDLE_FLAG(part, field) options.field = field ? 1 : 0;
+#define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help)                \
+  HEDDLE_RETURN_IF_ERROR(check_number(flag_of(#field), field,                               \
+                                      std::string_view(value).ends_with("|any"), most)); \
+  options.field = c_member<C>(field);
+#include "compiler/options.def"
+  if (is_f32(precision)) options.precision = "f32";
   return options;
 }
 
+std::vector<std::string> CompileChoices::words() const {
+  const CompileChoices standard;
+  std::vector<std::string> all;
+#define HEDDLE_CHOICE(part, Type, field, ...) \
+  add_words(all, flag_of(#field), field, standard.field);
+#define HEDDLE_TEXT(part, Type, field, ...) \
+  add_words(all, flag_of(#field), field, standard.field);
+#define HEDDLE_NUMBER(part, Type, field, ...) \
+  add_words(all, flag_of(#field), field, standard.field);
+#include "compiler/options.def"
+  return all;
+}
+
+namespace {
+
+// Whether a choice is made that changes what is compiled; where it runs is none.
+bool asks_for_another(const CompileChoices& choices) {
+  const CompileChoices standard;
+  bool asks = choices.target != standard.target || choices.streams;
+#define HEDDLE_ASKS(field) asks |= choices.field != standard.field;
+#define HEDDLE_CHOICE(part, Type, field, ...) HEDDLE_ASKS(field)
+#define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_ASKS_##part(field)
+#define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_ASKS_##part(field)
+#define HEDDLE_ASKS_said HEDDLE_ASKS
+#define HEDDLE_ASKS_told HEDDLE_ASKS
+#define HEDDLE_ASKS_keyed HEDDLE_ASKS
+#define HEDDLE_ASKS_target(field)
+#define HEDDLE_ASKS_none(field)
+#include "compiler/options.def"
+#undef HEDDLE_ASKS
+#undef HEDDLE_ASKS_said
+#undef HEDDLE_ASKS_told
+#undef HEDDLE_ASKS_keyed
+#undef HEDDLE_ASKS_target
+#undef HEDDLE_ASKS_none
+  return asks;
+}
+
+}  // namespace
+
 Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume) const {
   HEDDLE_ASSIGN_OR_RETURN(heddle_compile_options wanted, options());
-  const CompileChoices defaults;
-  const bool asks = level != defaults.level || fuse != defaults.fuse || memory != defaults.memory ||
-                    numerics != defaults.numerics || precision != defaults.precision ||
-                    library != defaults.library || target != defaults.target ||
-                    memory_limit_bytes || !disable.empty() || !order.empty() || !streams.empty();
-  if (asks && info_of(model).is_program)
+  if (asks_for_another(*this) && info_of(model).is_program)
     fmt::print(stderr,
                "note: a compiled program stays as it was compiled; only --threads counts\n");
   wanted.consume_model = consume;

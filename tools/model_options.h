@@ -40,20 +40,22 @@ struct OpenChoices {
 using Unbound = std::vector<std::pair<std::string, int64_t>>;
 Unbound unbound_of(const heddle_model* model);
 
-// --device, --target, --level, --fuse, … --stop-after.
+// --device, --target, --level, --fuse, … (a member for each row of compiler/options.def), --stop-after.
 struct CompileChoices {
-  std::string device, target = "host", level = "O2", fuse = "stitch", memory = "static";
-  std::string numerics = "default", precision = "f32", library = "none", cache, dump, disable;
-  std::string order, streams;
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) std::string field = plain;
+#define HEDDLE_TEXT(part, Type, field, plain, value, help) std::string field = plain;
+#define HEDDLE_NUMBER(part, Type, field, ...) std::optional<int64_t> field;
+#define HEDDLE_FOLDER(part, field, help) std::string field;
+#define HEDDLE_FLAG(part, field) bool field = false;
+#include "compiler/options.def"
   std::string stop_after;
-  std::optional<int64_t> threads, memory_limit_bytes;
-  bool explain = false;     // heddle_compile_options::explain
-  bool background = false;  // heddle_compile_options::background
 
   void declare(CommandLine& line);
   // The texts inside point into this object.
   Result<heddle_compile_options> options() const;
   Result<ProgramHandle> compile(heddle_model* model, bool consume) const;
+  // Of these the ones that were given, as words of a command.
+  std::vector<std::string> words() const;
   // With --stop-after: prints that point and says so; the command is then done.
   Result<bool> stopped(const heddle_model* model) const;
 };

@@ -172,28 +172,9 @@ class Reduce : public Command {
 
   // The options of the compilation that were given.
   Words options() const {
-    const CompileChoices defaults;
-    Words words;
-    const auto add = [&](const char* name, const std::string& value, const std::string& plain) {
-      if (value != plain) words.insert(words.end(), {name, value});
-    };
-    add("--device", compile_.device, defaults.device);
-    add("--target", compile_.target, defaults.target);
-    add("--level", compile_.level, defaults.level);
-    add("--fuse", compile_.fuse, defaults.fuse);
-    add("--memory", compile_.memory, defaults.memory);
-    add("--numerics", compile_.numerics, defaults.numerics);
-    add("--precision", compile_.precision, defaults.precision);
-    add("--library", compile_.library, defaults.library);
-    add("--streams", compile_.streams, defaults.streams);
-    add("--order", compile_.order, defaults.order);
-    add("--disable", compile_.disable, defaults.disable);
-    add("--cache", compile_.cache, defaults.cache);
-    if (compile_.threads) add("--threads", std::to_string(*compile_.threads), "");
-    if (compile_.memory_limit_bytes)
-      add("--memory-limit", std::to_string(*compile_.memory_limit_bytes), "");
+    Words words = compile_.words();
     if (open_.random_constants) words.emplace_back("--random-constants");
-    if (inputs_.seed) add("--seed", std::to_string(*inputs_.seed), "");
+    if (inputs_.seed) words.insert(words.end(), {"--seed", std::to_string(*inputs_.seed)});
     return words;
   }
 

@@ -1,6 +1,7 @@
 // Programs and traces: the C functions over Program.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 
 #include "api/c_handles.h"
@@ -12,36 +13,70 @@
 namespace heddle::api {
 namespace {
 
-void set_text(const char* from, std::string& to) {
+// Members of heddle_compile_options as those of CompileOptions; NULL and 0 leave what is there.
+void read_member(const char* from, std::string& to) {
   if (from != nullptr) to = from;
+}
+void read_member(const char* from, std::vector<std::string>& to) {  // divided by commas
+  std::string names;
+  read_member(from, names);
+  for (size_t at = 0; at < names.size();) {
+    const size_t end = std::min(names.size(), names.find(',', at));
+    if (end > at) to.push_back(names.substr(at, end - at));
+    at = end + 1;
+  }
+}
+void read_member(int64_t from, int64_t& to) {
+  if (from != 0) to = from;
+}
+void read_member(int32_t from, int& to) {
+  if (from != 0) to = from;
+}
+void read_member(int32_t from, bool& to) { to = from != 0; }
+
+// A row of compiler/options.def is a member of the struct, of its type and in its place, and every
+// member has a row.
+constexpr bool rows_are_members() {
+  struct Member {
+    size_t offset, size;
+  };
+  constexpr Member kMembers[] = {
+#define HEDDLE_MEMBER(field, C) \
+  {offsetof(heddle_compile_options, field), sizeof(C)},
+#define HEDDLE_CHOICE(part, Type, field, ...) HEDDLE_MEMBER(field, const char*)
+#define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_MEMBER(field, const char*)
+#define HEDDLE_NUMBER(part, Type, field, C, ...) HEDDLE_MEMBER(field, C)
+#define HEDDLE_FOLDER(part, field, help) HEDDLE_MEMBER(field, const char*)
+#define HEDDLE_FLAG(part, field) HEDDLE_MEMBER(field, int32_t)
+#define HEDDLE_HOOK(field) HEDDLE_MEMBER(field, void*)
+#include "compiler/options.def"
+#undef HEDDLE_MEMBER
+  };
+  size_t end = sizeof(size_t);  // struct_size
+  for (const Member& member : kMembers) {
+    end = (end + member.size - 1) / member.size * member.size;
+    if (member.offset != end) return false;
+    end += member.size;
+  }
+  return sizeof(heddle_compile_options) - end < sizeof(void*);
+}
+static_assert(rows_are_members(), "heddle_compile_options and compiler/options.def differ");
+
+Status check_numbers(const Call& call, const heddle_compile_options& c) {
+#define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help) \
+  HEDDLE_RETURN_IF_ERROR(call.in_range("options->" #field, c.field, least, most));
+#include "compiler/options.def"
+  return {};
 }
 
 CompileOptions compile_options_of(const heddle_compile_options& c) {
   CompileOptions options;
-  set_text(c.device, options.device);
-  set_text(c.target, options.target);
-  set_text(c.level, options.level);
-  set_text(c.fuse, options.fuse);
-  set_text(c.memory, options.memory);
-  set_text(c.numerics, options.numerics);
-  set_text(c.precision, options.precision);
-  set_text(c.library, options.library);
-  set_text(c.cache, options.cache);
-  set_text(c.dump, options.dump);
-  set_text(c.order, options.order);
-  std::string names;
-  set_text(c.disable, names);
-  for (size_t at = 0; at < names.size();) {
-    const size_t end = std::min(names.size(), names.find(',', at));
-    if (end > at) options.disabled.push_back(names.substr(at, end - at));
-    at = end + 1;
-  }
-  if (c.memory_limit_bytes > 0) options.memory_limit_bytes = c.memory_limit_bytes;
-  options.threads = c.threads;
-  options.streams = c.streams;
-  options.consume_model = c.consume_model != 0;
-  options.explain = c.explain != 0;
-  options.background = c.background != 0;
+#define HEDDLE_CHOICE(part, Type, field, ...) read_member(c.field, options.field);
+#define HEDDLE_TEXT(part, Type, field, ...) read_member(c.field, options.field);
+#define HEDDLE_NUMBER(part, Type, field, ...) read_member(c.field, options.field);
+#define HEDDLE_FOLDER(part, field, help) read_member(c.field, options.field);
+#define HEDDLE_FLAG(part, field) read_member(c.field, options.field);
+#include "compiler/options.def"
   if (c.progress != nullptr)
     options.progress = [c](const CompileProgress& progress) {
       const heddle_compile_progress told{sizeof(heddle_compile_progress), progress.step,
@@ -53,10 +88,7 @@ CompileOptions compile_options_of(const heddle_compile_options& c) {
 
 Result<CompileOptions> compile_options(const Call& call, const heddle_compile_options* from) {
   HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options c, call.read("options", from));
-  HEDDLE_RETURN_IF_ERROR(
-      call.in_range("options->memory_limit_bytes", c.memory_limit_bytes, 0, INT64_MAX));
-  HEDDLE_RETURN_IF_ERROR(call.in_range("options->threads", c.threads, 0, kMostThreads));
-  HEDDLE_RETURN_IF_ERROR(call.in_range("options->streams", c.streams, -1, INT16_MAX));
+  HEDDLE_RETURN_IF_ERROR(check_numbers(call, c));
   CompileOptions options = compile_options_of(c);
   if (c.allocator != nullptr) {
     HEDDLE_ASSIGN_OR_RETURN(const heddle_allocator given,

@@ -12,6 +12,7 @@ Result<compiler::GpuKernels> gpu_kernels(const Model& model, const CompileOption
   HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::find_target(options.target));
   // The other choices are those of any compilation; its target is a CPU's.
   CompileOptions others = options;
+  others.device.clear();
   others.target = "portable";
   others.cache = "off";
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(others));

@@ -46,7 +46,7 @@ Result<std::string> optimized_text(const hlo::Module& module, const Settings& se
       pass::run(*copy, opt::pipeline_for(opt_level(settings.compiler.level)), table, run));
   if (!stop_after.empty() && !report.stopped)
     return user_error("stop after '{}': no such pass in the pipeline of {}", stop_after,
-                      level_name(settings.compiler.level));
+                      level_name(settings.compiler));
   return hlo::to_string(*copy);
 }
 

@@ -147,23 +147,18 @@ struct CompileProgress {
   double seconds = 0;  // since the compilation began
 };
 
-struct CompileOptions {  // texts as in heddle_compile_options
-  std::string device;    // empty: cpu, or what a compiled program was made for
-  std::string target = "host", level = "O2", fuse = "stitch", memory = "static";
-  std::string numerics = "default", precision = "f32", library = "none";
-  std::string cache;  // empty: the user's folder
-  std::string dump;   // empty: none
-  std::string order;  // empty: by level
-  int streams = 0;    // that memory is planned for; 0: what the device has, -1: any number
-  std::vector<std::string> disabled;
-  int64_t memory_limit_bytes = -1;
-  int threads = 0;  // 0: as many as there are cores to use
-  bool consume_model = false;
-  bool explain = false;  // keeps what was decided for Program::report(): nothing comes from the
-                         // cache of programs
+// A member for each row of compiler/options.def, but the compiler's own: texts and numbers as in
+// heddle_compile_options. memory_limit_bytes: -1 for none.
+struct CompileOptions {
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) std::string field = plain;
+#define HEDDLE_TEXT(part, Type, field, plain, value, help) Type field = plain;
+#define HEDDLE_NUMBER(part, Type, field, C, plain, ...) Type field = plain;
+#define HEDDLE_FOLDER(part, field, help) std::string field;
+#define HEDDLE_FLAG(part, field) bool field = false;
+#include "compiler/options.def"
+
   bool code = true;      // false: decisions, kernels and the plan, for any target; it cannot run
   bool keep_prepared = true;  // large prepared weights in the cache, too
-  bool background = false;    // of level O0 first, and what is asked for when it is ready
   // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
   std::function<bool(const CompileProgress&)> progress;
   runtime::HostAllocator allocator;  // of temporaries and prepared weights on the cpu

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <initializer_list>
 #include <optional>
 
 #include "api/gpu_device.h"
@@ -18,19 +17,39 @@ namespace heddle::api {
 namespace {
 
 constexpr std::string_view kVirtual = "virtual:", kPlugin = "plugin:";
-constexpr const char* kLevels[] = {"O0", "O1", "O2"};
 
-// The place of `text` in `words`.
-Result<int> choose(const char* what, const std::string& text,
-                   std::initializer_list<const char*> words) {
+// `text` must be one of `words` ("O0|O1|O2"); an optional choice may be left open by no text.
+template <typename T>
+Result<T> choose(const char* what, const std::string& text, std::string_view words) {
+  const bool open = compiler::IsOptional<T>::value && text.empty();
+  if (open || compiler::place_of_word(text, words) >= 0)
+    return compiler::option_choice<T>(text, words);
   std::string list;
-  int place = 0;
-  for (const char* word : words) {
-    if (text == word) return place;
-    list += (place == 0 ? "" : ", ") + std::string(word);
-    ++place;
-  }
+  for (const char letter : words) list += letter == '|' ? ", " : std::string(1, letter);
   return user_error("{} '{}': there is no such choice; take one of {}", what, text, list);
+}
+
+// The members of the compiler's options that callers choose.
+Result<compiler::Options> read_choices(const CompileOptions& options) {
+  compiler::Options result;
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  HEDDLE_ASSIGN_OR_RETURN(result.field, choose<decltype(result.field)>(#field, options.field, words));
+#define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_TAKE_##part(field)
+#define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_TAKE_##part(field)
+#define HEDDLE_TAKE_said(field) result.field = options.field;
+#define HEDDLE_TAKE_told(field) result.field = options.field;
+#define HEDDLE_TAKE_keyed(field) result.field = options.field;
+#define HEDDLE_TAKE_target(field)
+#define HEDDLE_TAKE_none(field)
+#include "compiler/options.def"
+#undef HEDDLE_TAKE_said
+#undef HEDDLE_TAKE_told
+#undef HEDDLE_TAKE_keyed
+#undef HEDDLE_TAKE_target
+#undef HEDDLE_TAKE_none
+  if (options.precision != "f32")
+    return user_error("precision '{}': not built; there is f32", options.precision);
+  return result;
 }
 
 // The steps of a compilation, in order; what is not among them is part of the one before.
@@ -58,7 +77,12 @@ Result<std::string> cache_directory(const std::string& wanted) {
 
 }  // namespace
 
-const char* level_name(compiler::Level level) { return kLevels[static_cast<int>(level)]; }
+std::string level_name(const compiler::Options& options) {
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  if (std::string_view(#field) == "level") return compiler::choice_word(options.field, words);
+#include "compiler/options.def"
+  return "";
+}
 
 namespace {
 
@@ -141,9 +165,9 @@ Result<int> read_threads(int threads) {
 
 namespace {
 
-// That memory is planned for; 0: any number.
+// That memory is planned for; -1: any number.
 int64_t streams_of(int asked, const Settings& settings) {
-  if (asked != 0) return std::max(asked, 0);
+  if (asked != 0) return asked;
   if (settings.device == Device::cuda) return program::StreamOptions().most_streams;
   if (settings.device != Device::virtual_device) return 1;
   return std::clamp<int64_t>(settings.simulated.streams, 1, program::StreamOptions().most_streams);
@@ -155,22 +179,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   Settings settings;
   HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device, &settings.cuda_number));
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
-  HEDDLE_ASSIGN_OR_RETURN(const int level, choose("level", options.level, {"O0", "O1", "O2"}));
-  HEDDLE_ASSIGN_OR_RETURN(const int fuse,
-                          choose("fuse", options.fuse, {"off", "greedy", "xla", "stitch"}));
-  HEDDLE_ASSIGN_OR_RETURN(const int memory,
-                          choose("memory", options.memory, {"static", "dynamic"}));
-  int order = -1;
-  if (!options.order.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(order, choose("order", options.order,
-                                          {"module", "bfs", "dfs", "list", "beam", "cheapest"}));
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const int numerics,
-                          choose("numerics", options.numerics, {"strict", "default", "relaxed"}));
-  const auto library = choose("library", options.library, {"none", "auto", library::kOneDnn});
-  if (!library) return tl::unexpected<Error>(library.error());
-  if (options.precision != "f32")
-    return user_error("precision '{}': not built; there is f32", options.precision);
+  HEDDLE_ASSIGN_OR_RETURN(settings.compiler, read_choices(options));
   const bool on_gpu = settings.device == Device::cuda;
   if (on_gpu) {
     HEDDLE_ASSIGN_OR_RETURN(settings.target, find_gpu_target(options.target, settings.cuda_number));
@@ -189,19 +198,10 @@ Result<Settings> read_settings(const CompileOptions& options) {
     if (gpu) settings.device = Device::cuda;
   }
   compiler::Options& compiler = settings.compiler;
-  compiler.level = static_cast<compiler::Level>(level);
-  compiler.fuse = static_cast<compiler::Fuse>(fuse);
-  compiler.numerics = static_cast<compiler::Numerics>(numerics);
-  compiler.static_memory = memory == 0;
-  compiler.memory_limit_bytes = options.memory_limit_bytes;
-  compiler.most_streams = streams_of(options.streams, settings);
+  compiler.streams = streams_of(options.streams, settings);
   compiler.own_memory =
       settings.device == Device::virtual_device || settings.device == Device::cuda;
-  if (order >= 0) compiler.order = static_cast<plan::Order>(order);
-  compiler.precision = options.precision;
-  compiler.library = options.library;
   compiler.dump_directory = options.dump;
-  compiler.disabled_passes = options.disabled;
   compiler.compile_threads = settings.threads;
   compiler.code = options.code;
   // An allocator of the caller's is where prepared weights go.

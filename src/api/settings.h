@@ -39,6 +39,7 @@ inline constexpr int kMostThreads = 1024;
 // Error (user): not 0 … kMostThreads. 0 becomes the cores that this process may use.
 Result<int> read_threads(int threads);
 
-const char* level_name(compiler::Level level);
+// "O2".
+std::string level_name(const compiler::Options& options);
 
 }  // namespace heddle::api

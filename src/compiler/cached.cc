@@ -19,8 +19,7 @@ constexpr int64_t kMostKeptBytes = int64_t{64} << 20;
 // A vendor library may be another one tomorrow; twins are for tuning, which measures code only.
 bool is_cached(const target::Target& target, const Options& options) {
   return !options.object_cache_directory.empty() && target.kind == target::DeviceKind::cpu &&
-         options.library == "none" && options.dump_directory.empty() &&
-         options.stop_after.empty() && options.bisect_limit < 0 && options.twins.empty();
+         options.library == "none" && options.twins.empty() && options_key(options);
 }
 
 void append_arrays(const Literal& value, std::vector<Literal>& arrays) {
@@ -37,14 +36,6 @@ std::vector<Literal> weights_of(const hlo::Module& module) {
   return weights;
 }
 
-std::string options_of(const Options& options) {
-  std::string text = options_text(options);
-  text += fmt::format(" numerics={} limit={} chains={}", static_cast<int>(options.numerics),
-                      options.memory_limit_bytes, options.any_chain);
-  for (const std::string& pass : options.disabled_passes) text += " -" + pass;
-  return text;
-}
-
 cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan::Names& names,
                   const target::Target& target, const Options& options) {
   std::string records, ports;
@@ -55,7 +46,7 @@ cache::Key key_of(const hlo::Module& module, const Hash128& weights, const plan:
     ports += '\n';
   }
   return cache::make_key({"program", code_generator_build_id(), target::to_string(target), records,
-                          options_of(options), ports,
+                          options_key(options).value_or(""), ports,
                           hlo::to_string(module, {.max_constant_elems = 4, .max_nodes = SIZE_MAX}),
                           weights.hex()});
 }

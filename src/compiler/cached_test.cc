@@ -79,14 +79,14 @@ TEST_F(Cached, WhatChangesAProgramIsAnotherOne) {
   compile();
   EXPECT_FALSE(hit()) << "numerics";
   options_.numerics = Numerics::standard;
-  options_.disabled_passes = {"cse"};
+  options_.disable = {"cse"};
   compile();
   EXPECT_FALSE(hit()) << "a pass left out";
-  options_.disabled_passes.clear();
-  options_.static_memory = false;
+  options_.disable.clear();
+  options_.memory = Memory::pooled;
   compile();
   EXPECT_FALSE(hit()) << "dynamic memory";
-  options_.static_memory = true;
+  options_.memory = Memory::planned;
   target_.records = std::make_shared<const std::map<std::string, std::string>>(
       std::map<std::string, std::string>{{"some product", "some record"}});
   compile();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "compiler/gpu_code.h"
+#include "compiler/option_words.h"
 #include "compiler/unfused_edges.h"
 #include "hlo/module.h"
 #include "pass/run.h"
@@ -22,32 +23,37 @@ enum class Level { O0, O1, O2 };
 enum class Fuse { off, greedy, xla, stitch };
 enum class Numerics { strict, standard, relaxed };
 
+enum class Memory { planned, pooled };
+
+// What changes a program, and what may not: a member of the second kind is in no key of the cache of
+// programs.
 struct Options {
-  Level level = Level::O2;
-  Fuse fuse = Fuse::stitch;
-  Numerics numerics = Numerics::standard;
-  bool static_memory = true;
-  int64_t memory_limit_bytes = -1;
-  int64_t most_streams = 1;          // that memory is planned for, as in plan::Options
-  bool own_memory = false;           // the device has: as in plan::Options
-  std::optional<plan::Order> order;  // none: by level, and another where the limit asks for it
-  std::string precision = "f32";
-  std::string library = "none";  // vendor libraries: none, auto (where records say so), or a name
-  std::string dump_directory;    // every stage as text; empty: none
-  std::string stop_after;        // name of a point; empty: none
-  std::vector<std::string> disabled_passes;
-  int64_t bisect_limit = -1;           // run only the first n changes of passes; -1: all
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  HEDDLE_MEMBER_##part(Type, field, option_choice<Type>(plain, words))
+#define HEDDLE_TEXT(part, Type, field, plain, value, help) HEDDLE_MEMBER_##part(Type, field, plain)
+#define HEDDLE_NUMBER(part, Type, field, C, plain, ...) HEDDLE_MEMBER_##part(Type, field, plain)
+#define HEDDLE_INNER(part, Type, field, plain) Type field = plain;
+#define HEDDLE_MEMBER_said(Type, field, plain) Type field = plain;
+#define HEDDLE_MEMBER_told(Type, field, plain) Type field = plain;
+#define HEDDLE_MEMBER_keyed(Type, field, plain) Type field = plain;
+#define HEDDLE_MEMBER_target(Type, field, plain)
+#define HEDDLE_MEMBER_none(Type, field, plain)
+#include "compiler/options.def"
+#undef HEDDLE_MEMBER_said
+#undef HEDDLE_MEMBER_told
+#undef HEDDLE_MEMBER_keyed
+#undef HEDDLE_MEMBER_target
+#undef HEDDLE_MEMBER_none
+
   int compile_threads = 1;             // objects compiled side by side
   std::string object_cache_directory;  // empty: off
   bool keep_once = true;               // prepared weights may lie in the cache, too
   GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
-  bool code = true;        // false: all but the machine code, which no run can do without
-  bool any_chain = false;  // joins products that may pay as a chain (tuning)
   // Called before every step, by its name, and between the objects of code generation; on the
   // compiling thread. False: the compilation ends with an error of the cancelled kind.
   std::function<bool(const char* step)> progress;
   // The module with other rows, at least twice: kernels that are alike in all of them are told
-  // theirs, so that their code is that of any other rows, too (tuning).
+  // theirs, so that their code is that of any other rows, too (tuning). Not kept in the cache.
   std::vector<std::shared_ptr<const hlo::Module>> twins;
 };
 

@@ -14,7 +14,7 @@ namespace {
 template <typename Table>
 std::vector<std::string> disabled_in(const Table& table, const Options& options) {
   std::vector<std::string> result;
-  for (const std::string& name : options.disabled_passes)
+  for (const std::string& name : options.disable)
     if (table.find(name.substr(0, name.find('.')))) result.push_back(name);
   return result;
 }
@@ -32,7 +32,7 @@ const lower::KernelPassTable& kernel_passes() {
 }  // namespace
 
 Status check_pass_names(const Options& options) {
-  for (const std::string& name : options.disabled_passes) {
+  for (const std::string& name : options.disable) {
     const std::string pass = name.substr(0, name.find('.'));
     if (!graph_passes().find(pass) && !kernel_passes().find(pass))
       return user_error("disabled: no pass is called `{}`; heddle opt --list names them", pass);
@@ -85,27 +85,80 @@ plan::Options plan_options(const Options& options) {
   plan::Options plan;
   plan.order = options.order.value_or(cheapest ? plan::Order::cheapest : plan::Order::as_is);
   plan.keep_order = options.order.has_value();
-  plan.most_streams = options.most_streams;
-  plan.static_memory = options.static_memory;
+  plan.most_streams = std::max<int64_t>(options.streams, 0);
+  plan.static_memory = options.memory == Memory::planned;
   plan.memory_limit_bytes = options.memory_limit_bytes;
   plan.own_memory = options.own_memory;
   return plan;
 }
 
+namespace {
+
+std::string value_text(bool value) { return value ? "on" : "off"; }
+std::string value_text(int64_t value) { return value < 0 ? "any" : std::to_string(value); }
+const std::string& value_text(const std::string& value) { return value; }
+std::string value_text(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  return text;
+}
+
+// One of options.def under these options, and whether it is the plain one.
+struct Told {
+  enum class Part { said, told, keyed, target, unkept, none };
+  Part part;
+  const char* name;
+  std::string value;
+  bool plain;
+};
+
+std::vector<Told> told_options(const Options& options) {
+  const Options standard;
+  std::vector<Told> all;
+  const auto add = [&](Told::Part part, const char* name, const auto& value, const auto& plain,
+                       std::string text) {
+    all.push_back({part, name, std::move(text), value == plain});
+  };
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help)          \
+  add(Told::Part::part, #field, options.field, standard.field, \
+      choice_word(options.field, words));
+#define HEDDLE_TEXT(part, Type, field, plain, value, help) HEDDLE_TOLD_##part(part, field)
+#define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_TOLD_##part(part, field)
+#define HEDDLE_INNER(part, Type, field, plain) HEDDLE_TOLD(part, field)
+#define HEDDLE_TOLD(part, field) \
+  add(Told::Part::part, #field, options.field, standard.field, value_text(options.field));
+#define HEDDLE_TOLD_said HEDDLE_TOLD
+#define HEDDLE_TOLD_told HEDDLE_TOLD
+#define HEDDLE_TOLD_keyed HEDDLE_TOLD
+#define HEDDLE_TOLD_target(part, field)
+#define HEDDLE_TOLD_none(part, field)
+#include "compiler/options.def"
+#undef HEDDLE_TOLD
+#undef HEDDLE_TOLD_said
+#undef HEDDLE_TOLD_told
+#undef HEDDLE_TOLD_keyed
+#undef HEDDLE_TOLD_target
+#undef HEDDLE_TOLD_none
+  return all;
+}
+
+}  // namespace
+
 std::string options_text(const Options& options) {
-  static constexpr const char* kLevels[] = {"O0", "O1", "O2"};
-  static constexpr const char* kFuse[] = {"off", "greedy", "xla", "stitch"};
-  std::string text =
-      fmt::format("level={} fuse={} memory={} precision={}",
-                  kLevels[static_cast<int>(options.level)], kFuse[static_cast<int>(options.fuse)],
-                  options.static_memory ? "static" : "dynamic", options.precision);
-  static constexpr const char* kOrders[] = {"module", "bfs", "dfs", "list", "beam", "cheapest"};
-  if (options.order) text += fmt::format(" order={}", kOrders[static_cast<int>(*options.order)]);
-  if (options.most_streams != 1)
-    text += " streams=" +
-            (options.most_streams == 0 ? std::string("any") : std::to_string(options.most_streams));
-  if (options.own_memory) text += " own_memory";
-  if (options.library != "none") text += " library=" + options.library;
+  std::string text;
+  for (const Told& one : told_options(options))
+    if (one.part == Told::Part::said || (one.part == Told::Part::told && !one.plain))
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", one.name, one.value);
+  return text;
+}
+
+std::optional<std::string> options_key(const Options& options) {
+  std::string text = options_text(options);
+  for (const Told& one : told_options(options)) {
+    if (one.plain) continue;
+    if (one.part == Told::Part::unkept) return std::nullopt;
+    if (one.part == Told::Part::keyed) text += fmt::format(" {}={}", one.name, one.value);
+  }
   return text;
 }
 

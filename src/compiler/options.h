@@ -1,6 +1,7 @@
 // Private to compiler: options as the parts of a compilation read them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "compiler/compiler.h"
@@ -16,7 +17,10 @@ pass::RunOptions kernel_pass_options(const Options& options, const std::string& 
 // Of a compilation that fuses.
 fuse::Mode fuse_mode(const Options& options);
 plan::Options plan_options(const Options& options);
-// As a program says them (program::Program::options).
+// As a program says them (program::Program::options): "level=O2 fuse=stitch …".
 std::string options_text(const Options& options);
+// All that makes another program, in the key of the cache of programs. Nothing: such a program is
+// not kept there.
+std::optional<std::string> options_key(const Options& options);
 
 }  // namespace heddle::compiler
