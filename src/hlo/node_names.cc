@@ -71,6 +71,9 @@ struct NodeNames::Part {
 
   std::string name;
   std::shared_ptr<const Part> first, second;
+  // The smallest part that this one begins with and that has many names, so that the first few of a
+  // long list are found without a walk through all of it. Itself where it is short.
+  const Part* head = this;
   size_t count = 1;  // of names, with repetitions
 };
 
@@ -111,6 +114,7 @@ void NodeNames::add(const NodeNames& more) {
   both->first = root_;
   both->second = more.root_;
   both->count = count;
+  if (root_->count >= kShort) both->head = root_->head;
   root_ = std::move(both);
 }
 
@@ -121,7 +125,10 @@ std::vector<std::string_view> NodeNames::list() const {
 }
 
 std::string NodeNames::text(size_t most) const {
-  const auto names = list();
+  NodeNames head;
+  if (root_ != nullptr) head.root_ = {root_, root_->head};
+  auto names = head.list();
+  if (names.size() <= most) names = list();
   std::string text;
   for (size_t i = 0; i < names.size() && i < most; ++i)
     text += (i == 0 ? "" : ";") + escaped(names[i]);

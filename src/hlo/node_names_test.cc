@@ -152,6 +152,29 @@ TEST_F(HandingOn, CopiesAndTextKeepThem) {
   EXPECT_EQ((*all)->entry()->root()->nodes(), main->root()->nodes());
 }
 
+// The first few of a long list are found at its head; where that repeats few names, behind it.
+TEST(NodeNames, TheFirstOfALongListAreThoseOfTheList) {
+  NodeNames names, again;
+  for (int i = 0; i < 300; ++i) names.add(NodeNames("n" + std::to_string(i)));
+  EXPECT_EQ(names.text(3), "n0;n1;n2;...");
+  EXPECT_THAT(names.text(400), HasSubstr(";n299"));
+  NodeNames pair("a");
+  pair.add(NodeNames("b"));
+  for (int i = 0; i < 10; ++i) {  // doubled each time: many parts, two names
+    NodeNames more = pair;
+    more.add(NodeNames("c" + std::to_string(i % 2)));
+    again.add(more);
+    again.add(again.list().size() > 3 ? NodeNames("z" + std::to_string(i)) : NodeNames());
+    NodeNames twice = again;
+    twice.add(names);
+    again = twice;
+  }
+  std::string first;
+  const auto all = again.list();
+  for (size_t i = 0; i < 5; ++i) first += std::string(all[i]) + ";";
+  EXPECT_EQ(again.text(5), first + "...");
+}
+
 TEST_F(HandingOn, AListOfSeveralHasWhatTheyCall) {
   Computation* body = module.add_computation("body");
   Builder inner(body);
