@@ -24,7 +24,7 @@ TEST(Options, EveryValueIsAnotherKeyOrNotKept) {
   const auto differs = [&](const char* name, const Options& options) {
     ++rows;
     const std::optional<std::string> key = options_key(options);
-    if (key) EXPECT_TRUE(keys.insert(*key).second) << name << ": " << *key;
+    EXPECT_TRUE(!key || keys.insert(*key).second) << name << ": " << *key;
   };
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help)                                \
   for (std::string_view left = words; !left.empty();) {                                     \
