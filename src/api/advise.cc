@@ -64,7 +64,7 @@ Result<compiler::AdviceReport> advise(const Model& model, const CompileOptions& 
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   compiler::Measure measure;
   // Elsewhere its kernels may run, but their times say nothing.
-  if (options.target == "host" && settings.device == Device::cpu) {
+  if (options.target == "host" && settings.device->is_host()) {
     Settings alone = settings;
     alone.threads = alone.compiler.compile_threads = 1;
     alone.compiler.progress = nullptr;

@@ -20,7 +20,7 @@ struct Variant;
 
 namespace heddle::api {
 
-struct Where;
+struct DeviceRequest;
 
 using Extents = std::map<std::string, int64_t>;
 
@@ -82,7 +82,7 @@ Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const Compi
 // The same of a program file: nothing is compiled.
 Result<std::shared_ptr<Program>> load_bounded(const Model& model,
                                               std::shared_ptr<const program::Saved> saved,
-                                              const Where& where,
+                                              const DeviceRequest& where,
                                               const std::string& dump_directory);
 
 }  // namespace heddle::api

@@ -36,7 +36,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     outputs_ = model.outputs();
   }
   // Of a program file.
-  BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved, Where where,
+  BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved, DeviceRequest where,
                  std::string dump)
       : BoundedProgram(model, CompileOptions()) {
     saved_ = std::move(saved);
@@ -173,7 +173,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   std::shared_ptr<const Bounded> bounded_;
   CompileOptions options_;
   std::shared_ptr<const program::Saved> saved_;  // none: of a model
-  Where where_;
+  DeviceRequest where_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Specialisation>> all_;
   SharedWeights shared_;                // of what all_ has
@@ -435,7 +435,7 @@ Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const Compi
 
 Result<std::shared_ptr<Program>> load_bounded(const Model& model,
                                               std::shared_ptr<const program::Saved> saved,
-                                              const Where& where,
+                                              const DeviceRequest& where,
                                               const std::string& dump_directory) {
   auto program = std::make_shared<BoundedProgram>(model, std::move(saved), where, dump_directory);
   HEDDLE_RETURN_IF_ERROR(program->begin(false));

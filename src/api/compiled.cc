@@ -6,21 +6,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <optional>
-#include <variant>
 
 #include "api/command_report.h"
-#include "api/gpu_device.h"
 #include "api/host_interp.h"
 #include "api/index_guard.h"
 #include "api/library_work.h"
 #include "api/once_keeper.h"
+#include "api/opened_device.h"
 #include "api/ports.h"
 #include "api/program_facts.h"
 #include "api/shared_weights.h"
-#include "base/parallel.h"
 #include "base/trace.h"
 #include "cache/object_cache.h"
 #include "compiler/cached.h"
@@ -30,9 +27,7 @@
 #include "program/streams.h"
 #include "program/text.h"
 #include "program/views.h"
-#include "runtime/cpu_device.h"
 #include "runtime/executor.h"
-#include "runtime/plugin_device.h"
 #include "runtime/pooled_run.h"
 
 namespace heddle::api {
@@ -43,25 +38,6 @@ using program::BufferKind;
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-// The workers and their device. Programs with the same number of threads share one.
-struct CpuRuntime {
-  explicit CpuRuntime(int threads) : workers(threads), device(workers) {}
-  Workers workers;
-  runtime::CpuDevice device;
-};
-
-std::shared_ptr<CpuRuntime> cpu_runtime(int threads) {
-  static std::mutex mutex;
-  static std::map<int, std::weak_ptr<CpuRuntime>> all;
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<CpuRuntime> shared = all[threads].lock();
-  if (!shared) {
-    shared = std::make_shared<CpuRuntime>(threads);
-    all[threads] = shared;
-  }
-  return shared;
 }
 
 // Whether this process has opened the code generator.
@@ -113,25 +89,9 @@ Status dump_program(const program::Program& program, const std::string& director
 
 class CompiledProgram : public Program, public std::enable_shared_from_this<CompiledProgram> {
  public:
-  CompiledProgram(const Where& where, std::optional<runtime::Device> plugin)
-      : cuda_number_(where.device == Device::cuda ? where.cuda_number : -1), plugin_(plugin) {
-    facts_.threads = 1;
-    if (where.device == Device::virtual_device) {
-      virtual_ = std::make_shared<runtime::VirtualDevice>(where.simulated);
-      facts_.device = virtual_->device().hal().name;
-      streams_ = std::clamp<int64_t>(where.simulated.streams, 1, most_streams());
-    } else if (plugin_) {
-      facts_.device = plugin_->hal().name;
-    } else if (cuda_number_ >= 0) {
-      facts_.device = fmt::format("cuda:{}", cuda_number_);
-      streams_ = most_streams();
-    } else {
-      runtime_ = cpu_runtime(where.threads);
-      if (where.allocator.allocate != nullptr)
-        own_device_ = std::make_unique<runtime::CpuDevice>(runtime_->workers, where.allocator);
-      facts_.threads = where.threads;
-      facts_.device = "cpu";
-    }
+  explicit CompiledProgram(std::unique_ptr<OpenedDevice> device) : device_(std::move(device)) {
+    facts_.device = device_->name();
+    facts_.threads = device_->threads();
   }
 
   const program::Program* compiled() const override {
@@ -143,31 +103,27 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   }
   Result<program::Program> take() const override {
     HEDDLE_RETURN_IF_ERROR(check_code());
-    // Without the GPU nothing is done once: whoever loads it does.
-    if (cuda_number_ >= 0) return unloaded_;
+    // Where it is not loaded nothing is done once: whoever loads it does.
+    if (device_->starts_late()) return unloaded_;
     return executable_->take_once();
   }
   Result<bool> wait(std::chrono::milliseconds most) override {
     return !keeper_ || keeper_->wait(most);
   }
   Status share(SharedWeights* weights) override {
-    // A caller's allocator gives each program memory of its own, and so does a device.
-    if (!executable_ || executable_->program().once.empty() || own_device_ || virtual_ || plugin_)
+    if (!executable_ || executable_->program().once.empty() || !device_->shares_weights())
       return {};
     HEDDLE_ASSIGN_OR_RETURN(const tensor::Literal block, executable_->once_results());
     program::Program folded = program::fold_once(executable_->program(), block);
-    const runtime::Device& device = host_device();
-    HEDDLE_RETURN_IF_ERROR(weights->share(folded, block, device, facts_.threads));
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(folded.target));
-    HEDDLE_ASSIGN_OR_RETURN(executable_,
-                            runtime::Executable::load(std::move(folded), device, host_functions(),
-                                                      library_function(target)));
-    return {};
+    HEDDLE_ASSIGN_OR_RETURN(const runtime::Device* device, device_->start(target));
+    HEDDLE_RETURN_IF_ERROR(weights->share(folded, block, *device, facts_.threads));
+    return start(std::move(folded), target);
   }
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
   // Once a context was made; null on other devices.
-  const runtime::CudaDevice* gpu() const { return gpu_.get(); }
+  const runtime::CudaDevice* gpu() const { return device_->gpu(); }
   void ran() const {
     if (keeper_) keeper_->ran();
   }
@@ -181,13 +137,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
-    if (cuda_number_ >= 0 || !has_code_) {
+    if (device_->starts_late() || !has_code_) {
       unloaded_ = std::move(program);
       return {};
     }
-    HEDDLE_ASSIGN_OR_RETURN(
-        executable_, runtime::Executable::load(std::move(program), host_device(), host_functions(),
-                                               library_function(target)));
+    HEDDLE_RETURN_IF_ERROR(start(std::move(program), target));
     steps_.emplace_back("load", ms_since(begin));
     return {};
   }
@@ -255,7 +209,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     facts_.temporary_lower_bound_bytes = program.memory.lower_bound_bytes;
     facts_.temporary_unshared_bytes = program.memory.unshared_bytes;
     facts_.temporary_optimal = program.memory.optimal;
-    facts_.temporary_pool_peak_bytes = runtime::pool_peak_bytes(program, streams_);
+    facts_.temporary_pool_peak_bytes = runtime::pool_peak_bytes(program, device_->streams());
     if (!program.pool_blocks.empty()) facts_.temporary_bytes = facts_.temporary_pool_peak_bytes;
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
@@ -294,36 +248,24 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     return user_error("this program was compiled without code and cannot run");
   }
 
-  const runtime::Device& host_device() const {
-    if (plugin_) return *plugin_;
-    if (own_device_) return own_device_->device();
-    return virtual_ ? virtual_->device() : runtime_->device.device();
-  }
-
-  // The GPU, and the program on it.
-  Status start_gpu() {
-    const std::lock_guard lock(gpu_mutex_);
-    if (executable_) return {};
-    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(unloaded_.target));
-    HEDDLE_ASSIGN_OR_RETURN(gpu_, open_gpu(cuda_number_));
-    HEDDLE_RETURN_IF_ERROR(check_gpu(target, gpu_->info()));
+  Status start(program::Program program, const target::Target& target) {
+    HEDDLE_ASSIGN_OR_RETURN(const runtime::Device* device, device_->start(target));
     HEDDLE_ASSIGN_OR_RETURN(executable_,
-                            runtime::Executable::load(program::Program(unloaded_), gpu_->device(),
-                                                      host_functions(), {}));
+                            runtime::Executable::load(std::move(program), *device, host_functions(),
+                                                      library_function(target)));
     return {};
   }
 
-  static int64_t most_streams() { return program::StreamOptions().most_streams; }
+  Status start_late() {
+    const std::lock_guard lock(start_mutex_);
+    if (executable_) return {};
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(unloaded_.target));
+    return start(program::Program(unloaded_), target);
+  }
 
-  int cuda_number_;
-  int64_t streams_ = 1;                  // that the device has, of those that a program uses
-  std::shared_ptr<CpuRuntime> runtime_;  // outlives the executable, as do the others
-  std::unique_ptr<runtime::CpuDevice> own_device_;  // with the caller's allocator
-  std::shared_ptr<runtime::VirtualDevice> virtual_;
-  std::optional<runtime::Device> plugin_;
-  std::shared_ptr<runtime::CudaDevice> gpu_;
-  std::mutex gpu_mutex_;
-  program::Program unloaded_;  // for a GPU, or without code: as it was compiled
+  const std::unique_ptr<OpenedDevice> device_;  // outlives the executable
+  std::mutex start_mutex_;
+  program::Program unloaded_;  // of a device that starts late, or without code: as it was compiled
   bool has_code_ = true;
   std::shared_ptr<runtime::Executable> executable_;
   std::unique_ptr<OnceKeeper> keeper_;  // or none
@@ -406,7 +348,7 @@ class CompiledContext : public Context {
 Result<std::unique_ptr<Context>> CompiledProgram::make_context(
     std::shared_ptr<runtime::Cancellation> cancellation) {
   HEDDLE_RETURN_IF_ERROR(check_code());
-  if (cuda_number_ >= 0) HEDDLE_RETURN_IF_ERROR(start_gpu());
+  HEDDLE_RETURN_IF_ERROR(start_late());
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context,
                           executable_->make_context(cancellation));
   auto made = std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
@@ -415,12 +357,9 @@ Result<std::unique_ptr<Context>> CompiledProgram::make_context(
   return made;
 }
 
-Result<std::shared_ptr<CompiledProgram>> make_program(const Where& where) {
-  std::optional<runtime::Device> plugin;
-  if (!where.plugin.empty()) {
-    HEDDLE_ASSIGN_OR_RETURN(plugin, runtime::open_plugin(where.plugin));
-  }
-  return std::make_shared<CompiledProgram>(where, plugin);
+Result<std::shared_ptr<CompiledProgram>> make_program(const DeviceRequest& where) {
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<OpenedDevice> device, open_device(where));
+  return std::make_shared<CompiledProgram>(std::move(device));
 }
 
 }  // namespace
@@ -428,15 +367,13 @@ Result<std::shared_ptr<CompiledProgram>> make_program(const Where& where) {
 Result<std::shared_ptr<Program>> compile_for_device(std::unique_ptr<hlo::Module> module,
                                                     const Model& model, const Settings& settings) {
   trace::Span span("compile", model.name());
-  HEDDLE_ASSIGN_OR_RETURN(const auto program,
-                          make_program({settings.device, settings.threads, settings.cuda_number,
-                                        settings.simulated, settings.plugin, settings.allocator}));
+  HEDDLE_ASSIGN_OR_RETURN(const auto program, make_program(settings.where));
   HEDDLE_RETURN_IF_ERROR(program->compile(std::move(module), model, settings));
   return program;
 }
 
 Result<std::shared_ptr<Program>> load_for_device(program::Program saved, const Model& model,
-                                                 const Where& where,
+                                                 const DeviceRequest& where,
                                                  const std::string& dump_directory) {
   HEDDLE_ASSIGN_OR_RETURN(const auto program, make_program(where));
   HEDDLE_RETURN_IF_ERROR(program->load_saved(std::move(saved), model, dump_directory));

@@ -209,8 +209,8 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   if (model.module() == nullptr)
     return user_error("{} is compiled already, or was consumed: a dry run needs the model itself",
                       model.name());
-  HEDDLE_ASSIGN_OR_RETURN(const Device device, read_device(options.device));
-  if (device != Device::virtual_device)
+  HEDDLE_RETURN_IF_ERROR(open_device({options.device, 1, {}}));
+  if (behind("virtual:", options.device).empty())
     return user_error("{}dryrun needs --device virtual:NAME, NAME one of {} or a target file",
                       options.device.empty() ? "" : fmt::format("device '{}': ", options.device),
                       fmt::join(target::shipped_targets(), ", "));

@@ -114,28 +114,21 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   HEDDLE_RETURN_IF_ERROR(check_ports(model.inputs_, "input"));
   HEDDLE_RETURN_IF_ERROR(check_ports(model.outputs_, "output"));
   if (model.is_program_) {
-    Where where;
-    HEDDLE_ASSIGN_OR_RETURN(where.device, read_device(options.device, &where.cuda_number));
+    DeviceRequest where{options.device, 1, options.allocator};
+    HEDDLE_RETURN_IF_ERROR(open_device(where));
     HEDDLE_ASSIGN_OR_RETURN(where.threads, read_threads(options.threads));
-    where.allocator = options.allocator;
-    if (where.device == Device::virtual_device) {
-      HEDDLE_ASSIGN_OR_RETURN(where.simulated, read_virtual(options.device));
-    }
     if (!model.saved_)
       return user_error("program {} was consumed by an earlier use; open it again", model.name_);
     const std::shared_ptr<const program::Saved> saved =
         options.consume_model ? std::move(model.saved_) : model.saved_;
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target,
                             target::parse_target(saved->variants[0].program.target));
-    const bool gpu = target.kind == target::DeviceKind::gpu;
-    where.plugin = plugin_path(options.device);
-    if (options.device.empty()) where.device = gpu ? Device::cuda : Device::cpu;
-    const bool fits = gpu ? where.device == Device::cuda
-                          : where.device == Device::cpu || where.device == Device::virtual_device ||
-                                where.device == Device::plugin;
-    if (!fits)
+    const char* own = target.kind == target::DeviceKind::gpu ? "cuda" : "cpu";
+    if (where.text.empty()) where.text = own;
+    HEDDLE_ASSIGN_OR_RETURN(const auto device, open_device(where));
+    if (device->interprets() || !device->runs(target.kind))
       return user_error("device '{}': a compiled program runs on what it was compiled for, {}",
-                        options.device, gpu ? "cuda" : "cpu");
+                        options.device, own);
     if (model.bounded_) return load_bounded(model, saved, where, options.dump);
     return load_for_device(program::Program(saved->variants[0].program), model, where,
                            options.dump);
@@ -144,8 +137,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
-  const bool interpreted =
-      settings.device == Device::interp || settings.device == Device::interp_f64;
+  const bool interpreted = settings.device->interprets();
   if (model.bounded_) {
     CompileOptions plain = options;
     plain.background = false;  // each specialisation is compiled when it is needed
@@ -159,7 +151,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
   std::unique_ptr<hlo::Module> module =
       options.consume_model ? std::move(model.module_) : model.module_->clone();
   if (interpreted)
-    return interpret(std::move(module), model, settings.device == Device::interp_f64);
+    return interpret(std::move(module), model, settings.device->name() == "interp:f64");
   return compile_for_device(std::move(module), model, settings);
 }
 

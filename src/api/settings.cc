@@ -1,22 +1,18 @@
 #include "api/settings.h"
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <optional>
 
-#include "api/gpu_device.h"
 #include "api/tune.h"
 #include "base/parallel.h"
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
 #include "library/library.h"
-#include "program/streams.h"
 
 namespace heddle::api {
 namespace {
 
-constexpr std::string_view kVirtual = "virtual:", kPlugin = "plugin:";
 
 // `text` must be one of `words` ("O0|O1|O2"); an optional choice may be left open by no text.
 template <typename T>
@@ -84,78 +80,6 @@ std::string level_name(const compiler::Options& options) {
   return "";
 }
 
-namespace {
-
-// "cuda" is the first one, "cuda:1" the second. Nothing: the text says neither.
-std::optional<int> read_cuda(const std::string& text) {
-  if (text == "cuda") return 0;
-  constexpr std::string_view kMark = "cuda:";
-  const std::string digits = text.starts_with(kMark) ? text.substr(kMark.size()) : "";
-  const bool number =
-      !digits.empty() && digits.size() < 4 &&
-      std::all_of(
-          digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return number ? std::optional(std::stoi(digits)) : std::nullopt;
-}
-
-// The target that was named, or that of the device's own kind.
-Result<target::Target> find_gpu_target(const std::string& name, int number) {
-  if (name != "host") {
-    HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(name));
-    if (target.kind != target::DeviceKind::gpu)
-      return user_error("target '{}': a CPU's, and device cuda was asked for; take sm_80 or sm_90",
-                        name);
-    return target;
-  }
-  HEDDLE_ASSIGN_OR_RETURN(const auto gpu, open_gpu(number));
-  return gpu_target(gpu->info());
-}
-
-// The target that a virtual device is of, unless another one was named. Its code, where there is
-// any, runs here.
-Result<target::Target> find_virtual_target(const std::string& name, const std::string& device,
-                                           bool code) {
-  HEDDLE_ASSIGN_OR_RETURN(target::Target target,
-                          target::find_target(name == "host" ? device : name));
-  if (code && target.kind != target::DeviceKind::cpu)
-    return user_error(
-        "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun and explain "
-        "need none",
-        device);
-  return target;
-}
-
-}  // namespace
-
-Result<Device> read_device(const std::string& text, int* cuda_number) {
-  if (text.empty() || text == "cpu") return Device::cpu;
-  if (const std::optional<int> number = read_cuda(text)) {
-    if (cuda_number != nullptr) *cuda_number = *number;
-    return Device::cuda;
-  }
-  if (text == "interp") return Device::interp;
-  if (text == "interp:f64") return Device::interp_f64;
-  if (text.starts_with(kVirtual)) return Device::virtual_device;
-  if (!plugin_path(text).empty()) return Device::plugin;
-  return user_error(
-      "device '{}': unknown; there are cpu, cuda, cuda:N, virtual:NAME, plugin:FILE and interp",
-      text);
-}
-
-std::string plugin_path(const std::string& device) {
-  return device.starts_with(kPlugin) ? device.substr(kPlugin.size()) : "";
-}
-
-Result<runtime::VirtualOptions> read_virtual(const std::string& device) {
-  HEDDLE_ASSIGN_OR_RETURN(runtime::VirtualOptions options,
-                          runtime::parse_virtual(std::string_view(device).substr(kVirtual.size())));
-  if (device.find("capacity=") != std::string::npos) return options;
-  // A name that is no target's is told where the target is asked for.
-  const Result<target::Target> target = target::find_target(options.name);
-  if (target && target->memory_bytes > 0) options.capacity_bytes = target->memory_bytes;
-  return options;
-}
-
 Result<int> read_threads(int threads) {
   if (threads < 0 || threads > kMostThreads)
     return user_error("threads {}: wanted 1 to {}; leave it out for all cores", threads,
@@ -163,58 +87,35 @@ Result<int> read_threads(int threads) {
   return threads == 0 ? available_cores() : threads;
 }
 
-namespace {
-
-// That memory is planned for; -1: any number.
-int64_t streams_of(int asked, const Settings& settings) {
-  if (asked != 0) return asked;
-  if (settings.device == Device::cuda) return program::StreamOptions().most_streams;
-  if (settings.device != Device::virtual_device) return 1;
-  return std::clamp<int64_t>(settings.simulated.streams, 1, program::StreamOptions().most_streams);
-}
-
-}  // namespace
-
 Result<Settings> read_settings(const CompileOptions& options) {
   Settings settings;
-  HEDDLE_ASSIGN_OR_RETURN(settings.device, read_device(options.device, &settings.cuda_number));
+  // The device's text is looked at first, the number of its threads behind it.
+  HEDDLE_ASSIGN_OR_RETURN(settings.device, open_device({options.device, 1, options.allocator}));
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
+  settings.where = {options.device, settings.threads, options.allocator};
   HEDDLE_ASSIGN_OR_RETURN(settings.compiler, read_choices(options));
-  const bool on_gpu = settings.device == Device::cuda;
-  if (on_gpu) {
-    HEDDLE_ASSIGN_OR_RETURN(settings.target, find_gpu_target(options.target, settings.cuda_number));
-  } else if (settings.device == Device::virtual_device) {
-    HEDDLE_ASSIGN_OR_RETURN(settings.simulated, read_virtual(options.device));
-    HEDDLE_ASSIGN_OR_RETURN(
-        settings.target,
-        find_virtual_target(options.target, settings.simulated.name, options.code));
-    if (settings.target.kind == target::DeviceKind::gpu) settings.device = Device::cuda;
-  } else {
-    HEDDLE_ASSIGN_OR_RETURN(settings.target, target::find_target(options.target));
-    const bool gpu = settings.target.kind == target::DeviceKind::gpu;
-    if (gpu && options.code)
-      return user_error("target '{}': a GPU's, which device cuda runs: ask for that",
-                        options.target);
-    if (gpu) settings.device = Device::cuda;
+  HEDDLE_ASSIGN_OR_RETURN(settings.target,
+                          settings.device->find_target(options.target, options.code));
+  // Decided for a target that another device runs.
+  if (!settings.device->runs(settings.target.kind)) {
+    settings.where.text = "cuda";
+    HEDDLE_ASSIGN_OR_RETURN(settings.device, open_device(settings.where));
   }
   compiler::Options& compiler = settings.compiler;
-  compiler.streams = streams_of(options.streams, settings);
-  compiler.own_memory =
-      settings.device == Device::virtual_device || settings.device == Device::cuda;
+  compiler.streams = options.streams != 0 ? options.streams : settings.device->streams();
+  compiler.own_memory = settings.device->own_memory();
   compiler.dump_directory = options.dump;
   compiler.compile_threads = settings.threads;
   compiler.code = options.code;
   // An allocator of the caller's is where prepared weights go.
-  compiler.keep_once = options.keep_prepared && settings.device == Device::cpu &&
+  compiler.keep_once = options.keep_prepared && settings.device->is_host() &&
                        options.allocator.allocate == nullptr;
-  settings.plugin = plugin_path(options.device);
   settings.explain = options.explain;
-  settings.allocator = options.allocator;
   if (options.progress) compiler.progress = progress_of(options.progress);
-  if (settings.device != Device::interp && settings.device != Device::interp_f64) {
+  if (!settings.device->interprets()) {
     HEDDLE_ASSIGN_OR_RETURN(compiler.object_cache_directory, cache_directory(options.cache));
   }
-  if (settings.device == Device::cpu) {
+  if (settings.device->is_host()) {
     HEDDLE_ASSIGN_OR_RETURN(auto records, cache::TuningStore::load(compiler.object_cache_directory,
                                                                    tuning_device(settings.target)));
     if (!records.empty())

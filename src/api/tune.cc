@@ -201,7 +201,7 @@ Result<TuneResult> tune(const Model& model, const CompileOptions& options,
     return user_error("tuning: a budget of {} s and {} candidates; both must be above 0",
                       tuning.budget_s, tuning.candidates);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
-  if (settings.device != Device::cpu)
+  if (!settings.device->is_host())
     return user_error("device '{}': there is nothing to tune; take cpu", options.device);
   if (settings.compiler.object_cache_directory.empty())
     return user_error("tuning keeps its records in the cache folder, and that is off; name one");

@@ -1,0 +1,61 @@
+// A target that need not be here, on the host, with memory and streams of its own.
+#include <algorithm>
+
+#include "api/opened_device.h"
+#include "program/streams.h"
+
+namespace heddle::api {
+namespace {
+
+constexpr std::string_view kPrefix = "virtual:";
+
+class Virtual : public OpenedDevice {
+ public:
+  explicit Virtual(runtime::VirtualOptions options)
+      : options_(std::move(options)), device_(options_) {}
+  std::string name() const override { return device_.device().hal().name; }
+  int64_t streams() const override {
+    return std::clamp<int64_t>(options_.streams, 1, program::StreamOptions().most_streams);
+  }
+  bool own_memory() const override { return true; }
+
+  // The one that it is called after, unless another one is named. Its code, where there is any,
+  // runs here.
+  Result<target::Target> find_target(const std::string& wanted, bool code) const override {
+    HEDDLE_ASSIGN_OR_RETURN(target::Target target,
+                            target::find_target(wanted == "host" ? options_.name : wanted));
+    if (code && target.kind != target::DeviceKind::cpu)
+      return user_error(
+          "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun and "
+          "explain need none",
+          options_.name);
+    return target;
+  }
+  Result<const runtime::Device*> start(const target::Target&) override {
+    return &device_.device();
+  }
+
+ private:
+  runtime::VirtualOptions options_;
+  runtime::VirtualDevice device_;
+};
+
+}  // namespace
+
+Result<runtime::VirtualOptions> read_virtual(const std::string& device) {
+  HEDDLE_ASSIGN_OR_RETURN(runtime::VirtualOptions options,
+                          runtime::parse_virtual(behind(kPrefix, device)));
+  if (device.find("capacity=") != std::string::npos) return options;
+  // A name that is no target's is told where the target is asked for.
+  const Result<target::Target> target = target::find_target(options.name);
+  if (target && target->memory_bytes > 0) options.capacity_bytes = target->memory_bytes;
+  return options;
+}
+
+Opened open_virtual(const DeviceRequest& request) {
+  if (!request.text.starts_with(kPrefix)) return nullptr;
+  HEDDLE_ASSIGN_OR_RETURN(runtime::VirtualOptions options, read_virtual(request.text));
+  return std::make_unique<Virtual>(std::move(options));
+}
+
+}  // namespace heddle::api
