@@ -8,6 +8,7 @@
 #include "fuse/fuse.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "schedule/windows.h"
 
 namespace heddle::stitch {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/flow.h"
-#include "plan/plan.h"
+#include "plan/options.h"
 #include "plan/sections.h"
 
 namespace heddle::plan {

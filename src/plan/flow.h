@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "hlo/module.h"
-#include "plan/plan.h"
+#include "plan/kernel_use.h"
 
 namespace heddle::plan {
 

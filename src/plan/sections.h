@@ -8,6 +8,7 @@
 #include "plan/flow.h"
 #include "plan/lifetimes.h"
 #include "plan/offsets.h"
+#include "plan/options.h"
 #include "plan/order.h"
 #include "plan/ordering.h"
 

@@ -1,7 +1,7 @@
 // What an epilogue of a product loses where rows of its arrays share sets of the first cache.
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

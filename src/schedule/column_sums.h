@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedule/gemm.h"
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/partials.h"
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

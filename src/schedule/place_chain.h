@@ -1,7 +1,7 @@
 // Private to schedule: fusions with several products, as a chain (chain.h).
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

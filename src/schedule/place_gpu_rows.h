@@ -3,7 +3,7 @@
 // thousand elements, held in its registers) or a block's (longer ones, and maps).
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

@@ -2,7 +2,7 @@
 // stages under task loops.
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

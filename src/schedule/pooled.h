@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "schedule/gemm.h"
-#include "schedule/place.h"
+#include "schedule/placed.h"
 #include "schedule/windows.h"
 
 namespace heddle::schedule {

@@ -2,7 +2,7 @@
 // memory. The explorer asks whether two operators are better off apart.
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

@@ -1,7 +1,7 @@
 // What a kernel moves, phase by phase: the price that fusion compares.
 #pragma once
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 #include "target/target.h"
 
 namespace heddle::schedule {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "schedule/place.h"
+#include "schedule/placed.h"
 
 namespace heddle::schedule {
 

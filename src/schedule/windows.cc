@@ -5,7 +5,6 @@
 #include <map>
 
 #include "hlo/module.h"
-#include "schedule/place.h"
 
 namespace heddle::schedule {
 

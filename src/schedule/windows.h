@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "schedule/placed.h"
 #include "schedule/stage_graph.h"
 #include "target/target.h"
 
@@ -25,6 +26,10 @@ struct WindowForm {
 
 // None: the stage is no window, or its form does not fit.
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target);
+
+// How many of its rows are windows of which all that hangs on them, too, is read and written along
+// the lanes.
+int count_windows(const PlacedFusion& placed);
 
 // Every guard of the stage's loads and values.
 std::vector<index::Guard> all_guards(const Stage& stage);
