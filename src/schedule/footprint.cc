@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "schedule/evaluations.h"
 
 namespace heddle::schedule {
 
@@ -140,16 +141,14 @@ class Inference {
       return;
     }
     placed.need = need;
-    double times = 1;
-    for (int loop : placed.path) times *= static_cast<double>(placement_.extents[loop]);
-    double red = 1, red_here = 1;
-    Region all = iterated(number);
-    for (size_t r = 0; r < stage.red.size(); ++r) {
-      red *= static_cast<double>(stage.red[r].extent);
-      red_here *= static_cast<double>(all[stage.out.size() + r].extent);
+    std::vector<int64_t> all = box;
+    double own = static_cast<double>(stage.out_elems());
+    for (const Digit& digit : stage.red) {
+      all.push_back(digit.extent);
+      own *= static_cast<double>(digit.extent);
     }
-    placed.recompute = times * static_cast<double>(volume(need)) * red_here /
-                       std::max(1.0, static_cast<double>(stage.out_elems()) * red);
+    placed.recompute =
+        evaluations(iterated(number), all, placed.path, placement_.extents) / std::max(1.0, own);
     placed.bytes = 0;
     for (const Value& value : stage.values)
       placed.bytes +=
