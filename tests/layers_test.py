@@ -155,9 +155,9 @@ class CyclesTest(unittest.TestCase):
 
 
 class ToolsTest(unittest.TestCase):
-    """run, bench, check and profile stand on the C interface, with what they include."""
+    """run, bench, check and profile stand on the C interface and the words of its options, with what they include."""
     COMMANDS = ["run", "bench", "check", "profile"]
-    ALLOWED = re.compile(r"(api/(heddle|second_reference)\.h|program/nodes_text\.h|base/.*|tensor/.*)$")
+    ALLOWED = re.compile(r"(api/(heddle|second_reference)\.h|compiler/options\.def|program/nodes_text\.h|base/.*|tensor/.*)$")
 
     def test_commands_stand_on_the_c_interface(self):
         tools = ROOT / "tools"
