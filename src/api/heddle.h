@@ -229,6 +229,7 @@ typedef struct heddle_compile_options {
   int32_t (*progress)(const heddle_compile_progress* progress, void* context);
   void* progress_context;
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
+  int32_t compile_threads;           /* that compile it [as many as run it] */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; of the options only device (it must be the

@@ -105,7 +105,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   compiler.streams = options.streams != 0 ? options.streams : settings.device->streams();
   compiler.own_memory = settings.device->own_memory();
   compiler.dump_directory = options.dump;
-  compiler.compile_threads = settings.threads;
+  compiler.compile_threads =
+      options.compile_threads != 0 ? options.compile_threads : settings.threads;
   compiler.code = options.code;
   // An allocator of the caller's is where prepared weights go.
   compiler.keep_once = options.keep_prepared && settings.device->is_host() &&
