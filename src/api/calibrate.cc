@@ -132,9 +132,11 @@ std::string operator_text(const std::string& op, int count) {
       kElems);
   for (int i = 1; i <= count; ++i) {
     const std::string d = fmt::format("d{}", i);
-    const std::string call = op == "divide" || op == "power" ? fmt::format("{}(p, {})", op, d)
-                             : op == "maximum"               ? fmt::format("maximum({}, x)", d)
-                                                             : fmt::format("{}({})", op, d);
+    const bool binary = hlo::opcode_info(*hlo::opcode_from_text(op)).least_operands == 2;
+    // The larger of x and something: else p is always the smaller one.
+    const std::string call = op == "maximum" ? fmt::format("maximum({}, x)", d)
+                             : binary        ? fmt::format("{}(p, {})", op, d)
+                                             : fmt::format("{}({})", op, d);
     text += fmt::format(
         "  a{0} = f32[] constant({2})\n  b{0} = f32[] constant({3})\n"
         "  m{0} = f32[{1}] broadcast(a{0}), dimensions={{}}\n"
@@ -146,24 +148,17 @@ std::string operator_text(const std::string& op, int count) {
   return text + "}\n";
 }
 
-struct Operator {
-  const char *key, *text;
-};
-constexpr Operator kOperators[] = {{"cbrt", "cbrt"},
-                                   {"div", "divide"},
-                                   {"erf", "erf"},
-                                   {"exp", "exponential"},
-                                   {"expm1", "exponential-minus-one"},
-                                   {"floor", "floor"},
-                                   {"log", "log"},
-                                   {"log1p", "log-plus-one"},
-                                   {"logistic", "logistic"},
-                                   {"max", "maximum"},
-                                   {"pow", "power"},
-                                   {"rsqrt", "rsqrt"},
-                                   {"sin", "sine"},
-                                   {"sqrt", "sqrt"},
-                                   {"tanh", "tanh"}};
+// Those of hlo/ops.def that take many cycles, and two that stand for the cheap ones.
+std::vector<hlo::Opcode> measured_operators() {
+  std::vector<hlo::Opcode> all = {hlo::Opcode::maximum, hlo::Opcode::floor};
+  for (int i = 0; i < hlo::kOpcodeCount; ++i) {
+    const auto opcode = static_cast<hlo::Opcode>(i);
+    const hlo::OpcodeInfo& info = hlo::opcode_info(opcode);
+    if (info.stage == hlo::StageKind::map && hlo::is_costly(opcode) && !info.kernel_op.empty())
+      all.push_back(opcode);
+  }
+  return all;
+}
 
 struct SampleText {
   std::string name, text;
@@ -246,7 +241,7 @@ class Calibrator {
     result_.target = target::host_target();
     result_.target.name = options.name;
     result_.target.records = nullptr;
-    tasks_ = 4 + std::ssize(kOperators) + std::ssize(samples()) + std::ssize(result_.target.caches);
+    tasks_ = 4 + std::ssize(measured_operators()) + std::ssize(samples()) + std::ssize(result_.target.caches);
   }
 
   Result<Calibration> run() {
@@ -345,10 +340,11 @@ class Calibrator {
     const double vectors = 2048.0 / result_.target.lanes(tensor::Type::f32);
     // What stands around the operator: a multiplication and two additions.
     HEDDLE_ASSIGN_OR_RETURN(const double bare, cycles_of("negate", vectors));
-    for (const Operator& op : kOperators) {
-      step(op.text);
-      HEDDLE_ASSIGN_OR_RETURN(const double cycles, cycles_of(op.text, vectors));
-      set_cycles(&result_.target, op.key, cycles, bare);
+    for (const hlo::Opcode opcode : measured_operators()) {
+      const std::string text(hlo::opcode_text(opcode));
+      step(text);
+      HEDDLE_ASSIGN_OR_RETURN(const double cycles, cycles_of(text, vectors));
+      set_cycles(&result_.target, std::string(hlo::opcode_info(opcode).kernel_op), cycles, bare);
     }
     return {};
   }
