@@ -16,6 +16,21 @@ std::string option_value(const std::string& options, const std::string& key) {
   return text.substr(value, text.find(' ', value) - value);
 }
 
+CommandWork work_of(const program::Program& program, const program::Command& command) {
+  if (const auto* launch = std::get_if<program::Launch>(&command)) {
+    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
+    return {kernel.flops, kernel.min_bytes};
+  }
+  if (const auto* call = std::get_if<program::LibraryCall>(&command))
+    return {call->flops, call->min_bytes};
+  CommandWork work;
+  if (!program::regions_of(command).empty()) return work;
+  program::for_each_view(command, [&](const program::View& view, program::Use) {
+    work.bytes += program::stored_bytes(view.shape);
+  });
+  return work;
+}
+
 void count_commands(const program::Program& program, ProgramFacts& facts) {
   std::unordered_set<uint32_t> used_kernels;
   std::vector<bool> used(program.buffers.size(), false);
@@ -24,21 +39,11 @@ void count_commands(const program::Program& program, ProgramFacts& facts) {
     program::for_each_view(command, [&](const program::View& view, program::Use) {
       used[view.buffer.index()] = true;
     });
-    if (const auto* call = std::get_if<program::LibraryCall>(&command)) {
-      facts.flops += call->flops;
-      facts.min_bytes += call->min_bytes;
-    }
-    if (std::holds_alternative<program::Copy>(command) ||
-        std::holds_alternative<program::Concatenate>(command))
-      program::for_each_view(command, [&](const program::View& view, program::Use) {
-        facts.min_bytes += program::stored_bytes(view.shape);
-      });
-    const auto* launch = std::get_if<program::Launch>(&command);
-    if (launch == nullptr) return;
-    const program::Kernel& kernel = program.kernels[launch->kernel.index()];
-    facts.flops += kernel.flops;
-    facts.min_bytes += kernel.min_bytes;
-    used_kernels.insert(launch->kernel.value);
+    const CommandWork work = work_of(program, command);
+    facts.flops += work.flops;
+    facts.min_bytes += work.bytes;
+    if (const auto* launch = std::get_if<program::Launch>(&command))
+      used_kernels.insert(launch->kernel.value);
   };
   program::for_each_command(program, program.commands, program.command_info, count);
   for (const program::Port& port : program.outputs)
