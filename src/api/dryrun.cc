@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "api/program_facts.h"
 #include "api/settings.h"
 #include "compiler/compiler.h"
 #include "cost/rates.h"
@@ -24,14 +25,6 @@ using program::Command;
 
 constexpr const char* kKinds[] = {"kernel", "copy",   "host",        "update",
                                   "loop",   "branch", "concatenate", "library"};
-
-int64_t bytes_of(const Command& command) {
-  int64_t bytes = 0;
-  program::for_each_view(command, [&](const program::View& view, program::Use) {
-    bytes += program::stored_bytes(view.shape);
-  });
-  return bytes;
-}
 
 class Estimate {
  public:
@@ -63,7 +56,7 @@ class Estimate {
     if (const auto* copy = std::get_if<program::Copy>(&command); copy && crosses(*copy))
       return target_.link_ns(static_cast<double>(program::stored_bytes(copy->to.shape)));
     has_host_calls = has_host_calls || std::holds_alternative<program::HostCall>(command);
-    const auto bytes = static_cast<double>(bytes_of(command));
+    const auto bytes = static_cast<double>(work_of(program_, command).bytes);
     const double moved =
         cost::transfer_ns(cost::Transition::memory_reg, bytes, cost::core_count(target_), target_);
     if (const auto* call = std::get_if<program::LibraryCall>(&command))
@@ -116,12 +109,9 @@ class Estimate {
 void collect_flops(const program::Program& program, const Command& command,
                    const program::CommandInfo& info, int64_t times, Estimate& estimate,
                    DryCommand& made) {
-  if (const auto* launch = std::get_if<program::Launch>(&command)) {
-    made.flops += times * program.kernels[launch->kernel.index()].flops;
-    made.bytes += times * program.kernels[launch->kernel.index()].min_bytes;
-  } else if (program::regions_of(command).empty()) {
-    made.bytes += times * bytes_of(command);
-  }
+  const CommandWork work = work_of(program, command);
+  made.flops += times * work.flops;
+  made.bytes += times * work.bytes;
   times *= estimate.times(command, info);
   for (const program::RegionId id : program::regions_of(command)) {
     const program::Region& region = program.regions[id.index()];
