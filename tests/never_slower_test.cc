@@ -1,11 +1,16 @@
-// Timed: fusing never costs. Small networks and rows as `stitch` makes them, beside greedy fusion
-// and none at all, in interleaved rounds. Only with nothing else on the machine (RUN_SERIAL, label
-// `timed`); a figure below the floor is measured again before it counts.
+// Fusing never costs. Small networks and rows as `stitch` makes them, beside greedy fusion and none
+// at all: once by the clock of the cost model, on processors that need not be here, and once by this
+// machine's, in interleaved rounds with nothing else of ours running (RUN_SERIAL, label `timed`).
+//
+// A clock on a shared machine is wrong at times, so `stitch` is compiled twice: where its second copy
+// differs from the first, the machine is measured and not the fusion, and that measurement is void.
+// A way whose program is that of `stitch` is not timed at all.
 #include <gtest/gtest.h>
 #include <time.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -13,24 +18,33 @@
 #include <iterator>
 #include <memory>
 #include <new>
+#include <string>
+#include <vector>
 
+#include "api/dryrun.h"
 #include "api/session.h"
 #include "base/parallel.h"
 #include "hlo/text.h"
 #include "models.h"
+#include "program/text.h"
 
 namespace heddle {
 namespace {
 
 constexpr double kFloor = 0.97;  // of the other way's time by stitch's
-constexpr int kRounds = 15, kTries = 3;
+constexpr double kMostNoise = 0.02;  // between two copies of one program
+constexpr int kRounds = 15;
+constexpr int kMostTries = 10;  // of which
+constexpr int kVerdict = 4;     // that are not void, and all below the floor, are a failure
 constexpr double kRoundMs = 4;  // of one way
 constexpr int kMostRuns = 50;
-constexpr std::array kWays = {"stitch", "greedy", "off"};
+constexpr std::array kWays = {"stitch", "stitch", "greedy", "off"};
+constexpr size_t kCopy = 1;  // of the first
 
 struct Case {
   const char* name;
   std::function<std::unique_ptr<hlo::Module>()> make;
+  bool loops = false;  // the model's clock does not know what a step of a fused loop takes
 };
 
 std::unique_ptr<hlo::Module> read_row(const char* name) {
@@ -51,8 +65,8 @@ std::vector<Case> cases() {
       {"bert", [] { return models::bert({1, 64, 256, 4, 2, 1024, 1000}); }},
       {"resnet", [] { return models::resnet(small_resnet()); }},
       {"conformer", [] { return models::conformer({1, 50, 128, 4, 2, 31, 100}); }},
-      {"crnn", [] { return models::crnn({{16, 32, 32, 32, 64, 64, 64}, 1, 60, 64, 37}); }},
-      {"dien", [] { return models::dien({32, 20, 1000, 1000, 100, 16, {40, 20}}); }},
+      {"crnn", [] { return models::crnn({{16, 32, 32, 32, 64, 64, 64}, 1, 60, 64, 37}); }, true},
+      {"dien", [] { return models::dien({32, 20, 1000, 1000, 100, 16, {40, 20}}); }, true},
       {"row_a1", [] { return read_row("a1"); }},
       {"row_b1", [] { return read_row("b1"); }},
       {"row_d3", [] { return read_row("d3"); }},
@@ -86,10 +100,19 @@ std::vector<Bytes> memory_for(const std::vector<api::Port>& ports) {
   return memory;
 }
 
+// All that a run does.
+std::string work_of(const program::Program& program) {
+  program::Program bare = program;
+  bare.options.clear();
+  bare.notes.clear();
+  return program::to_string(bare) + std::string(bare.object.begin(), bare.object.end());
+}
+
 // One model, compiled in every way; the inputs are common.
 class Race {
  public:
   Race(const hlo::Module& module, int threads) : threads_(threads) {
+    std::vector<std::string> work;
     for (const char* way : kWays) {
       auto model = api::Model::from_module(module.clone());
       if (inputs_.empty()) {
@@ -104,6 +127,8 @@ class Race {
       options.cache = "off";
       auto program = api::Program::compile(*model, options);
       must(program);
+      work.push_back(work_of(*(*program)->compiled()));
+      differs_[contexts_.size()] = work.back() != work.front();
       auto context = (*program)->make_context();
       must(context);
       outputs_.push_back(memory_for(model->outputs()));
@@ -114,6 +139,9 @@ class Race {
       contexts_.push_back(std::move(*context));
     }
   }
+
+  // Not of the first way, and not its program.
+  bool counts(size_t way) const { return differs_[way]; }
 
   // The others' time by the first way's: the median over rounds, a ratio inside each round.
   std::array<double, kWays.size()> ratios() {
@@ -127,7 +155,7 @@ class Race {
       std::array<double, kWays.size()> ms{};
       for (size_t i = 0; i < kWays.size(); ++i) {
         const size_t way = (i + static_cast<size_t>(round)) % kWays.size();
-        ms[way] = least_ms(way, runs[way]);
+        if (way <= kCopy || counts(way)) ms[way] = least_ms(way, runs[way]);
       }
       for (size_t way = 0; way < kWays.size(); ++way) found[way].push_back(ms[way] / ms[0]);
     }
@@ -160,34 +188,78 @@ class Race {
   }
 
   int threads_;
+  std::array<bool, kWays.size()> differs_{};
   std::vector<Bytes> inputs_;
   std::vector<std::vector<Bytes>> outputs_;
   std::vector<std::unique_ptr<api::Context>> contexts_;
 };
 
+std::vector<Case> cases_without_loops() {
+  std::vector<Case> all = cases();
+  std::erase_if(all, [](const Case& one) { return one.loops; });
+  return all;
+}
+
 class NeverSlower : public ::testing::TestWithParam<Case> {};
+class NeverSlowerByTheModel : public ::testing::TestWithParam<Case> {};
+
+// Nanoseconds of one run by the cost model.
+double predicted_ns(const hlo::Module& module, const char* device, const char* way, int threads) {
+  const auto model = api::Model::from_module(module.clone());
+  api::CompileOptions options;
+  options.device = device, options.fuse = way, options.threads = threads, options.cache = "off";
+  const auto run = api::dry_run(*model, options);
+  if (!run) ADD_FAILURE() << run.error().message;
+  return run ? run->ns : 0;
+}
+
+TEST_P(NeverSlowerByTheModel, ThanGreedyOrUnfused) {
+  const auto module = GetParam().make();
+  ASSERT_NE(module, nullptr);
+  for (const char* device : {"virtual:spr", "virtual:avx2", "virtual:sm_90"})
+    for (int threads = 1; threads <= 2; ++threads) {
+      const double stitch = predicted_ns(*module, device, "stitch", threads);
+      ASSERT_GT(stitch, 0);
+      for (const char* way : {"greedy", "off"})
+        EXPECT_GE(predicted_ns(*module, device, way, threads), kFloor * stitch)
+            << GetParam().name << " on " << threads << " thread(s) of " << device << ": " << way;
+    }
+}
 
 TEST_P(NeverSlower, ThanGreedyOrUnfused) {
   const auto module = GetParam().make();
   ASSERT_NE(module, nullptr);
   for (int threads = 1; threads <= std::min(2, available_cores()); ++threads) {
     std::array<double, kWays.size()> best{};
-    for (int attempt = 0; attempt < kTries; ++attempt) {
-      const auto found = Race(*module, threads).ratios();  // in other memory each time
-      for (size_t way = 0; way < kWays.size(); ++way) best[way] = std::max(best[way], found[way]);
-      if (*std::min_element(best.begin(), best.end()) >= kFloor) break;
+    int counted = 0, tries = 0;
+    while (tries < kMostTries && counted < kVerdict) {
+      ++tries;
+      Race race(*module, threads);  // in other memory each time
+      const auto found = race.ratios();
+      if (std::abs(found[kCopy] - 1) > kMostNoise) continue;
+      ++counted;
+      bool holds = true;
+      for (size_t way = kCopy + 1; way < kWays.size(); ++way) {
+        best[way] = race.counts(way) ? std::max(best[way], found[way]) : 1;
+        holds &= best[way] >= kFloor;
+      }
+      if (holds) break;
     }
-    for (size_t way = 1; way < kWays.size(); ++way) {
-      printf("%s, %d thread(s): %s takes %.3f of stitch's time\n", GetParam().name, threads,
-             kWays[way], best[way]);
-      EXPECT_GE(best[way], kFloor)
-          << GetParam().name << " on " << threads << " thread(s): " << kWays[way]
-          << " is faster than stitch in " << kTries << " measurements";
-    }
+    printf("%s, %d thread(s), %d of %d measurements:", GetParam().name, threads, counted, tries);
+    for (size_t way = kCopy + 1; way < kWays.size(); ++way)
+      printf(" %s takes %.3f%s", kWays[way], best[way], way + 1 < kWays.size() ? "," : "");
+    printf(" of stitch's time\n");
+    if (counted < kVerdict) continue;  // it holds, or this machine is too noisy to tell
+    for (size_t way = kCopy + 1; way < kWays.size(); ++way)
+      EXPECT_GE(best[way], kFloor) << GetParam().name << " on " << threads << " thread(s): "
+                                   << kWays[way] << " is faster than stitch in " << counted
+                                   << " measurements";
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, NeverSlower, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Small, NeverSlowerByTheModel, ::testing::ValuesIn(cases_without_loops()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
