@@ -57,6 +57,7 @@ std::string data_of(const Page& page) {
                              {"title", node.title},
                              {"details", node.details},
                              {"operators", node.operators},
+                             {"nodes", node.nodes},
                              {"predicted", node.predicted_ms},
                              {"measured", node.measured_ms}});
   for (size_t e = 0; e < page.edges.size(); ++e)

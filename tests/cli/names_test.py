@@ -70,6 +70,10 @@ class NamesTest(CliTest):
         kernel = self.ok("explain", path, "--kernel", labels[0]).stdout
         self.assertIn(kernels[0]["kernel"], kernel)
         # A saved program has both.
+        page = self.folder / "page.html"
+        self.ok("explain", path, "--html", page)
+        data = page.read_text().split('id="data">')[1].split("</script>")[0]
+        self.assertEqual(shown(json.loads(data)["nodes"]), names)
         self.ok("compile", path, "-o", program)
         saved = self.profiled(program)["kernels"]
         self.assertEqual(shown(saved), names)

@@ -41,6 +41,7 @@ got.chosen = [...document.querySelectorAll('.node.chosen')].map(e => e.id);
 got.title = panel.querySelector('h2').textContent;
 got.name = data.nodes[1].name;
 got.hash = location.hash;
+got.names = [...panel.querySelectorAll('ul.names li')].map(e => e.textContent);
 const neighbour = panel.querySelector('tr[data-number]');
 got.neighbour = neighbour ? +neighbour.dataset.number : -1;
 if (neighbour) click(neighbour);
@@ -96,7 +97,8 @@ class PageTest(CliTest):
 
     def test_every_control_has_its_effect(self):
         page = self.folder / "page.html"
-        self.ok("explain", MODELS / "minilm" / "model.onnx", "--html", page)
+        model = MODELS / "minilm" / "model.onnx"
+        self.ok("explain", model, "--html", page)
         got = self.open(page)
         self.assertGreater(got["nodes"], 5)
         self.assertEqual(got["nodes"], got["boxes"])
@@ -115,6 +117,7 @@ class PageTest(CliTest):
         self.assertEqual(["n1"], got["chosen"])
         self.assertEqual(got["name"], got["title"])
         self.assertEqual("#1", got["hash"])
+        self.assertEqual(list(self.json("explain", model)["commands"][1]["nodes"]), got["names"])
         self.assertGreaterEqual(got["neighbour"], 0)
         self.assertEqual([f"n{got['neighbour']}"], got["followed"])
         self.assertEqual(0, got["afterOverview"])

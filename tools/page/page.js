@@ -76,6 +76,11 @@ function show(number, scroll) {
   panel.textContent = '';
   add(panel, 'h2', node.name);
   add(panel, 'pre', node.details);
+  if (node.nodes.length > 0) {
+    add(panel, 'h3', `Nodes of the model (${node.nodes.length})`);
+    const list = add(panel, 'ul', '', 'names');
+    for (const name of node.nodes) add(list, 'li', name);
+  }
   const edges = data.edges.filter(edge => edge.from === number || edge.to === number);
   if (edges.length > 0) {
     add(panel, 'h3', 'Values to and from other commands, and why these were not fused');
@@ -98,7 +103,7 @@ function search(text) {
   const wanted = text.trim().toLowerCase();
   let first = -1;
   data.nodes.forEach((node, i) => {
-    const found = [node.name, node.title, node.details, node.operators].join('\n')
+    const found = [node.name, node.title, node.details, node.operators, ...node.nodes].join('\n')
       .toLowerCase().includes(wanted);
     document.getElementById('n' + i).classList.toggle('faded', !found);
     if (found && first < 0) first = i;
