@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <unordered_map>
 
+#include "kernel/rewriter.h"
 #include "kernel/verify.h"
 
 namespace heddle::compiler {
@@ -18,7 +18,6 @@ using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
 using kernel::Stmt;
-using kernel::StmtKind;
 
 constexpr size_t kMostDims = 24;
 
@@ -27,36 +26,9 @@ bool divides(Op op) {
          op == Op::shl || op == Op::shr_arithmetic || op == Op::shr_logical || op == Op::mulhi;
 }
 
-// Calls rewrite(&id) for each expression of the statement that may be anything.
-void for_each_open(const Kernel& kernel, Stmt& stmt, const std::function<void(ExprId*)>& rewrite) {
-  const bool known_trips =
-      stmt.kind == StmtKind::loop && stmt.loop != LoopKind::serial && stmt.loop != LoopKind::vector;
-  if (stmt.extent.valid() && !known_trips) rewrite(&stmt.extent);
-  for (ExprId* id : {&stmt.value, &stmt.mask})
-    if (id->valid()) rewrite(id);
-  const bool in_registers =
-      stmt.buffer.valid() && (kernel.buffer(stmt.buffer).space == kernel::Space::reg ||
-                              kernel.buffer(stmt.buffer).space == kernel::Space::fragment);
-  if (!in_registers)
-    for (ExprId& id : stmt.indices) rewrite(&id);
-  for (ExprId& id : stmt.source_indices) rewrite(&id);
-}
-
-void for_each_statement(std::vector<Stmt>& body, const std::function<void(Stmt&)>& visit) {
-  for (Stmt& stmt : body) {
-    visit(stmt);
-    for_each_statement(stmt.body, visit);
-    for_each_statement(stmt.otherwise, visit);
-  }
-}
-
-void for_each_expression(Kernel& kernel, const std::function<void(ExprId*)>& rewrite) {
-  for (kernel::Phase& phase : kernel.phases) {
-    for (kernel::Group& group : phase.groups) {
-      for (kernel::GridDim& dim : group.grid) rewrite(&dim.extent);
-      for_each_statement(group.body, [&](Stmt& stmt) { for_each_open(kernel, stmt, rewrite); });
-    }
-  }
+bool in_registers(const Kernel& kernel, kernel::BufferId buffer) {
+  return buffer.valid() && (kernel.buffer(buffer).space == kernel::Space::reg ||
+                            kernel.buffer(buffer).space == kernel::Space::fragment);
 }
 
 class Opener {
@@ -70,13 +42,36 @@ class Opener {
       for (int64_t& extent : buffer.extents)
         if (extent >= kLeast) extent = -1 - open(extent);
     }
-    for_each_expression(kernel, [&](ExprId* id) { *id = rewritten(*id); });
+    using Part = kernel::Rewriter::Part;
+    kernel::Rewriter opening(&kernel);
+    // Each place where a number stands is a dimension of its own, also where two places share a
+    // node: in another kernel the numbers may differ.
+    opening.shares = false;
+    int64_t visited = 0;
+    opening.instead = [&](ExprId id, const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op == Op::constant && expr.type == tensor::Type::s64 && expr.imm >= kLeast)
+        return kernel.dim(open(expr.imm));
+      if (expr.op == Op::constant || ++visited > kMostVisits) return id;
+      return std::nullopt;
+    };
+    opening.keeps_operand = [&](const Expr& of, size_t operand) {
+      if (divides(of.op)) return operand != 0;
+      if (of.op != Op::load || kernel.buffer(of.buffer).space != kernel::Space::reg) return false;
+      return operand + (of.guarded ? 2u : 0u) < of.operands.size();
+    };
+    opening.keeps_part = [&](const Stmt& stmt, Part part) {
+      if (part == Part::extent)
+        return stmt.loop != LoopKind::serial && stmt.loop != LoopKind::vector;
+      return part == Part::indices && in_registers(kernel, stmt.buffer);
+    };
+    opening.run();
     return std::move(result_);
   }
 
  private:
   // 0 and 1 are more often a form than an extent.
   static constexpr int64_t kLeast = 2;
+  static constexpr int64_t kMostVisits = 1 << 16;
 
   int64_t open(int64_t value) {
     result_.dims.push_back(value);
@@ -84,27 +79,7 @@ class Opener {
     return static_cast<int64_t>(result_.dims.size()) - 1;
   }
 
-  // Each place where a number stands is a dimension of its own, also where two places share a node:
-  // in another kernel the numbers may differ.
-  ExprId rewritten(ExprId id) {
-    if (!id.valid()) return id;
-    Expr expr = result_.kernel.expr(id);
-    if (expr.op == Op::constant) {
-      if (expr.type != tensor::Type::s64 || expr.imm < kLeast) return id;
-      return result_.kernel.dim(open(expr.imm));
-    }
-    if (++visited_ > kMostVisits) return id;
-    size_t first = 0, end = expr.operands.size();
-    if (divides(expr.op)) end = 1;
-    if (expr.op == Op::load && result_.kernel.buffer(expr.buffer).space == kernel::Space::reg)
-      first = expr.guarded ? expr.operands.size() - 2 : expr.operands.size();
-    for (size_t i = first; i < end; ++i) expr.operands[i] = rewritten(expr.operands[i]);
-    return result_.kernel.add(std::move(expr));
-  }
-
-  static constexpr int64_t kMostVisits = 1 << 16;
   OpenExtents result_;
-  int64_t visited_ = 0;
 };
 
 // The dimensions of a form as numbers, or as dimensions of the shared kernel.
@@ -114,48 +89,27 @@ struct Bound {
   int64_t times = 1;  // the dimension so many times
 };
 
-class Closer {
- public:
-  Closer(const Kernel& form, std::vector<Bound> bounds, size_t dims)
-      : kernel_(form), bounds_(std::move(bounds)) {
-    kernel_.dims.clear();
-    for (size_t i = 0; i < dims; ++i) kernel_.dims.push_back(fmt::format("n{}", i));
-  }
-
-  Kernel run() {
-    for (kernel::Buffer& buffer : kernel_.buffers) {
-      for (int64_t& extent : buffer.extents) {
-        if (extent >= 0) continue;
-        const Bound& bound = bounds_[static_cast<size_t>(-1 - extent)];
-        extent = bound.is_number ? bound.value : -1 - bound.value;
-      }
+Kernel close_extents(const Kernel& form, const std::vector<Bound>& bounds, size_t dims) {
+  Kernel kernel = form;
+  kernel.dims.clear();
+  for (size_t i = 0; i < dims; ++i) kernel.dims.push_back(fmt::format("n{}", i));
+  for (kernel::Buffer& buffer : kernel.buffers) {
+    for (int64_t& extent : buffer.extents) {
+      if (extent >= 0) continue;
+      const Bound& bound = bounds[static_cast<size_t>(-1 - extent)];
+      extent = bound.is_number ? bound.value : -1 - bound.value;
     }
-    for_each_expression(kernel_, [&](ExprId* id) { *id = rewritten(*id); });
-    return std::move(kernel_);
   }
-
- private:
-  ExprId rewritten(ExprId id) {
-    if (!id.valid()) return id;
-    if (auto known = done_.find(id.value); known != done_.end()) return known->second;
-    Expr expr = kernel_.expr(id);
-    ExprId result;
-    if (expr.op == Op::dim) {
-      const Bound& bound = bounds_[static_cast<size_t>(expr.imm)];
-      result = bound.is_number ? kernel_.constant(bound.value) : kernel_.dim(bound.value);
-      if (bound.times != 1) result = kernel_.binary(Op::mul, result, kernel_.constant(bound.times));
-    } else {
-      for (ExprId& operand : expr.operands) operand = rewritten(operand);
-      result = kernel_.add(std::move(expr));
-    }
-    done_.emplace(id.value, result);
-    return result;
-  }
-
-  Kernel kernel_;
-  std::vector<Bound> bounds_;
-  std::unordered_map<uint32_t, ExprId> done_;
-};
+  kernel::Rewriter closing(&kernel);
+  closing.instead = [&](ExprId, const Expr& expr) -> std::optional<ExprId> {
+    if (expr.op != Op::dim) return std::nullopt;
+    const Bound& bound = bounds[static_cast<size_t>(expr.imm)];
+    const ExprId value = bound.is_number ? kernel.constant(bound.value) : kernel.dim(bound.value);
+    return bound.times == 1 ? value : kernel.binary(Op::mul, value, kernel.constant(bound.times));
+  };
+  closing.run();
+  return kernel;
+}
 
 // What the kernels have at one place.
 using Column = std::vector<int64_t>;
@@ -218,7 +172,7 @@ std::optional<SharedExtents> share_extents(const Kernel& form,
   result.dims.resize(values.size());
   for (size_t i = 0; i < values.size(); ++i)
     for (const Column& dim : dims) result.dims[i].push_back(dim[i]);
-  result.kernel = Closer(form, std::move(bounds), dims.size()).run();
+  result.kernel = close_extents(form, bounds, dims.size());
   if (!kernel::verify(result.kernel)) return std::nullopt;
   return result;
 }

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
+#include <optional>
+#include <unordered_set>
+
+#include "kernel/linear.h"
+#include "kernel/rewriter.h"
 
 namespace heddle::compiler {
 namespace {
@@ -14,6 +18,7 @@ using kernel::ExprId;
 using kernel::Kernel;
 using kernel::Op;
 using kernel::Stmt;
+using kernel::StmtKind;
 
 class Shifter {
  public:
@@ -22,7 +27,8 @@ class Shifter {
   ShiftedReads run() {
     Kernel& kernel = result_.kernel;
     least_.assign(kernel.buffers.size(), kNotRead);
-    for_each_statement([&](Stmt& stmt) { find_least(stmt); });
+    for (const kernel::Phase& phase : kernel.phases)
+      for (const kernel::Group& group : phase.groups) find_least(group.body);
     dim_of_.assign(kernel.buffers.size(), -1);
     for (size_t b = 0; b < kernel.buffers.size(); ++b) {
       if (least_[b] == kNotRead || least_[b] <= 0) continue;
@@ -31,7 +37,7 @@ class Shifter {
       result_.dims.push_back(least_[b]);
     }
     if (result_.dims.empty()) return std::move(result_);
-    for_each_statement([&](Stmt& stmt) { rewrite(stmt); });
+    rewrite();
     return std::move(result_);
   }
 
@@ -45,56 +51,27 @@ class Shifter {
            buffer.extents.size() == 1;
   }
 
-  template <typename Function>
-  void for_each_statement(Function&& function) {
-    for (kernel::Phase& phase : result_.kernel.phases)
-      for (kernel::Group& group : phase.groups) for_each_statement(group.body, function);
-  }
-  template <typename Function>
-  static void for_each_statement(std::vector<Stmt>& body, Function& function) {
-    for (Stmt& stmt : body) {
-      function(stmt);
-      for_each_statement(stmt.body, function);
-      for_each_statement(stmt.otherwise, function);
-    }
-  }
-
-  // The constant part of a sum.
-  int64_t constant_part(ExprId id) const {
-    const Expr& expr = result_.kernel.expr(id);
-    if (expr.op == Op::constant) return expr.imm;
-    if (expr.op != Op::add) return 0;
-    return constant_part(expr.operands[0]) + constant_part(expr.operands[1]);
-  }
-
-  // The others, in their order; invalid where there is none.
-  ExprId without_constant(ExprId id) {
-    const Expr expr = result_.kernel.expr(id);
-    if (expr.op == Op::constant) return {};
-    if (expr.op != Op::add) return id;
-    const ExprId a = without_constant(expr.operands[0]), b = without_constant(expr.operands[1]);
-    if (!a.valid() || !b.valid()) return a.valid() ? a : b;
-    return result_.kernel.binary(Op::add, a, b);
-  }
-
   void note_read(kernel::BufferId buffer, ExprId index) {
     if (!may_shift(buffer)) return;
     int64_t& least = least_[buffer.index()];
-    least = std::min(least, constant_part(index));
+    least = std::min(least, kernel::linear(result_.kernel, index).constant);
   }
 
-  void find_least(const Stmt& stmt) {
-    if (stmt.kind == kernel::StmtKind::prefetch) note_read(stmt.buffer, stmt.indices.at(0));
-    if (stmt.kind == kernel::StmtKind::async_copy)
-      note_read(stmt.source, stmt.source_indices.at(0));
-    std::vector<ExprId> work = kernel::expressions(stmt);
-    while (!work.empty()) {
-      const ExprId id = work.back();
-      work.pop_back();
-      if (!seen_.emplace(id.value, id).second) continue;
-      const Expr& expr = result_.kernel.expr(id);
-      if (expr.op == Op::load) note_read(expr.buffer, expr.operands.at(0));
-      work.insert(work.end(), expr.operands.begin(), expr.operands.end());
+  void find_least(const std::vector<Stmt>& body) {
+    for (const Stmt& stmt : body) {
+      if (stmt.kind == StmtKind::prefetch) note_read(stmt.buffer, stmt.indices.at(0));
+      if (stmt.kind == StmtKind::async_copy) note_read(stmt.source, stmt.source_indices.at(0));
+      std::vector<ExprId> work = kernel::expressions(stmt);
+      while (!work.empty()) {
+        const ExprId id = work.back();
+        work.pop_back();
+        if (!seen_.insert(id.value).second) continue;
+        const Expr& expr = result_.kernel.expr(id);
+        if (expr.op == Op::load) note_read(expr.buffer, expr.operands.at(0));
+        work.insert(work.end(), expr.operands.begin(), expr.operands.end());
+      }
+      find_least(stmt.body);
+      find_least(stmt.otherwise);
     }
   }
 
@@ -102,36 +79,32 @@ class Shifter {
     const int64_t dim = dim_of_[buffer.index()];
     if (dim < 0) return index;
     Kernel& kernel = result_.kernel;
-    const int64_t constant = constant_part(index) - least_[buffer.index()];
-    ExprId sum = without_constant(index);
+    const int64_t constant = kernel::linear(kernel, index).constant - least_[buffer.index()];
+    ExprId sum = kernel::without_constant(&kernel, index);
     sum = sum.valid() ? kernel.binary(Op::add, sum, kernel.dim(dim)) : kernel.dim(dim);
     return constant == 0 ? sum : kernel.binary(Op::add, sum, kernel.constant(constant));
   }
 
-  ExprId rewritten(ExprId id) {
-    if (!id.valid()) return id;
-    if (auto known = done_.find(id.value); known != done_.end()) return known->second;
-    Expr expr = result_.kernel.expr(id);
-    for (ExprId& operand : expr.operands) operand = rewritten(operand);
-    if (expr.op == Op::load) expr.operands[0] = shifted(expr.buffer, expr.operands[0]);
-    const ExprId result = result_.kernel.add(std::move(expr));
-    done_.emplace(id.value, result);
-    return result;
-  }
-
-  void rewrite(Stmt& stmt) {
-    for (ExprId* id : {&stmt.extent, &stmt.value, &stmt.mask}) *id = rewritten(*id);
-    for (ExprId& id : stmt.indices) id = rewritten(id);
-    for (ExprId& id : stmt.source_indices) id = rewritten(id);
-    if (stmt.kind == kernel::StmtKind::prefetch)
-      stmt.indices[0] = shifted(stmt.buffer, stmt.indices[0]);
-    if (stmt.kind == kernel::StmtKind::async_copy)
-      stmt.source_indices[0] = shifted(stmt.source, stmt.source_indices[0]);
+  void rewrite() {
+    kernel::Rewriter shifting(&result_.kernel);
+    shifting.made = [&](const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op != Op::load) return std::nullopt;
+      Expr moved = expr;
+      moved.operands[0] = shifted(moved.buffer, moved.operands[0]);
+      return result_.kernel.add(std::move(moved));
+    };
+    shifting.statement = [&](const Stmt&, Stmt made, std::vector<Stmt>* to) {
+      if (made.kind == StmtKind::prefetch) made.indices[0] = shifted(made.buffer, made.indices[0]);
+      if (made.kind == StmtKind::async_copy)
+        made.source_indices[0] = shifted(made.source, made.source_indices[0]);
+      to->push_back(std::move(made));
+    };
+    shifting.run();
   }
 
   ShiftedReads result_;
   std::vector<int64_t> least_, dim_of_;  // by buffer
-  std::unordered_map<uint32_t, ExprId> seen_, done_;
+  std::unordered_set<uint32_t> seen_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "kernel/expand.h"
 
 #include "base/check.h"
-#include "kernel/graft.h"
+#include "kernel/rewriter.h"
 
 namespace heddle::kernel {
 
@@ -16,13 +16,13 @@ Kernel expand_tables(const Kernel& kernel) {
       const Kernel& inner = kernel.inner[static_cast<size_t>(table.inner)];
       for (const Instance& row : table.table) {
         if (phase.in_order && !result.phases.back().groups.empty()) result.phases.emplace_back();
-        Graft graft(inner, row.buffers, &result);
-        graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+        Rewriter copy(inner, row.buffers, &result);
+        copy.instead = [&](ExprId, const Expr& expr) -> std::optional<ExprId> {
           if (expr.op != Op::dim) return std::nullopt;
           return result.constant(row.dims[static_cast<size_t>(expr.imm)]);
         };
         for (const Group& group : inner.phases[static_cast<size_t>(table.inner_phase)].groups)
-          result.phases.back().groups.push_back(graft.group(group));
+          result.phases.back().groups.push_back(copy.group(group));
       }
     }
   }

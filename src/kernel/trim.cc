@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "kernel/graft.h"
+#include "kernel/rewriter.h"
 #include "kernel/trim_facts.h"
 #include "kernel/trim_tiles.h"
 
@@ -142,7 +142,8 @@ class Trimmer {
     for (bool changed = true; changed;) {
       changed = false;
       for (const Touch& access : accesses_) {
-        for (const auto& [var, factor] : access.index.terms) {
+        for (const Linear::Term& term : access.index.terms) {
+          const uint32_t var = term.var.value;
           if (!variables_[var].fact) continue;
           int64_t* of_buffer = read(access.buffer.index(), variables_[var].fact->group);
           int64_t& from = access.store ? *of_buffer : reach_[var];
@@ -267,8 +268,9 @@ class Trimmer {
         group_of(fact).reduced)
       return {};
     Tiles tiles;
-    find_variables(stmt.body, &tiles.inside);
-    tiles.written_out = written_out(stmt, tiles.inside);
+    std::set<uint32_t> inside;
+    find_variables(stmt.body, &inside);
+    tiles.written_out = written_out(stmt, inside);
     if (tiles.written_out.empty()) return {};
     tiles.loop = &stmt;
     tiles.rows = fact.factor;
@@ -289,20 +291,14 @@ class Trimmer {
     return balance(&k_, tiles);
   }
 
-  void rewrite(std::vector<Stmt>& body) {
-    std::vector<Stmt> result;
-    for (Stmt& stmt : body) {
-      rewrite(stmt.body);
-      rewrite(stmt.otherwise);
-      std::vector<Stmt> instead;
-      if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
-        instead = parts_.count(stmt.var.value) > 0 ? in_parts(&stmt) : balanced(stmt);
-        if (instead.empty()) stop(&stmt);
-      }
-      if (instead.empty()) instead.push_back(std::move(stmt));
-      std::move(instead.begin(), instead.end(), std::back_inserter(result));
+  void put(Stmt stmt, std::vector<Stmt>* to) {
+    std::vector<Stmt> instead;
+    if (stmt.kind == StmtKind::loop && stops(variables_[stmt.var.index()])) {
+      instead = parts_.count(stmt.var.value) > 0 ? in_parts(&stmt) : balanced(stmt);
+      if (instead.empty()) stop(&stmt);
     }
-    body = std::move(result);
+    if (instead.empty()) instead.push_back(std::move(stmt));
+    std::move(instead.begin(), instead.end(), std::back_inserter(*to));
   }
 
   // Whole steps, then the parts of the last one that are there.
@@ -335,17 +331,10 @@ class Trimmer {
 
   // The body of a loop for one value of its variable.
   std::vector<Stmt> copy_at(const std::vector<Stmt>& body, VarId var, ExprId value) {
-    std::set<uint32_t> inside;
-    find_variables(body, &inside);
-    const Kernel before = k_;
-    std::vector<BufferId> buffers;
-    for (size_t b = 0; b < before.buffers.size(); ++b) buffers.push_back(BufferId(b));
-    Graft graft(before, buffers, &k_);
-    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
-      if (expr.op != Op::var || inside.count(expr.var.value) > 0) return std::nullopt;
-      return expr.var == var ? value : k_.ref(expr.var);
-    };
-    return graft.block(body);
+    Rewriter copy(&k_);
+    copy.fresh = true;
+    copy.replace(var, value);
+    return copy.block(body);
   }
 
   void stop(Stmt* loop) {
@@ -365,7 +354,11 @@ class Trimmer {
   void rewrite(Group& group) {
     prologue_.clear();
     ends_.clear();
-    rewrite(group.body);
+    Rewriter rewriter(&k_);
+    rewriter.statement = [&](const Stmt&, Stmt made, std::vector<Stmt>* to) {
+      put(std::move(made), to);
+    };
+    group.body = rewriter.block(group.body);
     for (GridDim& dim : group.grid) {
       if (!stops(variables_[dim.var.index()])) continue;
       if (variables_[dim.var.index()].fact->base.empty())

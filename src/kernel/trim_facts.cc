@@ -21,7 +21,7 @@ class Finder {
     for (size_t b = 0; b < request_.globals.size(); ++b) {
       for (const TrimDigit& digit : request_.globals[b]) {
         const TrimGroup& group = request_.groups[static_cast<size_t>(digit.group)];
-        digits_[b].push_back({digit.stride, group.bound, group.bound, digit.group, {}, false});
+        digits_[b].push_back({digit.stride, group.bound, group.bound, digit.group, {}, 0, false});
       }
       sort(&digits_[b]);
     }
@@ -105,7 +105,8 @@ class Finder {
     Touch access{buffer, {}, store, place_of(buffer)};
     int64_t stride = 1;
     for (size_t i = indices.size(); i-- > 0;) {
-      if (!add(indices[i], stride, &access.index)) {
+      access.index.add(k_, indices[i], stride, {}, [&](VarId var) { return named(var); });
+      if (!is_known(access.index)) {
         for (const Digit& digit : digits_[access.place])
           if (request_.groups[static_cast<size_t>(digit.group)].reduced)
             return refuse("trim-index", fmt::format("an index of {}", of.name));
@@ -115,6 +116,8 @@ class Finder {
       }
       stride *= of.extents[i];
     }
+    std::sort(access.index.terms.begin(), access.index.terms.end(),
+              [](const Linear::Term& a, const Linear::Term& b) { return a.var < b.var; });
     accesses_.push_back(std::move(access));
     return true;
   }
@@ -123,70 +126,57 @@ class Finder {
   void mark_elsewhere(ExprId id) {
     const Expr& expr = k_.expr(id);
     if (expr.op == Op::var) {
-      const auto let = lets_.find(expr.var.index());
-      if (let != lets_.end()) return mark_elsewhere(let->second);
+      if (const ExprId value = named(expr.var); value.valid()) return mark_elsewhere(value);
       variables_[expr.var.index()].elsewhere = true;
     }
     if (expr.op == Op::load) return;  // where it reads from is looked at by itself
     for (ExprId operand : expr.operands) mark_elsewhere(operand);
   }
 
-  // sum += id * times; false: it is no sum.
-  bool add(ExprId id, int64_t times, Sum* sum) const {
-    const Expr& expr = k_.expr(id);
-    switch (expr.op) {
-      case Op::constant:
-        sum->constant += expr.imm * times;
-        return true;
-      case Op::var: {
-        const auto let = lets_.find(expr.var.index());
-        if (let != lets_.end()) return add(let->second, times, sum);
-        sum->terms[static_cast<uint32_t>(expr.var.index())] += times;
-        return variables_[expr.var.index()].bound;
-      }
-      case Op::add:
-        return add(expr.operands[0], times, sum) && add(expr.operands[1], times, sum);
-      case Op::sub:
-        return add(expr.operands[0], times, sum) && add(expr.operands[1], -times, sum);
-      case Op::mul:
-        for (int side = 0; side < 2; ++side)
-          if (const Expr& factor = k_.expr(expr.operands[side]); factor.op == Op::constant)
-            return add(expr.operands[1 - side], times * factor.imm, sum);
-        return false;
-      default:
-        return false;
-    }
+  ExprId named(VarId var) const {
+    const auto let = lets_.find(var.index());
+    return let == lets_.end() ? ExprId() : let->second;
+  }
+
+  // Of variables of loops and grids.
+  bool is_known(const Linear& index) const {
+    return index.is_of_variables() &&
+           std::all_of(index.terms.begin(), index.terms.end(), [&](const Linear::Term& term) {
+             return variables_[term.var.index()].bound;
+           });
   }
 
   // --- groups of variables -------------------------------------------------------------------
 
   // The parts of an index in each digit (in numbers, not in elements); `rest`: the variables that
   // move elsewhere. None: they do not line up.
-  std::optional<std::vector<Sum>> split(const Sum& index, const std::vector<Digit>& digits,
-                                        std::vector<uint32_t>* rest) const {
-    std::vector<Sum> parts(digits.size());
-    for (const auto& [var, factor] : index.terms) {
-      if (factor == 0) continue;
+  std::optional<std::vector<Linear>> split(const Linear& index, const std::vector<Digit>& digits,
+                                           std::vector<uint32_t>* rest) const {
+    std::vector<Linear> parts(digits.size());
+    for (const Linear::Term& term : index.terms) {
+      const int64_t factor = term.factor;
       if (factor < 0) return std::nullopt;
       size_t d = 0;
       while (d < digits.size() && factor < digits[d].stride) ++d;
-      const Variable& variable = variables_[var];
+      const Variable& variable = variables_[term.var.index()];
       const bool scratch = d < digits.size() && digits[d].scratch;
       if (d == digits.size() || factor / digits[d].stride >= digits[d].extent ||
           (scratch && !variable.fact && (variable.known_static || variable.elsewhere))) {
-        rest->push_back(var);
+        rest->push_back(term.var.value);
         continue;
       }
       if (factor % digits[d].stride != 0) return std::nullopt;
-      parts[d].terms[var] = factor / digits[d].stride;
+      parts[d].terms.push_back(term);
+      parts[d].terms.back().factor = factor / digits[d].stride;
     }
     if (index.constant < 0) return std::nullopt;
     for (size_t d = 0; d < digits.size(); ++d) {
       int64_t below = index.constant % digits[d].stride;
-      for (const auto& [var, factor] : index.terms) {
-        if (factor >= digits[d].stride) continue;
-        if (variables_[var].extent < 0) return std::nullopt;
-        below += factor * (variables_[var].extent - 1);
+      for (const Linear::Term& term : index.terms) {
+        if (term.factor >= digits[d].stride) continue;
+        const int64_t extent = variables_[term.var.index()].extent;
+        if (extent < 0) return std::nullopt;
+        below += term.factor * (extent - 1);
       }
       if (below >= digits[d].stride) return std::nullopt;
       const int64_t number = index.constant / digits[d].stride;
@@ -202,13 +192,15 @@ class Finder {
   }
 
   // What a part of an index says of a variable; false: it is at odds with what is known.
-  bool learn(uint32_t var, int64_t factor, const Sum& part, const Digit& digit, bool* changed,
+  bool learn(uint32_t var, int64_t factor, const Linear& part, const Digit& digit, bool* changed,
              int64_t scale = 1) {
     Fact fact{digit.group, factor, scale, {}, 0, 0};
-    for (const Sum* sum : {&part, &digit.base})
-      for (const auto& [outer, times] : sum->terms)
-        if (outer != var && times != 0 && is_around(outer, var)) fact.base[outer] += times;
-    fact.low = fact.high = part.constant + digit.base.constant;
+    auto add = [&](uint32_t outer, int64_t times) {
+      if (outer != var && times != 0 && is_around(outer, var)) fact.base[outer] += times;
+    };
+    for (const Linear::Term& term : part.terms) add(term.var.value, term.factor);
+    for (const auto& [outer, times] : digit.base) add(outer, times);
+    fact.low = fact.high = part.constant + digit.first;
     std::optional<Fact>& known = variables_[var].fact;
     if (!known) {
       known = fact;
@@ -253,16 +245,17 @@ class Finder {
     const auto parts = split(access.index, digits, &rest);
     if (!parts) return read_as_one(access, changed);
     for (size_t d = 0; d < digits.size(); ++d) {
-      const Sum& part = (*parts)[d];
+      const Linear& part = (*parts)[d];
       if (crosses(part, digits[d], access.buffer)) {
         if (request_.groups[static_cast<size_t>(digits[d].group)].reduced)
           return refuse("trim-reduced", fmt::format("a loop over {} runs over several dimensions",
                                                     k_.buffer(access.buffer).name));
-        for (const auto& [var, factor] : part.terms) variables_[var].elsewhere = true;
+        for (const Linear::Term& term : part.terms) variables_[term.var.index()].elsewhere = true;
         continue;
       }
-      for (const auto& [var, factor] : part.terms)
-        if (!learn(var, factor, part, digits[d], changed)) variables_[var].elsewhere = true;
+      for (const Linear::Term& term : part.terms)
+        if (!learn(term.var.value, term.factor, part, digits[d], changed))
+          variables_[term.var.index()].elsewhere = true;
     }
     if (!is_given(access.buffer.index())) return true;
     for (uint32_t var : rest) {
@@ -284,10 +277,10 @@ class Finder {
     int64_t elems = 1;
     for (int64_t extent : k_.buffer(access.buffer).extents) elems *= extent;
     const bool flat = digits.size() == 1 && digits[0].stride * digits[0].extent == elems;
-    for (const auto& [var, factor] : access.index.terms) {
-      if (factor <= 0 || !flat ||
-          !learn(var, factor, access.index, digits[0], changed, digits[0].stride))
-        if (access.store) variables_[var].elsewhere = true;
+    for (const Linear::Term& term : access.index.terms) {
+      if (term.factor <= 0 || !flat ||
+          !learn(term.var.value, term.factor, access.index, digits[0], changed, digits[0].stride))
+        if (access.store) variables_[term.var.index()].elsewhere = true;
     }
     return true;
   }
@@ -297,8 +290,8 @@ class Finder {
     const size_t b = access.place;
     std::vector<int> groups;
     for (const Digit& digit : digits_[b]) groups.push_back(digit.group);
-    for (const auto& [var, factor] : access.index.terms)
-      if (variables_[var].fact) groups.push_back(variables_[var].fact->group);
+    for (const Linear::Term& term : access.index.terms)
+      if (const auto& fact = variables_[term.var.index()].fact) groups.push_back(fact->group);
     for (int group : groups)
       if (request_.groups[static_cast<size_t>(group)].reduced)
         return refuse("trim-digit", k_.buffer(access.buffer).name);
@@ -309,10 +302,10 @@ class Finder {
 
   // Whether a part of an index runs from one round of its digit into the next: then its variables
   // say nothing of what is in the padding.
-  bool crosses(const Sum& part, const Digit& digit, BufferId buffer) const {
+  bool crosses(const Linear& part, const Digit& digit, BufferId buffer) const {
     int64_t most = part.constant, elems = 1;
-    for (const auto& [var, factor] : part.terms)
-      most += factor * std::max<int64_t>(variables_[var].extent - 1, 0);
+    for (const Linear::Term& term : part.terms)
+      most += term.factor * std::max<int64_t>(variables_[term.var.index()].extent - 1, 0);
     for (int64_t extent : k_.buffer(buffer).extents) elems *= extent;
     return most >= digit.extent && digit.stride * digit.extent < elems;
   }
@@ -321,9 +314,11 @@ class Finder {
   bool find_digits(const Touch& access, bool* changed) {
     std::vector<Digit>& digits = digits_[access.place];
     if (unknown_.count(access.place)) return true;
-    for (const auto& [var, factor] : access.index.terms) {
-      const std::optional<Fact>& fact = variables_[var].fact;
-      if (!fact || variables_[var].elsewhere || factor == 0) continue;
+    for (const Linear::Term& term : access.index.terms) {
+      const int64_t factor = term.factor;
+      const Variable& variable = variables_[term.var.index()];
+      const std::optional<Fact>& fact = variable.fact;
+      if (!fact || variable.elsewhere) continue;
       if (factor < 0 || factor % fact->factor != 0 || fact->scale != 1) return give_up(access);
       const int64_t stride = factor / fact->factor;
       const auto known = std::find_if(digits.begin(), digits.end(),
@@ -332,18 +327,15 @@ class Finder {
       if (known != digits.end()) {
         if (known->group != fact->group) return give_up(access);
         // Used for several pieces: what stands in it begins with the first of them.
-        if (access.index.constant < stride && first < known->base.constant) {
-          known->base.constant = first;
+        if (access.index.constant < stride && first < known->first) {
+          known->first = first;
           *changed = true;
         }
         continue;
       }
-      Digit digit{stride, 0, INT64_MAX, fact->group, {}, true};
-      digit.base.constant = first;
+      Digit digit{stride, 0, INT64_MAX, fact->group, {}, first, true};
       for (const auto& [outer, times] : fact->base) {
-        const auto here = access.index.terms.find(outer);
-        if (here == access.index.terms.end() || here->second != times * stride)
-          digit.base.terms[outer] = times;
+        if (access.index.factor(VarId(outer)) != times * stride) digit.base[outer] = times;
       }
       digits.push_back(digit);
       sort(&digits);
@@ -356,11 +348,11 @@ class Finder {
   }
 
   void widen(const Touch& access, Digit* digit) const {
-    int64_t first = digit->base.constant, reach = 0, step = INT64_MAX;
-    for (const auto& [var, factor] : access.index.terms) {
-      const Variable& variable = variables_[var];
+    int64_t first = digit->first, reach = 0, step = INT64_MAX;
+    for (const Linear::Term& term : access.index.terms) {
+      const Variable& variable = variables_[term.var.index()];
       if (!variable.fact || variable.elsewhere || variable.fact->group != digit->group ||
-          factor != variable.fact->factor * digit->stride)
+          term.factor != variable.fact->factor * digit->stride)
         continue;
       if (variable.extent < 0) reach = INT64_MAX / 4;
       first = std::max(first, variable.fact->low);
@@ -368,7 +360,7 @@ class Finder {
       step = std::min(step, variable.fact->factor);
     }
     if (step == INT64_MAX) return;
-    reach += step + first - digit->base.constant;  // what moves inside of a step may not be known
+    reach += step + first - digit->first;  // what moves inside of a step may not be known
     digit->extent = std::min(digit->round, std::max(digit->extent, reach));
   }
 

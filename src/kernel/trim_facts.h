@@ -8,30 +8,27 @@
 #include <string>
 #include <vector>
 
+#include "kernel/linear.h"
 #include "kernel/trim.h"
 
 namespace heddle::kernel::trimming {
 
 using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
 
-struct Sum {
-  Terms terms;
-  int64_t constant = 0;
-};
-
-// A digit of a buffer, in elements: `base` is what has to be added to it for the number in the
-// group. It counts to `round`; numbers of the group are below `extent`, in scratch as far as known
-// variables reach: what moves further is another dimension outside of it.
+// A digit of a buffer, in elements: `base` and `first` are what has to be added to it for the
+// number in the group. It counts to `round`; numbers of the group are below `extent`, in scratch as
+// far as known variables reach: what moves further is another dimension outside of it.
 struct Digit {
   int64_t stride = 1, extent = 0, round = INT64_MAX;
   int group = 0;
-  Sum base;
+  Terms base;  // of variables around it
+  int64_t first = 0;
   bool scratch = false;
 };
 
 struct Touch {
   BufferId buffer;
-  Sum index;
+  Linear index;  // of variables, in the order of their ids
   bool store = false;
   size_t place = 0;  // of its digits: scratch has others in each group of tasks
 };

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "kernel/graft.h"
+#include "kernel/rewriter.h"
 
 namespace heddle::kernel::trimming {
 namespace {
@@ -16,7 +16,6 @@ class Balancer {
  public:
   Balancer(Kernel* kernel, const Tiles& tiles)
       : k_(*kernel),
-        before_(*kernel),
         tiles_(tiles),
         tile_(tiles.loop->var),
         count_(kernel->expr(tiles.loop->extent).imm) {}
@@ -78,8 +77,7 @@ class Balancer {
   std::optional<int64_t> rows_factor(const Expr& expr) const {
     if (expr.op != Op::mul) return std::nullopt;
     for (int side = 0; side < 2; ++side) {
-      const Expr &var = before_.expr(expr.operands[side]),
-                 &factor = before_.expr(expr.operands[1 - side]);
+      const Expr &var = k_.expr(expr.operands[side]), &factor = k_.expr(expr.operands[1 - side]);
       if (var.op == Op::var && var.var == tile_ && factor.op == Op::constant &&
           factor.imm % tiles_.rows == 0)
         return factor.imm / tiles_.rows;
@@ -90,7 +88,7 @@ class Balancer {
   // Where scratch or fetched lines are numbered by tiles, any number will do.
   bool knows_rows(ExprId id, bool by_tiles) {
     if (!id.valid() || !known_.insert(std::pair(id.value, by_tiles)).second) return true;
-    const Expr& expr = before_.expr(id);
+    const Expr& expr = k_.expr(id);
     if (expr.op == Op::var) return expr.var != tile_ || by_tiles;
     if (rows_factor(expr)) return true;
     if (expr.op == Op::load) by_tiles = is_scratch(expr.buffer);
@@ -110,7 +108,7 @@ class Balancer {
            std::all_of(stmt.otherwise.begin(), stmt.otherwise.end(), inside);
   }
 
-  bool is_scratch(BufferId buffer) const { return before_.buffer(buffer).space == Space::scratch; }
+  bool is_scratch(BufferId buffer) const { return k_.buffer(buffer).space == Space::scratch; }
 
   // --- which heights there are -----------------------------------------------------------------
 
@@ -149,8 +147,8 @@ class Balancer {
         total += code_of(id, &seen);
       }
       int64_t times = 1;
-      if (stmt.kind == StmtKind::loop && before_.expr(stmt.extent).op == Op::constant) {
-        const int64_t extent = before_.expr(stmt.extent).imm;
+      if (stmt.kind == StmtKind::loop && k_.expr(stmt.extent).op == Op::constant) {
+        const int64_t extent = k_.expr(stmt.extent).imm;
         if (stmt.loop == LoopKind::unrolled) times = extent;
         if (stmt.loop == LoopKind::vector) times = (extent + stmt.lanes - 1) / stmt.lanes;
       }
@@ -161,7 +159,7 @@ class Balancer {
 
   int64_t code_of(ExprId id, std::set<uint32_t>* seen) const {
     if (!id.valid() || !seen->insert(id.value).second) return 0;
-    const Expr& expr = before_.expr(id);
+    const Expr& expr = k_.expr(id);
     if (expr.type == Type::s64) return 0;  // indices
     int64_t total = 0;
     switch (expr.op) {
@@ -188,34 +186,25 @@ class Balancer {
   // --- a body of so many rows ------------------------------------------------------------------
 
   std::vector<Stmt> of_height(int64_t height) {
-    std::vector<BufferId> buffers;
-    for (size_t b = 0; b < before_.buffers.size(); ++b) buffers.push_back(BufferId(b));
-    Graft graft(before_, buffers, &k_);
-    graft.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
-      if (const auto factor = rows_factor(expr))
-        return k_.binary(Op::mul, start_, k_.constant(*factor));
-      if (expr.op != Op::var || tiles_.inside.count(expr.var.value) > 0) return std::nullopt;
-      return k_.ref(expr.var);
+    Rewriter copy(&k_);
+    copy.fresh = true;
+    copy.instead = [&](ExprId, const Expr& expr) -> std::optional<ExprId> {
+      const auto factor = rows_factor(expr);
+      if (!factor) return std::nullopt;
+      return k_.binary(Op::mul, start_, k_.constant(*factor));
     };
-    std::vector<Stmt> result = graft.block(tiles_.loop->body);
-    std::set<uint32_t> copies;
-    for (const uint32_t var : tiles_.written_out) copies.insert(graft.var(VarId(var)).value);
-    shorten(&result, copies, height);
-    fetch_for_all(tiles_.loop->body, buffers, &graft, &result);
+    copy.statement = [&](const Stmt& from, Stmt made, std::vector<Stmt>* to) {
+      if (from.kind == StmtKind::loop && tiles_.written_out.count(from.var.value) > 0)
+        made.extent = k_.constant(height);
+      to->push_back(std::move(made));
+    };
+    std::vector<Stmt> result = copy.block(tiles_.loop->body);
+    fetch_for_all(tiles_.loop->body, &copy, &result);
     return result;
   }
 
-  void shorten(std::vector<Stmt>* body, const std::set<uint32_t>& loops, int64_t extent) {
-    for (Stmt& stmt : *body) {
-      if (stmt.kind == StmtKind::loop && loops.count(stmt.var.value) > 0)
-        stmt.extent = k_.constant(extent);
-      shorten(&stmt.body, loops, extent);
-      shorten(&stmt.otherwise, loops, extent);
-    }
-  }
-
   bool mentions_tile(ExprId id) const {
-    const Expr& expr = before_.expr(id);
+    const Expr& expr = k_.expr(id);
     if (expr.op == Op::var) return expr.var == tile_;
     return std::any_of(expr.operands.begin(), expr.operands.end(),
                        [&](ExprId operand) { return mentions_tile(operand); });
@@ -229,13 +218,12 @@ class Balancer {
 
   // Each tile fetches the parts of several, as many as there would be at the bound. Written out: a
   // loop there would keep sums out of registers.
-  void fetch_for_all(const std::vector<Stmt>& from, const std::vector<BufferId>& buffers,
-                     Graft* graft, std::vector<Stmt>* made) {
+  void fetch_for_all(const std::vector<Stmt>& from, Rewriter* copy, std::vector<Stmt>* made) {
     std::vector<Stmt> result;
     for (size_t i = 0; i < from.size();) {
       if (!is_shared(from[i])) {
-        fetch_for_all(from[i].body, buffers, graft, &(*made)[i].body);
-        fetch_for_all(from[i].otherwise, buffers, graft, &(*made)[i].otherwise);
+        fetch_for_all(from[i].body, copy, &(*made)[i].body);
+        fetch_for_all(from[i].otherwise, copy, &(*made)[i].otherwise);
         result.push_back(std::move((*made)[i++]));
         continue;
       }
@@ -244,8 +232,8 @@ class Balancer {
       for (int64_t part = 0; part < most_shared(); ++part) {
         std::vector<Stmt> fetches;
         for (size_t j = i; j < end; ++j)
-          fetches.push_back(fetch_of(
-              (*made)[j], from[j], k_.binary(Op::add, first_, k_.constant(part)), buffers, graft));
+          fetches.push_back(
+              fetch_of((*made)[j], from[j], k_.binary(Op::add, first_, k_.constant(part)), copy));
         result.push_back(
             make_if(k_.compare(Op::gt, fetched_, k_.constant(part)), std::move(fetches)));
       }
@@ -261,21 +249,17 @@ class Balancer {
   }
 
   // The part of tile `number`.
-  Stmt fetch_of(Stmt stmt, const Stmt& from, ExprId number, const std::vector<BufferId>& buffers,
-                Graft* graft) {
-    Graft index(before_, buffers, &k_);
-    index.exchange = [&](const Expr& expr) -> std::optional<ExprId> {
+  Stmt fetch_of(Stmt stmt, const Stmt& from, ExprId number, Rewriter* copy) {
+    Rewriter index(&k_);
+    index.instead = [&](ExprId, const Expr& expr) -> std::optional<ExprId> {
       if (expr.op != Op::var) return std::nullopt;
-      if (expr.var == tile_) return number;
-      const bool inside = tiles_.inside.count(expr.var.value) > 0;
-      return k_.ref(inside ? graft->var(expr.var) : expr.var);
+      return expr.var == tile_ ? number : k_.ref(copy->var(expr.var));
     };
     for (size_t j = 0; j < stmt.indices.size(); ++j) stmt.indices[j] = index.expr(from.indices[j]);
     return stmt;
   }
 
   Kernel& k_;
-  const Kernel before_;
   const Tiles& tiles_;
   const VarId tile_;
   const int64_t count_;

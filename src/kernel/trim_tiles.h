@@ -13,8 +13,7 @@ namespace heddle::kernel::trimming {
 
 struct Tiles {
   const Stmt* loop = nullptr;      // serial, of a constant extent
-  std::set<uint32_t> inside;       // variables that its body binds
-  std::set<uint32_t> written_out;  // of them: unrolled loops over all rows of the tile
+  std::set<uint32_t> written_out;  // variables: unrolled loops over all rows of the tile
   int64_t rows = 1;                // of a tile
   ExprId left;                     // rows from the first tile on; may be more, or below zero
   int64_t least = 1, granule = 1;  // `left` is no smaller; and a multiple of it, or all

@@ -1,7 +1,7 @@
 // Vector loops become loops over the threads of a subgroup or block, at most one iteration a
 // thread: longer ones are cut.
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -9,6 +9,7 @@ using kernel::ExprId;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
@@ -20,31 +21,29 @@ class ThreadCutter {
  public:
   ThreadCutter(Kernel* kernel, int lanes) : k_(*kernel), lanes_(lanes) {}
 
-  Block cut(const Block& body) {
-    Block result;
-    for (const Stmt& stmt : body) {
-      Stmt made = stmt;
-      made.body = cut(stmt.body);
-      made.otherwise = cut(stmt.otherwise);
-      if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::vector) {
-        result.push_back(std::move(made));
-        continue;
-      }
-      changed_ = true;
-      HEDDLE_CHECK(stmt.lanes == lanes_, "a loop of {} lanes among threads", stmt.lanes);
-      made.loop = LoopKind::thread;
-      const kernel::Expr& extent = k_.expr(stmt.extent);
-      if (extent.op != Op::constant || extent.imm <= lanes_)
-        result.push_back(std::move(made));
-      else
-        add_cut(std::move(made), extent.imm, &result);
-    }
-    return result;
+  bool run() {
+    Rewriter rewriter(&k_);
+    rewriter.statement = [&](const Stmt&, Stmt made, Block* to) { put(std::move(made), to); };
+    rewriter.run();
+    return changed_;
   }
 
-  bool changed() const { return changed_; }
-
  private:
+  void put(Stmt stmt, Block* to) {
+    if (stmt.kind != StmtKind::loop || stmt.loop != LoopKind::vector) {
+      to->push_back(std::move(stmt));
+      return;
+    }
+    changed_ = true;
+    HEDDLE_CHECK(stmt.lanes == lanes_, "a loop of {} lanes among threads", stmt.lanes);
+    stmt.loop = LoopKind::thread;
+    const kernel::Expr extent = k_.expr(stmt.extent);
+    if (extent.op != Op::constant || extent.imm <= lanes_)
+      to->push_back(std::move(stmt));
+    else
+      add_cut(std::move(stmt), extent.imm, to);
+  }
+
   // serial k { thread l { let i = k·lanes + l; … } }, and the rest.
   void add_cut(Stmt loop, int64_t extent, Block* to) {
     const int64_t whole = extent / lanes_, rest = extent % lanes_;
@@ -79,10 +78,7 @@ class ThreadCutter {
 }  // namespace
 
 Result<bool> cut_into_threads(Kernel& kernel, const Context& context) {
-  ThreadCutter cutter(&kernel, context.lanes);
-  for (kernel::Phase& phase : kernel.phases)
-    for (kernel::Group& group : phase.groups) group.body = cutter.cut(group.body);
-  return cutter.changed();
+  return ThreadCutter(&kernel, context.lanes).run();
 }
 
 }  // namespace heddle::lower

@@ -11,9 +11,10 @@
 #include <unordered_set>
 
 #include "kernel/lanes.h"
+#include "kernel/linear.h"
 #include "kernel/op_info.h"
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -21,9 +22,11 @@ namespace {
 
 using kernel::BufferId;
 using kernel::ExprId;
+using kernel::factor_of;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
@@ -32,29 +35,6 @@ constexpr int64_t kNearBytes = 4096;
 // Rows that are looked up come from anywhere, each after the whole latency of memory.
 constexpr int64_t kLookedUpBytes = 8192, kMostRowsAhead = 64;
 constexpr int64_t kLeastShare = 1024;  // bytes of a task: less is found by the processor itself
-
-bool uses(const Kernel& k, ExprId id, VarId var) {
-  const kernel::Expr& expr = k.expr(id);
-  if (expr.op == Op::var) return expr.var == var;
-  return std::any_of(expr.operands.begin(), expr.operands.end(),
-                     [&](ExprId operand) { return uses(k, operand, var); });
-}
-
-// How far an index moves with the variable; nothing where that is not the same everywhere.
-std::optional<int64_t> factor_of(const Kernel& k, ExprId id, VarId var) {
-  const kernel::Expr& expr = k.expr(id);
-  if (expr.op == Op::var) return expr.var == var ? 1 : 0;
-  if (expr.op == Op::add || expr.op == Op::sub) {
-    const auto a = factor_of(k, expr.operands[0], var), b = factor_of(k, expr.operands[1], var);
-    if (!a || !b) return std::nullopt;
-    return expr.op == Op::add ? *a + *b : *a - *b;
-  }
-  if (expr.op == Op::mul)
-    for (size_t i = 0; i < 2; ++i)
-      if (const kernel::Expr& by = k.expr(expr.operands[i]); by.op == Op::constant)
-        if (const auto factor = factor_of(k, expr.operands[1 - i], var)) return *factor * by.imm;
-  return uses(k, id, var) ? std::nullopt : std::optional<int64_t>(0);
-}
 
 struct Access {
   BufferId buffer;
@@ -325,7 +305,8 @@ class Ahead {
     for (const Found& row : found) {
       bool known = true, moved = false;
       Rewriter later(&k_);
-      later.load = [&](const kernel::Expr& place) -> std::optional<ExprId> {
+      later.made = [&](const kernel::Expr& place) -> std::optional<ExprId> {
+        if (place.op != Op::load) return std::nullopt;
         const auto factor = is_memory(place.buffer) && !place.guarded &&
                                     k_.buffer(place.buffer).access == kernel::Access::in
                                 ? factor_of(k_, place.operands[0], loop->var)

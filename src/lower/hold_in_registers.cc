@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "kernel/lanes.h"
+#include "kernel/linear.h"
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -16,6 +18,7 @@ using kernel::ExprId;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
@@ -53,13 +56,22 @@ class Holder {
   }
 
  private:
+  // What is known of named values, by variable.
+  using Values = std::unordered_map<uint32_t, ExprId>;
+  static kernel::Lets read_by(const Values& values) {
+    return [&values](VarId var) {
+      const auto found = values.find(var.value);
+      return found == values.end() ? ExprId() : found->second;
+    };
+  }
+
   struct Loops {
     std::vector<VarId> unrollable;  // serial and unrolled ones with constant extents, outside in
     VarId lane;                     // of the loop over threads; invalid: none
   };
 
   // Every access to scratch: is it the lane's own, and which loops number it?
-  void look(const Block& body, Loops loops, Lets lets) {
+  void look(const Block& body, Loops loops, Values values) {
     for (const Stmt& stmt : body) {
       for (ExprId id : kernel::reachable(k_, expressions(stmt))) {
         const kernel::Expr& expr = k_.expr(id);
@@ -67,16 +79,16 @@ class Holder {
         if (expr.guarded) {
           refused_.insert(expr.buffer);
         } else if (!expr.operands.empty()) {
-          see(expr.buffer, expr.operands[0], loops, lets);
+          see(expr.buffer, expr.operands[0], loops, values);
         }
       }
       if (stmt.kind == StmtKind::store && !stmt.indices.empty()) {
-        see(stmt.buffer, stmt.indices[0], loops, lets);
+        see(stmt.buffer, stmt.indices[0], loops, values);
         if (stmt.mask.valid()) refused_.insert(stmt.buffer);
       }
       if (stmt.kind == StmtKind::let && k_.var(stmt.var).type == Type::s64) {
-        lets[stmt.var.value] = stmt.value;
-        lets_[stmt.var.value] = stmt.value;
+        values[stmt.var.value] = stmt.value;
+        values_[stmt.var.value] = stmt.value;
       }
       Loops inside = loops;
       if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::thread) inside.lane = stmt.var;
@@ -88,38 +100,35 @@ class Holder {
         extents_[stmt.var.value] = k_.expr(stmt.extent).imm;
         if (stmt.loop == LoopKind::unrolled) unrolled_.insert(stmt.var.value);
       }
-      look(stmt.body, inside, lets);
-      look(stmt.otherwise, inside, lets);
+      look(stmt.body, inside, values);
+      look(stmt.otherwise, inside, values);
     }
   }
 
-  void see(BufferId buffer, ExprId index, const Loops& loops, const Lets& lets) {
+  void see(BufferId buffer, ExprId index, const Loops& loops, const Values& values) {
     if (k_.buffer(buffer).space != kernel::Space::scratch) return;
     Use& use = uses_[buffer];
-    const std::optional<Linear> form = linear(k_, index, lets);
-    if (!form || !loops.lane.valid() || form->constant % lanes_ != 0) {
+    const kernel::Linear form = kernel::linear(k_, index, read_by(values));
+    if (!form.is_of_variables() || !loops.lane.valid() || form.constant % lanes_ != 0) {
       refused_.insert(buffer);
       return;
     }
     int64_t copies = 1;
     for (VarId var : loops.unrollable)
       if (unrolled_.contains(var.value)) copies *= extents_.at(var.value);
-    for (const auto& [var, factor] : form->factors) {
-      if (factor == 0) continue;
-      if (var == loops.lane.value) {
-        if (factor != 1) refused_.insert(buffer);
-        continue;
-      }
-      const bool fixed = std::any_of(loops.unrollable.begin(), loops.unrollable.end(),
-                                     [&](VarId loop) { return loop.value == var; });
-      if (!fixed || factor % lanes_ != 0 || extents_[var] > kUnrolled) {
+    for (const kernel::Linear::Term& term : form.terms) {
+      if (term.var == loops.lane) continue;
+      const uint32_t var = term.var.value;
+      const bool fixed = std::find(loops.unrollable.begin(), loops.unrollable.end(), term.var) !=
+                         loops.unrollable.end();
+      if (!fixed || term.factor % lanes_ != 0 || extents_[var] > kUnrolled) {
         refused_.insert(buffer);
         return;
       }
       if (!unrolled_.contains(var)) copies *= extents_[var];
       use.loops.insert(var);
     }
-    if (copies > kCopies || !form->factors.contains(loops.lane.value)) refused_.insert(buffer);
+    if (copies > kCopies || form.factor(loops.lane) != 1) refused_.insert(buffer);
   }
 
   void hold(BufferId id) {
@@ -135,11 +144,12 @@ class Holder {
 
   // The number of the register: the index without the lane, over the lanes.
   ExprId slot(ExprId index) {
-    const Linear form = *linear(k_, index, lets_);
+    const kernel::Linear form = kernel::linear(k_, index, read_by(values_));
     ExprId sum = k_.constant(form.constant / lanes_);
-    std::map<uint32_t, int64_t> ordered(form.factors.begin(), form.factors.end());
+    std::map<uint32_t, int64_t> ordered;
+    for (const kernel::Linear::Term& term : form.terms) ordered[term.var.value] = term.factor;
     for (const auto& [var, factor] : ordered) {
-      if (factor % lanes_ != 0 || factor == 0) continue;  // the lane
+      if (factor % lanes_ != 0) continue;  // the lane
       sum = k_.binary(Op::add, sum,
                       k_.binary(Op::mul, k_.ref(VarId(var)), k_.constant(factor / lanes_)));
     }
@@ -148,32 +158,25 @@ class Holder {
 
   Block rewrite(const Block& body) {
     Rewriter rewriter(&k_);
-    rewriter.load = [&](const kernel::Expr& load) -> std::optional<ExprId> {
+    rewriter.made = [&](const kernel::Expr& load) -> std::optional<ExprId> {
+      if (load.op != Op::load) return std::nullopt;
       const auto held = held_.find(load.buffer);
       if (held == held_.end()) return std::nullopt;
       return k_.load(held->second, {slot(load.operands[0])});
     };
-    Block result = rewriter.block(body);
-    finish(&result);
-    return result;
-  }
-
-  void finish(Block* body) {
-    for (Stmt& stmt : *body) {
-      if (stmt.kind == StmtKind::store) {
-        const auto held = held_.find(stmt.buffer);
-        if (held != held_.end()) {
-          stmt.indices = {slot(stmt.indices[0])};
-          stmt.buffer = held->second;
-        }
+    rewriter.statement = [&](const Stmt&, Stmt made, Block* to) {
+      const auto held = held_.find(made.buffer);
+      if (made.kind == StmtKind::store && held != held_.end()) {
+        made.indices = {slot(made.indices[0])};
+        made.buffer = held->second;
       }
-      if (stmt.kind == StmtKind::loop && unroll_.contains(stmt.var.value)) {
-        stmt.loop = LoopKind::unrolled;
-        stmt.unroll = 1;
+      if (made.kind == StmtKind::loop && unroll_.contains(made.var.value)) {
+        made.loop = LoopKind::unrolled;
+        made.unroll = 1;
       }
-      finish(&stmt.body);
-      finish(&stmt.otherwise);
-    }
+      to->push_back(std::move(made));
+    };
+    return rewriter.block(body);
   }
 
   // What is left of scratch moves together; held buffers keep a place of no elements.
@@ -203,7 +206,7 @@ class Holder {
   std::map<BufferId, BufferId> held_;
   std::map<uint32_t, int64_t> extents_;
   std::set<uint32_t> unrolled_, unroll_;
-  Lets lets_;
+  Values values_;
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 #include <unordered_set>
 
 #include "kernel/lanes.h"
+#include "kernel/linear.h"
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -18,6 +19,7 @@ using kernel::ExprId;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
@@ -79,15 +81,14 @@ class LineStarts {
       if (stmt.kind != StmtKind::store || !stmt.streaming || stmt.mask.valid()) continue;
       const int64_t bytes = tensor::type_bytes(k_.buffer(stmt.buffer).type);
       const int64_t unit = std::max<int64_t>(loop.lanes, kLineBytes / bytes);
-      const std::optional<Linear> at = linear(k_, stmt.indices[0], {});
-      if (!at || extent.imm < kLeastLines * unit) return std::nullopt;
-      bool whole = at->constant % unit == 0;
-      for (const auto& [var, factor] : at->factors) {
-        if (inside.contains(var)) return std::nullopt;
-        if (var == loop.var.value && factor != 1) return std::nullopt;
-        whole &= var == loop.var.value || factor % unit == 0;
+      const kernel::Linear at = kernel::linear(k_, stmt.indices[0]);
+      if (!at.is_of_variables() || at.factor(loop.var) != 1 || extent.imm < kLeastLines * unit)
+        return std::nullopt;
+      bool whole = at.constant % unit == 0;
+      for (const kernel::Linear::Term& term : at.terms) {
+        if (inside.contains(term.var.value)) return std::nullopt;
+        whole &= term.var == loop.var || term.factor % unit == 0;
       }
-      if (!at->factors.contains(loop.var.value)) return std::nullopt;
       if (whole || start) continue;
       Rewriter first(&k_);
       first.replace(loop.var, k_.constant(0));

@@ -1,8 +1,8 @@
 // Tasks of subgroups share blocks; what a block's subgroups would all store, the first one does.
 #include <algorithm>
 
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -12,6 +12,7 @@ using kernel::Group;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Stmt;
 using kernel::StmtKind;
 using kernel::VarId;
@@ -66,30 +67,28 @@ class ScratchSharer {
 
   Block share(const Block& body, VarId subgroup) {
     Rewriter rewriter(&k_);
-    rewriter.load = [&](const kernel::Expr& load) -> std::optional<ExprId> {
-      if (k_.buffer(load.buffer).space != kernel::Space::scratch) return std::nullopt;
+    rewriter.made = [&](const kernel::Expr& load) -> std::optional<ExprId> {
+      if (load.op != Op::load || !is_scratch(load.buffer)) return std::nullopt;
       kernel::Expr moved = load;
       moved.operands[0] = further(load.buffer, moved.operands[0], subgroup);
       return k_.add(moved);
     };
-    Block result = rewriter.block(body);
-    move_stores(&result, subgroup);
-    return result;
+    rewriter.statement = [&](const Stmt&, Stmt made, Block* to) {
+      if (made.kind == StmtKind::store && is_scratch(made.buffer))
+        made.indices[0] = further(made.buffer, made.indices[0], subgroup);
+      to->push_back(std::move(made));
+    };
+    return rewriter.block(body);
   }
 
  private:
+  bool is_scratch(BufferId buffer) const {
+    return k_.buffer(buffer).space == kernel::Space::scratch;
+  }
+
   ExprId further(BufferId buffer, ExprId index, VarId subgroup) {
     const int64_t stride = bytes_ / tensor::type_bytes(k_.buffer(buffer).type);
     return k_.binary(Op::add, k_.binary(Op::mul, k_.ref(subgroup), k_.constant(stride)), index);
-  }
-
-  void move_stores(Block* body, VarId subgroup) {
-    for (Stmt& stmt : *body) {
-      if (stmt.kind == StmtKind::store && k_.buffer(stmt.buffer).space == kernel::Space::scratch)
-        stmt.indices[0] = further(stmt.buffer, stmt.indices[0], subgroup);
-      move_stores(&stmt.body, subgroup);
-      move_stores(&stmt.otherwise, subgroup);
-    }
   }
 
   Kernel& k_;

@@ -13,8 +13,8 @@
 
 #include "kernel/lanes.h"
 #include "kernel/op_info.h"
+#include "kernel/rewriter.h"
 #include "lower/passes.h"
-#include "lower/rewriter.h"
 
 namespace heddle::lower {
 
@@ -25,6 +25,7 @@ using kernel::ExprId;
 using kernel::Kernel;
 using kernel::LoopKind;
 using kernel::Op;
+using kernel::Rewriter;
 using kernel::Space;
 using kernel::Stmt;
 using kernel::StmtKind;

@@ -17,8 +17,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int kMaxLookThrough = 64;
-
 int64_t wrapped_product(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
@@ -28,7 +26,7 @@ int64_t wrapped_sum(int64_t a, int64_t b) {
 
 }  // namespace
 
-void KernelEmitter::add_term(Linear& sum, std::vector<int64_t> key, const Val& atom,
+void KernelEmitter::add_term(Offset& sum, std::vector<int64_t> key, const Val& atom,
                              int64_t coefficient, const std::vector<int64_t>& dims) {
   sum.level = std::max(sum.level, atom.level);
   auto* number = atom.uniform() ? llvm::dyn_cast<llvm::ConstantInt>(atom.v) : nullptr;
@@ -45,53 +43,20 @@ void KernelEmitter::add_term(Linear& sum, std::vector<int64_t> key, const Val& a
   sum.terms.push_back({std::move(key), atom, coefficient, dims});
 }
 
-void KernelEmitter::linearize(ExprId id, int64_t scale, const std::vector<int64_t>& dims,
-                              Linear& sum, int depth) {
-  const Expr& expr = kernel_.expr(id);
-  auto go = [&](ExprId operand, int64_t factor) {
-    linearize(operand, wrapped_product(scale, factor), dims, sum, depth + 1);
-  };
-  if (depth < kMaxLookThrough && expr.type == Type::s64) {
-    switch (expr.op) {
-      case Op::add:
-      case Op::sub:
-        go(expr.operands[0], 1);
-        go(expr.operands[1], expr.op == Op::add ? 1 : -1);
-        return;
-      case Op::neg:
-        go(expr.operands[0], -1);
-        return;
-      case Op::mul:
-        for (size_t i = 0; i < 2; ++i) {
-          const Expr& factor = kernel_.expr(expr.operands[i]);
-          ExprId other = expr.operands[1 - i];
-          if (factor.op == Op::constant) return go(other, factor.imm);
-          if (factor.op == Op::dim) {
-            std::vector<int64_t> more = dims;
-            more.insert(std::upper_bound(more.begin(), more.end(), factor.imm), factor.imm);
-            return linearize(other, scale, more, sum, depth + 1);
-          }
-        }
-        break;
-      case Op::var: {
-        const Binding& binding = bindings_[expr.var.index()];
-        if (binding.kind == Binding::Kind::expression) return go(binding.expression, 1);
-        if (binding.kind != Binding::Kind::loop) break;
-        sum.level = std::max(sum.level, binding.level);
-        add_term(sum, {0, expr.var.value}, binding.base, scale, dims);
-        Val offset = constant(Type::s64, binding.offset);
-        if (binding.offset != 0) add_term(sum, {2, binding.offset}, offset, scale, dims);
-        return;
-      }
-      case Op::floor_div:
-      case Op::floor_mod:
-        if (dims.empty() && spread_division(id, scale, sum)) return;
-        break;
-      default:
-        break;
-    }
+// Loops that are emitted in copies count from where the copy stands.
+void KernelEmitter::add_atom(Offset& sum, const kernel::Linear::Term& term) {
+  const Binding* binding = term.var.valid() ? &bindings_[term.var.index()] : nullptr;
+  if (binding && binding->kind == Binding::Kind::loop) {
+    sum.level = std::max(sum.level, binding->level);
+    add_term(sum, {0, term.var.value}, binding->base, term.factor, term.dims);
+    const Val offset = constant(Type::s64, binding->offset);
+    if (binding->offset != 0) add_term(sum, {2, binding->offset}, offset, term.factor, term.dims);
+    return;
   }
-  add_term(sum, {1, id.value}, eval(id), scale, dims);
+  const Op op = kernel_.expr(term.atom).op;
+  const bool divides = op == Op::floor_div || op == Op::floor_mod;
+  if (divides && term.dims.empty() && spread_division(term.atom, term.factor, sum)) return;
+  add_term(sum, {1, term.atom.value}, eval(term.atom), term.factor, term.dims);
 }
 
 Value* KernelEmitter::base_pointer(kernel::BufferId id) {
@@ -192,7 +157,7 @@ int64_t KernelEmitter::element_alignment(const kernel::Buffer& buffer) {
 }
 
 // What the address is surely a multiple of.
-int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Linear& sum) const {
+int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Offset& sum) const {
   int64_t base = buffer.space == Space::scratch
                      ? std::gcd<int64_t>(64, buffer.offset_bytes)
                      : std::max(buffer.aligned_bytes, element_alignment(buffer));
@@ -208,13 +173,17 @@ int64_t KernelEmitter::known_alignment(const kernel::Buffer& buffer, const Linea
 }
 
 // The element's distance from the buffer's start; terms that are known early first.
-KernelEmitter::Linear KernelEmitter::byte_offset(const kernel::Buffer& buffer,
+KernelEmitter::Offset KernelEmitter::byte_offset(const kernel::Buffer& buffer,
                                                  const ExprId* indices) {
-  Linear sum;
+  const kernel::Lets lets = [this](kernel::VarId var) {
+    const Binding& binding = bindings_[var.index()];
+    return binding.kind == Binding::Kind::expression ? binding.expression : ExprId();
+  };
+  kernel::Linear form;
   int64_t stride = tensor::type_bytes(buffer.type);
   std::vector<int64_t> dims;  // run-time factors of the stride
   for (size_t i = buffer.extents.size(); i-- > 0;) {
-    linearize(indices[i], stride, dims, sum);
+    form.add(kernel_, indices[i], stride, dims, lets);
     if (buffer.extents[i] >= 0) {
       stride = wrapped_product(stride, buffer.extents[i]);
     } else {
@@ -222,6 +191,9 @@ KernelEmitter::Linear KernelEmitter::byte_offset(const kernel::Buffer& buffer,
       dims.insert(std::upper_bound(dims.begin(), dims.end(), which), which);
     }
   }
+  Offset sum;
+  sum.constant = form.constant;
+  for (const kernel::Linear::Term& term : form.terms) add_atom(sum, term);
   std::erase_if(sum.terms, [](const Term& term) { return term.coefficient == 0; });
   std::stable_sort(sum.terms.begin(), sum.terms.end(), [](const Term& a, const Term& b) {
     return std::tie(a.atom.pinned, a.atom.level) < std::tie(b.atom.pinned, b.atom.level);
@@ -231,7 +203,7 @@ KernelEmitter::Linear KernelEmitter::byte_offset(const kernel::Buffer& buffer,
 
 // Terms that are equal in all lanes, and terms that are not. Lanes at a constant distance make
 // lane_bytes, with lane 0 among the uniform ones; beside others they are varying like these.
-void KernelEmitter::split_by_lanes(Linear& sum, std::vector<Term>& uniform,
+void KernelEmitter::split_by_lanes(Offset& sum, std::vector<Term>& uniform,
                                    std::vector<Term>& varying, Address& address) {
   auto steps = [](const Term& term) { return !term.atom.varying && term.dims.empty(); };
   bool scattered = std::any_of(sum.terms.begin(), sum.terms.end(), [&](const Term& term) {
@@ -260,7 +232,7 @@ void KernelEmitter::split_by_lanes(Linear& sum, std::vector<Term>& uniform,
 
 KernelEmitter::Address KernelEmitter::address(kernel::BufferId id, const ExprId* indices) {
   const kernel::Buffer& buffer = kernel_.buffer(id);
-  Linear sum = byte_offset(buffer, indices);
+  Offset sum = byte_offset(buffer, indices);
   Address result;
   result.level = std::max(branch_level(), sum.level);
   result.place_level = branch_level();

@@ -22,6 +22,7 @@
 #include "emit/llvm/isa.h"
 #include "emit/llvm/value.h"
 #include "kernel/kernel.h"
+#include "kernel/linear.h"
 
 namespace heddle::emit {
 
@@ -63,14 +64,14 @@ class KernelEmitter {
     ExprId expression;
     int level = 0;
   };
-  // Sum of atoms times coefficients, plus a constant, in bytes.
+  // The terms of a kernel::Linear with their values, in bytes.
   struct Term {
     std::vector<int64_t> key;  // what the atom is, to find equal ones
     Val atom;
     int64_t coefficient;
     std::vector<int64_t> dims;  // run-time dimensions that multiply it, sorted
   };
-  struct Linear {
+  struct Offset {
     std::vector<Term> terms;
     int64_t constant = 0;
     std::vector<int64_t> spread;  // by lane, beside the terms; empty: none
@@ -136,12 +137,11 @@ class KernelEmitter {
   Bounds result_bounds(Op op, Type type, const Val& a, const Val& b) const;
 
   // address.cc
-  void linearize(ExprId id, int64_t scale, const std::vector<int64_t>& dims, Linear& sum,
-                 int depth = 0);
-  void add_term(Linear& sum, std::vector<int64_t> key, const Val& atom, int64_t coefficient,
+  void add_atom(Offset& sum, const kernel::Linear::Term& term);
+  void add_term(Offset& sum, std::vector<int64_t> key, const Val& atom, int64_t coefficient,
                 const std::vector<int64_t>& dims);
-  Linear byte_offset(const kernel::Buffer& buffer, const ExprId* indices);
-  void split_by_lanes(Linear& sum, std::vector<Term>& uniform, std::vector<Term>& varying,
+  Offset byte_offset(const kernel::Buffer& buffer, const ExprId* indices);
+  void split_by_lanes(Offset& sum, std::vector<Term>& uniform, std::vector<Term>& varying,
                       Address& address);
   Address address(kernel::BufferId id, const ExprId* indices);
   llvm::Value* base_pointer(kernel::BufferId id);
@@ -150,11 +150,11 @@ class KernelEmitter {
   llvm::Value* product(const Term& term, bool narrow);
   void lane_offsets(const std::vector<Term>& varying, int64_t elem_bytes, Address& address);
   static int64_t element_alignment(const kernel::Buffer& buffer);
-  int64_t known_alignment(const kernel::Buffer& buffer, const Linear& sum) const;
+  int64_t known_alignment(const kernel::Buffer& buffer, const Offset& sum) const;
 
   // spread.cc
-  bool spread_division(ExprId id, int64_t scale, Linear& sum);
-  void spread_offsets(const kernel::Buffer& buffer, const Linear& sum, Address& address);
+  bool spread_division(ExprId id, int64_t scale, Offset& sum);
+  void spread_offsets(const kernel::Buffer& buffer, const Offset& sum, Address& address);
   llvm::Value* load_spread(Type type, const Address& address, llvm::Value* mask,
                            llvm::Value* other);
   llvm::Value* load_halves(Type type, const Address& address, llvm::Value* mask, int64_t low,

@@ -52,7 +52,7 @@ std::vector<int> order_of(const std::vector<int64_t>& places, Value* mask, int64
 
 // Adds scale times a quotient or remainder, if its operand runs linearly over the lanes and crosses
 // multiples of the divisor at lanes that are known.
-bool KernelEmitter::spread_division(ExprId id, int64_t scale, Linear& sum) {
+bool KernelEmitter::spread_division(ExprId id, int64_t scale, Offset& sum) {
   const Expr& expr = kernel_.expr(id);
   const Expr& by = kernel_.expr(expr.operands[1]);
   if (lanes_ < 2 || by.op != Op::constant || by.imm <= 0) return false;
@@ -88,7 +88,7 @@ bool KernelEmitter::spread_division(ExprId id, int64_t scale, Linear& sum) {
   return true;
 }
 
-void KernelEmitter::spread_offsets(const kernel::Buffer& buffer, const Linear& sum,
+void KernelEmitter::spread_offsets(const kernel::Buffer& buffer, const Offset& sum,
                                    Address& address) {
   const int64_t bytes = tensor::type_bytes(buffer.type);
   address.place.push_back(INT64_MIN + 1);  // no term's key
