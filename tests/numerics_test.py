@@ -41,6 +41,9 @@ class NumericsTest(unittest.TestCase):
         document = numerics_table.DOCUMENT.read_text()
         for name in inexact:
             self.assertIn(f"| `{name}` | O2, not with `--numerics strict` |", document)
+        fusing = (ROOT / "src/fuse/passes.def").read_text()
+        for name in re.findall(r"^HEDDLE_\w+\((\w+), (?:true|false), true,", fusing, re.M):
+            self.assertIn(f"`{name}`", document)
         self.assertIn("pass->rounds", (ROOT / "src/compiler/options.cc").read_text(),
                       "strict numerics leave them out")
 

@@ -1,23 +1,26 @@
 // heddle opt: reads, verifies, runs passes, prints.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cstdio>
 #include <sstream>
 
 #include "api/session.h"
 #include "command_line.h"
 #include "commands.h"
+#include "compiler/passes.h"
+#include "compiler/pipeline.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "model_options.h"
-#include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "opt_kernel.h"
 #include "output_file.h"
 #include "pass/run.h"
+#include "target/target.h"
 
 namespace heddle::tools {
 namespace {
@@ -27,10 +30,35 @@ using Modules = std::vector<std::unique_ptr<hlo::Module>>;
 // Constants of models have their values in the file; to be read, a text has none of them.
 constexpr int64_t kShownElems = 1024;
 
-std::string all_of(const hlo::Module& module, int64_t max_elems) {
-  hlo::PrintOptions options;
-  options.max_constant_elems = max_elems;
-  return hlo::to_string(module, options);
+// The pipeline that a word stands for, or the word.
+std::string pipeline_of(const std::string& word, const target::Target& target) {
+  if (word == "O0") return opt::pipeline_for(opt::Level::O0);
+  if (word == "O1") return opt::pipeline_for(opt::Level::O1);
+  if (word == "O2") return opt::pipeline_for(opt::Level::O2);
+  compiler::Options options;
+  if (word == "off")
+    options.fuse = compiler::Fuse::off;
+  else if (word == "greedy")
+    options.fuse = compiler::Fuse::greedy;
+  else if (word == "xla")
+    options.fuse = compiler::Fuse::xla;
+  else if (word != "stitch")
+    return word;
+  return compiler::fusing_pipeline(options, target);
+}
+
+std::string with_pipelines(const std::string& passes, const target::Target& target) {
+  std::string text, word;
+  for (const char c : passes + ",") {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      word += c;
+      continue;
+    }
+    text += pipeline_of(word, target) + c;
+    word.clear();
+  }
+  text.pop_back();
+  return text;
 }
 
 class Opt : public Command {
@@ -43,9 +71,9 @@ class Opt : public Command {
     line.files()->reads([this](const FileUse::Add& add) { add("F", open_.model); });
     line.group("Passes");
     line.text(passes_, "--passes", "A,{B,C}*,…",
-              "what to run, in order; O0, O1 or O2 stands for that level's, "
-              "default for a kernel's");
-    line.flag(list_, "--list", "names all passes and ends");
+              "what to run, in order; O0, O1 or O2 stands for that level's; off, greedy, xla or "
+              "stitch for those that fuse; default for a kernel's");
+    line.flag(list_, "--list", "names all passes, by stage, and ends");
     line.flag(reproduce_, "--reproduce", "runs the passes that a reproducer names");
     line.text(stop_after_, "--stop-after", "PASS", "ends after the first run of this pass");
     line.text(disable_, "--disable", "A,B", "passes and rewrites to leave out");
@@ -54,9 +82,12 @@ class Opt : public Command {
     line.flag(check_changed_, "--check-changed", "fails where a pass says wrongly what it changed");
     line.flag(times_, "--times", "time, runs and changes of each pass, to standard error");
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
+    line.text(target_, "--target", "NAME",
+              "for which they fuse (this machine), or kernel passes run (the kernel's own)");
+    line.text(library_, "--library", "NAME", "that call_libraries calls, or auto (none)");
     line.group("Kernels (text that begins with heddle.kernel)");
-    line.text(target_, "--target", "NAME", "for which kernel passes run (the kernel's own)");
-    line.number(lanes_, "--lanes", "N", "threads that do a task together, on a GPU (those of its loops)");
+    line.number(lanes_, "--lanes", "N",
+                "threads that do a task together, on a GPU (those of its loops)");
     line.group("Input and output");
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
@@ -67,16 +98,22 @@ class Opt : public Command {
         "  heddle opt model.hlo                          reads, verifies and prints\n"
         "  heddle opt model.hlo --passes=algebraic,dce\n"
         "  heddle opt model.onnx --passes=O2 --times\n"
+        "  heddle opt model.hlo --passes=O2,stitch --disable merge_chains --target icelake\n"
+        "  heddle opt model.hlo --passes=open_cover,join_producers,merge_turns\n"
         "  heddle opt softmax.kernel --passes=fetch_ahead --target spr\n"
         "  heddle opt --list\n");
   }
 
   Result<int> run() override {
     if (list_) {
-      for (const pass::PassInfo& pass : opt::passes())
-        fmt::print("{:<24} {}{}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "",
-                   pass.rounds ? " (changes rounding)" : "");
-      fmt::print("\nOf kernels:\n{}", list_kernel_passes());
+      for (const compiler::Stage& stage : compiler::module_pass_stages()) {
+        fmt::print("{}:\n", stage.name);
+        for (const compiler::ModulePass& pass : stage.passes)
+          fmt::print("{:<24} {}{}{}\n", pass.name, pass.summary, pass.required ? " (required)" : "",
+                     pass.rounds ? " (changes rounding)" : "");
+        fmt::print("\n");
+      }
+      fmt::print("Of kernels:\n{}", list_kernel_passes());
       return 0;
     }
     if (open_.model.empty()) return user_error("opt: which file? See heddle opt --help");
@@ -87,10 +124,10 @@ class Opt : public Command {
     for (const auto& module : modules) {
       if (Status verified = hlo::verify(*module); !verified)
         return error_in(open_.model + ": " + module->name(), verified.error());
-      HEDDLE_RETURN_IF_ERROR(optimize(*module));
+      HEDDLE_ASSIGN_OR_RETURN(const std::string made, optimize(*module));
       if (!first) std::fputs("\n// -----\n\n", stdout);
       first = false;
-      std::fputs(all_of(*module, max_elems_.value_or(-1)).c_str(), stdout);
+      std::fputs(made.c_str(), stdout);
     }
     return 0;
   }
@@ -147,18 +184,20 @@ class Opt : public Command {
     return options;
   }
 
-  Status optimize(hlo::Module& module) const {
-    std::string text = passes_;
-    if (text == "O0") text = opt::pipeline_for(opt::Level::O0);
-    if (text == "O1") text = opt::pipeline_for(opt::Level::O1);
-    if (text == "O2") text = opt::pipeline_for(opt::Level::O2);
-    const pass::RunOptions options = run_options();
-    const pass::PassTable table(opt::passes());
-    Result<pass::RunReport> report = pass::run(module, text, table, options);
+  // The module's text behind its passes, with the covers that are open then.
+  Result<std::string> optimize(hlo::Module& module) const {
+    Result<target::Target> target = target::find_target(target_.empty() ? "host" : target_);
+    if (!target) return error_in("--target", target.error());
+    compiler::Context context;
+    context.target = &*target;
+    context.library = library_.empty() ? "none" : library_;
+    fuse::Covers covers(&module);
+    const Result<pass::RunReport> report =
+        compiler::run(covers, with_pipelines(passes_, *target), context, run_options());
     if (!report) return error_in(open_.model + ": " + module.name(), report.error());
     for (const std::string& note : report->notes) fmt::print(stderr, "note: {}\n", note);
     print_times(*report);
-    return {};
+    return fuse::to_string(covers, max_elems_.value_or(-1));
   }
 
   void print_times(const pass::RunReport& report) const {
@@ -171,7 +210,7 @@ class Opt : public Command {
   }
 
   OpenChoices open_;
-  std::string passes_, stop_after_, disable_, dump_, target_;
+  std::string passes_, stop_after_, disable_, dump_, target_, library_;
   bool list_ = false, reproduce_ = false, check_changed_ = false, times_ = false;
   std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_, lanes_;
 };

@@ -8,6 +8,7 @@
 #include "api/ports.h"
 #include "api/session.h"
 #include "compiler/compiler.h"
+#include "compiler/passes.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
 #include "opt/passes.h"
@@ -181,6 +182,8 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   if (point == "import") return hlo::to_string(module);
   if (point == "optimize") return optimized_text(module, settings, {});
   if (is_pass(point)) return optimized_text(module, settings, point);
+  if (compiler::module_passes().find(point))
+    return compiler::text_behind(module.clone(), settings.target, settings.compiler, point);
   std::string words;
   bool known = false;
   for (std::string_view name : kPoints) {

@@ -15,13 +15,14 @@
 #include "compiler/library_calls.h"
 #include "compiler/make_kernel.h"
 #include "compiler/options.h"
+#include "compiler/passes.h"
 #include "compiler/pending.h"
+#include "compiler/pipeline.h"
 #include "compiler/table_kernel.h"
 #include "compiler/trim_kernels.h"
 #include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
-#include "fuse/fuse.h"
 #include "hlo/composite.h"
 #include "hlo/dim_classes.h"
 #include "hlo/loop_trips.h"
@@ -29,8 +30,6 @@
 #include "hlo/verify.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
-#include "opt/counted_loop.h"
-#include "opt/lazy_calls.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "pass/files.h"
@@ -83,6 +82,18 @@ class Compilation {
     program->options = options_text(options_);
     program->notes.insert(program->notes.end(), notes_.begin(), notes_.end());
     return program;
+  }
+
+  Result<std::string> text_behind(const std::string& pass) {
+    HEDDLE_RETURN_IF_ERROR(check_options());
+    HEDDLE_RETURN_IF_ERROR(optimize());
+    std::vector<fuse::Refusal> refusals;
+    fuse::Covers covers(module_.get());
+    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, pass));
+    if (!done.stopped)
+      return user_error("stop after '{}': no such pass in {}", pass,
+                        fusing_pipeline(options_, target_));
+    return fuse::to_string(covers);
   }
 
   Result<std::unique_ptr<hlo::Module>> fused() {
@@ -138,30 +149,25 @@ class Compilation {
     return {};
   }
 
+  Result<pass::RunReport> run_fusing(fuse::Covers* covers, std::vector<fuse::Refusal>* refusals,
+                                     const std::string& stop_after) {
+    Context context;
+    context.target = &target_;
+    context.refusals = refusals;
+    context.any_chain = options_.any_chain;
+    context.library = options_.library;
+    context.report = report_;
+    pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
+    run.stop_after = stop_after;
+    return compiler::run(*covers, fusing_pipeline(options_, target_), context, run);
+  }
+
   Status fuse_module() {
-    bool fused = options_.level != Level::O0 && options_.fuse != Fuse::off;
     std::vector<fuse::Refusal> refusals;
-    if (options_.library != "none" && !gpu_)
-      HEDDLE_RETURN_IF_ERROR(
-          call_libraries(module_.get(), target_, options_.library, &notes_, report_));
-    // Panels are what a core's vectors want.
-    if (options_.level != Level::O0 && !gpu_) {
-      HEDDLE_ASSIGN_OR_RETURN(
-          bool packed,
-          fuse::pack_weights(module_.get(), target_,
-                             fused && options_.numerics == Numerics::relaxed, &notes_, &refusals));
-      (void)packed;
-    }
-    for (const auto& computation : module_->computations())
-      for (hlo::Instr* instr : computation->instrs())
-        if (instr->is(hlo::Opcode::while_))
-          if (auto trips = opt::trip_count(instr, opt::kMostCountedTrips))
-            hlo::set_trips(instr, *trips);
-    const fuse::Mode mode = fused ? fuse_mode(options_) : fuse::Mode::off;
-    HEDDLE_ASSIGN_OR_RETURN(bool changed, fuse::fuse(module_.get(), target_, mode, &refusals));
-    (void)changed;
-    opt::inline_kept_calls(module_.get());
-    if (!gpu_) pass_extents(module_.get());
+    fuse::Covers covers(module_.get());
+    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, {}));
+    notes_.insert(notes_.end(), done.notes.begin(), done.notes.end());
+    pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
     if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
@@ -486,6 +492,11 @@ Result<program::Program> compile(std::unique_ptr<hlo::Module> module, const plan
                                  const target::Target& target, const Options& options,
                                  Report* report) {
   return Compilation(std::move(module), target, options, report).run(names);
+}
+
+Result<std::string> text_behind(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                                const Options& options, const std::string& pass) {
+  return Compilation(std::move(module), target, options, nullptr).text_behind(pass);
 }
 
 Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,

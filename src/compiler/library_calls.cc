@@ -5,6 +5,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "compiler/passes.h"
 #include "hlo/builder.h"
 #include "hlo/library_call.h"
 #include "library/library.h"
@@ -181,20 +182,27 @@ class Replacer {
 
 }  // namespace
 
-Status call_libraries(hlo::Module* module, const target::Target& target, const std::string& library,
-                      std::vector<std::string>* notes, Report* report) {
-  const bool automatic = library == "auto";
-  library::Opened opened = library::open(automatic ? library::kOneDnn : library, target);
+// Replaces what the library shall do. Context::library: its name (all that it can do), or "auto":
+// where a record says so. Every other product has a refusal with a code: those of match_library(),
+// of library::open() and make_call(), `library-once` (it is done once), `library-order` (control
+// edges), `library-unmeasured`, `library-slower`. Error (user): a library asked for by name that is
+// not here.
+Result<bool> call_libraries(hlo::Module& module, const Context& context) {
+  const std::string& name = context.library;
+  if (name == "none") return false;
+  const bool automatic = name == "auto";
+  library::Opened opened = library::open(automatic ? library::kOneDnn : name, *context.target);
   if (!opened.library && !automatic)
-    return user_error("--library={}: {} ({}); install it, or take none or auto", library,
+    return user_error("--library={}: {} ({}); install it, or take none or auto", name,
                       opened.decision.reason(), opened.decision.code());
   const std::string version =
       opened.library ? opened.library->facts().name + " " + opened.library->facts().version : "";
-  Replacer replacer(module, target, library, opened.library, opened.decision, report);
+  Replacer replacer(&module, *context.target, name, opened.library, opened.decision,
+                    context.report);
   replacer.run();
   if (replacer.calls() > 0)
-    notes->push_back(fmt::format("library: {} products by {}", replacer.calls(), version));
-  return {};
+    context.note(fmt::format("library: {} products by {}", replacer.calls(), version));
+  return replacer.calls() > 0;
 }
 
 }  // namespace heddle::compiler

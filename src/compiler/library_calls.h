@@ -1,5 +1,6 @@
-// Products and convolutions that a vendor library does: which ones it could do, and those that it
-// shall do as custom calls (hlo/library_call.h), which no fusion takes apart.
+// Products and convolutions that a vendor library does: which ones it could do. The pass
+// call_libraries makes custom calls (hlo/library_call.h) of those that it shall do, which no fusion
+// takes apart.
 #pragma once
 
 #include <string>
@@ -30,13 +31,5 @@ struct LibraryProduct {
 // No, by code: `library-type` (not f32, an algorithm of its own), `library-strides` (arrays that
 // are no matrices for it), `library-window` (a window that it does not have).
 Decision match_library(hlo::Instr* product, LibraryProduct* found);
-
-// Replaces what the library shall do. `library`: its name (all that it can do), or "auto": where a
-// record says so. Every other product has a refusal with a code: those above, those of
-// library::open() and make_call(), `library-once` (it is done once), `library-order` (control
-// edges), `library-unmeasured`, `library-slower`. Error (user): a library asked for by name that is
-// not here.
-Status call_libraries(hlo::Module* module, const target::Target& target, const std::string& library,
-                      std::vector<std::string>* notes, Report* report);
 
 }  // namespace heddle::compiler

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "compiler/library_tasks.h"
+#include "compiler/passes.h"
 #include "hlo/library_call.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
@@ -116,6 +117,17 @@ ENTRY e {
 }
 )";
 
+Status called(hlo::Module* module, const target::Target& target, const std::string& library,
+              std::vector<std::string>* notes, Report* report) {
+  Context context;
+  context.target = &target;
+  context.library = library;
+  context.report = report;
+  context.notes = notes;
+  const Result<bool> changed = call_libraries(*module, context);
+  return changed ? Status() : Status(tl::unexpect, changed.error());
+}
+
 // The wrapped computations mean what was there before.
 TEST(CallLibraries, KeepTheModulesMeaning) {
   // oneDNN is optional: without it there is nothing to call, and everything else is still tested.
@@ -126,7 +138,7 @@ TEST(CallLibraries, KeepTheModulesMeaning) {
   ASSERT_TRUE(before) << before.error().message;
   std::vector<std::string> notes;
   Report report;
-  const Status status = call_libraries(module.get(), host(), library::kOneDnn, &notes, &report);
+  const Status status = called(module.get(), host(), library::kOneDnn, &notes, &report);
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_TRUE(hlo::verify(*module));
   ASSERT_EQ(report.library_calls.size(), 3u);
@@ -165,7 +177,7 @@ TEST(CallLibraries, RecordsDecide) {
   std::vector<std::string> notes;
   auto module = parse(kNet);
   Report none;
-  ASSERT_TRUE(call_libraries(module.get(), host(), "auto", &notes, &none));
+  ASSERT_TRUE(called(module.get(), host(), "auto", &notes, &none));
   EXPECT_EQ(codes_of(none), std::vector<std::string>(3, "library-unmeasured"));
   EXPECT_TRUE(notes.empty());
   LibraryProduct conv;
@@ -176,7 +188,7 @@ TEST(CallLibraries, RecordsDecide) {
     target::Target target = with_record(host(), key, record);
     module = parse(kNet);
     Report report;
-    ASSERT_TRUE(call_libraries(module.get(), target, "auto", &notes, &report));
+    ASSERT_TRUE(called(module.get(), target, "auto", &notes, &report));
     EXPECT_EQ(report.library_calls.size(), faster ? 1u : 0u);
     EXPECT_EQ(std::ssize(codes_of(report)), faster ? 2 : 3);
     if (!faster) {
@@ -191,10 +203,10 @@ TEST(CallLibraries, AnAbsentLibraryIsARefusalOrAnError) {
   const std::string before = hlo::to_string(*module);
   std::vector<std::string> notes;
   Report report;
-  EXPECT_TRUE(call_libraries(module.get(), host(), "auto", &notes, &report));
+  EXPECT_TRUE(called(module.get(), host(), "auto", &notes, &report));
   EXPECT_EQ(codes_of(report), std::vector<std::string>(3, "library-absent"));
   EXPECT_EQ(hlo::to_string(*module), before);
-  const Status named = call_libraries(module.get(), host(), library::kOneDnn, &notes, &report);
+  const Status named = called(module.get(), host(), library::kOneDnn, &notes, &report);
   unsetenv("HEDDLE_ONEDNN");
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().kind, ErrorKind::user);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "compiler/passes.h"
 #include "lower/passes.h"
 #include "opt/passes.h"
 
@@ -29,13 +30,22 @@ const lower::KernelPassTable& kernel_passes() {
   return kTable;
 }
 
+// Of a limit of changes, behind so many. -1: none.
+int64_t left_of(int64_t limit, size_t changes) {
+  return limit < 0 ? limit : std::max<int64_t>(0, limit - static_cast<int64_t>(changes));
+}
+
 }  // namespace
 
 Status check_pass_names(const Options& options) {
   for (const std::string& name : options.disable) {
     const std::string pass = name.substr(0, name.find('.'));
-    if (!graph_passes().find(pass) && !kernel_passes().find(pass))
+    const ModulePass* known = module_passes().find(pass);
+    if (!known && !kernel_passes().find(pass))
       return user_error("disabled: no pass is called `{}`; heddle opt --list names them", pass);
+    // Of what is simplified others may well make do without what a pass does.
+    if (known && known->required && (!graph_passes().find(pass) || pass == "inline_kept_calls"))
+      return user_error("disabled: nothing runs without {}, which {}", pass, known->summary);
   }
   return {};
 }
@@ -52,13 +62,25 @@ pass::RunOptions pass_options(const Options& options) {
   return run;
 }
 
+pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
+  pass::RunOptions run;
+  run.disabled = disabled_in(module_passes(), options);
+  if (options.numerics == Numerics::strict)
+    for (const ModulePass* pass : module_passes().rows())
+      if (pass->rounds) run.disabled.emplace_back(pass->name);
+  run.reproduce = false;  // the module in front is a dump away
+  run.bisect_limit = left_of(options.bisect_limit, changes);
+  run.dump_directory = options.dump_directory;
+  run.dump_name = "fuse";
+  return run;
+}
+
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
                                      size_t changes) {
   pass::RunOptions run;
   run.disabled = disabled_in(kernel_passes(), options);
   run.reproduce = false;  // the kernel in front is a dump away
-  if (options.bisect_limit >= 0)
-    run.bisect_limit = std::max<int64_t>(0, options.bisect_limit - static_cast<int64_t>(changes));
+  run.bisect_limit = left_of(options.bisect_limit, changes);
   if (!options.dump_directory.empty()) {
     run.dump_directory = options.dump_directory + "/lower";
     run.dump_name = fusion;
@@ -67,6 +89,7 @@ pass::RunOptions kernel_pass_options(const Options& options, const std::string& 
 }
 
 fuse::Mode fuse_mode(const Options& options) {
+  if (options.level == Level::O0) return fuse::Mode::off;
   switch (options.fuse) {
     case Fuse::off:
       return fuse::Mode::off;

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/passes.h"
 #include "hlo/dim_classes.h"
 #include "kernel/text.h"
 #include "kernel/trim.h"
@@ -191,7 +192,9 @@ class Trimming {
             group.least = std::min(symbol.least, symbol.bound) * each;
             for (size_t i = 0; i < fusion->operands().size(); ++i)
               if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
-            HEDDLE_CHECK(group.extent.valid(), "{} has no {}", fusion->name(), symbol.name);
+            if (!group.extent.valid())  // pass_extents was left out
+              result.refused = Decision::no("trim-extent", "{} is not told {}", fusion->name(),
+                                            symbol.name);
             result.kernel.groups.push_back(group);
           }
           digits.push_back({whole / each, known->second});
@@ -325,10 +328,14 @@ class Trimming {
 
 }  // namespace
 
-void pass_extents(hlo::Module* module) {
-  const Trimming trimming(*module);
-  if (!trimming.is_needed()) return;
-  hlo::Computation* entry = module->entry();
+// Fusions of the entry that have a dynamic dimension get the extents of their symbols as
+// parameters. Nothing is done where operators stand between that do not say what they make of a
+// symbol.
+Result<bool> pass_extents(hlo::Module& module, const Context&) {
+  const Trimming trimming(module);
+  if (!trimming.is_needed()) return false;
+  bool changed = false;
+  hlo::Computation* entry = module.entry();
   // All of them before the first is replaced: classes know the instructions that were there.
   std::vector<std::pair<Instr*, std::vector<int>>> wanted;
   for (Instr* instr : entry->instrs())
@@ -349,8 +356,10 @@ void pass_extents(hlo::Module* module) {
     instead->copy_annotations(*fusion);
     entry->replace_all_uses(fusion, instead);
     entry->remove(fusion);
+    changed = true;
   }
   entry->sort();
+  return changed;
 }
 
 std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,

@@ -13,13 +13,9 @@
 
 namespace heddle::compiler {
 
-// Fusions of the entry that have a dynamic dimension get the extents of their symbols as
-// parameters. Nothing is done where operators stand between that do not say what they make of a
-// symbol.
-void pass_extents(hlo::Module* module);
-
-// Texts of kernels before and after. A kernel that stays as it is, and so runs over the whole
-// bound, is a refusal of the report.
+// Behind the pass pass_extents, which gives kernels the extents of their symbols. Texts of kernels
+// before and after. A kernel that stays as it is, and so runs over the whole bound, is a refusal of
+// the report.
 std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,
                                                               std::vector<Pending>* all,
                                                               Report* report);

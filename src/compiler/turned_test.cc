@@ -1,4 +1,4 @@
-// Transposes behind a product in its kernel (fuse/turns.h, stitch/gemm_turned.cc): proved by the
+// Transposes behind a product in its kernel (fuse/merge_turns.cc, stitch/gemm_turned.cc): proved by the
 // kernel interpreter against the reference.
 #include <algorithm>
 

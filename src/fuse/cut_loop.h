@@ -12,7 +12,7 @@ namespace heddle::fuse {
 // Whether a loop could be one kernel, if it pays.
 bool may_be_kernel(Instr* loop, const target::Target& target);
 
-// form_loops() in one computation. Whether it changed.
+// form_loops in one computation. Whether it changed.
 bool form_loops_in(Computation* computation, const target::Target& target,
                    std::vector<Refusal>* refusals);
 

@@ -10,8 +10,8 @@ bool GroupMerger::has(const Group& group, const Instr* instr) {
 }
 
 Group* GroupMerger::product_group(const Instr* instr) const {
-  const auto found = grouped_.group_of.find(instr);
-  if (found == grouped_.group_of.end() || found->second.size() != 1) return nullptr;
+  const auto found = cover_.group_of.find(instr);
+  if (found == cover_.group_of.end() || found->second.size() != 1) return nullptr;
   Group* group = found->second[0];
   return group->has_gemm && !group->once ? group : nullptr;
 }
@@ -32,7 +32,7 @@ std::vector<Instr*> GroupMerger::members_of(const Row& row) const {
   for (const Group* group : row)
     members.insert(members.end(), group->members.begin(), group->members.end());
   std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
-    return grouped_.index.at(a) < grouped_.index.at(b);
+    return cover_.index.at(a) < cover_.index.at(b);
   });
   members.erase(std::unique(members.begin(), members.end()), members.end());
   return members;
@@ -42,8 +42,8 @@ std::vector<Instr*> GroupMerger::members_of(const Row& row) const {
 bool GroupMerger::leaves(const Instr* member, const Row& row) const {
   if (member == member->parent()->root()) return true;
   return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
-    const auto found = grouped_.group_of.find(user);
-    if (found == grouped_.group_of.end()) return true;
+    const auto found = cover_.group_of.find(user);
+    if (found == cover_.group_of.end()) return true;
     return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
       return std::find(row.begin(), row.end(), group) == row.end() && !has(*group, member);
     });
@@ -82,7 +82,7 @@ Facts GroupMerger::facts(const Row& row) {
 }
 
 Decision GroupMerger::is_closed(const Row& row) const {
-  if (grouped_.order.makes_cycle(row))
+  if (cover_.order->makes_cycle(row))
     return Decision::no("cycle", "a value would go out of the kernel and come back");
   return Decision::yes();
 }
@@ -92,19 +92,24 @@ void GroupMerger::join(Group* from, Group* to) {
   to->copies = copies_of({from, to});
   to->has_dot |= from->has_dot;
   for (const Instr* member : from->members) {
-    std::vector<Group*>& groups = grouped_.group_of.at(member);
+    std::vector<Group*>& groups = cover_.group_of.at(member);
     groups.erase(std::find(groups.begin(), groups.end(), from));
     if (std::find(groups.begin(), groups.end(), to) == groups.end()) groups.push_back(to);
   }
   to->members = std::move(members);
   from->members.clear();
-  grouped_.order.has_taken(to, *from);
+  changed_ = true;
+  cover_.order->has_taken(to, *from);
 }
 
 void GroupMerger::refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
-  if (grouped_.refusals)
-    grouped_.refusals->push_back(
-        {producer->name(), consumer->name(), decision.code(), decision.reason()});
+  cover_.refusals.push_back(
+      {producer->name(), consumer->name(), decision.code(), decision.reason()});
+}
+
+Status check_merges(const OpenCover& cover) {
+  if (!cover.is_settled) return {};
+  return user_error("nothing merges behind limit_memory or search_cover");
 }
 
 }  // namespace heddle::fuse

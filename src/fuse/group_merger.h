@@ -4,26 +4,15 @@
 #include <memory>
 #include <vector>
 
-#include "fuse/group_order.h"
-#include "fuse/groups.h"
-#include "fuse/placed_facts.h"
+#include "fuse/open_cover.h"
 
 namespace heddle::fuse {
 
-// What such a pass works on. All but `target` change with every join.
-struct Grouped {
-  const std::vector<std::unique_ptr<Group>>& groups;
-  GroupOrder::GroupsOf& group_of;
-  GroupOrder& order;
-  const std::unordered_map<const Instr*, size_t>& index;  // place in the computation
-  const target::Target& target;
-  std::vector<Refusal>* refusals;  // may be null
-};
-
 class GroupMerger {
  public:
-  explicit GroupMerger(const Grouped& grouped)
-      : grouped_(grouped), target_(grouped.target), facts_(grouped.target, /*with_traffic=*/true) {}
+  GroupMerger(OpenCover* cover, const target::Target& target)
+      : cover_(*cover), target_(target), facts_(target, /*with_traffic=*/true) {}
+  bool changed() const { return changed_; }
 
  protected:
   using Row = std::vector<Group*>;
@@ -45,7 +34,7 @@ class GroupMerger {
   void join(Group* from, Group* to);
   void refuse(const Instr* producer, const Instr* consumer, const Decision& decision);
 
-  const Grouped& grouped_;
+  OpenCover& cover_;
   const target::Target& target_;
 
  private:
@@ -54,6 +43,20 @@ class GroupMerger {
   bool leaves(const Instr* member, const Row& row) const;
 
   PlacedFacts facts_;
+  bool changed_ = false;
 };
+
+// Error (user): limit_memory or search_cover has run, so nothing merges any more.
+Status check_merges(const OpenCover& cover);
+
+// A pass that asks every group in turn: Merger::visit(group).
+template <typename Merger, typename... Arguments>
+Result<bool> visit_groups(OpenCover& cover, const Context& context, Arguments... arguments) {
+  HEDDLE_RETURN_IF_ERROR(check_merges(cover));
+  Merger merger(&cover, *context.target, arguments...);
+  for (const auto& group : cover.groups)
+    if (!group->members.empty()) merger.visit(group.get());
+  return merger.changed();
+}
 
 }  // namespace heddle::fuse

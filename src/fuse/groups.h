@@ -55,22 +55,12 @@ std::vector<Covered> covered_computations(const hlo::Module& module);  // callee
 // The schedule of one instruction as a kernel of its own.
 schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
-// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides
-// are converted to f32 once, and the result back. The values are the same.
-bool widen_products(const Covered& covered, const target::Target& target);
-
-// Left sides whose rows are summed up (gradients of weights) are transposed first where every
-// element is used often. The values are the same.
-bool turn_products(const Covered& covered);
-
-// Winograd (transform_filter.cc): where it pays, the convolution's constant filter lies
-// transformed, and `hlo::winograd_filter` makes it the filter that it is; both are always in one
-// group.
-Decision transform_filter(Instr* conv, const target::Target& target);  // no: not changed
-Instr* transformed_filter(const Instr* conv);                          // that call; none: null
-
-// Elements of a top-k that are read become arrays of their own (split_top_k.cc).
-bool split_top_k(const Covered& covered, const target::Target& target);
+// Dots and convolutions whose right sides, and nothing else, are constant: these may lie as is best
+// (transform_filters.cc, pack_panels.cc).
+std::vector<Instr*> products_by_constants(const Covered& covered);
+// Winograd: where the convolution's constant filter lies transformed, the call that makes it the
+// filter that it is (hlo::winograd_filter), always in one group with it; else null.
+Instr* transformed_filter(const Instr* conv);
 
 bool has_control_edges(const Instr* instr);
 

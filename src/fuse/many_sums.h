@@ -8,7 +8,7 @@
 namespace heddle::fuse {
 
 // A scalar made of the sums of more than eight arrays. It takes a while, so it is computed once;
-// and apart from the sums, which are kernels that look alike then (tables.h).
+// and apart from the sums, which are kernels that look alike then (form_tables.cc).
 bool puts_many_together(const hlo::Instr* instr);
 // A group of scalars with one such.
 bool puts_many_together(const std::vector<hlo::Instr*>& members);

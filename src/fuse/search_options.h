@@ -17,7 +17,7 @@ struct SearchOptions {
   int beam = 3;           // plans kept while a cover is made
   int most_members = 48;  // of a pattern that is searched; what is offered may be larger
   bool remote = true;     // groups without an edge between them may be packed (on a CPU never:
-                          // tables.h and composites.h do it, and keep their loops apart)
+                          // tables and composites do it, and keep their loops apart)
   Pricing patterns = Pricing::delta;  // of patterns, while they are made
   Pricing covers = Pricing::latency;  // of finished covers
   // What is found takes the place of a region of the basic fusion if it takes so many times less,

@@ -1,14 +1,16 @@
 // Each element of a top-k that somebody reads becomes an array of its own (hlo/top_k_part.h). Where
 // both are read they meet again in one stage, if they come to one kernel.
 #include "fuse/groups.h"
+#include "fuse/passes.h"
 #include "hlo/builder.h"
 #include "hlo/top_k_part.h"
 #include "schedule/top_k.h"
 
 namespace heddle::fuse {
 
-bool split_top_k(const Covered& covered, const target::Target& target) {
-  Computation* computation = covered.computation;
+namespace {
+
+bool split_in(Computation* computation, const target::Target& target) {
   bool changed = false;
   auto part_of = [&](Instr* both, bool places) {
     const auto& attrs = both->attrs_as<hlo::TopKAttrs>();
@@ -45,6 +47,15 @@ bool split_top_k(const Covered& covered, const target::Target& target) {
   computation->remove_dead();
   computation->sort();
   return true;
+}
+
+}  // namespace
+
+Result<bool> split_top_k(hlo::Module& module, const Context& context) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(module))
+    changed |= split_in(covered.computation, *context.target);
+  return changed;
 }
 
 }  // namespace heddle::fuse

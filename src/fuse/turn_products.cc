@@ -1,4 +1,7 @@
+// Left sides whose rows are summed up (gradients of weights) are transposed first where every
+// element is used often. The values are the same.
 #include "fuse/groups.h"
+#include "fuse/passes.h"
 #include "hlo/builder.h"
 
 namespace heddle::fuse {
@@ -33,15 +36,22 @@ void turn(Instr* instr) {
   instr->parent()->remove(instr);
 }
 
-}  // namespace
-
-bool turn_products(const Covered& covered) {
+bool turn_in(Computation* computation) {
   std::vector<Instr*> found;
-  for (Instr* instr : covered.computation->instrs())
+  for (Instr* instr : computation->instrs())
     if (is_worth_it(instr)) found.push_back(instr);
   for (Instr* instr : found) turn(instr);
-  if (!found.empty()) covered.computation->sort();
+  if (!found.empty()) computation->sort();
   return !found.empty();
+}
+
+}  // namespace
+
+Result<bool> turn_products(hlo::Module& module, const Context&) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(module))
+    changed |= turn_in(covered.computation);
+  return changed;
 }
 
 }  // namespace heddle::fuse

@@ -1,4 +1,7 @@
+// Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides
+// are converted to f32 once, and the result back. The values are the same.
 #include "fuse/groups.h"
+#include "fuse/passes.h"
 #include "hlo/builder.h"
 #include "schedule/gemm.h"
 
@@ -39,9 +42,7 @@ void widen(Instr* instr) {
   instr->parent()->remove(instr);
 }
 
-}  // namespace
-
-bool widen_products(const Covered& covered, const target::Target& target) {
+bool widen_in(const Covered& covered, const target::Target& target) {
   if (covered.is_body) return false;  // what does not change would be converted every time
   std::vector<Instr*> found;
   for (Instr* instr : covered.computation->instrs()) {
@@ -55,6 +56,15 @@ bool widen_products(const Covered& covered, const target::Target& target) {
   for (Instr* instr : found) widen(instr);
   if (!found.empty()) covered.computation->sort();
   return !found.empty();
+}
+
+}  // namespace
+
+Result<bool> widen_products(hlo::Module& module, const Context& context) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(module))
+    changed |= widen_in(covered, *context.target);
+  return changed;
 }
 
 }  // namespace heddle::fuse

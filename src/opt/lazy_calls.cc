@@ -7,6 +7,7 @@
 
 #include "base/decision.h"
 #include "opt/match.h"
+#include "opt/passes.h"
 #include "opt/rewriter.h"
 
 namespace heddle::opt {
@@ -313,9 +314,10 @@ KeptCalls keep_calls(hlo::Module* module, std::vector<std::string>* notes) {
   return kept;
 }
 
-bool inline_kept_calls(hlo::Module* module) {
+// Copies in one place share what depends on constants alone, and the computations of their fusions.
+Result<bool> inline_kept_calls(hlo::Module& module, const PassContext&) {
   bool changed = false;
-  for (Computation* computation : module->post_order()) {
+  for (Computation* computation : module.post_order()) {
     const std::vector<Repeated> all = repeated_in(*computation);
     if (all.empty()) continue;
     std::unordered_map<const Computation*, Copier> copiers;
@@ -330,7 +332,7 @@ bool inline_kept_calls(hlo::Module* module) {
     computation->sort();
     changed = true;
   }
-  if (changed) module->remove_dead_computations();
+  if (changed) module.remove_dead_computations();
   return changed;
 }
 

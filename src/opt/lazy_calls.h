@@ -1,5 +1,6 @@
 // Calls that stay calls while the module is optimised and fused, so that what several calls have in
-// common is worked on once ("lazy inlining"). Behind fusion they are replaced by copies.
+// common is worked on once ("lazy inlining"). Behind fusion they are replaced by
+// copies (the pass inline_kept_calls).
 #pragma once
 
 #include <string>
@@ -24,9 +25,5 @@ struct KeptCalls {
   bool changed = false;  // one of them, or what it calls
 };
 KeptCalls keep_calls(hlo::Module* module, std::vector<std::string>* notes);
-
-// Replaces every call by a copy of the computation, in their order. Copies in one place share what
-// depends on constants alone, and the computations of their fusions.
-bool inline_kept_calls(hlo::Module* module);
 
 }  // namespace heddle::opt

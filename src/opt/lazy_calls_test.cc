@@ -48,7 +48,7 @@ void expect_same_as_at_once(const std::string& text) {
   run(*at_once, "inline_calls");
   run(*at_once, "drop_layouts,inline_calls,cse,dce");
   run(*lazily, "drop_layouts,inline_lazily,cse,dce");
-  inline_kept_calls(lazily.get());
+  run(*lazily, "inline_kept_calls");
   ASSERT_TRUE(hlo::verify(*lazily));
   EXPECT_EQ(count(*lazily, Opcode::call), 0);
   expect_same_values(*at_once, *lazily, 7, /*inexact=*/false, "lazily and at once");
@@ -62,7 +62,7 @@ TEST(LazyCalls, RepeatedOnesStayUntilTheyAreCopied) {
   ASSERT_EQ(report.notes.size(), 1u);
   EXPECT_THAT(report.notes[0], HasSubstr("6 calls of %block"));
   EXPECT_FALSE(*inline_lazily(*module, {}));
-  EXPECT_TRUE(inline_kept_calls(module.get()));
+  EXPECT_TRUE(run(*module, "inline_kept_calls").changed);
   ASSERT_TRUE(hlo::verify(*module));
   EXPECT_EQ(count(*module, Opcode::tanh), 600);
   EXPECT_EQ(module->computations().size(), 1u);
@@ -82,7 +82,7 @@ TEST(LazyCalls, ConstantsMoveInsideWhereTheyAreTheSame) {
   run(*module, "inline_lazily");
   EXPECT_EQ(count(*module, Opcode::call), 6);
   EXPECT_EQ(module->find("block")->parameters().size(), 1u);
-  inline_kept_calls(module.get());
+  run(*module, "inline_kept_calls");
   EXPECT_EQ(count(*module, Opcode::constant), 1);
   expect_same_as_at_once(text);
 

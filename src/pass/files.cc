@@ -35,7 +35,7 @@ Status write_text(const std::string& directory, const std::string& file, std::st
 
 Result<std::string> write_reproducer(const std::string& directory, std::string_view before,
                                      std::string_view suffix, std::string_view pass,
-                                     std::string_view error) {
+                                     std::string_view pipeline, std::string_view error) {
   std::string where = directory;
   if (where.empty()) {
     std::error_code ignored;
@@ -44,7 +44,7 @@ Result<std::string> write_reproducer(const std::string& directory, std::string_v
   const std::string file =
       fmt::format("heddle_reproducer_{}_{:016x}{}", pass, hash64(before, hash64(pass)), suffix);
   HEDDLE_RETURN_IF_ERROR(write_text(
-      where, file, fmt::format("{}\n// {}\n{}\n{}", kMark, pass, commented(error), before)));
+      where, file, fmt::format("{}\n// {}\n{}\n{}", kMark, pipeline, commented(error), before)));
   return where + "/" + file;
 }
 

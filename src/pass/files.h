@@ -12,10 +12,10 @@ namespace heddle::pass {
 Status write_text(const std::string& directory, const std::string& file, std::string_view text);
 
 // Writes the reproducer of `pass`, "heddle_reproducer_<pass>_<hash><suffix>": the pipeline that
-// fails and the error as comments, then `before`, the text in front of the pass. Returns its path.
+// fails and the error as comments, then `before`, the text in front of it. Returns its path.
 // `directory` empty: the system's for temporary files. Errors: machine (cannot write).
 Result<std::string> write_reproducer(const std::string& directory, std::string_view before,
                                      std::string_view suffix, std::string_view pass,
-                                     std::string_view error);
+                                     std::string_view pipeline, std::string_view error);
 
 }  // namespace heddle::pass

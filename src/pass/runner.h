@@ -21,6 +21,8 @@ namespace heddle::pass {
 //   static std::unique_ptr<Unit> copy(const Unit&);
 //   static std::string text(const Unit&);                 all of it
 //   static std::string short_text(const Unit&);           for dumps: large constants left out
+// and, where a unit can be more than its text says (the open covers of a module):
+//   static std::string_view begun_by(const Unit&);        the pass since whose last run it is; ""
 template <typename Unit>
 struct UnitTraits;
 
@@ -183,11 +185,25 @@ class Runner {
     if (directory.empty()) directory = options_.dump_directory;
     const Result<std::string> path =
         write_reproducer(directory, Traits::short_text(*before_failure()), Traits::kSuffix,
-                         pass.name, error.message);
+                         pass.name, failing_pipeline(pass), error.message);
     error.message =
         fmt::format("pass {}: {} ({}{})", pass.name, error.message,
                     path ? "reproducer: " : "no reproducer: ", path ? *path : path.error().message);
     return tl::unexpected<Error>(std::move(error));
+  }
+
+  // The pass; with those in front of it that the text before does not tell of.
+  std::string failing_pipeline(const Info& pass) const {
+    std::string text;
+    if constexpr (requires { Traits::begun_by(unit_); }) {
+      const std::string_view first = Traits::begun_by(unit_);
+      size_t at = first.empty() ? 0 : executed_.size();
+      while (at > 0 && executed_[at - 1]->name != first) --at;
+      if (at > 0)
+        for (size_t i = at - 1; i < executed_.size(); ++i)
+          text += std::string(executed_[i]->name) + ",";
+    }
+    return text + std::string(pass.name);
   }
 
   std::unique_ptr<Unit> before_failure() {

@@ -183,7 +183,7 @@ class CompositeStitcher {
   }
 
   // The array that a part puts a box into: no other part has anything to do with it
-  // (fuse/composites.cc).
+  // (fuse/form_composites.cc).
   void find_boxes(const Part& part) {
     for (size_t leaf = 0; leaf < part.stitched.in_part.size(); ++leaf) {
       if (!part.stitched.in_part[leaf]) continue;

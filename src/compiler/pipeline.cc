@@ -1,0 +1,24 @@
+#include "compiler/pipeline.h"
+
+#include "compiler/options.h"
+#include "fuse/pipeline.h"
+
+namespace heddle::compiler {
+
+// A library's products first: nothing packs or fuses what is a call. Panels are what a core's
+// vectors want. Trips before fusion, which makes kernels of loops.
+// Kept calls are copied when they are fused, once for all; extents are parameters of fusions.
+std::string fusing_pipeline(const Options& options, const target::Target& target) {
+  const bool cpu = target.kind == target::DeviceKind::cpu;
+  const fuse::Mode mode = fuse_mode(options);
+  std::string text;
+  if (cpu && options.library != "none") text += "call_libraries,";
+  if (cpu && options.level != Level::O0) {
+    const bool relaxed = mode != fuse::Mode::off && options.numerics == Numerics::relaxed;
+    text += fuse::packing_pipeline(relaxed) + ",";
+  }
+  text += "count_trips," + fuse::pipeline_for(mode, target.kind) + ",inline_kept_calls";
+  return cpu ? text + ",pass_extents" : text;
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,444 @@
+// Behind the cover: fusions without a product that read one another or the same arrays become parts
+// of one fusion (hlo/composite.h), a kernel whose phases are theirs (packing of different spaces,
+// grid composition). So do those that can stand anywhere, as they read arguments alone and nobody
+// but the caller reads them. Refusals: `cycle`, `too-large`, `far` (too much stands between them),
+// `memory` (what dies between them would be kept).
+#include "fuse/composites.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "fuse/boxes.h"
+#include "fuse/kernel_order.h"
+#include "fuse/memory.h"
+#include "fuse/passes.h"
+#include "hlo/composite.h"
+#include "hlo/in_place.h"
+#include "hlo/loop_trips.h"
+#include "hlo/views.h"
+#include "schedule/parts.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr size_t kMostInstrs = 768;       // of all parts
+constexpr int kSpan = 512;                // units that stand between two parts at most
+constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
+constexpr int64_t kMostGrowth = 1 << 20;  // of the memory for temporaries, for one join
+constexpr int64_t kSmallBytes = 4096;     // of a result that costs nothing to keep
+constexpr int64_t kSmallPeak = 1 << 18;   // of temporaries: less need not be saved
+
+bool is_product(const Instr* instr) {
+  return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+}
+
+// Reads an element of an array, or the whole of a small one: what scalars share is no reason.
+bool is_array(const Instr* value) {
+  return value->shape().is_array() && value->shape().elems() > 1;
+}
+
+// Who waits for whom, in a computation: everything that is no view, and no argument.
+class Composer {
+ public:
+  Composer(const Covered& covered, std::vector<Refusal>* refusals)
+      : computation_(covered.computation), refusals_(refusals) {
+    find_once_parts(covered);
+    for (Instr* instr : computation_->instrs()) {
+      if (is_view_or_element(instr) || instr->is(Opcode::parameter) ||
+          instr->is(Opcode::constant) ||
+          (instr->is(Opcode::tuple) && instr == computation_->root()))
+        continue;
+      unit_of_.emplace(instr, static_cast<int>(units_.size()));
+      units_.push_back({{instr}, may_be_part(instr)});
+    }
+    effects_ = effects_before(*computation_);
+    for (size_t u = 0; u < units_.size(); ++u) find_reads(static_cast<int>(u));
+    order_.emplace(graph_);
+    if (covered.callers.empty()) find_live();
+  }
+
+  bool run() {
+    for (size_t u = 0; u < units_.size(); ++u)
+      if (units_[u].may_join) visit(static_cast<int>(u));
+    bool changed = false;
+    for (const Unit& unit : units_) {
+      if (unit.parts.size() < 2) continue;
+      form(unit.parts);
+      changed = true;
+    }
+    if (changed) computation_->remove_dead();
+    return changed;
+  }
+
+ private:
+  struct Unit {
+    std::vector<Instr*> parts;  // empty: in another one
+    bool may_join = false;
+    size_t instrs = 0;
+    bool is_free = false;  // reads arguments alone, and is small or read by the caller alone
+    int64_t live = 0;      // bytes that are alive while it runs
+  };
+
+  // Of an entry: what is needed at least, and where (memory.h).
+  void find_live() {
+    const std::vector<int> none;
+    std::unordered_map<const Instr*, std::vector<int>> nodes;
+    for (const auto& [instr, unit] : unit_of_)
+      if (!once_.count(instr)) nodes[instr] = {unit};
+    const std::vector<int64_t> live =
+        live_bytes(memory_graph(*computation_, static_cast<int>(units_.size()),
+                                [&](const Instr* instr) -> const std::vector<int>& {
+                                  const auto found = nodes.find(instr);
+                                  return found == nodes.end() ? none : found->second;
+                                }));
+    if (live.empty()) return;
+    peak_ = std::max(kSmallPeak, *std::max_element(live.begin(), live.end()));
+    for (size_t u = 0; u < units_.size(); ++u) units_[u].live = live[u];
+  }
+
+  // With what a join keeps for longer.
+  static int64_t live_together(const Unit& a, const Unit& b, int64_t growth) {
+    return std::max(a.live, b.live) + growth;
+  }
+
+  // What depends on constants alone is done once, apart from what is not.
+  void find_once_parts(const Covered& covered) {
+    for (const Instr* instr : computation_->instrs()) {
+      const bool is_constant = instr->is(Opcode::constant) || is_invariant(instr, covered);
+      if (is_constant ||
+          (!instr->is(Opcode::parameter) && !hlo::has_effect(*instr) &&
+           std::all_of(instr->operands().begin(), instr->operands().end(),
+                       [&](const Instr* operand) { return once_.count(operand) > 0; })))
+        once_.insert(instr);
+    }
+  }
+
+  bool may_be_part(const Instr* instr) const {
+    if (!instr->is(Opcode::fusion) || once_.count(instr) || !instr->control_successors().empty() ||
+        !instr->control_predecessors().empty())
+      return false;
+    const Computation& fused = *instr->called()[0];
+    if (hlo::is_loop_fusion(fused) || hlo::is_composite(fused) ||
+        schedule::is_copied_by_parts(*fused.root()))
+      return false;
+    return std::none_of(fused.instrs().begin(), fused.instrs().end(), is_product) &&
+           are_elements_read(instr) && has_own_arrays(instr);
+  }
+
+  // Of a tuple in a tuple somebody reads elements, and not the whole.
+  bool are_elements_read(const Instr* value, bool outermost = true) const {
+    if (!value->shape().is_tuple()) return true;
+    const std::vector<tensor::Shape>& elements = value->shape().elements();
+    const bool flat = std::none_of(elements.begin(), elements.end(),
+                                   [](const tensor::Shape& shape) { return shape.is_tuple(); });
+    if (outermost && flat) return true;
+    return value != computation_->root() &&
+           std::all_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
+             return user->is(Opcode::get_tuple_element) && are_elements_read(user, false);
+           });
+  }
+
+  void find_reads(int number) {
+    Unit& unit = units_[static_cast<size_t>(number)];
+    Instr* instr = unit.parts[0];
+    if (unit.may_join) unit.instrs = instr->called()[0]->instrs().size();
+    std::vector<const Instr*> seen;
+    std::vector<int> before;
+    auto follow = [&](auto& self, const Instr* value) -> void {
+      if (std::find(seen.begin(), seen.end(), value) != seen.end()) return;
+      seen.push_back(value);
+      if (const auto found = unit_of_.find(value); found != unit_of_.end())
+        return before.push_back(found->second);
+      if (is_array(value)) readers_[value].push_back(number);
+      for (const auto* list : {&value->operands(), &value->control_predecessors()})
+        for (const Instr* earlier : *list) self(self, earlier);
+    };
+    for (const Instr* operand : instr->operands()) follow(follow, operand);
+    for (const Instr* earlier : instr->control_predecessors()) follow(follow, earlier);
+    const bool arguments = before.empty();
+    if (const auto effect = effects_.find(instr); effect != effects_.end())
+      before.push_back(unit_of_.at(effect->second));
+    graph_.add(std::move(before));
+    const bool is_small = !instr->shape().is_tuple() && instr->shape().bytes() <= kSmallBytes;
+    unit.is_free = arguments && (is_small || !is_read_outside_of(instr, {}, /*root=*/false));
+  }
+
+  // Does anybody but `inside` read the value? `root`: the caller counts.
+  bool is_read_outside_of(const Instr* value, const std::vector<Instr*>& inside,
+                          bool root = true) const {
+    if (root && value == computation_->root()) return true;
+    return std::any_of(value->users().begin(), value->users().end(), [&](const Instr* user) {
+      if (is_view_or_element(user)) return is_read_outside_of(user, inside, root);
+      if (user == computation_->root() && user->is(Opcode::tuple)) return root;
+      return std::find(inside.begin(), inside.end(), user) == inside.end();
+    });
+  }
+
+  // --- Which. ---
+
+  void visit(int number) {
+    for (bool joined = true; joined;) {
+      joined = false;
+      for (int other : neighbours(number)) {
+        const Decision decision = may_join(other, number);
+        if (!decision) {
+          refuse(other, number, decision);
+          continue;
+        }
+        number = join(other, number);
+        joined = true;
+        break;
+      }
+    }
+  }
+
+  // Those it waits for, those that read the same arrays, those that can stand anywhere.
+  std::vector<int> neighbours(int number) const {
+    const Unit& unit = units_[static_cast<size_t>(number)];
+    std::vector<int> found;
+    auto add = [&](int other) {
+      other = whole(other);
+      if (other != whole(number) && units_[static_cast<size_t>(other)].may_join &&
+          found.size() < kMostNeighbours &&
+          std::find(found.begin(), found.end(), other) == found.end())
+        found.push_back(other);
+    };
+    for (int other : order_->feeders(number)) add(other);
+    for (const Instr* part : unit.parts)
+      for (const Instr* operand : part->operands()) {
+        const Instr* value = operand;
+        for (;; value = value->operand(0)) {
+          if (const auto readers = readers_.find(value); readers != readers_.end())
+            for (int other : readers->second) add(other);
+          if (!is_view_or_element(value)) break;
+        }
+        // What is made here has readers that wait for it.
+        if (const auto maker = unit_of_.find(value); maker != unit_of_.end())
+          for (int other : order_->readers(whole(maker->second))) add(other);
+      }
+    if (unit.is_free)
+      for (int other = 0; other < static_cast<int>(units_.size()); ++other)
+        if (units_[static_cast<size_t>(other)].is_free) add(other);
+    return found;
+  }
+
+  int whole(int unit) const { return order_->kernel(unit); }
+  int place(int unit) const { return order_->place(whole(unit)); }
+
+  Decision may_join(int a, int b) const {
+    const Unit &one = units_[static_cast<size_t>(a)], &other = units_[static_cast<size_t>(b)];
+    if (one.parts.size() + other.parts.size() > kMostParts ||
+        one.instrs + other.instrs > kMostInstrs)
+      return Decision::no("too-large", "they have {} parts and {} operators",
+                          one.parts.size() + other.parts.size(), one.instrs + other.instrs);
+    if (const int far = std::abs(place(a) - place(b)); far > kSpan)
+      return Decision::no("far", "{} commands stand between them", far);
+    if (order_->makes_cycle({a, b}))
+      return Decision::no("cycle", "a value would go out and come back");
+    if (writes_over_what_is_read(one.parts, other.parts))
+      return Decision::no("in-place", "one reads what the other one writes over");
+    const int64_t growth = place(a) < place(b) ? bytes_kept(a, b) : bytes_kept(b, a);
+    if (growth > kMostGrowth)
+      return Decision::no("memory", "{} bytes could not be used again between them", growth);
+    const int64_t more = live_together(one, other, growth) - peak_;
+    if (growth > 0 && more > 0)
+      return Decision::no("memory", "{} bytes more would be alive than ever are", more);
+    return Decision::yes();
+  }
+
+  // What nobody needs behind the first of two, and would stay until the second has its results; or
+  // these, made early.
+  int64_t bytes_kept(int a, int b) const {
+    const Unit &first = units_[static_cast<size_t>(a)], &second = units_[static_cast<size_t>(b)];
+    int64_t dying = 0, made = 0;
+    std::unordered_set<const Instr*> seen;
+    for (const Instr* part : first.parts)
+      for (const Instr* operand : part->operands()) {
+        const Instr* value = hlo::behind_views(operand);
+        const Instr* maker = hlo::behind_views_and_elements(value);
+        if (value->shape().is_array() && unit_of_.count(maker) && seen.insert(value).second &&
+            std::find(first.parts.begin(), first.parts.end(), maker) == first.parts.end() &&
+            last_place(value) < place(b))
+          dying += value->shape().bytes();
+      }
+    for (const Instr* part : second.parts) made += hlo::stored_bytes(*part);
+    return std::min(dying, made);
+  }
+
+  // Where the value is read last; what the caller reads stays.
+  int last_place(const Instr* value) const {
+    constexpr int kEnd = std::numeric_limits<int>::max();
+    int last = -1;
+    if (value == computation_->root()) return kEnd;
+    for (const Instr* user : value->users()) {
+      const auto unit = unit_of_.find(user);
+      if (unit != unit_of_.end())
+        last = std::max(last, place(unit->second));
+      else if (is_view_or_element(user))
+        last = std::max(last, last_place(user));
+      else
+        return kEnd;
+    }
+    return last;
+  }
+
+  int join(int a, int b) {
+    if (place(a) > place(b)) std::swap(a, b);
+    Unit &from = units_[static_cast<size_t>(a)], &to = units_[static_cast<size_t>(b)];
+    to.live = live_together(from, to, bytes_kept(a, b));
+    order_->unite({b, a});
+    from.parts.insert(from.parts.end(), to.parts.begin(), to.parts.end());
+    to.parts = std::exchange(from.parts, {});
+    to.instrs += from.instrs;
+    to.is_free = to.is_free && from.is_free;
+    from.may_join = false;
+    return b;
+  }
+
+  void refuse(int producer, int consumer, const Decision& decision) {
+    if (!refusals_) return;
+    auto name = [&](int unit) {
+      const Instr* root = units_[static_cast<size_t>(unit)].parts.back()->called()[0]->root();
+      return root->is(Opcode::tuple) ? root->operand(0)->name() : root->name();
+    };
+    refusals_->push_back({name(producer), name(consumer), decision.code(), decision.reason()});
+  }
+
+  // --- Forming it. ---
+
+  void form(std::vector<Instr*> parts) {
+    std::unordered_map<const Instr*, size_t> index;
+    for (const Instr* instr : computation_->instrs()) index.emplace(instr, index.size());
+    std::sort(parts.begin(), parts.end(),
+              [&](const Instr* x, const Instr* y) { return index.at(x) < index.at(y); });
+    Computation* made = computation_->module()->add_computation("composite");
+    std::unordered_map<const Instr*, Instr*> inside;
+    std::vector<Instr*> operands;
+    auto value = [&](auto& self, Instr* from) -> Instr* {
+      Instr*& known = inside[from];
+      if (known) return known;
+      const Instr* maker = hlo::behind_views_and_elements(from);
+      Instr* copy = nullptr;
+      if (is_view_or_element(from) && std::find(parts.begin(), parts.end(), maker) != parts.end()) {
+        Instr* operand = self(self, from->operand(0));
+        copy = made->add(from->opcode(), from->shape().without_layout(), {operand}, from->attrs());
+      } else {
+        hlo::ParameterAttrs attrs{static_cast<int64_t>(operands.size())};
+        copy = made->add(Opcode::parameter, from->shape().without_layout(), {}, attrs, {},
+                         fmt::format("p{}", attrs.number));
+        operands.push_back(from);
+      }
+      return inside[from] = copy;
+    };
+    for (Instr* part : parts) {
+      std::vector<Instr*> read;
+      for (Instr* operand : part->operands()) read.push_back(value(value, operand));
+      inside[part] = made->add(Opcode::fusion, part->shape(), read, part->attrs(), part->called(),
+                               part->name());
+      inside[part]->add_nodes(part->nodes());
+    }
+    std::vector<Instr*> outputs, old = find_outputs(parts);
+    std::vector<tensor::Shape> shapes;
+    for (Instr* output : old) {
+      outputs.push_back(value(value, output));
+      shapes.push_back(output->shape().without_layout());
+    }
+    const bool single = old.size() == 1;
+    made->set_root(single ? outputs[0]
+                          : made->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), outputs));
+    Instr* fusion = computation_->add(Opcode::fusion, made->root()->shape(), operands,
+                                      hlo::FusionAttrs{}, {made}, parts.back()->name());
+    for (size_t i = 0; i < old.size(); ++i)
+      computation_->replace_all_uses(
+          old[i], single ? fusion
+                         : computation_->add(Opcode::get_tuple_element, shapes[i], {fusion},
+                                             hlo::TupleIndexAttrs{static_cast<int64_t>(i)}, {},
+                                             old[i]->name()));
+    computation_->sort();
+  }
+
+  // Arrays that somebody outside reads.
+  std::vector<Instr*> find_outputs(const std::vector<Instr*>& parts) {
+    std::vector<Instr*> result;
+    for (Instr* part : parts) {
+      read_by_element(part);
+      std::vector<Instr*> arrays;
+      add_arrays(part, &arrays);
+      for (Instr* array : arrays)
+        if (is_read_outside_of(array, parts)) result.push_back(array);
+    }
+    return result;
+  }
+
+  void add_arrays(Instr* value, std::vector<Instr*>* arrays) {
+    if (!value->shape().is_tuple()) return arrays->push_back(value);
+    std::vector<Instr*> elements(value->shape().elements().size());
+    for (Instr* user : std::vector<Instr*>(value->users())) {
+      if (!user->is(Opcode::get_tuple_element)) continue;
+      Instr*& element = elements[static_cast<size_t>(user->tuple_index())];
+      if (element)
+        computation_->replace_all_uses(user, element);
+      else
+        element = user;
+    }
+    for (Instr* element : elements)
+      if (element) add_arrays(element, arrays);
+  }
+
+  // Who reads the part as a tuple reads one of its elements.
+  void read_by_element(Instr* part) {
+    if (!part->shape().is_tuple()) return;
+    const bool whole =
+        part == computation_->root() ||
+        std::any_of(part->users().begin(), part->users().end(),
+                    [](const Instr* user) { return !user->is(Opcode::get_tuple_element); });
+    if (!whole) return;
+    std::vector<Instr*> elements;
+    for (const tensor::Shape& shape : part->shape().elements())
+      elements.push_back(
+          computation_->add(Opcode::get_tuple_element, shape, {part},
+                            hlo::TupleIndexAttrs{static_cast<int64_t>(elements.size())}));
+    Instr* tuple = computation_->add(Opcode::tuple, part->shape(), elements);
+    for (Instr* user : std::vector<Instr*>(part->users())) {
+      if (user == tuple || user->is(Opcode::get_tuple_element)) continue;
+      for (size_t o = 0; o < user->operands().size(); ++o)
+        if (user->operand(o) == part) computation_->replace_operand(user, o, tuple);
+    }
+    if (part == computation_->root()) computation_->set_root(tuple);
+  }
+
+  Computation* computation_;
+  std::vector<Refusal>* refusals_;                      // may be null
+  int64_t peak_ = std::numeric_limits<int64_t>::max();  // of temporaries
+  std::unordered_set<const Instr*> once_;
+  std::vector<Unit> units_;
+  Graph graph_;                       // of units
+  std::optional<KernelOrder> order_;  // of what units became; its kernels have their numbers
+  std::unordered_map<const Instr*, int> unit_of_;
+  std::unordered_map<const Instr*, Instr*> effects_;
+  std::unordered_map<const Instr*, std::vector<int>> readers_;  // of arguments and of views
+};
+
+}  // namespace
+
+Result<bool> form_composites(hlo::Module& module, const Context& context) {
+  if (context.target->kind != target::DeviceKind::cpu) return false;
+  bool changed = false;
+  std::unordered_set<const Computation*> fused;
+  for (const auto& computation : module.computations())
+    for (const Instr* instr : computation->instrs())
+      if (instr->is(Opcode::fusion)) fused.insert(instr->called()[0]);
+  for (const Covered& covered : covered_computations(module)) {
+    // The steps of a loop that is one kernel are one already.
+    const bool inside =
+        std::any_of(covered.callers.begin(), covered.callers.end(),
+                    [&](const auto& caller) { return fused.count(caller.first->parent()) > 0; });
+    if (!inside) changed |= Composer(covered, context.refusals).run();
+  }
+  if (changed) module.remove_dead_computations();
+  return changed;
+}
+
+}  // namespace heddle::fuse

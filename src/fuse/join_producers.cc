@@ -1,0 +1,299 @@
+// The greedy cover: readers first; each producer joins the groups of its readers where place()
+// finds a schedule and no cycle arises.
+#include <algorithm>
+
+#include "fuse/feeds.h"
+#include "fuse/many_sums.h"
+#include "fuse/open_cover.h"
+#include "hlo/top_k_part.h"
+#include "schedule/parts.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr size_t kMostMembers = 96;
+// An operand of a dot that is used so often is worth a copy that runs along what is summed up.
+constexpr int64_t kUsesOfCopy = 256;
+
+class Joiner {
+ public:
+  Joiner(OpenCover* cover, const target::Target& target)
+      : cover_(*cover), entry_(cover->computation()), target_(target), waits_(*entry_) {}
+
+  // True: something joined something.
+  bool run() {
+    cover_.clear();
+    const std::vector<Instr*>& order = entry_->instrs();
+    for (size_t i = order.size(); i-- > 0;)
+      if (cover_.needs_group(order[i]) && !joined_readers(order[i])) cover_.add_alone(order[i]);
+    return changed_;
+  }
+
+ private:
+  bool joined_readers(Instr* instr) {
+    if (join_twin(instr)) return true;
+    if (puts_many_together(instr)) return join_scalars(instr);
+    if (is_duplicable(instr) && instr != entry_->root()) return join_all(instr);
+    return join_one(instr);
+  }
+
+  // The groups that read `instr`; `others`: somebody without a group reads it too.
+  std::vector<Group*> reader_groups(const Instr* instr, bool* others) const {
+    std::vector<Group*> result;
+    *others = instr == entry_->root();
+    for (const Instr* user : instr->users()) {
+      auto found = cover_.group_of.find(user);
+      if (found == cover_.group_of.end()) {
+        *others = true;
+        continue;
+      }
+      for (Group* group : found->second)
+        if (std::find(result.begin(), result.end(), group) == result.end()) result.push_back(group);
+    }
+    return result;
+  }
+
+  // The other result of a top-k: one list gives both.
+  bool join_twin(Instr* instr) {
+    const auto part = hlo::top_k_part(*instr);
+    if (!part) return false;
+    for (Instr* user : instr->operand(0)->users()) {
+      const auto other = hlo::top_k_part(*user);
+      const auto found = cover_.group_of.find(user);
+      if (!other || other->k != part->k || other->largest != part->largest ||
+          found == cover_.group_of.end())
+        continue;
+      for (Group* group : found->second)
+        if (joins(instr, group)) return true;
+    }
+    return false;
+  }
+
+  // Into the only group that reads it, if that is of scalars too.
+  bool join_scalars(Instr* instr) {
+    bool others = false;
+    const std::vector<Group*> groups = reader_groups(instr, &others);
+    return !others && groups.size() == 1 && is_of_scalars(groups[0]->members) &&
+           joins(instr, groups[0]);
+  }
+
+  // Into every reader, a copy each; what is left over reads it from a group of its own.
+  bool join_all(Instr* instr) {
+    bool others = false;
+    std::vector<Group*> groups = reader_groups(instr, &others);
+    bool all = !others && !groups.empty();
+    for (Group* group : groups) {
+      if (try_join(instr, group, /*copy=*/true)) {
+        add(instr, group, /*copy=*/true);
+      } else {
+        all = false;
+      }
+    }
+    if (all) cover_.copies.insert(instr);
+    return all;
+  }
+
+  // Into one group; if others read it too it becomes one of the group's outputs.
+  bool join_one(Instr* instr) {
+    bool others = false;
+    std::vector<Group*> groups = reader_groups(instr, &others);
+    for (Group* group : groups) {
+      bool leaves = others || groups.size() > 1;
+      if (leaves && group->has_dot) {
+        refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
+        continue;
+      }
+      if (feeds_window(instr, *group) && (is_costly(instr->opcode()) || ends_convolution(instr))) {
+        refuse(instr, group,
+               Decision::no("window-prologue", "computed once, not for every window that sees it"));
+        continue;
+      }
+      if (leaves && !group->has_dot && reduces(*group) && ends_convolution(instr)) {
+        refuse(instr, group,
+               Decision::no("epilogue", "stored anyway: by the kernel that it hangs on"));
+        continue;
+      }
+      if (joins(instr, group)) return true;
+    }
+    return false;
+  }
+
+  bool joins(Instr* instr, Group* group) {
+    if (!try_join(instr, group, /*copy=*/false)) return false;
+    add(instr, group, /*copy=*/false);
+    return true;
+  }
+
+  void add(Instr* instr, Group* group, bool copy) {
+    group->members.insert(group->members.begin(), instr);
+    if (copy) group->copies.insert(instr);
+    copy ? cover_.order->has_copied(instr, group) : cover_.order->has_joined(instr, group);
+    group->has_dot |= is_heavy(instr);
+    group->has_gemm |= cover_.has_template(instr);
+    cover_.group_of[instr].push_back(group);
+    cover_.add_filter(instr, group);
+    changed_ = true;
+  }
+
+  void refuse(const Instr* instr, const Group* group, const Decision& decision) {
+    cover_.refusals.push_back(
+        {instr->name(), group->members.back()->name(), decision.code(), decision.reason()});
+  }
+
+  bool try_join(Instr* instr, Group* group, bool copy) {
+    Decision decision = may_join(instr, group, copy);
+    if (!decision) refuse(instr, group, decision);
+    return static_cast<bool>(decision);
+  }
+
+  Decision may_join(Instr* instr, Group* group, bool copy) {
+    if (schedule::is_copied_by_parts(*instr) ||
+        schedule::is_copied_by_parts(*group->members.back()))
+      return Decision::no("parts", "many arrays are joined by copies, apart");
+    if (instr->is(Opcode::reduce) && puts_many_together(group->members))
+      return Decision::no("many-sums", "the sums of many arrays are put together apart");
+    if (weight(*group) >= kMostMembers)
+      return Decision::no("too-large", "the group has {} members", group->members.size());
+    // A view of a constant is nothing to be done once, and may be read by what is.
+    if (group->once ? !cover_.constant.count(instr) : cover_.once.count(instr) > 0)
+      return Decision::no("once", "one side depends on constants alone, and is done once");
+    if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
+    if (is_heavy(instr) && group->has_dot)
+      return Decision::no("two-dots", "products in a row are joined as chains, if at all");
+    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
+      return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
+    if (is_heavy(instr) && feeds_window(instr, *group) && cover_.has_template(instr))
+      return Decision::no("window-prologue",
+                          "pools join a convolution behind the cover, if at all");
+    if (!copy && cover_.order->makes_cycle(instr, group))
+      return Decision::no("cycle", "a value would go out of the kernel and come back");
+    std::vector<Instr*> members{instr};
+    if (Instr* filter = transformed_filter(instr)) members.push_back(filter);
+    members.insert(members.end(), group->members.begin(), group->members.end());
+    return place_ok(members, instr, copy, group);
+  }
+
+  // Can `instr` be the end of a convolution's kernel? It and what only it needs, up to one,
+  // element for element.
+  bool ends_convolution(Instr* instr) {
+    if (!has_trait(instr->opcode(), hlo::elementwise)) return false;
+    constexpr size_t kMostSteps = 24;
+    std::vector<Instr*> found{instr};
+    Instr* convolution = nullptr;
+    for (size_t i = 0; i < found.size() && found.size() < kMostSteps; ++i) {
+      if (found[i] == convolution) continue;
+      for (Instr* operand : found[i]->operands()) {
+        const bool is_convolution = operand->is(Opcode::convolution);
+        const bool follows = is_convolution || operand->is(Opcode::reshape) ||
+                             has_trait(operand->opcode(), hlo::elementwise);
+        const bool only_here =
+            std::all_of(operand->users().begin(), operand->users().end(), [&](Instr* user) {
+              return std::find(found.begin(), found.end(), user) != found.end();
+            });
+        if (!follows || !only_here || operand->shape().elems() != instr->shape().elems() ||
+            std::find(found.begin(), found.end(), operand) != found.end() || !has_kernel(operand))
+          continue;
+        if (is_convolution && convolution) continue;
+        if (is_convolution) convolution = operand;
+        found.push_back(operand);
+        i = static_cast<size_t>(-1);  // those seen before may have lost their other readers
+        break;
+      }
+    }
+    if (!convolution) return false;
+    std::sort(found.begin(), found.end(), [&](const Instr* a, const Instr* b) {
+      return cover_.index.at(a) < cover_.index.at(b);
+    });
+    std::unordered_set<const Instr*> reached{convolution};
+    std::vector<Instr*> members{convolution};
+    for (Instr* step : found) {
+      const bool reads = std::any_of(step->operands().begin(), step->operands().end(),
+                                     [&](Instr* operand) { return reached.count(operand) > 0; });
+      if (reads && reached.insert(step).second) members.push_back(step);
+    }
+    const Facts facts =
+        cover_.facts.of(members, [&](const Instr* member) { return member == instr; });
+    return facts.decision && (!cover_.has_template(convolution) || facts.is_template);
+  }
+
+  // Would the member be an output? As rebuild() will decide: copies never are.
+  bool leaves(const Instr* member, const Group* group, const Instr* newcomer) const {
+    if (group->copies.count(member)) return false;
+    if (member == entry_->root()) return true;
+    for (const Instr* user : member->users()) {
+      if (user == newcomer) continue;
+      auto found = cover_.group_of.find(user);
+      if (found == cover_.group_of.end()) return true;
+      for (const Group* other : found->second)
+        if (other != group) return true;
+    }
+    return false;
+  }
+
+  Decision place_ok(const std::vector<Instr*>& members, Instr* newcomer, bool copy,
+                    const Group* group) {
+    const bool wants_gemm = group->has_gemm || cover_.has_template(newcomer);
+    std::vector<Instr*> sorted = members;
+    std::sort(sorted.begin(), sorted.end(), [&](const Instr* a, const Instr* b) {
+      return cover_.index.at(a) < cover_.index.at(b);
+    });
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    const Facts placed = cover_.facts.of(sorted, [&](const Instr* member) {
+      return !(copy && member == newcomer) && leaves(member, group, newcomer);
+    });
+    if (!placed.decision) return placed.decision;
+    if (placed.is_chain)
+      return Decision::no("chain-apart", "a product and rows are joined as a chain, if at all");
+    const bool gemm = placed.is_template;
+    if (wants_gemm && !gemm && sorted.size() > 1)
+      return Decision::no("gemm-family", "the dot would lose its template");
+    const auto windows = std::count_if(sorted.begin(), sorted.end(),
+                                       [&](Instr* member) { return cover_.is_window(member); });
+    if (sorted.size() > 1 && placed.windows < windows)
+      return Decision::no("window-lanes", "the window would be read or written across its lanes");
+    if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
+      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+    if (gemm && is_heavy(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
+      return Decision::no("shared-sets", "{:.0f} us are lost where rows share cache sets",
+                          placed.shared_sets_ns / 1000);
+    if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, *group) &&
+        placed.uses_across >= kUsesOfCopy)
+      return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
+    if (placed.reduces && !gemm && placed.stages > 1 && placed.tasks < 2 * target_.cores &&
+        placed.elems > 32768)
+      return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);
+    return Decision::yes();
+  }
+
+  // What it costs if a value goes through memory: its lines are fetched, written and read.
+  double written_and_read_ns(const Instr* value) const {
+    const double rate = std::max(target_.memory_bandwidth_bytes_per_ns, 1.0);
+    return 3 * static_cast<double>(value->shape().bytes()) / rate + target_.serial_command_ns;
+  }
+
+  // More is read or written with strides than by the two on their own (a transpose of its own is
+  // turned in registers).
+  bool strides_more(const Facts& placed, Instr* newcomer, const Group& group) {
+    if (placed.strided == 0) return false;
+    const int64_t alone = cover_.facts.of_alone(newcomer).strided;
+    if (placed.strided <= alone) return false;
+    const Facts rest = cover_.facts.of(
+        group.members, [&](const Instr* member) { return leaves(member, &group, nullptr); });
+    return placed.strided > alone + rest.strided;
+  }
+
+  OpenCover& cover_;
+  Computation* entry_;
+  const target::Target& target_;
+  const Waits waits_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+Result<bool> join_producers(OpenCover& cover, const Context& context) {
+  return Joiner(&cover, *context.target).run();
+}
+
+}  // namespace heddle::fuse

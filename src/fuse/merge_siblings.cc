@@ -1,0 +1,136 @@
+// Groups that read the same arrays, or one the other's results, become one kernel where that moves
+// less (gradients of input, scale and shift; a loss and its gradient). A refusal that was made
+// because it does not pay has the code `price`.
+#include <algorithm>
+
+#include "fuse/group_merger.h"
+#include "hlo/views.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+constexpr double kGain = 0.05;  // of the smaller one's time; packing of small ones costs nothing
+constexpr size_t kMostMembers = 128;   // of a kernel
+constexpr size_t kMostNeighbours = 8;  // that are asked of one group
+// Readers of one array that are looked at: each of them looks at the others.
+constexpr size_t kMostReaders = 512;
+constexpr int64_t kLeastBytes = 4096;  // of what two groups share
+// A group of so many members that so many others could not join in a row is full: asked on, it
+// would take the places of neighbours that can, and it takes long to place.
+constexpr size_t kLarge = 32;
+constexpr int kMostRefusals = 32;
+
+class SiblingMerger : public GroupMerger {
+ public:
+  SiblingMerger(OpenCover* cover, const target::Target& target) : GroupMerger(cover, target) {
+    for (const auto& group : cover_.groups)
+      if (!group->members.empty() && !cover_.stays(*group)) may_.insert(group.get());
+  }
+
+  void visit(Group* group) {
+    if (!may_.count(group)) return;
+    for (bool joined = true; joined;) {
+      joined = false;
+      for (Group* other : neighbours(*group)) {
+        const Decision decision = may_join(group, other);
+        if (decision) {
+          join(other, group);
+          may_.erase(other);
+          refusals_.erase(group);
+          joined = true;
+          break;
+        }
+        if (other->members.size() >= kLarge) ++refusals_[other];
+        refuse(other->members.back(), group->members.back(), decision);
+      }
+    }
+  }
+
+ private:
+  bool is_full(const Group* group) const {
+    const auto found = refusals_.find(group);
+    return found != refusals_.end() && found->second >= kMostRefusals;
+  }
+
+  static int64_t bytes_of(const Instr* value) {
+    return value->shape().is_array() ? value->shape().bytes() : kLeastBytes;
+  }
+
+  // Groups that read what this one reads or makes, or make what it reads; the most shared first.
+  std::vector<Group*> neighbours(const Group& group) const {
+    std::unordered_map<Group*, int64_t> shared;
+    std::unordered_set<const Instr*> seen;
+    auto add = [&](const Instr* instr, int64_t bytes) {
+      auto found = cover_.group_of.find(instr);
+      if (found == cover_.group_of.end()) return;
+      for (Group* other : found->second)
+        if (other != &group && may_.count(other) && !is_full(other)) shared[other] += bytes;
+    };
+    for (const Instr* member : group.members) {
+      for (const Instr* user : member->users()) add(user, bytes_of(member));
+      for (const Instr* operand : member->operands()) {
+        const Instr* array = hlo::behind_views_and_elements(operand);
+        if (has(group, array) || bytes_of(array) < kLeastBytes || !seen.insert(array).second)
+          continue;
+        add(array, bytes_of(array));
+        const std::vector<Instr*>& readers = array->users();
+        for (size_t i = 0; i < std::min(readers.size(), kMostReaders); ++i)
+          add(readers[i], bytes_of(array));
+      }
+    }
+    std::vector<Group*> found;
+    for (const auto& [other, bytes] : shared) found.push_back(other);
+    std::sort(found.begin(), found.end(), [&](Group* a, Group* b) {
+      const int64_t one = shared.at(a), two = shared.at(b);
+      return one != two ? one > two
+                        : cover_.index.at(a->members.back()) < cover_.index.at(b->members.back());
+    });
+    if (found.size() > kMostNeighbours) found.resize(kMostNeighbours);
+    return found;
+  }
+
+  Decision may_join(Group* one, Group* other) {
+    if (one->once != other->once)
+      return Decision::no("once", "one side depends on constants alone, and is done once");
+    if (one->members.size() + other->members.size() > kMostMembers)
+      return Decision::no("too-large", "the groups have {} members",
+                          one->members.size() + other->members.size());
+    if (Decision closed = is_closed({one, other}); !closed) return closed;
+    const Facts together = facts({one, other});
+    if (!together.decision) return together.decision;
+    const Facts first = facts({one}), second = facts({other});
+    if (!first.decision || !second.decision)
+      return Decision::no("price", "one of them has no schedule by itself");
+    if (few_tasks(together) && !(few_tasks(first) && few_tasks(second)))
+      return Decision::no("one-task", "too few tasks for both");
+    if (together.strided > first.strided + second.strided)
+      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+    const double apart = first.traffic_ns + second.traffic_ns;
+    // A small one that hangs on a large one cannot save much of both. Maps over one box are one
+    // loop, and a launch less; where that is nothing beside their time, more arrays that are read
+    // and written at once are worse (an optimizer's tensors of one shape, which become a table).
+    const double smaller_ns = std::min(first.traffic_ns, second.traffic_ns);
+    const bool saves_launch = together.is_packing && kGain * smaller_ns < target_.serial_command_ns;
+    const double gain = saves_launch ? 0 : kGain * smaller_ns;
+    if (together.traffic_ns >= apart - gain)
+      return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", together.traffic_ns,
+                          apart);
+    return Decision::yes();
+  }
+
+  bool few_tasks(const Facts& facts) const {
+    return facts.tasks < 2 * target_.cores && facts.elems > 32768;
+  }
+
+  std::unordered_set<const Group*> may_;
+  std::unordered_map<const Group*, int> refusals_;  // of large groups, since they last grew
+};
+
+}  // namespace
+
+Result<bool> merge_siblings(OpenCover& cover, const Context& context) {
+  return visit_groups<SiblingMerger>(cover, context);
+}
+
+}  // namespace heddle::fuse

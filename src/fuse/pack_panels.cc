@@ -1,0 +1,166 @@
+// Dots and convolutions with a constant right side (in a loop's body: one that goes round
+// unchanged) read it in the panels of their GEMM record: packing is a pad, reshape and transpose of
+// the constant (done once), and the fusion holds the inverse, which index maps undo
+// (stages.md 4.6).
+#include <algorithm>
+
+#include "fuse/groups.h"
+#include "fuse/passes.h"
+#include "hlo/builder.h"
+#include "schedule/bounded_rows.h"
+#include "schedule/windows.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// f32, no batch, one free dimension on the right.
+bool packs(const Instr* dot) {
+  if (!dot->is(Opcode::dot) || dot->operands().size() != 2) return false;
+  const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
+  const tensor::Shape& rhs = dot->operand(1)->shape();
+  auto f32 = [](const Instr* x) { return x->shape().type() == tensor::Type::f32; };
+  return attrs.lhs_batch_dims.empty() && !attrs.rhs_contracting_dims.empty() &&
+         rhs.rank() == static_cast<int64_t>(attrs.rhs_contracting_dims.size()) + 1 && f32(dot) &&
+         f32(dot->operand(0)) && f32(dot->operand(1)) && rhs.elems() > 0;
+}
+
+Instr* unpack(Instr* instr) {
+  instr->annotations().emplace_back(kUnpack, "true");
+  return instr;
+}
+
+// `w` as [k, groups, n] lies in panels [groups, panel, k, width], padded with zeros; what comes
+// back is the inverse, a view of these panels as [k, groups·n]. One group is no dimension.
+Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int64_t n,
+                      int64_t width) {
+  const int64_t panels = (n + width - 1) / width, padded = panels * width;
+  auto with_groups = [&](hlo::Ints rest) {
+    if (groups > 1) rest.insert(rest.begin() + 1, groups);
+    return rest;
+  };
+  const hlo::Ints plain = with_groups({k, n});
+  const hlo::Ints none(plain.size(), 0), ones(plain.size(), 1);
+  hlo::Ints more = none;
+  more.back() = padded - n;
+  w = b.reshape(w, plain);
+  if (padded != n) w = b.pad(w, b.scalar(w->shape().type(), 0), none, more, none);
+  w = b.reshape(w, with_groups({k, panels, width}));
+  const bool grouped = groups > 1;
+  Instr* packed = b.transpose(w, grouped ? hlo::Ints{1, 2, 0, 3} : hlo::Ints{1, 0, 2});
+  Instr* back = unpack(b.transpose(packed, grouped ? hlo::Ints{2, 0, 1, 3} : hlo::Ints{1, 0, 2}));
+  back = unpack(b.reshape(back, with_groups({k, padded})));
+  if (padded != n) back = unpack(b.slice(back, none, plain, ones));
+  return grouped ? unpack(b.reshape(back, {k, groups * n})) : back;
+}
+
+void replace(Instr* old, Instr* made, hlo::Builder& b) {
+  b.check();
+  old->parent()->replace_all_uses(old, made);
+  old->parent()->remove(old);
+}
+
+void pack_dot(Instr* dot, const target::Target& target) {
+  hlo::Builder b(dot->parent());
+  auto attrs = dot->attrs_as<hlo::DotAttrs>();
+  Instr* w = dot->operand(1);
+  // Contracted dimensions first, in the dot's order, then the free one.
+  hlo::Ints order = attrs.rhs_contracting_dims, extents;
+  for (int64_t d = 0; d < w->shape().rank(); ++d)
+    if (std::find(order.begin(), order.end(), d) == order.end()) order.push_back(d);
+  for (int64_t d : order) extents.push_back(w->shape().dim(d));
+  const int64_t n = extents.back(), k = w->shape().elems() / n;
+  const int64_t m = dot->operand(0)->shape().elems() / k;
+  const schedule::Gemm gemm =
+      schedule::choose_gemm_between(schedule::least_rows(dot, m), m, n, k, true, target);
+  if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
+  Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes);
+  if (extents.size() > 2) back = unpack(b.reshape(back, extents));
+  for (size_t i = 0; i < attrs.rhs_contracting_dims.size(); ++i)
+    attrs.rhs_contracting_dims[i] = static_cast<int64_t>(i);
+  replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs), b);
+}
+
+// Panels of a convolution's kernel: how wide, and in how many groups the features stand.
+struct Panels {
+  int64_t width = 0, groups = 1;
+};
+
+// Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.h) stand side by side.
+Panels choose_panels(Instr* conv, const target::Target& target) {
+  const schedule::PlacedFusion placed = place_alone(conv, target);
+  const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
+  const int64_t groups = attrs.feature_group_count;
+  if (schedule::is_gemm(placed)) {
+    const schedule::Gemm& gemm = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+    return {int64_t{gemm.nv} * gemm.lanes, groups};
+  }
+  const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);
+  if (schedule::count_windows(placed) == 0 || groups == features) return {};
+  const int64_t lanes = placed.schedule.phases[0][0].lanes;
+  return {features > lanes ? lanes : 0, 1};
+}
+
+// Panels of a convolution are [spatial…, input feature] deep, in this order whatever the kernel's.
+bool pack_convolution(Instr* conv, const target::Target& target) {
+  const Panels panels = choose_panels(conv, target);
+  if (panels.width == 0) return false;
+  hlo::Builder b(conv->parent());
+  auto attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
+  Instr* w = conv->operand(1);
+  hlo::Ints order = attrs.dims.kernel_spatial, extents;
+  order.push_back(attrs.dims.kernel_input_feature);
+  order.push_back(attrs.dims.kernel_output_feature);
+  for (int64_t d : order) extents.push_back(w->shape().dim(d));
+  const int64_t k = w->shape().elems() / extents.back();
+  if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
+  Instr* back =
+      through_panels(b, w, k, panels.groups, extents.back() / panels.groups, panels.width);
+  back = unpack(b.reshape(back, extents));
+  const int64_t spatial = static_cast<int64_t>(attrs.dims.kernel_spatial.size());
+  for (int64_t i = 0; i < spatial; ++i) attrs.dims.kernel_spatial[static_cast<size_t>(i)] = i;
+  attrs.dims.kernel_input_feature = spatial;
+  attrs.dims.kernel_output_feature = spatial + 1;
+  const tensor::Shape shape = conv->shape();
+  replace(conv, b.make(Opcode::convolution, {conv->operand(0), back}, attrs, {}, &shape), b);
+  return true;
+}
+
+bool pack_in(const Covered& covered, const target::Target& target) {
+  bool changed = false;
+  for (Instr* instr : products_by_constants(covered)) {
+    if (is_unpack(instr->operand(1))) continue;  // packed already
+    if (instr->is(Opcode::convolution)) {
+      changed |= pack_convolution(instr, target);
+    } else if (packs(instr)) {
+      pack_dot(instr, target);
+      changed = true;
+    }
+  }
+  if (changed) covered.computation->sort();
+  return changed;
+}
+
+}  // namespace
+
+std::vector<Instr*> products_by_constants(const Covered& covered) {
+  std::unordered_set<const Instr*> constant;  // views of constants too
+  find_once(covered, &constant);
+  std::vector<Instr*> found;
+  for (Instr* instr : covered.computation->instrs()) {
+    const bool product =
+        instr->is(Opcode::convolution) || (instr->is(Opcode::dot) && instr->operands().size() == 2);
+    if (product && constant.count(instr->operand(1)) > 0 && constant.count(instr->operand(0)) == 0)
+      found.push_back(instr);
+  }
+  return found;
+}
+
+Result<bool> pack_panels(hlo::Module& module, const Context& context) {
+  bool changed = false;
+  for (const Covered& covered : covered_computations(module))
+    changed |= pack_in(covered, *context.target);
+  return changed;
+}
+
+}  // namespace heddle::fuse

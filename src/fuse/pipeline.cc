@@ -1,0 +1,89 @@
+#include "fuse/pipeline.h"
+
+#include "fuse/fuse.h"
+#include "fuse/runner.h"
+
+namespace heddle::fuse {
+
+namespace {
+
+// Merges into a product's kernel first: what is left over is nobody else's. Memory is measured
+// before the merges that may be undone: those that make values live longer.
+// Chains before siblings: a kernel with a product is no sibling any more.
+constexpr char kMerges[] = "merge_column_sums,merge_turns";
+constexpr char kChains[] =
+    ",measure_memory,merge_pools,merge_chains,merge_siblings,merge_scalars,limit_memory";
+
+}  // namespace
+
+// split_top_k and fuse_scatters first: what they make is an operator with a kernel of its own.
+// Behind the cover kernels meet that no schedule joins. form_loops first: a loop's kernels are
+// taken inside as they are. Boxes before tables and composites, which ask who writes over what;
+// tables before composites, which hold few.
+std::string pipeline_for(Mode mode, target::DeviceKind kind) {
+  if (mode == Mode::off) return "split_top_k,open_cover,make_kernels";
+  if (mode == Mode::xla) return "split_top_k,open_cover,xla_producers,xla_siblings,make_kernels";
+  const bool cpu = kind == target::DeviceKind::cpu, chains = mode >= Mode::chains;
+  std::string text = cpu ? "split_top_k,fuse_scatters," : "split_top_k,";
+  text += std::string("open_cover,join_producers,") + kMerges;
+  if (chains) text += kChains;
+  if (mode == Mode::stitch) text += ",search_cover";
+  text += ",make_kernels";
+  if (cpu && chains) text += ",form_loops";
+  if (cpu) text += ",put_boxes_in_place";
+  if (cpu && chains) text += ",form_tables,form_composites";
+  return text;
+}
+
+// Operands get their types and their order before their panels are chosen; what Winograd's
+// algorithm takes has none.
+std::string packing_pipeline(bool relaxed) {
+  return relaxed ? "widen_products,turn_products,transform_filters,pack_panels"
+                 : "widen_products,turn_products,pack_panels";
+}
+
+Result<pass::RunReport> run(Covers& covers, std::string_view pipeline, const Context& context,
+                            const pass::RunOptions& options) {
+  static const pass::PassTableOf<Covers, Context> kTable(passes<Context>());
+  HEDDLE_ASSIGN_OR_RETURN(const pass::Pipeline parsed, pass::parse_pipeline(pipeline));
+  return pass::run_passes(covers, parsed, kTable, options, context);
+}
+
+namespace {
+
+Result<pass::RunReport> run_all(hlo::Module* module, const std::string& pipeline,
+                                const Context& context) {
+  Covers covers(module);
+  pass::RunOptions options;
+  options.reproduce = false;  // the caller has the module
+  return run(covers, pipeline, context, options);
+}
+
+}  // namespace
+
+Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
+                  std::vector<Refusal>* refusals, const SearchOptions& options,
+                  SearchReport* report) {
+  Context context;
+  context.target = &target;
+  context.refusals = refusals;
+  context.any_chain = mode == Mode::chains;
+  context.search = options;
+  context.search_report = report;
+  HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done,
+                          run_all(module, pipeline_for(mode, target.kind), context));
+  return done.changed;
+}
+
+Result<bool> pack_weights(hlo::Module* module, const target::Target& target, bool relaxed,
+                          std::vector<std::string>* notes, std::vector<Refusal>* refusals) {
+  Context context;
+  context.target = &target;
+  context.refusals = refusals;
+  HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done,
+                          run_all(module, packing_pipeline(relaxed), context));
+  if (notes) notes->insert(notes->end(), done.notes.begin(), done.notes.end());
+  return done.changed;
+}
+
+}  // namespace heddle::fuse
