@@ -181,7 +181,7 @@ void expect_same_without_each(const std::string& text, const std::string& header
       return row && row->required;
     });
     for (const std::vector<std::string>& disabled : wishes) {
-      options.disabled_passes = disabled;
+      options.disable = disabled;
       SCOPED_TRACE(disabled.size() == 1 ? disabled[0] : fmt::format("{} passes", disabled.size()));
       auto program = compiler::compile((*module)->clone(), {}, target::host_target(), options);
       if (!program) {
