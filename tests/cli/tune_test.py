@@ -101,10 +101,12 @@ class TuneTest(CliTest):
         first = tune(128)
         self.assertEqual(2, first["measured"])
         self.assertGreater(first["compiled"], 0)
-        for rows in [192, 200]:
-            other = tune(rows)
-            self.assertEqual(2, other["measured"])
-            self.assertEqual(0, other["compiled"])
+        # Tiles that cut 128 rows may divide 192, and are other kernels then.
+        whole = tune(192)
+        self.assertLess(whole["compiled"], whole["samples"])
+        other = tune(200)
+        self.assertEqual(2, other["measured"])
+        self.assertEqual(0, other["compiled"])
         # And records of rows that never ran themselves give the right numbers.
         self.ok("check", self.folder / "net192.hlo")
 
