@@ -56,7 +56,10 @@ class Opt : public Command {
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
     line.group("Kernels (text that begins with heddle.kernel)");
     line.text(target_, "--target", "NAME", "for which kernel passes run (the kernel's own)");
-    line.number(lanes_, "--lanes", "N", "threads that do a task together, on a GPU (those of its loops)");
+    line.number(lanes_, "--lanes", "N",
+                "threads that do a task together, on a GPU (those of its loops)");
+    line.text(trim_, "--trim", "TEXT",
+              "dynamic dimensions, for the pass trim: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
@@ -101,7 +104,7 @@ class Opt : public Command {
     HEDDLE_ASSIGN_OR_RETURN(
         const std::string made,
         run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
-                          run_options(), &report));
+                          trim_, run_options(), &report));
     std::fputs(made.c_str(), stdout);
     print_times(report);
     return 0;
@@ -171,7 +174,7 @@ class Opt : public Command {
   }
 
   OpenChoices open_;
-  std::string passes_, stop_after_, disable_, dump_, target_;
+  std::string passes_, stop_after_, disable_, dump_, target_, trim_;
   bool list_ = false, reproduce_ = false, check_changed_ = false, times_ = false;
   std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_, lanes_;
 };
