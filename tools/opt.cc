@@ -88,6 +88,8 @@ class Opt : public Command {
     line.group("Kernels (text that begins with heddle.kernel)");
     line.number(lanes_, "--lanes", "N",
                 "threads that do a task together, on a GPU (those of its loops)");
+    line.text(trim_, "--trim", "TEXT",
+              "dynamic dimensions, for the pass trim: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
@@ -138,7 +140,7 @@ class Opt : public Command {
     HEDDLE_ASSIGN_OR_RETURN(
         const std::string made,
         run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
-                          run_options(), &report));
+                          trim_, run_options(), &report));
     std::fputs(made.c_str(), stdout);
     print_times(report);
     return 0;
@@ -210,7 +212,7 @@ class Opt : public Command {
   }
 
   OpenChoices open_;
-  std::string passes_, stop_after_, disable_, dump_, target_, library_;
+  std::string passes_, stop_after_, disable_, dump_, target_, library_, trim_;
   bool list_ = false, reproduce_ = false, check_changed_ = false, times_ = false;
   std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_, lanes_;
 };

@@ -7,6 +7,7 @@
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "lower/pipeline.h"
+#include "lower/trim.h"
 #include "target/target.h"
 
 namespace heddle::tools {
@@ -41,8 +42,8 @@ bool is_kernel_text(std::string_view text) { return text.starts_with("heddle.ker
 
 Result<std::string> run_kernel_passes(const std::string& file, std::string_view text,
                                       std::string_view passes, const std::string& target_name,
-                                      int lanes, const pass::RunOptions& options,
-                                      pass::RunReport* report) {
+                                      int lanes, std::string_view trim,
+                                      const pass::RunOptions& options, pass::RunReport* report) {
   Result<kernel::Kernel> kernel = kernel::parse_kernel(text);
   if (!kernel) return error_in(file, kernel.error());
   if (Status verified = kernel::verify(*kernel); !verified) return error_in(file, verified.error());
@@ -55,6 +56,13 @@ Result<std::string> run_kernel_passes(const std::string& file, std::string_view 
     Result<int> known = lanes_of(*kernel, lanes, target->warp_size);
     if (!known) return error_in(file, known.error());
     context.lanes = *known;
+  }
+  lower::Trim wanted;
+  if (!trim.empty()) {
+    Result<lower::TrimRequest> request = lower::parse_trim_request(*kernel, trim);
+    if (!request) return error_in("--trim", request.error());
+    wanted.request = std::move(*request);
+    context.trim = &wanted;
   }
   if (passes == "default") passes = lower::pipeline_for(target->kind);
   Result<pass::RunReport> done = lower::run(*kernel, passes, context, options);

@@ -13,11 +13,13 @@ namespace heddle::tools {
 bool is_kernel_text(std::string_view text);
 
 // The kernel after the passes (pass/pipeline.h; "default": those of its device). `target` is the
-// one that the kernel names where empty; `lanes`: threads that do a task together, on a GPU. Errors
-// (user): the text, the target or the passes; each with `file` in front.
+// one that the kernel names where empty; `lanes`: threads that do a task together, on a GPU;
+// `trim`: what the pass trim is asked (lower/trim.h). Errors (user): the text, the target, the
+// passes or `trim`; each with `file` in front.
 Result<std::string> run_kernel_passes(const std::string& file, std::string_view text,
                                       std::string_view passes, const std::string& target, int lanes,
-                                      const pass::RunOptions& options, pass::RunReport* report);
+                                      std::string_view trim, const pass::RunOptions& options,
+                                      pass::RunReport* report);
 
 // A line a pass: name, summary.
 std::string list_kernel_passes();

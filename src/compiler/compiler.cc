@@ -20,7 +20,6 @@
 #include "compiler/pipeline.h"
 #include "compiler/table_kernel.h"
 #include "compiler/trim_kernels.h"
-#include "compiler/twin_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
 #include "hlo/composite.h"
@@ -30,6 +29,7 @@
 #include "hlo/verify.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
+#include "lower/share_with_twins.h"
 #include "opt/passes.h"
 #include "opt/pipeline.h"
 #include "pass/files.h"
@@ -183,11 +183,12 @@ class Compilation {
     const bool one_by_one = gpu_ || !options_.twins.empty() || !hlo::symbols_of(*module_).empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
-      for (const auto& [before, after] : trim_kernels(*module_, &all, report_))
+      const RunPass run = run_pass_of(options_, target_, &pass_changes_);
+      for (const auto& [before, after] : trim_kernels(*module_, &all, run, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-      share_alike(&all);
-      share_extents_of(&all);
+      share_alike(&all, run);
+      share_extents_of(&all, run);
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
@@ -236,7 +237,7 @@ class Compilation {
       Pending& one = (*all)[i];
       std::vector<kernel::Kernel> kernels;
       for (const std::vector<Pending>& twin : twins) kernels.push_back(twin[i].stitched.kernel);
-      auto shared = share_with_twins(std::move(kernels), one.stitched.kernel);
+      auto shared = lower::share_with_twins(std::move(kernels), one.stitched.kernel);
       if (!shared || shared->dims.back().empty()) continue;
       one.stitched.kernel = std::move(shared->kernel);
       one.dims = std::move(shared->dims.back());

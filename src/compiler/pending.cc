@@ -7,11 +7,12 @@
 #include <unordered_set>
 
 #include "base/check.h"
-#include "compiler/shared_extents.h"
-#include "compiler/shifted_reads.h"
+#include "compiler/options.h"
 #include "kernel/gathered.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
+#include "lower/pipeline.h"
+#include "lower/share_extents.h"
 
 namespace heddle::compiler {
 
@@ -19,6 +20,7 @@ namespace {
 
 // Kernels that differ in where they read, or in extents, to be one with dims.
 constexpr int kFewestAlike = 3;
+constexpr std::string_view kShiftReads = "shift_reads", kOpenExtents = "open_extents";
 
 }  // namespace
 
@@ -55,53 +57,85 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
   return use;
 }
 
-void share_alike(std::vector<Pending>* all) {
+RunPass run_pass_of(const Options& options, const target::Target& target,
+                    std::vector<std::string>* changes) {
+  return [&options, &target, changes](kernel::Kernel* kernel, std::string_view pass,
+                                      lower::Context context, const hlo::Instr* fusion) {
+    context.target = &target;
+    pass::RunOptions run = kernel_pass_options(
+        options, fusion ? fmt::format("{}_{}", fusion->name(), pass) : "", changes->size());
+    if (!fusion) {
+      run.dump_directory.clear();
+      run.bisect_limit = -1;
+    }
+    const Result<pass::RunReport> done = lower::run(*kernel, pass, context, run);
+    HEDDLE_CHECK(done.has_value(), "{}: {}", kernel->name, done.error().message);
+    if (fusion) changes->insert(changes->end(), done->changes.begin(), done->changes.end());
+    return done->changed;
+  };
+}
+
+void share_alike(std::vector<Pending>* all, const RunPass& run) {
   struct Form {
-    ShiftedReads reads;
+    kernel::Kernel kernel;
+    std::vector<int64_t> dims;
     std::string text;
   };
   std::unordered_map<std::string, Form> forms;   // by a kernel's own text
   std::unordered_map<std::string, int> kernels;  // by the text of a form
   for (const Pending& one : *all) {
     if (forms.count(one.text)) continue;
-    Form form{shift_reads(one.stitched.kernel), {}};
-    if (!form.reads.dims.empty()) ++kernels[form.text = kernel::to_string(form.reads.kernel)];
+    Form form{one.stitched.kernel, {}, {}};
+    lower::Context context;
+    context.dims = &form.dims;
+    if (run(&form.kernel, kShiftReads, context, nullptr))
+      ++kernels[form.text = kernel::to_string(form.kernel)];
     forms.emplace(one.text, std::move(form));
   }
-  std::unordered_set<std::string_view> checked;
+  std::unordered_map<std::string_view, bool> kept;
   for (Pending& one : *all) {
     const Form& form = forms.at(one.text);
-    if (form.reads.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
-    one.stitched.kernel = form.reads.kernel;
-    one.dims = form.reads.dims;
-    if (checked.insert(one.text).second) check(one);
+    if (form.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
+    const auto [known, added] = kept.emplace(one.text, false);
+    if (added) known->second = run(&one.stitched.kernel, kShiftReads, {}, one.fusion);
+    if (!known->second) continue;
+    one.stitched.kernel = form.kernel;
+    one.dims = form.dims;
+    if (added) check(one);
   }
 }
 
-void share_extents_of(std::vector<Pending>* all) {
+void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
   struct Form {
     kernel::Kernel kernel;
-    std::vector<std::string> texts;  // of the kernels alike
+    std::vector<const Pending*> of;  // the kernels alike
     std::vector<std::vector<int64_t>> values;
   };
   std::map<std::string, Form> forms;  // by the opened text
   std::unordered_set<std::string> seen;
   for (const Pending& one : *all) {
     if (!one.waits_for_memory || !one.dims.empty() || !seen.insert(one.text).second) continue;
-    OpenExtents open = open_extents(one.stitched.kernel);
-    Form& form = forms[kernel::to_string(open.kernel)];
-    if (form.texts.empty()) form.kernel = std::move(open.kernel);
-    form.texts.push_back(one.text);
-    form.values.push_back(std::move(open.dims));
+    kernel::Kernel open = one.stitched.kernel;
+    std::vector<int64_t> dims;
+    lower::Context context;
+    context.dims = &dims;
+    if (!run(&open, kOpenExtents, context, nullptr)) continue;
+    Form& form = forms[kernel::to_string(open)];
+    if (form.of.empty()) form.kernel = std::move(open);
+    form.of.push_back(&one);
+    form.values.push_back(std::move(dims));
   }
-  std::unordered_map<std::string, std::pair<std::shared_ptr<SharedExtents>, size_t>> shared;
+  std::unordered_map<std::string, std::pair<std::shared_ptr<lower::SharedExtents>, size_t>> shared;
   for (const auto& [text, form] : forms) {
-    if (form.texts.size() < kFewestAlike) continue;
-    auto one = share_extents(form.kernel, form.values);
+    if (form.of.size() < kFewestAlike) continue;
+    auto one = lower::share_extents(form.kernel, form.values);
     if (!one) continue;
-    const auto held = std::make_shared<SharedExtents>(std::move(*one));
-    for (size_t i = 0; i < form.texts.size(); ++i)
-      shared.emplace(form.texts[i], std::pair(held, i));
+    const auto held = std::make_shared<lower::SharedExtents>(std::move(*one));
+    for (size_t i = 0; i < form.of.size(); ++i) {
+      kernel::Kernel open = form.of[i]->stitched.kernel;
+      if (run(&open, kOpenExtents, {}, form.of[i]->fusion))
+        shared.emplace(form.of[i]->text, std::pair(held, i));
+    }
   }
   for (Pending& one : *all) {
     const auto found = shared.find(one.text);

@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "compiler/compiler.h"
 #include "hlo/module.h"
+#include "lower/passes.h"
 #include "plan/plan.h"
 #include "stitch/stitch.h"
 
@@ -34,9 +38,15 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
                        const std::string& text, bool gpu);
 // Aborts where the kernel is not a valid one.
 void check(const Pending& pending);
+// Runs a kernel pass by itself over a kernel that is made: as the options say, counted, and dumped
+// for its fusion. Without one it is a try, neither counted nor dumped. True: it changed the kernel.
+using RunPass = std::function<bool(kernel::Kernel* kernel, std::string_view pass,
+                                   const lower::Context& context, const hlo::Instr* fusion)>;
+RunPass run_pass_of(const Options& options, const target::Target& target,
+                    std::vector<std::string>* changes);
 // Where several kernels differ in where they begin to read only, one is compiled for all.
-void share_alike(std::vector<Pending>* all);
+void share_alike(std::vector<Pending>* all, const RunPass& run);
 // Where several kernels of rows differ in their extents only, one is compiled for all.
-void share_extents_of(std::vector<Pending>* all);
+void share_extents_of(std::vector<Pending>* all, const RunPass& run);
 
 }  // namespace heddle::compiler

@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include "base/check.h"
-#include "compiler/shared_extents.h"
 #include "hlo/leaves.h"
 #include "kernel/text.h"
+#include "lower/share_extents.h"
 #include "schedule/place.h"
 
 namespace heddle::compiler {
@@ -28,7 +28,7 @@ class InnerKernels {
 
   void add(const kernel::Kernel& kernel) {
     if (!seen_.emplace(kernel::to_string(kernel), Use{}).second) return;
-    OpenExtents open = open_extents(kernel);
+    lower::OpenExtents open = lower::opened(kernel);
     Form& form = forms_[kernel::to_string(open.kernel)];
     if (form.kernels.empty()) form.open = std::move(open.kernel);
     form.kernels.push_back(kernel);
@@ -37,8 +37,8 @@ class InnerKernels {
 
   void finish() {
     for (const auto& [text, form] : forms_) {
-      std::optional<SharedExtents> shared;
-      if (form.kernels.size() > 1) shared = share_extents(form.open, form.values);
+      std::optional<lower::SharedExtents> shared;
+      if (form.kernels.size() > 1) shared = lower::share_extents(form.open, form.values);
       const auto first = static_cast<int>(to_.inner.size());
       for (size_t i = 0; i < form.kernels.size(); ++i) {
         Use& use = seen_.at(kernel::to_string(form.kernels[i]));

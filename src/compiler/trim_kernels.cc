@@ -9,8 +9,7 @@
 #include "compiler/passes.h"
 #include "hlo/dim_classes.h"
 #include "kernel/text.h"
-#include "kernel/trim.h"
-#include "kernel/verify.h"
+#include "lower/trim.h"
 
 namespace heddle::compiler {
 namespace {
@@ -89,27 +88,26 @@ class Trimming {
   }
 
   // Readers come first, so that it is known what they count on.
-  Decision trim(Pending* pending) {
+  Decision trim(Pending* pending, const RunPass& run) {
     const Instr* fusion = pending->fusion;
     const hlo::Computation& computation = *fusion->called().at(0);
     const hlo::DimClasses local(computation);
     Request request = make_request(fusion, local, pending->stitched.kernel);
     if (request.kernel.groups.empty()) return Decision::yes();
-    Decision done = request.refused;
-    kernel::Kernel kernel = pending->stitched.kernel;
-    std::vector<int64_t> reads;
-    if (done) done = kernel::trim(&kernel, request.kernel, &reads);
-    if (done && !kernel::verify(kernel))
-      done = Decision::no("trim-form", "lanes that work together may not stop alone");
+    lower::Trim wanted{request.kernel};
+    lower::Context context;
+    context.trim = &wanted;
+    if (request.refused) run(&pending->stitched.kernel, "trim", context, fusion);
+    const Decision done = request.refused ? wanted.done : request.refused;
+    std::vector<int64_t> reads = std::move(wanted.reads);
     if (!done) {  // it reads all, and counts on it where it reduces it
       reads = request.kernel.reach;
       for (size_t b = 0; b < reads.size(); ++b)
         if (!request.kernel.globals[b].empty())
-          for (const kernel::TrimGroup& group : request.kernel.groups)
+          for (const lower::TrimGroup& group : request.kernel.groups)
             reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
     }
     count_on_inputs(fusion, reads);
-    if (done) pending->stitched.kernel = std::move(kernel);
     return done;
   }
 
@@ -129,7 +127,7 @@ class Trimming {
 
  private:
   struct Request {
-    kernel::TrimRequest kernel;
+    lower::TrimRequest kernel;
     Decision refused = Decision::yes();
   };
 
@@ -159,7 +157,7 @@ class Trimming {
     const std::unordered_map<int, int64_t> times = numbers_of(fusion, local);
     auto add = [&](const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
                    int64_t counted) {
-      std::vector<kernel::TrimDigit>& digits = result.kernel.globals.emplace_back();
+      std::vector<lower::TrimDigit>& digits = result.kernel.globals.emplace_back();
       result.kernel.reach.push_back(counted);
       const tensor::Shape shape = leaves_of(outer)[leaf];
       const size_t number = result.kernel.globals.size() - 1;
@@ -186,7 +184,7 @@ class Trimming {
           const auto [known, added] = groups.emplace(std::pair(number_class, each),
                                                      static_cast<int>(result.kernel.groups.size()));
           if (added) {
-            kernel::TrimGroup group;
+            lower::TrimGroup group;
             group.times = each;
             group.bound = symbol.bound * each;
             group.least = std::min(symbol.least, symbol.bound) * each;
@@ -364,7 +362,7 @@ Result<bool> pass_extents(hlo::Module& module, const Context&) {
 
 std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,
                                                               std::vector<Pending>* all,
-                                                              Report* report) {
+                                                              const RunPass& run, Report* report) {
   std::vector<std::pair<std::string, std::string>> changed;
   Trimming trimming(module);
   if (!trimming.is_needed()) return changed;
@@ -378,7 +376,7 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
       continue;
     }
     Pending& one = *found->second;
-    const Decision done = trimming.trim(&one);
+    const Decision done = trimming.trim(&one, run);
     if (!done && report)
       report->refusals.push_back({instrs[i]->name(), "", done.code(), done.reason()});
     std::string text = kernel::to_string(one.stitched.kernel);

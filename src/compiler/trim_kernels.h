@@ -1,5 +1,5 @@
 // Private to compiler: kernels of a module with bounded symbols (opt/mask_padding.h) read the
-// actual extents and stop there (kernel/trim.h). Masks make the results right whatever stands
+// actual extents and stop there (lower/trim.h). Masks make the results right whatever stands
 // behind the extent; this makes the kernels as fast as there is work.
 #pragma once
 
@@ -18,6 +18,6 @@ namespace heddle::compiler {
 // the report.
 std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module& module,
                                                               std::vector<Pending>* all,
-                                                              Report* report);
+                                                              const RunPass& run, Report* report);
 
 }  // namespace heddle::compiler

@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "compiler/fusion_test_util.h"
-#include "compiler/twin_kernels.h"
 #include "compiler/with_rows.h"
 #include "kernel/text.h"
+#include "lower/share_with_twins.h"
 #include "schedule/tuning.h"
 
 namespace heddle::compiler {
@@ -109,7 +109,7 @@ TEST(TwinKernels, OtherRowsHaveTheSameCode) {
     for (int64_t tiles : {5, 6, 16}) {
       const int64_t blocks = one.blocks_a == 1 ? 1 : tiles % 4 + 2;
       const kernel::Kernel own = twin(blocks, tiles);
-      const auto shared = share_with_twins(twins, own);
+      const auto shared = lower::share_with_twins(twins, own);
       ASSERT_TRUE(shared) << tiles << one.more;
       const std::string mine = kernel::to_string(shared->kernel);
       if (text.empty()) text = mine;
@@ -122,8 +122,8 @@ TEST(TwinKernels, OtherRowsHaveTheSameCode) {
 
 TEST(TwinKernels, OtherFormsDoNot) {
   const std::vector<kernel::Kernel> twins{kernel_of(104, 104), kernel_of(232, 232)};
-  EXPECT_FALSE(share_with_twins(twins, kernel_of(100, 100)));  // tiles of two heights
-  EXPECT_FALSE(share_with_twins(twins, kernel_of(104, 52)));   // several blocks
+  EXPECT_FALSE(lower::share_with_twins(twins, kernel_of(100, 100)));  // tiles of two heights
+  EXPECT_FALSE(lower::share_with_twins(twins, kernel_of(104, 52)));   // several blocks
 }
 
 TEST(TuneSample, RowsAreWholeTilesAndTimeIsScaled) {

@@ -101,7 +101,7 @@ TEST(Rewriter, MadeExpressionsHaveNewOperands) {
   rewriter.run();
   EXPECT_EQ(loads, 2);  // each of them once
   const std::string text = to_string(kernel);
-  EXPECT_NE(text.find("x[floor_mod(first + i, 64)] + "), std::string::npos) << text;
+  EXPECT_NE(text.find("= x[floor_mod(first + i, 64)]\n"), std::string::npos) << text;
   EXPECT_NE(text.find("*x[8]"), std::string::npos) << text;
 }
 

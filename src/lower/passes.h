@@ -13,6 +13,8 @@
 
 namespace heddle::lower {
 
+struct Trim;
+
 // What a kernel pass may know besides the kernel. The caller owns the target.
 struct Context : pass::PassContext {
   const target::Target* target = nullptr;
@@ -21,6 +23,12 @@ struct Context : pass::PassContext {
   // By phase and group: plain loop nests, which passes over sweeps and rows are for; products and
   // windows arrange their memory accesses themselves. Empty: all are nests.
   std::vector<std::vector<bool>> nests;
+
+  // trim: which loops run over dynamic dimensions (trim.h); null: none.
+  Trim* trim = nullptr;
+  // Where passes that turn numbers into run-time dimensions leave what these stand for; may be
+  // null.
+  std::vector<int64_t>* dims = nullptr;
 
   bool is_nest(size_t phase, size_t group) const {
     return nests.empty() || nests.at(phase).at(group);

@@ -1,5 +1,5 @@
 // Products whose rows may be those of a bounded dimension (hlo/dim_classes.h): kernels are made for
-// the bound, and run for fewer rows in tiles that are balanced then (kernel/trim_tiles.h).
+// the bound, and run for fewer rows in tiles that are balanced then (lower/trim_tiles.h).
 #pragma once
 
 #include <cstdint>

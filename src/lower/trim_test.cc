@@ -1,21 +1,24 @@
 // Which loops stop at the extent, and what is refused. That results are right is proved on programs
 // (tests/bounded_programs_test.cc).
-#include "kernel/trim.h"
+#include "lower/trim.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernel/text.h"
 #include "kernel/verify.h"
+#include "lower/passes.h"
 
-namespace heddle::kernel {
+namespace heddle::lower {
 namespace {
 
+using kernel::BufferId;
+using kernel::Kernel;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 Kernel parsed(const std::string& text) {
-  auto kernel = parse_kernel(text);
+  auto kernel = kernel::parse_kernel(text);
   HEDDLE_CHECK(kernel, "{}", kernel.error().message);
   return std::move(*kernel);
 }
@@ -39,9 +42,15 @@ TrimRequest request(bool reduced, bool out_follows) {
 }
 
 std::string trimmed(Kernel kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
-  const Decision done = trim(&kernel, request, reads);
-  if (!done) return done.code();
-  EXPECT_TRUE(verify(kernel));
+  Trim wanted{request};
+  Context context;
+  context.trim = &wanted;
+  const std::string before = to_string(kernel);
+  const Result<bool> changed = trim(kernel, context);
+  *reads = wanted.reads;
+  if (!wanted.done) return wanted.done.code();
+  EXPECT_TRUE(kernel::verify(kernel));
+  EXPECT_EQ(*changed, to_string(kernel) != before);
   return to_string(kernel);
 }
 
@@ -183,4 +192,4 @@ TEST(Trim, RefusesWhatWouldNotStop) {
 }
 
 }  // namespace
-}  // namespace heddle::kernel
+}  // namespace heddle::lower

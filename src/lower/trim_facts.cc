@@ -1,11 +1,14 @@
-#include "kernel/trim_facts.h"
+#include "lower/trim_facts.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace heddle::kernel::trimming {
+namespace heddle::lower::trimming {
 namespace {
+
+using kernel::Buffer, kernel::Expr, kernel::ExprId, kernel::Group, kernel::GridDim, kernel::Op;
+using kernel::Phase, kernel::Space, kernel::Stmt, kernel::StmtKind, kernel::VarId;
 
 class Finder {
  public:
@@ -385,4 +388,4 @@ Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* fac
   return done;
 }
 
-}  // namespace heddle::kernel::trimming
+}  // namespace heddle::lower::trimming

@@ -10,17 +10,14 @@
 
 #include "kernel/kernel.h"
 
-namespace heddle::compiler {
+namespace heddle::lower {
 
+// A kernel behind the pass open_extents. Two kernels with the same opened text are alike.
 struct OpenExtents {
-  kernel::Kernel kernel;      // with a run-time dimension wherever one may stand
-  std::vector<int64_t> dims;  // its values in the kernel that it came from
+  kernel::Kernel kernel;
+  std::vector<int64_t> dims;  // what its dimensions stand for in the kernel that it came from
 };
-
-// Opens extents of loops, grids and global buffers, and numbers in indices and comparisons; what
-// has to be known stays: lanes, unrolled loops, places in registers, divisors. Two kernels with the
-// same opened text are alike. Precondition: no dims.
-OpenExtents open_extents(const kernel::Kernel& kernel);
+OpenExtents opened(const kernel::Kernel& kernel);
 
 struct SharedExtents {
   kernel::Kernel kernel;
@@ -34,4 +31,4 @@ struct SharedExtents {
 std::optional<SharedExtents> share_extents(const kernel::Kernel& form,
                                            const std::vector<std::vector<int64_t>>& values);
 
-}  // namespace heddle::compiler
+}  // namespace heddle::lower

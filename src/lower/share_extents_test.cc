@@ -1,4 +1,4 @@
-#include "compiler/shared_extents.h"
+#include "lower/share_extents.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "kernel/text.h"
 #include "kernel/verify.h"
 
-namespace heddle::compiler {
+namespace heddle::lower {
 namespace {
 
 kernel::Kernel parsed(const std::string& text) {
@@ -55,7 +55,7 @@ TEST(SharedExtents, AlikeKernelsBecomeOne) {
   std::vector<OpenExtents> open;
   std::vector<std::vector<int64_t>> values;
   for (const auto& [count, width] : sizes) {
-    open.push_back(open_extents(parsed(rows(count, width))));
+    open.push_back(opened(parsed(rows(count, width))));
     values.push_back(open.back().dims);
     EXPECT_EQ(kernel::to_string(open.back().kernel), kernel::to_string(open[0].kernel));
   }
@@ -74,7 +74,7 @@ TEST(SharedExtents, AlikeKernelsBecomeOne) {
 
 TEST(SharedExtents, OneKernelIsItselfAgain) {
   const kernel::Kernel kernel = parsed(rows(4, 16));
-  const OpenExtents open = open_extents(kernel);
+  const OpenExtents open = opened(kernel);
   const auto shared = share_extents(open.kernel, {open.dims});
   ASSERT_TRUE(shared);
   EXPECT_TRUE(shared->dims[0].empty());
@@ -100,7 +100,7 @@ kernel k {
   }
 }
 )");
-  const std::string text = kernel::to_string(open_extents(kernel).kernel);
+  const std::string text = kernel::to_string(opened(kernel).kernel);
   EXPECT_NE(text.find("unrolled i 4"), std::string::npos) << text;
   EXPECT_NE(text.find("floor_div(t, 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("acc: f32[4]"), std::string::npos) << text;
@@ -108,4 +108,4 @@ kernel k {
 }
 
 }  // namespace
-}  // namespace heddle::compiler
+}  // namespace heddle::lower

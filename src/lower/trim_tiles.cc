@@ -1,4 +1,4 @@
-#include "kernel/trim_tiles.h"
+#include "lower/trim_tiles.h"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,11 @@
 
 #include "kernel/rewriter.h"
 
-namespace heddle::kernel::trimming {
+namespace heddle::lower::trimming {
 namespace {
+
+using kernel::BufferId, kernel::Expr, kernel::ExprId, kernel::Kernel, kernel::LoopKind, kernel::Op;
+using kernel::Rewriter, kernel::Space, kernel::Stmt, kernel::StmtKind, kernel::Type, kernel::VarId;
 
 // The back end takes 32,768 instructions a phase; of all bodies of one loop, by a rough count.
 constexpr int64_t kMostCode = 12288;
@@ -274,4 +277,4 @@ std::vector<Stmt> balance(Kernel* kernel, const Tiles& tiles) {
   return Balancer(kernel, tiles).run();
 }
 
-}  // namespace heddle::kernel::trimming
+}  // namespace heddle::lower::trimming

@@ -1,10 +1,10 @@
-#include "compiler/twin_kernels.h"
+#include "lower/share_with_twins.h"
 
 #include <algorithm>
 
 #include "kernel/text.h"
 
-namespace heddle::compiler {
+namespace heddle::lower {
 namespace {
 
 // The one scratch buffer of a kernel that has one; else null.
@@ -45,7 +45,7 @@ std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
   std::optional<kernel::Kernel> first;
   for (const kernel::Kernel& kernel : twins) {
     if (!kernel.dims.empty() || !kernel.inner.empty()) return std::nullopt;
-    OpenExtents open = open_extents(kernel);
+    OpenExtents open = opened(kernel);
     std::string text = kernel::to_string(open.kernel);
     if (!first) {
       form = std::move(text);
@@ -58,4 +58,4 @@ std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
   return share_extents(*first, values);
 }
 
-}  // namespace heddle::compiler
+}  // namespace heddle::lower

@@ -1,4 +1,4 @@
-#include "compiler/shared_extents.h"
+#include "lower/share_extents.h"
 
 #include <fmt/format.h>
 
@@ -8,79 +8,17 @@
 
 #include "kernel/rewriter.h"
 #include "kernel/verify.h"
+#include "lower/passes.h"
 
-namespace heddle::compiler {
+namespace heddle::lower {
 namespace {
 
 using kernel::Expr;
 using kernel::ExprId;
 using kernel::Kernel;
-using kernel::LoopKind;
 using kernel::Op;
-using kernel::Stmt;
 
 constexpr size_t kMostDims = 24;
-
-bool divides(Op op) {
-  return op == Op::div || op == Op::rem || op == Op::floor_div || op == Op::floor_mod ||
-         op == Op::shl || op == Op::shr_arithmetic || op == Op::shr_logical || op == Op::mulhi;
-}
-
-bool in_registers(const Kernel& kernel, kernel::BufferId buffer) {
-  return buffer.valid() && (kernel.buffer(buffer).space == kernel::Space::reg ||
-                            kernel.buffer(buffer).space == kernel::Space::fragment);
-}
-
-class Opener {
- public:
-  explicit Opener(const Kernel& kernel) { result_.kernel = kernel; }
-
-  OpenExtents run() {
-    Kernel& kernel = result_.kernel;
-    for (kernel::Buffer& buffer : kernel.buffers) {
-      if (buffer.space != kernel::Space::global) continue;
-      for (int64_t& extent : buffer.extents)
-        if (extent >= kLeast) extent = -1 - open(extent);
-    }
-    using Part = kernel::Rewriter::Part;
-    kernel::Rewriter opening(&kernel);
-    // Each place where a number stands is a dimension of its own, also where two places share a
-    // node: in another kernel the numbers may differ.
-    opening.shares = false;
-    int64_t visited = 0;
-    opening.instead = [&](ExprId id, const Expr& expr) -> std::optional<ExprId> {
-      if (expr.op == Op::constant && expr.type == tensor::Type::s64 && expr.imm >= kLeast)
-        return kernel.dim(open(expr.imm));
-      if (expr.op == Op::constant || ++visited > kMostVisits) return id;
-      return std::nullopt;
-    };
-    opening.keeps_operand = [&](const Expr& of, size_t operand) {
-      if (divides(of.op)) return operand != 0;
-      if (of.op != Op::load || kernel.buffer(of.buffer).space != kernel::Space::reg) return false;
-      return operand + (of.guarded ? 2u : 0u) < of.operands.size();
-    };
-    opening.keeps_part = [&](const Stmt& stmt, Part part) {
-      if (part == Part::extent)
-        return stmt.loop != LoopKind::serial && stmt.loop != LoopKind::vector;
-      return part == Part::indices && in_registers(kernel, stmt.buffer);
-    };
-    opening.run();
-    return std::move(result_);
-  }
-
- private:
-  // 0 and 1 are more often a form than an extent.
-  static constexpr int64_t kLeast = 2;
-  static constexpr int64_t kMostVisits = 1 << 16;
-
-  int64_t open(int64_t value) {
-    result_.dims.push_back(value);
-    result_.kernel.dims.push_back(fmt::format("n{}", result_.dims.size() - 1));
-    return static_cast<int64_t>(result_.dims.size()) - 1;
-  }
-
-  OpenExtents result_;
-};
 
 // The dimensions of a form as numbers, or as dimensions of the shared kernel.
 struct Bound {
@@ -147,9 +85,13 @@ std::map<Column, Bound> find_dims(const std::vector<Column>& columns,
 
 }  // namespace
 
-OpenExtents open_extents(const Kernel& kernel) {
-  HEDDLE_CHECK(kernel.dims.empty(), "{} has run-time dimensions already", kernel.name);
-  return Opener(kernel).run();
+OpenExtents opened(const Kernel& kernel) {
+  OpenExtents result{kernel, {}};
+  Context context;
+  context.dims = &result.dims;
+  const Result<bool> changed = open_extents(result.kernel, context);
+  HEDDLE_CHECK(changed.has_value(), "{}: {}", kernel.name, changed.error().message);
+  return result;
 }
 
 std::optional<SharedExtents> share_extents(const Kernel& form,
@@ -177,4 +119,4 @@ std::optional<SharedExtents> share_extents(const Kernel& form,
   return result;
 }
 
-}  // namespace heddle::compiler
+}  // namespace heddle::lower

@@ -1,4 +1,4 @@
-// Private to kernel: which variables of a kernel move over dynamic dimensions (trim.h).
+// Private to trim: which variables of a kernel move over dynamic dimensions (trim.h).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "kernel/linear.h"
-#include "kernel/trim.h"
+#include "lower/trim.h"
 
-namespace heddle::kernel::trimming {
+namespace heddle::lower::trimming {
 
+using kernel::BufferId, kernel::Kernel, kernel::Linear, kernel::LoopKind;
 using Terms = std::map<uint32_t, int64_t>;  // variable -> factor
 
 // A digit of a buffer, in elements: `base` and `first` are what has to be added to it for the
@@ -60,4 +61,4 @@ struct Facts {
 // No: see trim().
 Decision find_facts(const Kernel& kernel, const TrimRequest& request, Facts* facts);
 
-}  // namespace heddle::kernel::trimming
+}  // namespace heddle::lower::trimming

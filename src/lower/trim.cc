@@ -1,4 +1,4 @@
-#include "kernel/trim.h"
+#include "lower/trim.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,16 @@
 #include <set>
 
 #include "kernel/rewriter.h"
-#include "kernel/trim_facts.h"
-#include "kernel/trim_tiles.h"
+#include "kernel/verify.h"
+#include "lower/passes.h"
+#include "lower/trim_facts.h"
+#include "lower/trim_tiles.h"
 
-namespace heddle::kernel {
+namespace heddle::lower {
 namespace {
+
+using kernel::Expr, kernel::ExprId, kernel::Group, kernel::GridDim, kernel::Op, kernel::Phase;
+using kernel::Rewriter, kernel::Stmt, kernel::StmtKind, kernel::Type, kernel::VarId;
 
 using namespace trimming;  // NOLINT: what this file is about
 
@@ -422,9 +427,7 @@ class Trimmer {
   Decision refused_ = Decision::yes();
 };
 
-}  // namespace
-
-Decision trim(Kernel* kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
+Decision trim_to(Kernel* kernel, const TrimRequest& request, std::vector<int64_t>* reads) {
   Facts facts;
   Decision done = find_facts(*kernel, request, &facts);
   if (!done) return done;
@@ -433,8 +436,20 @@ Decision trim(Kernel* kernel, const TrimRequest& request, std::vector<int64_t>* 
   done = trimmer.run();
   if (!done) return done;
   *reads = trimmer.reads();
+  if (!kernel::verify(trimmed))
+    return Decision::no("trim-form", "lanes that work together may not stop alone");
   *kernel = std::move(trimmed);
   return done;
 }
 
-}  // namespace heddle::kernel
+}  // namespace
+
+Result<bool> trim(Kernel& kernel, const Context& context) {
+  if (!context.trim) return false;
+  Trim& wanted = *context.trim;
+  const size_t before = kernel.exprs().size();
+  wanted.done = trim_to(&kernel, wanted.request, &wanted.reads);
+  return wanted.done && kernel.exprs().size() != before;
+}
+
+}  // namespace heddle::lower

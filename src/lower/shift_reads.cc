@@ -1,6 +1,6 @@
-#include "compiler/shifted_reads.h"
-
-#include <fmt/format.h>
+// Kernels that are alike but for where they begin to read, as the steps of an unrolled recurrence
+// are, can be one kernel that is told where: the constant part of the indices into each input (the
+// least of all places that read the input; only where that is not 0) becomes a run-time dimension.
 
 #include <algorithm>
 #include <limits>
@@ -9,8 +9,10 @@
 
 #include "kernel/linear.h"
 #include "kernel/rewriter.h"
+#include "lower/passes.h"
 
-namespace heddle::compiler {
+namespace heddle::lower {
+
 namespace {
 
 using kernel::Expr;
@@ -22,23 +24,23 @@ using kernel::StmtKind;
 
 class Shifter {
  public:
-  explicit Shifter(const Kernel& kernel) { result_.kernel = kernel; }
+  explicit Shifter(Kernel* kernel) : k_(*kernel) {}
 
-  ShiftedReads run() {
-    Kernel& kernel = result_.kernel;
-    least_.assign(kernel.buffers.size(), kNotRead);
-    for (const kernel::Phase& phase : kernel.phases)
+  // What the new dimensions stand for.
+  std::vector<int64_t> run() {
+    least_.assign(k_.buffers.size(), kNotRead);
+    for (const kernel::Phase& phase : k_.phases)
       for (const kernel::Group& group : phase.groups) find_least(group.body);
-    dim_of_.assign(kernel.buffers.size(), -1);
-    for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    std::vector<int64_t> dims;
+    dim_of_.assign(k_.buffers.size(), -1);
+    for (size_t b = 0; b < k_.buffers.size(); ++b) {
       if (least_[b] == kNotRead || least_[b] <= 0) continue;
-      dim_of_[b] = static_cast<int64_t>(kernel.dims.size());
-      kernel.dims.push_back(fmt::format("from{}", b));
-      result_.dims.push_back(least_[b]);
+      dim_of_[b] = static_cast<int64_t>(dims.size());
+      k_.dims.push_back(fmt::format("from{}", b));
+      dims.push_back(least_[b]);
     }
-    if (result_.dims.empty()) return std::move(result_);
-    rewrite();
-    return std::move(result_);
+    if (!dims.empty()) rewrite();
+    return dims;
   }
 
  private:
@@ -46,7 +48,7 @@ class Shifter {
 
   // Flat inputs: what stitch makes.
   bool may_shift(kernel::BufferId id) const {
-    const kernel::Buffer& buffer = result_.kernel.buffer(id);
+    const kernel::Buffer& buffer = k_.buffer(id);
     return buffer.space == kernel::Space::global && buffer.access == kernel::Access::in &&
            buffer.extents.size() == 1;
   }
@@ -54,7 +56,7 @@ class Shifter {
   void note_read(kernel::BufferId buffer, ExprId index) {
     if (!may_shift(buffer)) return;
     int64_t& least = least_[buffer.index()];
-    least = std::min(least, kernel::linear(result_.kernel, index).constant);
+    least = std::min(least, kernel::linear(k_, index).constant);
   }
 
   void find_least(const std::vector<Stmt>& body) {
@@ -66,7 +68,7 @@ class Shifter {
         const ExprId id = work.back();
         work.pop_back();
         if (!seen_.insert(id.value).second) continue;
-        const Expr& expr = result_.kernel.expr(id);
+        const Expr& expr = k_.expr(id);
         if (expr.op == Op::load) note_read(expr.buffer, expr.operands.at(0));
         work.insert(work.end(), expr.operands.begin(), expr.operands.end());
       }
@@ -78,20 +80,19 @@ class Shifter {
   ExprId shifted(kernel::BufferId buffer, ExprId index) {
     const int64_t dim = dim_of_[buffer.index()];
     if (dim < 0) return index;
-    Kernel& kernel = result_.kernel;
-    const int64_t constant = kernel::linear(kernel, index).constant - least_[buffer.index()];
-    ExprId sum = kernel::without_constant(&kernel, index);
-    sum = sum.valid() ? kernel.binary(Op::add, sum, kernel.dim(dim)) : kernel.dim(dim);
-    return constant == 0 ? sum : kernel.binary(Op::add, sum, kernel.constant(constant));
+    const int64_t constant = kernel::linear(k_, index).constant - least_[buffer.index()];
+    ExprId sum = kernel::without_constant(&k_, index);
+    sum = sum.valid() ? k_.binary(Op::add, sum, k_.dim(dim)) : k_.dim(dim);
+    return constant == 0 ? sum : k_.binary(Op::add, sum, k_.constant(constant));
   }
 
   void rewrite() {
-    kernel::Rewriter shifting(&result_.kernel);
+    kernel::Rewriter shifting(&k_);
     shifting.made = [&](const Expr& expr) -> std::optional<ExprId> {
       if (expr.op != Op::load) return std::nullopt;
       Expr moved = expr;
       moved.operands[0] = shifted(moved.buffer, moved.operands[0]);
-      return result_.kernel.add(std::move(moved));
+      return k_.add(std::move(moved));
     };
     shifting.statement = [&](const Stmt&, Stmt made, std::vector<Stmt>* to) {
       if (made.kind == StmtKind::prefetch) made.indices[0] = shifted(made.buffer, made.indices[0]);
@@ -102,16 +103,19 @@ class Shifter {
     shifting.run();
   }
 
-  ShiftedReads result_;
+  Kernel& k_;
   std::vector<int64_t> least_, dim_of_;  // by buffer
   std::unordered_set<uint32_t> seen_;
 };
 
 }  // namespace
 
-ShiftedReads shift_reads(const kernel::Kernel& kernel) {
-  if (!kernel.dims.empty()) return {kernel, {}};
-  return Shifter(kernel).run();
+Result<bool> shift_reads(Kernel& kernel, const Context& context) {
+  if (!kernel.dims.empty()) return false;
+  std::vector<int64_t> dims = Shifter(&kernel).run();
+  if (dims.empty()) return false;
+  if (context.dims) *context.dims = std::move(dims);
+  return true;
 }
 
-}  // namespace heddle::compiler
+}  // namespace heddle::lower

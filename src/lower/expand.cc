@@ -1,0 +1,14 @@
+// Tables of kernels as groups of tasks: what the interpreter runs, to be read.
+#include "kernel/expand.h"
+
+#include "lower/passes.h"
+
+namespace heddle::lower {
+
+Result<bool> expand(kernel::Kernel& kernel, const Context& context) {
+  if (kernel.inner.empty()) return false;
+  kernel = kernel::expand_tables(kernel);
+  return true;
+}
+
+}  // namespace heddle::lower

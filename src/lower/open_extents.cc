@@ -1,0 +1,109 @@
+// Kernels that are alike but for their extents and strides have one form: extents of loops, grids
+// and global buffers, and numbers in indices and comparisons, become run-time dimensions. What has
+// to be known stays: lanes, loops whose lanes read each other, unrolled loops, places in registers,
+// divisors.
+
+#include <algorithm>
+#include <optional>
+
+#include "kernel/lanes.h"
+#include "kernel/rewriter.h"
+#include "kernel/verify.h"
+#include "lower/passes.h"
+
+namespace heddle::lower {
+
+namespace {
+
+using kernel::Expr;
+using kernel::ExprId;
+using kernel::Kernel;
+using kernel::LoopKind;
+using kernel::Op;
+using kernel::Rewriter;
+using kernel::Stmt;
+
+bool divides(Op op) {
+  return op == Op::div || op == Op::rem || op == Op::floor_div || op == Op::floor_mod ||
+         op == Op::shl || op == Op::shr_arithmetic || op == Op::shr_logical || op == Op::mulhi;
+}
+
+bool in_registers(const Kernel& kernel, kernel::BufferId buffer) {
+  return buffer.valid() && (kernel.buffer(buffer).space == kernel::Space::reg ||
+                            kernel.buffer(buffer).space == kernel::Space::fragment);
+}
+
+// Lanes that read each other are all there: the extent is a multiple of their number.
+bool lanes_work_together(const Kernel& kernel, const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
+      if (kernel.expr(id).op == Op::lane || kernel.expr(id).op == Op::shuffle_xor) return true;
+    return lanes_work_together(kernel, stmt.body) || lanes_work_together(kernel, stmt.otherwise);
+  });
+}
+
+class Opener {
+ public:
+  explicit Opener(Kernel* kernel) : k_(*kernel) {}
+
+  // What the new dimensions stand for.
+  std::vector<int64_t> run() {
+    for (kernel::Buffer& buffer : k_.buffers) {
+      if (buffer.space != kernel::Space::global) continue;
+      for (int64_t& extent : buffer.extents)
+        if (extent >= kLeast) extent = -1 - open(extent);
+    }
+    Rewriter opening(&k_);
+    // Each place where a number stands is a dimension of its own, also where two places share a
+    // node: in another kernel the numbers may differ.
+    opening.shares = false;
+    int64_t visited = 0;
+    opening.instead = [&](ExprId id, const Expr& expr) -> std::optional<ExprId> {
+      if (expr.op == Op::constant && expr.type == tensor::Type::s64 && expr.imm >= kLeast)
+        return k_.dim(open(expr.imm));
+      if (expr.op == Op::constant || ++visited > kMostVisits) return id;
+      return std::nullopt;
+    };
+    opening.keeps_operand = [&](const Expr& of, size_t operand) {
+      if (divides(of.op)) return operand != 0;
+      if (of.op != Op::load || k_.buffer(of.buffer).space != kernel::Space::reg) return false;
+      return operand + (of.guarded ? 2u : 0u) < of.operands.size();
+    };
+    opening.keeps_part = [&](const Stmt& stmt, Rewriter::Part part) {
+      if (part == Rewriter::Part::extent)
+        return stmt.loop != LoopKind::serial &&
+               (stmt.loop != LoopKind::vector || lanes_work_together(k_, stmt.body));
+      return part == Rewriter::Part::indices && in_registers(k_, stmt.buffer);
+    };
+    opening.run();
+    return std::move(dims_);
+  }
+
+ private:
+  // 0 and 1 are more often a form than an extent.
+  static constexpr int64_t kLeast = 2;
+  static constexpr int64_t kMostVisits = 1 << 16;
+
+  int64_t open(int64_t value) {
+    dims_.push_back(value);
+    k_.dims.push_back(fmt::format("n{}", dims_.size() - 1));
+    return static_cast<int64_t>(dims_.size()) - 1;
+  }
+
+  Kernel& k_;
+  std::vector<int64_t> dims_;
+};
+
+}  // namespace
+
+Result<bool> open_extents(Kernel& kernel, const Context& context) {
+  if (!kernel.dims.empty()) return false;
+  Kernel open = kernel;
+  std::vector<int64_t> dims = Opener(&open).run();
+  if (dims.empty() || !kernel::verify(open)) return false;
+  kernel = std::move(open);
+  if (context.dims) *context.dims = std::move(dims);
+  return true;
+}
+
+}  // namespace heddle::lower

@@ -1,0 +1,61 @@
+// Kernels of arrays whose dynamic dimensions are at their bound, run for what is there: loops and
+// tasks over such a dimension stop at the actual extent, which the kernel reads from a buffer.
+//
+// Which loops those are is found in the indices. A dimension of a global buffer is a digit of its
+// flat index; a variable that moves in it belongs to the digit's group, and through the variables
+// the digits of scratch and of workspaces are found. Elements behind the extent need not be
+// computed, and what is computed of them may be anything, so a loop may run a little further. A
+// group that the kernel reduces has neutral values there: its loops stop where steps end, at the
+// extent rounded up to a power of two, and what they read reaches as far.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/decision.h"
+#include "base/error.h"
+#include "kernel/kernel.h"
+
+namespace heddle::lower {
+
+struct TrimGroup {
+  kernel::BufferId extent;  // global in: its first element, s32, is the actual extent
+  int64_t bound = 1;        // of the numbers in the group
+  bool reduced = false;     // by this kernel
+  int64_t least = 1;        // there are no fewer numbers
+  int64_t times = 1;        // numbers to one of the extent: rows of a batch; 1 where it is reduced
+};
+
+// Elements [k * stride, (k + 1) * stride) of a buffer (modulo bound * stride) are of number k.
+struct TrimDigit {
+  int64_t stride = 1;
+  int group = 0;
+};
+
+struct TrimRequest {
+  std::vector<TrimGroup> groups;
+  // By global buffer, but for workspaces, which stand behind inputs and outputs.
+  std::vector<std::vector<TrimDigit>> globals;
+  // The same: what readers count on reaches to the extent (not the numbers of a group) rounded up
+  // to it, a power of two.
+  std::vector<int64_t> reach;
+};
+
+// What the pass is asked (Context::trim), and what it found.
+struct Trim {
+  TrimRequest request;
+  // No: the kernel is as it was. Codes: trim-form (kinds of kernels that are not looked into),
+  // trim-index (an index that is no sum of variables), trim-digit (digits of a buffer that do not
+  // line up), trim-reduced (a loop over a reduced group that would not stop at the extent),
+  // trim-off (the pass was left out).
+  Decision done = Decision::no("trim-off", "the pass trim was left out");
+  std::vector<int64_t> reads;  // of each of the request's buffers, how far the kernel counts on it
+};
+
+// A request from text: "extent in1 bound 64 least 17; in0 8; out0 8 reach 4", where a buffer has
+// the strides of its digits, of the extent named last in front. Behind `bound` may stand `least N`,
+// `times N` and `reduced`. User's fault: what is no such text, or names no global buffer.
+Result<TrimRequest> parse_trim_request(const kernel::Kernel& kernel, std::string_view text);
+
+}  // namespace heddle::lower
