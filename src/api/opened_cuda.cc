@@ -1,56 +1,14 @@
-// The GPUs of this machine, each opened once and kept while a program needs it.
+// A GPU of this machine.
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <mutex>
 #include <optional>
 
+#include "api/gpu_device.h"
 #include "api/opened_device.h"
 #include "program/streams.h"
 
 namespace heddle::api {
 namespace {
-
-// Thread-safe. Error (machine): no driver, no such device.
-Result<std::shared_ptr<runtime::CudaDevice>> open_gpu(int number) {
-  static std::mutex mutex;
-  static std::map<int, std::weak_ptr<runtime::CudaDevice>> all;
-  const std::lock_guard lock(mutex);
-  if (auto shared = all[number].lock()) return shared;
-  HEDDLE_ASSIGN_OR_RETURN(auto driver, runtime::CudaDriver::open());
-  HEDDLE_ASSIGN_OR_RETURN(auto opened, runtime::CudaDevice::open(std::move(driver), number));
-  std::shared_ptr<runtime::CudaDevice> shared = std::move(opened);
-  all[number] = shared;
-  return shared;
-}
-
-// 80 of sm_80; 0: no name of a GPU.
-int capability_of(const std::string& name) {
-  return name.starts_with("sm_") ? std::atoi(name.c_str() + 3) : 0;
-}
-
-// Does code for `target` run there? Error (machine): no.
-Status check_gpu(const target::Target& target, const runtime::CudaDeviceInfo& info) {
-  const int wanted = capability_of(target.name);
-  if (wanted / 10 == info.major && wanted % 10 <= info.minor) return {};
-  return machine_error("{}: it runs sm_{}{}, the code is for {}; compile with another --target",
-                       info.name, info.major, info.minor, target.name);
-}
-
-// The newest shipped target that the device runs. Error (machine): it is older than all of them.
-Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
-  const int capability = info.major * 10 + info.minor;
-  int best = 0;
-  for (const std::string& name : target::shipped_targets())
-    if (capability_of(name) <= capability) best = std::max(best, capability_of(name));
-  if (best == 0) return machine_error("{}: sm_{} is older than sm_80", info.name, capability);
-  // An own major version needs a target of its own: cubins do not go from one to the next.
-  HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(fmt::format("sm_{}", best)));
-  HEDDLE_RETURN_IF_ERROR(check_gpu(target, info));
-  target.multiprocessors = info.multiprocessors;
-  target.memory_bytes = static_cast<int64_t>(info.memory_bytes);
-  return target;
-}
 
 class Cuda : public OpenedDevice {
  public:
