@@ -293,8 +293,8 @@ gxmean.3: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
 dx: phase 0, reg, need [r0 + t0*64+:1, 0+:100], recompute 1, 0 bytes
 dgamma.partial: phase 0, global, need [t0+:1, 0+:100], recompute 1, 448 bytes
 dbeta.partial: phase 0, global, need [t0+:1, 0+:100], recompute 1, 448 bytes
-dgamma: phase 1, reg, need [t1*64+:64], recompute 1.28, 0 bytes
-dbeta: phase 1, reg, need [t1*64+:64], recompute 1.28, 0 bytes
+dgamma: phase 1, reg, need [t1*64+:64], recompute 1, 0 bytes
+dbeta: phase 1, reg, need [t1*64+:64], recompute 1, 0 bytes
 )");
 }
 

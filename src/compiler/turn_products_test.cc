@@ -1,6 +1,7 @@
 // Left sides whose rows are summed up are transposed where that pays.
 #include <gtest/gtest.h>
 
+#include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
