@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hlo/index_map.h"
 #include "hlo/verify.h"
 
 namespace heddle::compiler {
@@ -15,6 +16,8 @@ using hlo::Opcode;
 
 // Dimensions of all arrays, in classes that have to stay equal.
 class Dimensions {
+  using Group = std::vector<size_t>;
+
  public:
   explicit Dimensions(hlo::Computation* entry) : entry_(entry) {
     size_t count = 0;
@@ -32,15 +35,11 @@ class Dimensions {
 
   // Rows of the dot: its left side's free dimensions.
   bool assign(const Instr* dot, int64_t rows) {
-    const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
-    const Instr* a = dot->operand(0);
-    std::vector<size_t> found;
-    for (int64_t d = 0; d < a->shape().rank(); ++d) {
-      auto in = [&](const hlo::Ints& dims) {
-        return std::find(dims.begin(), dims.end(), d) != dims.end();
-      };
-      if (!in(attrs.lhs_contracting_dims) && !in(attrs.lhs_batch_dims)) found.push_back(at(a, d));
-    }
+    const size_t batch = dot->attrs_as<hlo::DotAttrs>().lhs_batch_dims.size();
+    Group found;
+    for (const hlo::DimLink& link : hlo::index_map(*dot, 0).links)
+      if (link.kind == hlo::DimKind::same && link.to >= static_cast<int64_t>(batch))
+        found.push_back(at(dot->operand(0), link.from));
     if (found.empty() || !set_last(found, rows)) return false;
     // What was split or merged follows from one side.
     for (bool changed = true; changed;) {
@@ -89,8 +88,6 @@ class Dimensions {
   }
 
  private:
-  using Group = std::vector<size_t>;
-
   size_t at(const Instr* instr, int64_t d) const {
     return first_.at(instr) + static_cast<size_t>(d);
   }
@@ -130,79 +127,45 @@ class Dimensions {
     return true;
   }
 
+  Group dims(const Instr* instr, int64_t begin, int64_t end) const {
+    Group group;
+    for (int64_t d = begin; d < end; ++d) group.push_back(at(instr, d));
+    return group;
+  }
+
   void relate(const Instr* instr) {
     if (instr->is(Opcode::parameter) || instr->is(Opcode::tuple)) return;
-    if (hlo::has_trait(instr->opcode(), hlo::Trait::elementwise) && first_.count(instr)) {
-      for (const Instr* operand : instr->operands()) {
-        if (operand->shape().rank() == 0) continue;
-        for (int64_t d = 0; d < instr->shape().rank(); ++d) join(at(instr, d), at(operand, d));
-      }
-    } else if (instr->is(Opcode::broadcast)) {
-      for (size_t i = 0; i < instr->dimensions().size(); ++i)
-        join(at(instr, instr->dimensions()[i]), at(instr->operand(0), static_cast<int64_t>(i)));
-    } else if (instr->is(Opcode::transpose)) {
-      for (size_t i = 0; i < instr->dimensions().size(); ++i)
-        join(at(instr, static_cast<int64_t>(i)), at(instr->operand(0), instr->dimensions()[i]));
-    } else if (instr->is(Opcode::reshape)) {
-      regroup(instr);
-    } else if (instr->is(Opcode::dot)) {
-      relate_dot(instr);
-    } else {
+    std::vector<hlo::IndexMap> maps;
+    for (size_t k = 0; k < instr->operands().size(); ++k) maps.push_back(hlo::index_map(*instr, k));
+    if (maps.empty() || !std::all_of(maps.begin(), maps.end(), [&](const hlo::IndexMap& map) {
+          return instr->is(Opcode::dot) || keeps_all(map);
+        })) {
       fix(instr);
       for (const Instr* operand : instr->operands()) fix(operand);
+      return;
     }
-  }
-
-  void relate_dot(const Instr* dot) {
-    const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
-    fix(dot->operand(1));
-    int64_t to = static_cast<int64_t>(attrs.lhs_batch_dims.size());
-    for (int64_t b = 0; b < to; ++b) fixed_[root(at(dot, b))] = true;
-    const Instr* a = dot->operand(0);
-    for (int64_t d = 0; d < a->shape().rank(); ++d) {
-      auto in = [&](const hlo::Ints& dims) {
-        return std::find(dims.begin(), dims.end(), d) != dims.end();
-      };
-      if (in(attrs.lhs_contracting_dims) || in(attrs.lhs_batch_dims))
-        fixed_[root(at(a, d))] = true;
-      else
-        join(at(a, d), at(dot, to++));
-    }
-    for (; to < dot->shape().rank(); ++to) fixed_[root(at(dot, to))] = true;
-  }
-
-  // Neighbours on one side that are neighbours on the other.
-  void regroup(const Instr* reshape) {
-    const Instr* from = reshape->operand(0);
-    const int64_t ranks[2] = {from->shape().rank(), reshape->shape().rank()};
-    if (from->shape().elems() <= 0) return fix(from), fix(reshape);
-    int64_t i = 0, j = 0;
-    while (i < ranks[0] || j < ranks[1]) {
-      Group a, b;
-      int64_t left = 1, right = 1;
-      auto take_left = [&] {
-        left *= from->shape().dim(i);
-        a.push_back(at(from, i++));
-      };
-      auto take_right = [&] {
-        right *= reshape->shape().dim(j);
-        b.push_back(at(reshape, j++));
-      };
-      if (i < ranks[0]) take_left();
-      if (j < ranks[1]) take_right();
-      while (left != right || a.empty() || b.empty()) {
-        if ((left < right || a.empty()) && i < ranks[0])
-          take_left();
-        else if ((right < left || b.empty()) && j < ranks[1])
-          take_right();
+    if (instr->is(Opcode::dot)) fix(instr->operand(1));
+    for (size_t k = 0; k < maps.size(); ++k) {
+      const Instr* operand = instr->operand(k);
+      for (const hlo::DimLink& link : maps[k].links) {
+        Group from = dims(operand, link.from, link.from_end);
+        Group to = dims(instr, link.to, link.to_end);
+        if (link.kind == hlo::DimKind::same)
+          join(from[0], to[0]);
+        else if (link.kind == hlo::DimKind::regrouped)
+          regrouped_.emplace_back(std::move(from), std::move(to));
         else
-          break;  // ones at the end
+          fixed_[root(from[0])] = true;
       }
-      if (a.size() == 1 && b.size() == 1)
-        join(a[0], b[0]);
-      else
-        regrouped_.emplace_back(std::move(a), std::move(b));
     }
+  }
+
+  // Every element of the operand is one of the result, if only once or more.
+  static bool keeps_all(const hlo::IndexMap& map) {
+    return !map.is_opaque &&
+           std::all_of(map.links.begin(), map.links.end(), [](const hlo::DimLink& link) {
+             return link.kind == hlo::DimKind::same || link.kind == hlo::DimKind::regrouped;
+           });
   }
 
   hlo::Computation* entry_;

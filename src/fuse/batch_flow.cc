@@ -8,14 +8,9 @@ namespace heddle::fuse {
 
 namespace {
 
-using hlo::Ints;
+using hlo::DimKind;
+using hlo::DimLink;
 using tensor::Shape;
-
-constexpr int64_t kGone = -1, kBlocked = -2;  // summed up; rows may not lie there
-
-bool has(const Ints& list, int64_t d) {
-  return std::find(list.begin(), list.end(), d) != list.end();
-}
 
 bool is_reshape(const Instr* instr) {
   return instr->is(Opcode::reshape) ||
@@ -33,83 +28,25 @@ int64_t product(const Shape& shape, int64_t from, int64_t to) {
   return result;
 }
 
-// The same rows in another shape of as many elements; none: they are not the major part there.
-std::optional<RowPlace> reshaped(const Shape& from, const Shape& to, RowPlace place) {
-  const int64_t rows = from.dim(place.dim) / place.unit;
-  const int64_t before = product(from, 0, place.dim);
-  const int64_t inner = place.unit * product(from, place.dim + 1, from.rank());
-  for (int64_t d = 0; d < to.rank(); ++d) {
-    if (product(to, 0, d) != before || to.dim(d) == 1) continue;
-    const int64_t behind = product(to, d + 1, to.rank());
-    if (inner % behind != 0 || to.dim(d) != rows * (inner / behind)) return {};
-    return RowPlace{d, inner / behind};
-  }
-  return {};
+// One side of a link: dimensions [begin, end) of a shape.
+struct Side {
+  const Shape& shape;
+  int64_t begin, end;
+};
+
+// The same rows on the other side of what is split or merged; none: they are not its major part.
+std::optional<RowPlace> passed(RowPlace place, const Side& from, const Side& to) {
+  if (place.dim != from.begin) return {};
+  const int64_t inner = place.unit * product(from.shape, from.begin + 1, from.end);
+  const int64_t behind = product(to.shape, to.begin + 1, to.end);
+  if (inner % behind != 0) return {};
+  return RowPlace{to.begin, inner / behind};
 }
 
-// By dimension of operand k: the dimension of the result, or kGone, or kBlocked. None: an operator
-// that rows are not followed through.
-std::optional<Ints> to_result(const Instr* instr, size_t k) {
-  const Shape& shape = instr->operand(k)->shape();
-  Ints result(static_cast<size_t>(shape.rank()));
-  for (size_t d = 0; d < result.size(); ++d) result[d] = static_cast<int64_t>(d);
-  auto block = [&](auto&& where) {
-    for (size_t d = 0; d < result.size(); ++d)
-      if (where(static_cast<int64_t>(d))) result[d] = kBlocked;
-    return result;
-  };
-  if (has_trait(instr->opcode(), hlo::elementwise) || instr->is(Opcode::copy)) return result;
-  switch (instr->opcode()) {
-    case Opcode::broadcast:
-      return instr->dimensions();
-    case Opcode::transpose:
-      for (size_t d = 0; d < result.size(); ++d)
-        result[static_cast<size_t>(instr->dimensions()[d])] = static_cast<int64_t>(d);
-      return result;
-    case Opcode::reverse:
-      return block([&](int64_t d) { return has(instr->dimensions(), d); });
-    case Opcode::concatenate:
-      return block([&](int64_t d) { return d == instr->dimensions()[0]; });
-    case Opcode::slice:
-      return block([&](int64_t d) { return instr->shape().dim(d) != shape.dim(d); });
-    case Opcode::pad:
-      return block([&](int64_t d) {
-        const auto& attrs = instr->attrs_as<hlo::PadAttrs>();
-        const auto at = static_cast<size_t>(d);
-        return attrs.low[at] != 0 || attrs.high[at] != 0 || attrs.interior[at] != 0;
-      });
-    case Opcode::dynamic_slice:
-      return block([&](int64_t d) { return instr->shape().dim(d) != shape.dim(d); });
-    case Opcode::dynamic_update_slice:
-      return block(
-          [&](int64_t d) { return instr->operand(1)->shape().dim(d) != instr->shape().dim(d); });
-    case Opcode::reduce: {
-      if (!instr->shape().is_array()) return {};
-      int64_t next = 0;
-      for (size_t d = 0; d < result.size(); ++d)
-        result[d] = has(instr->dimensions(), static_cast<int64_t>(d)) ? kGone : next++;
-      return result;
-    }
-    case Opcode::dot: {
-      const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
-      const Ints& batch = k == 0 ? attrs.lhs_batch_dims : attrs.rhs_batch_dims;
-      const Ints& summed = k == 0 ? attrs.lhs_contracting_dims : attrs.rhs_contracting_dims;
-      int64_t next = static_cast<int64_t>(batch.size());
-      if (k == 1)
-        next += instr->operand(0)->shape().rank() - next -
-                static_cast<int64_t>(attrs.lhs_contracting_dims.size());
-      for (size_t d = 0; d < result.size(); ++d) {
-        const auto at = static_cast<int64_t>(d);
-        if (has(batch, at))
-          result[d] = std::find(batch.begin(), batch.end(), at) - batch.begin();
-        else
-          result[d] = has(summed, at) ? kGone : next++;
-      }
-      return result;
-    }
-    default:
-      return {};
-  }
+// Whether an operator of fewer rows differs by its shapes alone, or by what StripCutter makes so.
+bool is_followed(const Instr* instr) {
+  return !instr->is(Opcode::gather) &&
+         hlo::opcode_info(instr->opcode()).mapping != hlo::Mapping::window;
 }
 
 Decision mixes(const Instr* instr) {
@@ -137,16 +74,9 @@ void BatchFlow::collect() {
     for (Instr* inner : instr->called()[0]->instrs()) instrs_.push_back(inner);
   }
   for (const Instr* instr : instrs_) number_.emplace(instr, leaves + number_.size());
-  parent_.resize(leaves + instrs_.size());
-  for (size_t i = 0; i < parent_.size(); ++i) parent_[i] = i;
-  classes_.resize(parent_.size());
-  auto join = [&](size_t a, size_t b) {
-    auto top = [&](size_t at) {
-      while (parent_[at] != at) at = parent_[at] = parent_[parent_[at]];
-      return at;
-    };
-    parent_[top(a)] = top(b);
-  };
+  sets_ = Regions(leaves + instrs_.size());
+  classes_.resize(leaves + instrs_.size());
+  auto join = [&](size_t a, size_t b) { sets_.unite(static_cast<int>(a), static_cast<int>(b)); };
   for (const Instr* instr : instrs_) {
     if (instr->is(Opcode::get_tuple_element)) {
       const Instr* from = instr->operand(0);
@@ -167,10 +97,10 @@ void BatchFlow::collect() {
   for (size_t i = 0; i < leaves; ++i) join(i, number_.at(body.root()->operand(i)));
 }
 
-size_t BatchFlow::class_of(const Instr* value) const {
-  size_t at = number_.at(value);
-  while (parent_[at] != at) at = parent_[at] = parent_[parent_[at]];
-  return at;
+size_t BatchFlow::class_of(const Instr* value) const { return class_of(number_.at(value)); }
+
+size_t BatchFlow::class_of(size_t number) const {
+  return static_cast<size_t>(sets_.of(static_cast<int>(number)));
 }
 
 std::optional<RowPlace> BatchFlow::place_of(const Instr* value) const {
@@ -182,9 +112,7 @@ bool BatchFlow::is_whole(const Instr* value) const {
 }
 
 std::optional<RowPlace> BatchFlow::leaf_place(int64_t leaf) const {
-  size_t at = static_cast<size_t>(leaf);
-  while (parent_[at] != at) at = parent_[at];
-  return classes_[at].place;
+  return classes_[class_of(static_cast<size_t>(leaf))].place;
 }
 
 Decision BatchFlow::set(const Instr* value, RowPlace place) {
@@ -199,16 +127,12 @@ Decision BatchFlow::set(const Instr* value, RowPlace place) {
   return Decision::yes();
 }
 
-// Operand k has rows at `place`, and the result has none: a sum over all rows.
-Decision BatchFlow::visit_gone(const Instr* instr, size_t k, RowPlace place) {
+// The rows at `place` of an operand are summed up.
+Decision BatchFlow::visit_sum(const Instr* instr, const DimLink& link, RowPlace place) {
   if (!adds(instr)) return mixes(instr);
   sums_.insert(instr);
-  if (!instr->is(Opcode::dot)) return Decision::yes();
-  const auto& attrs = instr->attrs_as<hlo::DotAttrs>();
-  const Ints& mine = k == 0 ? attrs.lhs_contracting_dims : attrs.rhs_contracting_dims;
-  const Ints& others = k == 0 ? attrs.rhs_contracting_dims : attrs.lhs_contracting_dims;
-  const auto at = std::find(mine.begin(), mine.end(), place.dim) - mine.begin();
-  return set(instr->operand(1 - k), {others[static_cast<size_t>(at)], place.unit});
+  if (link.other < 0) return Decision::yes();
+  return set(instr->operand(static_cast<size_t>(link.other)), {link.other_dim, place.unit});
 }
 
 // What is known of one side of an operator tells of the other one.
@@ -224,30 +148,29 @@ Decision BatchFlow::visit(const Instr* instr) {
     const Instr* operand = instr->operand(k);
     const std::optional<RowPlace> place = place_of(operand);
     if ((!result && !place) || operand->shape().is_scalar()) continue;
-    if (is_reshape(instr)) {
-      const auto there = place ? reshaped(operand->shape(), instr->shape(), *place)
-                               : reshaped(instr->shape(), operand->shape(), *result);
-      if (!there) return mixes(instr);
-      if (Decision made = set(place ? instr : operand, *there); !made) return made;
+    const hlo::IndexMap map = hlo::index_map(*instr, k);
+    if (map.is_opaque || !is_followed(instr)) return mixes(instr);
+    const DimLink* link = place ? map.of_operand(place->dim) : map.of_result(result->dim);
+    if (!link && !place) {
+      // Has none of the dimension: a broadcast's operand, the other side of a product; a part that
+      // lies elsewhere along it is none of these.
+      const bool repeats = std::all_of(map.links.begin(), map.links.end(), [](const DimLink& each) {
+        return each.kind == DimKind::same || each.kind == DimKind::reduced;
+      });
+      if (!repeats) return mixes(instr);
       continue;
     }
-    const std::optional<Ints> dims = to_result(instr, k);
-    if (!dims) return mixes(instr);
-    if (place) {
-      const int64_t to = (*dims)[static_cast<size_t>(place->dim)];
-      if (to == kBlocked || (to == kGone && result)) return mixes(instr);
-      const Decision made =
-          to == kGone ? visit_gone(instr, k, *place) : set(instr, {to, place->unit});
-      if (!made) return made;
-    } else {
-      const auto from = std::find(dims->begin(), dims->end(), result->dim);
-      if (from == dims->end()) {
-        // Has none of the dimension: a broadcast's operand, the other side of a product.
-        if (has(*dims, kBlocked)) return mixes(instr);
-        continue;
-      }
-      if (Decision made = set(operand, {from - dims->begin(), result->unit}); !made) return made;
+    if (link && link->kind == DimKind::reduced && !result) {
+      if (Decision made = visit_sum(instr, *link, *place); !made) return made;
+      continue;
     }
+    if (!link || (link->kind != DimKind::same && link->kind != DimKind::regrouped))
+      return mixes(instr);
+    const Side below{operand->shape(), link->from, link->from_end};
+    const Side above{instr->shape(), link->to, link->to_end};
+    const auto there = place ? passed(*place, below, above) : passed(*result, above, below);
+    if (!there) return mixes(instr);
+    if (Decision made = set(place ? instr : operand, *there); !made) return made;
   }
   return Decision::yes();
 }
@@ -256,11 +179,7 @@ Decision BatchFlow::visit(const Instr* instr) {
 Decision BatchFlow::find_sums() {
   const size_t leaves = loop_->shape().elements().size();
   std::unordered_set<size_t> of_leaves;
-  for (size_t i = 0; i < leaves; ++i) {
-    size_t at = i;
-    while (parent_[at] != at) at = parent_[at];
-    of_leaves.insert(at);
-  }
+  for (size_t i = 0; i < leaves; ++i) of_leaves.insert(class_of(i));
   std::unordered_set<size_t> sums;
   for (const Instr* instr : sums_) sums.insert(class_of(instr));
   for (bool changed = true; changed;) {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "fuse/groups.h"
+#include "fuse/regions.h"
+#include "hlo/index_map.h"
 
 namespace heddle::fuse {
 
@@ -50,11 +52,11 @@ class BatchFlow {
   };
 
   size_t class_of(const Instr* value) const;
-  void unite(const Instr* a, const Instr* b);
+  size_t class_of(size_t number) const;
   void collect();
   Decision set(const Instr* value, RowPlace place);
   Decision visit(const Instr* instr);
-  Decision visit_gone(const Instr* instr, size_t operand, RowPlace place);
+  Decision visit_sum(const Instr* instr, const hlo::DimLink& link, RowPlace place);
   Decision check_unfollowed(const Instr* instr) const;
   Decision find_sums();
   Decision find_uses();
@@ -63,8 +65,8 @@ class BatchFlow {
   const Instr* state_;
   std::vector<Instr*> instrs_;
   std::unordered_map<const Instr*, size_t> number_;
-  mutable std::vector<size_t> parent_;  // union-find over values; the leaves come first
-  std::vector<Class> classes_;          // by representative
+  mutable Regions sets_{0};     // of values; the leaves come first
+  std::vector<Class> classes_;  // by representative
   std::unordered_set<const Instr*> sums_;
   std::vector<LeafUse> uses_;
   int64_t rows_ = 0;

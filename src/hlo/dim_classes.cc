@@ -2,18 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
 #include <sstream>
 
 namespace heddle::hlo {
 namespace {
 
 constexpr std::string_view kKey = "heddle_symbols";
-
-bool has(const Ints& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 }  // namespace
 
@@ -47,19 +41,6 @@ std::vector<Symbol> symbols_of(const Module& module) {
     }
   }
   return result;
-}
-
-int64_t reshape_source(const Shape& from, const Shape& to, int64_t d) {
-  int64_t i = 0, j = 0;
-  while (from.elems() > 0) {
-    while (i < from.rank() && from.dim(i) == 1) ++i;
-    while (j < to.rank() && to.dim(j) == 1) ++j;
-    if (i >= from.rank() || j >= to.rank() || j > d) return -1;
-    if (j == d) return i;
-    int64_t left = from.dim(i++), right = to.dim(j++);
-    while (left != right) left < right ? left *= from.dim(i++) : right *= to.dim(j++);
-  }
-  return -1;
 }
 
 bool runs_up(const WindowDim& window, int64_t extent) {
@@ -179,103 +160,6 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
   return {};
 }
 
-void DimClasses::relate_reshape(const Instr* reshape) {
-  const Instr* from = reshape->operand(0);
-  const Shape &a = from->shape(), &b = reshape->shape();
-  if (a.elems() <= 0) return fix_all(from), fix_all(reshape);
-  int64_t i = 0, j = 0;
-  const auto skip_ones = [](const Shape& shape, int64_t* d) {
-    while (*d < shape.rank() && shape.dim(*d) == 1) ++*d;
-  };
-  while (true) {
-    skip_ones(a, &i);
-    skip_ones(b, &j);
-    if (i >= a.rank() || j >= b.rank()) return;
-    // The outermost of a group keeps its share; what stands further in has to be known.
-    join(at(from, i), at(reshape, j));
-    int64_t left = a.dim(i++), right = b.dim(j++);
-    while (left != right) {
-      if (left < right) {
-        left *= a.dim(i);
-        fix(from, i++);
-      } else {
-        right *= b.dim(j);
-        fix(reshape, j++);
-      }
-    }
-  }
-}
-
-void DimClasses::relate_dot(const Instr* dot) {
-  const auto& attrs = dot->attrs_as<DotAttrs>();
-  const Instr *a = dot->operand(0), *b = dot->operand(1);
-  for (size_t k = 0; k < attrs.lhs_contracting_dims.size(); ++k)
-    join(at(a, attrs.lhs_contracting_dims[k]), at(b, attrs.rhs_contracting_dims[k]));
-  int64_t to = 0;
-  for (size_t k = 0; k < attrs.lhs_batch_dims.size(); ++k, ++to) {
-    join(at(dot, to), at(a, attrs.lhs_batch_dims[k]));
-    join(at(dot, to), at(b, attrs.rhs_batch_dims[k]));
-  }
-  for (int64_t d = 0; d < a->shape().rank(); ++d)
-    if (!has(attrs.lhs_contracting_dims, d) && !has(attrs.lhs_batch_dims, d))
-      join(at(dot, to++), at(a, d));
-  for (int64_t d = 0; d < b->shape().rank(); ++d)
-    if (!has(attrs.rhs_contracting_dims, d) && !has(attrs.rhs_batch_dims, d))
-      join(at(dot, to++), at(b, d));
-}
-
-void DimClasses::relate_gather(const Instr* gather) {
-  const auto& attrs = gather->attrs_as<GatherAttrs>();
-  const Instr *x = gather->operand(0), *indices = gather->operand(1);
-  Ints kept;  // of x, that have a dimension of the result
-  for (int64_t d = 0; d < x->shape().rank(); ++d) {
-    const bool gone = has(attrs.collapsed_slice_dims, d) || has(attrs.operand_batching_dims, d);
-    if (gone || attrs.slice_sizes[static_cast<size_t>(d)] != x->shape().dim(d) ||
-        has(attrs.start_index_map, d))
-      fix(x, d);
-    if (!gone) kept.push_back(d);
-  }
-  int64_t batch = 0;
-  size_t offset = 0;
-  for (int64_t d = 0; d < gather->shape().rank(); ++d) {
-    if (has(attrs.offset_dims, d)) {
-      const int64_t from = kept.at(offset++);
-      if (gather->shape().dim(d) == x->shape().dim(from))
-        join(at(gather, d), at(x, from));
-      else
-        fix(gather, d);
-      continue;
-    }
-    if (batch == attrs.index_vector_dim) ++batch;
-    if (batch < indices->shape().rank()) join(at(gather, d), at(indices, batch++));
-  }
-  if (attrs.index_vector_dim < indices->shape().rank()) fix(indices, attrs.index_vector_dim);
-}
-
-void DimClasses::relate_convolution(const Instr* instr) {
-  const auto& attrs = instr->attrs_as<ConvolutionAttrs>();
-  const Instr* x = instr->operand(0);
-  fix_all(instr->operand(1));
-  for (int64_t d = 0; d < x->shape().rank(); ++d)
-    if (d != attrs.dims.input_batch || attrs.batch_group_count != 1) fix(x, d);
-  for (int64_t d = 0; d < instr->shape().rank(); ++d)
-    if (d != attrs.dims.output_batch) fix(instr, d);
-  join(at(x, attrs.dims.input_batch), at(instr, attrs.dims.output_batch));
-}
-
-void DimClasses::relate_window(const Instr* instr) {
-  const Window& window = instr->attrs_as<WindowAttrs>().window;
-  if (instr->shape().is_tuple()) {
-    for (const Instr* operand : instr->operands()) fix_all(operand);
-    return fix_all(instr);
-  }
-  for (int64_t d = 0; d < instr->shape().rank(); ++d) {
-    join(at(instr->operand(0), d), at(instr, d));
-    const WindowDim& dim = window.dims[static_cast<size_t>(d)];
-    if (dim != WindowDim{} && !runs_up(dim, instr->shape().dim(d))) fix(instr, d);
-  }
-}
-
 void DimClasses::relate_called(const Instr* fusion) {
   const Computation* called = fusion->called().at(0);
   for (size_t i = 0; i < fusion->operands().size(); ++i) {
@@ -287,6 +171,49 @@ void DimClasses::relate_called(const Instr* fusion) {
     join_all(fusion, leaf, called->root(), leaf);
 }
 
+// Padding stays behind the valid elements only where a dimension goes through whole.
+void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) {
+  const Instr* x = instr->operand(k);
+  const auto join_result = [&](int64_t d, int64_t to) {
+    for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
+      join(at(x, d), at(instr, to, leaf));
+  };
+  switch (link.kind) {
+    case DimKind::same:
+      return join_result(link.from, link.to);
+    case DimKind::regrouped:
+      // The outermost of a group keeps its share; what stands further in has to be known.
+      join_result(link.from, link.to);
+      for (int64_t d = link.from + 1; d < link.from_end; ++d) fix(x, d);
+      for (int64_t d = link.to + 1; d < link.to_end; ++d) fix(instr, d);
+      return;
+    case DimKind::reduced:
+      if (link.other >= 0)
+        join(at(x, link.from), at(instr->operand(static_cast<size_t>(link.other)), link.other_dim));
+      return;
+    case DimKind::window:
+      if (link.other >= 0) {
+        fix_all(instr->operand(static_cast<size_t>(link.other)));
+      } else if (runs_up(link.window, instr->shape().dim(link.to))) {
+        return join_result(link.from, link.to);
+      }
+      fix(instr, link.to);
+      break;
+    case DimKind::strided:
+      // The first element is always there.
+      if (link.offset == 0 && instr->shape().dim(link.to) == 1) return;
+      break;
+    case DimKind::overlaid:
+      fix(instr, link.to);
+      break;
+    case DimKind::located:
+    case DimKind::placed:
+    case DimKind::opaque:
+      break;
+  }
+  fix(x, link.from);
+}
+
 void DimClasses::relate(const Instr* instr) {
   relating_ = instr;
   switch (instr->opcode()) {
@@ -296,26 +223,6 @@ void DimClasses::relate(const Instr* instr) {
       return;
     case Opcode::fusion:
       return relate_called(instr);
-    case Opcode::broadcast:
-      for (size_t i = 0; i < instr->dimensions().size(); ++i)
-        join(at(instr, instr->dimensions()[i]), at(instr->operand(0), static_cast<int64_t>(i)));
-      return;
-    case Opcode::transpose:
-      for (size_t i = 0; i < instr->dimensions().size(); ++i)
-        join(at(instr, static_cast<int64_t>(i)), at(instr->operand(0), instr->dimensions()[i]));
-      return;
-    case Opcode::reshape:
-      return relate_reshape(instr);
-    case Opcode::copy:
-      return join_all(instr, 0, instr->operand(0), 0);
-    case Opcode::dot:
-      return relate_dot(instr);
-    case Opcode::gather:
-      return relate_gather(instr);
-    case Opcode::convolution:
-      return relate_convolution(instr);
-    case Opcode::reduce_window:
-      return relate_window(instr);
     case Opcode::tuple:
       for (size_t i = 0; i < instr->operands().size(); ++i) {
         if (instr->operand(i)->shape().is_tuple())
@@ -327,51 +234,17 @@ void DimClasses::relate(const Instr* instr) {
     case Opcode::get_tuple_element:
       if (instr->shape().is_tuple()) break;
       return join_all(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
-    case Opcode::reduce: {
-      for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf) {
-        const Instr* x = instr->operand(leaf);
-        for (int64_t d = 0, to = 0; d < x->shape().rank(); ++d)
-          if (!has(instr->dimensions(), d)) join(at(x, d), at(instr, to++, leaf));
-        join_all(x, 0, instr->operand(0), 0);
-      }
-      return;
-    }
-    case Opcode::slice: {
-      const auto& attrs = instr->attrs_as<SliceAttrs>();
-      const Instr* x = instr->operand(0);
-      for (size_t d = 0; d < attrs.starts.size(); ++d) {
-        const auto dim = static_cast<int64_t>(d);
-        if (instr->shape().dim(dim) == x->shape().dim(dim))
-          join(at(instr, dim), at(x, dim));
-        else if (attrs.starts[d] != 0 || attrs.limits[d] != 1)
-          fix(x, dim);  // the first element is always there
-      }
-      return;
-    }
-    case Opcode::concatenate:
-      for (const Instr* part : instr->operands())
-        for (int64_t d = 0; d < instr->shape().rank(); ++d)
-          d == instr->dimensions().at(0) ? fix(part, d) : join(at(instr, d), at(part, d));
-      return;
-    case Opcode::pad: {
-      const auto& attrs = instr->attrs_as<PadAttrs>();
-      for (int64_t d = 0; d < instr->shape().rank(); ++d) {
-        const auto i = static_cast<size_t>(d);
-        if (attrs.low[i] == 0 && attrs.high[i] == 0 && attrs.interior[i] == 0)
-          join(at(instr, d), at(instr->operand(0), d));
-        else
-          fix(instr->operand(0), d);
-      }
-      return;
-    }
     default:
-      if (has_trait(instr->opcode(), Trait::elementwise)) {
-        for (const Instr* operand : instr->operands()) join_all(instr, 0, operand, 0);
-        return;
-      }
+      break;
   }
-  for (const Instr* operand : instr->operands()) fix_all(operand);
-  fix_all(instr);
+  bool is_opaque = instr->operands().empty();
+  for (size_t k = 0; k < instr->operands().size(); ++k) {
+    const IndexMap map = index_map(*instr, k);
+    if (map.is_opaque) fix_all(instr->operand(k));
+    is_opaque |= map.is_opaque;
+    for (const DimLink& link : map.links) relate_link(instr, k, link);
+  }
+  if (is_opaque) fix_all(instr);
 }
 
 }  // namespace heddle::hlo

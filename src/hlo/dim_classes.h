@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "hlo/module.h"
+#include "hlo/index_map.h"
 
 namespace heddle::hlo {
 
@@ -31,10 +31,6 @@ struct Symbol {
 // Kept in the module's header (key heddle_symbols), so that they are printed and parsed with it.
 void set_symbols(Module* module, const std::vector<Symbol>& symbols);
 std::vector<Symbol> symbols_of(const Module& module);
-
-// The dimension of a reshape's operand whose padding is that of dimension `d` of the result: both
-// are the outermost of what is merged or split; -1: there is none, or it cannot be told.
-int64_t reshape_source(const Shape& from, const Shape& to, int64_t d);
 
 // Whether a window is over all that stands up to an element, and it: what a running sum is. The
 // first results do not depend on the extent then.
@@ -70,11 +66,7 @@ class DimClasses {
   void fix_all(const Instr* instr);
   void look_at(const Computation& first);
   void relate(const Instr* instr);
-  void relate_reshape(const Instr* instr);
-  void relate_dot(const Instr* instr);
-  void relate_gather(const Instr* instr);
-  void relate_convolution(const Instr* instr);
-  void relate_window(const Instr* instr);
+  void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
 
   std::unordered_map<const Instr*, Arrays> arrays_;

@@ -39,7 +39,7 @@ enum class CostClass : uint8_t {
   call,      // a hundred instructions and more, a function of its own
 };
 
-// How the dimensions of a result relate to those of the operands.
+// How the dimensions of a result relate to those of the operands; index_map.h says it of each.
 enum class Mapping : uint8_t {
   none,       // not at all: structure, control flow, effects
   same,       // dimension i of the result is dimension i of each operand that is no scalar
@@ -51,9 +51,9 @@ enum class Mapping : uint8_t {
   reduce,     // some dimensions of the operand are gone
   window,     // windows over dimensions
   contract,   // batch, free and contracted dimensions of two operands
-  runtime,    // positions are data: gather, scatter, dynamic slices
+  runtime,    // positions are data: gather, dynamic slices
   generate,   // no operand with dimensions: constant, iota
-  whole,      // an element may need all of every operand
+  whole,      // an element may need all of every operand, for all that is known
 };
 
 struct OpcodeInfo {

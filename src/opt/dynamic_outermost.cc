@@ -12,10 +12,6 @@
 namespace heddle::opt {
 namespace {
 
-int64_t place_of(const Ints& order, int64_t d) {
-  return std::find(order.begin(), order.end(), d) - order.begin();
-}
-
 class Mover {
  public:
   explicit Mover(hlo::Module* module)
@@ -78,14 +74,16 @@ class Mover {
       case Opcode::transpose:
         return Stored{order, b_.transpose(x->operand(0), permuted(x->dimensions(), order))};
       case Opcode::gather: {  // rows of a table, by [batch, rows]
-        const auto& attrs = x->attrs_as<hlo::GatherAttrs>();
         Instr* indices = x->operand(1);
-        if (indices->shape().rank() != 2 || attrs.index_vector_dim != 2 ||
-            contains(attrs.offset_dims, 0) || contains(attrs.offset_dims, 1) ||
-            !attrs.operand_batching_dims.empty())
-          return std::nullopt;
+        const hlo::IndexMap by = hlo::index_map(*x, 1), from = hlo::index_map(*x, 0);
+        for (int64_t d = 0; d < 2; ++d) {
+          const hlo::DimLink* link = by.of_operand(d);
+          if (indices->shape().rank() != 2 || link->kind != hlo::DimKind::same || link->to != d ||
+              from.of_result(d))
+            return std::nullopt;
+        }
         return Stored{order, b_.make(Opcode::gather, {x->operand(0), stored(indices, {1, 0})},
-                                     attrs, {}, &shape)};
+                                     x->attrs(), {}, &shape)};
       }
       default:
         return std::nullopt;
@@ -98,20 +96,18 @@ class Mover {
     if (!attrs.rest.empty()) return std::nullopt;
     Ints result = counting(static_cast<int64_t>(attrs.lhs_batch_dims.size()));
     std::vector<Instr*> operands = x->operands();
-    int64_t first_free = static_cast<int64_t>(result.size());
+    const auto batches = static_cast<int64_t>(result.size());
     for (size_t side = 0; side < 2; ++side) {
-      Ints &batch = side == 0 ? attrs.lhs_batch_dims : attrs.rhs_batch_dims,
-           &contracting = side == 0 ? attrs.lhs_contracting_dims : attrs.rhs_contracting_dims;
-      const int64_t rank = operands[side]->shape().rank();
       const auto kept = kept_.find(operands[side]);
-      const Ints order = kept == kept_.end() ? counting(rank) : kept->second.order;
-      Ints free;
-      for (int64_t d = 0; d < rank; ++d)
-        if (!contains(batch, d) && !contains(contracting, d)) free.push_back(d);
-      for (int64_t d : order)
-        if (contains(free, d)) result.push_back(first_free + place_of(free, d));
-      first_free += static_cast<int64_t>(free.size());
-      for (Ints* list : {&batch, &contracting})
+      const Ints order =
+          kept == kept_.end() ? counting(operands[side]->shape().rank()) : kept->second.order;
+      const hlo::IndexMap map = hlo::index_map(*x, side);
+      for (int64_t d : order) {
+        const hlo::DimLink* link = map.of_operand(d);
+        if (link->kind == hlo::DimKind::same && link->to >= batches) result.push_back(link->to);
+      }
+      for (Ints* list : {side == 0 ? &attrs.lhs_batch_dims : &attrs.rhs_batch_dims,
+                         side == 0 ? &attrs.lhs_contracting_dims : &attrs.rhs_contracting_dims})
         for (int64_t& d : *list) d = place_of(order, d);
       if (kept != kept_.end()) operands[side] = kept->second.instr;
     }

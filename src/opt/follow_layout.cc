@@ -4,6 +4,10 @@
 
 namespace heddle::opt {
 
+using hlo::DimKind;
+using hlo::DimLink;
+using hlo::Mapping;
+
 bool moves_nothing(const Ints& order, const Ints& extents) {
   Ints moved;
   for (int64_t d : order)
@@ -11,234 +15,186 @@ bool moves_nothing(const Ints& order, const Ints& extents) {
   return is_ascending(moved);
 }
 
-namespace {
-
-using hlo::Builder;
-
 int64_t place_of(const Ints& order, int64_t d) {
   return std::find(order.begin(), order.end(), d) - order.begin();
 }
 
-bool same_extents(const Instr* a, const Instr* b) {
-  return a->shape().extents() == b->shape().extents();
+Ints seen_in(const Instr* x, const DimLink& link) {
+  Ints result;
+  if (link.kind == DimKind::located && link.to == link.to_end && link.other >= 0) {
+    for (const DimLink& position : hlo::index_map(*x, static_cast<size_t>(link.other)).links)
+      if (position.kind == DimKind::same) result.push_back(position.to);
+    return result;
+  }
+  for (int64_t d = link.to; d < link.to_end; ++d) result.push_back(d);
+  return result;
 }
 
-// Scalars that select and clamp take beside arrays.
-bool is_beside(const Instr* x, const Instr* operand) {
-  return operand->shape().rank() == 0 && x->shape().rank() != 0;
+bool is_take(const Instr* x) {
+  if (!x->is(Opcode::gather) || !x->attrs_as<hlo::GatherAttrs>().operand_batching_dims.empty())
+    return false;
+  const std::vector<DimLink> links = hlo::index_map(*x, 0).links;
+  const DimLink* axis = nullptr;
+  for (const DimLink& link : links) {
+    if (link.kind == DimKind::same) continue;
+    if (axis || link.kind != DimKind::located || link.other_dim >= 0) return false;
+    axis = &link;
+  }
+  if (!axis) return false;
+  Ints expected = counting(x->operand(1)->shape().rank());
+  for (int64_t& d : expected) d += axis->from;
+  return seen_in(x, *axis) == expected;
 }
+
+namespace {
 
 class Follower {
  public:
-  Follower(Instr* x, size_t lead, const Stored& kept, const StoreAs& store_as, Builder& b)
-      : x_(x), lead_(x->operand(lead)), kept_(kept), store_as_(store_as), b_(b) {}
+  Follower(Instr* x, size_t lead, const Stored& kept, const StoreAs& store_as, hlo::Builder& b)
+      : x_(x),
+        lead_(x->operand(lead)),
+        map_(hlo::index_map(*x, lead)),
+        order_(kept.order),
+        kept_(kept),
+        store_as_(store_as),
+        b_(b) {
+    find_order();
+  }
 
   std::optional<Stored> run() {
-    if (is_elementwise(x_)) return elementwise();
-    switch (x_->opcode()) {
-      case Opcode::broadcast:
-        return broadcast();
-      case Opcode::concatenate:
-        return concatenate();
-      case Opcode::gather:
+    if (map_.is_opaque || !x_->shape().is_array()) return std::nullopt;
+    switch (opcode_info(x_->opcode()).mapping) {
+      case Mapping::same:
+      case Mapping::join:
+        return beside_others();
+      case Mapping::broadcast:
+      case Mapping::affine:
+        return rebuilt({kept_.instr});
+      case Mapping::reduce:
+        return keeps_sums() ? rebuilt({kept_.instr}) : std::nullopt;
+      case Mapping::window:
+        if (x_->is(Opcode::convolution) || !keeps_sums()) return std::nullopt;
+        return rebuilt({kept_.instr});
+      case Mapping::runtime:
+        if (!is_take(x_) || lead_ != x_->operand(0) || lead_ == x_->operand(1)) return std::nullopt;
         return take();
-      case Opcode::pad:
-        return pad();
-      case Opcode::reduce:
-        return reduce();
-      case Opcode::reduce_window:
-        return reduce_window();
-      case Opcode::reshape:
-        return reshape();
-      case Opcode::reverse:
-        return reverse();
-      case Opcode::slice:
-        return slice();
-      case Opcode::transpose:
-        return transpose();
+      case Mapping::regroup:
+        return regrouped();
+      case Mapping::permute:  // only other names for the dimensions
+        return Stored{result_, kept_.instr};
       default:
         return std::nullopt;
     }
   }
 
  private:
-  const Ints& order() const { return kept_.order; }
-
-  // x of other operands and attributes, its dimensions in the kept order.
-  Stored same_order(std::vector<Instr*> operands, hlo::Attrs attrs) {
-    const Shape shape = Shape::array(x_->shape().type(), permuted(x_->shape().extents(), order()));
-    Instr* made =
-        b_.make(x_->opcode(), std::move(operands), std::move(attrs), x_->called(), &shape);
-    return {order(), made};
+  // The result's dimensions stand as those of the operand that they are seen in; what is merged or
+  // split together, and what is new behind the dimension that it stands behind logically.
+  void find_order() {
+    for (int64_t d : order_) {
+      if (contains(gathered_, d)) continue;
+      const DimLink* link = map_.of_operand(d);
+      if (!link) {
+        gathered_.push_back(d);
+        continue;
+      }
+      for (int64_t i = link->from; i < link->from_end; ++i) gathered_.push_back(i);
+      for (int64_t to : seen_in(x_, *link)) result_.push_back(to);
+    }
+    for (int64_t d = 0; x_->shape().is_array() && d < x_->shape().rank(); ++d) {
+      if (contains(result_, d)) continue;
+      const auto before = std::find(result_.begin(), result_.end(), d - 1);
+      result_.insert(before == result_.end() ? result_.begin() : before + 1, d);
+    }
   }
 
-  std::optional<Stored> elementwise() {
-    for (const Instr* operand : x_->operands()) {
-      const bool beside = is_beside(x_, operand);
-      if (beside ? !(x_->is(Opcode::select) || x_->is(Opcode::clamp)) : !same_extents(operand, x_))
-        return std::nullopt;
+  // No sum changes its order.
+  bool keeps_sums() const {
+    Ints summed;
+    for (int64_t d : order_) {
+      const DimLink& link = *map_.of_operand(d);
+      const bool is_wide =
+          link.kind == DimKind::window ? link.window.size != 1 : lead_->shape().dim(d) != 1;
+      if (link.kind != DimKind::same && is_wide) summed.push_back(d);
     }
+    return is_ascending(summed);
+  }
+
+  // Scalars stand for every element, in any order.
+  std::optional<Stored> beside_others() {
+    for (size_t k = 0; k < x_->operands().size(); ++k)
+      if (hlo::index_map(*x_, k).is_opaque) return std::nullopt;
     std::vector<Instr*> operands;
     for (Instr* operand : x_->operands())
-      operands.push_back(is_beside(x_, operand) ? operand : store_as_(operand, order()));
-    return same_order(std::move(operands), x_->attrs());
+      operands.push_back(operand->shape().rank() == 0 ? operand : store_as_(operand, order_));
+    return rebuilt(std::move(operands));
   }
 
-  // Dimensions that the broadcast adds stand behind the one that they stand behind logically.
-  std::optional<Stored> broadcast() {
-    const Ints& dims = x_->dimensions();
-    if (!is_ascending(dims)) return std::nullopt;
-    Ints result;
-    auto added_from = [&](int64_t d) {
-      for (; d < x_->shape().rank() && !contains(dims, d); ++d) result.push_back(d);
-    };
-    added_from(0);
-    for (int64_t d : order()) {
-      result.push_back(dims[static_cast<size_t>(d)]);
-      added_from(result.back() + 1);
+  // What it has beside the lead are scalars.
+  std::optional<Stored> rebuilt(std::vector<Instr*> operands) {
+    for (size_t k = operands.size(); k < x_->operands().size(); ++k)
+      operands.push_back(x_->operand(k));
+    const Shape shape = Shape::array(x_->shape().type(), permuted(x_->shape().extents(), result_));
+    return Stored{result_,
+                  b_.make(x_->opcode(), std::move(operands), attrs(), x_->called(), &shape)};
+  }
+
+  hlo::Attrs attrs() const {
+    if (const auto* pad = std::get_if<hlo::PadAttrs>(&x_->attrs()))
+      return hlo::PadAttrs{permuted(pad->low, order_), permuted(pad->high, order_),
+                           permuted(pad->interior, order_)};
+    if (const auto* slice = std::get_if<hlo::SliceAttrs>(&x_->attrs()))
+      return hlo::SliceAttrs{permuted(slice->starts, order_), permuted(slice->limits, order_),
+                             permuted(slice->strides, order_)};
+    if (const auto* window = std::get_if<hlo::WindowAttrs>(&x_->attrs())) {
+      hlo::Window moved;
+      for (int64_t d : order_) moved.dims.push_back(window->window.dims[static_cast<size_t>(d)]);
+      return hlo::WindowAttrs{moved};
     }
-    Ints places;
-    for (int64_t d : order()) places.push_back(place_of(result, dims[static_cast<size_t>(d)]));
-    Instr* made = b_.broadcast(kept_.instr, permuted(x_->shape().extents(), result), places);
-    return Stored{result, made};
+    if (is_elementwise(x_) || !std::holds_alternative<hlo::DimensionsAttrs>(x_->attrs()))
+      return x_->attrs();
+    Ints dims;
+    if (x_->is(Opcode::broadcast)) {
+      for (int64_t d : order_) dims.push_back(place_of(result_, map_.of_operand(d)->to));
+    } else {
+      for (int64_t d : x_->dimensions()) dims.push_back(place_of(order_, d));
+      std::sort(dims.begin(), dims.end());
+    }
+    return hlo::DimensionsAttrs{dims};
   }
 
-  std::optional<Stored> concatenate() {
-    std::vector<Instr*> operands;
-    for (Instr* operand : x_->operands()) operands.push_back(store_as_(operand, order()));
-    return same_order(std::move(operands),
-                      hlo::DimensionsAttrs{{place_of(order(), x_->dimensions().at(0))}});
-  }
-
-  // Positions along one dimension, as numpy takes them.
   std::optional<Stored> take() {
-    const auto& attrs = x_->attrs_as<hlo::GatherAttrs>();
-    const Instr* indices = x_->operand(1);
-    if (lead_ != x_->operand(0) || lead_ == indices || attrs.start_index_map.size() != 1 ||
-        attrs.collapsed_slice_dims != attrs.start_index_map ||
-        attrs.index_vector_dim != indices->shape().rank() || !attrs.operand_batching_dims.empty())
-      return std::nullopt;
-    const int64_t axis = attrs.start_index_map[0], rank = indices->shape().rank();
-    Ints expected;
-    for (int64_t d = 0; d < lead_->shape().rank(); ++d) {
-      if (d != axis) expected.push_back(d < axis ? d : d - 1 + rank);
-      const int64_t whole = d == axis ? 1 : lead_->shape().dim(d);
-      if (attrs.slice_sizes[static_cast<size_t>(d)] != whole) return std::nullopt;
-    }
-    if (attrs.offset_dims != expected) return std::nullopt;
-    Ints result;
-    for (int64_t d : order()) {
-      if (d == axis) {
-        for (int64_t i = 0; i < rank; ++i) result.push_back(axis + i);
-      } else {
-        result.push_back(d < axis ? d : d - 1 + rank);
-      }
-    }
-    return Stored{result, b_.take(kept_.instr, x_->operand(1), place_of(order(), axis))};
-  }
-
-  std::optional<Stored> pad() {
-    if (lead_ != x_->operand(0)) return std::nullopt;
-    const auto& attrs = x_->attrs_as<hlo::PadAttrs>();
-    return same_order({kept_.instr, x_->operand(1)},
-                      hlo::PadAttrs{permuted(attrs.low, order()), permuted(attrs.high, order()),
-                                    permuted(attrs.interior, order())});
-  }
-
-  std::optional<Stored> reduce() {
-    // Several results are a tuple, which has no order of its own.
-    if (x_->operands().size() != 2 || lead_ != x_->operand(0)) return std::nullopt;
-    Ints reduced, kept, before, result;  // `before`: the reduced ones, as they were
-    for (size_t i = 0; i < order().size(); ++i) {
-      const int64_t d = order()[i];
-      if (contains(x_->dimensions(), d)) {
-        reduced.push_back(static_cast<int64_t>(i));
-        if (lead_->shape().dim(d) != 1) before.push_back(d);
-      } else {
-        kept.push_back(d);
-      }
-    }
-    if (!is_ascending(before)) return std::nullopt;  // another order of the sum
-    for (int64_t d : kept) {
-      const auto smaller = [&](int64_t other) { return other < d; };
-      result.push_back(std::count_if(kept.begin(), kept.end(), smaller));
-    }
-    const Shape shape = Shape::array(x_->shape().type(), permuted(x_->shape().extents(), result));
-    Instr* made = b_.make(Opcode::reduce, {kept_.instr, x_->operand(1)},
-                          hlo::DimensionsAttrs{reduced}, x_->called(), &shape);
-    return Stored{result, made};
-  }
-
-  std::optional<Stored> reduce_window() {
-    if (x_->operands().size() != 2 || lead_ != x_->operand(0)) return std::nullopt;
-    const auto& window = x_->attrs_as<hlo::WindowAttrs>().window;
-    hlo::Window moved;
-    Ints wide;
-    for (int64_t d : order()) {
-      moved.dims.push_back(window.dims[static_cast<size_t>(d)]);
-      if (moved.dims.back().size != 1) wide.push_back(d);
-    }
-    if (!is_ascending(wide)) return std::nullopt;  // another order of the sum
-    return same_order({kept_.instr, x_->operand(1)}, hlo::WindowAttrs{moved});
+    for (const DimLink& link : map_.links)
+      if (link.kind == DimKind::located)
+        return Stored{result_, b_.take(kept_.instr, x_->operand(1), place_of(order_, link.from))};
+    return std::nullopt;
   }
 
   // Dimensions that are merged or split must lie together, in order; they are brought together
   // where they do not: one transpose, which going back to the logical order would take as well.
-  std::optional<Stored> reshape() {
-    const Ints from = lead_->shape().extents(), to = x_->shape().extents();
-    if (x_->shape().elems() == 0) return std::nullopt;
-    const std::vector<ReshapePiece> pieces = reshape_pieces(from, to);
-    Ints gathered, result;  // the operand's dimensions, the result's
-    for (int64_t d : order()) {
-      if (contains(gathered, d)) continue;
-      for (const ReshapePiece& piece : pieces) {
-        if (d < piece.from_begin || d >= piece.from_end) continue;
-        for (int64_t i = piece.from_begin; i < piece.from_end; ++i) gathered.push_back(i);
-        for (int64_t i = piece.to_begin; i < piece.to_end; ++i) result.push_back(i);
-      }
-    }
-    // New extents of 1: behind the dimension that they stand behind logically.
-    for (int64_t d = 0; d < static_cast<int64_t>(to.size()); ++d) {
-      if (contains(result, d)) continue;
-      const auto before = std::find(result.begin(), result.end(), d - 1);
-      result.insert(before == result.end() ? result.begin() : before + 1, d);
-    }
-    if (is_counting(result) && !moves_nothing(order(), from) && gathered != order())
+  std::optional<Stored> regrouped() {
+    if (x_->shape().type() != lead_->shape().type()) return std::nullopt;
+    if (is_counting(result_) && !moves_nothing(order_, lead_->shape().extents()) &&
+        gathered_ != order_)
       return std::nullopt;  // nothing is won
-    return Stored{result, b_.reshape(store_as_(lead_, gathered), permuted(to, result))};
-  }
-
-  std::optional<Stored> reverse() {
-    Ints dims;
-    for (int64_t d : x_->dimensions()) dims.push_back(place_of(order(), d));
-    std::sort(dims.begin(), dims.end());
-    return same_order({kept_.instr}, hlo::DimensionsAttrs{dims});
-  }
-
-  std::optional<Stored> slice() {
-    const auto& attrs = x_->attrs_as<hlo::SliceAttrs>();
-    return same_order({kept_.instr}, hlo::SliceAttrs{permuted(attrs.starts, order()),
-                                                     permuted(attrs.limits, order()),
-                                                     permuted(attrs.strides, order())});
-  }
-
-  // Only other names for the dimensions.
-  std::optional<Stored> transpose() {
-    const Ints back = inverted(x_->dimensions());
-    return Stored{permuted(back, order()), kept_.instr};
+    return Stored{
+        result_, b_.reshape(store_as_(lead_, gathered_), permuted(x_->shape().extents(), result_))};
   }
 
   Instr* x_;
   Instr* lead_;
+  const hlo::IndexMap map_;
+  const Ints& order_;
   const Stored& kept_;
   const StoreAs& store_as_;
-  Builder& b_;
+  hlo::Builder& b_;
+  Ints gathered_, result_;  // the operand's dimensions, the result's
 };
 
 }  // namespace
 
 std::optional<Stored> follow_layout(Instr* x, size_t lead, const Stored& kept,
-                                    const StoreAs& store_as, Builder& b) {
+                                    const StoreAs& store_as, hlo::Builder& b) {
   return Follower(x, lead, kept, store_as, b).run();
 }
 

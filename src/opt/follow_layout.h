@@ -25,6 +25,13 @@ using StoreAs = std::function<Instr*(Instr* value, const Ints& order)>;
 std::optional<Stored> follow_layout(Instr* x, size_t lead, const Stored& kept,
                                     const StoreAs& store_as, hlo::Builder& b);
 
+// The dimensions of x in which those of an operand are seen; of a dimension that positions pick
+// from, those of the positions.
+Ints seen_in(const Instr* x, const hlo::DimLink& link);
+// A gather of positions along one dimension, as numpy takes them.
+bool is_take(const Instr* x);
+int64_t place_of(const Ints& order, int64_t d);
+
 // Transposing an array of these extents by `order` moves nothing but extents of 1.
 bool moves_nothing(const Ints& order, const Ints& extents);
 

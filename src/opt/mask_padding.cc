@@ -194,14 +194,11 @@ class Masker {
     return result;
   }
 
-  // Dimension of the operand that becomes dimension d of a movement; -1: none.
-  int64_t source_dimension(const Instr* instr, int64_t d) const {
-    if (instr->is(Opcode::transpose)) return instr->dimensions()[static_cast<size_t>(d)];
-    if (instr->is(Opcode::reshape))
-      return hlo::reshape_source(instr->operand(0)->shape(), instr->shape(), d);
-    for (size_t i = 0; i < instr->dimensions().size(); ++i)
-      if (instr->dimensions()[i] == d) return static_cast<int64_t>(i);
-    return -1;
+  // Dimension of the operand whose padding is that of dimension d of a movement; -1: none.
+  static int64_t source_dimension(const Instr* instr, int64_t d) {
+    const hlo::IndexMap map = hlo::index_map(*instr, 0);
+    const hlo::DimLink* link = map.of_result(d);
+    return link && link->to == d ? link->from : -1;
   }
 
   Padding padding(const Instr* instr, int64_t d) {

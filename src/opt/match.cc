@@ -149,42 +149,6 @@ Ints inverted(const Ints& permutation) {
   return result;
 }
 
-std::vector<ReshapePiece> reshape_pieces(const Ints& from, const Ints& to) {
-  std::vector<ReshapePiece> pieces;
-  const int64_t from_rank = static_cast<int64_t>(from.size());
-  const int64_t to_rank = static_cast<int64_t>(to.size());
-  auto at = [](const Ints& list, int64_t i) { return list[static_cast<size_t>(i)]; };
-  int64_t i = 0, j = 0;
-  while (i < from_rank || j < to_rank) {
-    const bool one_from = i < from_rank && at(from, i) == 1;
-    const bool one_to = j < to_rank && at(to, j) == 1;
-    if (one_from && one_to) {
-      pieces.push_back({i, i + 1, j, j + 1});
-      ++i, ++j;
-    } else if (one_from) {
-      pieces.push_back({i, i + 1, j, j});
-      ++i;
-    } else if (one_to) {
-      pieces.push_back({i, i, j, j + 1});
-      ++j;
-    } else {
-      ReshapePiece piece{i, i + 1, j, j + 1};
-      int64_t a = at(from, i++), b = at(to, j++);
-      while (a != b) {
-        if (a < b) {
-          a *= at(from, i++);
-        } else {
-          b *= at(to, j++);
-        }
-      }
-      piece.from_end = i;
-      piece.to_end = j;
-      pieces.push_back(piece);
-    }
-  }
-  return pieces;
-}
-
 Ints without_ones(const Ints& extents) {
   Ints result;
   std::copy_if(extents.begin(), extents.end(), std::back_inserter(result),

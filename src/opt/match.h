@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "hlo/module.h"
+#include "hlo/index_map.h"
 
 namespace heddle::opt {
 
@@ -12,6 +12,8 @@ using hlo::Computation;
 using hlo::Instr;
 using hlo::Ints;
 using hlo::Opcode;
+using hlo::reshape_pieces;
+using hlo::ReshapePiece;
 using hlo::Shape;
 using tensor::Literal;
 using tensor::Type;
@@ -60,13 +62,6 @@ bool contains(const Ints& list, int64_t value);
 Ints permuted(const Ints& list, const Ints& order);
 Ints inverted(const Ints& permutation);
 
-// A reshape from `from` to `to` extents taken apart into the finest pieces that keep their order:
-// dimensions [from_begin, from_end) hold the same elements as [to_begin, to_end). Dimensions of
-// extent 1 stand alone, with the other side empty. Precondition: equal products, not zero.
-struct ReshapePiece {
-  int64_t from_begin, from_end, to_begin, to_end;
-};
-std::vector<ReshapePiece> reshape_pieces(const Ints& from, const Ints& to);
 // Extents other than 1, in order.
 Ints without_ones(const Ints& extents);
 

@@ -18,18 +18,6 @@ using hlo::Builder;
 
 constexpr int kDeepest = 24;
 
-// The dimension of a reshape's result that is its operand's `d`, or the other way around; -1 where
-// it is merged or split, or has one element, which may be anywhere.
-int64_t same_dimension(const Instr* reshape, int64_t d, bool downwards) {
-  const Ints from = reshape->operand(0)->shape().extents(), to = reshape->shape().extents();
-  for (const ReshapePiece& piece : reshape_pieces(from, to)) {
-    if (piece.from_end - piece.from_begin != 1 || piece.to_end - piece.to_begin != 1) continue;
-    if (downwards ? piece.from_begin == d : piece.to_begin == d)
-      return downwards ? piece.to_begin : piece.from_begin;
-  }
-  return -1;
-}
-
 int64_t place_of(const Ints& list, int64_t value) {
   const auto found = std::find(list.begin(), list.end(), value);
   return found == list.end() ? -1 : found - list.begin();
@@ -38,7 +26,6 @@ int64_t place_of(const Ints& list, int64_t value) {
 // The dimension whose coordinate every element of x is; -1 for others.
 int64_t coordinate_of(const Instr* x, int depth = 0) {
   if (depth > kDeepest || !are_static_arrays(x)) return -1;
-  int64_t d;
   switch (x->opcode()) {
     case Opcode::iota:
       return x->attrs_as<hlo::DimensionAttrs>().dimension;
@@ -47,14 +34,14 @@ int64_t coordinate_of(const Instr* x, int depth = 0) {
         return -1;
       return coordinate_of(x->operand(0), depth + 1);
     case Opcode::broadcast:
-      d = coordinate_of(x->operand(0), depth + 1);
-      return d < 0 ? -1 : x->dimensions()[static_cast<size_t>(d)];
     case Opcode::transpose:
-      d = coordinate_of(x->operand(0), depth + 1);
-      return d < 0 ? -1 : place_of(x->dimensions(), d);
-    case Opcode::reshape:
-      d = coordinate_of(x->operand(0), depth + 1);
-      return d < 0 ? -1 : same_dimension(x, d, true);
+    case Opcode::reshape: {
+      const int64_t d = coordinate_of(x->operand(0), depth + 1);
+      if (d < 0) return -1;
+      const hlo::IndexMap map = hlo::index_map(*x, 0);
+      const hlo::DimLink* link = map.of_operand(d);
+      return link && link->kind == hlo::DimKind::same ? link->to : -1;
+    }
     default:
       return -1;
   }
@@ -68,25 +55,17 @@ class Narrower {
   static bool can(const Instr* x, int64_t d, int depth = 0) {
     if (depth > kDeepest || !are_static_arrays(x)) return false;
     if (x->shape().dim(d) == 1) return true;
-    switch (x->opcode()) {
-      case Opcode::iota:
-        return x->attrs_as<hlo::DimensionAttrs>().dimension != d;
-      case Opcode::broadcast: {
-        const int64_t from = place_of(x->dimensions(), d);
-        return from < 0 || can(x->operand(0), from, depth + 1);
-      }
-      case Opcode::transpose:
-        return can(x->operand(0), x->dimensions()[static_cast<size_t>(d)], depth + 1);
-      case Opcode::reshape: {
-        const int64_t from = same_dimension(x, d, false);
-        return from >= 0 && can(x->operand(0), from, depth + 1);
-      }
-      default:
-        if (!is_elementwise(x) || x->operands().empty()) return false;
-        return std::all_of(x->operands().begin(), x->operands().end(), [&](const Instr* operand) {
-          return operand->shape().rank() == 0 || can(operand, d, depth + 1);
-        });
+    if (x->is(Opcode::iota)) return x->attrs_as<hlo::DimensionAttrs>().dimension != d;
+    if (x->operands().empty() || !(is_elementwise(x) || is_moved(x))) return false;
+    for (size_t k = 0; k < x->operands().size(); ++k) {
+      const hlo::IndexMap map = hlo::index_map(*x, k);
+      const hlo::DimLink* link = map.of_result(d);
+      if (map.is_opaque) return false;
+      if (!link) continue;  // repeated
+      if (link->kind != hlo::DimKind::same || !can(x->operand(k), link->from, depth + 1))
+        return false;
     }
+    return true;
   }
 
   // Precondition: can(x, d).
@@ -97,6 +76,12 @@ class Narrower {
   }
 
  private:
+  static bool is_moved(const Instr* x) {
+    return x->is(Opcode::broadcast) || x->is(Opcode::transpose) || x->is(Opcode::reshape);
+  }
+  static int64_t source(const Instr* x, int64_t d) {
+    return hlo::index_map(*x, 0).of_result(d)->from;
+  }
   static Ints dropped(Ints list, int64_t d) {
     list.erase(list.begin() + d);
     return list;
@@ -121,12 +106,12 @@ class Narrower {
                             moved_up(dropped(x->dimensions(), from), d));
       }
       case Opcode::transpose: {
-        const int64_t from = x->dimensions()[static_cast<size_t>(d)];
+        const int64_t from = source(x, d);
         return b_.transpose(without(x->operand(0), from),
                             moved_up(dropped(x->dimensions(), d), from));
       }
       case Opcode::reshape:
-        return b_.reshape(without(x->operand(0), same_dimension(x, d, false)), extents);
+        return b_.reshape(without(x->operand(0), source(x, d)), extents);
       default: {
         std::vector<Instr*> operands;
         for (Instr* operand : x->operands())

@@ -2,40 +2,15 @@
 
 #include <algorithm>
 
+#include "opt/follow_layout.h"
+
 namespace heddle::opt {
 namespace {
 
+using hlo::DimKind;
+using hlo::DimLink;
+
 constexpr size_t kMostMembers = 64;
-
-// The dimensions of a reshape's operand, for its result to be in `order`.
-std::optional<Ints> before_reshape(const Instr* x, const Ints& order) {
-  const Ints from = x->operand(0)->shape().extents(), to = x->shape().extents();
-  const std::vector<ReshapePiece> pieces = reshape_pieces(from, to);
-  Ints result;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const int64_t d = order[i];
-    const auto piece =
-        std::find_if(pieces.begin(), pieces.end(), [&](const ReshapePiece& candidate) {
-          return candidate.to_begin <= d && d < candidate.to_end;
-        });
-    if (piece == pieces.end() || piece->from_begin == piece->from_end) continue;
-    if (d != piece->to_begin) return std::nullopt;  // a part of it elsewhere
-    for (; i + 1 < order.size() && order[i] + 1 < piece->to_end; ++i)
-      if (order[i + 1] != order[i] + 1) return std::nullopt;
-    if (order[i] + 1 != piece->to_end) return std::nullopt;
-    for (int64_t f = piece->from_begin; f < piece->from_end; ++f) result.push_back(f);
-  }
-  for (int64_t f = 0; f < static_cast<int64_t>(from.size()); ++f)  // extents of 1
-    if (!contains(result, f)) result.push_back(f);
-  return result;
-}
-
-// Positions along one dimension, by one list of them.
-bool is_take(const Instr* x) {
-  const auto& attrs = x->attrs_as<hlo::GatherAttrs>();
-  return x->operand(1)->shape().rank() == 1 && x->shape().rank() == x->operand(0)->shape().rank() &&
-         attrs.start_index_map.size() == 1 && attrs.collapsed_slice_dims == attrs.start_index_map;
-}
 
 class Puller {
  public:
@@ -62,7 +37,9 @@ class Puller {
     region_.emplace(x, order);
     for (size_t i = 0; i < x->operands().size(); ++i) {
       Instr* operand = x->operand(i);
-      const bool follows = i == lead->operand || is_elementwise(x) || x->is(Opcode::concatenate);
+      const hlo::Mapping mapping = opcode_info(x->opcode()).mapping;
+      const bool follows =
+          i == lead->operand || mapping == hlo::Mapping::same || mapping == hlo::Mapping::join;
       if (!follows || operand->shape().rank() == 0) continue;
       if (!supply(operand, lead->order)) return false;
     }
@@ -85,25 +62,35 @@ class Puller {
 }  // namespace
 
 std::optional<Lead> lead_for(const Instr* x, const Ints& order) {
-  if (is_elementwise(x)) {
-    for (size_t i = 0; i < x->operands().size(); ++i)
-      if (x->operand(i)->shape().rank() == x->shape().rank()) return Lead{i, order};
+  size_t k = 0;
+  while (k < x->operands().size() && x->operand(k)->shape().rank() == 0) ++k;
+  if (k == x->operands().size() || x->is(Opcode::transpose) || x->is(Opcode::bitcast))
     return std::nullopt;
+  const hlo::IndexMap map = hlo::index_map(*x, k);
+  for (const DimLink& link : map.links) {
+    const bool is_moved = link.kind == DimKind::same || link.kind == DimKind::regrouped ||
+                          link.kind == DimKind::strided;
+    if (!is_moved && !is_take(x)) return std::nullopt;
   }
-  switch (x->opcode()) {
-    case Opcode::concatenate:
-    case Opcode::pad:
-    case Opcode::reverse:
-    case Opcode::slice:
-      return Lead{0, order};
-    case Opcode::gather:
-      return is_take(x) ? std::optional<Lead>({0, order}) : std::nullopt;
-    case Opcode::reshape:
-      if (std::optional<Ints> before = before_reshape(x, order)) return Lead{0, *before};
-      return std::nullopt;
-    default:
-      return std::nullopt;
+  // What is merged or split stays together, in order.
+  Lead lead{k, {}};
+  for (size_t i = 0; i < order.size(); ++i) {
+    const auto link = std::find_if(map.links.begin(), map.links.end(), [&](const DimLink& each) {
+      const Ints seen = seen_in(x, each);
+      return !seen.empty() && seen.size() <= order.size() - i &&
+             std::equal(seen.begin(), seen.end(), order.begin() + static_cast<int64_t>(i));
+    });
+    if (link == map.links.end()) {
+      if (x->shape().dim(order[i]) != 1 || map.of_result(order[i]) || !x->is(Opcode::reshape))
+        return std::nullopt;
+      continue;  // an extent of 1 that has no other side
+    }
+    for (int64_t d = link->from; d < link->from_end; ++d) lead.order.push_back(d);
+    i += seen_in(x, *link).size() - 1;
   }
+  for (int64_t d = 0; d < x->operand(k)->shape().rank(); ++d)
+    if (!contains(lead.order, d)) lead.order.push_back(d);
+  return lead;
 }
 
 std::optional<Region> pull_layout(Instr* value, const Ints& order, const IsFree& is_free) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hlo/index_access.h"
 #include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
 #include "schedule/stage_builder.h"
@@ -126,8 +127,6 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
   auto& memo = memo_[instr];
   for (const Memo& entry : memo)
     if (entry.at == at && entry.guards == guards) return entry.node;
-  const std::vector<int64_t> box = stage_.extents();
-  Coordinates inner;
   int node = 0;
   switch (instr->opcode()) {
     case Opcode::parameter:
@@ -137,40 +136,6 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
     case Opcode::constant:
       node = constant(instr->literal());
       break;
-    case Opcode::copy:
-      node = value(instr->operand(0), at, guards);
-      break;
-    case Opcode::broadcast:
-      for (int64_t i = 0; i < instr->operand(0)->shape().rank(); ++i)
-        inner.push_back(instr->operand(0)->shape().dim(i) == 1 ? Expr(0)
-                                                               : at[instr->dimensions()[i]]);
-      node = value(instr->operand(0), inner, guards);
-      break;
-    case Opcode::transpose:
-      inner.resize(at.size());
-      for (size_t i = 0; i < at.size(); ++i) inner[instr->dimensions()[i]] = at[i];
-      node = value(instr->operand(0), inner, guards);
-      break;
-    case Opcode::reshape:
-    case Opcode::bitcast: {
-      index::Map map =
-          index::reshape(instr->shape().extents(), instr->operand(0)->shape().extents());
-      for (const Expr& result : map.results) inner.push_back(substitute(result, at, box));
-      node = value(instr->operand(0), inner, guards);
-      break;
-    }
-    case Opcode::slice: {
-      const auto& attrs = instr->attrs_as<hlo::SliceAttrs>();
-      for (size_t i = 0; i < at.size(); ++i)
-        inner.push_back(at[i] * attrs.strides[i] + Expr(attrs.starts[i]));
-      node = value(instr->operand(0), inner, guards);
-      break;
-    }
-    case Opcode::reverse:
-      inner = at;
-      for (int64_t d : instr->dimensions()) inner[d] = Expr(instr->shape().dim(d) - 1) - at[d];
-      node = value(instr->operand(0), inner, guards);
-      break;
     case Opcode::iota: {
       Node iota;
       iota.kind = Node::Kind::index;
@@ -179,26 +144,13 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
       node = add(std::move(iota));
       break;
     }
-    case Opcode::concatenate:
-      node = concatenate(instr, at, guards);
-      break;
-    case Opcode::pad:
-      node = pad(instr, at, guards);
-      break;
-    case Opcode::gather:
-      node = gather(instr, at, guards);
-      break;
-    case Opcode::dynamic_slice:
-      node = dynamic_slice(instr, at, guards);
-      break;
-    case Opcode::dynamic_update_slice:
-      node = dynamic_update_slice(instr, at, guards);
-      break;
     case Opcode::custom_call:
       node = winograd_filter(instr, at, guards);
       break;
     default:
-      node = elementwise(instr, at, guards);
+      node = opcode_info(instr->opcode()).cost == hlo::CostClass::move
+                 ? moved(instr, at, guards)
+                 : elementwise(instr, at, guards);
       break;
   }
   memo.push_back({at, guards, node});
@@ -254,6 +206,7 @@ struct Roll {
 // The parts of one array in another order that goes round: element i is element (i + by) mod n.
 // Not along the last dimension, where lanes run: they read two parts in two pieces.
 std::optional<Roll> rolled(const Instr& concatenate) {
+  if (!concatenate.is(Opcode::concatenate)) return std::nullopt;
   const int64_t dimension = concatenate.dimensions()[0];
   const tensor::Shape& shape = concatenate.shape();
   int64_t inside = 1;
@@ -279,60 +232,31 @@ std::optional<Roll> rolled(const Instr& concatenate) {
 
 }  // namespace
 
-int StageBuilder::concatenate(const Instr* instr, const Coordinates& at,
-                              const std::vector<Guard>& guards) {
-  int64_t dimension = instr->dimensions().at(0);
+// An element of an operand, or of several that lie beside and over one another.
+int StageBuilder::moved(const Instr* instr, const Coordinates& at,
+                        const std::vector<Guard>& guards) {
   const std::vector<int64_t> box = stage_.extents();
   if (const auto roll = rolled(*instr)) {  // one read in place of one a part and a selection
+    const int64_t dimension = instr->dimensions()[0];
     Coordinates inner = at;
-    const int64_t extent = instr->shape().dim(dimension);
-    inner[dimension] = mod(at[dimension] + Expr(roll->by), extent, box);
+    inner[dimension] = mod(at[dimension] + Expr(roll->by), instr->shape().dim(dimension), box);
     return value(roll->whole, inner, guards);
   }
-  index::Range range = bounds(at[dimension], box);
+  std::vector<std::pair<const Instr*, hlo::Access>> parts;
+  for (size_t k : hlo::layers(*instr)) {
+    hlo::Access access = hlo::access(*instr, k, at, box, [&](const hlo::DimLink& link) {
+      return position(instr, link, at, guards);
+    });
+    if (!access.is_nowhere) parts.emplace_back(instr->operand(k), std::move(access));
+  }
   int result = -1;
-  int64_t end = instr->shape().dim(dimension);
-  for (size_t i = instr->operands().size(); i-- > 0;) {
-    const Instr* operand = instr->operand(i);
-    int64_t begin = end - operand->shape().dim(dimension);
-    if (begin < end && range.low < end && range.high >= begin) {
-      Coordinates inner = at;
-      inner[dimension] = at[dimension] - Expr(begin);
-      std::vector<Guard> condition, all = guards;
-      if (range.low < begin || range.high >= end) {
-        condition.push_back({at[dimension], begin, end});
-        all.push_back(condition[0]);
-      }
-      int part = value(operand, inner, all);
-      result = result < 0 ? part : guarded(condition, part, result, instr->shape().type());
-    }
-    end = begin;
+  for (const auto& [operand, access] : parts) {
+    std::vector<Guard> all = guards;
+    all.insert(all.end(), access.inside.begin(), access.inside.end());
+    const int part = value(operand, access.at, all);
+    result = result < 0 ? part : guarded(access.inside, part, result, instr->shape().type());
   }
   return std::max(result, 0);
-}
-
-int StageBuilder::pad(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards) {
-  const auto& attrs = instr->attrs_as<hlo::PadAttrs>();
-  const tensor::Shape& operand = instr->operand(0)->shape();
-  const std::vector<int64_t> box = stage_.extents();
-  Coordinates inner;
-  std::vector<Guard> condition, all = guards;
-  bool empty = false;
-  for (size_t i = 0; i < at.size(); ++i) {
-    Expr shifted = at[i] - Expr(attrs.low[i]);
-    int64_t step = attrs.interior[i] + 1;
-    int64_t span = (operand.dim(i) - 1) * step + 1;
-    index::Range range = bounds(shifted, box);
-    empty |= operand.dim(i) == 0;
-    if (range.low < 0 || range.high >= span) condition.push_back({shifted, 0, span});
-    if (step > 1) condition.push_back({mod(shifted, step, box), 0, 1});
-    inner.push_back(floor_div(shifted, step, box));
-  }
-  int outside = value(instr->operand(1), {}, guards);
-  if (empty) return outside;
-  all.insert(all.end(), condition.begin(), condition.end());
-  int inside = value(instr->operand(0), inner, all);
-  return guarded(condition, inside, outside, instr->shape().type());
 }
 
 // A start index as an s64 node, clamped to [0, limit].
@@ -351,84 +275,15 @@ int StageBuilder::runtime_start(const Instr* indices, const Coordinates& at, int
   return add(std::move(clamp));
 }
 
-Expr StageBuilder::runtime(int node, int64_t limit) {
-  return limit == 0 ? Expr(0) : Expr::runtime(node, {0, limit});
-}
-
-int StageBuilder::gather(const Instr* instr, const Coordinates& at,
-                         const std::vector<Guard>& guards) {
-  const auto& attrs = instr->attrs_as<hlo::GatherAttrs>();
-  const Instr* operand = instr->operand(0);
-  const Instr* indices = instr->operand(1);
-  auto in = [](const hlo::Ints& list, int64_t x) {
-    return std::find(list.begin(), list.end(), x) != list.end();
-  };
-  Coordinates batch, offsets;
-  for (size_t i = 0; i < at.size(); ++i)
-    (in(attrs.offset_dims, static_cast<int64_t>(i)) ? offsets : batch).push_back(at[i]);
-  Coordinates inner;
-  size_t next_offset = 0;
-  for (int64_t d = 0; d < operand->shape().rank(); ++d) {
-    Expr coordinate;
-    auto mapped = std::find(attrs.start_index_map.begin(), attrs.start_index_map.end(), d);
-    if (mapped != attrs.start_index_map.end()) {
-      Coordinates where = batch;
-      if (attrs.index_vector_dim < indices->shape().rank())
-        where.insert(where.begin() + attrs.index_vector_dim,
-                     Expr(mapped - attrs.start_index_map.begin()));
-      int64_t limit = operand->shape().dim(d) - attrs.slice_sizes[d];
-      coordinate = runtime(runtime_start(indices, where, limit, guards), limit);
-    }
-    auto batching =
-        std::find(attrs.operand_batching_dims.begin(), attrs.operand_batching_dims.end(), d);
-    if (batching != attrs.operand_batching_dims.end()) {
-      int64_t dim =
-          attrs.start_indices_batching_dims[batching - attrs.operand_batching_dims.begin()];
-      coordinate = batch[dim > attrs.index_vector_dim ? dim - 1 : dim];
-    } else if (!in(attrs.collapsed_slice_dims, d)) {
-      coordinate = coordinate + offsets[next_offset++];
-    }
-    inner.push_back(coordinate);
-  }
-  return value(operand, inner, guards);
-}
-
-int StageBuilder::dynamic_slice(const Instr* instr, const Coordinates& at,
-                                const std::vector<Guard>& guards) {
-  const Instr* operand = instr->operand(0);
-  Coordinates inner;
-  for (size_t i = 0; i < at.size(); ++i) {
-    int64_t limit = operand->shape().dim(i) - instr->shape().dim(i);
-    const Instr* start = instr->operand(instr->operands().size() == 2 && !at.empty() &&
-                                                instr->operand(1)->shape().rank() == 1
-                                            ? 1
-                                            : 1 + i);
-    Coordinates where;
-    if (start->shape().rank() == 1) where.push_back(Expr(static_cast<int64_t>(i)));
-    inner.push_back(
-        limit == 0 ? at[i] : at[i] + runtime(runtime_start(start, where, limit, guards), limit));
-  }
-  return value(operand, inner, guards);
-}
-
-int StageBuilder::dynamic_update_slice(const Instr* instr, const Coordinates& at,
-                                       const std::vector<Guard>& guards) {
-  const Instr* update = instr->operand(1);
-  Coordinates inner;
-  std::vector<Guard> condition, all = guards;
-  for (size_t i = 0; i < at.size(); ++i) {
-    int64_t extent = update->shape().dim(i);
-    int64_t limit = instr->shape().dim(i) - extent;
-    Expr shifted = at[i];
-    if (limit > 0) {
-      shifted = at[i] - runtime(runtime_start(instr->operand(2 + i), {}, limit, guards), limit);
-      condition.push_back({shifted, 0, extent});
-    }
-    inner.push_back(shifted);
-  }
-  int outside = value(instr->operand(0), at, guards);
-  all.insert(all.end(), condition.begin(), condition.end());
-  return guarded(condition, value(update, inner, all), outside, instr->shape().type());
+// Where a link's position stands, for the element at `at`.
+Expr StageBuilder::position(const Instr* instr, const hlo::DimLink& link, const Coordinates& at,
+                            const std::vector<Guard>& guards) {
+  const auto k = static_cast<size_t>(link.other);
+  Coordinates where(instr->operand(k)->shape().rank(), Expr(link.other_dim));
+  for (const hlo::DimLink& of : hlo::index_map(*instr, k).links)
+    if (of.kind == hlo::DimKind::same) where[of.from] = at[of.to];
+  const int start = runtime_start(instr->operand(k), where, link.limit, guards);
+  return Expr::runtime(start, {0, link.limit});
 }
 
 }  // namespace heddle::schedule

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "hlo/index_map.h"
 #include "schedule/stage_graph.h"
 
 namespace heddle::schedule {
@@ -44,13 +45,9 @@ class StageBuilder {
   int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
   int runtime_start(const Instr* indices, const Coordinates& at, int64_t limit,
                     const std::vector<Guard>& guards);
-  Expr runtime(int node, int64_t limit);
-  int concatenate(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  int pad(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  int gather(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  int dynamic_slice(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  int dynamic_update_slice(const Instr* instr, const Coordinates& at,
-                           const std::vector<Guard>& guards);
+  Expr position(const Instr* instr, const hlo::DimLink& link, const Coordinates& at,
+                const std::vector<Guard>& guards);
+  int moved(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int elementwise(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int winograd_filter(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
 
