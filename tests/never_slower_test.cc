@@ -1,10 +1,11 @@
 // Fusing never costs. Small networks and rows as `stitch` makes them, beside greedy fusion and none
-// at all: once by the clock of the cost model, on processors that need not be here, and once by this
-// machine's, in interleaved rounds with nothing else of ours running (RUN_SERIAL, label `timed`).
+// at all: once by the clock of the cost model, on processors that need not be here, and once by
+// this machine's, in interleaved rounds with nothing else of ours running (RUN_SERIAL, label
+// `timed`).
 //
-// A clock on a shared machine is wrong at times, so `stitch` is compiled twice: where its second copy
-// differs from the first, the machine is measured and not the fusion, and that measurement is void.
-// A way whose program is that of `stitch` is not timed at all.
+// A clock on a shared machine is wrong at times, so `stitch` is compiled twice: where its second
+// copy differs from the first, the machine is measured and not the fusion, and that measurement is
+// void. A way whose program is that of `stitch` is not timed at all.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -31,7 +32,7 @@
 namespace heddle {
 namespace {
 
-constexpr double kFloor = 0.97;  // of the other way's time by stitch's
+constexpr double kFloor = 0.97;      // of the other way's time by stitch's
 constexpr double kMostNoise = 0.02;  // between two copies of one program
 constexpr int kRounds = 15;
 constexpr int kMostTries = 10;  // of which
@@ -82,8 +83,8 @@ double now_ms(int threads) {
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-// At the begin of a page, alike in all ways: what is not 64-byte aligned is copied by every run, and
-// loads wait for stores whose addresses end alike.
+// At the begin of a page, alike in all ways: what is not 64-byte aligned is copied by every run,
+// and loads wait for stores whose addresses end alike.
 constexpr std::align_val_t kAlignment{4096};
 struct Free {
   void operator()(char* memory) const { ::operator delete(memory, kAlignment); }
@@ -251,9 +252,9 @@ TEST_P(NeverSlower, ThanGreedyOrUnfused) {
     printf(" of stitch's time\n");
     if (counted < kVerdict) continue;  // it holds, or this machine is too noisy to tell
     for (size_t way = kCopy + 1; way < kWays.size(); ++way)
-      EXPECT_GE(best[way], kFloor) << GetParam().name << " on " << threads << " thread(s): "
-                                   << kWays[way] << " is faster than stitch in " << counted
-                                   << " measurements";
+      EXPECT_GE(best[way], kFloor)
+          << GetParam().name << " on " << threads << " thread(s): " << kWays[way]
+          << " is faster than stitch in " << counted << " measurements";
   }
 }
 

@@ -251,8 +251,7 @@ Result<size_t> CommandLine::State::check_option(const std::vector<std::string>& 
     return 1;
   }
   if (attached) {
-    HEDDLE_RETURN_IF_ERROR(
-        check_value(*option, spelling, word.substr(is_long ? equals + 1 : 2)));
+    HEDDLE_RETURN_IF_ERROR(check_value(*option, spelling, word.substr(is_long ? equals + 1 : 2)));
     return 1;
   }
   if (at + 1 == arguments.size() || find(arguments[at + 1]) != nullptr)
@@ -269,8 +268,8 @@ Result<bool> CommandLine::parse(const std::vector<std::string>& arguments) {
     const std::string& word = arguments[i];
     if (word == "--help" || word == "-h") return false;
     // "-" is a file, "-4" a number.
-    const bool is_option = word.size() > 1 && word[0] == '-' &&
-                           std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+    const bool is_option =
+        word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
     if (!is_option) {
       given.push_back(word);
       ++i;
@@ -285,8 +284,8 @@ Result<bool> CommandLine::parse(const std::vector<std::string>& arguments) {
         state.app.get_name(),
         state.positionals.empty() ? "none" : fmt::format("{}", fmt::join(state.positionals, " "))));
   if (given.size() < state.required)
-    return state.fault(fmt::format("{}: {} is missing", state.app.get_name(),
-                                   state.positionals[given.size()]));
+    return state.fault(
+        fmt::format("{}: {} is missing", state.app.get_name(), state.positionals[given.size()]));
   // CLI11 takes them last first.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

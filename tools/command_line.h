@@ -19,7 +19,7 @@ class OutputFile;
 struct OptionInfo {  // for shell completion, and for messages
   std::string name;  // "--json", "-o,--output"
   std::string help;
-  std::string value;  // what is to be given: "F"; empty: a flag
+  std::string value;                 // what is to be given: "F"; empty: a flag
   std::vector<std::string> choices;  // where they are a fixed set
   bool repeated = false;             // may be given many times
 

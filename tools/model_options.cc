@@ -256,9 +256,9 @@ Result<heddle_compile_options> CompileChoices::options() const {
 #define HEDDLE_TEXT(part, Type, field, ...) options.field = c_member(field);
 #define HEDDLE_FOLDER(part, field, help) options.field = c_member(field);
 #define HEDDLE_FLAG(part, field) options.field = field ? 1 : 0;
-#define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help)                \
-  HEDDLE_RETURN_IF_ERROR(check_number(flag_of(#field), field,                               \
-                                      std::string_view(value).ends_with("|any"), most)); \
+#define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help)                  \
+  HEDDLE_RETURN_IF_ERROR(                                                                     \
+      check_number(flag_of(#field), field, std::string_view(value).ends_with("|any"), most)); \
   options.field = c_member<C>(field);
 #include "compiler/options.def"
   if (is_f32(precision)) options.precision = "f32";
@@ -270,8 +270,7 @@ std::vector<std::string> CompileChoices::words() const {
   std::vector<std::string> all;
 #define HEDDLE_CHOICE(part, Type, field, ...) \
   add_words(all, flag_of(#field), field, standard.field);
-#define HEDDLE_TEXT(part, Type, field, ...) \
-  add_words(all, flag_of(#field), field, standard.field);
+#define HEDDLE_TEXT(part, Type, field, ...) add_words(all, flag_of(#field), field, standard.field);
 #define HEDDLE_NUMBER(part, Type, field, ...) \
   add_words(all, flag_of(#field), field, standard.field);
 #include "compiler/options.def"

@@ -40,7 +40,8 @@ struct OpenChoices {
 using Unbound = std::vector<std::pair<std::string, int64_t>>;
 Unbound unbound_of(const heddle_model* model);
 
-// --device, --target, --level, --fuse, … (a member for each row of compiler/options.def), --stop-after.
+// --device, --target, --level, --fuse, … (a member for each row of compiler/options.def),
+// --stop-after.
 struct CompileChoices {
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) std::string field = plain;
 #define HEDDLE_TEXT(part, Type, field, plain, value, help) std::string field = plain;

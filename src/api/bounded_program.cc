@@ -36,8 +36,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     outputs_ = model.outputs();
   }
   // Of a program file.
-  BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved, DeviceRequest where,
-                 std::string dump)
+  BoundedProgram(const Model& model, std::shared_ptr<const program::Saved> saved,
+                 DeviceRequest where, std::string dump)
       : BoundedProgram(model, CompileOptions()) {
     saved_ = std::move(saved);
     where_ = std::move(where);

@@ -41,8 +41,7 @@ constexpr bool rows_are_members() {
     size_t offset, size;
   };
   constexpr Member kMembers[] = {
-#define HEDDLE_MEMBER(field, C) \
-  {offsetof(heddle_compile_options, field), sizeof(C)},
+#define HEDDLE_MEMBER(field, C) {offsetof(heddle_compile_options, field), sizeof(C)},
 #define HEDDLE_CHOICE(part, Type, field, ...) HEDDLE_MEMBER(field, const char*)
 #define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_MEMBER(field, const char*)
 #define HEDDLE_NUMBER(part, Type, field, C, ...) HEDDLE_MEMBER(field, C)

@@ -241,7 +241,8 @@ class Calibrator {
     result_.target = target::host_target();
     result_.target.name = options.name;
     result_.target.records = nullptr;
-    tasks_ = 4 + std::ssize(measured_operators()) + std::ssize(samples()) + std::ssize(result_.target.caches);
+    tasks_ = 4 + std::ssize(measured_operators()) + std::ssize(samples()) +
+             std::ssize(result_.target.caches);
   }
 
   Result<Calibration> run() {

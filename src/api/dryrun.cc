@@ -212,8 +212,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   const bool asked = options.device.find("streams=") != std::string::npos;
   streams.most_streams =
       settings.target.kind == target::DeviceKind::cpu && !asked ? 1 : simulated.streams;
-  if (options.streams == 0)
-    settings.compiler.streams = std::max<int64_t>(1, streams.most_streams);
+  if (options.streams == 0) settings.compiler.streams = std::max<int64_t>(1, streams.most_streams);
   plan::Names names;
   for (const Port& port : model.inputs()) {
     names.inputs.push_back(port.name);

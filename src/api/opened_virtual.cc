@@ -31,9 +31,7 @@ class Virtual : public OpenedDevice {
           options_.name);
     return target;
   }
-  Result<const runtime::Device*> start(const target::Target&) override {
-    return &device_.device();
-  }
+  Result<const runtime::Device*> start(const target::Target&) override { return &device_.device(); }
 
  private:
   runtime::VirtualOptions options_;

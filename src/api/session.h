@@ -157,7 +157,7 @@ struct CompileOptions {
 #define HEDDLE_FLAG(part, field) bool field = false;
 #include "compiler/options.def"
 
-  bool code = true;      // false: decisions, kernels and the plan, for any target; it cannot run
+  bool code = true;  // false: decisions, kernels and the plan, for any target; it cannot run
   bool keep_prepared = true;  // large prepared weights in the cache, too
   // Before every step, on the compiling thread; false ends it with an error of the cancelled kind.
   std::function<bool(const CompileProgress&)> progress;

@@ -13,7 +13,6 @@
 namespace heddle::api {
 namespace {
 
-
 // `text` must be one of `words` ("O0|O1|O2"); an optional choice may be left open by no text.
 template <typename T>
 Result<T> choose(const char* what, const std::string& text, std::string_view words) {
@@ -29,7 +28,8 @@ Result<T> choose(const char* what, const std::string& text, std::string_view wor
 Result<compiler::Options> read_choices(const CompileOptions& options) {
   compiler::Options result;
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
-  HEDDLE_ASSIGN_OR_RETURN(result.field, choose<decltype(result.field)>(#field, options.field, words));
+  HEDDLE_ASSIGN_OR_RETURN(result.field,                      \
+                          choose<decltype(result.field)>(#field, options.field, words));
 #define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_TAKE_##part(field)
 #define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_TAKE_##part(field)
 #define HEDDLE_TAKE_said(field) result.field = options.field;
@@ -109,8 +109,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
       options.compile_threads != 0 ? options.compile_threads : settings.threads;
   compiler.code = options.code;
   // An allocator of the caller's is where prepared weights go.
-  compiler.keep_once = options.keep_prepared && settings.device->is_host() &&
-                       options.allocator.allocate == nullptr;
+  compiler.keep_once =
+      options.keep_prepared && settings.device->is_host() && options.allocator.allocate == nullptr;
   settings.explain = options.explain;
   if (options.progress) compiler.progress = progress_of(options.progress);
   if (!settings.device->interprets()) {

@@ -22,6 +22,7 @@
 #include "compiler/trim_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
+#include "cost/rates.h"
 #include "hlo/composite.h"
 #include "hlo/dim_classes.h"
 #include "hlo/loop_trips.h"
@@ -306,10 +307,13 @@ class Compilation {
     auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
       return inner[numbers.at(one)].stitched;
     };
-    Pending result{
-        fusion, make_table(computation, "kernel", target_, {kSerialFlops, kSerialBytes}, kernel_of),
-        {},     {},
-        {},     0};
+    Pending result{fusion,
+                   make_table(computation, "kernel", target_,
+                              {cost::kSerialFlops, cost::kSerialBytes}, kernel_of),
+                   {},
+                   {},
+                   {},
+                   0};
     check(result);
     const kernel::Kernel& kernel = result.stitched.kernel;
     result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),

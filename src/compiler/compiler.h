@@ -25,8 +25,8 @@ enum class Numerics { strict, standard, relaxed };
 
 enum class Memory { planned, pooled };
 
-// What changes a program, and what may not: a member of the second kind is in no key of the cache of
-// programs.
+// What changes a program, and what may not: a member of the second kind is in no key of the cache
+// of programs.
 struct Options {
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
   HEDDLE_MEMBER_##part(Type, field, option_choice<Type>(plain, words))

@@ -142,9 +142,8 @@ std::vector<Told> told_options(const Options& options) {
                        std::string text) {
     all.push_back({part, name, std::move(text), value == plain});
   };
-#define HEDDLE_CHOICE(part, Type, field, plain, words, help)          \
-  add(Told::Part::part, #field, options.field, standard.field, \
-      choice_word(options.field, words));
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  add(Told::Part::part, #field, options.field, standard.field, choice_word(options.field, words));
 #define HEDDLE_TEXT(part, Type, field, plain, value, help) HEDDLE_TOLD_##part(part, field)
 #define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_TOLD_##part(part, field)
 #define HEDDLE_INNER(part, Type, field, plain) HEDDLE_TOLD(part, field)

@@ -26,23 +26,23 @@ TEST(Options, EveryValueIsAnotherKeyOrNotKept) {
     const std::optional<std::string> key = options_key(options);
     EXPECT_TRUE(!key || keys.insert(*key).second) << name << ": " << *key;
   };
-#define HEDDLE_CHOICE(part, Type, field, plain, words, help)                                \
-  for (std::string_view left = words; !left.empty();) {                                     \
-    const std::string_view word = nth_word(0, left);                                        \
-    left.remove_prefix(std::min(left.size(), word.size() + 1));                             \
-    Options options;                                                                        \
-    options.field = option_choice<decltype(options.field)>(word, words);                    \
-    EXPECT_EQ(choice_word(options.field, words), word) << #field;                           \
-    if (word != std::string_view(plain)) differs(#field, options);                          \
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help)             \
+  for (std::string_view left = words; !left.empty();) {                  \
+    const std::string_view word = nth_word(0, left);                     \
+    left.remove_prefix(std::min(left.size(), word.size() + 1));          \
+    Options options;                                                     \
+    options.field = option_choice<decltype(options.field)>(word, words); \
+    EXPECT_EQ(choice_word(options.field, words), word) << #field;        \
+    if (word != std::string_view(plain)) differs(#field, options);       \
   }
 #define HEDDLE_TEXT(part, Type, field, plain, value, help) HEDDLE_DIFFERS_##part(field)
 #define HEDDLE_NUMBER(part, Type, field, ...) HEDDLE_DIFFERS_##part(field)
 #define HEDDLE_INNER(part, Type, field, plain) HEDDLE_DIFFERS(field)
-#define HEDDLE_DIFFERS(field)                \
-  {                                          \
-    Options options;                         \
-    options.field = another(options.field);  \
-    differs(#field, options);                \
+#define HEDDLE_DIFFERS(field)               \
+  {                                         \
+    Options options;                        \
+    options.field = another(options.field); \
+    differs(#field, options);               \
   }
 #define HEDDLE_DIFFERS_said HEDDLE_DIFFERS
 #define HEDDLE_DIFFERS_told HEDDLE_DIFFERS

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "compiler/options.h"
+#include "cost/rates.h"
 #include "kernel/gathered.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
@@ -48,7 +49,8 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
     const bool several = p < stitched.phase_flops.size();
     const int64_t flops = several ? stitched.phase_flops[p] : stitched.flops;
     const int64_t bytes = several ? stitched.phase_bytes[p] : stitched.min_bytes;
-    phase.serial = phase.tasks == 1 || (flops < kSerialFlops && bytes < kSerialBytes);
+    phase.serial = cost::runs_serially(static_cast<double>(flops), static_cast<double>(bytes),
+                                       static_cast<double>(phase.tasks));
     use.kernel.phases.push_back(phase);
   }
   use.workspace_bytes = stitched.workspace_bytes;

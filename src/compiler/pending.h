@@ -15,11 +15,6 @@
 
 namespace heddle::compiler {
 
-// Below this much work a phase is not worth sharing: half of what the next one reads would then lie
-// in another core's cache, a few microseconds for as many KB (DIEN's 600 small kernels took 1.5
-// times as long on two threads as on one).
-inline constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
-
 // A kernel on the way to its name.
 struct Pending {
   const hlo::Instr* fusion;

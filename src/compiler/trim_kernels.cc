@@ -191,8 +191,8 @@ class Trimming {
             for (size_t i = 0; i < fusion->operands().size(); ++i)
               if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
             if (!group.extent.valid())  // pass_extents was left out
-              result.refused = Decision::no("trim-extent", "{} is not told {}", fusion->name(),
-                                            symbol.name);
+              result.refused =
+                  Decision::no("trim-extent", "{} is not told {}", fusion->name(), symbol.name);
             result.kernel.groups.push_back(group);
           }
           digits.push_back({whole / each, known->second});

@@ -1,5 +1,5 @@
-// Transposes behind a product in its kernel (fuse/merge_turns.cc, stitch/gemm_turned.cc): proved by the
-// kernel interpreter against the reference.
+// Transposes behind a product in its kernel (fuse/merge_turns.cc, stitch/gemm_turned.cc): proved by
+// the kernel interpreter against the reference.
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"

@@ -2,6 +2,8 @@
 // file (`heddle calibrate` measures them); times are nanoseconds, sizes bytes.
 #pragma once
 
+#include <cstdint>
+
 #include "target/target.h"
 
 namespace heddle::cost {
@@ -21,8 +23,9 @@ int core_count(const target::Target& target);
 double transfer_ns(Transition transition, double bytes, int cores, const target::Target& target);
 
 // Below this much work a phase is not shared between the cores of a CPU: half of what the next one
-// reads would then lie in another core's cache.
-inline constexpr double kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
+// reads would then lie in another core's cache, a few microseconds for as many KB (DIEN's 600 small
+// kernels took 1.5 times as long on two threads as on one).
+inline constexpr int64_t kSerialFlops = 2'000'000, kSerialBytes = 256 << 10;
 bool runs_serially(double flops, double bytes, double tasks);
 
 // To start a kernel of `phases` phases: on a CPU a serial one is a call, the others a fork and a

@@ -32,8 +32,8 @@ struct Explored {
 // (`stays`). Of the rest is searched what may gain more than its search takes; wherever the parts
 // found are not predicted to be clearly faster than the basic groups in their place (more of them:
 // faster by more than the evaluator errs, search_options.h), these stay too. So the result is never
-// predicted to be slower. Kernels are counted as the cover has them: form_composites may give some of
-// them one launch later, as phases that keep the schedules found here. `facts`: of the same
+// predicted to be slower. Kernels are counted as the cover has them: form_composites may give some
+// of them one launch later, as phases that keep the schedules found here. `facts`: of the same
 // target; what the basic fusion asked for is known.
 Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* facts,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options);

@@ -33,8 +33,8 @@ struct Pooled {
 // Is there a pool beside the convolution?
 bool has_pool(const StageGraph& graph);
 // Codes: `gemm-epilogue` (what hangs on the convolution does not follow its tiles),
-// `chain-consumers` (its result has other readers, and windows overlap or leave lines out), `pool-window` (the window is not one over lines
-// and columns, with the channels in lanes).
+// `chain-consumers` (its result has other readers, and windows overlap or leave lines out),
+// `pool-window` (the window is not one over lines and columns, with the channels in lanes).
 Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shape,
                     const target::Target& target);
 // Codes beside those: `chain-residence` (the lines of one pooled line do not fit).
