@@ -191,5 +191,34 @@ TEST(Trim, RefusesWhatWouldNotStop) {
             "trim-index");
 }
 
+TEST(Trim, RequestsHaveText) {
+  const Kernel kernel = rows("f32[512]", "serial i 512 { out0[i] = in0[i] }\n");
+  const auto parsed = parse_trim_request(
+      kernel, "extent in1 bound 64 least 17 times 2 reduced; in0 8; out0 8 reach 4");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  ASSERT_EQ(parsed->groups.size(), 1u);
+  EXPECT_EQ(parsed->groups[0].extent, BufferId(size_t{1}));
+  EXPECT_EQ(parsed->groups[0].bound, 64);
+  EXPECT_EQ(parsed->groups[0].least, 17);
+  EXPECT_EQ(parsed->groups[0].times, 2);
+  EXPECT_TRUE(parsed->groups[0].reduced);
+  ASSERT_EQ(parsed->globals.size(), 3u);
+  EXPECT_EQ(parsed->globals[0].at(0).stride, 8);
+  EXPECT_TRUE(parsed->globals[1].empty());
+  EXPECT_EQ(parsed->reach, (std::vector<int64_t>{1, 1, 4}));
+  for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
+           {"in0 8", "before any extent"},
+           {"extent", "which buffer"},
+           {"extent acc bound 4", "no global buffer `acc`"},
+           {"extent in1 bound", "a number"},
+           {"extent in1 bound x", "a number from 1 on was expected at `x`"},
+           {"extent in1 breadth 4", "an extent has no `breadth`"},
+           {"extent in1 bound 64; in0 8 9", "a buffer has no `9`"}}) {
+    const auto wrong = parse_trim_request(kernel, text);
+    ASSERT_FALSE(wrong) << text;
+    EXPECT_THAT(wrong.error().message, HasSubstr(part));
+  }
+}
+
 }  // namespace
 }  // namespace heddle::lower
