@@ -12,10 +12,8 @@
 #include "compiler/donated.h"
 #include "compiler/equal_fusions.h"
 #include "compiler/kernel_fusions.h"
-#include "compiler/library_calls.h"
 #include "compiler/make_kernel.h"
 #include "compiler/options.h"
-#include "compiler/passes.h"
 #include "compiler/pending.h"
 #include "compiler/pipeline.h"
 #include "compiler/table_kernel.h"
@@ -87,9 +85,11 @@ class Compilation {
   Result<std::string> text_behind(const std::string& pass) {
     HEDDLE_RETURN_IF_ERROR(check_options());
     HEDDLE_RETURN_IF_ERROR(optimize());
-    std::vector<fuse::Refusal> refusals;
     fuse::Covers covers(module_.get());
-    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, pass));
+    pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
+    run.stop_after = pass;
+    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done,
+                            run_fusing(&covers, options_, target_, run, nullptr, nullptr));
     if (!done.stopped)
       return user_error("stop after '{}': no such pass in {}", pass,
                         fusing_pipeline(options_, target_));
@@ -149,23 +149,13 @@ class Compilation {
     return {};
   }
 
-  Result<pass::RunReport> run_fusing(fuse::Covers* covers, std::vector<fuse::Refusal>* refusals,
-                                     const std::string& stop_after) {
-    Context context;
-    context.target = &target_;
-    context.refusals = refusals;
-    context.any_chain = options_.any_chain;
-    context.library = options_.library;
-    context.report = report_;
-    pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
-    run.stop_after = stop_after;
-    return compiler::run(*covers, fusing_pipeline(options_, target_), context, run);
-  }
-
   Status fuse_module() {
     std::vector<fuse::Refusal> refusals;
     fuse::Covers covers(module_.get());
-    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, {}));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const pass::RunReport done,
+        run_fusing(&covers, options_, target_, fusing_pass_options(options_, pass_changes_.size()),
+                   &refusals, report_));
     notes_.insert(notes_.end(), done.notes.begin(), done.notes.end());
     pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "fuse/groups.h"
+#include "fuse/passes.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
@@ -24,10 +25,9 @@ ENTRY e {{
 }
 
 bool turned(hlo::Module* module) {
-  bool changed = false;
-  for (const Covered& covered : covered_computations(*module)) changed |= turn_products(covered);
+  const Result<bool> changed = turn_products(*module, {});
   EXPECT_TRUE(hlo::verify(*module));
-  return changed;
+  return *changed;
 }
 
 TEST(TurnProducts, GradientsOfWeights) {
