@@ -12,10 +12,8 @@
 #include "compiler/donated.h"
 #include "compiler/equal_fusions.h"
 #include "compiler/kernel_fusions.h"
-#include "compiler/library_calls.h"
 #include "compiler/make_kernel.h"
 #include "compiler/options.h"
-#include "compiler/passes.h"
 #include "compiler/pending.h"
 #include "compiler/pipeline.h"
 #include "compiler/table_kernel.h"
@@ -88,9 +86,11 @@ class Compilation {
   Result<std::string> text_behind(const std::string& pass) {
     HEDDLE_RETURN_IF_ERROR(check_options());
     HEDDLE_RETURN_IF_ERROR(optimize());
-    std::vector<fuse::Refusal> refusals;
     fuse::Covers covers(module_.get());
-    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, pass));
+    pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
+    run.stop_after = pass;
+    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done,
+                            run_fusing(&covers, options_, target_, run, nullptr, nullptr));
     if (!done.stopped)
       return user_error("stop after '{}': no such pass in {}", pass,
                         fusing_pipeline(options_, target_));
@@ -150,23 +150,13 @@ class Compilation {
     return {};
   }
 
-  Result<pass::RunReport> run_fusing(fuse::Covers* covers, std::vector<fuse::Refusal>* refusals,
-                                     const std::string& stop_after) {
-    Context context;
-    context.target = &target_;
-    context.refusals = refusals;
-    context.any_chain = options_.any_chain;
-    context.library = options_.library;
-    context.report = report_;
-    pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
-    run.stop_after = stop_after;
-    return compiler::run(*covers, fusing_pipeline(options_, target_), context, run);
-  }
-
   Status fuse_module() {
     std::vector<fuse::Refusal> refusals;
     fuse::Covers covers(module_.get());
-    HEDDLE_ASSIGN_OR_RETURN(const pass::RunReport done, run_fusing(&covers, &refusals, {}));
+    HEDDLE_ASSIGN_OR_RETURN(
+        const pass::RunReport done,
+        run_fusing(&covers, options_, target_, fusing_pass_options(options_, pass_changes_.size()),
+                   &refusals, report_));
     notes_.insert(notes_.end(), done.notes.begin(), done.notes.end());
     pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)
@@ -307,13 +297,10 @@ class Compilation {
     auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
       return inner[numbers.at(one)].stitched;
     };
-    Pending result{fusion,
-                   make_table(computation, "kernel", target_,
-                              {cost::kSerialFlops, cost::kSerialBytes}, kernel_of),
-                   {},
-                   {},
-                   {},
-                   0};
+    Pending result;
+    result.fusion = fusion;
+    result.stitched = make_table(computation, "kernel", target_,
+                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of);
     check(result);
     const kernel::Kernel& kernel = result.stitched.kernel;
     result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
@@ -344,13 +331,11 @@ class Compilation {
       ns += std::max(0.0, one.predicted_ns - call) + (ns == 0 ? call : 0);
       return std::move(one.stitched);
     };
-    Pending result{fusion,
-                   stitch::stitch_composite(*fusion->called()[0], "kernel", target_, kernel_of,
-                                            streamed_outputs(*fusion, target_)),
-                   {},
-                   {},
-                   {},
-                   ns};
+    Pending result;
+    result.fusion = fusion;
+    result.stitched = stitch::stitch_composite(*fusion->called()[0], "kernel", target_, kernel_of,
+                                               streamed_outputs(*fusion, target_));
+    result.predicted_ns = ns;
     check(result);
     result.schedule = schedule;
     result.text = kernel::to_string(result.stitched.kernel);

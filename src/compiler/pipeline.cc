@@ -21,4 +21,16 @@ std::string fusing_pipeline(const Options& options, const target::Target& target
   return cpu ? text + ",pass_extents" : text;
 }
 
+Result<pass::RunReport> run_fusing(fuse::Covers* covers, const Options& options,
+                                   const target::Target& target, const pass::RunOptions& run,
+                                   std::vector<fuse::Refusal>* refusals, Report* report) {
+  Context context;
+  context.target = &target;
+  context.refusals = refusals;
+  context.any_chain = options.any_chain;
+  context.library = options.library;
+  context.report = report;
+  return compiler::run(*covers, fusing_pipeline(options, target), context, run);
+}
+
 }  // namespace heddle::compiler

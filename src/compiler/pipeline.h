@@ -5,9 +5,15 @@
 #include <string>
 
 #include "compiler/compiler.h"
+#include "compiler/passes.h"
 
 namespace heddle::compiler {
 
 std::string fusing_pipeline(const Options& options, const target::Target& target);
+
+// Runs it, as `run` says. `refusals`, `report`: may be null.
+Result<pass::RunReport> run_fusing(fuse::Covers* covers, const Options& options,
+                                   const target::Target& target, const pass::RunOptions& run,
+                                   std::vector<fuse::Refusal>* refusals, Report* report);
 
 }  // namespace heddle::compiler
