@@ -11,7 +11,7 @@
 namespace heddle::kernel {
 
 // What a named value stands for; an invalid id, or no function: it is a variable like others.
-using Lets = std::function<ExprId(VarId)>;
+using Lets = std::function<ExprId(VarId)>;  // which adds nothing to the kernel
 
 struct Linear {
   struct Term {

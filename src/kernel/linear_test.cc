@@ -69,9 +69,10 @@ TEST_F(LinearTest, RunTimeDimensionsAreFactors) {
 TEST_F(LinearTest, NamedValuesAreLookedThrough) {
   const VarId row = k_.add_var("row"), width = k_.add_var("width");
   const ExprId place = plus(times(k_.ref(row), k_.ref(width)), j);
+  const ExprId next = plus(i, number(1)), wide = number(16);
   const Lets lets = [&](VarId var) {
-    if (var == row) return plus(i, number(1));
-    return var == width ? number(16) : ExprId();
+    if (var == row) return next;
+    return var == width ? wide : ExprId();
   };
   const Linear form = linear(k_, place, lets);
   EXPECT_EQ(form.factor(i_), 16);
