@@ -107,8 +107,8 @@ INSTANTIATE_TEST_SUITE_P(Files, GpuRows, ::testing::ValuesIn(row_files()),
 
 // What the cost model thinks a thread holds, beside what the assembler gives it. Occupancy and
 // spills follow from the estimate: it may be wrong by what the assembler adds for addresses and
-// unrolling, not by the order of magnitude. One row is beyond that, and
-// named with its own bound.
+// unrolling, not by the order of magnitude. One row is beyond that, and named
+// with its own bound.
 TEST(GpuRegisters, EstimatesAreNearTheAssemblers) {
   if (!nvrtc()) GTEST_SKIP() << nvrtc_absent();
   constexpr double kMostEach = 4, kMostMean = 1.8;

@@ -181,8 +181,6 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     if (once_key) keeper_ = std::make_unique<OnceKeeper>(executable_, settings.compiler, *once_key);
     HEDDLE_RETURN_IF_ERROR(
         check_limit(program_name, facts_.temporary_pool_peak_bytes, settings.compiler));
-    facts_.level = level_name(settings.compiler);
-    facts_.precision = settings.compiler.precision;
     facts_.compile_ms = ms_since(begin);
     return {};
   }
