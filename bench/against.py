@@ -69,11 +69,6 @@ def find_cases(options, write_models):
             if not options.globs or any(fnmatch.fnmatch(case.name, glob) for glob in options.globs)]
 
 
-def times_of(rounds, clock):
-    """Milliseconds: the median of every round."""
-    return np.array([np.median(one[clock]) / 1e6 for one in rounds])
-
-
 def ratio_of(theirs, ours):
     """The other's time over ours, inside each round."""
     return machine.spread(np.asarray(theirs) / np.asarray(ours))
@@ -82,21 +77,10 @@ def ratio_of(theirs, ours):
 def measure(options, case, threads, probes, rounds):
     """{"ratio", "before_ms", "after_ms"}."""
     clock = "cpu_ns" if options.clock == "cpu" and threads == 1 else "wall_ns"
-    started = []
-    try:
-        for name, folder in probes.items():
-            one = contestants.Heddle(os.path.join(folder, "heddle_probe"), case.path, threads,
-                                     options.level, case.inputs)
-            one.name = name
-            started.append(one)
-        counts = contestants.run_counts(started, options.round_seconds)
-        # As many runs on both sides: a round of one is as long as one of the other.
-        most = dict.fromkeys(counts, max(counts.values()))
-        took = contestants.interleave(started, rounds, most)
-    finally:
-        for one in started:
-            one.close()
-    ms = {name: times_of(took[name], clock) for name in probes}
+    ways = {name: (os.path.join(folder, "heddle_probe"), case.path, threads, options.level, case.inputs)
+            for name, folder in probes.items()}
+    # As many runs on both sides: a round of one is as long as one of the other.
+    ms = contestants.side_by_side(ways, rounds, options.round_seconds, clock, as_often=True)
     return {"ratio": ratio_of(ms["before"], ms["after"]), "before_ms": machine.spread(ms["before"]),
             "after_ms": machine.spread(ms["after"])}
 
@@ -182,7 +166,7 @@ def read_options():
     parser.add_argument("--floor", type=float, default=0.95)
     parser.add_argument("--ours", help="folder of our programs, built already")
     parser.add_argument("--out", help="writes OUT.md and OUT.json")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def main():

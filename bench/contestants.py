@@ -156,3 +156,26 @@ def run_counts(contestants, wanted_s):
         one_s = contestant.one_ns(measured) / 1e9
         counts[contestant.name] = int(min(50, max(1, wanted_s / max(one_s, 1e-6))))
     return counts
+
+
+def median_ms(rounds, clock="wall_ns"):
+    """Of each round."""
+    return np.array([np.median(one[clock]) / 1e6 for one in rounds])
+
+
+def side_by_side(ways, rounds, round_seconds, clock="wall_ns", as_often=False):
+    """{way: milliseconds, a median of each round}, of `ways`: {way: arguments of Heddle}. `as_often`: all
+    run as many times in a round."""
+    started = []
+    try:
+        for way, arguments in ways.items():
+            started.append(Heddle(*arguments))
+            started[-1].name = way
+        counts = run_counts(started, round_seconds)
+        if as_often:
+            counts = dict.fromkeys(counts, max(counts.values()))
+        took = interleave(started, rounds, counts)
+    finally:
+        for one in started:
+            one.close()
+    return {way: median_ms(took[way], clock) for way in ways}

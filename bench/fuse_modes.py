@@ -52,20 +52,9 @@ def cases_of(options):
 def measure(options, model, inputs, threads):
     """{mode: milliseconds, a median of each round}"""
     clock = "cpu_ns" if options.clock == "cpu" and threads == 1 else "wall_ns"
-    started = []
-    try:
-        for mode in options.modes:
-            one = contestants.Heddle(os.path.join(options.probes, "heddle_probe"), model, threads,
-                                     f"{options.level},{mode}", inputs)
-            one.name = mode
-            started.append(one)
-        counts = contestants.run_counts(started, options.round_seconds)
-        rounds = contestants.interleave(started, options.rounds, counts)
-    finally:
-        for one in started:
-            one.close()
-    return {mode: np.array([np.median(r[clock]) / 1e6 for r in rounds[mode]])
-            for mode in options.modes}
+    probe = os.path.join(options.probes, "heddle_probe")
+    ways = {mode: (probe, model, threads, f"{options.level},{mode}", inputs) for mode in options.modes}
+    return contestants.side_by_side(ways, options.rounds, options.round_seconds, clock)
 
 
 def main():

@@ -50,6 +50,7 @@ heddle_model* open(const char* path, const heddle::tensor::NamedLiterals& values
   options.struct_size = sizeof options;
   options.shapes = shapes.data();
   options.shape_count = shapes.size();
+  options.random_constants = 1;  // the networks of models/ are written without their weights
   heddle_model* model = nullptr;
   must(heddle_model_open(path, &options, &model));
   return model;
@@ -77,8 +78,9 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
 
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 6 || std::atoi(argv[2]) < 1) {
-    std::fprintf(stderr,
-                 "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]\n");
+    std::fprintf(
+        stderr,
+        "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]\n");
     return 2;
   }
   heddle::tensor::NamedLiterals values;

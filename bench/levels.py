@@ -37,19 +37,9 @@ def compile_ms(options, case, level, threads):
 
 def run_ms(options, case, threads):
     """{level: milliseconds, a median of each round}"""
-    started = []
-    try:
-        for level in LEVELS:
-            one = contestants.Heddle(os.path.join(os.path.dirname(options.heddle), "heddle_probe"), case.path,
-                                     threads, level, case.inputs)
-            one.name = level
-            started.append(one)
-        counts = contestants.run_counts(started, options.round_seconds)
-        rounds = contestants.interleave(started, options.rounds, counts)
-    finally:
-        for one in started:
-            one.close()
-    return {level: against.times_of(rounds[level], "wall_ns") for level in LEVELS}
+    probe = os.path.join(os.path.dirname(options.heddle), "heddle_probe")
+    ways = {level: (probe, case.path, threads, level, case.inputs) for level in LEVELS}
+    return contestants.side_by_side(ways, options.rounds, options.round_seconds)
 
 
 def measure(options, case, threads):

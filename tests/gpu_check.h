@@ -1,6 +1,7 @@
 // One kernel of a GPU against the reference interpreter, run by whatever can run it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -34,10 +35,14 @@ inline bool rounds_below_f64(const hlo::Module& module) {
 }
 
 // `run` has the kernel's global buffers and their bytes; it returns what went wrong. Empty: equal.
+// `stored`, by buffer: elements that the run stored, where it was of a part of the blocks only.
+// `longest`: the reduction that the tolerance is for.
+using GpuStored = std::vector<std::vector<bool>>;
 using GpuRunner =
     std::function<std::string(const std::vector<void*>& memory, const std::vector<int64_t>& bytes)>;
 inline std::string check_gpu_kernel(const compiler::GpuKernel& kernel, bool positive,
-                                    const GpuRunner& run) {
+                                    const GpuRunner& run, const GpuStored* stored = nullptr,
+                                    int64_t longest = kLongestGpuReduction) {
   std::vector<tensor::Literal> arguments = interp::random_arguments(*kernel.module, 1);
   for (tensor::Literal& argument : arguments)
     for (int64_t i = 0; positive && i < argument.elems(); ++i)
@@ -64,8 +69,15 @@ inline std::string check_gpu_kernel(const compiler::GpuKernel& kernel, bool posi
   if (std::string wrong = run(memory, bytes); !wrong.empty()) return wrong;
   for (size_t i = 0; i < wanted.size(); ++i) {
     const bool widened = wanted[i].type() == tensor::Type::f64 && rounds_below_f64(*kernel.module);
-    tensor::Tolerance tolerance = tensor::derived_tolerance(
-        widened ? tensor::Type::f32 : wanted[i].type(), kLongestGpuReduction);
+    tensor::Tolerance tolerance =
+        tensor::derived_tolerance(widened ? tensor::Type::f32 : wanted[i].type(), longest);
+    if (stored) {
+      const std::vector<bool>& of_output = stored->at(arguments.size() + i);
+      if (std::count(of_output.begin(), of_output.end(), true) == 0)
+        return fmt::format("output {}: nothing is stored", i);
+      for (int64_t at = 0; at < wanted[i].elems(); ++at)
+        if (!of_output[static_cast<size_t>(at)]) got[i].set_f64(at, wanted[i].get_f64(at));
+    }
     tolerance.relative_to_max = tolerance.absolute = tolerance.relative;
     const auto comparison = tensor::compare(got[i], wanted[i], tolerance);
     if (!comparison.equal) return fmt::format("output {}: {}", i, comparison.describe());

@@ -102,6 +102,26 @@ TEST_P(GpuRows, FullSizesCompileWithoutSpills) {
   }
 }
 
+// The kernels that ship, at their own extents: some of the blocks. Where a kernel has phases its
+// earlier ones run whole.
+TEST_P(GpuRows, FullSizesAreProvedBySomeBlocks) {
+  constexpr int64_t kMostTasks = 6, kLongest = 1 << 15;
+  const std::string text = read_text(GetParam().second);
+  auto module = hlo::parse_module(text);
+  ASSERT_TRUE(module) << module.error().message;
+  auto made = compiler::gpu_kernels(std::move(*module), *target::find_target("sm_90"), {});
+  ASSERT_TRUE(made) << made.error().message;
+  for (const compiler::GpuKernel& kernel : made->kernels) {
+    kernel::InterpReport report;
+    const auto interpret = [&](const auto& memory, const auto&) {
+      report = kernel::interpret_sample(kernel.stitched.kernel, memory, kMostTasks, 1);
+      return report.faults.empty() ? std::string() : report.faults[0];
+    };
+    EXPECT_EQ(check_gpu_kernel(kernel, is_positive(text), interpret, &report.stored, kLongest), "")
+        << kernel::to_string(kernel.stitched.kernel);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Files, GpuRows, ::testing::ValuesIn(row_files()),
                          [](const auto& info) { return info.param.first; });
 

@@ -171,7 +171,7 @@ class Compilation {
 
   Status stitch_all() {
     // Twins and extents that are known at run time only are matched fusion by fusion.
-    const bool one_by_one = gpu_ || !options_.twins.empty() || !hlo::symbols_of(*module_).empty();
+    const bool one_by_one = gpu_ || !options_.twins.empty() || !module_->symbols.empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
       const RunPass run = run_pass_of(options_, target_, &pass_changes_);

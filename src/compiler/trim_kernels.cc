@@ -58,7 +58,7 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
 class Trimming {
  public:
   explicit Trimming(const hlo::Module& module)
-      : symbols_(hlo::symbols_of(module)), classes_(module), entry_(module.entry()) {
+      : symbols_(module.symbols), classes_(module), entry_(module.entry()) {
     if (!classes_.assign(symbols_)) symbols_.clear();
   }
 
@@ -351,7 +351,7 @@ Result<bool> pass_extents(hlo::Module& module, const Context&) {
     if (operands.size() == fusion->operands().size()) continue;
     Instr* instead = entry->add(Opcode::fusion, fusion->shape(), operands, fusion->attrs(),
                                 {called}, fusion->name());
-    instead->copy_annotations(*fusion);
+    instead->copy_notes(*fusion);
     entry->replace_all_uses(fusion, instead);
     entry->remove(fusion);
     changed = true;

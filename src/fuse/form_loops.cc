@@ -67,7 +67,7 @@ Instr* cut(Instr* loop, int64_t piece) {
   Instr* state = pieces->add(Opcode::parameter, shape, {}, hlo::ParameterAttrs{0}, {}, "state");
   Instr* inner =
       pieces->add(Opcode::while_, shape, {state}, loop->attrs(), {condition, body}, loop->name());
-  inner->copy_annotations(*loop);
+  inner->copy_notes(*loop);
   hlo::set_trips(inner, piece);
   std::vector<Instr*> next;
   for (int64_t i = 0; i < std::ssize(shape.elements()); ++i)
@@ -113,7 +113,7 @@ bool CutLoops::join_again() {
     Instr* whole =
         one.outer->parent()->add(Opcode::while_, one.outer->shape(), {one.outer->operand(0)},
                                  (*inner)->attrs(), (*inner)->called(), (*inner)->name());
-    whole->copy_annotations(**inner);
+    whole->copy_notes(**inner);
     hlo::set_trips(whole, one.trips);
     replace(one.outer, whole);
     return true;

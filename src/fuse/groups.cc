@@ -7,10 +7,8 @@
 
 namespace heddle::fuse {
 
-bool is_unpack(const Instr* instr) {
-  return std::any_of(instr->annotations().begin(), instr->annotations().end(),
-                     [](const auto& annotation) { return annotation.first == kUnpack; });
-}
+bool is_unpack(const Instr* instr) { return instr->facts().unpack; }
+void set_unpack(Instr* instr) { instr->facts().unpack = true; }
 
 bool has_control_edges(const Instr* instr) {
   return !instr->control_predecessors().empty() || !instr->control_successors().empty();

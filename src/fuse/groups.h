@@ -85,7 +85,8 @@ bool may_be_overwritten(const Instr* array);  // a loop's state, a donated input
 // copied into their places, each by itself.
 bool is_long_concatenate(const Instr* instr);
 
-inline constexpr const char* kUnpack = "heddle_unpack";  // annotation: undone by index maps
+// Undone by index maps: what packed an array does it the other way round.
 bool is_unpack(const Instr* instr);
+void set_unpack(Instr* instr);
 
 }  // namespace heddle::fuse

@@ -6,6 +6,7 @@
 #include "fuse/many_sums.h"
 #include "fuse/open_cover.h"
 #include "hlo/top_k_part.h"
+#include "schedule/few_tasks.h"
 #include "schedule/parts.h"
 
 namespace heddle::fuse {
@@ -260,8 +261,8 @@ class Joiner {
     if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, *group) &&
         placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
-    if (placed.reduces && !gemm && placed.stages > 1 && placed.tasks < 2 * target_.cores &&
-        placed.elems > 32768)
+    if (placed.reduces && !gemm && placed.stages > 1 &&
+        schedule::leaves_cores_idle(placed.tasks, placed.elems, target_))
       return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);
     return Decision::yes();
   }

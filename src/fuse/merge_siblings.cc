@@ -5,6 +5,7 @@
 
 #include "fuse/group_merger.h"
 #include "hlo/views.h"
+#include "schedule/few_tasks.h"
 
 namespace heddle::fuse {
 
@@ -120,7 +121,7 @@ class SiblingMerger : public GroupMerger {
   }
 
   bool few_tasks(const Facts& facts) const {
-    return facts.tasks < 2 * target_.cores && facts.elems > 32768;
+    return schedule::leaves_cores_idle(facts.tasks, facts.elems, target_);
   }
 
   std::unordered_set<const Group*> may_;

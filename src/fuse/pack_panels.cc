@@ -26,7 +26,7 @@ bool packs(const Instr* dot) {
 }
 
 Instr* unpack(Instr* instr) {
-  instr->annotations().emplace_back(kUnpack, "true");
+  set_unpack(instr);
   return instr;
 }
 

@@ -6,6 +6,7 @@
 #include "cost/latency.h"
 #include "cost/rates.h"
 #include "schedule/cache_sets.h"
+#include "schedule/few_tasks.h"
 #include "schedule/gemm.h"
 #include "schedule/place.h"
 #include "schedule/strides.h"
@@ -95,14 +96,13 @@ Decision with_names(const Decision& decision, const std::vector<Instr*>& members
 
 // Several stages in the tasks of one: a reduction that many cores could share stays apart.
 bool has_tasks(const Facts& facts, const cost::Latency& latency, const target::Target& target) {
-  constexpr int64_t kFewElems = 32768;
   if (facts.stages < 2 || latency.phases.empty()) return true;
   const auto longest =
       std::max_element(latency.phases.begin(), latency.phases.end(),
                        [](const cost::PhaseLatency& a, const cost::PhaseLatency& b) {
                          return a.compute_ns < b.compute_ns;
                        });
-  return !facts.reduces || facts.elems <= kFewElems ||
+  return !facts.reduces || facts.elems <= schedule::kFewElems ||
          longest->tasks >= 2 * cost::core_count(target);
 }
 

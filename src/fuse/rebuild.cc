@@ -193,7 +193,7 @@ class Rebuilder {
     }
     Instr* copy = new_->add(instr->opcode(), instr->shape(), operands, instr->attrs(),
                             instr->called(), instr->name());
-    copy->copy_annotations(*instr);
+    copy->copy_notes(*instr);
     value_[instr] = unit.made = copy;
   }
 

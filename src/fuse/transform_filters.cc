@@ -70,7 +70,7 @@ Decision transform_filter(Instr* conv, const target::Target& target) {
   hlo::CustomCallAttrs call;
   call.custom_call_target = hlo::kWinogradFilter;
   Instr* back = b.make(Opcode::custom_call, {w}, call, {}, &filter);
-  back->annotations().emplace_back(kUnpack, "true");
+  set_unpack(back);
   attrs.dims.kernel_spatial = {0, 1};
   attrs.dims.kernel_input_feature = 2;
   attrs.dims.kernel_output_feature = 3;

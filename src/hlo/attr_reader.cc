@@ -16,10 +16,9 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[n]) {
 }
 
 constexpr std::string_view kAnnotationKeys[] = {
-    "sharding",        "frontend_attributes", "statistics",    "parameter_replication",
-    "origin",          "original_value",      "metadata",      "backend_config",
-    "result_accuracy", "heddle_trips",        "heddle_strips", "heddle_unread",
-    "heddle_in_place"};
+    "sharding",       "frontend_attributes", "statistics", "parameter_replication",
+    "origin",         "original_value",      "metadata",   "backend_config",
+    "result_accuracy"};
 constexpr std::string_view kSourceTables[] = {"FileNames", "FunctionNames", "FileLocations",
                                               "StackFrames"};
 constexpr std::string_view kCalleeKeys[] = {"to_apply",

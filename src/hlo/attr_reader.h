@@ -26,6 +26,7 @@ struct AttrList {
   std::vector<AttrEntry> entries;
   std::vector<Instr*> control_predecessors;
   Annotations annotations;
+  Facts facts;
 };
 
 // Keys that are kept as annotations on any instruction.

@@ -260,7 +260,7 @@ void Computation::copy_instrs(
     for (const Computation* called : original->called_)
       instr->called_.push_back(computations.at(called));
     instr->attrs_ = original->attrs_;
-    instr->copy_annotations(*original);
+    instr->copy_notes(*original);
     copies.emplace(original, store(std::move(instr)));
   }
   for (const Instr* original : from.instrs()) {

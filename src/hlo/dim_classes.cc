@@ -1,48 +1,6 @@
 #include "hlo/dim_classes.h"
 
-#include <fmt/format.h>
-
-#include <sstream>
-
 namespace heddle::hlo {
-namespace {
-
-constexpr std::string_view kKey = "heddle_symbols";
-
-}  // namespace
-
-// {name bound extent least place.dimension ...; ...}
-void set_symbols(Module* module, const std::vector<Symbol>& symbols) {
-  std::erase_if(module->header, [](const auto& one) { return one.first == kKey; });
-  if (symbols.empty()) return;
-  std::string text;
-  for (const Symbol& symbol : symbols) {
-    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", symbol.name, symbol.bound,
-                        symbol.extent, symbol.least);
-    for (const auto& [parameter, dimension] : symbol.places)
-      text += fmt::format(" {}.{}", parameter, dimension);
-  }
-  module->header.emplace_back(kKey, "{" + text + "}");
-}
-
-std::vector<Symbol> symbols_of(const Module& module) {
-  std::vector<Symbol> result;
-  for (const auto& [key, value] : module.header) {
-    if (key != kKey || value.size() < 2) continue;
-    std::stringstream all(value.substr(1, value.size() - 2));
-    for (std::string one; std::getline(all, one, ';');) {
-      std::stringstream words(one);
-      Symbol symbol;
-      words >> symbol.name >> symbol.bound >> symbol.extent >> symbol.least;
-      char dot = 0;
-      for (std::pair<int64_t, int64_t> place; words >> place.first >> dot >> place.second;)
-        symbol.places.push_back(place);
-      result.push_back(std::move(symbol));
-    }
-  }
-  return result;
-}
-
 bool runs_up(const WindowDim& window, int64_t extent) {
   WindowDim all;
   all.size = extent;

@@ -15,22 +15,9 @@
 
 #include "base/error.h"
 #include "hlo/index_map.h"
+#include "hlo/symbol.h"
 
 namespace heddle::hlo {
-
-// A bounded symbol of a module whose shapes are those of the bound.
-struct Symbol {
-  std::string name;
-  int64_t bound = 0;
-  int64_t extent = 0;  // number of the entry's parameter s32[] that is the actual extent
-  std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
-  int64_t least = 1;  // actual extents that it is run with are no smaller
-  bool operator==(const Symbol&) const = default;
-};
-
-// Kept in the module's header (key heddle_symbols), so that they are printed and parsed with it.
-void set_symbols(Module* module, const std::vector<Symbol>& symbols);
-std::vector<Symbol> symbols_of(const Module& module);
 
 // Whether a window is over all that stands up to an element, and it: what a running sum is. The
 // first results do not depend on the extent then.

@@ -7,8 +7,6 @@ namespace heddle::hlo {
 
 namespace {
 
-constexpr std::string_view kInPlace = "heddle_in_place";
-
 std::vector<const Instr*> leaves_of(const Computation& fusion) {
   const Instr* root = fusion.root();
   if (!root->is(Opcode::tuple)) return {root};
@@ -26,11 +24,10 @@ int64_t bytes_of(const tensor::Shape& shape) {
 
 bool is_in_place(const Instr& update) {
   return (update.is(Opcode::dynamic_update_slice) || update.is(Opcode::scatter)) &&
-         std::any_of(update.annotations().begin(), update.annotations().end(),
-                     [](const auto& one) { return one.first == kInPlace; });
+         update.facts().in_place;
 }
 
-void set_in_place(Instr* update) { update->annotations().emplace_back(kInPlace, "true"); }
+void set_in_place(Instr* update) { update->facts().in_place = true; }
 
 namespace {
 

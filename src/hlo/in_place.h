@@ -12,7 +12,7 @@ namespace heddle::hlo {
 
 // The update's array (of scatters one into the result of the other: the first one's) is a parameter
 // of the fusion that nothing else in it reads, and the update is an output that nothing in it
-// reads: an annotation, which passes keep.
+// reads: a fact (facts.h), which passes keep.
 bool is_in_place(const Instr& update);
 void set_in_place(Instr* update);
 

@@ -1,4 +1,4 @@
-// What is known of a while beside its computations: an annotation that passes keep.
+// What is known of a while beside its computations: facts (facts.h) that passes keep.
 #pragma once
 
 #include <cstdint>

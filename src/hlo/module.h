@@ -21,6 +21,7 @@
 // 10. The root belongs to the computation; the entry to the module.
 // 11. input_output_alias names existing leaves of equal shape, no output twice.
 // 12. Control predecessors do not make a cycle with data dependencies.
+// 13. symbols name parameters s32[] of the entry, and dimensions of its parameters.
 //
 // Ownership: the module owns computations, a computation owns its instructions; pointers stay valid
 // until the thing is removed. Not thread-safe; concurrent reads are fine.
@@ -38,8 +39,10 @@
 
 #include "base/check.h"
 #include "hlo/attrs.h"
+#include "hlo/facts.h"
 #include "hlo/node_names.h"
 #include "hlo/opcode.h"
+#include "hlo/symbol.h"
 #include "tensor/shape.h"
 
 namespace heddle::hlo {
@@ -89,17 +92,22 @@ class Instr {
   }
   Annotations& annotations() { return annotations_; }
   const Annotations& annotations() const { return annotations_; }
+  Facts& facts() { return facts_; }
+  const Facts& facts() const { return facts_; }
   // The model's own nodes whose work it does. What is called has names of its own: NodeList.
   const NodeNames& nodes() const { return nodes_; }
   void add_nodes(const NodeNames& names) { nodes_.add(names); }
-  // Both of these, of what it is a copy of, in place of its own.
-  void copy_annotations(const Instr& from) {
+  // All three, of what it is a copy of, in place of its own.
+  void copy_notes(const Instr& from) {
     annotations_ = from.annotations_;
+    facts_ = from.facts_;
     nodes_ = from.nodes_;
   }
-  void clear_annotations() {
-    annotations_.clear();
-    nodes_ = {};
+  // What it is made instead of: its nodes, and its annotations and facts where this has none.
+  void add_notes(const Instr& from) {
+    if (annotations_.empty()) annotations_ = from.annotations_;
+    if (facts_ == Facts{}) facts_ = from.facts_;
+    nodes_.add(from.nodes_);
   }
 
   // Shorthands that read.
@@ -129,6 +137,7 @@ class Instr {
   std::vector<Computation*> called_;
   Attrs attrs_;
   Annotations annotations_;
+  Facts facts_;
   NodeNames nodes_;
   size_t place_ = 0, storage_place_ = 0;  // in Computation::order_ and storage_
 };
@@ -255,7 +264,8 @@ class Module {
   // entry_computation_layout as written in the header, parameters and result; absent: from shapes.
   std::optional<std::pair<std::vector<Shape>, Shape>> entry_layout;
   int64_t replica_count = 1, num_partitions = 1;
-  Annotations header;  // other header attributes, kept as written
+  std::vector<Symbol> symbols;  // bounded dimensions of the entry's parameters
+  Annotations header;           // other header attributes, kept as written
 
  private:
   friend class Computation;

@@ -235,7 +235,7 @@ Status Parser::callees(const Draft& draft, AttrEntry& entry) {
   return {};
 }
 
-// The value of one attribute: parsed, kept as an annotation, or as text for the reader.
+// The value of one attribute: parsed, kept as an annotation or a fact, or as text for the reader.
 Status Parser::attr_value(const Scope& scope, Draft& draft, AttrEntry& entry) {
   if (entry.key == "control-predecessors") {
     entry.used = true;
@@ -246,6 +246,10 @@ Status Parser::attr_value(const Scope& scope, Draft& draft, AttrEntry& entry) {
   HEDDLE_ASSIGN_OR_RETURN(entry.raw, lexer_.value(json));
   if (is_annotation_key(entry.key)) {
     draft.attrs.annotations.emplace_back(entry.key, fold_raw(entry.raw, json));
+    entry.used = true;
+  } else if (is_fact_key(entry.key)) {
+    if (Status read = read_fact(entry.key, entry.raw, &draft.attrs.facts); !read)
+      return lexer_.error_at(entry.offset, "{}: {}", draft.what(), read.error().message);
     entry.used = true;
   } else if (entry.key == "literal") {  // literal=s32[] 1: a shape and a value
     HEDDLE_ASSIGN_OR_RETURN(const std::string_view value, lexer_.value(false));
@@ -313,6 +317,7 @@ Instr* Parser::append(Scope& scope, Draft& draft, Opcode opcode, Attrs attrs,
   for (Instr* before : draft.attrs.control_predecessors)
     scope.computation->add_control_edge(before, instr);
   instr->annotations() = std::move(draft.attrs.annotations);
+  instr->facts() = draft.attrs.facts;
   for (auto& [key, value] : instr->annotations())
     if (key == "metadata") instr->add_nodes(take_op_name(&value));
   return instr;

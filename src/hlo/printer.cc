@@ -13,7 +13,7 @@ namespace {
 
 // Kept as text, but what they say is no mere annotation.
 bool has_meaning(std::string_view key) {
-  return key == "buffer_donor" || key == "alias_passthrough_params" || key == "heddle_symbols";
+  return key == "buffer_donor" || key == "alias_passthrough_params";
 }
 
 class Printer {
@@ -99,6 +99,7 @@ class Printer {
       attr("metadata", named("{}"));
     for (const auto& item : list)
       attr(item.first, is_metadata(item) ? named(item.second) : item.second);
+    out_ += facts_text(instr.facts());
   }
 
   void attr(std::string_view key, std::string_view value) {
@@ -207,6 +208,7 @@ class Printer {
     }
     if (module.replica_count != 1) attr("replica_count", fmt::to_string(module.replica_count));
     if (module.num_partitions != 1) attr("num_partitions", fmt::to_string(module.num_partitions));
+    if (!module.symbols.empty()) attr("heddle_symbols", symbols_text(module.symbols));
     for (const auto& [key, value] : module.header)
       if (!is_source_table(key) && (options_.annotations || has_meaning(key))) attr(key, value);
   }

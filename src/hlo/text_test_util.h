@@ -42,6 +42,7 @@ inline std::string difference(const Instr& a, const Instr& b) {
     return "control predecessors of " + a.name();
   if (!(a.attrs() == b.attrs())) return "attributes of " + a.name();
   if (a.annotations() != b.annotations()) return "annotations of " + a.name();
+  if (!(a.facts() == b.facts())) return "facts of " + a.name();
   return {};
 }
 
@@ -51,6 +52,7 @@ inline std::string difference(const Module& a, const Module& b) {
   if (a.input_output_alias != b.input_output_alias) return "input_output_alias";
   if (a.entry_layout != b.entry_layout) return "entry layout";
   if (a.replica_count != b.replica_count || a.num_partitions != b.num_partitions) return "counts";
+  if (a.symbols != b.symbols) return "symbols";
   if (a.header != b.header) return "header";
   if (a.entry()->name() != b.entry()->name()) return "entry";
   if (a.computations().size() != b.computations().size()) return "number of computations";

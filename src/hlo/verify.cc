@@ -20,6 +20,7 @@ class Verifier {
     for (const auto& computation : module_.computations()) check_computation(*computation);
     check_call_graph();
     check_aliases();
+    check_symbols();
     if (violations_.empty()) return {};
     return user_error("{}", fmt::join(violations_, "\n"));
   }
@@ -250,6 +251,27 @@ class Verifier {
         violation(11, "{}: there is no such {}", name, output ? "parameter" : "output");
       } else if (!output->compatible(*input)) {
         violation(11, "{}: {} and {} differ", name, text(*output), text(*input));
+      }
+    }
+  }
+
+  // Invariant 13.
+  void check_symbols() {
+    const Computation* entry = module_.entry();
+    if (!entry || !owned_.contains(entry)) return;  // said already
+    auto parameter = [&](int64_t number) -> const Shape* {
+      const auto count = static_cast<int64_t>(entry->parameters().size());
+      return number >= 0 && number < count ? &entry->parameters()[number]->shape() : nullptr;
+    };
+    for (const Symbol& symbol : module_.symbols) {
+      const Shape* extent = parameter(symbol.extent);
+      if (!extent || !extent->is_scalar() || extent->type() != Type::s32)
+        violation(13, "symbol {}: parameter {} is no s32[]", symbol.name, symbol.extent);
+      for (const auto& [number, dimension] : symbol.places) {
+        const Shape* shape = parameter(number);
+        if (!shape || !shape->is_array() || dimension < 0 || dimension >= shape->rank())
+          violation(13, "symbol {}: there is no dimension {} of parameter {}", symbol.name,
+                    dimension, number);
       }
     }
   }

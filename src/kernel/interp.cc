@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <set>
 
+#include "base/check.h"
 #include "kernel/expand.h"
 #include "kernel/interp_exec.h"
 #include "kernel/verify.h"
@@ -67,6 +69,49 @@ std::vector<int64_t> task_order(int64_t tasks, std::mt19937_64* random) {
   return order;
 }
 
+// In ascending order: the first, the last, and of the others what `random` chooses.
+std::vector<int64_t> sample_of(int64_t tasks, int64_t most, std::mt19937_64* random) {
+  std::set<int64_t> chosen = {0, tasks - 1};
+  while (std::ssize(chosen) < most)
+    chosen.insert(static_cast<int64_t>((*random)() % static_cast<uint64_t>(tasks)));
+  return {chosen.begin(), chosen.end()};
+}
+
+// most_tasks: of the last phase; 0: all.
+InterpReport run(const Kernel& kernel, const std::vector<void*>& memory,
+                 const std::vector<int64_t>& dims, uint64_t seed, int64_t most_tasks) {
+  InterpReport report;
+  report.buffers.resize(kernel.buffers.size());
+  if (std::string reason = refuse(kernel, memory, dims); !reason.empty()) {
+    report.faults.push_back(reason);
+    report.op_counts.resize(kOpCount);
+    return report;
+  }
+  std::vector<std::string> problems;
+  InterpMemory shadow(kernel, memory, dims, problems);
+  InterpProgram program = make_program(kernel, dims);
+  InterpExec exec(kernel, std::move(program), shadow, kMaxFaults);
+  for (const std::string& problem : problems) exec.add_fault(problem);
+  std::mt19937_64 random(seed);
+  for (size_t p = 0; p < kernel.phases.size() && problems.empty(); ++p) {
+    const int64_t tasks = task_count(kernel, kernel.phases[p], dims);
+    shadow.begin_phase(tasks);
+    const bool sampled = most_tasks > 0 && p + 1 == kernel.phases.size() && tasks > most_tasks;
+    for (int64_t task : sampled ? sample_of(tasks, most_tasks, &random)
+                                : task_order(tasks, seed == 0 ? nullptr : &random)) {
+      exec.run_task(p, task);
+      if (exec.stopped()) break;
+    }
+  }
+  if (problems.empty() && !exec.stopped() && most_tasks == 0) {
+    for (const std::string& missing : shadow.never_stored()) exec.add_fault(missing);
+  }
+  report = exec.take_report();
+  report.buffers = shadow.counts();
+  if (most_tasks > 0) report.stored = shadow.stored();
+  return report;
+}
+
 }  // namespace
 
 int64_t InterpReport::bank_conflicts() const {
@@ -88,34 +133,16 @@ double InterpReport::sector_excess() const {
 InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
                        const std::vector<int64_t>& dims, uint64_t seed) {
   if (!kernel.inner.empty() && verify(kernel))
-    return interpret(expand_tables(kernel), memory, dims, seed);
-  InterpReport report;
-  report.buffers.resize(kernel.buffers.size());
-  if (std::string reason = refuse(kernel, memory, dims); !reason.empty()) {
-    report.faults.push_back(reason);
-    report.op_counts.resize(kOpCount);
-    return report;
-  }
-  std::vector<std::string> problems;
-  InterpMemory shadow(kernel, memory, dims, problems);
-  InterpProgram program = make_program(kernel, dims);
-  InterpExec exec(kernel, std::move(program), shadow, kMaxFaults);
-  for (const std::string& problem : problems) exec.add_fault(problem);
-  std::mt19937_64 random(seed);
-  for (size_t p = 0; p < kernel.phases.size() && problems.empty(); ++p) {
-    int64_t tasks = task_count(kernel, kernel.phases[p], dims);
-    shadow.begin_phase(tasks);
-    for (int64_t task : task_order(tasks, seed == 0 ? nullptr : &random)) {
-      exec.run_task(p, task);
-      if (exec.stopped()) break;
-    }
-  }
-  if (problems.empty() && !exec.stopped()) {
-    for (const std::string& missing : shadow.never_stored()) exec.add_fault(missing);
-  }
-  report = exec.take_report();
-  report.buffers = shadow.counts();
-  return report;
+    return run(expand_tables(kernel), memory, dims, seed, 0);
+  return run(kernel, memory, dims, seed, 0);
+}
+
+InterpReport interpret_sample(const Kernel& kernel, const std::vector<void*>& memory,
+                              int64_t most_tasks, uint64_t seed, const std::vector<int64_t>& dims) {
+  HEDDLE_CHECK(most_tasks >= 2, "a sample of {} tasks", most_tasks);
+  if (!kernel.inner.empty() && verify(kernel))
+    return run(expand_tables(kernel), memory, dims, seed, most_tasks);
+  return run(kernel, memory, dims, seed, most_tasks);
 }
 
 }  // namespace heddle::kernel

@@ -29,6 +29,8 @@ struct InterpReport {
   std::vector<int64_t> op_counts;     // by Op: evaluations per active lane
   int64_t barriers = 0, prefetches = 0;
   int64_t subgroup_barriers = 0;
+  // Of interpret_sample(): by place in `memory`, which elements were stored; of inputs empty.
+  std::vector<std::vector<bool>> stored;
 
   int64_t bank_conflicts() const;  // passes beyond one a request, all scratch buffers
   // Sectors touched over the fewest possible, all global buffers; 1: every access is coalesced.
@@ -40,5 +42,12 @@ struct InterpReport {
 // of `seed` (0: ascending), so that a hidden dependence between tasks shows.
 InterpReport interpret(const Kernel& kernel, const std::vector<void*>& memory,
                        const std::vector<int64_t>& dims = {}, uint64_t seed = 0);
+
+// The same for a kernel that is too long to run whole: of the last phase `most_tasks` tasks at
+// most, the first, the last, and of the others those that `seed` chooses. What they do not store is
+// no fault. Earlier phases run whole: what all of their tasks stored is read. most_tasks >= 2.
+InterpReport interpret_sample(const Kernel& kernel, const std::vector<void*>& memory,
+                              int64_t most_tasks, uint64_t seed,
+                              const std::vector<int64_t>& dims = {});
 
 }  // namespace heddle::kernel

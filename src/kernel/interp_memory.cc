@@ -337,6 +337,17 @@ std::vector<std::string> InterpMemory::never_stored() const {
   return result;
 }
 
+std::vector<std::vector<bool>> InterpMemory::stored() const {
+  std::vector<std::vector<bool>> result;
+  for (size_t i = 0; i < views_.size(); ++i) {
+    if (views_[i].space != Space::global) continue;
+    result.emplace_back();
+    if (views_[i].access == Access::in) continue;
+    for (const Count& count : counts_[i]) result.back().push_back(count.stores != 0);
+  }
+  return result;
+}
+
 std::string element_text(const InterpMemory::View& view, int64_t at) {
   std::string text = "[";
   for (size_t axis = 0; axis < view.extents.size(); ++axis) {

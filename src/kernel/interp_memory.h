@@ -57,6 +57,7 @@ class InterpMemory {
   // By BufferId; and the elements of `out` buffers that nobody stored.
   std::vector<BufferCounts> counts() const;
   std::vector<std::string> never_stored() const;
+  std::vector<std::vector<bool>> stored() const;  // of global buffers; of inputs empty
 
  private:
   struct Shadow {

@@ -36,7 +36,8 @@ struct Ran {
 };
 
 // `phases`: the text between the buffers and the kernel's end. What y lacks is not looked at.
-Ran run(const std::string& phases, uint64_t seed = 0) {
+// `sampled`: tasks of the last phase; 0: all.
+Ran run(const std::string& phases, uint64_t seed = 0, int64_t sampled = 0) {
   Ran run{std::vector<float>(160), std::vector<float>(160), std::vector<int32_t>(24), {}, {}};
   std::iota(run.x.begin(), run.x.end(), 0.0f);
   std::iota(run.z.begin(), run.z.end(), 100);
@@ -46,7 +47,9 @@ Ran run(const std::string& phases, uint64_t seed = 0) {
     run.faults = "parse: " + kernel.error().message;
     return run;
   }
-  run.report = interpret(*kernel, {run.x.data(), run.y.data(), run.z.data()}, {24}, seed);
+  const std::vector<void*> memory = {run.x.data(), run.y.data(), run.z.data()};
+  run.report = sampled == 0 ? interpret(*kernel, memory, {24}, seed)
+                            : interpret_sample(*kernel, memory, sampled, seed, {24});
   for (const std::string& fault : run.report.faults) {
     if (fault.find("output y") != 0) run.faults += fault + "\n";
   }
@@ -84,6 +87,26 @@ TEST(Interp, SeedsOrderTheTasks) {
   bool other = false;
   for (uint64_t seed = 1; seed < 5; ++seed) other = other || run(racy, seed).y[0] != 140;
   EXPECT_TRUE(other);
+}
+
+TEST(Interp, ASampleStoresItsPart) {
+  // The first phase runs whole: the second one's tasks read what other tasks of it stored.
+  const std::string phases =
+      "phase { group grid (p 8) { z[p] = convert(p, s32) } } phase { group grid (p 8) { serial c "
+      "20 "
+      "{ y[p, c] = x[p, c] + convert(z[7 - p], f32) } } }";
+  Ran all = run(phases), some = run(phases, 1, 3);
+  EXPECT_THAT(some.report.faults, IsEmpty());
+  ASSERT_EQ(some.report.stored.size(), 3u);
+  EXPECT_TRUE(some.report.stored[0].empty());
+  int64_t rows = 0;
+  for (size_t i = 0; i < 160; ++i) {
+    if (some.report.stored[1][i]) EXPECT_EQ(some.y[i], all.y[i]);
+    rows += i % 20 == 0 && some.report.stored[1][i] ? 1 : 0;
+  }
+  EXPECT_EQ(rows, 3);
+  EXPECT_TRUE(some.report.stored[1][0] && some.report.stored[1][159]);
+  EXPECT_TRUE(all.report.stored.empty());
 }
 
 TEST(Interp, ManyGroupsAndPhases) {

@@ -57,7 +57,7 @@ class Canonical {
       : dot_(*dot),
         attrs_(dot->attrs_as<DotAttrs>()),
         b_(b),
-        symbols_(hlo::symbols_of(*dot->parent()->module())) {
+        symbols_(dot->parent()->module()->symbols) {
     splits_.batch.resize(attrs_.lhs_batch_dims.size());
     splits_.contracting.resize(attrs_.lhs_contracting_dims.size());
     take_apart(0, attrs_.lhs_batch_dims, attrs_.lhs_contracting_dims, absorbs[0]);

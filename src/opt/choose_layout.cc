@@ -159,8 +159,7 @@ class Layouts {
   void keep(Instr* x, const Stored& made) {
     b_.check();
     changed_ = true;
-    if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
-    made.instr->add_nodes(x->nodes());
+    made.instr->add_notes(*x);
     if (!moves_nothing(made.order, x->shape().extents())) {
       kept_.emplace(x, made);
       return;
@@ -251,8 +250,7 @@ class Layouts {
     if (!made || !same_dims(made->order, order, extents)) return nullptr;
     Instr* result =
         made->order == order ? made->instr : b_.reshape(made->instr, permuted(extents, order));
-    if (result->annotations().empty()) result->annotations() = value->annotations();
-    result->add_nodes(value->nodes());
+    result->add_notes(*value);
     copies_[value].push_back({order, result});
     return result;
   }

@@ -15,7 +15,7 @@ namespace {
 class Mover {
  public:
   explicit Mover(hlo::Module* module)
-      : entry_(module->entry()), b_(entry_), classes_(*module), symbols_(hlo::symbols_of(*module)) {
+      : entry_(module->entry()), b_(entry_), classes_(*module), symbols_(module->symbols) {
     store_as_ = [this](Instr* value, const Ints& order) { return stored(value, order); };
   }
 
@@ -119,8 +119,7 @@ class Mover {
   void keep(Instr* x, const Stored& made) {
     b_.check();
     changed_ = true;
-    if (made.instr->annotations().empty()) made.instr->annotations() = x->annotations();
-    made.instr->add_nodes(x->nodes());
+    made.instr->add_notes(*x);
     if (is_counting(made.order)) {
       entry_->replace_all_uses(x, made.instr);
     } else {

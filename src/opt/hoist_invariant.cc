@@ -133,7 +133,7 @@ class Hoist {
     for (const Instr* operand : x->operands()) operands.push_back(copies_.at(operand));
     Instr* made = outside_->add(x->opcode(), x->shape(), std::move(operands), x->attrs(),
                                 x->called(), x->name());
-    made->copy_annotations(*x);
+    made->copy_notes(*x);
     return made;
   }
 

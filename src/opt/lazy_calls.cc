@@ -149,7 +149,7 @@ Instr* copy_into(Computation* into, const Instr* x,
   for (const Instr* operand : x->operands()) operands.push_back(copy_into(into, operand, copies));
   Instr* copy =
       into->add(x->opcode(), x->shape(), std::move(operands), x->attrs(), x->called(), x->name());
-  copy->copy_annotations(*x);
+  copy->copy_notes(*x);
   copies->emplace(x, copy);
   return copy;
 }
@@ -216,7 +216,7 @@ class Signature {
     Computation* entry = call->parent();
     Instr* made = entry->add(Opcode::call, shape, std::move(operands), call->attrs(),
                              {one_.computation}, call->name());
-    made->copy_annotations(*call);
+    made->copy_notes(*call);
     if (!call->shape().is_tuple()) {
       entry->replace_all_uses(call, made);
     } else {
@@ -270,7 +270,7 @@ class Copier {
       for (const Instr* operand : instr->operands()) operands.push_back(value_of(operand));
       Instr* copy = into->add(instr->opcode(), instr->shape(), std::move(operands), instr->attrs(),
                               instr->called(), instr->name());
-      copy->copy_annotations(*instr);
+      copy->copy_notes(*instr);
       (constant_.count(instr) > 0 ? shared_ : own).emplace(instr, copy);
     }
     return value_of(from_.root());

@@ -116,7 +116,7 @@ class Masker {
     }
     b_.check();
     entry_->sort();
-    hlo::set_symbols(entry_->module(), symbols_);
+    entry_->module()->symbols = symbols_;
     return {};
   }
 

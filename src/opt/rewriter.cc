@@ -142,7 +142,7 @@ Instr* inline_computation(Computation* into, const Computation& callee,
     for (const Instr* operand : instr->operands()) operands.push_back(copies.at(operand));
     Instr* copy = into->add(instr->opcode(), instr->shape(), std::move(operands), instr->attrs(),
                             instr->called(), instr->name());
-    copy->copy_annotations(*instr);
+    copy->copy_notes(*instr);
     copies.emplace(instr, copy);
     if (added) added->push_back(copy);
   }

@@ -52,7 +52,7 @@ void rotate(const Loop& loop) {
   Builder asks(parent->module()->add_computation(loop.condition->name() + ".again"));
   asks.computation()->set_root(asks.get_tuple_element(asks.parameter(0, shape, "state"), last));
   Instr* rotated = outside.while_loop(asks.computation(), loop.body, outside.tuple(init));
-  rotated->copy_annotations(*old);
+  rotated->copy_notes(*old);
   if (trips) hlo::set_trips(rotated, *trips);
   for (Instr* user : std::vector<Instr*>(old->users())) {
     parent->replace_all_uses(user, outside.get_tuple_element(rotated, user->tuple_index()));

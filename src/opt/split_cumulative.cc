@@ -120,7 +120,7 @@ class Splitter {
 
 Result<bool> split_cumulative(hlo::Module& module, const PassContext& context) {
   // Blocks would cut dimensions that may be shorter when the program runs.
-  if (!hlo::symbols_of(module).empty()) return false;
+  if (!module.symbols.empty()) return false;
   bool changed = false;
   for (Computation* computation : module.post_order()) {
     Builder b(computation);

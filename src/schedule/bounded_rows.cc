@@ -8,13 +8,13 @@
 namespace heddle::schedule {
 
 bool is_bounded(const hlo::Instr* instr) {
-  return instr && !hlo::symbols_of(*instr->parent()->module()).empty();
+  return instr && !instr->parent()->module()->symbols.empty();
 }
 
 int64_t least_rows(const hlo::Instr* dot, int64_t rows) {
   int64_t least = rows;
   if (dot)
-    for (const hlo::Symbol& symbol : hlo::symbols_of(*dot->parent()->module()))
+    for (const hlo::Symbol& symbol : dot->parent()->module()->symbols)
       if (symbol.bound > 1 && rows % symbol.bound == 0)
         least = std::min(least, rows / symbol.bound * symbol.least);
   return least;

@@ -15,6 +15,8 @@ using index::Expr;
 
 namespace {
 
+constexpr int64_t kFetchedBytes = 512 << 10;  // B from there on does not stay in a cache by itself
+
 // x = Σ factor·t over the reader's digits, a mixed-radix number that fills [0, extent): then each
 // t is a quotient and remainder of x.
 bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& value,
@@ -143,7 +145,7 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   best.lanes = target.lanes(sums);
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
   // Against one row a panel passes by once, as fast as it comes.
-  const bool fetches = b_constant && m > 1 && k * n * 4 >= (512 << 10);
+  const bool fetches = b_constant && m > 1 && k * n * 4 >= kFetchedBytes;
   bool wide = target.vector_registers >= 32;
   best.ku = 4;
   if (m == 1) {
@@ -281,7 +283,7 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   gemm->panels_first = batch * blocks > 1 && b_bytes > second / 2 &&
                        b_bytes + a_bytes * panels < a_bytes + b_bytes * batch * blocks;
   const int64_t tiles = (rows + gemm->mr - 1) / gemm->mr * ((block + gemm->my - 1) / gemm->my);
-  if (shape.b_panel > 0 && b_bytes >= (512 << 10))
+  if (shape.b_panel > 0 && b_bytes >= kFetchedBytes)
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 

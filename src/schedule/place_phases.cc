@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "schedule/correspond.h"
+#include "schedule/few_tasks.h"
 #include "schedule/phases.h"
 
 namespace heddle::schedule {
@@ -347,7 +348,7 @@ bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {
     elems = std::max(elems, stage.out_elems() * stage.red_elems());
     reduces |= stage.is_reduction();
   }
-  return reduces && placed.graph.stages.size() > 1 && tasks < 2 * target.cores && elems > 32768;
+  return reduces && placed.graph.stages.size() > 1 && leaves_cores_idle(tasks, elems, target);
 }
 
 bool is_swept(const PlacedFusion& placed, size_t stage) {

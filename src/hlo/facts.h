@@ -1,0 +1,25 @@
+// Facts: what passes know of an instruction beside its attributes, a row each in facts.def.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace heddle::hlo {
+
+struct Facts {
+#define HEDDLE_FACT(type, member, key) type member{};
+#include "hlo/facts.def"
+  bool operator==(const Facts&) const = default;
+};
+
+bool is_fact_key(std::string_view key);
+// From what stands behind `key=`. Error: the value is not of the fact's type.
+Status read_fact(std::string_view key, std::string_view value, Facts* facts);
+// ", key=value" of each that is known, in the order of the rows.
+std::string facts_text(const Facts& facts);
+
+}  // namespace heddle::hlo

@@ -1,0 +1,47 @@
+#include "hlo/symbol.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+namespace heddle::hlo {
+
+std::string symbols_text(const std::vector<Symbol>& symbols) {
+  std::string text;
+  for (const Symbol& symbol : symbols) {
+    text += fmt::format("{}{} {} {} {}", text.empty() ? "" : "; ", symbol.name, symbol.bound,
+                        symbol.extent, symbol.least);
+    for (const auto& [parameter, dimension] : symbol.places)
+      text += fmt::format(" {}.{}", parameter, dimension);
+  }
+  return '{' + text + '}';
+}
+
+Result<std::vector<Symbol>> read_symbols(std::string_view text) {
+  std::vector<Symbol> result;
+  const bool braced = text.size() >= 2 && text.front() == '{' && text.back() == '}';
+  std::stringstream all(std::string(braced ? text.substr(1, text.size() - 2) : ""));
+  bool good = braced;
+  for (std::string one; std::getline(all, one, ';');) {
+    std::stringstream words(one);
+    Symbol symbol;
+    good &=
+        static_cast<bool>(words >> symbol.name >> symbol.bound >> symbol.extent >> symbol.least);
+    for (std::string word; words >> word;) {
+      std::stringstream place(word);
+      char dot = 0;
+      symbol.places.emplace_back();
+      good &= place >> symbol.places.back().first >> dot >> symbol.places.back().second &&
+              dot == '.' && place.peek() == EOF;
+    }
+    good &= symbol.bound >= 1 && symbol.least >= 0 && symbol.least <= symbol.bound;
+    result.push_back(std::move(symbol));
+  }
+  if (!good)
+    return user_error(
+        "heddle_symbols: got '{}', wanted {{name bound extent least parameter.dimension …; …}}",
+        text);
+  return result;
+}
+
+}  // namespace heddle::hlo
