@@ -64,7 +64,7 @@ Instr* Builder::scalar(Type type, double value) {
 
 Instr* Builder::full(const Shape& shape, double value) {
   if (!status_) return poison();
-  if (!shape.is_array()) return fail({ErrorKind::user, "full: an array shape is wanted"});
+  if (!shape.is_array()) return fail({ErrorKind::user, "full: wanted an array shape"});
   Instr* x = scalar(shape.type(), value);
   return shape.rank() == 0 ? x : make(Opcode::broadcast, {x}, DimensionsAttrs{}, {}, &shape);
 }

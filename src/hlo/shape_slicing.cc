@@ -16,12 +16,12 @@ Status want_starts(const ShapeQuery& q, size_t first, int64_t rank) {
   const bool vector = starts == 1 && q.operand(first).is_array() && q.operand(first).rank() == 1;
   if (vector) {
     if (!agree(q.operand(first).dims()[0], Dim(rank)))
-      return shape_error(q, "operand {} is {}, {} start indices are wanted", first,
+      return shape_error(q, "operand {} is {}, wanted {} start indices", first,
                          text(q.operand(first)), rank);
     return want_type(q, first, kInteger);
   }
   if (static_cast<int64_t>(starts) != rank)
-    return shape_error(q, "{} start indices, {} are wanted", starts, rank);
+    return shape_error(q, "{} start indices, wanted {}", starts, rank);
   for (size_t i = first; i < q.count(); ++i) {
     HEDDLE_RETURN_IF_ERROR(want_type(q, i, kInteger));
     HEDDLE_RETURN_IF_ERROR(want_scalar(q, i));
@@ -251,14 +251,14 @@ static Status check_update(const ShapeQuery& q, size_t operand, size_t update) {
 Result<Shape> scatter_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   if (q.count() % 2 == 0)
-    return shape_error(q, "{} operands, n inputs, the indices and n updates are wanted", q.count());
+    return shape_error(q, "{} operands, wanted n inputs, the indices and n updates", q.count());
   const size_t n = q.count() / 2;
   HEDDLE_RETURN_IF_ERROR(want_type(q, n, kInteger));
   std::vector<Shape> results;
   for (size_t i = 0; i < n; ++i) {
     if (!same_dims(q.operand(i), q.operand(0)))
-      return shape_error(q, "operand {} is {}, the dimensions of {} are wanted", i,
-                         text(q.operand(i)), text(q.operand(0)));
+      return shape_error(q, "operand {} is {}, wanted the dimensions of {}", i, text(q.operand(i)),
+                         text(q.operand(0)));
     HEDDLE_RETURN_IF_ERROR(check_update(q, i, n + 1 + i));
     results.emplace_back(q.operand(i).type(), q.operand(i).dims());
   }

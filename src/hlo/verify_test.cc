@@ -112,7 +112,7 @@ TEST_F(VerifyTest, Invariant4Row) {
   Peer::operands(sum).push_back(y);
   Peer::users(y).push_back(sum);
   Peer::called(total).clear();
-  EXPECT_EQ(errors(), "invariant 4: %reduce in %main: reduce: 0 called computations, 1 are wanted");
+  EXPECT_EQ(errors(), "invariant 4: %reduce in %main: reduce: 0 called computations, wanted 1");
 }
 
 TEST_F(VerifyTest, Invariant5Shape) {
@@ -151,7 +151,7 @@ TEST_F(VerifyTest, Invariant7Cycle) {
 TEST_F(VerifyTest, Invariant8Signature) {
   scalar_add->parameters()[0]->set_shape(Shape::scalar(Type::f64));
   EXPECT_THAT(errors(), HasSubstr("invariant 8: %reduce in %main: reduce: scalar_add_f32 is "
-                                  "(f64[], f32[]) -> f32[], (f32[], f32[]) -> f32[] is wanted"));
+                                  "(f64[], f32[]) -> f32[], wanted (f32[], f32[]) -> f32[]"));
 }
 
 TEST_F(VerifyTest, Invariant9Names) {

@@ -224,11 +224,11 @@ std::optional<std::string> refuse_collective(const Instr& instr) {
 std::optional<std::string> refuse_rng_bits(const Instr& instr) {
   const Shape &state = instr.operand(0)->shape(), &result = instr.shape();
   if (state.type() != Type::u64 || state.rank() != 1 || state.dim(0) < 2)
-    return fmt::format("its state is {}; u64[2] or more is wanted", tensor::to_string(state));
+    return fmt::format("its state is {}; wanted u64[2] or more", tensor::to_string(state));
   if (!result.is_tuple() || result.elements().size() != 2 ||
       !result.elements()[0].same_extents(state) || !result.elements()[1].is_array() ||
       tensor::is_complex(result.elements()[1].type()))
-    return fmt::format("its result is {}; (state, bits) is wanted", tensor::to_string(result));
+    return fmt::format("its result is {}; wanted (state, bits)", tensor::to_string(result));
   return std::nullopt;
 }
 

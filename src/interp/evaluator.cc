@@ -140,7 +140,7 @@ Status Function::call_slowly(const Cell* in, Cell* out) {
 Result<Function*> Evaluator::function(const Computation& computation, size_t inputs,
                                       size_t outputs) {
   auto wrong = [&](const Instr& instr) {
-    return user_error("{}: {} is {}; a computation of {} scalars that gives {} is wanted",
+    return user_error("{}: {} is {}; wanted a computation of {} scalars that gives {}",
                       computation.name(), instr.name(), tensor::to_string(instr.shape(), false),
                       inputs, outputs);
   };
