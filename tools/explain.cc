@@ -80,9 +80,10 @@ class Explain : public Command {
     open_.declare(line);
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
-    line.flag(all_, "--all", "every edge and refusal, not the first of each kind");
-    line.output(html_, "--html", "F.html", "also writes one page with the graph, to click through");
-    line.text(profile_, "--profile", "F.json", "times of heddle profile --json F.json, beside");
+    line.flag(all_, "--all", "every edge and refusal, not only the first of each kind");
+    line.output(html_, "--html", "F.html", "also writes one self-contained page with the graph");
+    line.text(profile_, "--profile", "F.json",
+              "adds the times that heddle profile --json F.json measured");
     line.files()->reads([this](const FileUse::Add& add) { add("--profile", profile_); });
     compile_.declare(line);
     json_.declare(line);
@@ -106,7 +107,7 @@ class Explain : public Command {
                                                              : decide(compile_, model.get()));
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)
-      return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
+      return user_error("explain: device {} makes no decisions; use cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
     if (!kernel_.empty()) return show_kernel(program, uses);
     if (html_.given()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
@@ -249,8 +250,8 @@ class Explain : public Command {
       return 0;
     }
     return user_error(
-        "--kernel {}: the program has no kernel of that name; heddle explain without "
-        "it names them all",
+        "--kernel {}: the program has no kernel of that name; heddle explain without --kernel "
+        "names them all",
         kernel_);
   }
 

@@ -119,7 +119,7 @@ std::string text_of(const MemoryPlan& plan) {
   for (size_t row = kRows; row-- > 0;)
     text += fmt::format("  {:>10} |{}|\n",
                         bytes_text(static_cast<int64_t>(row + 1) * plan.bytes / kRows), map[row]);
-  text += fmt::format("  {:>10} 0 … {} commands, a letter a buffer\n", "", commands);
+  text += fmt::format("  {:>10} 0 … {} commands, one letter per buffer\n", "", commands);
   const auto alive = alive_at(plan, plan.peak_command);
   text +=
       fmt::format("  at the peak, command {} ({}), {} in {} buffers:\n", plan.peak_command,

@@ -356,7 +356,8 @@ TEST(Bounded, ProgramsOfOneExtentSayWhy) {
   options.cache = "off";
   auto program = Program::compile(**model, options);
   ASSERT_TRUE(program) << program.error().message;
-  EXPECT_THAT((*program)->notes(), testing::Contains(HasSubstr("compiled anew for each extent")));
+  EXPECT_THAT((*program)->notes(),
+              testing::Contains(HasSubstr("compiled separately for each extent")));
   auto context = (*program)->make_context();
   ASSERT_TRUE(context);
   for (int64_t n : {3, 16}) {

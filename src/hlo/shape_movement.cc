@@ -113,7 +113,7 @@ Result<Shape> transpose_shape(const ShapeQuery& q) {
   const Shape& x = q.operand(0);
   const Ints& dims = q.attrs_as<DimensionsAttrs>().dimensions;
   if (static_cast<int64_t>(dims.size()) != x.rank())
-    return shape_error(q, "dimensions={} is no permutation of the {} dimensions of operand 0",
+    return shape_error(q, "dimensions={} is not a permutation of the {} dimensions of operand 0",
                        text(dims), x.rank());
   HEDDLE_RETURN_IF_ERROR(want_dims(q, dims, x.rank(), "dimensions"));
   std::vector<Dim> out;

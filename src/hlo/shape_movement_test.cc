@@ -79,8 +79,9 @@ TEST(ShapeMovement, Bitcast) {
 
 TEST(ShapeMovement, Transpose) {
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,<=3,4]"}, DimensionsAttrs{{2, 0, 1}}), "f32[4,2,<=3]");
-  EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{0}}),
-            "error: transpose: dimensions={0} is no permutation of the 2 dimensions of operand 0");
+  EXPECT_EQ(
+      infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{0}}),
+      "error: transpose: dimensions={0} is not a permutation of the 2 dimensions of operand 0");
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{1, 1}}),
             "error: transpose: dimensions={1, 1} names dimension 1 twice");
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{-1, 0}}),

@@ -71,7 +71,7 @@ Status check_batching(const ShapeQuery& q, const IndexDims& x) {
 
 Status check_index_dims(const ShapeQuery& q, const IndexDims& x) {
   if (x.index_vector_dim < 0 || x.index_vector_dim > x.indices.rank())
-    return shape_error(q, "index_vector_dim {} is outside of the indices {}", x.index_vector_dim,
+    return shape_error(q, "index_vector_dim {} is outside the indices {}", x.index_vector_dim,
                        text(x.indices));
   // Past the last dimension: an index is one number.
   const Dim vector =

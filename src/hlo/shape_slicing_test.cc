@@ -123,7 +123,7 @@ TEST(ShapeSlicing, GatherRefuses) {
     return infer(Opcode::gather, operands, a);
   };
   EXPECT_EQ(with([](GatherAttrs& a) { a.index_vector_dim = 2; }),
-            "error: gather: index_vector_dim 2 is outside of the indices s32[7]");
+            "error: gather: index_vector_dim 2 is outside the indices s32[7]");
   EXPECT_EQ(with([](GatherAttrs& a) { a.start_index_map = {0, 1}; }),
             "error: gather: start_index_map={0, 1} has 2 entries, index vectors have 1");
   EXPECT_EQ(with([](GatherAttrs& a) { a.offset_dims = {2}; }),

@@ -83,7 +83,7 @@ TEST_F(VerifyTest, Invariant1OperandsBelong) {
 
 TEST_F(VerifyTest, Invariant2OperandsStandBefore) {
   std::swap(Peer::order(c)[1], Peer::order(c)[2]);
-  EXPECT_EQ(errors(), "invariant 2: %add in %main: operand 1 (%y) stands behind it");
+  EXPECT_EQ(errors(), "invariant 2: %add in %main: operand 1 (%y) comes after it");
 }
 
 TEST_F(VerifyTest, Invariant2Cycle) {
@@ -166,13 +166,13 @@ TEST_F(VerifyTest, Invariant10RootAndEntry) {
   Peer::root(c) = nullptr;
   EXPECT_EQ(errors(), "invariant 10: %main has no root");
   Peer::root(c) = scalar_add->root();
-  EXPECT_EQ(errors(), "invariant 10: the root of %main is no instruction of it");
+  EXPECT_EQ(errors(), "invariant 10: the root of %main is not one of its instructions");
   Peer::root(c) = total;
   module.set_entry(nullptr);
   EXPECT_EQ(errors(), "invariant 10: the module has no entry");
   Module other("other");
   module.set_entry(other.clone_computation(*scalar_add));
-  EXPECT_EQ(errors(), "invariant 10: the entry is no computation of the module");
+  EXPECT_EQ(errors(), "invariant 10: the entry is not a computation of the module");
 }
 
 TEST_F(VerifyTest, Invariant11Aliases) {

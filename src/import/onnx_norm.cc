@@ -162,7 +162,7 @@ Outputs batch_normalization(Op& op) {
   if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; wanted statistics by channel");
   for (size_t i = 1; i <= 4; ++i) check_channels(op, i);
   if (op.int_attr("training_mode", 0) != 0) {
-    if (op.opset() < 14) op.fail("training_mode is 1; that is of opset 14 on");
+    if (op.opset() < 14) op.fail("training_mode is 1; it exists from opset 14 on");
     return train_batch_normalization(op, epsilon, momentum);
   }
   for (size_t i = 1; i < op.outputs(); ++i) {

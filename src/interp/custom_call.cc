@@ -252,7 +252,7 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::recv_done:
     case Opcode::infeed:
     case Opcode::outfeed:
-      return "it talks to something outside of the module";
+      return "it communicates with something outside the module";
     case Opcode::custom_call:
       return refuse_custom_call(instr);
     case Opcode::bitcast_convert:
@@ -260,12 +260,14 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::map:
       return std::nullopt;
     case Opcode::rng:
-      if (tensor::is_complex(instr.shape().type())) return "no complex numbers are drawn";
+      if (tensor::is_complex(instr.shape().type()))
+        return "random complex numbers are not supported";
       return std::nullopt;
     case Opcode::rng_bit_generator:
       return refuse_rng_bits(instr);
     case Opcode::topk:
-      if (tensor::is_complex(instr.operand(0)->shape().type())) return "complex has no order";
+      if (tensor::is_complex(instr.operand(0)->shape().type()))
+        return "complex numbers have no order";
       return std::nullopt;
     default:
       break;

@@ -269,8 +269,8 @@ Result<Literal> Evaluator::run_step(const Step& step, std::vector<Literal>& valu
 
 Result<Literal> Evaluator::run_instr(const Instr& instr, std::vector<Literal> operands) {
   if (--steps_left_ < 0) {
-    return user_error("{}: more than {} instructions have run; a loop without end?",
-                      describe(instr), options_.max_steps);
+    return user_error("{}: more than {} instructions have run; an endless loop?", describe(instr),
+                      options_.max_steps);
   }
   if (auto why = refusal(instr)) return user_error("{}: {}", describe(instr), *why);
   Disturbance::Amounts amounts;
