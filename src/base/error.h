@@ -1,4 +1,4 @@
-// Errors and results. Three kinds of "no" are distinguished where they arise (docs/architecture.md):
+// Errors and results. Three kinds of "no" are kept apart at their source (docs/architecture.md):
 // the user's fault or the machine's (Error, in a Result), our own bug (HEDDLE_CHECK, check.h)
 // and a refusal of an optimisation (Decision, decision.h). Cancellation by the caller is an
 // Error too, of its own kind. No exception crosses an interface.
