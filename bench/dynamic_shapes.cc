@@ -4,8 +4,8 @@
 // One line per extent: milliseconds (thread processor time, the least of the interleaved rounds) of
 // the bounded program and of the exact one, their ratio (exact over bounded), and the largest
 // difference of the results over the largest magnitude. With --interp results are compared with the
-// reference interpreter's, and times mean nothing; --profile adds a line per kernel; --resident runs
-// the bounded program only, and prints the process's memory after each extent. One thread.
+// reference interpreter's, and times mean nothing; --profile adds a line per kernel; --resident
+// runs the bounded program only, and prints the process's memory after each extent. One thread.
 #include <fmt/format.h>
 #include <time.h>
 

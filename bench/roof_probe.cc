@@ -4,8 +4,9 @@
 //   roof_probe BYTES THREADS
 //
 // For every line on standard input that holds a count, answers with one line of JSON: "flops" of
-// one run of the fma loop on all threads and its times, "bytes" of one reading and its times, by way
-// (plain loads; loads with prefetches ahead). Times are the wall and the caller's CPU nanoseconds.
+// one run of the fma loop on all threads and its times, "bytes" of one reading and its times, by
+// way (plain loads; loads with prefetches ahead). Times are the wall and the caller's CPU
+// nanoseconds.
 #include <string_view>
 
 #include "fma_loop.h"
