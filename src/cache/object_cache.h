@@ -1,4 +1,4 @@
-// The object cache: compiled code, keyed by content. An entry is one file; a damaged, foreign or missing
+// Object cache: compiled code keyed by content. An entry is one file; a damaged, foreign or missing
 // entry is a miss, never an error. Several processes may share a directory.
 //
 // Layout: <directory>/<first 2 digits>/<32 digits>.o (.w: weights, which are mapped), written to a
