@@ -3,7 +3,7 @@
 //
 // Layout: <directory>/<first 2 digits>/<32 digits>.o (.w: weights, which are mapped), written to a
 // temporary file and renamed: a killed process leaves no partial entry, and the checksum detects
-// what a crashing machine did not write. Directories are 0700; files that are not ours (by owner, or
+// what a crashing machine did not write. Directories are 0700; files not ours (by owner, or
 // writable by others) are not read, because they would be run as code. When the files exceed the
 // size bound, the least recently used are removed; whoever has mapped one keeps it. Whoever makes
 // an entry meanwhile holds the lock beside it, <name>.lock.
