@@ -262,7 +262,7 @@ class Explain : public Command {
     print_notes(handle);
     fmt::print("\nsteps:\n");
     for (const auto& [step, ms] : program.steps()) fmt::print("  {:<12} {}\n", step, ms_text(ms));
-    fmt::print("\nkernels ({}), each a pattern that was taken:\n", uses.size());
+    fmt::print("\nkernels ({}), one for each pattern that was taken:\n", uses.size());
     for (const KernelUse& use : uses) {
       fmt::print("  {} {}, {}launches {}: {}\n", use.kernel->name, use.kernel->label,
                  use.once ? "weight preparation, " : "", use.commands.size(), use.operators);
@@ -299,7 +299,7 @@ class Explain : public Command {
       by_code[edge.code].push_back(&edge);
       total_ns += edge.ns;
     }
-    fmt::print("\nedges not fused ({}, judged to cost {}):\n", report.edges.size(),
+    fmt::print("\nedges not fused ({}, estimated to cost {}):\n", report.edges.size(),
                ms_text(total_ns / 1e6));
     for (const auto& [code, edges] : by_code) {
       double ns = 0;

@@ -165,8 +165,8 @@ std::string svg_of(const MemoryPlan& plan) {
 std::string crossings_text(const program::Crossings& crossings,
                            const program::MemoryNumbers& host) {
   return fmt::format(
-      "copies: {} to the device ({}), {} to the host ({}), {} of them in loops; {} host calls\n"
-      "host temporaries: lower bound {}, plan {}, unshared {}\n",
+      "copies: {} to the device ({}), {} to the host ({}), {} of them in loops; {} host "
+      "calls\nhost temporaries: lower bound {}, plan {}, without reuse {}\n",
       crossings.to_device, bytes_text(crossings.to_device_bytes), crossings.to_host,
       bytes_text(crossings.to_host_bytes), crossings.in_loops, crossings.host_calls,
       bytes_text(host.lower_bound_bytes), bytes_text(host.plan_bytes),
