@@ -144,7 +144,7 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
     }
   }
   if (extent < 1 || extent > symbol.bound)
-    return user_error("dimension '{}' is {} by {}, wanted 1 to {}", symbol.name, extent, by,
+    return user_error("dimension '{}' is {} from {}, wanted 1 to {}", symbol.name, extent, by,
                       symbol.bound);
   return extent;
 }

@@ -276,7 +276,7 @@ TEST(Bounded, BeginsWithWhatIsAskedFor) {
   }
   auto model = Model::open(file.path(), beyond);
   ASSERT_FALSE(model);
-  EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 by --dim, wanted 1 to 80"));
+  EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 from --dim, wanted 1 to 80"));
 }
 
 // Positions counted by a running sum over the length (as where padding is left out); longer than a

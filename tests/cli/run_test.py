@@ -170,7 +170,7 @@ ENTRY e {
         self.assertEqual(1, value["compilations"])
         self.assertEqual(f"sequence={min(b for b in (1, 4, 16) if b >= extent)}", value["bucket"])
         self.ok("explain", model, "--dim", "sequence=7<=16")
-        self.assertIn("17 by --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
+        self.assertIn("17 from --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
         self.assertIn("NAME=N<=MOST", self.fails(2, "run", model, "--dim", "sequence=7<="))
 
     def test_a_file_has_the_programs_of_a_bound(self):
@@ -393,7 +393,7 @@ class ErrorTest(CliTest):
             (["bench", model, "--iterations", "0"], "--iterations"),
             (["conform", "stablehlo", str(self.folder)], "not built yet"),
             (["conform", "hlo", "/no/such/folder"], "/no/such/folder"),
-            (["completion", "cmd"], "bash, zsh and fish"),
+            (["completion", "cmd"], "bash, zsh or fish"),
             (["explain", model, "--device", "interp"], "use cpu"),
         ]
         for arguments, content in wrong:
