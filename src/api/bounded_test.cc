@@ -239,7 +239,7 @@ TEST(Bounded, AFileHasSomeProgramsAtMost) {
   auto program = Program::compile(**model, options);
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_THAT((*program)->save(file.path() + ".heddle").error().message,
-              HasSubstr("batch<=16385, length<=16385 would be 81 programs, wanted at most 64"));
+              HasSubstr("batch<=16385, length<=16385 would need 81 programs, wanted at most 64"));
 }
 
 // What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the

@@ -123,7 +123,7 @@ TEST_F(VerifyTest, Invariant5Shape) {
 
 TEST_F(VerifyTest, Invariant6Parameters) {
   y->mutable_attrs_as<ParameterAttrs>().number = 0;
-  EXPECT_THAT(errors(), HasSubstr("invariant 6: %y in %main: parameter 0 is there twice"));
+  EXPECT_THAT(errors(), HasSubstr("invariant 6: %y in %main: parameter 0 appears twice"));
   y->mutable_attrs_as<ParameterAttrs>().number = 2;
   EXPECT_THAT(errors(), HasSubstr("invariant 6: %main: 2 parameters are numbered 0 to 2"));
   y->mutable_attrs_as<ParameterAttrs>().number = 1;

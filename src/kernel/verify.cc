@@ -140,7 +140,7 @@ void Verifier::check_block(const std::vector<Stmt>& body, const Context& context
 }
 
 void Verifier::bind(VarId var) {
-  if (var.index() >= kernel_.vars.size()) return fail(12, "the variable has no name");
+  if (var.index() >= kernel_.vars.size()) return fail(12, "no variable is named");
   if (bound_[var.index()]) fail(10, "variable '{}' is bound twice", kernel_.var(var).name);
   bound_[var.index()] = visible_[var.index()] = true;
   scope_.push_back(var);
@@ -148,7 +148,7 @@ void Verifier::bind(VarId var) {
 
 bool Verifier::known(BufferId id) {
   if (id.index() < kernel_.buffers.size()) return true;
-  fail(12, "the buffer has no name");
+  fail(12, "no buffer is named");
   return false;
 }
 
