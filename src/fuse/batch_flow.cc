@@ -121,7 +121,7 @@ Decision BatchFlow::set(const Instr* value, RowPlace place) {
     return mixes(value);
   std::optional<RowPlace>& known = classes_[class_of(value)].place;
   if (known && !(*known == place))
-    return Decision::no("loop-rows", "{} has its rows in two dimensions", value->name());
+    return Decision::no("loop-rows", "{} has its rows in two places", value->name());
   changed_ |= !known;
   known = place;
   return Decision::yes();
