@@ -1,17 +1,17 @@
-"""This checkout beside another commit, in turn on the same models: is anything slower?
+"""Times this checkout and another commit in turn on the same models: is anything slower?
 
     against.py COMMIT [--set networks,rows,products,steps] [--threads 1,2] [--rounds N] [GLOB ...]
 
 Builds both (COMMIT in a git worktree under build/against; ccache makes it quick). Each runs a model in a
-process of its own through the C interface, one round at a time in turn, idle while the other runs. A ratio
-is taken inside a round: the other's time over ours, so that less than 1 is slower now; a model's is the
+separate process through the C interface, one round at a time in turn, idle while the other runs. A ratio
+is taken within a round: the other's time over ours, so less than 1 means slower now; a model's ratio is the
 median of its rounds. A model below --floor, or as far above 1, is measured again with twice the rounds,
-and that counts.
+and the second result counts.
 Exit status: 0, 1 the geometric mean is below --floor-geomean or a model below --floor, 2 wrong use or
 nothing could be measured.
 
-Models: those of script/replay (GLOB by its names: 'network/bert*'); networks also from build/bench-models
-and steps from build/bench-training, where these were made.
+Models: those of script/replay (GLOB matches its names: 'network/bert*'); also networks from build/bench-models
+and steps from build/bench-training, where they exist.
 """
 import argparse
 import dataclasses

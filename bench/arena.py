@@ -2,10 +2,10 @@
 
     python bench/arena.py [--heddle build/release/heddle] [--models build/bench-models] [CASE ...]
 
-ONNX Runtime's number is what its arena takes for one run by a memory pattern, as its own log says:
-the first run traces and the arena is emptied behind it; the second allocates the pattern. The arena
-extends by what is asked for, outputs are bound outside of it, and it has one thread. Without CASE
-every case of cases.json that is there. Ends with the largest ratio; 1 is equal, lower is better.
+ONNX Runtime's number is what its arena takes for one run with a memory pattern, according to its own log:
+the first run traces, and the arena is emptied after it; the second allocates the pattern. The arena
+grows by the requested size, outputs are bound outside it, and there is one thread. Without CASE: every
+available case of cases.json. Ends with the largest ratio; 1 is equal, lower is better.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Every exported model at every level with 1 and 2 threads against ONNX Runtime without optimisation.
+"""Compares every exported model, at every level with 1 and 2 threads, with ONNX Runtime without optimisation.
 
     check_models.py [CASE ...]
 

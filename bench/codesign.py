@@ -1,11 +1,11 @@
-"""What `heddle advise` predicts beside what is measured, on variants of RepVGG; prints Markdown.
+"""What `heddle advise` predicts, beside measurements, on variants of RepVGG; prints Markdown.
 
     codesign.py [--size a0] [--rounds 15] [--threads 1] [--clock cpu] [--out OUT]
 
 The variants are BOLT's: other activations, and a 1x1 convolution of the same
-width behind every block. All in the form for use, one 3x3 convolution a block. `predicted` is advise's
-time of the variant by that of the plain network; `told` is what the advice on the plain network said
-the variant would cost. The Python needs torch and onnx; variants are kept in build/bench-codesign.
+width after every block. All are in deploy form, one 3x3 convolution per block. `predicted` is advise's
+time for the variant divided by that for the plain network; `told` is what the advice on the plain network
+said the variant would cost. Needs torch and onnx; variants are kept in build/bench-codesign.
 """
 import argparse
 import json

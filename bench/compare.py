@@ -1,13 +1,13 @@
 """Heddle against others in interleaved rounds; prints Markdown, writes JSON.
 
     compare.py models [NAME ...]   whole networks against ONNX Runtime, OpenVINO, Inductor
-    compare.py products [NAME ...] single products and convolutions, also by the machine's roofs
-    compare.py rows [NAME ...]     memory-bound rows: time by the time of a copy in the same round,
-                                   also of XLA:CPU through JAX
+    compare.py products [NAME ...] single products and convolutions, also relative to the machine's roofs
+    compare.py rows [NAME ...]     memory-bound rows: time over that of a copy in the same round,
+                                   also for XLA:CPU through JAX
     compare.py cold [NAME ...]     from file to first result with nothing cached, and peak memory
 
-All sides: the same threads, one stream, buffers bound once, a process each. A figure is the median
-over the rounds; a ratio is taken round by round, and is the peer's time over heddle's.
+All sides: the same number of threads, one stream, buffers bound once, one process each. A figure is the
+median over the rounds; a ratio is taken round by round, and is the peer's time over heddle's.
 """
 import argparse
 import json

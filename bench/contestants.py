@@ -1,4 +1,4 @@
-"""Those who take part in a measurement. Each has `round(count)`: lists of wall and CPU nanoseconds of
+"""The contestants of a measurement. Each has `round(count)`: lists of wall and CPU nanoseconds of
 `count` runs after one unmeasured run. All are idle between their rounds."""
 import json
 import os

@@ -1,9 +1,9 @@
-// The time to copy so many bytes: the yardstick of memory-bound kernels. Copies as a server, so
+// The time of a copy of BYTES bytes: the yardstick for memory-bound kernels. Runs as a server, so
 // that rounds can be interleaved with those of others and this process is idle in between.
 //
 //   copy_probe BYTES THREADS
 //
-// For every line on standard input that holds a count, copies BYTES / 2 that often by each of three
+// For every line on standard input that holds a count, copies BYTES / 2 that often in each of three
 // ways (vector stores, streaming stores, memcpy) and answers with one line of JSON: the wall and
 // the caller's CPU nanoseconds of every copy, by way.
 #include <cstring>

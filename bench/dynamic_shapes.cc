@@ -1,11 +1,11 @@
 // A model with a bounded dimension beside programs of its exact extents:
 //   dynamic_shapes MODEL.onnx NAME BOUND [--step N | --at 17,100,...] [--rounds N] [--dim NAME=N]
 //                  [--interp] [--profile] [--resident] [--fuse MODE] [--level O0] [--dump DIR]
-// A line an extent: milliseconds (thread processor time, the least of the interleaved rounds) of
+// One line per extent: milliseconds (thread processor time, the least of the interleaved rounds) of
 // the bounded program and of the exact one, their ratio (exact over bounded), and the largest
 // difference of the results over the largest magnitude. With --interp results are compared with the
-// reference interpreter's and times say nothing; --profile adds a line a kernel; --resident runs
-// the bounded program only, and says what the process has in memory behind each extent. One thread.
+// reference interpreter's, and times mean nothing; --profile adds a line per kernel; --resident
+// runs the bounded program only, and prints the process's memory after each extent. One thread.
 #include <fmt/format.h>
 #include <time.h>
 

@@ -5,9 +5,9 @@
 //   writes 1-optimized.hlo)
 //
 // A line of JSON for each module and variant: kernels, nanoseconds predicted by the latency
-// evaluator for all kernels outside of products, seconds of this thread that fusing took.
-// `--modes`: the ways of fusing instead. The target is spr if none is named. Packing is searched
-// for GPUs alone, so `no remote` is a variant there alone.
+// evaluator for all kernels other than products, seconds of this thread that fusing took.
+// `--modes`: the ways of fusing instead. The default target is spr. Packing is searched only for
+// GPUs, so `no remote` is a variant only there.
 #include <fmt/format.h>
 
 #include <cstring>

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The ways of fusing beside each other in interleaved rounds: what `stitch` must show.
+"""Times the ways of fusing beside each other in interleaved rounds, and checks that `stitch` wins.
 
     fuse_modes.py [--models build/bench-models] [--threads 1,2] CASE|FILE.hlo|FILE.onnx ...
 
-A CASE is one of the models' cases; a file's inputs are random. Every mode is a process of its own that
-runs the model through the C interface and is idle while another runs. A ratio is taken inside a round:
-the other mode's time over stitch's. Wanted: no ratio below 0.97, and more than 1 against greedy in
-geometric mean; status 1 if not so.
+A CASE is one of the models' cases; a file's inputs are random. Every mode is a separate process that
+runs the model through the C interface and is idle while another runs. A ratio is taken within a round:
+the other mode's time over stitch's. Required: no ratio below 0.97, and more than 1 against greedy in
+geometric mean; otherwise the status is 1.
 
 The mode xla follows XLA's published rules of fusion, so that launches can be counted against them. It is
-no baseline of speed: XLA:CPU itself is faster (rows beside it: compare.py rows; training steps:
+not a baseline for speed: XLA:CPU itself is faster (rows beside it: compare.py rows; training steps:
 training/speed.py).
 """
 import argparse

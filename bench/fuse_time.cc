@@ -1,4 +1,4 @@
-// What fusing takes for graphs of many operators.
+// How long fusing takes for graphs of many operators.
 //
 //   fuse_time [OPERATORS...]
 #include <fmt/format.h>

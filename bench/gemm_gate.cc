@@ -2,8 +2,8 @@
 // rate of fma. Each round measures a register-only fma loop, the kernel, and the loop again, on the
 // thread's CPU clock; a round's fraction is the kernel's rate by the mean of the two loops' rates,
 // and the gate is on the median of the rounds. Where others share the machine a whole run of rounds
-// may be slow (their use of the caches does not slow the fma loop): a gate that is missed is run
-// again, twice at most. Exit status 1 if it is missed each time.
+// may be slow (their use of the caches does not slow the fma loop): a missed gate is run
+// again, at most twice. Exit status 1 if it is missed each time.
 //
 //   gemm_gate [rounds]      default 41
 #include <dlfcn.h>

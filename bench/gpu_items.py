@@ -1,4 +1,4 @@
-"""What each item of gpu_rows.py does, in a process of its own: its last line is a JSON object."""
+"""Runs one item of gpu_rows.py, in a separate process: its last line is a JSON object."""
 import json
 import os
 import re

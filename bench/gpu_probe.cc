@@ -9,7 +9,7 @@
 // Either prints one line of JSON: {"device", "us", …} or {"error": why}. The inputs: arg0, arg1, …
 // of a file, or random. Results are compared with the reference interpreter's where that is quick,
 // else with those of the same graph operator by operator (level O0) on the device. Exit status: 0,
-// 1 wrong results, 2 a bad call or model, 3 no GPU or what it said.
+// 1 wrong results, 2 a bad call or model, 3 no GPU or an error of it.
 #include <fmt/format.h>
 
 #include <algorithm>

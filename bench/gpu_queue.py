@@ -1,11 +1,11 @@
-"""A queue of measurements on a machine that is there for minutes only.
+"""A queue of measurements on a machine that is available for minutes only.
 
-Every item is a child process with a limit of its own, so that a fault or a hang costs one item. Its
-last line of output is a JSON object; that, its status and its seconds are one line of the results
-file at once, so whatever ends the queue loses nothing. Items that the file has are skipped: the same
-command again goes on. Items of the background run one by one beside the others, and stand still while one runs
-that must be alone, because it times. An item that needs another one waits for it, and is not run
-where that one failed.
+Every item is a child process with its own time limit, so that a fault or a hang costs one item. Its
+last line of output is a JSON object; that, its status and its seconds are written to the results
+file at once, as one line, so whatever ends the queue loses nothing. Items in the file are skipped: the same
+command resumes. Background items run one at a time beside the others, and are paused while an item runs
+that must be alone because it measures time. An item that needs another one waits for it, and is not run
+if that one failed.
 """
 import dataclasses
 import json

@@ -1,17 +1,17 @@
-"""The kernels of the rows on the GPU of this machine: are they right, how fast, beside torch.compile and JAX.
+"""Runs the kernels of the rows on this machine's GPU: correctness, and speed beside torch.compile and JAX.
 
     HEDDLE_GPU_BUDGET=540 python3 bench/gpu_rows.py --out FOLDER      (--list, --only, --dry)
 
-Runs from a checkout or from what script/gpu_kit made, wherever that lies. Items, in this order: the
+Runs from a checkout or from a folder made by script/gpu_kit, wherever it is. Items, in this order: the
 machine's facts; `test:ROW`, every kernel of a row at small extents against the reference interpreter;
 `row:ROW`, the full row: checked, and timed with its arrays on the device; `torch:ROW` and `jax:ROW`,
-compiled before by `compile:…` items beside the others, which stand still while something is timed.
-Inputs are made when an item is reached, from a fixed seed. FOLDER/results.jsonl has a line an item, at
-once (gpu_queue.py): the same command again goes on where the last one ended. FOLDER/summary.txt is
+compiled earlier by concurrent `compile:…` items, which are paused while something is timed.
+Inputs are made when an item is reached, from a fixed seed. FOLDER/results.jsonl gets one line per item,
+at once (gpu_queue.py): the same command resumes where the last one ended. FOLDER/summary.txt is
 written at the end.
 
---dry: over a stand-in for the GPU (libhost_gpu.so), at small extents; every time is "not measured".
-Exit status: 0 all that ran is right, 1 something is not, 3 no GPU.
+--dry: uses a stand-in for the GPU (libhost_gpu.so), at small extents; every time is "not measured".
+Exit status: 0 all that ran is correct, 1 something is not, 3 no GPU.
 """
 import argparse
 import datetime
@@ -119,10 +119,10 @@ def main():
         HERE, "results", "gpu", str(datetime.date.today())))
     parser.add_argument("--programs", help="the folder of gpu_probe and gpu_run_test",
                         default=gpu_items.program_folder(ROOT))
-    parser.add_argument("--only", help="items or rows, by commas; patterns")
-    parser.add_argument("--list", action="store_true", help="the items, their limits and what is known")
-    parser.add_argument("--again", action="store_true", help="also what failed before")
-    parser.add_argument("--dry", action="store_true", help="over a stand-in for the GPU")
+    parser.add_argument("--only", help="items or rows, separated by commas; patterns")
+    parser.add_argument("--list", action="store_true", help="lists the items, their limits and known results")
+    parser.add_argument("--again", action="store_true", help="also runs what failed before")
+    parser.add_argument("--dry", action="store_true", help="uses a stand-in for the GPU")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out, options.programs = os.path.abspath(options.out), os.path.abspath(options.programs)

@@ -1,5 +1,6 @@
-// What a run costs beside its kernel: the time of an executor's run less that of the same kernel's
-// phases called in a loop, on the same memory. For models of one kernel, the small rows d2 and c2.
+// What a run costs besides its kernel: the time of an executor's run minus that of the same
+// kernel's phases called in a loop, on the same memory. For models of one kernel: the small rows d2
+// and c2.
 //
 //   launch_probe MODEL.hlo [ROUNDS]
 //

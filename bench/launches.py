@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Memory-bound launches of one run: what each way of fusing makes of the same networks, and what
-XLA:CPU makes of the same HLO (through JAX, where that is installed).
+"""Counts the memory-bound launches of one run: for each way of fusing the same networks, and for
+XLA:CPU on the same HLO (through JAX, where that is installed).
 
     bench/launches.py [--heddle build/release/heddle] [--models build/bench-models] [--json F] [CASE...]
     bench/launches.py --modes xla,stitch build/bench-training/*.hlo
 
-A CASE is one of the models' cases, or an HLO file, whose inputs are random. A launch is memory-bound if its kernel holds no product and no convolution. Every phase counts one;
-commands in a loop count as often as they run. Copies count; views and tuples do not, nor an update
-whose box the launch before it stores in its place.
+A CASE is one of the models' cases, or an HLO file, whose inputs are random. A launch is memory-bound if its kernel holds no product and no convolution. Every phase counts as one;
+commands in a loop count as often as they run. Copies count; views and tuples do not, nor does an update
+that the launch before it stores in place.
 
 The mode xla is heddle with XLA's published rules of fusion: a baseline of launches, not of speed.
 """

@@ -1,12 +1,12 @@
-"""The levels beside each other: what O0, O1 and O2 take to compile and to run.
+"""Compares the levels: compile time and run time of O0, O1 and O2.
 
     levels.py [--threads 1,2] [--rounds 15] [--compiles 3] [--heddle PATH] [--out OUT] [GLOB ...]
 
-Run times by interleaved rounds, a process a level (heddle_probe, beside heddle: -DHEDDLE_BENCH=ON); a
-ratio is taken inside a round. Compile times are medians of processes with nothing cached, without import.
-Networks as against.py names them (default: all of models/, and those in build/bench-models where these
-were made). Exit status 1: on some network a higher level runs slower than the one below it by more than
---slower, or compiles quicker than it.
+Run times are from interleaved rounds, one process per level (heddle_probe, next to heddle: -DHEDDLE_BENCH=ON); a
+ratio is taken within a round. Compile times are medians of processes with nothing cached, without import.
+Networks are named as in against.py (default: all of models/, and those in build/bench-models where they
+exist). Exit status 1: on some network a higher level runs slower than the one below it by more than
+--slower, or compiles faster than it.
 """
 import argparse
 import json

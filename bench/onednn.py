@@ -1,5 +1,5 @@
 """oneDNN as a contestant of `compare.py models`, for models of products and convolutions: writes the
-model down as the steps that onednn_probe runs. What hangs on a step (a vector that is added, an
+model as the steps that onednn_probe runs. The epilogue of a step (a vector that is added, an
 activation) becomes its post-operation, as heddle fuses it."""
 import os
 import tempfile

@@ -1,14 +1,14 @@
 // oneDNN as a contestant: runs the products and convolutions that bench/onednn.py writes down for
-// it, each a primitive with weights in the format that oneDNN prefers and what follows as post-ops.
+// it, each a primitive with weights in the format that oneDNN prefers and its epilogue as post-ops.
 //
 //   onednn_probe STEPS VALUES.npz        threads: OMP_NUM_THREADS
 //
-// STEPS is text, a line a step; VALUES has inputs, weights (as ONNX lays them out) and vectors:
+// STEPS is text, one line per step; VALUES has inputs, weights (as ONNX lays them out) and vectors:
 //   product OUT X W BIAS|- ACTIVATION|-
 //   convolution OUT X W BIAS|- ACTIVATION|- STRIDE PAD GROUPS
 //   output NAME
-// Inputs and outputs of the model are row-major, images NCHW: what turns them into the format of
-// the first convolution and back runs every time, and counts. Weights are turned once.
+// Inputs and outputs of the model are row-major, images NCHW: reordering them to the format of the
+// first convolution and back is done every time, and counts. Weights are reordered once.
 //
 // Answers "ready NAME" or "error TEXT", then for every line with a count runs once unmeasured and
 // then that often, and answers with one line of JSON, the wall and the process's CPU nanoseconds of

@@ -1,9 +1,9 @@
-"""Extents that fill no vectors beside their twins padded to whole ones, in turns; prints Markdown.
+"""Times extents that do not fill vectors beside twins padded to whole vectors, in turn; prints Markdown.
 
     padding.py --products FOLDER [--rounds 15] [--clock cpu] [--isa avx2] [--out OUT]
 
-The twins are inputs and weights that somebody has padded already (`padding` of make_products.py): what
-padding itself costs is not in their time. A gain above 1 would be what it could win at most.
+The twins have inputs and weights that are already padded (`padding` of make_products.py): the cost of
+padding is not in their time, so a gain above 1 is an upper bound.
 """
 import argparse
 import json

@@ -1,11 +1,11 @@
-"""Engines that heddle is compared with, each in a process of its own:
+"""Engines that heddle is compared with, each in a separate process:
 
     python peers.py KIND MODEL INPUTS.npz THREADS
 
 KIND: onnxruntime, openvino, inductor, and those of row_peers.py.
 Answers "ready NAME" or "error TEXT", then for every line with a count a line of JSON: the wall and the
-CPU nanoseconds of `count` runs after one that is not measured; and for a line with a path, writes the
-outputs there. Buffers are bound once where the engine has that. Inductor compiles the torch module
+CPU nanoseconds of `count` runs after one that is not measured; for a line with a path, writes the
+outputs there. Buffers are bound once where the engine supports that. Inductor compiles the torch module
 that MODEL (.../NAME/model.onnx) was exported from.
 """
 import json

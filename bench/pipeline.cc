@@ -1,8 +1,8 @@
 // A stream of runs of mixed extents through a queue, serial and pipelined:
 //   pipeline MODEL.onnx NAME BOUND [--runs N] [--rounds N] [--threads N] [--slots N] [--dim NAME=N]
 // Rounds of the two alternate. A line each: wall milliseconds of a run and processor milliseconds
-// of the process, the least of the rounds; whether all outputs have the bits of runs one by one.
-// All buckets are compiled before.
+// of the process, the minimum over rounds; whether all outputs are bit-identical to serial runs.
+// All buckets are compiled beforehand.
 #include <fmt/format.h>
 #include <time.h>
 

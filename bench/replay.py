@@ -1,19 +1,19 @@
 """Schedules, kernels, launches, memory and predictions of all models, by commit, and what differs between two
-commits. Nothing is run and no machine code is made, so that no machine matters: the targets have names.
+commits. Nothing is run and no machine code is made, so the machine does not matter: targets are named.
 
   replay.py record [--models GLOB] [--heddle PATH] [--as NAME] [COMMIT] [-- OPTION ...]
   replay.py diff A B [--models GLOB] [--only PART,...] [--texts N]
   replay.py list [NAME]
 
-record: of this checkout, or of COMMIT (built under build/against); options after -- go to `heddle explain`.
-        What has the name already is replaced, with --models only those models.
+record: this checkout, or COMMIT (built under build/against); options after -- go to `heddle explain`.
+        A record of the same name is replaced; with --models, only those models.
 diff:   NAMEs or commits. A kernel is "changed" where one of the same operators has another text; names of
         kernels and stages do not count. --texts: unified diffs of the first N. Exit status 1: something
-        differs. Compile times are told, never compared.
+        differs. Compile times are shown, never compared.
 list:   the recordings; with NAME its models.
 
-Models: networks of models/, bench/rows, bench/products, those of tests/testdata, and all below the folders of
---folder and HEDDLE_REPLAY_MODELS (exported networks; divided by colons), named "FOLDER/PLACE".
+Models: networks of models/, bench/rows, bench/products, tests/testdata, and everything below the folders of
+--folder and HEDDLE_REPLAY_MODELS (exported networks; separated by colons), named "FOLDER/PLACE".
 """
 import argparse
 import concurrent.futures

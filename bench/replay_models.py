@@ -1,5 +1,5 @@
-"""The models that replay.py compiles: what every checkout can make without a package, and what the folders
-that are named hold. {name: Model}; a name is a set and a model, as "network/resnet50"."""
+"""The models that replay.py compiles: those that every checkout can make without packages, and those in the
+folders given. {name: Model}; a name is a set and a model, such as "network/resnet50"."""
 import dataclasses
 import glob
 import os

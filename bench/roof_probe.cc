@@ -1,11 +1,12 @@
-// What the processor can do at most: multiply-adds on registers, and reading memory. A server like
-// copy_probe, so that its rounds stand between those of what is measured.
+// The limits of the processor: multiply-adds on registers, and reading memory. A server like
+// copy_probe, so that its rounds are interleaved with those of what is measured.
 //
 //   roof_probe BYTES THREADS
 //
 // For every line on standard input that holds a count, answers with one line of JSON: "flops" of
-// one run of the fma loop on all threads, its times, "bytes" of one reading, and its times, by way
-// (plain loads; loads with prefetches ahead). Times are the wall and the caller's CPU nanoseconds.
+// one run of the fma loop on all threads and its times, "bytes" of one reading and its times, by
+// way (plain loads; loads with prefetches ahead). Times are the wall and the caller's CPU
+// nanoseconds.
 #include <string_view>
 
 #include "fma_loop.h"

@@ -1,5 +1,5 @@
-"""Engines that take a row as a Python function of bench/rows: XLA:CPU through JAX, and Inductor. As the
-engines of peers.py; the model is ROW for JAX and ROW.FORM for Inductor."""
+"""Engines that run a row as a Python function of bench/rows: XLA:CPU through JAX, and Inductor. They behave
+like the engines of peers.py; the model is ROW for JAX and ROW.FORM for Inductor."""
 import os
 import sys
 

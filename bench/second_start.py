@@ -1,13 +1,13 @@
-"""What a start takes beside a run: whole processes that find the model in the compile cache.
+"""Times what a start takes besides the run, for processes that find the model in the compile cache.
 
     bench/second_start.py MODEL [--heddle build/release/heddle] [--threads 1 2] [--rounds 15]
         [--with-program] [--json FILE]
 
-A cache of its own is filled by a first start, and the model file read into the page cache. Then, in
-turn: a fresh process of `heddle run` (time from fork to exit), and of `heddle bench` for the median of
-warm runs. The figure is the median of the processes less the median run. --with-program: also the
-same of a program file (`heddle compile -o`). The dynamic linker is asked in one more process whether
-the code generator was opened. Exit status 1: more than 100 ms, or it was."""
+A first start fills a separate cache and reads the model file into the page cache. Then, in
+turn: a new process of `heddle run` (time from fork to exit), and one of `heddle bench` for the median of
+warm runs. The figure is the median of the processes minus the median run. --with-program: also the
+same for a program file (`heddle compile -o`). One more process asks the dynamic linker whether
+the code generator was opened. Exit status 1: it was, or the figure is above 100 ms."""
 import argparse
 import json
 import os

@@ -1,10 +1,10 @@
-"""What the static rule loses against the best way that the tuner finds, shape by shape.
+"""Measures what the static rule loses against the best record that the tuner finds, shape by shape.
 
     static_rule.py [NAME ...] --out FILE    of build/bench-products; writes FILE.json and FILE.md
 
-`heddle tune` measures the rule's choice and the most promising others of each shape in turning
-rounds, on one thread by the clock of the thread. Nothing is kept: every model has a cache folder of
-its own that goes away.
+`heddle tune` measures the rule's choice and the most promising others of each shape in interleaved
+rounds, on one thread by the clock of the thread. Nothing is kept: every model has a separate cache
+folder, which is removed.
 """
 import argparse
 import json

@@ -1,10 +1,10 @@
-"""Host time of a command: a chain of tiny operators that do not fuse, beside ONNX Runtime.
+"""Measures the host time of a command: a chain of tiny operators that do not fuse, beside ONNX Runtime.
 
     bench/tiny_operators.py [--heddle build/release/heddle] [--operators 2000] [--rounds 5]
 
-Needs onnx here and onnxruntime in --peer-python. Each operator works on eight numbers, so that what
-it costs is what it takes to get to it. heddle runs level O0, a kernel an operator; ONNX Runtime is
-asked for all its optimisations. One thread, buffers bound, rounds in turn. Exit status 1: less than
+Needs onnx here and onnxruntime in --peer-python. Each operator works on eight numbers, so its time is
+almost entirely dispatch. heddle runs level O0, one kernel per operator; ONNX Runtime uses
+all its optimisations. One thread, buffers bound, rounds in turn. Exit status 1: less than
 ten times as fast."""
 import argparse
 import json

@@ -1,4 +1,4 @@
-// Networks of given sizes as modules with one f32 (or s32, where noted) parameter an input.
+// Networks of given sizes as modules with one f32 (or s32, where noted) parameter per input.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 """Counts what ran: count_tests.py RESULTS_DIRECTORY...
 
-Each directory holds ctest.xml and, of the GoogleTest binaries, gtest/*.xml. Prints the reasons of
-skipped tests, the slowest tests, and last one line 'N passed, N failed, N skipped'. A GoogleTest
-binary counts with each of its cases, any other test as one. Exit status 1 when something failed or
+Each directory holds ctest.xml and, for the GoogleTest binaries, gtest/*.xml. Prints the reasons for
+skipped tests, the slowest tests, and a last line 'N passed, N failed, N skipped'. Each case of a
+GoogleTest binary counts as a test, any other test as one. Exit status 1 when something failed or
 nothing ran.
 """
 import collections

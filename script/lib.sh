@@ -12,7 +12,7 @@ die() {
   exit "$1"
 }
 
-# timed WHAT COMMAND...: runs it and says how long it took.
+# timed WHAT COMMAND...: runs the command and says how long it took.
 timed() {
   local what=$1 begin=$SECONDS status=0
   shift
@@ -21,7 +21,7 @@ timed() {
   return $status
 }
 
-# The parallel jobs of a build: one a core, and 1.5 GiB of memory each.
+# The parallel jobs of a build: one per core, as far as each has 1.5 GiB of memory.
 jobs_of_this_machine() {
   local cores memory_gib jobs
   cores=$(nproc)

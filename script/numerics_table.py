@@ -1,4 +1,4 @@
-"""The table of function bounds in docs/numerics.md, from the rows of the test that holds them.
+"""The table of function bounds in docs/numerics.md, from the rows of the test that checks them.
 
 numerics_table.py prints it; numerics_table.py --write puts it into the document.
 """

@@ -3,9 +3,9 @@
 
     stablehlo_to_hlo.py FROM TO
 
-Every function of FROM's .mlir files that takes nothing and checks what it computes becomes one .hlo
-file: what it checks are the results, what it begins with (the results of @inputs, or its constants)
-are parameters, so that nothing is known before the run. The expected values are left out: the files
+Every function in FROM's .mlir files that takes no arguments and checks what it computes becomes one
+.hlo file: the checked values become results, and its inputs (the results of @inputs, or its constants)
+become parameters, so that nothing is known before the run. The expected values are dropped: the files
 are for comparisons with the interpreter. Prints what was left out, and why.
 """
 

@@ -1,6 +1,6 @@
-"""Puts what the tool really writes into docs/walkthrough.md: walkthrough.py HEDDLE [--check].
+"""Puts the tool's current output into docs/walkthrough.md: walkthrough.py HEDDLE [--check].
 
-A block of the document is filled from a dump of docs/walkthrough.hlo, compiled for avx2, kernels not joined:
+A block of the document is filled from a dump of docs/walkthrough.hlo, compiled for avx2 with --fuse greedy:
     <!-- dump: PATTERN holding "TEXT" from "FIRST" to "LAST" -->
 names a file of the dump by a pattern and a text it holds (both where several match), and the first
 and last line of the excerpt by texts in them; without `from` and `to` it is the whole file.

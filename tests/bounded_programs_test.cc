@@ -441,13 +441,13 @@ std::string refusal(const std::string& text) {
 TEST(BoundedRefusals, AreNamed) {
   EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@] parameter(0) y = f32[@] reverse(x), "
                     "dimensions={0} ROOT r = f32[@] negate(y) }"),
-            "dimension 'n' reaches y (reverse), which wants numbers");
+            "dimension 'n' reaches y (reverse), which needs fixed extents");
   EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@,3] parameter(0) y = f32[@,4] parameter(1) "
                     "ROOT r = f32[@,7] concatenate(x, y), dimensions={1} }"),
             "");
   EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@] parameter(0) y = f32[4] parameter(1) "
                     "s = f32[4] slice(x), slice={[0:4]} ROOT r = f32[4] add(s, y) }"),
-            "dimension 'n' reaches s (slice), which wants numbers");
+            "dimension 'n' reaches s (slice), which needs fixed extents");
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
     script/soak mutants [--list] [--only NAME ...] [--fresh] [--jobs N] [--seconds N]
 
-The faults stand in tests/mutants.txt. The copy lies under build/mutants, with its own build, so
+The faults are listed in tests/mutants.txt. The copy is under build/mutants, with its own build, so
 the checkout is never touched; ccache makes the first build short. A fault that was found is not
 planted again until its entry, its file or its tests' files change; --fresh forgets that. --only
-takes names with * and ?. --jobs: parallel compilations (default: a core each).
---seconds: the limit for one test command (default 300); a test that runs into it has found its
+takes names with * and ?. --jobs: parallel compilations (default: one per core).
+--seconds: the limit for one test command (default 300); a test that reaches it has found its
 fault. Exit status: 0 all found, 1 not all, 2 wrong use.
 """
 import argparse

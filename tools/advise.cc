@@ -19,7 +19,7 @@ class Advise : public Command {
   }
 
   void declare(CommandLine& line) override {
-    chosen_.declare(line, "every line, not the first five of each kind");
+    chosen_.declare(line, "every line, not only the first five of each kind");
     line.examples(
         "  heddle advise model.onnx\n"
         "  heddle advise model.onnx --target avx2\n");
@@ -37,7 +37,7 @@ class Advise : public Command {
 
  private:
   void print(const compiler::AdviceReport& report) const {
-    fmt::print("predicted: {} a run on one core, {} of it products with their epilogues\n",
+    fmt::print("predicted: {} per run on one core, {} of it products with their epilogues\n",
                ms_text(report.predicted_ns / 1e6), ms_text(report.product_ns / 1e6));
     constexpr int kFew = 5;
     for (const auto& [kind, head] :
@@ -64,7 +64,7 @@ class Advise : public Command {
         fmt::print("  together up to {:.1f}% of the predicted time\n",
                    100 * total / std::max(report.predicted_ns, 1.0));
     }
-    if (report.advice.empty()) fmt::print("nothing to change was found\n");
+    if (report.advice.empty()) fmt::print("found nothing to change\n");
   }
 
   // Each choice with its own gain, of all uses; of an activation its own price, of one.

@@ -92,12 +92,14 @@ class Bench : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(iterations_, "--iterations", "N", "runs that are measured (as many as fit)");
-    line.real(duration_, "--duration", "SECONDS", "how long to measure (3, and 10 runs at least)");
-    line.number(warmup_, "--warmup", "N", "runs before (as many as fit in 200 ms)");
-    line.list(versus_, "--vs", "PEER", "in turn with onnxruntime or openvino; may be repeated");
+    line.number(iterations_, "--iterations", "N", "number of measured runs (as many as fit)");
+    line.real(duration_, "--duration", "SECONDS", "how long to measure (3, and at least 10 runs)");
+    line.number(warmup_, "--warmup", "N",
+                "number of runs before measuring (as many as fit in 200 ms)");
+    line.list(versus_, "--vs", "PEER",
+              "also measures onnxruntime or openvino, in turn with heddle; may be repeated");
     line.text(python_, "--peer-python", "PYTHON",
-              "runs the peers (HEDDLE_PEER_PYTHON, or python3)");
+              "the Python that runs the peers (HEDDLE_PEER_PYTHON, or python3)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(

@@ -18,18 +18,18 @@ class Cache : public Command {
   std::string_view summary() const override { return "shows or clears the cache of compiled code"; }
 
   void declare(CommandLine& line) override {
-    line.argument(action_, "ACTION", "show (also where it is left out) or clear", false);
+    line.argument(action_, "ACTION", "show (the default) or clear", false);
     line.group("Cache");
-    line.text(directory_, "--cache", "DIR", "which folder (the user's; or HEDDLE_CACHE)");
+    line.text(directory_, "--cache", "DIR", "the cache folder (HEDDLE_CACHE, else the user's)");
     json_.declare(line);
     line.examples("  heddle cache\n  heddle cache clear\n");
   }
 
   Result<int> run() override {
     if (action_ != "show" && action_ != "clear")
-      return user_error("cache {}: unknown; there are show and clear", action_);
+      return user_error("cache {}: unknown; wanted show or clear", action_);
     const std::string directory = cache::chosen_directory(directory_);
-    if (directory.empty()) return user_error("cache: it is off; name one by --cache DIR");
+    if (directory.empty()) return user_error("cache: it is off; name a folder with --cache DIR");
     HEDDLE_ASSIGN_OR_RETURN(cache::ObjectCache cache, cache::ObjectCache::open(directory));
     const int64_t removed = cache.stats().entries;
     if (action_ == "clear") HEDDLE_RETURN_IF_ERROR(cache.clear());
@@ -40,7 +40,7 @@ class Cache : public Command {
       if (stats.weight_entries > 0)
         fmt::print("of these {} of prepared weights, {}\n", stats.weight_entries,
                    bytes_text(stats.weight_bytes));
-      if (action_ == "clear") fmt::print("{} entries were removed\n", removed - stats.entries);
+      if (action_ == "clear") fmt::print("removed {} entries\n", removed - stats.entries);
     }
     nlohmann::ordered_json json;
     json["schema"] = 1;

@@ -30,7 +30,8 @@ class Check : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Comparison");
-    line.text(expected_, "--expected", "F.npz", "what the outputs should be (else interpreted)");
+    line.text(expected_, "--expected", "F.npz",
+              "the expected outputs (default: the reference interpreter's)");
     line.files()->reads([this](const FileUse::Add& add) { add("--expected", expected_); });
     line.real(rtol_, "--rtol", "X", "|a-b| <= atol + rtol|b| (derived from types and reductions)");
     line.real(atol_, "--atol", "X", "see --rtol");

@@ -27,7 +27,7 @@ class Compile : public Command {
     open_.declare(line);
     line.output(output_, "-o,--output", "F.heddle", "where the program goes");
     line.choice(emit_, "--emit", {"program", "cuda"},
-                "what is written: cuda is the CUDA C++ of a GPU's kernels (program)");
+                "what to write; cuda: the CUDA C++ of a GPU's kernels (program)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -48,7 +48,7 @@ class Compile : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     if (!output_.given()) return user_error("compile: -o F.heddle says where the program goes");
-    if (info_of(model.get()).is_program) return user_error("{}: is compiled already", open_.model);
+    if (info_of(model.get()).is_program) return user_error("{}: is already compiled", open_.model);
     const double import_ms = info_of(model.get()).import_ms;
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();

@@ -129,7 +129,7 @@ class Completion : public Command {
     else if (shell_ == "fish")
       print_fish(commands);
     else
-      return user_error("completion {}: unknown shell; there are bash, zsh and fish", shell_);
+      return user_error("completion {}: unknown shell; wanted bash, zsh or fish", shell_);
     return 0;
   }
 

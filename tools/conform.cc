@@ -87,18 +87,20 @@ ordered_json to_json(const Scores& scores) {
 class Conform : public Command {
  public:
   std::string_view name() const override { return "conform"; }
-  std::string_view summary() const override { return "scoreboard over a folder of test files"; }
+  std::string_view summary() const override {
+    return "prints a scoreboard over a folder of test files";
+  }
 
   void declare(CommandLine& line) override {
     line.argument(suite_, "SUITE",
                   "hlo: HLO text files, compared with the reference interpreter; onnx: ONNX's "
                   "backend tests, compared with the outputs beside them");
-    line.argument(folder_, "DIR", "the folder, searched with all inside it");
+    line.argument(folder_, "DIR", "the folder, searched recursively");
     line.group("Work");
     line.number(seed_, "--seed", "N", "seed of the random inputs (default: 0)");
-    line.real(timeout_, "--timeout", "SECONDS", "for one file (60)");
-    line.real(max_work_, "--max-work", "N", "scalar operations of one module (1e9)");
-    line.flag(verbose_, "--verbose", "a line a module, as it is done");
+    line.real(timeout_, "--timeout", "SECONDS", "time limit for one file (60)");
+    line.real(max_work_, "--max-work", "N", "limit of scalar operations for one module (1e9)");
+    line.flag(verbose_, "--verbose", "prints one line per module, as it finishes");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -108,9 +110,9 @@ class Conform : public Command {
 
   Result<int> run() override {
     if (suite_ == "stablehlo")
-      return user_error("conform {}: not built yet; there are hlo and onnx", suite_);
+      return user_error("conform {}: not built yet; available: hlo and onnx", suite_);
     if (suite_ != "hlo" && suite_ != "onnx")
-      return user_error("conform {}: unknown{}; there are hlo and onnx", suite_,
+      return user_error("conform {}: unknown{}; available: hlo and onnx", suite_,
                         did_you_mean(suite_, {"hlo", "onnx"}));
     HEDDLE_ASSIGN_OR_RETURN(const ConformChoices choices, make_choices());
     if (suite_ == "hlo") {

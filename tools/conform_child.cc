@@ -134,7 +134,7 @@ Status for_each_in_child(size_t count, const ChildLimits& limits,
     int status = 0;
     ::waitpid(child.process, &status, 0);
     if (next < end) {
-      const std::string why = timed_out ? fmt::format("{} s were not enough", limits.seconds)
+      const std::string why = timed_out ? fmt::format("timed out after {} s", limits.seconds)
                                         : last_words(text_of_file(child.messages));
       result.piece = next;
       result.records.push_back({{"outcome", timed_out ? "timeout" : "crash"}, {"reason", why}});

@@ -121,7 +121,7 @@ Result<std::vector<Literal>> run(api::Model& opened, const api::CompileOptions& 
     if (found == set.inputs.end()) return user_error("input {} has no data", port.name);
     inputs.push_back(found->second);
     if (!(inputs.back().shape() == port.shape))
-      return user_error("input {} is {}, its data {}", port.name, to_string(port.shape),
+      return user_error("input {} is {}, its data is {}", port.name, to_string(port.shape),
                         to_string(inputs.back().shape()));
     HEDDLE_RETURN_IF_ERROR(
         context->bind_input(static_cast<int64_t>(inputs.size()) - 1, inputs.back().data()));

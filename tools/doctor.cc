@@ -133,7 +133,7 @@ class Doctor : public Command {
       fmt::print("isa: {} ({}-bit vectors, {} registers)\n", target::isa_name(host), host.simd_bits,
                  host.vector_registers);
       fmt::print("features: {}\n", fmt::join(host.features, " "));
-      fmt::print("cores: {} to use, memory {}\n", available_cores(), bytes_text(memory_bytes()));
+      fmt::print("cores: {} usable, memory {}\n", available_cores(), bytes_text(memory_bytes()));
       for (size_t i = 0; i < host.caches.size(); ++i)
         fmt::print("L{}: {}, shared by {}\n", i + 1, bytes_text(host.caches[i].bytes),
                    host.caches[i].shared_by_cores);

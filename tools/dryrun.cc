@@ -22,11 +22,11 @@ class Dryrun : public Command {
  public:
   std::string_view name() const override { return "dryrun"; }
   std::string_view summary() const override {
-    return "memory, order, streams and time on a device that is not here";
+    return "predicts memory, order, streams and time on a device that is not here";
   }
 
   void declare(CommandLine& line) override {
-    chosen_.declare(line, "every command and every value at the peak, not the first few");
+    chosen_.declare(line, "every command and every value at the peak, not only the first few");
     line.examples(
         "  heddle dryrun model.onnx --device virtual:sm_90\n"
         "  heddle dryrun model.onnx --device virtual:spr,capacity=1073741824\n"
@@ -36,7 +36,7 @@ class Dryrun : public Command {
   Result<int> run() override {
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, chosen_.open.open());
     if (!chosen_.compile.stop_after.empty())
-      return user_error("dryrun: --stop-after makes no program");
+      return user_error("dryrun: --stop-after does not produce a program");
     HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(chosen_.compile));
     HEDDLE_ASSIGN_OR_RETURN(const api::DryRun run, api::dry_run(api::unwrap(model.get()), options));
     if (!chosen_.json.only_json()) print(run);
@@ -62,7 +62,7 @@ class Dryrun : public Command {
     if (run.streams == 1)
       fmt::print("streams: 1 (more do not pay)\n");
     else
-      fmt::print("streams: {}, {} events; {} of {} dependences go between streams\n", run.streams,
+      fmt::print("streams: {}, {} events; {} of {} dependences cross streams\n", run.streams,
                  run.events, run.crossing, run.dependences);
     fmt::print("time: {} predicted{}\n", ms_text(run.ns / 1e6),
                run.streams == 1

@@ -36,7 +36,7 @@ Result<int> emit_cuda(const heddle_model* model, const std::string& name,
                       const JsonChoice& json) {
   HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(choices));
   if (choices.target == "host")
-    return user_error("compile: --emit cuda wants --target sm_80 or sm_90");
+    return user_error("compile: --emit cuda needs --target sm_80 or sm_90");
   HEDDLE_ASSIGN_OR_RETURN(const compiler::GpuKernels made,
                           api::gpu_kernels(api::unwrap(model), options));
   std::string text =

@@ -80,9 +80,10 @@ class Explain : public Command {
     open_.declare(line);
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
-    line.flag(all_, "--all", "every edge and refusal, not the first of each kind");
-    line.output(html_, "--html", "F.html", "also writes one page with the graph, to click through");
-    line.text(profile_, "--profile", "F.json", "times of heddle profile --json F.json, beside");
+    line.flag(all_, "--all", "every edge and refusal, not only the first of each kind");
+    line.output(html_, "--html", "F.html", "also writes one self-contained page with the graph");
+    line.text(profile_, "--profile", "F.json",
+              "adds the times that heddle profile --json F.json measured");
     line.files()->reads([this](const FileUse::Add& add) { add("--profile", profile_); });
     compile_.declare(line);
     json_.declare(line);
@@ -106,7 +107,7 @@ class Explain : public Command {
                                                              : decide(compile_, model.get()));
     const api::Program& program = api::unwrap(handle.get());
     if (program.compiled() == nullptr)
-      return user_error("explain: the device {} decides nothing; take cpu", program.facts().device);
+      return user_error("explain: device {} makes no decisions; use cpu", program.facts().device);
     const std::vector<KernelUse> uses = uses_of(*program.compiled());
     if (!kernel_.empty()) return show_kernel(program, uses);
     if (html_.given()) HEDDLE_RETURN_IF_ERROR(write_page(program, uses));
@@ -249,8 +250,8 @@ class Explain : public Command {
       return 0;
     }
     return user_error(
-        "--kernel {}: the program has no kernel of that name; heddle explain without "
-        "it names them all",
+        "--kernel {}: the program has no kernel of that name; heddle explain without --kernel "
+        "names them all",
         kernel_);
   }
 
@@ -261,7 +262,7 @@ class Explain : public Command {
     print_notes(handle);
     fmt::print("\nsteps:\n");
     for (const auto& [step, ms] : program.steps()) fmt::print("  {:<12} {}\n", step, ms_text(ms));
-    fmt::print("\nkernels ({}), each a pattern that was taken:\n", uses.size());
+    fmt::print("\nkernels ({}), one for each pattern that was taken:\n", uses.size());
     for (const KernelUse& use : uses) {
       fmt::print("  {} {}, {}launches {}: {}\n", use.kernel->name, use.kernel->label,
                  use.once ? "weight preparation, " : "", use.commands.size(), use.operators);
@@ -298,7 +299,7 @@ class Explain : public Command {
       by_code[edge.code].push_back(&edge);
       total_ns += edge.ns;
     }
-    fmt::print("\nedges not fused ({}, judged to cost {}):\n", report.edges.size(),
+    fmt::print("\nedges not fused ({}, estimated to cost {}):\n", report.edges.size(),
                ms_text(total_ns / 1e6));
     for (const auto& [code, edges] : by_code) {
       double ns = 0;

@@ -75,7 +75,7 @@ class Inspect : public Command {
     line.group("What to show");
     line.flag(header_, "--header", "only a compiled program's header; the rest is not read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
-    line.flag(buffers_, "--buffers", "every buffer with its place");
+    line.flag(buffers_, "--buffers", "every buffer with its place in memory");
     line.flag(program_text_, "--program", "the whole program as text");
     compile_.declare(line);
     json_.declare(line);

@@ -54,13 +54,11 @@ std::string main_help(const Commands& all) {
   for (const auto& command : all)
     text += fmt::format("  {:<12}{}\n", command->name(), command->summary());
   text +=
-      "\nheddle COMMAND --help tells the options of one; heddle --version the version.\n"
-      "A model is told by its content: ONNX, HLO text, or a compiled program (.heddle).\n\n"
-      "Examples:\n"
-      "  heddle run model.onnx\n"
-      "  heddle bench model.onnx --vs onnxruntime --threads 2\n"
-      "  heddle check model.onnx --dim batch=4\n"
-      "  heddle compile model.onnx -o model.heddle && heddle run model.heddle\n";
+      "\nheddle COMMAND --help lists the options of a command; heddle --version prints the "
+      "version.\nA model is recognised by its content: ONNX, HLO text, or a compiled program "
+      "(.heddle).\n\nExamples:\n  heddle run model.onnx\n  heddle bench model.onnx --vs "
+      "onnxruntime --threads 2\n  heddle check model.onnx --dim batch=4\n  heddle compile "
+      "model.onnx -o model.heddle && heddle run model.heddle\n";
   return text;
 }
 
@@ -73,11 +71,11 @@ Result<Command*> find_command(const Commands& all, const std::string& name) {
     words.emplace_back(command->name());
   }
   for (const char* later : kLater)
-    if (name == later) return user_error("heddle {}: not built yet; there are {}", name, names);
+    if (name == later) return user_error("heddle {}: not built yet; available: {}", name, names);
   if (name.starts_with("-"))
     return user_error("heddle {}: unknown option{}; see heddle --help", name,
                       did_you_mean(name, {"--help", "--version"}));
-  return user_error("heddle {}: unknown command{}; there are {}", name, did_you_mean(name, words),
+  return user_error("heddle {}: unknown command{}; available: {}", name, did_you_mean(name, words),
                     names);
 }
 

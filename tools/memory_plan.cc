@@ -119,7 +119,7 @@ std::string text_of(const MemoryPlan& plan) {
   for (size_t row = kRows; row-- > 0;)
     text += fmt::format("  {:>10} |{}|\n",
                         bytes_text(static_cast<int64_t>(row + 1) * plan.bytes / kRows), map[row]);
-  text += fmt::format("  {:>10} 0 … {} commands, a letter a buffer\n", "", commands);
+  text += fmt::format("  {:>10} 0 … {} commands, one letter per buffer\n", "", commands);
   const auto alive = alive_at(plan, plan.peak_command);
   text +=
       fmt::format("  at the peak, command {} ({}), {} in {} buffers:\n", plan.peak_command,
@@ -165,8 +165,8 @@ std::string svg_of(const MemoryPlan& plan) {
 std::string crossings_text(const program::Crossings& crossings,
                            const program::MemoryNumbers& host) {
   return fmt::format(
-      "copies: {} to the device ({}), {} to the host ({}), {} of them in loops; {} host calls\n"
-      "host temporaries: lower bound {}, plan {}, unshared {}\n",
+      "copies: {} to the device ({}), {} to the host ({}), {} of them in loops; {} host "
+      "calls\nhost temporaries: lower bound {}, plan {}, without reuse {}\n",
       crossings.to_device, bytes_text(crossings.to_device_bytes), crossings.to_host,
       bytes_text(crossings.to_host_bytes), crossings.in_loops, crossings.host_calls,
       bytes_text(host.lower_bound_bytes), bytes_text(host.plan_bytes),

@@ -78,16 +78,17 @@ Result<std::pair<std::string, std::vector<int64_t>>> parse_shape_choice(const st
 }
 
 void OpenChoices::declare(CommandLine& line) {
-  line.argument(model, "MODEL", "ONNX, HLO text or compiled program, told by its content");
+  line.argument(model, "MODEL", "ONNX, HLO text or a compiled program, recognised by its content");
   line.group("Model");
   line.list(dims, "--dim", "NAME=N[<=MOST]",
-            "binds a dynamic dimension (else 1, or what the inputs have); with MOST for any extent "
-            "up to it, by a few programs. run and bench: NAME=1..512[:STEP], at each of these");
+            "binds a dynamic dimension (default: what the inputs have, or 1). With MOST: a few "
+            "programs serve any extent up to MOST. run and bench: NAME=1..512[:STEP] runs at each "
+            "of these extents");
   line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
-  line.list(fixed, "--fix", "NAME", "makes an input's given value part of the model");
-  line.text(module, "--module", "NAME", "which module of a text file of several");
+  line.list(fixed, "--fix", "NAME", "makes the value given for an input part of the model");
+  line.text(module, "--module", "NAME", "which module, of a text file that holds several");
   line.flag(random_constants, "--random-constants",
-            "invents the values of constants that HLO text leaves out: {...}");
+            "invents the values of constants that HLO text elides: {...}");
   files_ = line.files();
   files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }
@@ -205,8 +206,9 @@ void CompileChoices::declare(CommandLine& line) {
   declare_number(line, field, flag_of(#field), value, help);
 #define HEDDLE_FOLDER(part, field, help) line.output_folder(field, flag_of(#field).c_str(), help);
 #include "compiler/options.def"
-  line.text(stop_after, "--stop-after", "POINT",
-            "prints import, a pass, optimize, fuse, schedule, stitch or plan, and ends");
+  line.text(
+      stop_after, "--stop-after", "POINT",
+      "prints the result of import, a pass, optimize, fuse, schedule, stitch or plan, and stops");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--target", target);
     // "plugin:FILE", "virtual:FILE,option=…"
@@ -308,7 +310,7 @@ Result<ProgramHandle> CompileChoices::compile(heddle_model* model, bool consume)
   HEDDLE_ASSIGN_OR_RETURN(heddle_compile_options wanted, options());
   if (asks_for_another(*this) && info_of(model).is_program)
     fmt::print(stderr,
-               "note: a compiled program stays as it was compiled; only --threads counts\n");
+               "note: a compiled program stays as it was compiled; only --threads has an effect\n");
   wanted.consume_model = consume;
   heddle_program* program = nullptr;
   HEDDLE_RETURN_IF_ERROR(to_status(heddle_compile(model, &wanted, &program)));

@@ -71,25 +71,29 @@ class Opt : public Command {
     line.files()->reads([this](const FileUse::Add& add) { add("F", open_.model); });
     line.group("Passes");
     line.text(passes_, "--passes", "A,{B,C}*,…",
-              "what to run, in order; O0, O1 or O2 stands for that level's; off, greedy, xla or "
-              "stitch for those that fuse; default for a kernel's");
-    line.flag(list_, "--list", "names all passes, by stage, and ends");
+              "passes to run, in order; O0, O1 or O2 stands for those of that level; off, greedy, "
+              "xla or stitch for those that fuse; default for those of a kernel");
+    line.flag(list_, "--list", "lists all passes, by stage, and stops");
     line.flag(reproduce_, "--reproduce", "runs the passes that a reproducer names");
-    line.text(stop_after_, "--stop-after", "PASS", "ends after the first run of this pass");
+    line.text(stop_after_, "--stop-after", "PASS", "stops after the first run of this pass");
     line.text(disable_, "--disable", "A,B", "passes and rewrites to leave out");
-    line.number(bisect_limit_, "--bisect-limit", "N", "only N passes that change something");
-    line.number(rewrite_limit_, "--rewrite-limit", "N", "only N rewrites");
-    line.flag(check_changed_, "--check-changed", "fails where a pass says wrongly what it changed");
-    line.flag(times_, "--times", "time, runs and changes of each pass, to standard error");
+    line.number(bisect_limit_, "--bisect-limit", "N",
+                "runs only the first N passes that change something");
+    line.number(rewrite_limit_, "--rewrite-limit", "N", "does only the first N rewrites");
+    line.flag(check_changed_, "--check-changed",
+              "fails where a pass misreports whether it changed something");
+    line.flag(times_, "--times",
+              "prints the time, runs and changes of each pass to standard error");
     line.output_folder(dump_, "--dump", "writes the module after each pass that changed it");
-    line.text(target_, "--target", "NAME",
-              "for which they fuse (this machine), or kernel passes run (the kernel's own)");
-    line.text(library_, "--library", "NAME", "that call_libraries calls, or auto (none)");
+    line.text(
+        target_, "--target", "NAME",
+        "target of the passes that fuse (this machine) or of kernel passes (the kernel's own)");
+    line.text(library_, "--library", "NAME",
+              "the library that call_libraries uses, or auto (none)");
     line.group("Kernels (text that begins with heddle.kernel)");
-    line.number(lanes_, "--lanes", "N",
-                "threads that do a task together, on a GPU (those of its loops)");
+    line.number(lanes_, "--lanes", "N", "threads that share a task on a GPU (those of its loops)");
     line.text(trim_, "--trim", "TEXT",
-              "dynamic dimensions, for the pass trim: extent in1 bound 64; in0 8; out0 8");
+              "dynamic dimensions for the pass trim, such as: extent in1 bound 64; in0 8; out0 8");
     line.group("Input and output");
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
@@ -161,7 +165,8 @@ class Opt : public Command {
     }
     if (reproduce_) {
       passes_ = pass::reproducer_pipeline(text);
-      if (passes_.empty()) return user_error("{}: no reproducer: it names no passes", open_.model);
+      if (passes_.empty())
+        return user_error("{}: not a reproducer: it names no passes", open_.model);
     }
     Result<Modules> parsed = hlo::parse_modules(text);
     if (!parsed) return error_in(open_.model, parsed.error());

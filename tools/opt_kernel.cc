@@ -30,7 +30,7 @@ Result<int> lanes_of(const kernel::Kernel& kernel, int wanted, int otherwise) {
   if (wanted > 0) lanes.insert(wanted);
   if (lanes.size() > 1)
     return user_error(
-        "threads that do a task together: {}; the vector loops of a GPU's kernel and --lanes have "
+        "threads that share a task: {}; the vector loops of a GPU's kernel and --lanes must have "
         "one number",
         fmt::join(lanes, " and "));
   return lanes.empty() ? otherwise : *lanes.begin();

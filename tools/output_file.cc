@@ -208,7 +208,7 @@ Status check_folder(const std::string& option, const std::string& path) {
     at = at.parent_path();
   }
   if (!S_ISDIR(info.st_mode))
-    return user_error("{} {}: wanted a folder, {} is none", option, path, at.string());
+    return user_error("{} {}: wanted a folder, {} is not one", option, path, at.string());
   // Permissions do not tell everything: whether something can be made is seen by making it.
   const std::string made = temporary_in(at.string());
   if (::mkdir(made.c_str(), S_IRWXU) != 0)

@@ -42,7 +42,7 @@ std::string Peer::python(const std::string& chosen) {
 Status Peer::check_kind(const std::string& kind) {
   for (const char* known : kKinds)
     if (kind == known) return {};
-  return user_error("--vs {}: no such peer; there are {}", kind, fmt::join(kKinds, ", "));
+  return user_error("--vs {}: no such peer; available: {}", kind, fmt::join(kKinds, ", "));
 }
 
 Result<std::unique_ptr<Peer>> Peer::start(const Setup& setup) {
@@ -99,7 +99,7 @@ Status Peer::spawn(const Setup& setup) {
   ::close(out[1]);
   if (failed == 0) return {};
   child_ = -1;
-  return user_error("--vs {}: cannot start {}: {}; name a Python by --peer-python", setup.kind,
+  return user_error("--vs {}: cannot start {}: {}; name a Python with --peer-python", setup.kind,
                     setup.python, std::strerror(failed));
 }
 

@@ -49,10 +49,10 @@ class Profile : public Command {
     open_.declare(line);
     inputs_.declare(line);
     line.group("Measuring");
-    line.number(runs_, "--iterations", "N", "runs that are timed (20)");
-    line.flag(commands_, "--commands", "a line a command, in order, instead of a line a kernel");
+    line.number(runs_, "--iterations", "N", "number of timed runs (20)");
+    line.flag(commands_, "--commands", "one line per command, in order, instead of one per kernel");
     line.flag(breakdown_, "--breakdown",
-              "host, products, memory, copies and the whole run, instead of kernels");
+              "totals of host, products, memory, copies and the whole run, instead of kernels");
     line.output(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
     compile_.declare(line);
     json_.declare(line);

@@ -49,25 +49,26 @@ class Reduce : public Command {
  public:
   std::string_view name() const override { return "reduce"; }
   std::string_view summary() const override {
-    return "shrinks a model that fails to a small one that fails the same way";
+    return "shrinks a failing model to a small one that fails the same way";
   }
 
   void declare(CommandLine& line) override {
     open_.declare(line);
     inputs_.declare(line);
-    line.group("What fails (else: what heddle check finds)");
+    line.group("What counts as failing (default: what heddle check finds)");
     line.text(test_, "--test", "COMMAND",
               "a shell command that exits with 0 while the model, {}, is still of interest");
-    line.real(slower_, "--slower", "X", "it takes X times as long as with --than");
+    line.real(slower_, "--slower", "X", "taking X times as long as with --than");
     line.text(than_, "--than", "OPTIONS", "what --slower compares with (--fuse off)");
-    line.real(rtol_, "--rtol", "X", "as of heddle check");
-    line.real(atol_, "--atol", "X", "as of heddle check");
+    line.real(rtol_, "--rtol", "X", "as for heddle check");
+    line.real(atol_, "--atol", "X", "as for heddle check");
     line.group("Search");
     line.output(output_, "-o,--output", "F.hlo", "where the small model goes (reduced.hlo)");
-    line.real(budget_, "--budget", "SECONDS", "ends the search behind that (600)");
+    line.real(budget_, "--budget", "SECONDS", "ends the search after this time (600)");
     line.real(limits_seconds_, "--trial-seconds", "SECONDS",
-              "of one trial; more is a hang (ten times the first one's, 2 to 60)");
-    line.number(limits_mib_, "--trial-memory", "MIB", "address space of one trial (16384)");
+              "time limit of one trial; more is a hang (ten times the first one's, 2 to 60)");
+    line.number(limits_mib_, "--trial-memory", "MIB",
+                "limit of the address space of one trial (16384)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -90,7 +91,8 @@ class Reduce : public Command {
 
  private:
   Status read_options() {
-    if (!compile_.stop_after.empty()) return user_error("reduce: --stop-after makes no program");
+    if (!compile_.stop_after.empty())
+      return user_error("reduce: --stop-after does not produce a program");
     if (!test_.empty() && slower_)
       return user_error("reduce: --test and --slower are two questions; give one");
     if (slower_ && !(*slower_ > 0)) return user_error("--slower {}: wanted more than 0", *slower_);

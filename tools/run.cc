@@ -64,9 +64,11 @@ class Run : public Command {
     json_.declare(line);
     line.output(outputs_, "--outputs", "F.npz", "where the outputs go");
     line.number(steps_, "--steps", "N",
-                "runs with the same inputs (1); outputs are the last one's. Ctrl-C ends them");
-    line.flag(compile_.background, "--async",
-              "starts with a program of level O0 and goes over to the other between two steps");
+                "number of runs with the same inputs (1); outputs are those of the last. Ctrl-C "
+                "ends early");
+    line.flag(
+        compile_.background, "--async",
+        "starts with a program of level O0 and switches to the requested one between two steps");
     line.examples(
         "  heddle run model.onnx\n"
         "  heddle run model.onnx --dim batch=4 --inputs in.npz --outputs out.npz\n"
@@ -160,7 +162,7 @@ class Run : public Command {
     if (steps.done < wanted)
       fmt::print(stderr, "note: interrupted after {} of {} steps\n", steps.done, wanted);
     if (compile_.background && steps.swapped_at < 0)
-      fmt::print(stderr, "note: the other program was not ready within {} steps\n", steps.done);
+      fmt::print(stderr, "note: the requested program was not ready within {} steps\n", steps.done);
     return steps;
   }
 
@@ -170,7 +172,7 @@ class Run : public Command {
     if (!ready) return {};
     steps.swapped_at = steps.done;
     const heddle_program_info info = info_of(program);
-    fmt::print(stderr, "step {}: goes over to level {} (compiled in {}); results {}\n", steps.done,
+    fmt::print(stderr, "step {}: switched to level {} (compiled in {}); results {}\n", steps.done,
                info.level, ms_text(info.compile_ms),
                info.swap == std::string_view("bits") ? "keep their bits" : "differ by rounding");
     return {};

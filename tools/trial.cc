@@ -116,7 +116,7 @@ Result<TrialOutcome> run_trial(const std::vector<std::string>& command, const Tr
 
 Failure failure_of(const TrialOutcome& outcome) {
   using Kind = Failure::Kind;
-  if (outcome.timed_out) return {Kind::hang, "", "the time was not enough"};
+  if (outcome.timed_out) return {Kind::hang, "", "it timed out"};
   if (outcome.status == 0) return {};
   if (outcome.status == 1) return wrong_values(outcome);
   if (outcome.status == 2 || outcome.status == 3) {

@@ -30,13 +30,13 @@ class Tune : public Command {
   void declare(CommandLine& line) override {
     open_.declare(line);
     line.group("Tuning");
-    line.number(budget_, "--budget", "SECONDS", "no measurement is begun after that (300)");
-    line.number(candidates_, "--candidates", "N", "ways tried for each shape, at most (12)");
-    line.flag(again_, "--again", "measures what has a record, too");
+    line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (300)");
+    line.number(candidates_, "--candidates", "N", "candidates tried for each shape, at most (12)");
+    line.flag(again_, "--again", "also measures what already has a record");
     line.flag(list_, "--list",
-              "the candidates of each shape by the rules, for any CPU; none is run");
+              "lists the candidates of each shape by the rules, for any CPU; runs none");
     line.output(export_, "--export", "F.txt", "also writes the records of all models as text");
-    line.text(import_, "--import", "F.txt", "first takes the records of such a text");
+    line.text(import_, "--import", "F.txt", "first reads the records of such a text");
     line.files()->reads([this](const FileUse::Add& add) { add("--import", import_); });
     compile_.declare(line);
     json_.declare(line);
@@ -127,7 +127,7 @@ class Tune : public Command {
 
   void print(const heddle_tune_result& result) const {
     fmt::print(
-        "{} shapes: {} measured, {} known before, {} left by the budget; {} faster than "
+        "{} shapes: {} measured, {} already known, {} left out by the budget; {} faster than "
         "untuned\n",
         result.tasks, result.measured, result.known, result.left, result.faster);
     if (result.measured > 0)
@@ -137,7 +137,7 @@ class Tune : public Command {
           result.ns / 1e6, result.untuned_ns / 1e6, result.seconds, result.samples,
           result.compiled);
     fmt::print("{}\n", result.left == 0 ? "pass: every shape has a record"
-                                        : "pass: stopped early; the same command goes on");
+                                        : "pass: stopped early; the same command continues");
   }
 
   nlohmann::ordered_json json(const heddle_tune_result& result) const {
@@ -161,7 +161,8 @@ class Tune : public Command {
   Result<cache::TuningStore> store() const {
     const std::string directory = cache::chosen_directory(compile_.cache);
     if (directory.empty())
-      return user_error("tuning keeps its records in the cache folder, and that is off; name one");
+      return user_error(
+          "tuning keeps its records in the cache folder, which is off; name a folder");
     return cache::TuningStore::open(directory);
   }
 

@@ -30,7 +30,7 @@ Result<Literal> fit(const Literal& value, const std::string& source, const heddl
     return user_error("{}: got {}, wanted {}; {}", source, tensor::to_string(value.shape(), false),
                       shape_text(port),
                       is_program ? "compile the model for this shape"
-                                 : "dynamic dimensions are bound by --dim or --shape");
+                                 : "bind dynamic dimensions with --dim or --shape");
   return typed;
 }
 
@@ -63,8 +63,9 @@ Status check_memory_of_inputs(const heddle_model* model) {
 void InputChoices::declare(CommandLine& line) {
   line.group("Values");
   line.text(file, "--inputs", "F.npz", "values of the inputs, by name (default: random)");
-  line.list(specs, "--input", "NAME=SPEC", "one value: F.npy, or such as 2x2xf32=1 2 3 4");
-  line.flag(random_rest, "--random-rest", "where some inputs are given: the others are random");
+  line.list(specs, "--input", "NAME=SPEC",
+            "one value: F.npy, or a literal such as 2x2xf32=1 2 3 4");
+  line.flag(random_rest, "--random-rest", "draws random values for the inputs that are not given");
   line.number(seed, "--seed", "N", "seed of the random inputs (default: 0)");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--inputs", file);
@@ -77,8 +78,8 @@ Result<NamedLiterals> InputChoices::read() const {
   NamedLiterals given;
   if (!file.empty()) {
     if (is_file(file))
-      return user_error("--inputs {}: is one array, wanted F.npz; give it by --input NAME={}", file,
-                        file);
+      return user_error("--inputs {}: is one array, wanted F.npz; give it with --input NAME={}",
+                        file, file);
     Result<NamedLiterals> read = tensor::read_npz(file);
     if (!read) return error_in("--inputs", read.error());
     given = std::move(*read);
@@ -161,8 +162,9 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
   if (!given.empty()) result.description = "as given";
   if (result.random.empty()) return result;
   result.all_random = given.empty();
-  const char* integers =
-      info_of(model).is_program ? "integers 0 or 1" : "integers small and in the range they index";
+  const char* integers = info_of(model).is_program
+                             ? "integers 0 or 1"
+                             : "integers small, and in range where they index something";
   result.description += fmt::format("{}random, seed {}: floats in [-1, 1], {}, masks ones ({})",
                                     given.empty() ? "" : "; ", seed_or_default(), integers,
                                     fmt::join(result.random, ", "));
@@ -194,7 +196,7 @@ Status InputChoices::fill(const heddle_model* model, Chosen chosen, InputValues&
 Result<Literal> literal_of(const heddle_port& port) {
   if (port.type == HEDDLE_TOKEN) return Literal();
   if (port.type == HEDDLE_OPAQUE)
-    return user_error("{}: an opaque value cannot be given or taken", port.name);
+    return user_error("{}: an opaque value cannot be passed in or out", port.name);
   const std::vector<int64_t> dims(port.dims, port.dims + port.rank);
   Result<Literal> made = Literal::make(Shape::array(static_cast<Type>(port.type), dims));
   if (!made) return error_in(port.name, made.error());

@@ -1,4 +1,4 @@
-"""What the networks of this folder share: a specification of an export, and weights that do something.
+"""What the networks of this folder share: a specification of an export, and weights that have an effect.
 
 A specification is a dict: module (torch.nn.Module), inputs (case -> input name -> tensor, the first
 case is exported), outputs (names), and optionally opset, axes (input name -> axis -> name) for the

@@ -1,9 +1,9 @@
 """Full-size networks with random weights, exported by torch: make_models.py [-o DIR] [NAME ...]
 
 Writes DIR/NAME/model.onnx and, for every size the network is run at, inputs*.npz and expected*.npz
-(what ONNX Runtime gives with all graph optimisations off), and DIR/cases.json, the list of what there
-is. NAME_dynamo is NAME by torch's newer exporter. What is there already is left alone (--again makes
-it anew); each export runs in a process of its own, and one that fails does not stop the others.
+(what ONNX Runtime gives with all graph optimisations off), and DIR/cases.json, the list of all
+cases. NAME_dynamo is NAME by torch's newer exporter. Existing models are left alone (--again makes
+them anew); each export runs in a separate process, and one that fails does not stop the others.
 """
 import argparse
 import json
@@ -133,7 +133,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--folder", default=DEFAULT_FOLDER)
-    parser.add_argument("--again", action="store_true", help="makes also what is there")
+    parser.add_argument("--again", action="store_true", help="also makes existing models anew")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(all_names())} (default: all)")
     options = parser.parse_args()
     unknown = set(options.names) - set(all_names())

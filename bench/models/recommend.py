@@ -1,4 +1,4 @@
-"""Networks that rank: DIEN with its attentional recurrence written out, DLRM."""
+"""Networks that rank: DIEN with its attentional recurrence unrolled, DLRM."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""The products as HLO text without weights: enough to compile them, and no package is needed.
+"""Writes the products as HLO text without weights: enough to compile them, and no packages are needed.
 
     as_hlo.py FOLDER      writes FOLDER/NAME.hlo
 """

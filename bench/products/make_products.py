@@ -1,15 +1,15 @@
 """Single products and convolutions as ONNX models, for `compare.py models --models FOLDER`.
 
-A model holds several copies of one shape, each with weights and an input of its own, so that weights
-come from beyond the second cache as they do in a network; `flops` in cases.json is of all copies, and
-so are `bytes`: of inputs, weights and outputs.
+A model holds several copies of one shape, each with its own weights and input, so that weights
+come from beyond the second-level cache, as they do in a network; in cases.json `flops` and `bytes` (of
+inputs, weights and outputs) are for all copies.
 The sets: products of BERT, 1x1 convolutions of ResNet-50 as products, squares, few rows; convolutions
-of ResNet-50 with their strides, of VGG, depthwise ones, ResNeXt's 32 groups; activations behind a
-product (`epilogue`); two products in a row (`pair`); a 3x3 convolution with a 1x1 one behind it, and
-rows of products (`chain`); extents that fill no vector beside their padded twins (`padding`); odd
-extents (`odd`) and dilated windows (`dilated`).
+of ResNet-50 with their strides, of VGG, depthwise ones, ResNeXt's 32 groups; activations after a
+product (`epilogue`); two successive products (`pair`); a 3x3 convolution followed by a 1x1 one, and
+sequences of products (`chain`); extents that do not fill a vector beside their padded twins (`padding`);
+odd extents (`odd`) and dilated windows (`dilated`).
 
-    make_products.py [NAME ...]    only the cases whose names begin so
+    make_products.py [NAME ...]    only the cases whose names begin with NAME
 """
 import argparse
 import json

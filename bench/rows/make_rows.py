@@ -1,12 +1,12 @@
-"""What the rows are measured with: inputs, expected outputs, and the peers' models.
+"""Makes what measuring the rows needs: inputs, expected outputs, and the peers' models.
 
     python make_rows.py [-o DIR] [ROW ...]
 
 Writes DIR/ROW.inputs.npz (arg0, arg1, ...: the names heddle gives HLO parameters), DIR/ROW.expected.npz
 (out0, ...: computed in f64 by torch, rounded to the types of the row), DIR/ROW.FORM.onnx for every form
 of torch_rows.py, the HLO text of the rows that are too long to be kept, and DIR/rows.json with the
-minimal bytes of each row. A form that cannot be exported is named there with the reason. Rows that are
-there already are kept when others are named.
+minimal bytes of each row. A form that cannot be exported is named there with the reason. When rows are
+named, existing entries of the others are kept.
 """
 import argparse
 import json

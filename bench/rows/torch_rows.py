@@ -1,5 +1,5 @@
-"""Every row as functions of torch tensors, in the forms that a peer may know best: `parts` spells the
-formula out, `op` calls the operator that torch has. The first form, in f64, gives the expected outputs.
+"""Every row as functions of torch tensors, in the forms that a peer may handle best: `parts` spells out the
+formula, `op` calls torch's own operator. The first form, in f64, gives the expected outputs.
 """
 import math
 

@@ -1,9 +1,9 @@
 """CPU time of one run of HLO files, heddle beside XLA:CPU on the same text, one thread each:
 speed.py [--heddle H] [--runs N] [--json F] FILE.hlo ...
 
-The process's own clock, so that others on the machine count little: for heddle the difference of two
-calls of `heddle bench`, for XLA:CPU (the JAX of this Python) around the runs. Inputs: small floats,
-zeros as integers; donated ones are made anew for each run, outside of the clock.
+Uses the process's own clock, so that other work on the machine matters little: for heddle the difference of
+two calls of `heddle bench`, for XLA:CPU (the JAX of this Python) around the runs. Inputs: small floats,
+zeros for integers; donated inputs are recreated for each run, outside the timed part.
 """
 import argparse
 import json

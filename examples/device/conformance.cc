@@ -1,4 +1,4 @@
-// The suite that every device must pass, on the toy.
+// Runs the suite that every device must pass on the toy.
 #include <heddle/runtime/hal_conformance.h>
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 extern "C" const heddle_hal* heddle_device(void);
 
 int main() {
-  // A kernel of the device's own form, made by its compiler.
+  // A kernel in the device's own form, made by its compiler.
   std::ofstream("twice.c") << "void twice(void* const* b, const long* d, long begin, long end) {\n"
                               "  for (long i = begin * 16; i < end * 16; ++i)\n"
                               "    ((float*)b[1])[i] = 2 * ((float*)b[0])[i];\n}\n";

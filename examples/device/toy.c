@@ -1,5 +1,5 @@
 /* A device in one file: the host's memory, one thread. Code is linked by the system's compiler and
- * opened with dlopen; a real device has a loader of its own. */
+ * opened with dlopen; a real device has its own loader. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* A server in small: a model answers at once from a quick program while the optimised one is
- * compiled behind it; several threads, each with a context of its own; memory from our own
- * allocator; a custom call; progress; and a run that is cancelled. */
+/* A miniature server: a model answers at once from a quickly compiled program while the optimised
+ * one is compiled in the background; several threads, each with its own context; memory from our
+ * own allocator; a custom call; progress; and a run that is cancelled. */
 #include <heddle/heddle.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -92,7 +92,7 @@ static void* serve(void* argument) {
   request->trips = 3;
   bind(request, &context);
   for (int i = 0; i < RUNS; ++i) must(heddle_context_run(context));
-  /* The last run is of the optimised program. */
+  /* The last run uses the optimised program. */
   must(heddle_program_wait(request->program, 60000, NULL));
   must(heddle_context_run(context));
   heddle_context_free(context);

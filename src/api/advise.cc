@@ -59,7 +59,7 @@ Result<double> run_ns(const hlo::Module& module, const Settings& settings) {
 
 Result<compiler::AdviceReport> advise(const Model& model, const CompileOptions& options) {
   if (model.module() == nullptr)
-    return user_error("{} is compiled already, or was consumed: advice needs the model itself",
+    return user_error("{} is already compiled, or was consumed: advice needs the model itself",
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   compiler::Measure measure;

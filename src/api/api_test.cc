@@ -223,7 +223,7 @@ TEST_F(api, SavedProgramsRunWithoutTheModel) {
   EXPECT_THAT(kept, testing::ElementsAre(5, 6, 7));
   char* text = nullptr;
   EXPECT_THAT(failure(heddle_compile_until(model_, nullptr, "fuse", &text)),
-              HasSubstr("compiled already"));
+              HasSubstr("already compiled"));
   EXPECT_EQ(text, nullptr);
 }
 

@@ -144,7 +144,7 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
     }
   }
   if (extent < 1 || extent > symbol.bound)
-    return user_error("dimension '{}' is {} by {}, wanted 1 to {}", symbol.name, extent, by,
+    return user_error("dimension '{}' is {} from {}, wanted 1 to {}", symbol.name, extent, by,
                       symbol.bound);
   return extent;
 }
@@ -176,7 +176,8 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
         if (p[i]->shape().dim(d) != q[i]->shape().dim(d))
           symbol.places.emplace_back(static_cast<int64_t>(i), d);
     if (symbol.places.empty())
-      return user_error("no input has a dimension '{}'; bounds are of dynamic dimensions", name);
+      return user_error(
+          "no input has a dynamic dimension '{}'; only dynamic dimensions have bounds", name);
     HEDDLE_RETURN_IF_ERROR(comparison.same_classes(symbol, extents[1]));
     const std::vector<Shape> x = results_of(*a.module), y = results_of(*b.module);
     result->outputs.resize(x.size());

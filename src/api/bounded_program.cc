@@ -50,7 +50,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> first, specialise(first_sizes()));
     notes_ = first->program->notes();
     if (!why_exact_.empty())
-      notes_.push_back("bounds: compiled anew for each extent: " + why_exact_);
+      notes_.push_back("bounds: compiled separately for each extent: " + why_exact_);
     steps_ = first->program->steps();
     *report_ = first->program->report();
     return {};
@@ -74,7 +74,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   }
   // With the programs of all buckets.
   Status save(const std::string& path) override {
-    if (saved_) return user_error("{}: the program is one of a file already", path);
+    if (saved_) return user_error("{}: the program came from a file already", path);
     program::Saved saved;
     saved.symbols = saved_symbols(*bounded_);
     std::vector<Sizes> all{{}};
@@ -90,15 +90,14 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     }
     if (all.size() > kMostPrograms)
       return user_error(
-          "{}: {} would be {} programs, wanted at most {}; bind a dimension to a "
-          "number",
-          path, program::dimensions_text(saved.symbols), all.size(), kMostPrograms);
+          "{}: {} would need {} programs, wanted at most {}; bind a dimension to a number", path,
+          program::dimensions_text(saved.symbols), all.size(), kMostPrograms);
     for (const Sizes& extents : all) {
       HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one, specialise(extents));
       if (exact_)
         return user_error(
-            "{}: a program of each extent is no file{}{}; bind the dimensions to "
-            "numbers",
+            "{}: programs compiled separately for each extent cannot be saved{}{}; bind the "
+            "dimensions to numbers",
             path, why_exact_.empty() ? "" : ": ", why_exact_);
       program::Variant variant{one->least, one->bounds, one->told, {}};
       HEDDLE_ASSIGN_OR_RETURN(variant.program, one->program->take());

@@ -21,7 +21,7 @@ Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
     symbol.bound = from.bound;
     if (const auto lower = options.bounds.find(from.name); lower != options.bounds.end()) {
       if (lower->second > from.bound)
-        return user_error("dimension '{}' with a bound of {}, it was compiled for at most {}",
+        return user_error("dimension '{}' has a bound of {}, but was compiled for at most {}",
                           from.name, lower->second, from.bound);
       symbol.bound = lower->second;
     }

@@ -239,7 +239,7 @@ TEST(Bounded, AFileHasSomeProgramsAtMost) {
   auto program = Program::compile(**model, options);
   ASSERT_TRUE(program) << program.error().message;
   EXPECT_THAT((*program)->save(file.path() + ".heddle").error().message,
-              HasSubstr("batch<=16385, length<=16385 would be 81 programs, wanted at most 64"));
+              HasSubstr("batch<=16385, length<=16385 would need 81 programs, wanted at most 64"));
 }
 
 // What `dims` or a value that will be bound says is where contexts begin; the interpreter runs the
@@ -276,7 +276,7 @@ TEST(Bounded, BeginsWithWhatIsAskedFor) {
   }
   auto model = Model::open(file.path(), beyond);
   ASSERT_FALSE(model);
-  EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 by --dim, wanted 1 to 80"));
+  EXPECT_THAT(model.error().message, HasSubstr("'length' is 81 from --dim, wanted 1 to 80"));
 }
 
 // Positions counted by a running sum over the length (as where padding is left out); longer than a
@@ -356,7 +356,8 @@ TEST(Bounded, ProgramsOfOneExtentSayWhy) {
   options.cache = "off";
   auto program = Program::compile(**model, options);
   ASSERT_TRUE(program) << program.error().message;
-  EXPECT_THAT((*program)->notes(), testing::Contains(HasSubstr("compiled anew for each extent")));
+  EXPECT_THAT((*program)->notes(),
+              testing::Contains(HasSubstr("compiled separately for each extent")));
   auto context = (*program)->make_context();
   ASSERT_TRUE(context);
   for (int64_t n : {3, 16}) {

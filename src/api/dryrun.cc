@@ -197,7 +197,7 @@ Result<Settings> settings_for(const CompileOptions& options, const target::Targe
 
 Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   if (model.module() == nullptr)
-    return user_error("{} is compiled already, or was consumed: a dry run needs the model itself",
+    return user_error("{} is already compiled, or was consumed: a dry run needs the model itself",
                       model.name());
   HEDDLE_RETURN_IF_ERROR(open_device({options.device, 1, {}}));
   if (behind("virtual:", options.device).empty())
@@ -232,7 +232,7 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   run.notes = program.notes;
   if (named.memory_bytes == 0 && options.device.find("capacity=") == std::string::npos)
     run.notes.push_back(fmt::format(
-        "target {} states no memory size: 1 TiB is assumed; virtual:{},capacity=BYTES says another",
+        "target {} states no memory size: 1 TiB is assumed; virtual:{},capacity=BYTES sets another",
         run.target, simulated.name));
   describe_memory(program, model, streams.most_streams, run);
   HEDDLE_RETURN_IF_ERROR(check_limit(program.name, run.pool_peak_bytes, settings.compiler));
@@ -242,8 +242,9 @@ Result<DryRun> dry_run(const Model& model, const CompileOptions& options) {
   for (size_t i = 0; i < program.commands.size(); ++i)
     ns.push_back(estimate.ns(program.commands[i], program.command_info[i]));
   if (estimate.has_unknown_trips)
-    run.notes.push_back("loops whose trips are not known: the time is of one trip");
-  if (estimate.has_host_calls) run.notes.push_back("host calls: the time is that of their bytes");
+    run.notes.push_back("loops of unknown trip count: the time is that of one trip");
+  if (estimate.has_host_calls)
+    run.notes.push_back("host calls: the time is that of moving their bytes");
   streams.wait_ns = settings.target.serial_command_ns;
   const program::StreamPlan plan = program::plan_streams(program, program.commands, ns, streams);
   run.streams = plan.streams;

@@ -7,7 +7,7 @@ namespace heddle::api {
 
 Result<compiler::GpuKernels> gpu_kernels(const Model& model, const CompileOptions& options) {
   if (model.module() == nullptr)
-    return user_error("{} is compiled already, or was consumed: GPU text needs the model itself",
+    return user_error("{} is already compiled, or was consumed: GPU text needs the model itself",
                       model.name());
   HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::find_target(options.target));
   // The other choices are those of any compilation; its target is a CPU's.

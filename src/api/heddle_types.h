@@ -1,10 +1,10 @@
-/* The element types of heddle.h, which includes this header: their numbers are for ever. */
+/* The element types of heddle.h, which includes this header. Their numbers never change. */
 #ifndef HEDDLE_API_HEDDLE_TYPES_H
 #define HEDDLE_API_HEDDLE_TYPES_H
 
 #include <stdint.h>
 
-/* A heddle_type; the names are those of HLO text. Types under a byte take a byte each. */
+/* A heddle_type; the names are those of HLO text. Types of less than a byte take one byte. */
 enum {
   HEDDLE_PRED = 0, /* one byte, 0 or 1 */
   HEDDLE_S1 = 1,
@@ -39,7 +39,7 @@ enum {
   HEDDLE_C64 = 30,  /* two f32 */
   HEDDLE_C128 = 31, /* two f64 */
   HEDDLE_OPAQUE = 32,
-  HEDDLE_TOKEN = 33, /* an order of effects, no bytes */
+  HEDDLE_TOKEN = 33, /* orders effects; no bytes */
 };
 typedef int32_t heddle_type;
 

@@ -33,7 +33,7 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
 
   const program::Program* compiled() const override { return nullptr; }
   Status save(const std::string& path) override {
-    return user_error("{}: the interpreter makes no program; compile for cpu", path);
+    return user_error("{}: the interpreter does not produce a program; compile for cpu", path);
   }
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
@@ -150,7 +150,7 @@ Result<std::shared_ptr<Program>> interpret(std::unique_ptr<hlo::Module> module, 
   if (!refused.empty()) {
     std::string names;
     for (size_t i = 0; i < refused.size() && i < 8; ++i) names += (i ? ", " : "") + refused[i];
-    return user_error("{}: the interpreter has not: {}{}", model.name(), names,
+    return user_error("{}: the interpreter lacks: {}{}", model.name(), names,
                       refused.size() > 8 ? fmt::format(" and {} more", refused.size() - 8) : "");
   }
   return std::make_shared<InterpretedProgram>(std::move(module), model, wide);

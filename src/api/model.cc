@@ -44,7 +44,7 @@ Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool
   if ((dims || (options.dims.empty() && options.bounds.empty())) && options.shapes.empty() &&
       options.constants.empty())
     return {};
-  return user_error("dimensions, shapes and constants are given to ONNX models; {}", why);
+  return user_error("dimensions, shapes and constants can be given to ONNX models only; {}", why);
 }
 
 // Integers and booleans whose name says that they mask something.
@@ -331,7 +331,7 @@ Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const
       if (inputs_[i].bytes > 0) fill_unknown(inputs_[i], seed, static_cast<int64_t>(i), buffers[i]);
   } else {
     if (!module_)
-      return user_error("model {} was consumed by its compilation; make its inputs before", name_);
+      return user_error("model {} was consumed by its compilation; make its inputs first", name_);
     size_t next = 0;
     for (const Literal& argument : interp::random_arguments(*module_, seed))
       copy_leaves(argument, buffers, next);

@@ -25,7 +25,7 @@ class Cuda : public OpenedDevice {
       HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(wanted));
       if (target.kind != target::DeviceKind::gpu)
         return user_error(
-            "target '{}': a CPU's, and device cuda was asked for; take sm_80 or sm_90", wanted);
+            "target '{}' is a CPU's, but device cuda was asked for; use sm_80 or sm_90", wanted);
       return target;
     }
     HEDDLE_ASSIGN_OR_RETURN(const auto gpu, open_gpu(number_));

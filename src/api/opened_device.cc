@@ -24,7 +24,7 @@ Result<std::unique_ptr<OpenedDevice>> open_device(const DeviceRequest& request) 
     const bool last = &row == std::end(kDevices) - 1;
     words += (words.empty() ? "" : last ? " and " : ", ") + std::string(row.words);
   }
-  return user_error("device '{}': unknown; there are {}", request.text, words);
+  return user_error("device '{}': unknown; available: {}", request.text, words);
 }
 
 std::string_view behind(std::string_view prefix, std::string_view text) {
@@ -34,7 +34,7 @@ std::string_view behind(std::string_view prefix, std::string_view text) {
 Result<target::Target> OpenedDevice::find_target(const std::string& wanted, bool code) const {
   HEDDLE_ASSIGN_OR_RETURN(target::Target target, target::find_target(wanted));
   if (code && target.kind == target::DeviceKind::gpu)
-    return user_error("target '{}': a GPU's, which device cuda runs: ask for that", wanted);
+    return user_error("target '{}' is a GPU's; ask for device cuda, which runs it", wanted);
   return target;
 }
 

@@ -26,8 +26,8 @@ class Virtual : public OpenedDevice {
                             target::find_target(wanted == "host" ? options_.name : wanted));
     if (code && target.kind != target::DeviceKind::cpu)
       return user_error(
-          "device virtual:{}: its code is a GPU's, which cannot run here; heddle dryrun and "
-          "explain need none",
+          "device virtual:{}: its code is for a GPU and cannot run here; heddle dryrun and explain "
+          "do not run it",
           options_.name);
     return target;
   }

@@ -45,7 +45,7 @@ Status check_ports(const std::vector<Port>& ports, const char* what) {
       return user_error("{} {}: {} has no bound, or more bytes than can be counted", what,
                         port.name, tensor::to_string(port.shape));
     if (port.shape.type() == tensor::Type::opaque)
-      return user_error("{} {}: an opaque value cannot be given or taken", what, port.name);
+      return user_error("{} {}: an opaque value cannot be passed in or out", what, port.name);
   }
   return {};
 }

@@ -70,13 +70,13 @@ bool is_pass(const std::string& name) {
 }  // namespace
 
 Result<program::Program> Program::take() const {
-  return user_error("this program is not one that a file holds; compile it for cpu or cuda");
+  return user_error("this program cannot be saved to a file; compile it for cpu or cuda");
 }
 
 Status Context::bind_device(bool input, int64_t number, void*) {
   return user_error(
-      "{} {}: memory of a GPU can be bound to contexts of device cuda, of models "
-      "without bounded dimensions and not compiled in the background",
+      "{} {}: GPU memory can be bound only to contexts of device cuda, of models without bounded "
+      "dimensions that are not compiled in the background",
       input ? "input" : "output", number);
 }
 
@@ -93,7 +93,7 @@ Result<std::unique_ptr<Context>> Program::make_context() {
 }
 
 Status Context::set_extent(const std::string& name, int64_t) {
-  return user_error("dimension '{}': all extents of this program are numbers", name);
+  return user_error("dimension '{}': this program has fixed extents only", name);
 }
 
 RunSteps Context::steps(RunRequest request) {
@@ -159,7 +159,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
 Result<std::string> compile_until(const Model& model, const CompileOptions& options,
                                   const std::string& point) {
   if (model.is_program())
-    return user_error("stop after '{}': {} is compiled already", point, model.name());
+    return user_error("stop after '{}': {} is already compiled", point, model.name());
   if (model.module() == nullptr)
     return user_error("model {} was consumed by an earlier compilation; open it again",
                       model.name());
@@ -192,8 +192,7 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   }
   if (!known)
     return user_error(
-        "stop after '{}': there is no such point; take one of {} or a pass of "
-        "heddle opt --list",
+        "stop after '{}': no such point; use one of {}, or a pass that heddle opt --list names",
         point, words);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
                           compile_for_device(module.clone(), from, settings));

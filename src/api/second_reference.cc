@@ -20,8 +20,8 @@ void add_leaves(const tensor::Literal& value, std::vector<tensor::Literal>& leav
 }  // namespace
 
 const char* measure_text(Measure measure) {
-  return measure == Measure::f64 ? "the reference itself moves so far in f64 arithmetic"
-                                 : "the reference itself moves so far when its roundings change";
+  return measure == Measure::f64 ? "the reference itself moves this far in f64 arithmetic"
+                                 : "the reference itself moves this far when its roundings change";
 }
 
 Result<SecondReference::Outputs> SecondReference::run(Measure measure, uint64_t seed) const {

@@ -1,5 +1,5 @@
-// Session: what stands behind heddle.h, as C++ classes. Model (an imported graph, or a compiled
-// program as a file), Program (ready to run on a device), Context (the memory of one run).
+// Session: the C++ classes behind heddle.h. Model (an imported graph, or a compiled
+// program in a file), Program (ready to run on a device), Context (the memory of one run).
 //
 //   auto model = Model::open(path, {});
 //   auto program = Program::compile(**model, {});

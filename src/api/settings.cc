@@ -21,7 +21,7 @@ Result<T> choose(const char* what, const std::string& text, std::string_view wor
     return compiler::option_choice<T>(text, words);
   std::string list;
   for (const char letter : words) list += letter == '|' ? ", " : std::string(1, letter);
-  return user_error("{} '{}': there is no such choice; take one of {}", what, text, list);
+  return user_error("{} '{}': no such choice; use one of {}", what, text, list);
 }
 
 // The members of the compiler's options that callers choose.
@@ -44,7 +44,7 @@ Result<compiler::Options> read_choices(const CompileOptions& options) {
 #undef HEDDLE_TAKE_target
 #undef HEDDLE_TAKE_none
   if (options.precision != "f32")
-    return user_error("precision '{}': not built; there is f32", options.precision);
+    return user_error("precision '{}': not supported; only f32 is", options.precision);
   return result;
 }
 

@@ -195,16 +195,16 @@ std::string tuning_device(const target::Target& target) {
 Result<TuneResult> tune(const Model& model, const CompileOptions& options,
                         const TuneOptions& tuning) {
   if (model.module() == nullptr)
-    return user_error("{} is compiled already, or was consumed: tune the model itself",
+    return user_error("{} is already compiled, or was consumed: tune the model itself",
                       model.name());
   if (!(tuning.budget_s > 0) || tuning.candidates < 1)
     return user_error("tuning: a budget of {} s and {} candidates; both must be above 0",
                       tuning.budget_s, tuning.candidates);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   if (!settings.device->is_host())
-    return user_error("device '{}': there is nothing to tune; take cpu", options.device);
+    return user_error("device '{}': there is nothing to tune; use cpu", options.device);
   if (settings.compiler.object_cache_directory.empty())
-    return user_error("tuning keeps its records in the cache folder, and that is off; name one");
+    return user_error("tuning keeps its records in the cache folder, which is off; name a folder");
   HEDDLE_ASSIGN_OR_RETURN(cache::TuningStore store,
                           cache::TuningStore::open(settings.compiler.object_cache_directory));
   HEDDLE_ASSIGN_OR_RETURN(

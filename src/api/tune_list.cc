@@ -9,7 +9,7 @@ namespace heddle::api {
 Result<std::vector<TuneShape>> tune_list(const Model& model, const CompileOptions& options,
                                          int64_t most) {
   if (model.module() == nullptr)
-    return user_error("{} is compiled already, or was consumed: tuning needs the model itself",
+    return user_error("{} is already compiled, or was consumed: tuning needs the model itself",
                       model.name());
   CompileOptions looked_at = options;
   looked_at.code = false;

@@ -19,10 +19,10 @@ TEST(decision, YesHasNoReason) {
 }
 
 TEST(decision, NoSaysWhy) {
-  Decision no = Decision::no("space-full", "scratch wants {} bytes, {} fit", 70000, 65536);
+  Decision no = Decision::no("space-full", "scratch needs {} bytes, only {} fit", 70000, 65536);
   EXPECT_FALSE(static_cast<bool>(no));
   EXPECT_EQ(no.code(), "space-full");
-  EXPECT_EQ(no.reason(), "scratch wants 70000 bytes, 65536 fit");
+  EXPECT_EQ(no.reason(), "scratch needs 70000 bytes, only 65536 fit");
 }
 
 // The published values of XXH3 for the empty input: cache keys must never change.

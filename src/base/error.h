@@ -1,7 +1,7 @@
-// Errors and results. Three kinds of "no" are told apart where they happen (docs/architecture.md):
+// Errors and results. Three kinds of "no" are kept apart at their source (docs/architecture.md):
 // the user's fault or the machine's (Error, in a Result), our own bug (HEDDLE_CHECK, check.h)
-// and a refusal of an optimisation (Decision, decision.h). The end that a caller asked for is an
-// Error too, of a kind of its own. No exception crosses an interface.
+// and a refusal of an optimisation (Decision, decision.h). Cancellation by the caller is an
+// Error too, of its own kind. No exception crosses an interface.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
-// The object cache: compiled code by content. An entry is one file; a damaged, foreign or missing
+// Object cache: compiled code keyed by content. An entry is one file; a damaged, foreign or missing
 // entry is a miss, never an error. Several processes may share a directory.
 //
 // Layout: <directory>/<first 2 digits>/<32 digits>.o (.w: weights, which are mapped), written to a
-// temporary file and renamed: who is killed leaves no part of an entry, and what a machine that
-// goes down has not written its checksum tells. Directories are 0700; what is not ours (owner, or
-// writable by others) is not read, for it would be run as code. When the files exceed the size
-// bound the ones used longest ago go; who has mapped one keeps it. Who makes an entry holds the
-// lock beside it, <name>.lock, while it does.
+// temporary file and renamed: a killed process leaves no partial entry, and the checksum detects
+// what a crashing machine did not write. Directories are 0700; files not ours (by owner, or
+// writable by others) are not read, because they would be run as code. When the files exceed the
+// size bound, the least recently used are removed; whoever has mapped one keeps it. Whoever makes
+// an entry meanwhile holds the lock beside it, <name>.lock.
 #pragma once
 
 #include <chrono>

@@ -225,7 +225,7 @@ class Adviser {
     const double ns =
         gemm_cycles(gemm, static_cast<int64_t>(product.rows), n, n, target_) / target_.clock_ghz;
     put(product, "deepening",
-        fmt::format("a 1x1 convolution of {} channels behind it would cost {:.1f}% of a run", n,
+        fmt::format("a 1x1 convolution of {} channels after it would cost {:.1f}% of a run", n,
                     100 * ns / std::max(report_.predicted_ns, 1.0)),
         -ns);
   }

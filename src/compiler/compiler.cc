@@ -107,7 +107,7 @@ class Compilation {
  private:
   Status check_options() const {
     if (options_.precision != "f32")
-      return user_error("--precision={}: only f32 is built; leave it out", options_.precision);
+      return user_error("--precision={}: only f32 is supported; leave it out", options_.precision);
     HEDDLE_RETURN_IF_ERROR(check_pass_names(options_));
     return {};
   }
@@ -272,8 +272,8 @@ class Compilation {
       const hlo::Instr* loop = hlo::loop_of_steps(instr);
       const int64_t strips = loop == instr ? 1 : *hlo::known_trips(instr);
       const int64_t trips = (strips + target_.cores - 1) / target_.cores * *hlo::known_trips(loop);
-      result.schedule += fmt::format("{} strips of {} steps of {} kernels in one\n", strips,
-                                     *hlo::known_trips(loop), steps.size());
+      result.schedule += fmt::format("one kernel: {} strips, {} steps each, of {} kernels\n",
+                                     strips, *hlo::known_trips(loop), steps.size());
       for (const auto& [step, kernel] : steps)
         if (step->parent() == loop->called()[1])
           result.predicted_ns += static_cast<double>(trips) *
@@ -351,7 +351,7 @@ class Compilation {
     const char* what = "copies the parts side by side";
     auto own = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_);
     if (!gpu_ && !own && (own = stitch::stitch_scatters(computation, "kernel", target_)))
-      what = "rows of a table by their owners";
+      what = "rows of a table, each by the task that owns it";
     if (own) {
       Pending result{fusion, std::move(*own), what, {}, {}, moved_ns(*fusion)};
       result.waits_for_memory = true;
@@ -366,7 +366,7 @@ class Compilation {
       if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
         notes_.push_back(rewrite);
     if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
-    HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed and cannot be placed: {}",
+    HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed but cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
     Pending result{fusion, kernel_of(placed, fusion->name(), streamed), {}, {}, {}, 0};
     check(result);
@@ -398,7 +398,7 @@ class Compilation {
 
   Pending left_to_host(const hlo::Instr* fusion, const std::string& reason) {
     notes_.push_back(
-        fmt::format("{} has no GPU kernel and is done by the host: {}", fusion->name(), reason));
+        fmt::format("{} has no GPU kernel and runs on the host: {}", fusion->name(), reason));
     Pending result{fusion, {}, {}, {}, {}, 0};
     result.refused = true;
     return result;

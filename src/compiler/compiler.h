@@ -1,4 +1,4 @@
-// compiler: a module becomes a program. Options, levels, kernel selection.
+// compiler: turns a module into a program. Options, levels, kernel selection.
 #pragma once
 
 #include <functional>

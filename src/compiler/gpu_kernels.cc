@@ -30,7 +30,7 @@ bool is_plumbing(const hlo::Instr& instr) {
 Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target::Target& target,
                                const Options& options) {
   if (target.kind != target::DeviceKind::gpu)
-    return user_error("target {}: is no GPU; wanted sm_80 or sm_90", target.name);
+    return user_error("target {}: is not a GPU; wanted sm_80 or sm_90", target.name);
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> fused,
                           fuse_only(std::move(module), target, options));
   GpuKernels result;

@@ -121,9 +121,9 @@ class Replacer {
     if (automatic_) {
       const auto record = record_of(found->operation);
       if (!record)
-        return Decision::no("library-unmeasured",
-                            "no record says that {} is faster; heddle tune --library auto measures",
-                            facts.name);
+        return Decision::no(
+            "library-unmeasured",
+            "no record says that {} is faster; heddle tune --library auto measures it", facts.name);
       if (*record == facts.name + kWhole)
         *tasks = 1;
       else if (*record != facts.name)
@@ -193,7 +193,7 @@ Result<bool> call_libraries(hlo::Module& module, const Context& context) {
   const bool automatic = name == "auto";
   library::Opened opened = library::open(automatic ? library::kOneDnn : name, *context.target);
   if (!opened.library && !automatic)
-    return user_error("--library={}: {} ({}); install it, or take none or auto", name,
+    return user_error("--library={}: {} ({}); install it, or use none or auto", name,
                       opened.decision.reason(), opened.decision.code());
   const std::string version =
       opened.library ? opened.library->facts().name + " " + opened.library->facts().version : "";

@@ -65,14 +65,14 @@ void settle(const Merged& rows, const Merged& columns, int64_t* row, int64_t* co
 Decision match_dot(const Instr& dot, Operation* o) {
   const auto& attrs = dot.attrs_as<hlo::DotAttrs>();
   if (dot.operands().size() != 2 || !attrs.algorithm.empty() || !attrs.rest.empty())
-    return Decision::no("library-type", "{} asks for an algorithm of its own", dot.name());
+    return Decision::no("library-type", "{} requests a particular algorithm", dot.name());
   const Shape &a = dot.operand(0)->shape(), &b = dot.operand(1)->shape();
   const auto a_batch = merge(a, attrs.lhs_batch_dims), b_batch = merge(b, attrs.rhs_batch_dims);
   const auto a_k = merge(a, attrs.lhs_contracting_dims), b_k = merge(b, attrs.rhs_contracting_dims);
   const auto m = merge(a, free_dims(a, attrs.lhs_batch_dims, attrs.lhs_contracting_dims));
   const auto n = merge(b, free_dims(b, attrs.rhs_batch_dims, attrs.rhs_contracting_dims));
   if (!a_batch || !b_batch || !a_k || !b_k || !m || !n)
-    return Decision::no("library-strides", "{}: its dimensions do not merge to matrices",
+    return Decision::no("library-strides", "{}: its dimensions do not merge into matrices",
                         dot.name());
   o->kind = Operation::Kind::product;
   o->batch = a_batch->extent;
@@ -85,14 +85,14 @@ Decision match_dot(const Instr& dot, Operation* o) {
   settle(*b_k, *n, &o->b[1], &o->b[2]);
   o->c = {o->m * o->n, o->n, 1};
   if (std::min(o->a[1], o->a[2]) != 1 || std::min(o->b[1], o->b[2]) != 1)
-    return Decision::no("library-strides", "{}: a matrix has no side that is dense", dot.name());
+    return Decision::no("library-strides", "{}: a matrix has no contiguous dimension", dot.name());
   return Decision::yes();
 }
 
 Decision match_convolution(const Instr& conv, Operation* o) {
   const auto& attrs = conv.attrs_as<hlo::ConvolutionAttrs>();
   if (!attrs.rest.empty())
-    return Decision::no("library-type", "{} asks for an algorithm of its own", conv.name());
+    return Decision::no("library-type", "{} requests a particular algorithm", conv.name());
   const hlo::ConvolutionDims& dims = attrs.dims;
   const Shape &a = conv.operand(0)->shape(), &b = conv.operand(1)->shape(), &c = conv.shape();
   const Ints as = row_major(a), bs = row_major(b), cs = row_major(c);

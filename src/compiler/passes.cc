@@ -30,7 +30,7 @@ std::span<const ModulePass> of_a_compilation() {
 std::vector<Stage> module_pass_stages() {
   return {{"Simplifying", simplifying()},
           {"Fusing", fuse::passes<Context>()},
-          {"With options of a compilation", of_a_compilation()}};
+          {"Depending on options of the compilation", of_a_compilation()}};
 }
 
 const ModulePassTable& module_passes() {

@@ -163,7 +163,7 @@ class Trimming {
       const size_t number = result.kernel.globals.size() - 1;
       if (!shape.is_array() || number >= kernel.buffers.size() ||
           elems_of(kernel.buffers[number]) != shape.elems()) {
-        result.refused = Decision::no("trim-form", "a buffer that is no array of the graph");
+        result.refused = Decision::no("trim-form", "a buffer that is not an array of the graph");
         return;
       }
       int64_t stride = 1;
@@ -192,7 +192,7 @@ class Trimming {
               if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
             if (!group.extent.valid())  // pass_extents was left out
               result.refused =
-                  Decision::no("trim-extent", "{} is not told {}", fusion->name(), symbol.name);
+                  Decision::no("trim-extent", "{} is not given {}", fusion->name(), symbol.name);
             result.kernel.groups.push_back(group);
           }
           digits.push_back({whole / each, known->second});

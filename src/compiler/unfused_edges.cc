@@ -102,7 +102,7 @@ class Edges {
       edge->reason = found->reason;
     } else {
       edge->code = "cover";
-      edge->reason = "each is in the kernel where it gains more";
+      edge->reason = "each is in the kernel where it gains most";
     }
   }
 

@@ -1,6 +1,6 @@
 // The delta evaluator (FusionStitching, formula 3): what a fusion saves, quickly and roughly. Time
-// saved = traffic + calls - penalty; all three are differences of kernel_ns() between the kernels
-// apart and the one that would hold them all. No schedule is asked for.
+// saved = traffic + calls - penalty; all three are differences of kernel_ns() between separate
+// kernels and the one that would hold them all. No schedule is needed.
 #pragma once
 
 #include "cost/rates.h"

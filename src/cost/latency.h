@@ -1,12 +1,12 @@
 // The latency evaluator (FusionStitching, formulas 1 and 2): the time of a placed
-// schedule on a target. Slow beside delta.h, and nearer to the truth: it knows digits, lanes, what
-// is computed again, where values are kept and how many tasks there are. It decides between covers
-// and tells `heddle explain` what a kernel should take.
+// schedule on a target. Slower than delta.h, but more accurate: it knows digits, lanes, what is
+// recomputed, where values are kept and how many tasks there are. It decides between covers, and
+// gives `heddle explain` the time that a kernel should take.
 //
 //   ns = call + sum over phases of overlapped(compute, moved), where
 //   compute = waves * vector cycles of a task * spills, waves = ceil(tasks / workers)
 //
-// Products and convolutions by a template take the time of their family (schedule/chain_cost.h).
+// Products and convolutions of a family use its time model (schedule/chain_cost.h).
 #pragma once
 
 #include <cstdint>

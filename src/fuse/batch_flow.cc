@@ -215,7 +215,8 @@ Decision BatchFlow::find_sums() {
     for (const Instr* operand : instr->operands())
       if (operand->shape().is_array() && classes_[class_of(operand)].is_sum &&
           ++readers[class_of(operand)] > 1)
-        return Decision::no("loop-rows", "{} reads what is still summed up", instr->name());
+        return Decision::no("loop-rows", "{} reads a sum that is still being accumulated",
+                            instr->name());
   }
   return Decision::yes();
 }
@@ -250,7 +251,7 @@ Decision BatchFlow::find_uses() {
     classes_[at].is_whole |= in_memory;
     uses_.push_back(in_memory ? LeafUse::whole : round ? LeafUse::sliced : LeafUse::carried);
     if (!in_memory && classes_[at].place->unit != 1)
-      return Decision::no("loop-rows", "leaf {} has its rows beside others", i);
+      return Decision::no("loop-rows", "leaf {} has its rows merged with another dimension", i);
   }
   // One array, one use.
   for (int64_t i = 0; i < leaves; ++i)
@@ -259,7 +260,7 @@ Decision BatchFlow::find_uses() {
       return Decision::no("loop-rows", "leaf {} is read in two ways", i);
   for (const Instr* instr : instrs_)
     if (instr->is(Opcode::dynamic_update_slice) && is_whole(instr) && instr->parent() != &body)
-      return Decision::no("loop-rows", "{} is inside of a kernel", instr->name());
+      return Decision::no("loop-rows", "{} is inside a kernel", instr->name());
   return Decision::yes();
 }
 

@@ -234,17 +234,17 @@ class Composer {
       return Decision::no("too-large", "they have {} parts and {} operators",
                           one.parts.size() + other.parts.size(), one.instrs + other.instrs);
     if (const int far = std::abs(place(a) - place(b)); far > kSpan)
-      return Decision::no("far", "{} commands stand between them", far);
+      return Decision::no("far", "{} commands lie between them", far);
     if (order_->makes_cycle({a, b}))
       return Decision::no("cycle", "a value would go out and come back");
     if (writes_over_what_is_read(one.parts, other.parts))
-      return Decision::no("in-place", "one reads what the other one writes over");
+      return Decision::no("in-place", "one reads what the other overwrites");
     const int64_t growth = place(a) < place(b) ? bytes_kept(a, b) : bytes_kept(b, a);
     if (growth > kMostGrowth)
-      return Decision::no("memory", "{} bytes could not be used again between them", growth);
+      return Decision::no("memory", "{} bytes could not be reused between them", growth);
     const int64_t more = live_together(one, other, growth) - peak_;
     if (growth > 0 && more > 0)
-      return Decision::no("memory", "{} bytes more would be alive than ever are", more);
+      return Decision::no("memory", "the peak memory would rise by {} bytes", more);
     return Decision::yes();
   }
 

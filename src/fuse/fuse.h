@@ -1,6 +1,6 @@
 // fuse: covers the entry and the computations of whiles and conditionals with fusions, each one
 // future kernel. Only what place() can schedule is formed, because it asks place(). Every refused
-// edge has a code and a reason. Here its pipelines are run as a whole; passes.def has their passes.
+// edge has a code and a reason. This header runs whole pipelines; passes.def lists their passes.
 #pragma once
 
 #include <string>

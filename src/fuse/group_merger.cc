@@ -109,7 +109,7 @@ void GroupMerger::refuse(const Instr* producer, const Instr* consumer, const Dec
 
 Status check_merges(const OpenCover& cover) {
   if (!cover.is_settled) return {};
-  return user_error("nothing merges behind limit_memory or search_cover");
+  return user_error("nothing merges after limit_memory or search_cover");
 }
 
 }  // namespace heddle::fuse

@@ -102,7 +102,7 @@ class Joiner {
     for (Group* group : groups) {
       bool leaves = others || groups.size() > 1;
       if (leaves && group->has_dot) {
-        refuse(instr, group, Decision::no("several-readers", "read outside the dot's kernel too"));
+        refuse(instr, group, Decision::no("several-readers", "also read outside the dot's kernel"));
         continue;
       }
       if (feeds_window(instr, *group) && (is_costly(instr->opcode()) || ends_convolution(instr))) {
@@ -112,7 +112,7 @@ class Joiner {
       }
       if (leaves && !group->has_dot && reduces(*group) && ends_convolution(instr)) {
         refuse(instr, group,
-               Decision::no("epilogue", "stored anyway: by the kernel that it hangs on"));
+               Decision::no("epilogue", "stored anyway, by the kernel whose epilogue it is"));
         continue;
       }
       if (joins(instr, group)) return true;
@@ -151,22 +151,22 @@ class Joiner {
   Decision may_join(Instr* instr, Group* group, bool copy) {
     if (schedule::is_copied_by_parts(*instr) ||
         schedule::is_copied_by_parts(*group->members.back()))
-      return Decision::no("parts", "many arrays are joined by copies, apart");
+      return Decision::no("parts", "many arrays are concatenated by copies of their own");
     if (instr->is(Opcode::reduce) && puts_many_together(group->members))
-      return Decision::no("many-sums", "the sums of many arrays are put together apart");
+      return Decision::no("many-sums",
+                          "the sums of many arrays are combined in a kernel of their own");
     if (weight(*group) >= kMostMembers)
       return Decision::no("too-large", "the group has {} members", group->members.size());
     // A view of a constant is nothing to be done once, and may be read by what is.
     if (group->once ? !cover_.constant.count(instr) : cover_.once.count(instr) > 0)
-      return Decision::no("once", "one side depends on constants alone, and is done once");
+      return Decision::no("once", "one side depends only on constants and is computed once");
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
     if (is_heavy(instr) && group->has_dot)
-      return Decision::no("two-dots", "products in a row are joined as chains, if at all");
+      return Decision::no("two-dots", "successive products are joined as chains, if at all");
     if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
-      return Decision::no("gemm-prologue", "an operand of a dot is computed apart");
+      return Decision::no("gemm-prologue", "an operand of a dot is computed separately");
     if (is_heavy(instr) && feeds_window(instr, *group) && cover_.has_template(instr))
-      return Decision::no("window-prologue",
-                          "pools join a convolution behind the cover, if at all");
+      return Decision::no("window-prologue", "pools join a convolution in a later pass, if at all");
     if (!copy && cover_.order->makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
     std::vector<Instr*> members{instr};
@@ -254,13 +254,13 @@ class Joiner {
     if (sorted.size() > 1 && placed.windows < windows)
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
     if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
-      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+      return Decision::no("across-lanes", "less data crosses the lanes if they are separate");
     if (gemm && is_heavy(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
-      return Decision::no("shared-sets", "{:.0f} us are lost where rows share cache sets",
+      return Decision::no("shared-sets", "{:.0f} us would be lost because rows share cache sets",
                           placed.shared_sets_ns / 1000);
     if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, *group) &&
         placed.uses_across >= kUsesOfCopy)
-      return Decision::no("gemm-prologue", "an operand is turned once, not by every tile");
+      return Decision::no("gemm-prologue", "an operand is transposed once, not by every tile");
     if (placed.reduces && !gemm && placed.stages > 1 &&
         schedule::leaves_cores_idle(placed.tasks, placed.elems, target_))
       return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);

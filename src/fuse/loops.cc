@@ -36,10 +36,11 @@ class LoopFormer {
   // One kernel could have all its steps; whether its values have room there is has_room().
   Decision may_form() {
     const auto trips = hlo::known_trips(loop_);
-    if (!trips) return Decision::no("loop-count", "how often {} runs is not known", loop_->name());
+    if (!trips)
+      return Decision::no("loop-count", "the trip count of {} is not known", loop_->name());
     trips_ = *trips;
     if (!body_->root()->is(Opcode::tuple))
-      return Decision::no("loop-state", "the next state is no tuple");
+      return Decision::no("loop-state", "the next state is not a tuple");
     for (const tensor::Shape& shape : loop_->shape().elements())
       if (!is_plain(shape))
         return Decision::no("loop-state", "its state holds {}", tensor::to_string(shape));
@@ -179,11 +180,11 @@ class LoopFormer {
     for (const Instr* instr : body_->instrs()) {
       if (invariant_.count(instr) || instr == state_ || instr == body_->root()) continue;
       if (!instr->control_predecessors().empty())
-        return Decision::no("loop-body", "{} waits for another one", instr->name());
+        return Decision::no("loop-body", "{} depends on another one", instr->name());
       if (instr->is(Opcode::get_tuple_element) || is_view_of_all(instr)) continue;
       if (instr->is(Opcode::fusion)) continue;
       if (!instr->is(Opcode::dynamic_update_slice) || !is_update(instr))
-        return Decision::no("loop-body", "{} ({}) is no kernel", instr->name(),
+        return Decision::no("loop-body", "{} ({}) is not a kernel", instr->name(),
                             hlo::opcode_text(instr->opcode()));
     }
     return Decision::yes();
@@ -214,9 +215,11 @@ class LoopFormer {
       if (!instr->is(Opcode::dynamic_update_slice) || invariant_.count(instr)) continue;
       const int64_t leaf = leaf_of(instr);
       if (leaf < 0 || hlo::goes_round(loop_, leaf))
-        return Decision::no("loop-state", "{} changes what is no state", instr->name());
+        return Decision::no("loop-state", "{} overwrites an array that is not state of the loop",
+                            instr->name());
       if (!all_before(source(instr->operand(0)), instr))
-        return Decision::no("loop-state", "what {} changes is read behind it", instr->name());
+        return Decision::no("loop-state", "the array that {} overwrites is read after it",
+                            instr->name());
       const Instr* last = source(next[static_cast<size_t>(leaf)]);
       if (leaf_of(last) != leaf)
         return Decision::no("loop-state", "{} is not the next state", instr->name());

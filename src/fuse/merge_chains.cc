@@ -125,7 +125,8 @@ class ChainMerger : public GroupMerger {
       const Edge edge{before, value, product};
       // A dot may well be a reduction in rows: a matrix times a vector.
       if (!alone_ns(before) || !alone_ns(after)) {
-        refuse(edge, Decision::no("gemm-family", "one of the two products is not of the family"));
+        refuse(edge,
+               Decision::no("gemm-family", "one of the two products is not in the GEMM family"));
         continue;
       }
       if (side == 1) {
@@ -169,7 +170,7 @@ class ChainMerger : public GroupMerger {
       return Decision::no("chain-compute-bound", "measured: no faster in one kernel");
     const double least = rows ? kLeastGainOfRows : kLeastGain;
     if (!tuned && *fused_ns * (any_ ? 1 / kMostLoss : least) > apart_ns)
-      return Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us apart",
+      return Decision::no("chain-compute-bound", "{:.3g} us in one kernel, {:.3g} us in two",
                           *fused_ns / 1e3, apart_ns / 1e3);
     if (tuned || any_) *fused_ns = std::min(*fused_ns, apart_ns / kMeasuredGain);
     return Decision::yes();
@@ -194,7 +195,7 @@ class ChainMerger : public GroupMerger {
         Placed candidate = place(part);
         schedule::PlacedFusion& placed = candidate.placed;
         if (placed.decision && !schedule::is_chain(placed))
-          placed.decision = Decision::no("chain-operand", "it is no row of products");
+          placed.decision = Decision::no("chain-operand", "it is not a sequence of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
         if (!placed.decision) break;  // longer ones hold this one
         double apart = 0;

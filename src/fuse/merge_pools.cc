@@ -79,7 +79,7 @@ class PoolMerger : public GroupMerger {
     }
     const schedule::PooledTime time = pooled_time(placed, target_);
     if (time.together_ns * (any_ ? 1 / kMostLoss : kLeastGain) > time.apart_ns)
-      return Decision::no("pool-recompute", "{:.3g} us in one kernel, {:.3g} us apart",
+      return Decision::no("pool-recompute", "{:.3g} us in one kernel, {:.3g} us in two",
                           time.together_ns / 1e3, time.apart_ns / 1e3);
     return Decision::yes();
   }

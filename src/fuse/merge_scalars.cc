@@ -49,7 +49,7 @@ class ScalarMerger : public GroupMerger {
         tasks(together) < std::min(tasks(apart), int64_t{kTasksOfCore} * target_.cores) ||
         schedule::traffic_ns(together, target_) >
             schedule::traffic_ns(apart, target_) + target_.serial_command_ns)
-      return Decision::no("price", "{} phases, {} tasks, {:.0f} ns; apart {}, {}, {:.0f} ns",
+      return Decision::no("price", "{} phases, {} tasks, {:.0f} ns; separately {}, {}, {:.0f} ns",
                           together.schedule.phases.size(), tasks(together),
                           schedule::traffic_ns(together, target_), apart.schedule.phases.size(),
                           tasks(apart), schedule::traffic_ns(apart, target_));

@@ -93,7 +93,7 @@ class SiblingMerger : public GroupMerger {
 
   Decision may_join(Group* one, Group* other) {
     if (one->once != other->once)
-      return Decision::no("once", "one side depends on constants alone, and is done once");
+      return Decision::no("once", "one side depends only on constants and is computed once");
     if (one->members.size() + other->members.size() > kMostMembers)
       return Decision::no("too-large", "the groups have {} members",
                           one->members.size() + other->members.size());
@@ -106,7 +106,7 @@ class SiblingMerger : public GroupMerger {
     if (few_tasks(together) && !(few_tasks(first) && few_tasks(second)))
       return Decision::no("one-task", "too few tasks for both");
     if (together.strided > first.strided + second.strided)
-      return Decision::no("across-lanes", "less moves across the lanes if they are apart");
+      return Decision::no("across-lanes", "less data crosses the lanes if they are separate");
     const double apart = first.traffic_ns + second.traffic_ns;
     // A small one that hangs on a large one cannot save much of both. Maps over one box are one
     // loop, and a launch less; where that is nothing beside their time, more arrays that are read
@@ -115,7 +115,7 @@ class SiblingMerger : public GroupMerger {
     const bool saves_launch = together.is_packing && kGain * smaller_ns < target_.serial_command_ns;
     const double gain = saves_launch ? 0 : kGain * smaller_ns;
     if (together.traffic_ns >= apart - gain)
-      return Decision::no("price", "together {:.0f} ns, apart {:.0f} ns", together.traffic_ns,
+      return Decision::no("price", "together {:.0f} ns, separately {:.0f} ns", together.traffic_ns,
                           apart);
     return Decision::yes();
   }

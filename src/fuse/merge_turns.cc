@@ -55,7 +55,8 @@ class TurnMerger : public GroupMerger {
       if (member->is(Opcode::transpose)) bytes = static_cast<double>(member->shape().bytes());
     const double apart = 2 * schedule::moved_ns(bytes, target_) + target_.launch_ns;
     if (stores > apart)
-      return Decision::no("across-lanes", "{:.3g} us for its stores, {:.3g} us apart", stores / 1e3,
+      return Decision::no("across-lanes",
+                          "{:.3g} us for its stores, {:.3g} us in a separate kernel", stores / 1e3,
                           apart / 1e3);
     return is_closed({product, turns});
   }

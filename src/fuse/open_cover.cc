@@ -169,7 +169,7 @@ Result<bool> open_cover(Covers& covers, const Context& context) {
 }
 
 Result<bool> make_kernels(Covers& covers, const Context& context) {
-  if (!covers.is_open) return user_error("no cover is open: open_cover stands in front of it");
+  if (!covers.is_open) return user_error("no cover is open: run open_cover before it");
   bool changed = false;
   for (const auto& cover : covers.open) {
     const GroupCover joined{cover->kernels(), cover->copies};

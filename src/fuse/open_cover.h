@@ -1,5 +1,5 @@
-// Private to fuse: the cover of one computation while it is being made. open_cover gives every
-// operator a kernel, passes join them, make_kernels builds fusions of them.
+// Private to fuse: the cover of one computation under construction. open_cover gives every
+// operator a kernel, passes join them, make_kernels builds fusions from them.
 #pragma once
 
 #include <memory>

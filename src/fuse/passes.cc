@@ -11,12 +11,12 @@ Covers::~Covers() = default;
 
 Status check_closed(const Covers& covers) {
   if (!covers.is_open) return {};
-  return user_error("a cover is open: make_kernels stands in front of what changes the module");
+  return user_error("a cover is open: run make_kernels before passes that change the module");
 }
 
 Status check_open(const Covers& covers) {
   if (covers.is_open) return {};
-  return user_error("no cover is open: open_cover stands in front of it, make_kernels behind it");
+  return user_error("no cover is open: run open_cover before it and make_kernels after it");
 }
 
 Result<bool> over_each(Covers& covers, const Context& context,
@@ -45,7 +45,7 @@ std::string to_string(const Covers& covers, int64_t max_constant_elems) {
 }
 
 std::unique_ptr<Covers> copy(const Covers& covers) {
-  HEDDLE_CHECK(!covers.is_open, "an open cover has no copy");
+  HEDDLE_CHECK(!covers.is_open, "an open cover cannot be copied");
   std::unique_ptr<hlo::Module> module = covers.module->clone();
   auto made = std::make_unique<Covers>(module.get());
   made->own_module = std::move(module);

@@ -176,7 +176,7 @@ class BoxJoiner {
       const std::optional<Made> made = made_by(behind_views(update->operand(1)));
       Decision decision =
           made ? join(update, *made)
-               : Decision::no("no-kernel", "no kernel makes the box of {}", update->name());
+               : Decision::no("no-kernel", "no kernel computes the box of {}", update->name());
       if (!decision && refusals_)
         refusals_->push_back({made ? made->inside()->name() : update->operand(1)->name(),
                               update->name(), decision.code(), decision.reason()});
@@ -242,13 +242,13 @@ class BoxJoiner {
     if (!fusion) return Decision::yes();
     const Computation& fused = *fusion->called()[0];
     if (constant_.count(fusion))
-      return Decision::no("once", "{} depends on constants alone, and is done once",
+      return Decision::no("once", "{} depends only on constants and is computed once",
                           fusion->name());
     if (!fusion->control_predecessors().empty() || !fusion->control_successors().empty() ||
         !are_elements_read(fusion))
       return Decision::no("in-place", "{} is read or ordered as a whole", fusion->name());
     if (schedule::is_scatter_kernel(fused) || schedule::is_copied_by_parts(*fused.root()))
-      return Decision::no("in-place", "{} has a kernel of its own kind", fusion->name());
+      return Decision::no("in-place", "{} has a special kernel", fusion->name());
     const Instr* array = behind_views(update->operand(0));
     for (Instr* operand : fusion->operands())
       if (is_same(behind_views(operand), array))
@@ -260,16 +260,16 @@ class BoxJoiner {
       return !order || value == fusion ||
              order->leads_to(instrs.vertex(fusion), instrs.vertex(value));
     };
-    if (waits(array)) return Decision::no("cycle", "the array waits for its box");
+    if (waits(array)) return Decision::no("cycle", "the array depends on its box");
     for (size_t i = 2; i < update->operands().size(); ++i) {
       const std::optional<Made> start = made_by(behind_views(update->operand(i)));
       const bool own = start && start->fusion == fusion && count_scalars(start->inside());
       if (!own && waits(update->operand(i)))
-        return Decision::no("cycle", "where {} begins waits for its box", update->name());
+        return Decision::no("cycle", "the start of {} depends on its box", update->name());
     }
     for (const Instr* reader : readers_of(array))
       if (reader != update && waits(reader))
-        return Decision::no("in-place-read", "{} reads what {} changes, behind {}", reader->name(),
+        return Decision::no("in-place-read", "{} reads what {} changes, after {}", reader->name(),
                             update->name(), fusion->name());
     return Decision::yes();
   }

@@ -115,7 +115,7 @@ class StripCutter {
       if (use == LeafUse::counted && is_read(i))
         return Decision::no("loop-rows", "leaf {} is the same in every strip", i);
       if ((use == LeafUse::summed || (use == LeafUse::whole && changes)) && !is_read(i))
-        return Decision::no("loop-rows", "leaf {} is made for nobody", i);
+        return Decision::no("loop-rows", "nothing reads leaf {}", i);
       if (use != LeafUse::shared && use != LeafUse::counted)
         for (const Instr* instr : condition_->instrs())
           if (instr->is(Opcode::get_tuple_element) && instr->tuple_index() == i)
@@ -126,7 +126,7 @@ class StripCutter {
       if (!takes_start(instr)) continue;
       const tensor::Type type = instr->operand(first_index(instr))->shape().type();
       if (type != index_type_ && any)
-        return Decision::no("loop-rows", "boxes are found by indices of two types");
+        return Decision::no("loop-rows", "boxes are located by indices of two types");
       index_type_ = type;
       any = true;
     }

@@ -32,7 +32,7 @@ Decision Waits::may_join(const Instr* instr, const Group& group) const {
     for (const Instr* operand : member->operands())
       if (known(operand) > alone &&
           std::find(group.members.begin(), group.members.end(), operand) == group.members.end())
-        return Decision::no("waits", "{} bytes would be kept until {} is there", bytes,
+        return Decision::no("waits", "{} bytes would be kept until {} is computed", bytes,
                             operand->name());
   return Decision::yes();
 }

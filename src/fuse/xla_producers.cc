@@ -123,12 +123,11 @@ class Rules {
   Decision may_join(Instr* instr, Group* group, bool copy) {
     // Packed weights are read where they lie.
     if (group->has_dot && !is_unpack(instr))
-      return Decision::no("xla-library", "{} is a call of a library",
-                          group->members.back()->name());
+      return Decision::no("xla-library", "{} is a library call", group->members.back()->name());
     if (!group->has_dot && !is_loop(instr))
       return Decision::no("xla-producer", "{} ends a kernel", hlo::opcode_text(instr->opcode()));
     if (group->once != (cover_.once.count(instr) > 0))
-      return Decision::no("once", "one side depends on constants alone, and is done once");
+      return Decision::no("once", "one side depends only on constants and is computed once");
     if (copy && has_control_edges(instr))
       return Decision::no("control", "{} has control edges, and is computed once", instr->name());
     if (!copy && cover_.order->makes_cycle(instr, group))
@@ -181,7 +180,7 @@ class Rules {
     for (const Instr* member : members) {
       reductions += member->is(Opcode::reduce) || member->is(Opcode::reduce_window);
       if (members.size() > 1 && schedule::is_copied_by_parts(*member))
-        return Decision::no("parts", "many arrays are joined by copies, apart");
+        return Decision::no("parts", "many arrays are concatenated by copies of their own");
       for (const Instr* operand : member->operands())
         if (!inside.count(operand)) read.insert(operand);
     }

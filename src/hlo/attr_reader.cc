@@ -120,7 +120,7 @@ std::string read_labels(std::string_view part, char first, char second, int64_t&
     if (c == first) place = &first_place;
     if (c == second) place = &second_place;
     if (c >= '0' && c - '0' < digits) place = &spatial[c - '0'];
-    if (!place || *place >= 0) return fmt::format("'{}' does not belong into '{}'", c, part);
+    if (!place || *place >= 0) return fmt::format("'{}' does not belong in '{}'", c, part);
     *place = static_cast<int64_t>(i);
   }
   if (first_place < 0 || second_place < 0)

@@ -64,7 +64,7 @@ Instr* Builder::scalar(Type type, double value) {
 
 Instr* Builder::full(const Shape& shape, double value) {
   if (!status_) return poison();
-  if (!shape.is_array()) return fail({ErrorKind::user, "full: an array shape is wanted"});
+  if (!shape.is_array()) return fail({ErrorKind::user, "full: wanted an array shape"});
   Instr* x = scalar(shape.type(), value);
   return shape.rank() == 0 ? x : make(Opcode::broadcast, {x}, DimensionsAttrs{}, {}, &shape);
 }
@@ -163,7 +163,7 @@ Instr* Builder::dynamic_update_slice(Instr* x, Instr* update, const std::vector<
 
 Instr* Builder::reduce(Opcode opcode, Instr* x, const Ints& dimensions) {
   if (!status_) return poison();
-  if (!x->shape().is_array()) return fail({ErrorKind::user, "reduce: operand 0 is no array"});
+  if (!x->shape().is_array()) return fail({ErrorKind::user, "reduce: operand 0 is not an array"});
   const Type type = x->shape().type();
   return reduce({x}, {constant(neutral_value(opcode, type))}, dimensions,
                 scalar_computation(opcode, type));
@@ -179,7 +179,7 @@ Instr* Builder::reduce(const std::vector<Instr*>& operands, const std::vector<In
 Instr* Builder::reduce_window(Opcode opcode, Instr* x, Instr* init, const Window& window) {
   if (!status_) return poison();
   if (!x->shape().is_array())
-    return fail({ErrorKind::user, "reduce-window: operand 0 is no array"});
+    return fail({ErrorKind::user, "reduce-window: operand 0 is not an array"});
   return make(Opcode::reduce_window, {x, init}, WindowAttrs{window},
               {scalar_computation(opcode, x->shape().type())});
 }

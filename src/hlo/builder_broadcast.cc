@@ -140,7 +140,7 @@ Instr* Builder::matmul(Instr* a, Instr* b) {
   if (!status_) return poison();
   const Shape left = a->shape(), right = b->shape();
   if (!left.is_array() || !right.is_array() || left.rank() < 2 || right.rank() < 2)
-    return fail({ErrorKind::user, fmt::format("matmul: {} and {}, ranks of 2 or more are wanted",
+    return fail({ErrorKind::user, fmt::format("matmul: {} and {}, wanted ranks of 2 or more",
                                               text(left), text(right))});
   DotAttrs attrs;
   if (right.rank() == 2) {  // one matrix for all: its batch dimensions are rows

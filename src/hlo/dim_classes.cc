@@ -112,8 +112,8 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
       return user_error("dimension '{}' of bound {} reaches {} with an extent of {}", of.name,
                         of.bound, owner_[i]->name(), extents_[i]);
     if (const Instr* by = fixed_by_[static_cast<size_t>(root(static_cast<int>(i)))])
-      return user_error("dimension '{}' reaches {} ({}), which wants numbers", of.name, by->name(),
-                        opcode_text(by->opcode()));
+      return user_error("dimension '{}' reaches {} ({}), which needs fixed extents", of.name,
+                        by->name(), opcode_text(by->opcode()));
   }
   return {};
 }

@@ -1,7 +1,7 @@
 // Module, Computation, Instr: the graph IR. Read this header first.
 //
 // A module holds computations; one is the entry. A computation holds instructions in an order in
-// which every operand stands before its users; one is the root, whose value is the result. An
+// which every operand comes before its users; one is the root, whose value is the result. An
 // instruction has one value (possibly a tuple). Values are immutable. Floating point is IEEE,
 // round to nearest even, no flushing of subnormals; integer arithmetic wraps; division of integers
 // by zero gives -1 (all ones), remainder gives the dividend; out-of-range slice starts are clamped.
@@ -9,14 +9,14 @@
 //
 // Invariants (verify.h names them by number):
 //  1. An instruction's operands, control predecessors and users belong to its computation.
-//  2. Every operand stands before its user in Computation::instrs().
+//  2. Every operand comes before its user in Computation::instrs().
 //  3. users() lists each user once, and exactly those that have it as operand.
 //  4. Operand and called-computation counts fit the opcode's row; attrs() holds its row's struct.
 //  5. shape() is compatible with what shape inference gives (or may be declared freely, for the
 //     opcodes where inference says so).
 //  6. Parameters are numbered 0..n-1, each once, one per number.
 //  7. Called computations belong to the module; the call graph has no cycle.
-//  8. Called computations have the parameters and the result that their caller's opcode wants.
+//  8. Called computations have the parameters and the result that their caller's opcode requires.
 //  9. Names are unique: of instructions in a computation, of computations in a module.
 // 10. The root belongs to the computation; the entry to the module.
 // 11. input_output_alias names existing leaves of equal shape, no output twice.

@@ -302,7 +302,8 @@ Result<uint64_t> Parser::nan_bits(Type type, bool negative) {
     const auto end = std::from_chars(token.data() + 2, last, payload, 16);
     const uint64_t mask = (uint64_t{1} << format.mantissa_bits) - 1;
     if (end.ec != std::errc() || end.ptr != last || payload == 0 || payload > mask)
-      return lexer_.error_at(at, "{} is no payload of a NaN of {}", token, tensor::type_name(type));
+      return lexer_.error_at(at, "{} is not a payload of a NaN of {}", token,
+                             tensor::type_name(type));
     lexer_.advance(token.size());
     HEDDLE_RETURN_IF_ERROR(lexer_.expect(')', "after the payload"));
     // Formats without an infinity have one NaN only.

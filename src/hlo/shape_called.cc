@@ -30,7 +30,7 @@ Status want_signature(const ShapeQuery& q, size_t i, const std::vector<Shape>& p
   for (const Shape& p : parameters) wanted += (wanted.empty() ? "" : ", ") + text(p);
   const Shape result =
       results.size() == 1 && !always_tuple ? results[0] : Shape::make_tuple(results);
-  return shape_error(q, "{} is {}, ({}) -> {} is wanted", c.name(), signature(c), wanted,
+  return shape_error(q, "{} is {}, wanted ({}) -> {}", c.name(), signature(c), wanted,
                      text(result));
 }
 
@@ -75,7 +75,7 @@ Status check_collective(const ShapeQuery& q) {
   bool fits = count == 2 || count == 2 * q.count();
   for (const Instr* p : c.parameters()) fits = fits && p->shape().is_scalar();
   if (fits) return {};
-  return shape_error(q, "{} is {}, a function of two scalars is wanted", c.name(), signature(c));
+  return shape_error(q, "{} is {}, wanted a function of two scalars", c.name(), signature(c));
 }
 
 Status check_conditional(const ShapeQuery& q) {
@@ -87,7 +87,7 @@ Status check_conditional(const ShapeQuery& q) {
     return shape_error(q, "operand 0 is {} for {} branches; pred[] and two, or s32[]",
                        text(selector), branches);
   if (q.count() != branches + 1)
-    return shape_error(q, "{} operands, the selector and one for each of {} branches are wanted",
+    return shape_error(q, "{} operands, wanted the selector and one for each of {} branches",
                        q.count(), branches);
   for (size_t i = 0; i < branches; ++i)
     HEDDLE_RETURN_IF_ERROR(
@@ -118,7 +118,7 @@ Status check_scan(const ShapeQuery& q) {
   std::vector<Shape> results = root.is_tuple() ? root.elements() : std::vector<Shape>{root};
   const int64_t carries_at = static_cast<int64_t>(results.size()) - a.num_carries;
   if (carries_at < 0)
-    return shape_error(q, "{} is {}, {} carries are wanted in its result", q.called[0]->name(),
+    return shape_error(q, "{} is {}, wanted {} carries in its result", q.called[0]->name(),
                        signature(*q.called[0]), a.num_carries);
   for (int64_t i = 0; i < a.num_carries; ++i)
     results[carries_at + i] = parameters[count - a.num_carries + i];
@@ -152,7 +152,7 @@ Range called_count(Opcode opcode) {
 Status check_called_count(const ShapeQuery& q) {
   const Range range = called_count(q.opcode);
   if (q.called.size() < range.least || q.called.size() > range.most)
-    return shape_error(q, "{} called computations, {} are wanted", q.called.size(), range.least);
+    return shape_error(q, "{} called computations, wanted {}", q.called.size(), range.least);
   return {};
 }
 

@@ -49,13 +49,12 @@ Status check_scaled(const ShapeQuery& q, const Shape& result) {
 Status want_start_tuple(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_declared(q));
   if (q.declared->is_tuple() && q.declared->elements().size() >= 2) return {};
-  return shape_error(q, "declared {}, a tuple of operands and results is wanted",
-                     text(*q.declared));
+  return shape_error(q, "declared {}, wanted a tuple of operands and results", text(*q.declared));
 }
 
 Result<Shape> second_element(const ShapeQuery& q) {
   if (!q.operand(0).is_tuple() || q.operand(0).elements().size() < 2)
-    return shape_error(q, "operand 0 is {}, the tuple of its start is wanted", text(q.operand(0)));
+    return shape_error(q, "operand 0 is {}, wanted the tuple of its start", text(q.operand(0)));
   return q.operand(0).elements()[1];
 }
 
@@ -99,8 +98,7 @@ Result<Shape> collective_shape(const ShapeQuery& q) {
     case Opcode::ragged_all_to_all:
       if (q.count() != 6)
         return shape_error(
-            q, "{} operands; input, output and four arrays of offsets and sizes are wanted",
-            q.count());
+            q, "{} operands; wanted input, output and four arrays of offsets and sizes", q.count());
       for (size_t i = 2; i < 6; ++i) HEDDLE_RETURN_IF_ERROR(want_type(q, i, kInteger));
       HEDDLE_RETURN_IF_ERROR(want_same_type(q, 1, 0));
       return q.operand(1);
@@ -128,13 +126,13 @@ Result<Shape> send_recv_shape(const ShapeQuery& q) {
     case Opcode::recv:
       HEDDLE_RETURN_IF_ERROR(want_declared(q));
       if (!q.declared->is_tuple() || q.declared->elements().size() < 2)
-        return shape_error(q, "declared {}, (data, u32[], token[]) is wanted", text(*q.declared));
+        return shape_error(q, "declared {}, wanted (data, u32[], token[])", text(*q.declared));
       return *q.declared;
     case Opcode::send_done:
       return q.declared ? *q.declared : token;
     default:  // recv-done
       if (!q.operand(0).is_tuple() || q.operand(0).elements().empty())
-        return shape_error(q, "operand 0 is {}, the tuple of recv is wanted", text(q.operand(0)));
+        return shape_error(q, "operand 0 is {}, wanted the tuple of recv", text(q.operand(0)));
       if (q.declared) return *q.declared;
       return Shape::make_tuple({q.operand(0).elements()[0], token});
   }

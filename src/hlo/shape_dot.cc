@@ -91,7 +91,7 @@ Status check_group_sizes(const ShapeQuery& q, const std::vector<Dim>& outer) {
   bool fits = groups.rank() == static_cast<int64_t>(outer.size()) + 1;
   for (size_t d = 0; fits && d < outer.size(); ++d) fits = agree(groups.dims()[d], outer[d]);
   if (fits) return {};
-  return shape_error(q, "group sizes are {}, one row or one for each of {} is wanted", text(groups),
+  return shape_error(q, "group sizes are {}, wanted one row or one for each of {}", text(groups),
                      text(Shape(groups.type(), outer)));
 }
 
@@ -113,7 +113,7 @@ Result<Shape> dot_shape(const ShapeQuery& q) {
 // Operands 2 and 3 scale blocks of operands 0 and 1: each extent divides the one it scales.
 Result<Shape> scaled_dot_shape(const ShapeQuery& q) {
   HEDDLE_ASSIGN_OR_RETURN(DotDims dims, dot_dims(q, q.attrs_as<DotAttrs>()));
-  if (q.count() > 4) return shape_error(q, "{} operands, at most 4 are wanted", q.count());
+  if (q.count() > 4) return shape_error(q, "{} operands, wanted at most 4", q.count());
   for (size_t i = 2; i < q.count(); ++i) {
     HEDDLE_RETURN_IF_ERROR(want_type(q, i, kFloat));
     const Shape &x = q.operand(i - 2), &scale = q.operand(i);

@@ -89,8 +89,8 @@ TEST(ShapeDot, RaggedDotRefuses) {
       "error: ragged-dot: lhs_ragged_dims={0, 1} must name one dimension");
   EXPECT_EQ(infer(Opcode::ragged_dot, {"f32[19,17,11,5]", "f32[3,19,5,7]", "s32[19,11,3]"},
                   ragged(dims({0}, {3}, {1}, {2}), {2}, {0})),
-            "error: ragged-dot: group sizes are s32[19,11,3], one row or one for each of "
-            "s32[19,17] is wanted");
+            "error: ragged-dot: group sizes are s32[19,11,3], wanted one row or one for each of "
+            "s32[19,17]");
 }
 
 // NHWC with HWIO kernels.

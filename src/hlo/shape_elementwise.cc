@@ -108,7 +108,7 @@ Result<Shape> binary_shape(const ShapeQuery& q) {
   HEDDLE_ASSIGN_OR_RETURN(Shape result, common_dims(q));
   if (q.opcode == Opcode::complex) {
     if (result.type() != Type::f32 && result.type() != Type::f64)
-      return shape_error(q, "operand 0 is {}, f32 or f64 is wanted", text(q.operand(0)));
+      return shape_error(q, "operand 0 is {}, wanted f32 or f64", text(q.operand(0)));
     result.set_type(result.type() == Type::f32 ? Type::c64 : Type::c128);
   }
   return result;
@@ -152,7 +152,7 @@ static Result<Shape> with_scalars(const ShapeQuery& q, std::span<const size_t> v
       const bool is_value = group.data() == values.data();
       if (!is_value && shape.is_scalar()) continue;
       if (!same_dims(shape, result))
-        return shape_error(q, "operand {} is {}, {}the dimensions of {} are wanted", i, text(shape),
+        return shape_error(q, "operand {} is {}, wanted {}the dimensions of {}", i, text(shape),
                            is_value ? "" : "a scalar or ", text(result));
       for (int64_t d = 0; d < result.rank(); ++d)
         result.set_dim(d, merged(result.dims()[d], shape.dims()[d]));
@@ -204,7 +204,7 @@ Result<Shape> stochastic_convert_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_declared_array(q));
   const int wanted = tensor::type_bits(q.operand(0).type());
   if (tensor::type_bits(q.operand(1).type()) != wanted)
-    return shape_error(q, "operand 1 is {}, {} random bits are wanted", text(q.operand(1)), wanted);
+    return shape_error(q, "operand 1 is {}, wanted {} random bits", text(q.operand(1)), wanted);
   HEDDLE_ASSIGN_OR_RETURN(Shape result, common_dims(q));
   HEDDLE_RETURN_IF_ERROR(want_numeric_conversion(q, result.type(), q.declared->type()));
   result.set_type(q.declared->type());
@@ -230,7 +230,7 @@ Result<Shape> bitcast_convert_shape(const ShapeQuery& q) {
   } else if (from_bits < to_bits) {
     const int64_t parts = to_bits / from_bits;
     if (to_bits % from_bits != 0 || dims.empty() || !agree(dims.back(), Dim(parts)))
-      return shape_error(q, "operand 0 is {}, a last dimension of {} is wanted to make {}",
+      return shape_error(q, "operand 0 is {}, wanted a last dimension of {} to make {}",
                          text(q.operand(0)), parts, tensor::type_name(to));
     dims.pop_back();
   }

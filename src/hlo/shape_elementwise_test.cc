@@ -23,15 +23,15 @@ TEST(ShapeElementwise, UnaryOfOtherTypeResult) {
 
 TEST(ShapeElementwise, UnaryRefusesTypes) {
   EXPECT_EQ(infer(Opcode::exponential, {"s32[2]"}),
-            "error: exponential: operand 0 is s32[2], a float or complex type is wanted");
+            "error: exponential: operand 0 is s32[2], wanted a float or complex type");
   EXPECT_EQ(infer(Opcode::floor, {"c64[2]"}),
-            "error: floor: operand 0 is c64[2], a float type is wanted");
+            "error: floor: operand 0 is c64[2], wanted a float type");
   EXPECT_EQ(infer(Opcode::abs, {"u32[2]"}),
-            "error: abs: operand 0 is u32[2], a signed integer or float or complex type is wanted");
+            "error: abs: operand 0 is u32[2], wanted a signed integer or float or complex type");
   EXPECT_EQ(infer(Opcode::not_, {"f32[2]"}),
-            "error: not: operand 0 is f32[2], a pred or integer type is wanted");
+            "error: not: operand 0 is f32[2], wanted a pred or integer type");
   EXPECT_EQ(infer(Opcode::negate, {"(f32[2])"}),
-            "error: negate: operand 0 is (f32[2]), an array is wanted");
+            "error: negate: operand 0 is (f32[2]), wanted an array");
 }
 
 TEST(ShapeElementwise, ReducePrecision) {
@@ -58,9 +58,9 @@ TEST(ShapeElementwise, BinaryRefuses) {
   EXPECT_EQ(infer(Opcode::add, {"f32[2]", "bf16[2]"}),
             "error: add: types f32 and bf16 differ (operands 0 and 1)");
   EXPECT_EQ(infer(Opcode::subtract, {"pred[2]", "pred[2]"}),
-            "error: subtract: operand 0 is pred[2], an integer or float or complex type is wanted");
+            "error: subtract: operand 0 is pred[2], wanted an integer or float or complex type");
   EXPECT_EQ(infer(Opcode::complex, {"bf16[2]", "bf16[2]"}),
-            "error: complex: operand 0 is bf16[2], f32 or f64 is wanted");
+            "error: complex: operand 0 is bf16[2], wanted f32 or f64");
   EXPECT_EQ(infer(Opcode::add, {"f32[2]"}), "error: add: 1 operands, 2 wanted");
   EXPECT_EQ(infer_as("f32[3]", Opcode::add, {"f32[2]", "f32[2]"}),
             "error: add: declared f32[3], but its operands give f32[2]");
@@ -91,21 +91,21 @@ TEST(ShapeElementwise, Compare) {
   EXPECT_EQ(infer(Opcode::compare, {"f32[2]", "f32[2]"}, CompareAttrs{Direction::lt}), "pred[2]");
   EXPECT_EQ(infer(Opcode::compare, {"c64[2]", "c64[2]"}, CompareAttrs{Direction::eq}), "pred[2]");
   EXPECT_EQ(infer(Opcode::compare, {"c64[2]", "c64[2]"}, CompareAttrs{Direction::lt}),
-            "error: compare: operand 0 is c64[2], a pred or integer or float type is wanted");
+            "error: compare: operand 0 is c64[2], wanted a pred or integer or float type");
   EXPECT_EQ(infer(Opcode::compare, {"s32[2]", "s32[2]"},
                   CompareAttrs{Direction::lt, CompareType::total_order}),
-            "error: compare: operand 0 is s32[2], a float type is wanted");
+            "error: compare: operand 0 is s32[2], wanted a float type");
 }
 
 TEST(ShapeElementwise, SelectAndClampTakeScalars) {
   EXPECT_EQ(infer(Opcode::select, {"pred[2]", "f32[2]", "f32[2]"}), "f32[2]");
   EXPECT_EQ(infer(Opcode::select, {"pred[]", "f32[2]", "f32[2]"}), "f32[2]");
   EXPECT_EQ(infer(Opcode::select, {"pred[3]", "f32[2]", "f32[2]"}),
-            "error: select: operand 0 is pred[3], a scalar or the dimensions of f32[2] are wanted");
+            "error: select: operand 0 is pred[3], wanted a scalar or the dimensions of f32[2]");
   EXPECT_EQ(infer(Opcode::select, {"pred[2]", "f32[2]", "f32[]"}),
-            "error: select: operand 2 is f32[], the dimensions of f32[2] are wanted");
+            "error: select: operand 2 is f32[], wanted the dimensions of f32[2]");
   EXPECT_EQ(infer(Opcode::select, {"s32[]", "f32[2]", "f32[2]"}),
-            "error: select: operand 0 is s32[], a pred type is wanted");
+            "error: select: operand 0 is s32[], wanted a pred type");
   EXPECT_EQ(infer(Opcode::clamp, {"f32[]", "f32[2]", "f32[2]"}), "f32[2]");
   EXPECT_EQ(infer(Opcode::clamp, {"f32[]", "f32[2]", "s32[2]"}),
             "error: clamp: types f32 and s32 differ (operands 1 and 2)");
@@ -119,7 +119,7 @@ TEST(ShapeElementwise, Map) {
   EXPECT_EQ(infer(Opcode::map, {"f32[2,3]", "s32[2,3]"}, DimensionsAttrs{{1, 0}}, {to_pred}),
             "error: map: dimensions={1, 0} must list all 2 dimensions in order");
   EXPECT_EQ(infer(Opcode::map, {"s32[2]", "s32[2]"}, DimensionsAttrs{{0}}, {to_pred}),
-            "error: map: f is (f32[], s32[]) -> pred[], (s32[], s32[]) -> pred[] is wanted");
+            "error: map: f is (f32[], s32[]) -> pred[], wanted (s32[], s32[]) -> pred[]");
 }
 
 TEST(ShapeElementwise, Conversions) {
@@ -132,7 +132,7 @@ TEST(ShapeElementwise, Conversions) {
             "error: convert: declared s32[5], but its operands give s32[4]");
   EXPECT_EQ(infer_as("bf16[4]", Opcode::stochastic_convert, {"f32[4]", "u32[4]"}), "bf16[4]");
   EXPECT_EQ(infer_as("bf16[4]", Opcode::stochastic_convert, {"f32[4]", "u16[4]"}),
-            "error: stochastic-convert: operand 1 is u16[4], 32 random bits are wanted");
+            "error: stochastic-convert: operand 1 is u16[4], wanted 32 random bits");
 }
 
 TEST(ShapeElementwise, BitcastConvertSplitsAndJoinsTheLastDimension) {
@@ -140,12 +140,11 @@ TEST(ShapeElementwise, BitcastConvertSplitsAndJoinsTheLastDimension) {
   EXPECT_EQ(infer_as("u8[2,4]", Opcode::bitcast_convert, {"f32[2]"}), "u8[2,4]");
   EXPECT_EQ(infer_as("f32[2]", Opcode::bitcast_convert, {"u8[2,4]"}), "f32[2]");
   EXPECT_EQ(infer_as("f32[]", Opcode::bitcast_convert, {"u16[2]"}), "f32[]");
-  EXPECT_EQ(infer_as("f32[2]", Opcode::bitcast_convert, {"u8[2,2]"}),
-            "error: bitcast-convert: operand 0 is u8[2,2], a last dimension of 4 is wanted to "
-            "make f32");
+  EXPECT_EQ(
+      infer_as("f32[2]", Opcode::bitcast_convert, {"u8[2,2]"}),
+      "error: bitcast-convert: operand 0 is u8[2,2], wanted a last dimension of 4 to make f32");
   EXPECT_EQ(infer_as("f32[]", Opcode::bitcast_convert, {"u8[]"}),
-            "error: bitcast-convert: operand 0 is u8[], a last dimension of 4 is wanted to make "
-            "f32");
+            "error: bitcast-convert: operand 0 is u8[], wanted a last dimension of 4 to make f32");
   EXPECT_EQ(infer_as("f64[2]", Opcode::bitcast_convert, {"c64[2]"}),
             "error: bitcast-convert: c64 and f64: complex values only become complex ones");
 }

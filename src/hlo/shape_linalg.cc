@@ -18,7 +18,7 @@ Result<Shape> batch_norm_shape(const ShapeQuery& q) {
     const Shape& shape = q.operand(i);
     if (i == 0 || (grad && i == 4)) {
       if (!same_dims(shape, x))
-        return shape_error(q, "operand {} is {}, the dimensions of {} are wanted", i, text(shape),
+        return shape_error(q, "operand {} is {}, wanted the dimensions of {}", i, text(shape),
                            text(x));
       continue;
     }
@@ -37,7 +37,7 @@ static Status want_square(const ShapeQuery& q, size_t i) {
   HEDDLE_RETURN_IF_ERROR(want_type(q, i, kFloat | kComplex));
   const Shape& x = q.operand(i);
   if (x.rank() < 2 || !agree(x.dims()[x.rank() - 1], x.dims()[x.rank() - 2]))
-    return shape_error(q, "operand {} is {}, square matrices are wanted", i, text(x));
+    return shape_error(q, "operand {} is {}, wanted square matrices", i, text(x));
   return {};
 }
 
@@ -74,7 +74,7 @@ Result<Shape> fft_shape(const ShapeQuery& q) {
     return shape_error(q, "fft_length={} for {}: 1 to 3 of its last dimensions", text(a.fft_length),
                        text(x));
   if (real_input && x.type() != Type::f32 && x.type() != Type::f64)
-    return shape_error(q, "operand 0 is {}, f32 or f64 is wanted", text(x));
+    return shape_error(q, "operand 0 is {}, wanted f32 or f64", text(x));
   Shape result(x.type(), x.dims());
   for (int64_t i = 0; i < transformed; ++i) {
     const int64_t axis = x.rank() - transformed + i, length = a.fft_length[i];

@@ -21,18 +21,17 @@ TEST(ShapeLinalg, BatchNorm) {
       "error: batch-norm-training: feature_index names dimension 3 of a rank 3 array");
   EXPECT_EQ(
       infer(Opcode::batch_norm_grad, {"f32[2,3,4]", "f32[3]", "f32[3]", "f32[3]", "f32[2,3,5]"}, a),
-      "error: batch-norm-grad: operand 4 is f32[2,3,5], the dimensions of f32[2,3,4] are "
-      "wanted");
+      "error: batch-norm-grad: operand 4 is f32[2,3,5], wanted the dimensions of f32[2,3,4]");
   EXPECT_EQ(infer(Opcode::batch_norm_training, {"s32[2,3,4]", "f32[3]", "f32[3]"}, a),
-            "error: batch-norm-training: operand 0 is s32[2,3,4], a float type is wanted");
+            "error: batch-norm-training: operand 0 is s32[2,3,4], wanted a float type");
 }
 
 TEST(ShapeLinalg, Cholesky) {
   EXPECT_EQ(infer(Opcode::cholesky, {"f32[2,3,3]"}, CholeskyAttrs{true}), "f32[2,3,3]");
   EXPECT_EQ(infer(Opcode::cholesky, {"f32[3,4]"}, CholeskyAttrs{}),
-            "error: cholesky: operand 0 is f32[3,4], square matrices are wanted");
+            "error: cholesky: operand 0 is f32[3,4], wanted square matrices");
   EXPECT_EQ(infer(Opcode::cholesky, {"f32[3]"}, CholeskyAttrs{}),
-            "error: cholesky: operand 0 is f32[3], square matrices are wanted");
+            "error: cholesky: operand 0 is f32[3], wanted square matrices");
 }
 
 TEST(ShapeLinalg, TriangularSolve) {
@@ -58,11 +57,11 @@ TEST(ShapeLinalg, Fft) {
   EXPECT_EQ(infer(Opcode::fft, {"c64[3,5]"}, FftAttrs{Kind::irfft, {6}}),
             "error: fft: dim 5 must be 4 for length 6 (operand 0 axis 1)");
   EXPECT_EQ(infer(Opcode::fft, {"f32[9]"}, FftAttrs{Kind::fft, {9}}),
-            "error: fft: operand 0 is f32[9], a complex type is wanted");
+            "error: fft: operand 0 is f32[9], wanted a complex type");
   EXPECT_EQ(infer(Opcode::fft, {"c64[9]"}, FftAttrs{Kind::fft, {9, 9}}),
             "error: fft: fft_length={9, 9} for c64[9]: 1 to 3 of its last dimensions");
   EXPECT_EQ(infer(Opcode::fft, {"bf16[9]"}, FftAttrs{Kind::rfft, {9}}),
-            "error: fft: operand 0 is bf16[9], f32 or f64 is wanted");
+            "error: fft: operand 0 is bf16[9], wanted f32 or f64");
 }
 
 }  // namespace

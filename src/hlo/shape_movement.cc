@@ -98,7 +98,7 @@ Result<Shape> dynamic_reshape_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_declared_array(q));
   HEDDLE_RETURN_IF_ERROR(want_countable(q, *q.declared));
   if (static_cast<int64_t>(q.count()) != 1 + q.declared->rank())
-    return shape_error(q, "{} operands, the data and {} sizes are wanted", q.count(),
+    return shape_error(q, "{} operands, wanted the data and {} sizes", q.count(),
                        q.declared->rank());
   for (size_t i = 1; i < q.count(); ++i) {
     HEDDLE_RETURN_IF_ERROR(want_type(q, i, kInteger));
@@ -113,7 +113,7 @@ Result<Shape> transpose_shape(const ShapeQuery& q) {
   const Shape& x = q.operand(0);
   const Ints& dims = q.attrs_as<DimensionsAttrs>().dimensions;
   if (static_cast<int64_t>(dims.size()) != x.rank())
-    return shape_error(q, "dimensions={} is no permutation of the {} dimensions of operand 0",
+    return shape_error(q, "dimensions={} is not a permutation of the {} dimensions of operand 0",
                        text(dims), x.rank());
   HEDDLE_RETURN_IF_ERROR(want_dims(q, dims, x.rank(), "dimensions"));
   std::vector<Dim> out;
@@ -132,7 +132,7 @@ Result<Shape> reverse_shape(const ShapeQuery& q) {
 Result<Shape> iota_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_declared_array(q));
   if (!in_set(q.declared->type(), kNumber))
-    return shape_error(q, "declared {}, {} is wanted", text(*q.declared), set_text(kNumber));
+    return shape_error(q, "declared {}, wanted {}", text(*q.declared), set_text(kNumber));
   HEDDLE_RETURN_IF_ERROR(
       want_dim(q, q.attrs_as<DimensionAttrs>().dimension, q.declared->rank(), "iota_dimension"));
   return *q.declared;
@@ -152,7 +152,7 @@ Result<Shape> set_dimension_size_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_dim(q, dimension, x.rank(), "dimensions"));
   HEDDLE_RETURN_IF_ERROR(want_scalar(q, 1));
   if (q.operand(1).type() != Type::s32)
-    return shape_error(q, "operand 1 is {}, s32[] is wanted", text(q.operand(1)));
+    return shape_error(q, "operand 1 is {}, wanted s32[]", text(q.operand(1)));
   Shape result(x.type(), x.dims());
   // A size of its own from here on: the old symbol no longer names it.
   Dim dim = x.dims()[dimension];

@@ -67,7 +67,7 @@ TEST(ShapeMovement, DynamicReshape) {
   EXPECT_EQ(infer_as("f32[<=3,2]", Opcode::dynamic_reshape, {"f32[<=6]", "s32[]", "s32[]"}),
             "f32[<=3,2]");
   EXPECT_EQ(infer_as("f32[<=3,2]", Opcode::dynamic_reshape, {"f32[<=6]", "s32[]"}),
-            "error: dynamic-reshape: 2 operands, the data and 2 sizes are wanted");
+            "error: dynamic-reshape: 2 operands, wanted the data and 2 sizes");
 }
 
 TEST(ShapeMovement, Bitcast) {
@@ -79,8 +79,9 @@ TEST(ShapeMovement, Bitcast) {
 
 TEST(ShapeMovement, Transpose) {
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,<=3,4]"}, DimensionsAttrs{{2, 0, 1}}), "f32[4,2,<=3]");
-  EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{0}}),
-            "error: transpose: dimensions={0} is no permutation of the 2 dimensions of operand 0");
+  EXPECT_EQ(
+      infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{0}}),
+      "error: transpose: dimensions={0} is not a permutation of the 2 dimensions of operand 0");
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{1, 1}}),
             "error: transpose: dimensions={1, 1} names dimension 1 twice");
   EXPECT_EQ(infer(Opcode::transpose, {"f32[2,3]"}, DimensionsAttrs{{-1, 0}}),
@@ -98,7 +99,7 @@ TEST(ShapeMovement, Iota) {
   EXPECT_EQ(infer_as("s32[]", Opcode::iota, {}, DimensionAttrs{0}),
             "error: iota: iota_dimension names dimension 0 of a rank 0 array");
   EXPECT_EQ(infer_as("pred[2]", Opcode::iota, {}, DimensionAttrs{0}),
-            "error: iota: declared pred[2], an integer or float or complex type is wanted");
+            "error: iota: declared pred[2], wanted an integer or float or complex type");
 }
 
 TEST(ShapeMovement, DimensionSizes) {
@@ -111,7 +112,7 @@ TEST(ShapeMovement, DimensionSizes) {
       infer_as("f32[2,3]", Opcode::set_dimension_size, {"f32[2,<=3]", "s32[]"}, DimensionAttrs{1}),
       "f32[2,3]");
   EXPECT_EQ(infer(Opcode::set_dimension_size, {"f32[2,3]", "s64[]"}, DimensionAttrs{1}),
-            "error: set-dimension-size: operand 1 is s64[], s32[] is wanted");
+            "error: set-dimension-size: operand 1 is s64[], wanted s32[]");
 }
 
 TEST(ShapeMovement, SizesThatOverflowAreErrors) {

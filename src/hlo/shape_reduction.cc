@@ -14,12 +14,12 @@ Shape one_or_tuple(std::vector<Shape> shapes) {
 Status want_arrays_and_starts(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   if (q.count() % 2 != 0)
-    return shape_error(q, "{} operands, n arrays and n start values are wanted", q.count());
+    return shape_error(q, "{} operands, wanted n arrays and n start values", q.count());
   const size_t n = q.count() / 2;
   for (size_t i = 0; i < n; ++i) {
     if (!same_dims(q.operand(i), q.operand(0)))
-      return shape_error(q, "operand {} is {}, the dimensions of {} are wanted", i,
-                         text(q.operand(i)), text(q.operand(0)));
+      return shape_error(q, "operand {} is {}, wanted the dimensions of {}", i, text(q.operand(i)),
+                         text(q.operand(0)));
     HEDDLE_RETURN_IF_ERROR(want_scalar(q, n + i));
     HEDDLE_RETURN_IF_ERROR(want_same_type(q, n + i, i));
   }
@@ -128,8 +128,8 @@ Result<Shape> sort_shape(const ShapeQuery& q) {
   std::vector<Shape> results;
   for (size_t i = 0; i < q.count(); ++i) {
     if (!same_dims(q.operand(i), q.operand(0)))
-      return shape_error(q, "operand {} is {}, the dimensions of {} are wanted", i,
-                         text(q.operand(i)), text(q.operand(0)));
+      return shape_error(q, "operand {} is {}, wanted the dimensions of {}", i, text(q.operand(i)),
+                         text(q.operand(0)));
     results.emplace_back(q.operand(i).type(), q.operand(i).dims());
   }
   return one_or_tuple(std::move(results));
@@ -140,7 +140,7 @@ Result<Shape> topk_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_type(q, 0, kAnyType & ~kComplex));
   const Shape& x = q.operand(0);
   const int64_t k = q.attrs_as<TopKAttrs>().k;
-  if (x.rank() < 1) return shape_error(q, "operand 0 is {}, rank 1 or more is wanted", text(x));
+  if (x.rank() < 1) return shape_error(q, "operand 0 is {}, wanted rank 1 or more", text(x));
   const Dim& last = x.dims().back();
   if (k < 0 || (!unbounded(last) && k > last.size))
     return shape_error(q, "k {} of dim {} (operand 0 axis {})", k, text(last), x.rank() - 1);

@@ -27,16 +27,16 @@ TEST(ShapeReduction, ReduceRefuses) {
   EXPECT_EQ(infer(Opcode::reduce, {"f32[2]", "f32[]"}, DimensionsAttrs{{0, 0}}, {add}),
             "error: reduce: dimensions={0, 0} names dimension 0 twice");
   EXPECT_EQ(infer(Opcode::reduce, {"f32[2]", "f32[1]"}, DimensionsAttrs{{0}}, {add}),
-            "error: reduce: operand 1 is f32[1], a scalar is wanted");
+            "error: reduce: operand 1 is f32[1], wanted a scalar");
   EXPECT_EQ(infer(Opcode::reduce, {"f32[2]", "s32[]"}, DimensionsAttrs{{0}}, {add}),
             "error: reduce: types f32 and s32 differ (operands 0 and 1)");
   EXPECT_EQ(infer(Opcode::reduce, {"bf16[2]", "bf16[]"}, DimensionsAttrs{{0}}, {add}),
-            "error: reduce: f is (f32[], f32[]) -> f32[], (bf16[], bf16[]) -> bf16[] is wanted");
+            "error: reduce: f is (f32[], f32[]) -> f32[], wanted (bf16[], bf16[]) -> bf16[]");
   EXPECT_EQ(infer(Opcode::reduce, {"f32[2]", "f32[]"}, DimensionsAttrs{{0}}),
-            "error: reduce: 0 called computations, 1 are wanted");
+            "error: reduce: 0 called computations, wanted 1");
   EXPECT_EQ(infer(Opcode::reduce, {"f32[2]", "f32[3]", "f32[]", "f32[]"}, DimensionsAttrs{{0}},
                   {f({"f32[]", "f32[]", "f32[]", "f32[]"}, "(f32[], f32[])")}),
-            "error: reduce: operand 1 is f32[3], the dimensions of f32[2] are wanted");
+            "error: reduce: operand 1 is f32[3], wanted the dimensions of f32[2]");
 }
 
 Window window(std::vector<WindowDim> dims) { return Window{std::move(dims)}; }
@@ -75,9 +75,9 @@ TEST(ShapeReduction, SelectAndScatter) {
             "f32[8]");
   EXPECT_EQ(infer(Opcode::select_and_scatter, {"f32[8]", "f32[5]", "f32[]"}, attrs, {ge, add}),
             "error: select-and-scatter: operand 1 is f32[5], the windows are f32[4]");
-  EXPECT_EQ(infer(Opcode::select_and_scatter, {"f32[8]", "f32[4]", "f32[]"}, attrs, {add, add}),
-            "error: select-and-scatter: f.1 is (f32[], f32[]) -> f32[], (f32[], f32[]) -> pred[] "
-            "is wanted");
+  EXPECT_EQ(
+      infer(Opcode::select_and_scatter, {"f32[8]", "f32[4]", "f32[]"}, attrs, {add, add}),
+      "error: select-and-scatter: f.1 is (f32[], f32[]) -> f32[], wanted (f32[], f32[]) -> pred[]");
 }
 
 TEST(ShapeReduction, Scan) {
@@ -87,12 +87,12 @@ TEST(ShapeReduction, Scan) {
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]", "f32[2]"}, attrs, {step}), "(f32[2,9], f32[2])");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,<=9]", "f32[2]"}, attrs, {step}), "(f32[2,<=9], f32[2])");
   EXPECT_EQ(infer(Opcode::scan, {"f32[9,2]", "f32[2]"}, attrs, {step}),
-            "error: scan: f is (f32[2], f32[2]) -> (f32[2], f32[2]), (f32[9], f32[2]) -> (f32[2], "
-            "f32[2]) is wanted");
+            "error: scan: f is (f32[2], f32[2]) -> (f32[2], f32[2]), wanted (f32[9], f32[2]) -> "
+            "(f32[2], f32[2])");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]"}, attrs, {step}),
             "error: scan: num_carries 1 of 1 operands leaves no array to scan");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]", "f32[2]"}, attrs, {f({"f32[2]", "f32[2]"}, "()")}),
-            "error: scan: f.1 is (f32[2], f32[2]) -> (), 1 carries are wanted in its result");
+            "error: scan: f.1 is (f32[2], f32[2]) -> (), wanted 1 carries in its result");
   EXPECT_EQ(infer(Opcode::scan, {"f32[2,9]", "f32[2]"}, attrs,
                   {f({"f32[2]", "f32[2]"}, "(token[], f32[2])")}),
             "error: scan: output 0 of to_apply is token[], it has no place for dimension 1");
@@ -110,7 +110,7 @@ TEST(ShapeReduction, Sort) {
   EXPECT_EQ(infer(Opcode::sort, {"f32[3]"}, SortAttrs{1}, {less}),
             "error: sort: dimensions names dimension 1 of a rank 1 array");
   EXPECT_EQ(infer(Opcode::sort, {"f32[3]", "s32[4]"}, SortAttrs{0}, {less2}),
-            "error: sort: operand 1 is s32[4], the dimensions of f32[3] are wanted");
+            "error: sort: operand 1 is s32[4], wanted the dimensions of f32[3]");
 }
 
 TEST(ShapeReduction, TopK) {
@@ -118,7 +118,7 @@ TEST(ShapeReduction, TopK) {
   EXPECT_EQ(infer(Opcode::topk, {"bf16[4,9]"}, TopKAttrs{10}),
             "error: topk: k 10 of dim 9 (operand 0 axis 1)");
   EXPECT_EQ(infer(Opcode::topk, {"f32[]"}, TopKAttrs{1}),
-            "error: topk: operand 0 is f32[], rank 1 or more is wanted");
+            "error: topk: operand 0 is f32[], wanted rank 1 or more");
 }
 
 }  // namespace

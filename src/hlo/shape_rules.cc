@@ -41,7 +41,7 @@ std::string set_text(int set) {
 
 Status want_array(const ShapeQuery& q, size_t i) {
   if (q.operand(i).is_array()) return {};
-  return shape_error(q, "operand {} is {}, an array is wanted", i, text(q.operand(i)));
+  return shape_error(q, "operand {} is {}, wanted an array", i, text(q.operand(i)));
 }
 
 Status want_arrays(const ShapeQuery& q) {
@@ -52,7 +52,7 @@ Status want_arrays(const ShapeQuery& q) {
 Status want_type(const ShapeQuery& q, size_t i, int set) {
   HEDDLE_RETURN_IF_ERROR(want_array(q, i));
   if (in_set(q.operand(i).type(), set)) return {};
-  return shape_error(q, "operand {} is {}, {} is wanted", i, text(q.operand(i)), set_text(set));
+  return shape_error(q, "operand {} is {}, wanted {}", i, text(q.operand(i)), set_text(set));
 }
 
 Status want_same_type(const ShapeQuery& q, size_t i, size_t other) {
@@ -64,12 +64,12 @@ Status want_same_type(const ShapeQuery& q, size_t i, size_t other) {
 
 Status want_scalar(const ShapeQuery& q, size_t i) {
   if (q.operand(i).is_scalar()) return {};
-  return shape_error(q, "operand {} is {}, a scalar is wanted", i, text(q.operand(i)));
+  return shape_error(q, "operand {} is {}, wanted a scalar", i, text(q.operand(i)));
 }
 
 Status want_rank(const ShapeQuery& q, size_t i, int64_t rank) {
   if (q.operand(i).rank() == rank) return {};
-  return shape_error(q, "operand {} is {}, rank {} is wanted", i, text(q.operand(i)), rank);
+  return shape_error(q, "operand {} is {}, wanted rank {}", i, text(q.operand(i)), rank);
 }
 
 Status want_declared(const ShapeQuery& q) {
@@ -80,7 +80,7 @@ Status want_declared(const ShapeQuery& q) {
 Status want_declared_array(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_declared(q));
   if (q.declared->is_array()) return {};
-  return shape_error(q, "declared {}, an array is wanted", text(*q.declared));
+  return shape_error(q, "declared {}, wanted an array", text(*q.declared));
 }
 
 Status want_dims(const ShapeQuery& q, const Ints& dims, int64_t rank, std::string_view name,

@@ -16,12 +16,12 @@ Status want_starts(const ShapeQuery& q, size_t first, int64_t rank) {
   const bool vector = starts == 1 && q.operand(first).is_array() && q.operand(first).rank() == 1;
   if (vector) {
     if (!agree(q.operand(first).dims()[0], Dim(rank)))
-      return shape_error(q, "operand {} is {}, {} start indices are wanted", first,
+      return shape_error(q, "operand {} is {}, wanted {} start indices", first,
                          text(q.operand(first)), rank);
     return want_type(q, first, kInteger);
   }
   if (static_cast<int64_t>(starts) != rank)
-    return shape_error(q, "{} start indices, {} are wanted", starts, rank);
+    return shape_error(q, "{} start indices, wanted {}", starts, rank);
   for (size_t i = first; i < q.count(); ++i) {
     HEDDLE_RETURN_IF_ERROR(want_type(q, i, kInteger));
     HEDDLE_RETURN_IF_ERROR(want_scalar(q, i));
@@ -71,7 +71,7 @@ Status check_batching(const ShapeQuery& q, const IndexDims& x) {
 
 Status check_index_dims(const ShapeQuery& q, const IndexDims& x) {
   if (x.index_vector_dim < 0 || x.index_vector_dim > x.indices.rank())
-    return shape_error(q, "index_vector_dim {} is outside of the indices {}", x.index_vector_dim,
+    return shape_error(q, "index_vector_dim {} is outside the indices {}", x.index_vector_dim,
                        text(x.indices));
   // Past the last dimension: an index is one number.
   const Dim vector =
@@ -251,14 +251,14 @@ static Status check_update(const ShapeQuery& q, size_t operand, size_t update) {
 Result<Shape> scatter_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_arrays(q));
   if (q.count() % 2 == 0)
-    return shape_error(q, "{} operands, n inputs, the indices and n updates are wanted", q.count());
+    return shape_error(q, "{} operands, wanted n inputs, the indices and n updates", q.count());
   const size_t n = q.count() / 2;
   HEDDLE_RETURN_IF_ERROR(want_type(q, n, kInteger));
   std::vector<Shape> results;
   for (size_t i = 0; i < n; ++i) {
     if (!same_dims(q.operand(i), q.operand(0)))
-      return shape_error(q, "operand {} is {}, the dimensions of {} are wanted", i,
-                         text(q.operand(i)), text(q.operand(0)));
+      return shape_error(q, "operand {} is {}, wanted the dimensions of {}", i, text(q.operand(i)),
+                         text(q.operand(0)));
     HEDDLE_RETURN_IF_ERROR(check_update(q, i, n + 1 + i));
     results.emplace_back(q.operand(i).type(), q.operand(i).dims());
   }

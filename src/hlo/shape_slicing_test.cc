@@ -55,7 +55,7 @@ TEST(ShapeSlicing, Pad) {
   EXPECT_EQ(infer(Opcode::pad, {"f32[3]", "s32[]"}, PadAttrs{{0}, {0}, {0}}),
             "error: pad: types f32 and s32 differ (operands 0 and 1)");
   EXPECT_EQ(infer(Opcode::pad, {"f32[3]", "f32[1]"}, PadAttrs{{0}, {0}, {0}}),
-            "error: pad: operand 1 is f32[1], a scalar is wanted");
+            "error: pad: operand 1 is f32[1], wanted a scalar");
   EXPECT_EQ(infer(Opcode::pad, {"f32[3]", "f32[]"}, PadAttrs{{kMax}, {0}, {0}}),
             "error: pad: extent 3 + 9223372036854775807 overflows 64 bits");
   EXPECT_EQ(infer(Opcode::pad, {"f32[4]", "f32[]"}, PadAttrs{{0}, {0}, {kMax}}),
@@ -74,9 +74,9 @@ TEST(ShapeSlicing, DynamicSlice) {
   EXPECT_EQ(infer(Opcode::dynamic_slice, {"f32[10]", "s32[]"}, DynamicSliceAttrs{{11}}),
             "error: dynamic-slice: slice size 11 of dim 10 (operand 0 axis 0)");
   EXPECT_EQ(infer(Opcode::dynamic_slice, {"f32[10,5]", "s32[]"}, DynamicSliceAttrs{{2, 5}}),
-            "error: dynamic-slice: 1 start indices, 2 are wanted");
+            "error: dynamic-slice: 1 start indices, wanted 2");
   EXPECT_EQ(infer(Opcode::dynamic_slice, {"f32[10]", "f32[]"}, DynamicSliceAttrs{{2}}),
-            "error: dynamic-slice: operand 1 is f32[], an integer type is wanted");
+            "error: dynamic-slice: operand 1 is f32[], wanted an integer type");
 }
 
 TEST(ShapeSlicing, DynamicUpdateSlice) {
@@ -86,7 +86,7 @@ TEST(ShapeSlicing, DynamicUpdateSlice) {
   EXPECT_EQ(infer(Opcode::dynamic_update_slice, {"f32[10]", "f32[11]", "s32[]"}),
             "error: dynamic-update-slice: update dim 11 is larger than dim 10 (operand 1 axis 0)");
   EXPECT_EQ(infer(Opcode::dynamic_update_slice, {"f32[10]", "f32[1,1]", "s32[]"}),
-            "error: dynamic-update-slice: operand 1 is f32[1,1], rank 1 is wanted");
+            "error: dynamic-update-slice: operand 1 is f32[1,1], wanted rank 1");
 }
 
 GatherAttrs rows() {  // whole rows of a matrix
@@ -123,7 +123,7 @@ TEST(ShapeSlicing, GatherRefuses) {
     return infer(Opcode::gather, operands, a);
   };
   EXPECT_EQ(with([](GatherAttrs& a) { a.index_vector_dim = 2; }),
-            "error: gather: index_vector_dim 2 is outside of the indices s32[7]");
+            "error: gather: index_vector_dim 2 is outside the indices s32[7]");
   EXPECT_EQ(with([](GatherAttrs& a) { a.start_index_map = {0, 1}; }),
             "error: gather: start_index_map={0, 1} has 2 entries, index vectors have 1");
   EXPECT_EQ(with([](GatherAttrs& a) { a.offset_dims = {2}; }),
@@ -137,7 +137,7 @@ TEST(ShapeSlicing, GatherRefuses) {
             "error: gather: slice_sizes={1, 5} and 1 offset, collapsed and batching dims for "
             "f32[10,5]");
   EXPECT_EQ(infer(Opcode::gather, {"f32[10,5]", "f32[7]"}, rows()),
-            "error: gather: operand 1 is f32[7], an integer type is wanted");
+            "error: gather: operand 1 is f32[7], wanted an integer type");
 }
 
 ScatterAttrs row_updates() {
@@ -170,12 +170,12 @@ TEST(ShapeSlicing, ScatterRefuses) {
   EXPECT_EQ(infer(Opcode::scatter, {"f32[10,5]", "s32[7]", "f32[8,5]"}, row_updates(), {one}),
             "error: scatter: dims 8 and 7 differ (operand 2 axis 0 and the indices)");
   EXPECT_EQ(infer(Opcode::scatter, {"f32[10,5]", "s32[7]", "f32[7]"}, row_updates(), {one}),
-            "error: scatter: operand 2 is f32[7], rank 2 is wanted");
+            "error: scatter: operand 2 is f32[7], wanted rank 2");
   EXPECT_EQ(infer(Opcode::scatter, {"f32[10,5]", "s32[7]", "s32[7,5]"}, row_updates(), {one}),
             "error: scatter: types f32 and s32 differ (operands 0 and 2)");
   EXPECT_EQ(infer(Opcode::scatter, {"f32[9]", "f32[10,5]", "s32[7]", "f32[7,5]"}, row_updates(),
                   {f({"f32[]", "f32[]", "f32[]", "f32[]"}, "(f32[], f32[])")}),
-            "error: scatter: 4 operands, n inputs, the indices and n updates are wanted");
+            "error: scatter: 4 operands, wanted n inputs, the indices and n updates");
   ScatterAttrs a = row_updates();
   a.inserted_window_dims = {};
   EXPECT_EQ(infer(Opcode::scatter, {"f32[10,5]", "s32[7]", "f32[7,5]"}, a, {one}),

@@ -8,13 +8,13 @@ namespace {
 Status want_tuple(const ShapeQuery& q, size_t i, size_t least) {
   const Shape& x = q.operand(i);
   if (x.is_tuple() && x.elements().size() >= least) return {};
-  return shape_error(q, "operand {} is {}, a tuple of {} or more is wanted", i, text(x), least);
+  return shape_error(q, "operand {} is {}, wanted a tuple of {} or more", i, text(x), least);
 }
 
 Status want_declared_tuple(const ShapeQuery& q, size_t least) {
   HEDDLE_RETURN_IF_ERROR(want_declared(q));
   if (q.declared->is_tuple() && q.declared->elements().size() >= least) return {};
-  return shape_error(q, "declared {}, a tuple of {} or more is wanted", text(*q.declared), least);
+  return shape_error(q, "declared {}, wanted a tuple of {} or more", text(*q.declared), least);
 }
 
 Status want_part(const ShapeQuery& q, size_t element, const Shape& wanted) {
@@ -26,7 +26,7 @@ Status want_part(const ShapeQuery& q, size_t element, const Shape& wanted) {
 
 Status want_token(const ShapeQuery& q, size_t i) {
   if (q.operand(i).type() == Type::token) return {};
-  return shape_error(q, "operand {} is {}, a token is wanted", i, text(q.operand(i)));
+  return shape_error(q, "operand {} is {}, wanted a token", i, text(q.operand(i)));
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ Result<Shape> rng_bits_shape(const ShapeQuery& q) {
   HEDDLE_RETURN_IF_ERROR(want_part(q, 0, q.operand(0)));
   const Shape& bits = q.declared->elements()[1];
   if (q.declared->elements().size() != 2 || !bits.is_array() || !in_set(bits.type(), kInteger))
-    return shape_error(q, "declared {}, the state and integers are wanted", text(*q.declared));
+    return shape_error(q, "declared {}, wanted the state and integers", text(*q.declared));
   return *q.declared;
 }
 

@@ -9,9 +9,9 @@ TEST(ShapeStructure, CallAndFusion) {
   EXPECT_EQ(infer(Opcode::call, {"f32[2]", "s32[]"}, CallAttrs{}, {c}), "(f32[3], pred[])");
   EXPECT_EQ(infer_as("(f32[3], pred[])", Opcode::fusion, {"f32[2]", "s32[]"}, FusionAttrs{}, {c}),
             "(f32[3], pred[])");
-  EXPECT_EQ(infer(Opcode::call, {"f32[2]"}, CallAttrs{}, {c}),
-            "error: call: f is (f32[2], s32[]) -> (f32[3], pred[]), (f32[2]) -> (f32[3], pred[]) "
-            "is wanted");
+  EXPECT_EQ(
+      infer(Opcode::call, {"f32[2]"}, CallAttrs{}, {c}),
+      "error: call: f is (f32[2], s32[]) -> (f32[3], pred[]), wanted (f32[2]) -> (f32[3], pred[])");
   EXPECT_EQ(infer_as("f32[3]", Opcode::fusion, {"f32[2]", "s32[]"}, FusionAttrs{}, {c}),
             "error: fusion: declared f32[3], but its operands give (f32[3], pred[])");
 }
@@ -23,13 +23,13 @@ TEST(ShapeStructure, While) {
   EXPECT_EQ(infer(Opcode::while_, {"(s32[], f32[2])"}, NoAttrs{}, {condition, body}),
             "(s32[], f32[2])");
   EXPECT_EQ(infer(Opcode::while_, {"(s32[], f32[2])"}, NoAttrs{}, {body, body}),
-            "error: while: f.1 is ((s32[], f32[2])) -> (s32[], f32[2]), ((s32[], f32[2])) -> "
-            "pred[] is wanted");
+            "error: while: f.1 is ((s32[], f32[2])) -> (s32[], f32[2]), wanted ((s32[], f32[2])) "
+            "-> pred[]");
   EXPECT_EQ(infer(Opcode::while_, {"(s32[], f32[2])"}, NoAttrs{}, {condition}),
-            "error: while: 1 called computations, 2 are wanted");
+            "error: while: 1 called computations, wanted 2");
   EXPECT_EQ(
       infer(Opcode::while_, {"s32[]"}, NoAttrs{}, {f({"s32[]"}, "pred[]"), f({"s32[]"}, "s64[]")}),
-      "error: while: f.3 is (s32[]) -> s64[], (s32[]) -> s32[] is wanted");
+      "error: while: f.3 is (s32[]) -> s64[], wanted (s32[]) -> s32[]");
 }
 
 TEST(ShapeStructure, Conditional) {
@@ -43,11 +43,10 @@ TEST(ShapeStructure, Conditional) {
       infer(Opcode::conditional, {"pred[]", "f32[2]", "s32[]", "s32[]"}, NoAttrs{}, {a, b, b}),
       "error: conditional: operand 0 is pred[] for 3 branches; pred[] and two, or s32[]");
   EXPECT_EQ(infer(Opcode::conditional, {"s32[]", "f32[2]"}, NoAttrs{}, {a, b}),
-            "error: conditional: 2 operands, the selector and one for each of 2 branches are "
-            "wanted");
+            "error: conditional: 2 operands, wanted the selector and one for each of 2 branches");
   EXPECT_EQ(infer(Opcode::conditional, {"pred[]", "s32[]", "s32[]"}, NoAttrs{},
                   {b, f({"s32[]"}, "s32[]")}),
-            "error: conditional: f.2 is (s32[]) -> s32[], (s32[]) -> f32[] is wanted");
+            "error: conditional: f.2 is (s32[]) -> s32[], wanted (s32[]) -> f32[]");
 }
 
 TEST(ShapeStructure, Tuples) {
@@ -57,7 +56,7 @@ TEST(ShapeStructure, Tuples) {
   EXPECT_EQ(infer(Opcode::get_tuple_element, {"(f32[2])"}, TupleIndexAttrs{1}),
             "error: get-tuple-element: index 1 of (f32[2])");
   EXPECT_EQ(infer(Opcode::get_tuple_element, {"f32[2]"}, TupleIndexAttrs{0}),
-            "error: get-tuple-element: operand 0 is f32[2], a tuple of 0 or more is wanted");
+            "error: get-tuple-element: operand 0 is f32[2], wanted a tuple of 0 or more");
 }
 
 TEST(ShapeStructure, ParameterAndConstant) {
@@ -78,10 +77,10 @@ TEST(ShapeStructure, PassedOn) {
   EXPECT_EQ(infer(Opcode::domain, {"(f32[2])"}, TextAttrs{}), "(f32[2])");
   EXPECT_EQ(infer(Opcode::add_dependency, {"f32[2]", "token[]"}), "f32[2]");
   EXPECT_EQ(infer(Opcode::add_dependency, {"f32[2]", "f32[2]"}),
-            "error: add-dependency: operand 1 is f32[2], a token is wanted");
+            "error: add-dependency: operand 1 is f32[2], wanted a token");
   EXPECT_EQ(infer(Opcode::after_all, {"token[]", "token[]"}), "token[]");
   EXPECT_EQ(infer(Opcode::after_all, {"f32[]"}),
-            "error: after-all: operand 0 is f32[], a token is wanted");
+            "error: after-all: operand 0 is f32[], wanted a token");
 }
 
 TEST(ShapeStructure, Asynchronous) {
@@ -94,7 +93,7 @@ TEST(ShapeStructure, Asynchronous) {
   EXPECT_EQ(infer_as("((f32[10]), f32[21])", Opcode::async_start, {"f32[10]"}, AsyncAttrs{}, {c}),
             "error: async-start: declared ((f32[10]), f32[21]), element 1 must be f32[20]");
   EXPECT_EQ(infer(Opcode::async_done, {"f32[20]"}, AsyncAttrs{}),
-            "error: async-done: operand 0 is f32[20], a tuple of 2 or more is wanted");
+            "error: async-done: operand 0 is f32[20], wanted a tuple of 2 or more");
   EXPECT_EQ(infer(Opcode::copy_start, {"f32[2]"}, CopyStartAttrs{}), "(f32[2], f32[2], u32[])");
   EXPECT_EQ(infer_as("(f32[3], f32[2], u32[])", Opcode::copy_start, {"f32[2]"}, CopyStartAttrs{}),
             "error: copy-start: declared (f32[3], f32[2], u32[]), element 0 must be f32[2]");
@@ -108,7 +107,7 @@ TEST(ShapeStructure, FeedsAndCustomCalls) {
             "error: infeed: declared (f32[2], f32[2]), element 1 must be token[]");
   EXPECT_EQ(infer(Opcode::outfeed, {"f32[2]", "token[]"}, TextAttrs{}), "token[]");
   EXPECT_EQ(infer(Opcode::outfeed, {"f32[2]", "f32[2]"}, TextAttrs{}),
-            "error: outfeed: operand 1 is f32[2], a token is wanted");
+            "error: outfeed: operand 1 is f32[2], wanted a token");
   EXPECT_EQ(infer_as("(f32[7], opaque[])", Opcode::custom_call, {"f32[2]"}, CustomCallAttrs{"f"}),
             "(f32[7], opaque[])");
   EXPECT_EQ(infer(Opcode::custom_call, {"f32[2]"}, CustomCallAttrs{"f"}),
@@ -118,7 +117,7 @@ TEST(ShapeStructure, FeedsAndCustomCalls) {
 TEST(ShapeStructure, RandomNumbers) {
   EXPECT_EQ(infer_as("f32[2,3]", Opcode::rng, {"f32[]", "f32[]"}, RngAttrs{true}), "f32[2,3]");
   EXPECT_EQ(infer_as("s32[2]", Opcode::rng, {"s32[]", "s32[]"}, RngAttrs{true}),
-            "error: rng: operand 0 is s32[], a float type is wanted");
+            "error: rng: operand 0 is s32[], wanted a float type");
   EXPECT_EQ(infer_as("f64[2]", Opcode::rng, {"f32[]", "f32[]"}, RngAttrs{}),
             "error: rng: declared f64[2], but its operands give f32[2]");
   const std::string pair = "(u64[2], u32[4])";
@@ -127,8 +126,7 @@ TEST(ShapeStructure, RandomNumbers) {
             "error: rng-bit-generator: declared (u64[2], u32[4]), element 0 must be u64[3]");
   EXPECT_EQ(
       infer_as("(u64[2], f32[4])", Opcode::rng_bit_generator, {"u64[2]"}, RngBitGeneratorAttrs{}),
-      "error: rng-bit-generator: declared (u64[2], f32[4]), the state and integers are "
-      "wanted");
+      "error: rng-bit-generator: declared (u64[2], f32[4]), wanted the state and integers");
   EXPECT_EQ(infer_as("u64[2]", Opcode::rng_get_and_update_state, {}, RngStateAttrs{}), "u64[2]");
 }
 
@@ -139,7 +137,7 @@ TEST(ShapeCollective, SameShape) {
   EXPECT_EQ(infer(Opcode::all_reduce, {"f32[2]", "f32[3]"}, CollectiveAttrs{}, {add}),
             "(f32[2], f32[3])");
   EXPECT_EQ(infer(Opcode::all_reduce, {"f32[2]"}, CollectiveAttrs{}, {f({"f32[2]"}, "f32[]")}),
-            "error: all-reduce: f.1 is (f32[2]) -> f32[], a function of two scalars is wanted");
+            "error: all-reduce: f.1 is (f32[2]) -> f32[], wanted a function of two scalars");
   EXPECT_EQ(infer(Opcode::all_reduce_start, {"f32[2]"}, CollectiveAttrs{}, {add}), "f32[2]");
   EXPECT_EQ(infer(Opcode::all_reduce_done, {"f32[2]"}, CollectiveAttrs{}), "f32[2]");
   EXPECT_EQ(infer(Opcode::collective_broadcast, {"f32[2]"}, CollectiveAttrs{}), "f32[2]");
@@ -172,7 +170,7 @@ TEST(ShapeCollective, GrowingAndShrinking) {
   EXPECT_EQ(infer_as(start, Opcode::all_gather_start, {"f32[2,3]"}, axis1), start);
   EXPECT_EQ(infer(Opcode::all_gather_done, {start}, CollectiveAttrs{}), "f32[2,12]");
   EXPECT_EQ(infer(Opcode::all_gather_done, {"f32[2]"}, CollectiveAttrs{}),
-            "error: all-gather-done: operand 0 is f32[2], the tuple of its start is wanted");
+            "error: all-gather-done: operand 0 is f32[2], wanted the tuple of its start");
 }
 
 TEST(ShapeCollective, AllToAll) {
@@ -187,8 +185,8 @@ TEST(ShapeCollective, AllToAll) {
   const std::vector<std::string> ragged{"f32[6]", "f32[8]", "s32[3]", "s32[3]", "s32[3]", "s32[3]"};
   EXPECT_EQ(infer(Opcode::ragged_all_to_all, ragged, CollectiveAttrs{}), "f32[8]");
   EXPECT_EQ(infer(Opcode::ragged_all_to_all, {"f32[6]"}, CollectiveAttrs{}),
-            "error: ragged-all-to-all: 1 operands; input, output and four arrays of offsets and "
-            "sizes are wanted");
+            "error: ragged-all-to-all: 1 operands; wanted input, output and four arrays of offsets "
+            "and sizes");
 }
 
 TEST(ShapeCollective, SendAndReceive) {
@@ -204,7 +202,7 @@ TEST(ShapeCollective, SendAndReceive) {
   EXPECT_EQ(infer(Opcode::recv_done, {"(f32[2], u32[], token[])"}, ChannelAttrs{}),
             "(f32[2], token[])");
   EXPECT_EQ(infer(Opcode::recv_done, {"token[]"}, ChannelAttrs{}),
-            "error: recv-done: operand 0 is token[], the tuple of recv is wanted");
+            "error: recv-done: operand 0 is token[], wanted the tuple of recv");
   EXPECT_EQ(infer(Opcode::partition_id, {}), "u32[]");
   EXPECT_EQ(infer_as("s32[]", Opcode::replica_id, {}),
             "error: replica-id: declared s32[], but its operands give u32[]");

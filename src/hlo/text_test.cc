@@ -330,7 +330,7 @@ INSTANTIATE_TEST_SUITE_P(
         ErrorCase{"a = f32[2] negate(x), metadata=", "wanted a value"},
         ErrorCase{"a = f32[2] negate(x), metadata={", "'{' is not closed"},
         ErrorCase{"\x01", "got '\\x01', wanted an instruction or '}'"},
-        ErrorCase{"a = bf16[] constant(nan(0xfff))", "is no payload of a NaN of bf16"},
+        ErrorCase{"a = bf16[] constant(nan(0xfff))", "is not a payload of a NaN of bf16"},
         ErrorCase{"a = s64[] constant(9223372036854775808)", "out of the range of s64"},
         ErrorCase{"a = get-tuple-element(x), index=99999999999999999999", "range of 64 bits"}));
 

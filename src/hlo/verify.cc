@@ -45,7 +45,7 @@ class Verifier {
     if (!module_.entry()) {
       violation(10, "the module has no entry");
     } else if (!owned_.contains(module_.entry())) {
-      violation(10, "the entry is no computation of the module");
+      violation(10, "the entry is not a computation of the module");
     }
   }
 
@@ -60,7 +60,7 @@ class Verifier {
     if (!c.root()) {
       violation(10, "%{} has no root", c.name());
     } else if (!places_.contains(c.root())) {
-      violation(10, "the root of %{} is no instruction of it", c.name());
+      violation(10, "the root of %{} is not one of its instructions", c.name());
     }
     check_parameters(c);
     count_users(c);
@@ -85,7 +85,7 @@ class Verifier {
         violation(1, "{}: operand {} is not of its computation", where(instr, c), i);
         linked = false;
       } else if (found->second >= place) {
-        violation(2, "{}: operand {} (%{}) stands behind it", where(instr, c), i,
+        violation(2, "{}: operand {} (%{}) comes after it", where(instr, c), i,
                   instr.operands()[i]->name());
       }
     }
@@ -176,7 +176,7 @@ class Verifier {
       if (!instr->is(Opcode::parameter) || !attrs) continue;
       ++count;
       if (!numbers.insert(attrs->number).second)
-        violation(6, "{}: parameter {} is there twice", where(*instr, c), attrs->number);
+        violation(6, "{}: parameter {} appears twice", where(*instr, c), attrs->number);
     }
     if (numbers.size() != count) return;
     if (count > 0 &&

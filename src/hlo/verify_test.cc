@@ -83,7 +83,7 @@ TEST_F(VerifyTest, Invariant1OperandsBelong) {
 
 TEST_F(VerifyTest, Invariant2OperandsStandBefore) {
   std::swap(Peer::order(c)[1], Peer::order(c)[2]);
-  EXPECT_EQ(errors(), "invariant 2: %add in %main: operand 1 (%y) stands behind it");
+  EXPECT_EQ(errors(), "invariant 2: %add in %main: operand 1 (%y) comes after it");
 }
 
 TEST_F(VerifyTest, Invariant2Cycle) {
@@ -112,7 +112,7 @@ TEST_F(VerifyTest, Invariant4Row) {
   Peer::operands(sum).push_back(y);
   Peer::users(y).push_back(sum);
   Peer::called(total).clear();
-  EXPECT_EQ(errors(), "invariant 4: %reduce in %main: reduce: 0 called computations, 1 are wanted");
+  EXPECT_EQ(errors(), "invariant 4: %reduce in %main: reduce: 0 called computations, wanted 1");
 }
 
 TEST_F(VerifyTest, Invariant5Shape) {
@@ -123,7 +123,7 @@ TEST_F(VerifyTest, Invariant5Shape) {
 
 TEST_F(VerifyTest, Invariant6Parameters) {
   y->mutable_attrs_as<ParameterAttrs>().number = 0;
-  EXPECT_THAT(errors(), HasSubstr("invariant 6: %y in %main: parameter 0 is there twice"));
+  EXPECT_THAT(errors(), HasSubstr("invariant 6: %y in %main: parameter 0 appears twice"));
   y->mutable_attrs_as<ParameterAttrs>().number = 2;
   EXPECT_THAT(errors(), HasSubstr("invariant 6: %main: 2 parameters are numbered 0 to 2"));
   y->mutable_attrs_as<ParameterAttrs>().number = 1;
@@ -151,7 +151,7 @@ TEST_F(VerifyTest, Invariant7Cycle) {
 TEST_F(VerifyTest, Invariant8Signature) {
   scalar_add->parameters()[0]->set_shape(Shape::scalar(Type::f64));
   EXPECT_THAT(errors(), HasSubstr("invariant 8: %reduce in %main: reduce: scalar_add_f32 is "
-                                  "(f64[], f32[]) -> f32[], (f32[], f32[]) -> f32[] is wanted"));
+                                  "(f64[], f32[]) -> f32[], wanted (f32[], f32[]) -> f32[]"));
 }
 
 TEST_F(VerifyTest, Invariant9Names) {
@@ -166,13 +166,13 @@ TEST_F(VerifyTest, Invariant10RootAndEntry) {
   Peer::root(c) = nullptr;
   EXPECT_EQ(errors(), "invariant 10: %main has no root");
   Peer::root(c) = scalar_add->root();
-  EXPECT_EQ(errors(), "invariant 10: the root of %main is no instruction of it");
+  EXPECT_EQ(errors(), "invariant 10: the root of %main is not one of its instructions");
   Peer::root(c) = total;
   module.set_entry(nullptr);
   EXPECT_EQ(errors(), "invariant 10: the module has no entry");
   Module other("other");
   module.set_entry(other.clone_computation(*scalar_add));
-  EXPECT_EQ(errors(), "invariant 10: the entry is no computation of the module");
+  EXPECT_EQ(errors(), "invariant 10: the entry is not a computation of the module");
 }
 
 TEST_F(VerifyTest, Invariant11Aliases) {

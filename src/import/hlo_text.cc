@@ -45,8 +45,8 @@ Status check_constants(const hlo::Module& module, const Options& options, Import
       elided[0] + (elided.size() > 1 ? fmt::format(" and {} more", elided.size() - 1) : "");
   if (!options.random_constants)
     return user_error(
-        "constant {}: its values were left out of the text ({{...}}); print them, or take invented "
-        "ones by --random-constants",
+        "constant {}: its values were left out of the text ({{...}}); print them, or have them "
+        "invented with --random-constants",
         names);
   result.notes.push_back(
       fmt::format("constant {}: the values are invented (--random-constants)", names));

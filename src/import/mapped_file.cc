@@ -115,7 +115,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(const std::str
       const bool link = errno == ELOOP || (errno == ENOTDIR && !last);
       return user_error(
           "{}: {}: {}", shown, quoted(parts[i]),
-          link ? "a link or no folder; links are not followed" : std::strerror(errno));
+          link ? "a link, or not a folder; links are not followed" : std::strerror(errno));
     }
     at.reset(next);
   }

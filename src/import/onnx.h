@@ -1,4 +1,4 @@
-// import: model files become hlo::Module. Read this header first.
+// import: turns model files into hlo::Module. Read this header first.
 //
 // ONNX: opsets 1 to 28 of the domain ai.onnx. Shapes are static after import: every dynamic
 // dimension is bound (Options), shape arithmetic is folded, function-like operators (Softmax,

@@ -59,7 +59,7 @@ OnnxSignature signature_of(const proto::Model& model) {
 }
 
 OnnxValue sequence_value(const proto::Sequence& sequence, TensorSource& source) {
-  if (sequence.others) fail("a sequence of something else than tensors");
+  if (sequence.others) fail("a sequence of something other than tensors");
   OnnxValue value;
   value.kind = OnnxKind::sequence;
   for (const proto::Tensor& tensor : sequence.tensors)

@@ -122,7 +122,8 @@ TEST(OnnxLoop, WithoutAnEndIsRefused) {
                  {"still", "next"});
   model.nodes = {node("Loop", {"", "", "start"}, {"last"}, {graph_attr("body", body)})};
   model.outputs = {"last"};
-  EXPECT_THAT(error_of(model.import()), HasSubstr("no trip count and its condition stays true"));
+  EXPECT_THAT(error_of(model.import()),
+              HasSubstr("no trip count and its condition is always true"));
 }
 
 // As torch writes bags of embeddings: no trip count, a counter that the condition is asked of.
@@ -140,7 +141,8 @@ TEST(OnnxLoop, SequencesAreCarriedAsLongAsTheConditionIsKnown) {
       {"going_on", "more", "next"});
   model.nodes.push_back(node("Loop", {"", "first", "none", "zero"}, {"rows_out", "last"},
                              {graph_attr("body", body)}));
-  model.nodes.push_back(node("ConcatFromSequence", {"rows_out"}, {"y"}, {attr("axis", int64_t{0})}));
+  model.nodes.push_back(
+      node("ConcatFromSequence", {"rows_out"}, {"y"}, {attr("axis", int64_t{0})}));
   model.outputs = {"y"};
   const Imported result = imported(model.import());
   EXPECT_EQ(count(result, Opcode::while_), 0);

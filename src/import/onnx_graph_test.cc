@@ -190,7 +190,7 @@ TEST(OnnxGraph, InputsHaveKinds) {
   model.inputs = {value("x0", kString, {"2"})};
   EXPECT_THAT(error_of(model.import()), HasSubstr("8 (string) is not supported"));
   model.inputs = {value("x0", kFloat, {"2"}), value("x0", kFloat, {"2"})};
-  EXPECT_THAT(error_of(model.import()), HasSubstr("is there twice"));
+  EXPECT_THAT(error_of(model.import()), HasSubstr("appears twice"));
 }
 
 TEST(OnnxGraph, ElementsOfASequenceAreGivenByNumber) {

@@ -300,7 +300,7 @@ Input Binder::sequence_of(const ValueInfo& input) const {
         "{}#0=...)",
         what, quoted(input.name));
   if (input.element == nullptr || input.element->kind != ValueInfo::Kind::tensor)
-    fail("{} is a sequence of something else than tensors", what);
+    fail("{} is a sequence of something other than tensors", what);
   const Type type = element_type(input.element->elem_type, what);
   const std::vector<Shape> elements =
       given == options_.sequences.end() ? elements_of(input.name, type) : given->second;
@@ -348,7 +348,7 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
   std::deque<ValueInfo> inner;  // what optionals hold
   for (const ValueInfo& input : graph.inputs) {
     if (input.name.empty()) fail("a graph input has no name");
-    if (!seen.insert(input.name).second) fail("input {} is there twice", quoted(input.name));
+    if (!seen.insert(input.name).second) fail("input {} appears twice", quoted(input.name));
     if (constants.contains(input.name)) continue;
     const ValueInfo* used = &input;
     if (input.kind == ValueInfo::Kind::optional && input.element != nullptr) {

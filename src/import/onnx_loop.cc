@@ -114,7 +114,7 @@ std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Sco
       again = known_bool(condition);
       if (!again)
         fail_needing(condition,
-                     "{}: whether it goes on after trip {} depends on the model's inputs",
+                     "{}: whether it continues after trip {} depends on the model's inputs",
                      describe(node), trip);
     }
     for (Value*& value : carried) value = output_value(*form.body, output++, inner);
@@ -336,7 +336,7 @@ void Importer::run_old_scan(const Node& node, Scope& scope, const Inputs& inputs
 void Importer::run_sequence_map(const Node& node, Scope& scope, const Inputs& inputs) {
   const Graph& body = graph_attr(node, "body");
   if (inputs.empty() || inputs[0] == nullptr || inputs[0]->kind != Value::Kind::sequence)
-    fail("{}: input 0 is no sequence", describe(node));
+    fail("{}: input 0 is not a sequence", describe(node));
   if (body.inputs.size() != inputs.size() || body.outputs.size() < node.outputs.size())
     fail("{}: the body has {} inputs and {} outputs", describe(node), body.inputs.size(),
          body.outputs.size());

@@ -159,10 +159,10 @@ Outputs batch_normalization(Op& op) {
   const double epsilon = op.float_attr("epsilon", 1e-5), momentum = op.float_attr("momentum", 0.9);
   op.ignore({"consumed_inputs"});
   if (op.opset() < 7) op.ignore({"is_test"});  // what is wanted tells: only training has more
-  if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; statistics by channel are wanted");
+  if (op.int_attr("spatial", 1) != 1) op.fail("spatial is 0; wanted statistics by channel");
   for (size_t i = 1; i <= 4; ++i) check_channels(op, i);
   if (op.int_attr("training_mode", 0) != 0) {
-    if (op.opset() < 14) op.fail("training_mode is 1; that is of opset 14 on");
+    if (op.opset() < 14) op.fail("training_mode is 1; it exists from opset 14 on");
     return train_batch_normalization(op, epsilon, momentum);
   }
   for (size_t i = 1; i < op.outputs(); ++i) {

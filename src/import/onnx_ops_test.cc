@@ -188,7 +188,8 @@ TEST(OnnxReshape, RulesOfItsShape) {
             "f32[3,0]");
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-1, -1}}), HasSubstr("has two -1"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-1, 4}}), HasSubstr("does not divide"));
-  EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{7}}), HasSubstr("another number of elements"));
+  EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{7}}),
+              HasSubstr("a different number of elements"));
   EXPECT_THAT(refusal("Reshape", {{"6"}}, {}, {{1, 0}}), HasSubstr("where data has no dimension"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{-2}}), HasSubstr("negative dimension"));
   EXPECT_THAT(refusal("Reshape", {{"2", "3"}}, {}, {{INT64_MAX, INT64_MAX}}),

@@ -110,7 +110,7 @@ ModelFacts read_facts(const proto::Model& model) {
   ModelFacts facts;
   facts.model = &model;
   if (!model.has_graph) fail("no graph in the model (not an ONNX model, or damaged)");
-  if (model.opsets.empty()) fail("the model imports no opset; IR version 3 or newer is wanted");
+  if (model.opsets.empty()) fail("the model imports no opset; wanted IR version 3 or newer");
   facts.opsets = read_opsets(model.opsets, "model");
   for (const proto::Function& function : model.functions) {
     const FunctionKey key{normal_domain(function.domain), function.name, function.overload};

@@ -152,7 +152,7 @@ hlo::Computation* arg_computation(Op& op, Type type, bool largest, bool last) {
 Instr* arg_positions(Op& op, Instr* x, int64_t axis, bool largest, bool last) {
   const Type type = x->shape().type();
   if (x->shape().dim(axis) == 0)
-    op.fail("input is {}: no largest of nothing", to_string(x->shape()));
+    op.fail("input is {}: an empty array has no largest element", to_string(x->shape()));
   Instr* positions = iota(op, Type::s64, x->shape().extents(), axis);
   Literal nowhere(Shape::scalar(Type::s64));
   nowhere.set_s64(0, last ? -1 : INT64_MAX);

@@ -61,7 +61,7 @@ Ints reshape_extents(Op& op, Ints wanted, bool allow_zero) {
     if (elems % rest != 0) wrong("does not divide the number of elements");
     wanted[static_cast<size_t>(inferred)] = elems / rest;
   } else if (rest != elems) {
-    wrong("has another number of elements");
+    wrong("has a different number of elements");
   }
   return op.check_extents(wanted);
 }

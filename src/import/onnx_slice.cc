@@ -39,7 +39,7 @@ std::vector<std::pair<int64_t, Range>> slice_ranges(Op& op) {
     axes = op.ints_attr("axes", axes);
   }
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
-    op.fail("{} starts, {} ends, {} axes and {} steps; wanted as many of each", starts.size(),
+    op.fail("{} starts, {} ends, {} axes and {} steps; wanted equally many of each", starts.size(),
             ends.size(), axes.size(), steps.size());
   op.axes(axes, op.rank(0));  // no axis twice
   std::vector<std::pair<int64_t, Range>> ranges;

@@ -122,7 +122,8 @@ Outputs bit_cast(Op& op) {
   if (from == Type::pred && tensor::is_integer(to) && tensor::type_bits(to) == 8)
     return {op.b.convert(op.in(0), to)};
   if (tensor::type_bits(from) != tensor::type_bits(to) || from == Type::pred || to == Type::pred)
-    op.fail("{} as {}: wanted types of one width", tensor::type_name(from), tensor::type_name(to));
+    op.fail("{} as {}: wanted types of equal width", tensor::type_name(from),
+            tensor::type_name(to));
   if (from == to) return {op.in(0)};
   return {op.b.bitcast_convert(op.in(0), Shape::array(to, op.shape(0).extents()))};
 }

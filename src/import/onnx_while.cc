@@ -153,13 +153,13 @@ void Importer::While::check_results() {
   for (size_t i = 0; i < form.carried.size(); ++i) {
     const Shape& wanted = form.carried[i]->shape();
     if (!results[i]->is_tensor() || !(results[i]->shape() == wanted))
-      fail("{}: carried value {} begins as {} and comes out of a trip as {}", describe(node), i,
+      fail("{}: carried value {} begins as {} and leaves a trip as {}", describe(node), i,
            to_string(wanted),
            results[i]->is_tensor() ? to_string(results[i]->shape()) : "a sequence");
   }
   if (again != nullptr &&
       (!again->is_tensor() || again->shape().elems() != 1 || again->shape().type() != Type::pred))
-    fail("{}: the body's condition is no bool", describe(node));
+    fail("{}: the body's condition is not a bool", describe(node));
   // The parameter grows by the collected outputs.
   state.resize(static_cast<size_t>(captured_begin()));
   for (const Value* value : region->captured) state.push_back(value->shape());
@@ -221,7 +221,7 @@ hlo::Computation* Importer::While::condition() {
     more = more == nullptr ? wanted : b.binary(Opcode::and_, more, wanted);
   }
   if (more == nullptr)
-    fail("{}: it has no trip count and its condition stays true", describe(node));
+    fail("{}: it has no trip count and its condition is always true", describe(node));
   condition->set_root(more);
   check(b);
   return condition;

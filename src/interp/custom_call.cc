@@ -224,11 +224,11 @@ std::optional<std::string> refuse_collective(const Instr& instr) {
 std::optional<std::string> refuse_rng_bits(const Instr& instr) {
   const Shape &state = instr.operand(0)->shape(), &result = instr.shape();
   if (state.type() != Type::u64 || state.rank() != 1 || state.dim(0) < 2)
-    return fmt::format("its state is {}; u64[2] or more is wanted", tensor::to_string(state));
+    return fmt::format("its state is {}; wanted u64[2] or more", tensor::to_string(state));
   if (!result.is_tuple() || result.elements().size() != 2 ||
       !result.elements()[0].same_extents(state) || !result.elements()[1].is_array() ||
       tensor::is_complex(result.elements()[1].type()))
-    return fmt::format("its result is {}; (state, bits) is wanted", tensor::to_string(result));
+    return fmt::format("its result is {}; wanted (state, bits)", tensor::to_string(result));
   return std::nullopt;
 }
 
@@ -252,7 +252,7 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::recv_done:
     case Opcode::infeed:
     case Opcode::outfeed:
-      return "it talks to something outside of the module";
+      return "it communicates with something outside the module";
     case Opcode::custom_call:
       return refuse_custom_call(instr);
     case Opcode::bitcast_convert:
@@ -260,12 +260,14 @@ std::optional<std::string> refusal(const Instr& instr) {
     case Opcode::map:
       return std::nullopt;
     case Opcode::rng:
-      if (tensor::is_complex(instr.shape().type())) return "no complex numbers are drawn";
+      if (tensor::is_complex(instr.shape().type()))
+        return "random complex numbers are not supported";
       return std::nullopt;
     case Opcode::rng_bit_generator:
       return refuse_rng_bits(instr);
     case Opcode::topk:
-      if (tensor::is_complex(instr.operand(0)->shape().type())) return "complex has no order";
+      if (tensor::is_complex(instr.operand(0)->shape().type()))
+        return "complex numbers have no order";
       return std::nullopt;
     default:
       break;

@@ -16,7 +16,7 @@ int64_t elem_bytes(const Literal& x) { return tensor::type_bytes(x.type()); }
 // The operand's elements, in their order, under another shape.
 Result<Literal> reshaped(const Instr& instr, const Literal& x, const Shape& shape) {
   if (x.elems() != shape.elems()) {
-    return user_error("{}: {} has not the elements of {}", describe(instr),
+    return user_error("{}: {} does not have as many elements as {}", describe(instr),
                       tensor::to_string(x.shape()), tensor::to_string(shape));
   }
   HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(shape));
@@ -35,7 +35,7 @@ Result<Literal> relaid(const Instr& instr, const Literal& x, const Shape& from, 
   const tensor::Layout from_layout = from.layout_or_default(), to_layout = to.layout_or_default();
   const int64_t places = tensor::padded_elems(from_layout, from_dims);
   if (places != tensor::padded_elems(to_layout, to_dims) || x.elems() != out.elems()) {
-    return user_error("{}: {} and {} do not take the same memory", describe(instr),
+    return user_error("{}: {} and {} do not occupy the same number of bytes", describe(instr),
                       tensor::to_string(from), tensor::to_string(to));
   }
   const Ints from_strides = row_major_strides(from_dims), to_strides = row_major_strides(to_dims);

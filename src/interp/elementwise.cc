@@ -91,8 +91,8 @@ Result<Literal> bitcast_bytes(Evaluator& e, const Instr& instr, const Literal& x
   HEDDLE_ASSIGN_OR_RETURN(Literal source, convert_floats(x, from));
   HEDDLE_ASSIGN_OR_RETURN(Literal out, Literal::make(to));
   if (source.bytes() != out.bytes()) {
-    return user_error("{}: {} has not the bytes of {}", describe(instr), tensor::to_string(from),
-                      tensor::to_string(to));
+    return user_error("{}: {} does not have as many bytes as {}", describe(instr),
+                      tensor::to_string(from), tensor::to_string(to));
   }
   if (out.bytes() > 0)
     std::memcpy(out.mutable_data(), source.data(), static_cast<size_t>(out.bytes()));
@@ -114,7 +114,7 @@ Result<Literal> eval_bitcast_convert(Evaluator& e, const Instr& instr, Operands&
   const int narrow = std::min(from_bits, to_bits);
   const int64_t parts = std::max(from_bits, to_bits) / narrow;
   if (x.elems() * from_bits != out.elems() * to_bits) {
-    return user_error("{}: {} has not the bits of {}", describe(instr),
+    return user_error("{}: {} does not have as many bits as {}", describe(instr),
                       tensor::to_string(x.shape()), tensor::to_string(out.shape()));
   }
   const uint64_t mask = (uint64_t{1} << narrow) - 1;

@@ -140,7 +140,7 @@ Status Function::call_slowly(const Cell* in, Cell* out) {
 Result<Function*> Evaluator::function(const Computation& computation, size_t inputs,
                                       size_t outputs) {
   auto wrong = [&](const Instr& instr) {
-    return user_error("{}: {} is {}; a computation of {} scalars that gives {} is wanted",
+    return user_error("{}: {} is {}; wanted a computation of {} scalars that gives {}",
                       computation.name(), instr.name(), tensor::to_string(instr.shape(), false),
                       inputs, outputs);
   };
@@ -269,8 +269,8 @@ Result<Literal> Evaluator::run_step(const Step& step, std::vector<Literal>& valu
 
 Result<Literal> Evaluator::run_instr(const Instr& instr, std::vector<Literal> operands) {
   if (--steps_left_ < 0) {
-    return user_error("{}: more than {} instructions have run; a loop without end?",
-                      describe(instr), options_.max_steps);
+    return user_error("{}: more than {} instructions have run; an endless loop?", describe(instr),
+                      options_.max_steps);
   }
   if (auto why = refusal(instr)) return user_error("{}: {}", describe(instr), *why);
   Disturbance::Amounts amounts;

@@ -4,7 +4,7 @@
 // Numbers. Integers wrap at their width. Each operator's value is computed in f64 (complex: c128)
 // and rounded once to its type, so functions such as `exponential` are correctly rounded nearly
 // always. Sums of products (dot, convolution, ragged-dot) add in ascending order of the contracted
-// places, in f32 for types up to f32, in f64 for f64, in c128 for complex, in 64 bits for integers,
+// indices, in f32 for types up to f32, in f64 for f64, c128 for complex, 64 bits for integers,
 // and round once at the end; reduce, reduce-window and select-and-scatter by a lone add, multiply,
 // minimum or maximum do the same (complex ones round at each step). Every other body rounds at each
 // of its operators. Linear algebra, fft and batch-norm work in f64 and round at the end.
@@ -12,7 +12,7 @@
 //
 // Layouts have no meaning here, bitcast excepted: literals are row-major. A dynamic dimension is
 // taken at its bound. There is one participant: its replica and partition id are 0. rng and
-// rng-get-and-update-state count from the same start in each evaluation, or go on from a state that
+// rng-get-and-update-state count from the same start in each evaluation, or continue a state that
 // the caller keeps (Options::random).
 //
 // Preconditions: the module verifies (hlo/verify.h).

@@ -69,7 +69,7 @@ void InterpExec::run_meeting(const Node& node) {
     const uint64_t here = cells_[loops ? node.extent.at : node.value.at];
     if (s > 0 && here != way) {
       if (divided_.insert(node.stmt).second)
-        add_fault(where(node.stmt, -1) + ": subgroups go different ways around a barrier");
+        add_fault(where(node.stmt, -1) + ": subgroups take different paths around a barrier");
       return;
     }
     way = here;

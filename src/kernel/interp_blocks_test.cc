@@ -106,7 +106,8 @@ kernel k {
     subgroup v 1 { y[0] = x[0] }
   } }
 })";
-  EXPECT_THAT(run(apart, 4, 1).faults, HasSubstr("subgroups go different ways around a barrier"));
+  EXPECT_THAT(run(apart, 4, 1).faults,
+              HasSubstr("subgroups take different paths around a barrier"));
 }
 
 TEST(InterpBlocks, APadKeepsBanksApart) {

@@ -30,11 +30,11 @@
 //   Registers live as long as the task's point of the enclosing `alloc` scope: here, the task.
 // - In a vector loop a value is uniform or varying; a uniform store in a vector loop is an error.
 //   lane(x, i) is the value of lane i for all; shuffle_xor(x, m) in lane l is x of lane l ^ m. Both
-//   evaluate x in all lanes, so they stand only where all lanes are active (extent a multiple of
-//   W).
+//   evaluate x in all lanes, so they are allowed only where all lanes are active (extent a multiple
+//   of W).
 // - Scratch is uninitialised at the start of a task. Lanes of one vector loop that read scratch or
 //   memory another lane wrote need that store to be an earlier statement.
-// - `let` names a value; each name is assigned once where it stands and is visible to the end of
+// - `let` names a value; each name is assigned once, at its `let`, and is visible to the end of
 //   its block. Loads happen where the statement that holds them stands, in operand order, once per
 //   node.
 //

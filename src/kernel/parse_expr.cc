@@ -154,7 +154,7 @@ Result<ExprId> Parser::literal() {
                   ? parse_bits(wanted, number.spelling, negative)
                   : std::nullopt;
   if (!bits) {
-    return fail_at(where, fmt::format("'{}{}' is no value of {}", negative ? "-" : "",
+    return fail_at(where, fmt::format("'{}{}' is not a value of {}", negative ? "-" : "",
                                       number.spelling, tensor::type_name(wanted)));
   }
   return kernel_.add({Op::constant, wanted, {}, static_cast<int64_t>(*bits)});

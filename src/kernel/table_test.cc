@@ -107,7 +107,7 @@ TEST(Table, FaultsAreNamed) {
   for (const auto& [change, wanted] : cases)
     EXPECT_THAT(problems(changed(change.first, change.second)), HasSubstr(wanted)) << change.second;
   EXPECT_THAT(problems("heddle.kernel 1\nkernel k { phase in_order { group { } } }"),
-              HasSubstr("no inner ones"));
+              HasSubstr("no inner kernels"));
 }
 
 }  // namespace

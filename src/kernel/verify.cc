@@ -45,7 +45,7 @@ const std::vector<std::string>& Verifier::run() {
   for (size_t p = 0; p < kernel_.phases.size(); ++p) {
     where_ = fmt::format("phase {}", p);
     if (kernel_.phases[p].in_order && kernel_.inner.empty())
-      fail(16, "it goes in order, and the kernel has no inner ones");
+      fail(16, "it is in_order, but the kernel has no inner kernels");
     for (size_t g = 0; g < kernel_.phases[p].groups.size(); ++g) {
       where_ = fmt::format("phase {} group {}", p, g);
       check_group(kernel_.phases[p].groups[g]);
@@ -72,7 +72,7 @@ void Verifier::check_buffers() {
     if (buffer.space != Space::global)
       globals_over = true;
     else if (globals_over)
-      fail(11, "a global stands behind a buffer that is none");
+      fail(11, "a global follows a buffer that is not global");
     check_buffer(buffer);
   }
   where_ = "kernel " + kernel_.name;

@@ -1,5 +1,5 @@
-// Vendor libraries, opened at run time: nothing links against them and nothing needs them. What one
-// is asked to do is an Operation; what it costs is not predicted here, only measured (the tuner).
+// Vendor libraries, opened at run time: nothing links against them and nothing requires them. A
+// request to one is an Operation; its cost is not predicted here, only measured (by the tuner).
 //
 // A library is opened once a process and stays open. Everything here may be used by several
 // threads at once.

@@ -353,8 +353,8 @@ Opened open_first(const std::string& path, int isa) {
   result.decision = load(path, &engine->api);
   if (!result.decision) return result;
   if (isa != 0 && engine->api.set_max_cpu_isa(isa) != 0) {
-    result.decision =
-        Decision::no("library-isa", "{} was used before with more instructions", engine->api.path);
+    result.decision = Decision::no(
+        "library-isa", "{} was used before with a larger instruction set", engine->api.path);
     return result;
   }
   if (engine->api.engine_create(&engine->engine, kCpu, 0) != 0) {
@@ -381,10 +381,10 @@ Opened open_library(const std::string& path, const target::Target& target) {
   if (!only.opened.library || only.isa == isa) return only.opened;
   // Fewer instructions than the target has are only slow; more would not be its code.
   if (only.isa != 0 && (isa == 0 || only.isa < isa)) return only.opened;
-  return {nullptr, Decision::no("library-isa",
-                                "oneDNN was opened in this process for more instructions than {} "
-                                "has",
-                                target.name)};
+  return {nullptr,
+          Decision::no("library-isa",
+                       "oneDNN was opened in this process for a larger instruction set than {} has",
+                       target.name)};
 }
 
 }  // namespace heddle::library::onednn

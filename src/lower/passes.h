@@ -1,6 +1,6 @@
 // The passes of this folder: a function each, `Result<bool> fetch_ahead(kernel::Kernel&, const
 // Context&)`, in a file of its name, and the table of them all. They follow the rules of
-// pass/pass.h (they tell the truth about changes, leave a valid kernel, end, are deterministic),
+// pass/pass.h (report changes truthfully, leave a valid kernel, terminate, are deterministic),
 // and refuse nothing: an error is a bug.
 #pragma once
 

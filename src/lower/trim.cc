@@ -178,7 +178,7 @@ class Trimmer {
       if (!can_stop(variable)) return no("moves elsewhere too");
       const int64_t own = (is_part(static_cast<uint32_t>(v)) ? 1 : variable.extent) * fact.factor;
       if ((granule & (granule - 1)) != 0 && granule < group_of(fact).bound)
-        return no("has a step that is no power of two");
+        return no("has a step that is not a power of two");
       if (fact.low % fact.factor != 0 && stops(variable)) return no("begins between steps");
       if (fact.high - fact.low >= std::max(stops(variable) ? fact.factor : granule, int64_t{1}))
         return no("reaches further");

@@ -62,7 +62,7 @@ Decision is_of_a_kind(const Computation& computation) {
     }
     const bool may_be_tuple = !instr->is(Opcode::parameter);
     if (!is_static(instr->shape(), may_be_tuple))
-      return Decision::no("lazy-shape", "{} is no array of known extents", instr->name());
+      return Decision::no("lazy-shape", "{} is not an array of known extents", instr->name());
   }
   return Decision::yes();
 }
@@ -74,7 +74,7 @@ Decision fits(const Repeated& one) {
     for (size_t i = 0; i < call->operands().size(); ++i)
       if (call->operand(i)->shape().without_layout() !=
           one.computation->parameters()[i]->shape().without_layout())
-        return Decision::no("lazy-shape", "{} has another argument {}", call->name(), i);
+        return Decision::no("lazy-shape", "{} has a different argument {}", call->name(), i);
     if (!call->shape().is_tuple()) continue;
     if (call == call->parent()->root())
       return Decision::no("lazy-shape", "the results of {} are the module's", call->name());
@@ -116,7 +116,7 @@ Decision is_no_step(const Repeated& one, const std::vector<Argument>& arguments)
     if (side->is(Opcode::constant) ||
         (side->is(Opcode::parameter) &&
          arguments[static_cast<size_t>(side->parameter_number())] != Argument::passed))
-      return Decision::no("lazy-recurrence", "all have the same matrix {}, as the steps of a loop",
+      return Decision::no("lazy-recurrence", "all use the same matrix {}, like the steps of a loop",
                           side->name());
   }
   return Decision::yes();
@@ -133,8 +133,8 @@ Decision find_arguments(const Repeated& one, std::vector<Argument>* arguments) {
     }
     if (any && !same)
       return Decision::no("lazy-constants",
-                          "argument {} is another constant at each call: what it becomes part of "
-                          "is made before the run",
+                          "argument {} is a different constant at each call: what is computed from "
+                          "it is computed before the run",
                           i);
     arguments->push_back(any ? Argument::moved : same ? Argument::shared : Argument::passed);
   }

@@ -131,7 +131,7 @@ class Masker {
       if (symbol_of(reduce->operand(0), d) < 0) continue;
       const std::optional<Opcode> combiner = hlo::combiner_of(*reduce->called().at(0));
       if (reduce->operands().size() != 2 || !combiner)
-        return user_error("{} reduces dimension '{}' in a way that knows no neutral value",
+        return user_error("{} reduces dimension '{}' in a way that has no neutral value",
                           reduce->name(),
                           symbols_[static_cast<size_t>(symbol_of(reduce->operand(0), d))].name);
       const tensor::Type type = reduce->operand(0)->shape().type();

@@ -106,8 +106,8 @@ class Merger {
     }
     if (parts.empty() || !context_.allow("merge_convolutions", "branches")) return nullptr;
     context_.note(
-        "merge_convolutions: convolutions of one input were added up in their filters (rounding "
-        "differs)");
+        "merge_convolutions: convolutions of one input were merged by adding their filters "
+        "(rounding differs)");
     Instr* filter = outer->operand(1);
     for (const Part& part : parts) {
       Instr* other =

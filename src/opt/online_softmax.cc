@@ -342,8 +342,8 @@ Result<bool> online_softmax(hlo::Module& module, const PassContext& context) {
       computation->replace_all_uses(attention.weighted, Tiler(attention, b).build());
       b.check();
       context.note(
-          "online_softmax: attention over many keys goes by tiles of them, which are weighted "
-          "afterwards (rounding differs)");
+          "online_softmax: attention over many keys is computed in tiles of keys, which are "
+          "weighted afterwards (rounding differs)");
       changed = true;
     }
     if (!found.empty()) computation->remove_dead();

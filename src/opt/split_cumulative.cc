@@ -140,7 +140,8 @@ Result<bool> split_cumulative(hlo::Module& module, const PassContext& context) {
         computation->replace_all_uses(instr, Splitter(*cumulative, b).build());
         b.check();
         if (rounds)
-          context.note("split_cumulative: cumulative sums go by blocks (rounding differs)");
+          context.note(
+              "split_cumulative: cumulative sums are computed by blocks (rounding differs)");
         changed = found = true;
       }
       if (found) computation->remove_dead();

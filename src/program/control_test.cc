@@ -129,7 +129,7 @@ TEST(control, NamesEveryFault) {
       {"no region 9", [](Example& e) { e.loop().body = RegionId(9); }},
       {"belongs to two commands", [](Example& e) { e.loop().body = RegionId(2); }},
       {"belongs to no command", [](Example& e) { e.p.regions.emplace_back(); }},
-      {"is no pred", [](Example& e) { e.loop().predicate = e.view(e.count); }},
+      {"is not pred", [](Example& e) { e.loop().predicate = e.view(e.count); }},
       {"reads again where it was not written",
        [](Example& e) {
          e.p.regions[0].commands.clear();
@@ -178,7 +178,7 @@ TEST(control, NamesEveryFault) {
       {"do not make f32[32]",
        [](Example& e) { e.p.commands[2] = Concatenate{{e.view(e.x)}, e.view(e.mixed0), 1}; }},
       {"are not one memory", [](Example& e) { e.inner<Update>(1, 1).result = e.view(e.mixed1); }},
-      {"its selector is no number", [](Example& e) { e.branch().selector = e.view(e.array); }},
+      {"its selector is not a number", [](Example& e) { e.branch().selector = e.view(e.array); }},
       {"1 regions",
        [](Example& e) {
          e.branch().regions.pop_back();

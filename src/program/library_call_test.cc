@@ -76,7 +76,7 @@ TEST(library_call, FaultsAreFound) {
       {"0 tasks", [](Example& e) { e.call().tasks = 0; }},
       {"1 arguments", [](Example& e) { e.call().arguments.resize(1); }},
       {"no argument 3", [](Example& e) { e.call().fixed = {3}; }},
-      {"called fixed", [](Example& e) { e.call().fixed = {0}; }},
+      {"marked fixed", [](Example& e) { e.call().fixed = {0}; }},
       {"not plain f32",
        [](Example& e) { e.call().result.shape = Shape::array(Type::s32, {4, 4}); }},
       {"", [](Example& e) { e.call().arguments[0].offset_bytes = 64; }},

@@ -14,18 +14,18 @@
 //
 // Control flow. A Loop and a Branch run regions: lists of commands of their own, each the region of
 // one command, on the same arena. Nothing is copied on the way in or out: a region names buffers of
-// the commands around it, and what it hands on is renamed where it lies (Carried, Joined).
+// the commands around it, and what it passes on is renamed in place (Carried, Joined).
 //
 // Spaces. A program for a device with a memory of its own (Program::own_memory) says where each
 // buffer lies: on the device, or in the host's memory. Kernels read and write the device's, host
 // calls the host's; inputs and outputs are the caller's, on the host; constants are readable on
-// both sides. What crosses is a Copy between the two. The host decides loops and branches, and
-// where boxes go.
+// both sides. What crosses is a Copy between the two. The host evaluates the conditions of loops
+// and branches, and the positions of boxes.
 //
-// Commands are numbered through: those of the once section first, then those of the run; the
+// Commands are numbered consecutively: those of the once section first, then those of the run; the
 // commands of a command's regions (for_each_command, in views.h) follow it. A temporary belongs to
-// one of the two sections; each section has an arena of its own (the once section's is given back
-// when it has run), and MemoryNumbers speak of the run's.
+// one of the two sections; each section has an arena of its own (the once section's is released
+// when it has run), and MemoryNumbers describe the run's.
 #pragma once
 
 #include <cstdint>

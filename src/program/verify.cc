@@ -337,7 +337,8 @@ class Checker {
       HEDDLE_RETURN_IF_ERROR(view_fits(view));
       const BufferKind kind = buffer(view.buffer).kind;
       if (kind != BufferKind::constant && kind != BufferKind::once)
-        return fail("{}: {} is called fixed and is no constant", where_, buffer(view.buffer).name);
+        return fail("{}: {} is marked fixed but is not a constant", where_,
+                    buffer(view.buffer).name);
     }
     return {};
   }
@@ -364,7 +365,7 @@ class Checker {
   void own(const View& view) { space(view.buffer).first->write(range(view), view.buffer); }
 
   Status play_loop(const Loop& loop, const std::string& name) {
-    if (!is_pred(loop.predicate)) return fail("{}: its predicate is no pred[]", name);
+    if (!is_pred(loop.predicate)) return fail("{}: its predicate is not pred[]", name);
     for (const Carried& carried : loop.carried) {
       HEDDLE_RETURN_IF_ERROR(readable(carried.init));
       HEDDLE_RETURN_IF_ERROR(same_memory(carried.init, carried.state));
@@ -429,7 +430,7 @@ class Checker {
 
   Status play_branch(const Branch& branch, const std::string& name) {
     const bool pred = is_pred(branch.selector);
-    if (!pred && !is_number(branch.selector)) return fail("{}: its selector is no number", name);
+    if (!pred && !is_number(branch.selector)) return fail("{}: its selector is not a number", name);
     if (branch.regions.empty() || (pred && branch.regions.size() != 2))
       return fail("{}: {} regions", name, branch.regions.size());
     HEDDLE_RETURN_IF_ERROR(readable(branch.selector));

@@ -5,7 +5,7 @@
 //   context->bind_input(0, x); context->bind_output(0, y); context->run();
 //
 // An Executable is immutable once its once section has run, and thread-safe; a Context is used by
-// one thread at a time; contexts of one executable run side by side. A steady run allocates nothing
+// one thread at a time; contexts of one executable run concurrently. A steady run allocates nothing
 // and takes no lock.
 #pragma once
 

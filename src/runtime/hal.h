@@ -3,9 +3,9 @@
 //
 // Contract. The device writes `struct_bytes` and `version`; a reader looks only at members that lie
 // inside struct_bytes (heddle_hal_has), so members may be added at the end without a new version.
-// Functions that return int give 0, or nonzero after which last_error() tells what was wrong (one
+// Functions that return int give 0, or nonzero after which last_error() says what was wrong (one
 // line, of the calling thread, valid until its next call). Every function may be called from any
-// thread; what one thread puts on a stream runs in its order, also where others use that stream.
+// thread; what one thread puts on a stream runs in that order, even where others use the stream.
 // All memory is 64-byte aligned.
 #pragma once
 

@@ -62,9 +62,9 @@ class HalConformance {
                         heddle_hal_has(&hal_, copy_on) + heddle_hal_has(&hal_, create_event) +
                         heddle_hal_has(&hal_, destroy_event) + heddle_hal_has(&hal_, record) +
                         heddle_hal_has(&hal_, wait_for) + heddle_hal_has(&hal_, is_done);
-    if (complete) want(streams == 0 || streams == 9, "functions of streams: all or none");
+    if (complete) want(streams == 0 || streams == 9, "stream functions: all or none");
     if (complete && streams != 9)
-      want(!heddle_hal_has(&hal_, call_on), "call_on comes with functions of streams");
+      want(!heddle_hal_has(&hal_, call_on), "call_on comes with the stream functions");
     return complete;
   }
 
@@ -186,7 +186,7 @@ class HalConformance {
         launch(nullptr, function, a, b, tasks, serial);
         launch(nullptr, function, b, a, tasks, serial);
       }
-      want(read(a, elems) == scaled(values, 6), "launches and copies run in their order");
+      want(read(a, elems) == scaled(values, 6), "launches and copies run in order");
       if (runs) hal_.end_run(hal_.device);
     }
     release(a, elems);
@@ -221,7 +221,7 @@ class HalConformance {
         if (!ok(hal_.is_done(hal_.device, events[1], &done), "is_done")) break;
       ok(hal_.wait(hal_.device), "wait");
       ok(hal_.is_done(hal_.device, events[1], &done), "is_done");
-      want(done != 0, "behind wait() every event is done");
+      want(done != 0, "after wait() every event is done");
       want(read(blocks[0], elems) == scaled(values, 12), "events order streams");
       // A copy on a stream, and wait() sees all of them.
       std::vector<float> out(static_cast<size_t>(elems));
@@ -276,7 +276,7 @@ class HalConformance {
       ok(hal_.wait_for(hal_.device, two.streams[0], two.event), "wait_for");
       ok(hal_.copy_on(hal_.device, two.streams[0], c, b, 64), "copy_on");
       if (ok(hal_.wait(hal_.device), "wait"))
-        want(read(c, 16) == values, "a wait stands for the last record before it");
+        want(read(c, 16) == values, "a wait refers to the last record before it");
     }
     destroy(two);
   }
@@ -313,7 +313,7 @@ class HalConformance {
       const std::lock_guard lock(calls.mutex);
       want(calls.came.size() == 4, "every call comes once, before wait() returns");
       std::erase(calls.came, 9);
-      want(calls.came == std::vector<int>{0, 1, 2}, "calls of a stream come in their order");
+      want(calls.came == std::vector<int>{0, 1, 2}, "calls of a stream come in order");
     }
     destroy(two);
   }

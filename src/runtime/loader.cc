@@ -232,11 +232,11 @@ class ObjectBuilder {
         const auto known = outside_symbols();
         auto found = std::find_if(known.begin(), known.end(),
                                   [&](const Outside& o) { return o.name == name; });
-        if (found == known.end()) return fail("it wants the outside symbol '{}'", name);
+        if (found == known.end()) return fail("it needs the external symbol '{}'", name);
         addresses_[i] = address(stubs_ + static_cast<size_t>(found - known.begin()) * kStubBytes);
         continue;
       }
-      if (section >= sections_.size()) return fail("symbol '{}' is of no section", name);
+      if (section >= sections_.size()) return fail("symbol '{}' is in no section", name);
       if (!is_loaded(section)) continue;
       if (symbol.st_value > sections_[section].sh_size)
         return fail("symbol '{}' lies outside its section", name);

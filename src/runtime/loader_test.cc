@@ -96,7 +96,7 @@ TEST_F(LoadedKernels, CodeIsNeverWritable) {
 }
 
 TEST(loader, NamesTheOutsideSymbolItRefuses) {
-  EXPECT_NE(error_of(read_object("outside.o")).find("outside symbol 'expf'"), std::string::npos);
+  EXPECT_NE(error_of(read_object("outside.o")).find("external symbol 'expf'"), std::string::npos);
 }
 
 TEST(loader, RefusesWritableData) {

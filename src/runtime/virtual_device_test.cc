@@ -55,7 +55,7 @@ TEST(virtual_device, OptionsAreRead) {
   EXPECT_EQ(options->streams, 2);
   EXPECT_EQ(options->seed, 7u);
   EXPECT_EQ(options->faults, (VirtualFaults{3, 0, 9, 0, 0}));
-  EXPECT_THAT(parse_virtual("spr,size=3").error().message, HasSubstr("there are capacity"));
+  EXPECT_THAT(parse_virtual("spr,size=3").error().message, HasSubstr("wanted capacity"));
   EXPECT_THAT(parse_virtual("spr,seed=x").error().message, HasSubstr("KEY=NUMBER"));
   EXPECT_FALSE(parse_virtual(""));
 }
@@ -153,7 +153,7 @@ TEST(virtual_device, LaunchesMustStayInsideOfMemory) {
   Tester t;
   float host = 0;
   EXPECT_NE(t.launch(0, &host, &host), 0);
-  EXPECT_THAT(t.error(), HasSubstr("lies outside of the device"));
+  EXPECT_THAT(t.error(), HasSubstr("lies outside the device"));
 }
 
 TEST(race_check, ClocksGoThroughEvents) {

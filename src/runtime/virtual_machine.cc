@@ -121,7 +121,7 @@ int VirtualMachine::launch(Stream& stream, const heddle_hal_launch& wanted) {
   for (int64_t i = 0; wanted.accesses != nullptr && i < wanted.buffer_count; ++i) {
     const heddle_hal_access& access = wanted.accesses[i];
     if (access.bytes > 0 && !is_ours(wanted.buffers[i], access.bytes))
-      return break_down(fmt::format("{}: buffer {} lies outside of the device", what, i));
+      return break_down(fmt::format("{}: buffer {} lies outside the device", what, i));
     if (access.reads) note_access(stream, wanted.buffers[i], access.bytes, false, what);
     if (access.writes) note_access(stream, wanted.buffers[i], access.bytes, true, what);
   }

@@ -37,8 +37,8 @@ Result<VirtualOptions> parse_virtual(std::string_view text) {
       *found->second = number;
     } else {
       return user_error(
-          "device virtual: '{}': there are capacity, streams, seed, no-memory, lost-event, lost, "
-          "lost-stream and slow",
+          "device virtual: '{}': wanted capacity, streams, seed, no-memory, lost-event, lost, "
+          "lost-stream or slow",
           key);
     }
   }

@@ -31,16 +31,17 @@ Decision collect(const StageGraph& graph, Chain* chain, std::vector<int>* link_o
     const int last = static_cast<int>(chain->links.size()) - 1;
     if (is_product(stage)) {
       if (latest != last)
-        return Decision::no("chain-operand", "{} does not follow the product before", stage.name);
+        return Decision::no("chain-operand", "{} does not follow the previous product", stage.name);
       latest = add(false);
     } else if (latest < 0) {
       if (last > 0 || (last == 0 && !chain->links[0].rows))
-        return Decision::no("gemm-epilogue", "{} does not hang on a product", stage.name);
+        return Decision::no("gemm-epilogue", "{} is not in the epilogue of a product", stage.name);
       latest = last < 0 ? add(true) : 0;
     } else if (stage.is_reduction() && !chain->links[static_cast<size_t>(latest)].rows) {
       const bool begun = latest + 1 == last && chain->links[static_cast<size_t>(last)].rows;
       if (latest != last && !begun)
-        return Decision::no("gemm-epilogue", "{} reduces what is two products before", stage.name);
+        return Decision::no("gemm-epilogue", "{} reduces a value from two products back",
+                            stage.name);
       latest = begun ? last : add(true);
     }
     (*link_of)[i] = latest;
@@ -79,8 +80,8 @@ Decision find_digits(const StageGraph& graph, Link* link) {
       int digit = -1;
       if (!digits[kept.stage.index()][d].is_digit(&digit) ||
           extents[static_cast<size_t>(digit)] != value.out[d].extent)
-        return Decision::no("chain-operand", "{} has other dimensions than the product before",
-                            value.name);
+        return Decision::no("chain-operand",
+                            "{} has different dimensions from the previous product", value.name);
       kept.digits.push_back(digit);
       if (digit == link->shape.n) kept.column = static_cast<int>(d);
     }
@@ -104,7 +105,7 @@ Decision choose_value(const StageGraph& graph, const Link& next, Link* link) {
   for (const Kept& kept : link->kept)
     if (kept.stage == link->value) link->value_digits = kept.digits;
   if (!link->value.valid())
-    return Decision::no("chain-operand", "{} reads nothing of the link before",
+    return Decision::no("chain-operand", "{} does not read the previous link",
                         graph.stage(next.joined[0]).name);
   return Decision::yes();
 }
@@ -115,7 +116,8 @@ Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) 
   const Load* read = nullptr;
   for (const Load& load : product.loads)
     if (load.source.input < 0) read = read ? nullptr : &load;
-  if (!read) return Decision::no("chain-operand", "{} has no one left side", product.name);
+  if (!read)
+    return Decision::no("chain-operand", "{} does not have a single left operand", product.name);
   link->base = read->source.stage;
   GemmShape& shape = link->shape;
   const Stage& value = graph.stage(link->base);
@@ -125,7 +127,7 @@ Decision begin_with_rows(const StageGraph& graph, const Link& next, Link* link) 
     for (int r = 0; r < static_cast<int>(product.red.size()); ++r)
       summed |= read->coordinates[static_cast<size_t>(d)].uses(out + r);
     if (summed && shape.n >= 0)
-      return Decision::no("chain-operand", "{} sums up more than columns", product.name);
+      return Decision::no("chain-operand", "{} contracts more than columns", product.name);
     if (summed)
       shape.n = d;
     else
@@ -241,7 +243,7 @@ Decision begin(const StageGraph& graph, Chain* chain) {
   Link& link = chain->links[0];
   if (link.rows) {
     if (chain->links.size() == 1)
-      return Decision::no("chain-operand", "{} stands in no row of products", graph.name);
+      return Decision::no("chain-operand", "{} is not in a sequence of products", graph.name);
     return begin_with_rows(graph, chain->links[1], &link);
   }
   link.base = link.joined[0];
@@ -269,7 +271,7 @@ Chain match_chain(const StageGraph& graph) {
   std::vector<int> link_of;
   chain.decision = collect(graph, &chain, &link_of);
   if (chain.decision && chain.links.size() < 2)
-    chain.decision = Decision::no("chain-operand", "{} is no row of products", graph.name);
+    chain.decision = Decision::no("chain-operand", "{} is not a sequence of products", graph.name);
   if (!chain.decision) return chain;
   for (size_t i = 0; i < chain.links.size() && chain.decision; ++i)
     chain.decision = find_kept(graph, link_of, i, &chain);

@@ -101,11 +101,11 @@ class RowMatcher {
     std::vector<int> sorted = mine;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-      return no("runs through the rows twice");
+      return no("uses the rows twice");
     if (stage.red.size() > 1) return no("reduces over more than columns");
     const bool columns = std::find(mine.begin(), mine.end(), link_.shape.n) != mine.end();
     if (!stage.red.empty() && (columns || stage.kind != hlo::StageKind::reduce))
-      return no("is no reduction of a row to one value");
+      return no("does not reduce a row to one value");
     for (const Load& load : stage.loads) {
       if (load.source.input >= 0) continue;
       const std::vector<int> from = known(load.source.stage);
@@ -114,7 +114,7 @@ class RowMatcher {
         if (!is_row(from[j])) continue;
         if (!load.coordinates[j].is_digit(&own) || own >= static_cast<int>(mine.size()) ||
             mine[static_cast<size_t>(own)] != from[j])
-          return no("takes its rows elsewhere");
+          return no("takes its rows from elsewhere");
       }
     }
     return Decision::yes();

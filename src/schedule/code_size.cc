@@ -41,8 +41,8 @@ Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joine
                       const Gemm& gemm) {
   const int64_t total = code_of_tile(graph, joined, gemm);
   if (total > kMostOfTile)
-    return Decision::no("gemm-epilogue", "about {} instructions for a tile of {}x{}, {} fit", total,
-                        gemm.mr, gemm.nv, kMostOfTile);
+    return Decision::no("gemm-epilogue", "about {} instructions for a tile of {}x{}, only {} fit",
+                        total, gemm.mr, gemm.nv, kMostOfTile);
   return Decision::yes();
 }
 
@@ -72,7 +72,7 @@ Decision fits_in_code(const StageGraph& graph, const std::vector<StageId>& joine
   if (Decision fits = fits_in_code(graph, joined, gemm); !fits) return fits;
   const int64_t total = code_of_tiles(graph, joined, gemm, shape);
   if (total > kMostOfKernel)
-    return Decision::no("gemm-epilogue", "about {} instructions for all tiles, {} fit", total,
+    return Decision::no("gemm-epilogue", "about {} instructions for all tiles, only {} fit", total,
                         kMostOfKernel);
   return Decision::yes();
 }

@@ -97,7 +97,7 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
   auto no = [&](const char* why) {
     return Decision::no("gemm-epilogue", "{}: {}", stage.name, why);
   };
-  if (!starts_neutral(stage)) return no("no plain sum of f32, maximum or minimum");
+  if (!starts_neutral(stage)) return no("not a plain sum of f32, a maximum or a minimum");
   const std::vector<int64_t> box = graph.stage(joined[0]).out_extents();
   sum->stage = reduce;
   sum->product.assign(stage.out.size(), -2);
@@ -134,7 +134,7 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
       }
       // The outermost, or a block's rows would not lie together.
       if (sum->block != 0 || digit != radix->digits.back().first)
-        return no("its rows are no blocks");
+        return no("its rows do not form blocks");
       sum->product[static_cast<size_t>(digit)] = -1;
       sum->block = factor;
     }
@@ -202,7 +202,7 @@ class SumPlacer {
                             result_.graph.stage(dot_).name);
       part[i] = of_sums ? Part::behind : stage.is_reduction() ? Part::sum : Part::joined;
       if (part[i] == Part::behind && stage.is_reduction())
-        return Decision::no("gemm-epilogue", "{} reduces what was reduced before", stage.name);
+        return Decision::no("gemm-epilogue", "{} reduces what is already reduced", stage.name);
       (part[i] == Part::behind ? behind_
        : part[i] == Part::sum  ? sums_
                                : joined_)
@@ -235,7 +235,7 @@ class SumPlacer {
     record_.kc = shape_.k_extent;
     // Tiles of several lines have blocks of their own at the edges: one block, or none of this.
     if (record_.my > 1 && record_.y_block < shape_.y_extent)
-      return Decision::no("gemm-epilogue", "{}: blocks of lines that are not alike", stage.name);
+      return Decision::no("gemm-epilogue", "{}: blocks of unequal lines", stage.name);
     const bool lines = shape_.y >= 0;
     const int64_t extent = lines ? shape_.y_extent : shape_.m_extent;
     const int64_t unit = lines ? shape_.m_extent : 1;
@@ -264,7 +264,7 @@ class SumPlacer {
     if (lines) record_.m_block = shape_.m_extent;
     for (StageId id : behind_)
       if (result_.graph.stage(id).out_elems() > kMostSums || result_.graph.stage(id).out.empty())
-        return Decision::no("gemm-epilogue", "{}: too much for one task behind the sums",
+        return Decision::no("gemm-epilogue", "{}: too much for one task after the sums",
                             result_.graph.stage(id).name);
     for (StageId id : sums_)
       if (result_.graph.stage(id).out_elems() * parts_ > kMostSums)

@@ -132,9 +132,9 @@ class Cutter {
     const Value value = stage.values[0];
     const Type type = partial_type(value.type);
     const std::optional<uint64_t> neutral = neutral_bits(stage, type);
-    if (!neutral) return no("its combine is no single operator");
+    if (!neutral) return no("its combiner is not a single operator");
     if (value.init < 0 || stage.nodes[static_cast<size_t>(value.init)].kind != Node::Kind::constant)
-      return no("its start is no constant");
+      return no("its initial value is not a constant");
     if (stage.red.size() > 1 && stage.out_elems() == 1 && reads_along(stage)) {
       Stage outer = combining(stage, type, {"r", result_.strips.extent});
       parts_.push_back({row_sum(std::move(stage), digit, type, *neutral), {Cut::Kind::along, 0}});

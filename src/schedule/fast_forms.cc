@@ -121,27 +121,27 @@ void mark_fast_forms(StageGraph* graph) {
                     is_row_maximum(*graph, stage, stage.nodes[argument.operands[1]]);
         if (node.fast)
           note(
-              "fast_forms: softmax takes exponentials by a shorter polynomial "
+              "fast_forms: softmax computes exponentials with a shorter polynomial "
               "(docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::divide) {
         node.fast = is_sum_of_exponentials(*graph, stage, stage.nodes[node.operands[1]]);
         if (node.fast)
           note(
-              "fast_forms: softmax divides by multiplying with a reciprocal "
+              "fast_forms: softmax multiplies by a reciprocal instead of dividing "
               "(docs/numerics.md#fast-forms)");
         if (node.fast || !divides_by_row(*graph, stage, node)) continue;
         node.fast = true;
         note(
-            "fast_forms: division by one value per row multiplies with its reciprocal and corrects "
+            "fast_forms: division by one value per row multiplies by its reciprocal and corrects "
             "(docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::logistic) {
         node.fast = true;
-        note("fast_forms: sigmoid by a shorter polynomial (docs/numerics.md#fast-forms)");
+        note("fast_forms: sigmoid uses a shorter polynomial (docs/numerics.md#fast-forms)");
       } else if (node.opcode == hlo::Opcode::erf || node.opcode == hlo::Opcode::tanh) {
         node.fast = all_add_one(stage, static_cast<int>(i));
         if (node.fast)
           note(
-              "fast_forms: GELU takes erf or tanh by a shorter polynomial "
+              "fast_forms: GELU computes erf or tanh with a shorter polynomial "
               "(docs/numerics.md#fast-forms)");
       }
     }

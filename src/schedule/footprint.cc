@@ -137,7 +137,7 @@ class Inference {
       found = true;
     }
     if (!found) {
-      placement_.decision = Decision::no("missing", "{} is read by nobody", stage.name);
+      placement_.decision = Decision::no("missing", "nothing reads {}", stage.name);
       return;
     }
     placed.need = need;
@@ -250,7 +250,7 @@ class Inference {
       }
     }
     if (placement_.scratch_bytes > most_scratch_)
-      placement_.decision = Decision::no("space-full", "scratch wants {} bytes, {} fit",
+      placement_.decision = Decision::no("space-full", "scratch needs {} bytes, only {} fit",
                                          placement_.scratch_bytes, most_scratch_);
   }
 

@@ -1,5 +1,5 @@
 // Footprint inference: the one legality test (stages.md §3). From the outputs inwards it finds what
-// each stage must compute at its place, how often anything is computed again, and where its values
+// each stage must compute at its place, how often anything is recomputed, and where its values
 // live; or says, with a code, why the schedule is not legal.
 #pragma once
 

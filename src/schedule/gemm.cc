@@ -72,7 +72,7 @@ Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& jo
       reads = true;
     }
     if (!reads || std::find(known.begin(), known.end(), false) != known.end())
-      return Decision::no("gemm-epilogue", "{} is not element for element with {}", stage.name,
+      return Decision::no("gemm-epilogue", "{} does not match {} element by element", stage.name,
                           from.name);
     (*digits)[joined[j].index()] = std::move(mine);
     on_tile[joined[j].index()] = true;

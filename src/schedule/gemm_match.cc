@@ -251,7 +251,7 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
   shape.a_load = sides.a;
   shape.b_load = sides.b;
   if (!match_windows(a.guards, stage, &shape))
-    return refuse("what is inside is not a window a dimension");
+    return refuse("the inner dimensions are not one window per dimension");
   find_roles(stage, a.coordinates[0], b.coordinates[0], &shape);
   return result;
 }
@@ -369,7 +369,7 @@ const char* match_right(const Stage& stage, const Expr& xb, GemmShape* shape) {
   }
   if (shape->n < 0) return "no columns: a matrix times a vector";
   for (int d : {shape->m, shape->y})
-    if (d >= 0 && xb.uses(d)) return "its right side differs from row to row";
+    if (d >= 0 && xb.uses(d)) return "its right operand differs from row to row";
   auto extent = [&](int d) { return d < 0 ? 1 : stage.out[static_cast<size_t>(d)].extent; };
   shape->m_extent = extent(shape->m);
   shape->y_extent = extent(shape->y);
@@ -382,10 +382,10 @@ const char* match_right(const Stage& stage, const Expr& xb, GemmShape* shape) {
       return std::abs(xb.factor_of(a)) > std::abs(xb.factor_of(b));
     });
   for (int k : shape->k)
-    if (!affine_in(xb, k)) return "k of its right side is not evenly spaced";
+    if (!affine_in(xb, k)) return "k of its right operand is not evenly spaced";
   shape->b_n = xb.factor_of(shape->n);
   if (!affine_in(xb, shape->n) && !match_panel(xb, stage, shape))
-    return "columns of its right side are neither evenly spaced nor packed";
+    return "columns of its right operand are neither evenly spaced nor packed";
   return nullptr;
 }
 
@@ -405,9 +405,9 @@ Decision match_link(const StageGraph& graph, const Link& before, Link* link) {
   const Load& a = stage.loads[static_cast<size_t>(sides.a)];
   const Load& b = stage.loads[static_cast<size_t>(sides.b)];
   if (b.source.input < 0 || !b.guards.empty() || b.coordinates[0].uses_runtime())
-    return no("chain-operand", "its right side is no input as it is");
+    return no("chain-operand", "its right operand is not a plain input");
   if (a.source.input >= 0 || !(a.source.stage == before.value))
-    return no("chain-operand", "its left side is another value");
+    return no("chain-operand", "its left operand is a different value");
   if (!a.guards.empty()) return no("chain-window", "its window leaves the input");
   GemmShape& shape = link->shape;
   shape.type = *sum_type(stage.values[0].type);

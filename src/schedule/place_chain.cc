@@ -45,7 +45,8 @@ class ChainPlacer {
     const int64_t bytes = resident_bytes(chain_, result_.graph, records_);
     const int64_t most = resident_limit(target_);
     if (bytes > most)
-      return Decision::no("chain-residence", "{} rows between the products take {} bytes, {} fit",
+      return Decision::no("chain-residence",
+                          "{} rows between the products take {} bytes, only {} fit",
                           records_[0].m_block * records_[0].y_block, bytes, most);
     int64_t code = 0;
     for (size_t i = 0; i < chain_.links.size(); ++i) {
@@ -65,11 +66,12 @@ class ChainPlacer {
       code += code_of_tile(result_.graph, link.joined, gemm) + int64_t{gemm.mr} * gemm.nv * gemm.ku;
     }
     if (code > kMostOfChain)
-      return Decision::no("chain-residence", "about {} instructions for a tile of each, {} fit",
-                          code, kMostOfChain);
+      return Decision::no("chain-residence",
+                          "about {} instructions for a tile of each, only {} fit", code,
+                          kMostOfChain);
     if (const int64_t all = code_of_all(); all > kMostOfKernel)
       return Decision::no("chain-residence",
-                          "about {} instructions for all kinds of blocks, {} fit", all,
+                          "about {} instructions for all kinds of blocks, only {} fit", all,
                           kMostOfKernel);
     return Decision::yes();
   }

@@ -73,7 +73,7 @@ class Matcher {
       for (const Value& value : graph_.stage(id).values) {
         if (value.output < 0) continue;
         if (!(id == result_.value))
-          return Decision::no("chain-consumers", "{} is read outside the kernel too",
+          return Decision::no("chain-consumers", "{} is also read outside the kernel",
                               graph_.stage(id).name);
         result_.keeps = true;
       }
@@ -87,7 +87,7 @@ class Matcher {
       int digit = -1;
       if (!digits[result_.value.index()][d].is_digit(&digit) ||
           extents[static_cast<size_t>(digit)] != value.out[d].extent)
-        return Decision::no("gemm-epilogue", "{} has other dimensions than the convolution",
+        return Decision::no("gemm-epilogue", "{} has different dimensions from the convolution",
                             value.name);
       result_.value_digits.push_back(digit);
     }
@@ -164,7 +164,7 @@ class Matcher {
         pool.out[static_cast<size_t>(result_.line)].extent * result_.stride ==
             result_.shape.y_extent)
       return Decision::yes();
-    return Decision::no("chain-consumers", "{} is read outside the kernel too",
+    return Decision::no("chain-consumers", "{} is also read outside the kernel",
                         graph_.stage(result_.value).name);
   }
 
@@ -185,7 +185,7 @@ class Matcher {
         follows &= load.source.input < 0 ? load.coordinates == same && load.guards.empty()
                                          : beside(load.coordinates[0]);
       if (!follows)
-        return Decision::no("gemm-epilogue", "{} is not element for element with {}", map.name,
+        return Decision::no("gemm-epilogue", "{} does not match {} element by element", map.name,
                             pool.name);
     }
     return Decision::yes();
@@ -296,7 +296,7 @@ class PooledPlacer {
       record_.y_block = lines;
     }
     if (by_ == 0)
-      return Decision::no("chain-residence", "{} lines of {} bytes, {} fit", pooled_.reach,
+      return Decision::no("chain-residence", "{} lines of {} bytes, only {} fit", pooled_.reach,
                           line_bytes, room);
     return Decision::yes();
   }

@@ -309,7 +309,7 @@ Decision check_box(const Instr* update) {
     return Decision::no("in-place", "{} puts a box into what its kernel reads", update->name());
   for (size_t i = 2; i < update->operands().size(); ++i)
     if (!is_scalar_code(update->operand(i)))
-      return Decision::no("in-place-start", "where {} begins is more than scalar arithmetic",
+      return Decision::no("in-place-start", "the start of {} is more than scalar arithmetic",
                           update->name());
   return Decision::yes();
 }

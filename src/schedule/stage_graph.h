@@ -1,8 +1,8 @@
-// Stage graph: a fusion taken apart into stages (stages.md §1). Read this header first.
+// Stage graph: a fusion divided into stages (stages.md §1). Read this header first.
 //
 // A stage is one sub-root with the elementwise and index operators that follow its schedule. Its
 // digits are a box: `out` digits (its value's elements) and `red` digits (what it reduces over). A
-// dimension of extent 1 has no digit; a dimension that some reshape splits is several. The body is
+// dimension of extent 1 has no digit; a dimension that some reshape splits has several. The body is
 // a hash-consed expression DAG; its leaves are loads at index expressions over the digits (out
 // digits first, then red ones), constants and index values.
 #pragma once

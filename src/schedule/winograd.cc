@@ -130,7 +130,7 @@ Decision match_winograd(const GemmShape& roles, const Stage& stage, const target
   for (const Window& window : roles.windows) {
     const bool lines = window.out == roles.y && window.k == shape->ky;
     if (!lines && (window.out != roles.m || window.k != shape->kx))
-      return refuse("winograd-window", "padding of something else than the image");
+      return refuse("winograd-window", "padding of something other than the image");
     if (window.stride != 1 || window.dilation != 1)
       return refuse("winograd-window", "a window with strides or dilation");
     (lines ? shape->y_offset : shape->x_offset) = window.offset;
@@ -140,7 +140,7 @@ Decision match_winograd(const GemmShape& roles, const Stage& stage, const target
   if (stage.position.factor_of(roles.n) != 1)
     return refuse("winograd-layout", "output features do not lie next to each other");
   if (shape->channels % lanes != 0 || shape->features % lanes != 0)
-    return refuse("winograd-lanes", "channels that fill no whole vectors");
+    return refuse("winograd-lanes", "channels that do not fill whole vectors");
   if (shape->channels < kFewestChannels || shape->features < kFewestChannels ||
       shape->height < kSmallestMap || shape->width < kSmallestMap)
     return refuse("winograd-small", "fewer than 48 channels, or a map below 14x14");
@@ -308,8 +308,9 @@ Decision prefer_winograd(const WinogradShape& shape, const target::Target& targe
     return Decision::no("winograd-accuracy", "sums over {} channels would lose too many digits",
                         shape.channels);
   if (least > limit)
-    return Decision::no("winograd-slower", "{:.0f} cycles are predicted, {:.0f} of the direct form",
-                        least, limit / (1 - kLeastGain));
+    return Decision::no("winograd-slower",
+                        "{:.0f} cycles are predicted, {:.0f} for the direct form", least,
+                        limit / (1 - kLeastGain));
   return Decision::yes();
 }
 

@@ -1,5 +1,5 @@
 // Target: what a device is, as data. Every cost and code decision reads this, never the host.
-// Text form: JSON, one file a device in src/target/data/, compiled in; parse and print are inverse.
+// Text form: JSON, a file per device in src/target/data/, compiled in; parse and print are inverse.
 #pragma once
 
 #include <cstdint>

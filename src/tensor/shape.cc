@@ -10,7 +10,7 @@
 namespace heddle::tensor {
 
 Shape::Shape(Type type, std::vector<Dim> dims) : type_(type), dims_(std::move(dims)) {
-  HEDDLE_CHECK(is_array_type(type), "{} is no element type", type_name(type));
+  HEDDLE_CHECK(is_array_type(type), "{} is not an element type", type_name(type));
 }
 
 Shape Shape::array(Type type, const std::vector<int64_t>& dims) {

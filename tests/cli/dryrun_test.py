@@ -217,7 +217,7 @@ ENTRY e {
         model = self.file("add.hlo", ADD)
         self.assertIn("virtual:NAME", self.fails(2, "dryrun", model))
         self.assertIn("h100", self.fails(2, "dryrun", model, "--device", "virtual:h100"))
-        self.assertIn("there are capacity", self.fails(2, "dryrun", model, "--device",
+        self.assertIn("wanted capacity", self.fails(2, "dryrun", model, "--device",
                                                        "virtual:avx2,size=3"))
 
 

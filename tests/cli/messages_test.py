@@ -89,7 +89,7 @@ ENTRY main {
   ROOT y = f32[64,256] divide(e, sb)
 }
 """)
-        self.assertIn("note: fast_forms: softmax divides by multiplying with a reciprocal "
+        self.assertIn("note: fast_forms: softmax multiplies by a reciprocal instead of dividing "
                       "(docs/numerics.md#fast-forms)\n", self.ok("run", model).stdout)
 
     def test_what_no_memory_holds_is_refused_at_once(self):

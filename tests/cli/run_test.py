@@ -59,7 +59,7 @@ class RunTest(CliTest):
         swap = json.loads(ran.stdout)["swap"]
         self.assertEqual("rounding", swap["results"])
         self.assertTrue(0 < swap["step"] < 20000, swap)
-        self.assertIn(f"step {swap['step']}: goes over to level O2", ran.stderr)
+        self.assertIn(f"step {swap['step']}: switched to level O2", ran.stderr)
         self.assertEqual(read_npz(once), read_npz(out))
         few = self.ok(*run, out, "--async", "--steps", "1")
         self.assertIn("was not ready within 1 steps", few.stderr)
@@ -170,7 +170,7 @@ ENTRY e {
         self.assertEqual(1, value["compilations"])
         self.assertEqual(f"sequence={min(b for b in (1, 4, 16) if b >= extent)}", value["bucket"])
         self.ok("explain", model, "--dim", "sequence=7<=16")
-        self.assertIn("17 by --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
+        self.assertIn("17 from --dim", self.fails(2, "run", model, "--dim", "sequence=17<=16"))
         self.assertIn("NAME=N<=MOST", self.fails(2, "run", model, "--dim", "sequence=7<="))
 
     def test_a_file_has_the_programs_of_a_bound(self):
@@ -375,7 +375,7 @@ class ErrorTest(CliTest):
             (["run", model, "--device", "cuda:"], "plugin:FILE and interp"),
             (["run", model, "--device", "virtual:h100"], "h100"),
             (["run", model, "--device", "cuda", "--target", "avx2"], "sm_80 or sm_90"),
-            (["run", model, "--target", "sm_90"], "which device cuda runs"),
+            (["run", model, "--target", "sm_90"], "ask for device cuda"),
             (["run", model, "--level", "O9"], "O0, O1, O2"),
             (["run", model, "--precision", "int8"], "f32"),
             (["run", model, "--library", "mkl"], "none, auto, onednn"),
@@ -393,8 +393,8 @@ class ErrorTest(CliTest):
             (["bench", model, "--iterations", "0"], "--iterations"),
             (["conform", "stablehlo", str(self.folder)], "not built yet"),
             (["conform", "hlo", "/no/such/folder"], "/no/such/folder"),
-            (["completion", "cmd"], "bash, zsh and fish"),
-            (["explain", model, "--device", "interp"], "take cpu"),
+            (["completion", "cmd"], "bash, zsh or fish"),
+            (["explain", model, "--device", "interp"], "use cpu"),
         ]
         for arguments, content in wrong:
             self.assertIn(content, self.fails(2, *arguments), arguments)

@@ -1,4 +1,4 @@
-// Kernels with threads (kernel/blocks.h) as CUDA C++ text: one __global__ function a phase, without
+// Kernels with threads (kernel/blocks.h) as CUDA C++: one __global__ function per phase, without
 // includes, so that NVRTC needs no headers and the text can be read as it is.
 //
 //     extern "C" __global__ void <kernel>_p<phase>(T0* buffer0, T1* buffer1, …, long long dim0, …)

@@ -1,4 +1,4 @@
-// The border of the CPU back end: the only function of libheddle-llvm.so. Text in, object out, so
+// Interface of the CPU back end: the only function of libheddle-llvm.so. Text in, object out, so
 // that no LLVM type leaves this folder and the library need only be opened to compile.
 #pragma once
 
