@@ -14,7 +14,8 @@ bool is_kept_header_key(std::string_view key) {
                                                "frontend_attributes",
                                                "origin_recovery_table",
                                                "debug_attributes",
-                                               "heddle_symbols"};
+                                               "heddle_symbols",
+                                               "heddle_states"};
   for (std::string_view kept : kKeys)
     if (key == kept) return true;
   return false;

@@ -7,6 +7,7 @@
 
 #include "hlo/shape_inference.h"
 #include "hlo/shape_rules.h"
+#include "hlo/state_arrays.h"
 
 namespace heddle::hlo {
 namespace {
@@ -20,6 +21,8 @@ class Verifier {
     for (const auto& computation : module_.computations()) check_computation(*computation);
     check_call_graph();
     check_aliases();
+    if (module_.entry() && !states_fit(module_))
+      violation(13, "the states of the header are not the last parameters and results");
     if (violations_.empty()) return {};
     return user_error("{}", fmt::join(violations_, "\n"));
   }
