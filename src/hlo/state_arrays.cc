@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <sstream>
 
@@ -19,8 +20,11 @@ std::optional<std::vector<std::vector<uint64_t>>> numbers_of(const std::string& 
   for (std::string one; std::getline(all, one, ';');) {
     std::stringstream words(one);
     std::vector<uint64_t>& numbers = result.emplace_back();
-    for (uint64_t number = 0; words >> number;) numbers.push_back(number);
-    if (!words.eof()) return std::nullopt;
+    for (std::string word; words >> word;) {
+      const char* end = word.data() + word.size();
+      const auto read = std::from_chars(word.data(), end, numbers.emplace_back());
+      if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+    }
   }
   return result;
 }
