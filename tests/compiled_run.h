@@ -57,9 +57,9 @@ inline std::vector<tensor::Literal> run_program(program::Program program,
   auto context = (*executable)->make_context();
   if (!context) return *failure = context.error().message, outputs;
   const program::Program& loaded = (*executable)->program();
-  for (const program::Port& port : loaded.outputs)
-    outputs.emplace_back(port.shape.without_layout());
-  for (size_t i = 0; i < loaded.inputs.size(); ++i)
+  for (size_t i = 0; i < program::shown_outputs(loaded); ++i)
+    outputs.emplace_back(loaded.outputs[i].shape.without_layout());
+  for (size_t i = 0; i < program::shown_inputs(loaded); ++i)
     (void)(*context)->bind_input(static_cast<int64_t>(i), leaves[i].data());
   for (size_t i = 0; i < outputs.size(); ++i)
     (void)(*context)->bind_output(static_cast<int64_t>(i), outputs[i].mutable_data());

@@ -50,6 +50,9 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
       } catch (...) {
         made = tl::unexpected(error_of_exception("compilation in the background"));
       }
+      if (made)
+        if (Status shared = (*made)->use_states(now_->states()); !shared)
+          made = tl::unexpected(shared.error());
       const std::lock_guard lock(mutex_);
       if (made) {
         first_ = std::exchange(now_, std::move(*made));  // contexts and texts of it are in use

@@ -12,6 +12,7 @@
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "program/file.h"
+#include "runtime/state_arrays.h"
 
 namespace heddle::api {
 namespace {
@@ -115,6 +116,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
       if (is_for(*known, extents)) return known;
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> made,
                             saved_ ? load(extents) : compile(extents));
+    HEDDLE_RETURN_IF_ERROR(made->program->use_states(states_));
     all_.push_back(made);
     ProgramFacts facts = made->program->facts();
     facts.compilations = static_cast<int64_t>(all_.size());
@@ -175,7 +177,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   DeviceRequest where_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Specialisation>> all_;
-  SharedWeights shared_;                // of what all_ has
+  SharedWeights shared_;  // of what all_ has
+  std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
   std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
   bool exact_ = false;
   std::string why_exact_;

@@ -13,7 +13,7 @@ Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
   const program::Program& program = saved.variants[0].program;
   std::vector<std::string> inputs;
   for (const program::Port& port : program.inputs) inputs.push_back(port.name);
-  result->outputs.resize(program.outputs.size());
+  result->outputs.resize(program::shown_outputs(program));
   for (size_t s = 0; s < saved.symbols.size(); ++s) {
     const program::Symbol& from = saved.symbols[s];
     hlo::Symbol symbol;
@@ -75,9 +75,10 @@ void set_ports(const Bounded& bounded, const program::Variant& variant, std::vec
                std::vector<Port>& outputs) {
   const program::Program& program = variant.program;
   std::vector<tensor::Shape> shapes[2];
-  for (size_t i = 0; i + variant.told.size() < program.inputs.size(); ++i)
+  for (size_t i = 0; i + variant.told.size() < program::shown_inputs(program); ++i)
     shapes[0].push_back(program.inputs[i].shape);
-  for (const program::Port& port : program.outputs) shapes[1].push_back(port.shape);
+  for (size_t i = 0; i < program::shown_outputs(program); ++i)
+    shapes[1].push_back(program.outputs[i].shape);
   auto scale = [&](tensor::Shape& shape, int64_t dimension, size_t s) {
     const int64_t extent = shape.dim(dimension) / variant.bounds[s];
     shape.set_dim(dimension, extent * bounded.first.at(bounded.symbols[s].name));
@@ -91,8 +92,7 @@ void set_ports(const Bounded& bounded, const program::Variant& variant, std::vec
   outputs.clear();
   for (size_t i = 0; i < shapes[0].size(); ++i)
     inputs.push_back(make_port(program.inputs[i].name, program.inputs[i].alias_name, shapes[0][i]));
-  const auto hidden = static_cast<size_t>(tensor::hidden_outputs(program.index_checks));
-  for (size_t i = 0; i + hidden < shapes[1].size(); ++i)
+  for (size_t i = 0; i < shapes[1].size(); ++i)
     outputs.push_back(
         make_port(program.outputs[i].name, program.outputs[i].alias_name, shapes[1][i]));
   tell_bounds(bounded, inputs, outputs);

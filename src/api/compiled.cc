@@ -120,6 +120,11 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     HEDDLE_RETURN_IF_ERROR(weights->share(folded, block, *device, facts_.threads));
     return start(std::move(folded), target);
   }
+  std::shared_ptr<runtime::StateArrays> states() const override { return states_; }
+  Status use_states(std::shared_ptr<runtime::StateArrays> states) override {
+    states_ = std::move(states);
+    return executable_ ? executable_->use_states(states_) : Status();
+  }
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
   // Once a context was made; null on other devices.
@@ -225,11 +230,10 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 
   // What callers bind is measured by our ports, what the executor reads by the program's.
   Status check_against(const program::Program& program) const {
-    const auto hidden = static_cast<size_t>(tensor::hidden_outputs(index_checks_));
-    HEDDLE_CHECK(program.inputs.size() == inputs_.size() &&
-                     program.outputs.size() == outputs_.size() + hidden,
-                 "{} inputs and {} + {} outputs became {} and {}", inputs_.size(), outputs_.size(),
-                 hidden, program.inputs.size(), program.outputs.size());
+    const size_t inputs = program::shown_inputs(program), outputs = program::shown_outputs(program);
+    HEDDLE_CHECK(inputs == inputs_.size() && outputs == outputs_.size(),
+                 "{} inputs and {} outputs became {} and {}", inputs_.size(), outputs_.size(),
+                 inputs, outputs);
     for (const bool input : {true, false}) {
       const std::vector<Port>& ports = input ? inputs_ : outputs_;
       const auto& program_ports = input ? program.inputs : program.outputs;
@@ -251,7 +255,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     HEDDLE_ASSIGN_OR_RETURN(executable_,
                             runtime::Executable::load(std::move(program), *device, host_functions(),
                                                       library_function(target)));
-    return {};
+    return executable_->use_states(states_);
   }
 
   Status start_late() {
@@ -266,6 +270,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
   program::Program unloaded_;  // of a device that starts late, or without code: as it was compiled
   bool has_code_ = true;
   std::shared_ptr<runtime::Executable> executable_;
+  std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
   std::unique_ptr<OnceKeeper> keeper_;  // or none
 };
 
@@ -288,27 +293,20 @@ class CompiledContext : public Context {
         });
   }
 
-  Status bind_hidden() {
-    auto number = static_cast<int64_t>(program_->outputs().size());
-    for (void* memory : guard_.hidden())
-      HEDDLE_RETURN_IF_ERROR(context_->bind_output(number++, memory));
-    return {};
-  }
   Status bind_input(int64_t number, const void* data) override {
+    HEDDLE_RETURN_IF_ERROR(check_port(true, number));
     HEDDLE_RETURN_IF_ERROR(context_->bind_input(number, data));
     guard_.bound(number, data);
     return {};
   }
   Status bind_output(int64_t number, void* data) override {
-    HEDDLE_RETURN_IF_ERROR(check_output(number));
+    HEDDLE_RETURN_IF_ERROR(check_port(false, number));
     return context_->bind_output(number, data);
   }
   Status bind_device(bool input, int64_t number, void* data) override {
     if (program_->gpu() == nullptr) return Context::bind_device(input, number, data);
-    if (!input) {
-      HEDDLE_RETURN_IF_ERROR(check_output(number));
-      return context_->bind_device_output(number, data);
-    }
+    HEDDLE_RETURN_IF_ERROR(check_port(input, number));
+    if (!input) return context_->bind_device_output(number, data);
     HEDDLE_RETURN_IF_ERROR(context_->bind_device_input(number, data));
     guard_.bound_on(program_->gpu()->device(), number, data);
     return {};
@@ -317,7 +315,7 @@ class CompiledContext : public Context {
     HEDDLE_RETURN_IF_ERROR(guard_.before());
     HEDDLE_RETURN_IF_ERROR(context_->run());
     program_->ran();
-    return guard_.after();
+    return guard_.after([&](size_t number) { return context_->hidden_output(number); });
   }
   void set_profile(bool on) override { context_->set_profile(on); }
   void reset_profile() override { context_->reset_profile(); }
@@ -331,10 +329,12 @@ class CompiledContext : public Context {
   }
 
  private:
-  Status check_output(int64_t number) const {
-    if (number < std::ssize(program_->outputs())) return {};
-    return user_error("program {}: no output {}, it has {}", program_->compiled()->name, number,
-                      program_->outputs().size());
+  // Not one of the hidden ones either.
+  Status check_port(bool input, int64_t number) const {
+    const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
+    if (number < std::ssize(ports)) return {};
+    return user_error("program {}: no {} {}, it has {}", program_->compiled()->name,
+                      input ? "input" : "output", number, ports.size());
   }
   std::shared_ptr<const CompiledProgram> program_;  // outlives the context
   IndexGuard guard_;
@@ -349,10 +349,8 @@ Result<std::unique_ptr<Context>> CompiledProgram::make_context(
   HEDDLE_RETURN_IF_ERROR(start_late());
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<runtime::Context> context,
                           executable_->make_context(cancellation));
-  auto made = std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
-                                                std::move(cancellation));
-  HEDDLE_RETURN_IF_ERROR(made->bind_hidden());
-  return made;
+  return std::make_unique<CompiledContext>(shared_from_this(), std::move(context),
+                                           std::move(cancellation));
 }
 
 Result<std::shared_ptr<CompiledProgram>> make_program(const DeviceRequest& where) {

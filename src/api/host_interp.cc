@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "api/host_native.h"
@@ -50,19 +49,10 @@ bool is_plain(const Shape& shape) {
   return !shape.is_array() || !shape.layout() || shape.layout()->is_row_major();
 }
 
-// The state of the random operators of a loaded program: its host calls draw from it one after the
-// other, in all of its runs.
-struct SharedRandom {
-  std::mutex mutex;
-  interp::RandomState state;
-};
-
 // One host call. Arguments and results with a layout go through a row-major copy.
 class InterpCall {
  public:
-  InterpCall(std::unique_ptr<hlo::Module> module, std::shared_ptr<SharedRandom> random)
-      : module_(std::move(module)),
-        random_(draws_random_numbers(*module_) ? std::move(random) : nullptr) {}
+  explicit InterpCall(std::unique_ptr<hlo::Module> module) : module_(std::move(module)) {}
 
   Status operator()(std::span<const runtime::HostArgument> arguments,
                     std::span<const runtime::HostResult> results) const {
@@ -78,14 +68,8 @@ class InterpCall {
       HEDDLE_ASSIGN_OR_RETURN(unpacked[i], tensor::unpack(memory, shape, *shape.layout()));
       inputs.back() = unpacked[i].data();
     }
-    interp::Options options;
-    std::unique_lock<std::mutex> lock;
-    if (random_) {
-      lock = std::unique_lock(random_->mutex);
-      options.random = &random_->state;
-    }
     HEDDLE_ASSIGN_OR_RETURN(const Literal result,
-                            interp::evaluate(*module_, view_arguments(*module_, inputs), options));
+                            interp::evaluate(*module_, view_arguments(*module_, inputs)));
     return write(result, results);
   }
 
@@ -115,7 +99,6 @@ class InterpCall {
   }
 
   std::shared_ptr<const hlo::Module> module_;
-  std::shared_ptr<SharedRandom> random_;  // null: it draws none
 };
 
 void append_leaf_shapes(const Shape& shape, std::vector<Shape>& leaves) {
@@ -155,8 +138,7 @@ struct Signature {
   std::vector<Shape> arguments, results;
 };
 
-Result<runtime::HostCallable> make_interp_call(const std::string& text,
-                                               std::shared_ptr<SharedRandom> random) {
+Result<runtime::HostCallable> make_interp_call(const std::string& text) {
   HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::parse_module(text));
   const std::vector<std::string> refused = interp::unsupported(*module);
   if (!refused.empty())
@@ -170,7 +152,7 @@ Result<runtime::HostCallable> make_interp_call(const std::string& text,
   if (auto native = native_call(*module))
     call = std::move(*native);
   else
-    call = InterpCall(std::move(module), std::move(random));
+    call = InterpCall(std::move(module));
   return [signature, call](std::span<const runtime::HostArgument> arguments,
                            std::span<const runtime::HostResult> results) -> Status {
     HEDDLE_RETURN_IF_ERROR(signature->check(arguments, results));
@@ -188,10 +170,7 @@ bool draws_random_numbers(const hlo::Module& module) {
   return false;
 }
 
-runtime::HostFunctions host_functions() {
-  const auto random = std::make_shared<SharedRandom>();
-  return {{"interp", [random](const std::string& text) { return make_interp_call(text, random); }}};
-}
+runtime::HostFunctions host_functions() { return {{"interp", make_interp_call}}; }
 
 std::vector<Literal> view_arguments(const hlo::Module& module,
                                     std::span<const void* const> leaves) {

@@ -13,9 +13,7 @@ class Module;
 
 namespace heddle::api {
 
-// By the name under which programs call it (program::HostCall). To be asked for anew by every
-// program that is loaded: the random operators of one draw from one state, which goes on from run
-// to run and is shared by its contexts.
+// By the name under which programs call it (program::HostCall).
 runtime::HostFunctions host_functions();
 
 // Does a run of it move the state on: do equal inputs give other results in the next run?

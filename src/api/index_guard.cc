@@ -3,18 +3,7 @@
 namespace heddle::api {
 
 IndexGuard::IndexGuard(const Program& program)
-    : program_(program), inputs_(program.inputs().size()) {
-  constexpr auto kLine = static_cast<int64_t>(sizeof(Line));
-  std::vector<size_t> begins;
-  size_t lines = 0;
-  for (const tensor::IndexCheck& check : program.index_checks()) {
-    if (check.input >= 0) continue;
-    begins.push_back(lines);
-    lines += static_cast<size_t>((tensor::hidden_shape(check).bytes() + kLine - 1) / kLine);
-  }
-  memory_.resize(lines);
-  for (const size_t begin : begins) hidden_.push_back(&memory_[begin]);
-}
+    : program_(program), inputs_(program.inputs().size()) {}
 
 void IndexGuard::bound(int64_t input, const void* data) {
   inputs_[static_cast<size_t>(input)] = data;
@@ -45,10 +34,10 @@ Status IndexGuard::before() {
   return {};
 }
 
-Status IndexGuard::after() const {
+Status IndexGuard::after(const std::function<const void*(size_t number)>& hidden) const {
   size_t next = 0;
   for (const tensor::IndexCheck& check : program_.index_checks())
-    if (check.input < 0) HEDDLE_RETURN_IF_ERROR(tensor::check_computed(check, hidden_[next++]));
+    if (check.input < 0) HEDDLE_RETURN_IF_ERROR(tensor::check_computed(check, hidden(next++)));
   return {};
 }
 

@@ -1,9 +1,8 @@
-// Private to api: one context's checks of positions (tensor/index_check.h), and the memory of the
-// hidden outputs, which callers do not see.
+// Private to api: one context's checks of positions (tensor/index_check.h).
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "api/session.h"
@@ -15,20 +14,16 @@ class IndexGuard {
  public:
   explicit IndexGuard(const Program& program);  // which outlives it
 
-  // By number behind the program's outputs: where its runs write the hidden ones.
-  const std::vector<void*>& hidden() const { return hidden_; }
   void bound(int64_t input, const void* data);
   // The same on a device: what is checked is copied to the host before each run.
   void bound_on(const runtime::Device& device, int64_t input, const void* data);
 
-  // Around a run. Errors: a position out of range (user); a copy (machine).
+  // Around a run. `hidden`: what it has left in a hidden output, by number. Errors: a position out
+  // of range (user); a copy (machine).
   Status before();
-  Status after() const;
+  Status after(const std::function<const void*(size_t number)>& hidden) const;
 
  private:
-  struct alignas(64) Line {
-    std::array<char, 64> bytes;
-  };
   struct OnDevice {
     runtime::Device device;
     int64_t input;
@@ -38,8 +33,6 @@ class IndexGuard {
   const Program& program_;
   std::vector<const void*> inputs_;
   std::vector<OnDevice> on_device_;
-  std::vector<Line> memory_;
-  std::vector<void*> hidden_;
 };
 
 }  // namespace heddle::api

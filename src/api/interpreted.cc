@@ -56,7 +56,10 @@ class InterpretedContext : public Context {
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()),
         input_bound_(inputs_.size()),
-        output_bound_(outputs_.size()) {}
+        output_bound_(outputs_.size()) {
+    for (const tensor::IndexCheck& check : program_->index_checks())
+      if (check.input < 0) hidden_.emplace_back(tensor::hidden_shape(check));
+  }
 
   Status bind_input(int64_t number, const void* data) override {
     HEDDLE_RETURN_IF_ERROR(bind(number, data, inputs_, input_bound_, "input"));
@@ -80,9 +83,9 @@ class InterpretedContext : public Context {
         const tensor::Literal result,
         interp::evaluate(program_->module(), view_arguments(program_->module(), inputs_), options));
     std::vector<void*> leaves = outputs_;
-    leaves.insert(leaves.end(), guard_.hidden().begin(), guard_.hidden().end());
+    for (tensor::Literal& hidden : hidden_) leaves.push_back(hidden.mutable_data());
     copy_result(result, leaves);
-    HEDDLE_RETURN_IF_ERROR(guard_.after());
+    HEDDLE_RETURN_IF_ERROR(guard_.after([&](size_t number) { return hidden_[number].data(); }));
     if (profile_) {
       const int64_t took = trace::now_ns() - begin;
       min_ns_ = count_ == 0 ? took : std::min(min_ns_, took);
@@ -133,6 +136,7 @@ class InterpretedContext : public Context {
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
+  std::vector<tensor::Literal> hidden_;  // outputs of checks, behind the others
   bool profile_ = false;
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "api/session.h"
 #include "api/tolerance.h"
 #include "hlo/module.h"
+#include "hlo/state_arrays.h"
 #include "hlo/text.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
@@ -126,6 +127,7 @@ Model::~Model() = default;
 
 void Model::take(import::Imported imported) {
   std::unique_ptr<hlo::Module> module = std::move(imported.module);
+  hlo::set_states(module.get(), {});  // text that a pass has left: an input and an output as others
   name_ = module->name();
   notes_ = std::move(imported.notes);
   unbound_ = std::move(imported.unbound);
@@ -164,10 +166,9 @@ Result<std::unique_ptr<Model>> Model::from_program(const program::Program& progr
   model->name_ = program.name;
   model->notes_ = program.notes;
   model->index_checks_ = program.index_checks;
-  const int64_t hidden = tensor::hidden_outputs(program.index_checks);
   for (const bool input : {true, false}) {
-    std::span<const program::Port> ports = input ? program.inputs : program.outputs;
-    if (!input) ports = ports.first(ports.size() - static_cast<size_t>(hidden));
+    const auto ports = input ? std::span(program.inputs).first(program::shown_inputs(program))
+                             : std::span(program.outputs).first(program::shown_outputs(program));
     for (const program::Port& port : ports) {
       if (port.shape.layout() && !port.shape.layout()->is_row_major())
         return user_error("{} has a layout; a program's inputs and outputs are row-major",

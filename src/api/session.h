@@ -41,6 +41,9 @@ namespace heddle::program {
 struct Program;
 struct Saved;
 }  // namespace heddle::program
+namespace heddle::runtime {
+class StateArrays;
+}
 namespace heddle::target {
 struct Target;
 }
@@ -209,6 +212,11 @@ class Program {
   // Prepares its weights now, and has those in common with others that were shared through the same
   // `weights`. Before its first context.
   virtual Status share(SharedWeights* /*weights*/) { return {}; }
+  // What its contexts keep from run to run; null: nothing (it is interpreted).
+  virtual std::shared_ptr<runtime::StateArrays> states() const { return nullptr; }
+  // From now on that is another program's of the same model: runs of the one go on where those of
+  // the other stopped. Before its first context.
+  virtual Status use_states(std::shared_ptr<runtime::StateArrays> /*states*/) { return {}; }
   // Of a compilation in the background, or of prepared weights that a first run has begun to put
   // into the cache: waits for it, `most` at most. False: it is not ready. Error: its own.
   virtual Result<bool> wait(std::chrono::milliseconds) { return true; }

@@ -71,7 +71,7 @@ TEST(Facts, SymbolsOfNothingAreErrors) {
                 HasSubstr("heddle_symbols: got '"))
         << text;
   EXPECT_THAT(error_of(module_text(", heddle_symbols={rows 8 7 1 0.0}", "")),
-              HasSubstr("invariant 13: symbol rows: parameter 7 is no s32[]"));
+              HasSubstr("invariant 14: symbol rows: parameter 7 is no s32[]"));
   EXPECT_THAT(error_of(module_text(", heddle_symbols={rows 8 0 1 0.0}", "")),
               HasSubstr("parameter 0 is no s32[]"));
   EXPECT_THAT(error_of(module_text(", heddle_symbols={rows 8 1 1 0.1 5.0}", "")),

@@ -21,7 +21,8 @@
 // 10. The root belongs to the computation; the entry to the module.
 // 11. input_output_alias names existing leaves of equal shape, no output twice.
 // 12. Control predecessors do not make a cycle with data dependencies.
-// 13. symbols name parameters s32[] of the entry, and dimensions of its parameters.
+// 13. The states of the header are the last parameters and results of the entry (state_arrays.h).
+// 14. symbols name parameters s32[] of the entry, and dimensions of its parameters.
 //
 // Ownership: the module owns computations, a computation owns its instructions; pointers stay valid
 // until the thing is removed. Not thread-safe; concurrent reads are fine.

@@ -13,7 +13,8 @@ bool is_kept_header_key(std::string_view key) {
                                                "allow_spmd_sharding_propagation_to_output",
                                                "frontend_attributes",
                                                "origin_recovery_table",
-                                               "debug_attributes"};
+                                               "debug_attributes",
+                                               "heddle_states"};
   for (std::string_view kept : kKeys)
     if (key == kept) return true;
   return false;

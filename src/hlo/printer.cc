@@ -13,7 +13,7 @@ namespace {
 
 // Kept as text, but what they say is no mere annotation.
 bool has_meaning(std::string_view key) {
-  return key == "buffer_donor" || key == "alias_passthrough_params";
+  return key == "buffer_donor" || key == "alias_passthrough_params" || key == "heddle_states";
 }
 
 class Printer {

@@ -7,6 +7,7 @@
 
 #include "hlo/shape_inference.h"
 #include "hlo/shape_rules.h"
+#include "hlo/state_arrays.h"
 
 namespace heddle::hlo {
 namespace {
@@ -21,6 +22,8 @@ class Verifier {
     check_call_graph();
     check_aliases();
     check_symbols();
+    if (module_.entry() && !states_fit(module_))
+      violation(13, "the states of the header are not the last parameters and results");
     if (violations_.empty()) return {};
     return user_error("{}", fmt::join(violations_, "\n"));
   }
@@ -255,7 +258,7 @@ class Verifier {
     }
   }
 
-  // Invariant 13.
+  // Invariant 14.
   void check_symbols() {
     const Computation* entry = module_.entry();
     if (!entry || !owned_.contains(entry)) return;  // said already
@@ -266,11 +269,11 @@ class Verifier {
     for (const Symbol& symbol : module_.symbols) {
       const Shape* extent = parameter(symbol.extent);
       if (!extent || !extent->is_scalar() || extent->type() != Type::s32)
-        violation(13, "symbol {}: parameter {} is no s32[]", symbol.name, symbol.extent);
+        violation(14, "symbol {}: parameter {} is no s32[]", symbol.name, symbol.extent);
       for (const auto& [number, dimension] : symbol.places) {
         const Shape* shape = parameter(number);
         if (!shape || !shape->is_array() || dimension < 0 || dimension >= shape->rank())
-          violation(13, "symbol {}: there is no dimension {} of parameter {}", symbol.name,
+          violation(14, "symbol {}: there is no dimension {} of parameter {}", symbol.name,
                     dimension, number);
       }
     }

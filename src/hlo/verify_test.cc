@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "hlo/builder.h"
+#include "hlo/state_arrays.h"
 
 namespace heddle::hlo {
 
@@ -202,6 +203,31 @@ TEST_F(VerifyTest, Invariant12ControlCycle) {
   EXPECT_EQ(errors(), "");
   Peer::control(sum).push_back(total);  // the order is left alone
   EXPECT_EQ(errors(), "invariant 12: %add in %main: its control predecessor %reduce depends on it");
+}
+
+TEST_F(VerifyTest, Invariant13States) {
+  const std::string wrong =
+      "invariant 13: the states of the header are not the last parameters and results";
+  const Literal start(y->shape());
+  set_states(&module, {start});
+  EXPECT_EQ(errors(), wrong) << "the root is no tuple";
+  c->set_root(b.tuple({total, sum}));
+  EXPECT_EQ(errors(), "");
+  EXPECT_EQ(states_of(module), std::vector<Literal>{start});
+  EXPECT_EQ(states_of(*module.clone()), std::vector<Literal>{start});
+  set_states(&module, {start, start, start});
+  EXPECT_EQ(errors(), wrong) << "more than there are parameters";
+  set_states(&module, {Literal(Shape::array(Type::f32, {5}))});
+  EXPECT_EQ(errors(), wrong) << "a number too many";
+  EXPECT_TRUE(states_of(module).empty());
+  for (const char* text :
+       {"", "{", "{0 0 0 0 x}", "{0 0 0 0 -}", "{0 0 0 0 99999999999999999999}", "0 0 0 0"}) {
+    module.header = {{"heddle_states", text}};
+    EXPECT_EQ(errors(), wrong) << text;
+  }
+  set_states(&module, {});
+  EXPECT_TRUE(module.header.empty());
+  EXPECT_EQ(errors(), "");
 }
 
 TEST_F(VerifyTest, CollectsAllViolations) {

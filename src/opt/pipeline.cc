@@ -5,12 +5,16 @@ namespace heddle::opt {
 namespace {
 
 // What every later step counts on: primitives of logical arrays, in as few computations as can be.
-//  drop_layouts first: other passes compare shapes, and only it knows what a bitcast means.
+//  thread_random_state first: numbers are drawn in the order of the model's instructions, and
+//  inlining loses that.
+//  drop_layouts before the rest: other passes compare shapes, and only it knows what a bitcast
+//  means.
 //  inline_lazily before expand_map: a map's body may call.
 //  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
 //  its elements.
 constexpr char kToPrimitives[] =
-    "drop_layouts,inline_lazily,expand_map,expand_batch_norm,{remove_identities,fold_tuples}*";
+    "thread_random_state,drop_layouts,inline_lazily,expand_map,expand_batch_norm,{remove_"
+    "identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
 // for single readers trip over. fold_constants before algebraic: rules know constants by sight.
@@ -74,6 +78,8 @@ bool is_lowered(hlo::Opcode opcode) {
     case copy_start:
     case domain:
     case opt_barrier:
+    case rng:
+    case rng_get_and_update_state:
       return true;
     default:
       return false;

@@ -1,8 +1,7 @@
-// Random bits as arithmetic on counters: what an element is follows from its place alone, so that
-// fusion does not change the numbers (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// SC 2011, as XLA counts).
+// Random bits as arithmetic on counters, as XLA counts.
 #include <array>
 
+#include "opt/random_words.h"
 #include "opt/rules.h"
 
 namespace heddle::opt::rules {
@@ -10,30 +9,10 @@ namespace {
 
 using Algorithm = hlo::RngBitGeneratorAttrs::Algorithm;
 
-// Arrays of one shape, or scalars that stand for such.
-class Bits {
+class Bits : public RandomWords {
  public:
-  Bits(Builder& b, Ints extents) : b_(b), extents_(std::move(extents)) {}
+  using RandomWords::RandomWords;
 
-  Instr* number(Type type, uint64_t value) {
-    Literal literal(Shape::scalar(type));
-    if (type == Type::u64)
-      literal.mutable_values<uint64_t>()[0] = value;
-    else
-      literal.mutable_values<uint32_t>()[0] = static_cast<uint32_t>(value);
-    return b_.constant(std::move(literal));
-  }
-  Instr* op(Opcode opcode, Instr* x, Instr* y) {
-    if (x->shape().rank() != y->shape().rank()) {
-      x = full(x);
-      y = full(y);
-    }
-    return b_.binary(opcode, x, y);
-  }
-  Instr* op(Opcode opcode, Instr* x, uint64_t number_) {
-    return op(opcode, x, number(x->shape().type(), number_));
-  }
-  Instr* full(Instr* x) { return x->shape().rank() == 0 ? b_.broadcast(x, extents_, {}) : x; }
   Instr* low(Instr* x) { return b_.convert(x, Type::u32); }
   Instr* high(Instr* x) { return low(op(Opcode::shift_right_logical, x, 32)); }
   Instr* whole(Instr* low_, Instr* high_) {
@@ -43,12 +22,6 @@ class Bits {
   Instr* rotated(Instr* x, uint64_t by) {
     return op(Opcode::or_, op(Opcode::shift_left, x, by),
               op(Opcode::shift_right_logical, x, 32 - by));
-  }
-  // Row-major number of the element, u64.
-  Instr* position() {
-    int64_t elems = 1;
-    for (int64_t extent : extents_) elems *= extent;
-    return b_.reshape(b_.iota(Shape::array(Type::u64, {elems}), 0), extents_);
   }
   Instr* place(size_t dimension) {
     return b_.iota(Shape::array(Type::u64, extents_), static_cast<int64_t>(dimension));
@@ -89,10 +62,6 @@ class Bits {
     }
     return x;
   }
-
- private:
-  Builder& b_;
-  const Ints extents_;
 };
 
 // Neighbours along the first even dimension share a pair, or else along the longest.

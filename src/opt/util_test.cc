@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "hlo/state_arrays.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
@@ -164,10 +165,19 @@ namespace {
 void expect_same_values(const hlo::Module& before, const hlo::Module& after,
                         const std::vector<Literal>& arguments, bool inexact,
                         std::string_view what) {
+  // States that a pass has added begin where the interpreter's do, and are no results.
+  const std::vector<Literal> states = hlo::states_of(after);
+  std::vector<Literal> all = arguments;
+  all.insert(all.end(), states.begin(), states.end());
   Result<Literal> a = interp::evaluate(before, arguments);
-  Result<Literal> b = interp::evaluate(after, arguments);
+  Result<Literal> b = interp::evaluate(after, all);
   ASSERT_TRUE(a) << what << ": " << a.error().message;
   ASSERT_TRUE(b) << what << ": " << b.error().message;
+  if (!states.empty()) {
+    std::vector<Literal> elements(b->elements().begin(), b->elements().end() - std::ssize(states));
+    const bool alone = !a->shape().is_tuple();
+    b = alone ? elements[0] : Literal::tuple(std::move(elements));
+  }
   compare(*a, *b, inexact, std::string(what));
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "hlo/library_call.h"
+#include "hlo/state_arrays.h"
 #include "plan/arenas.h"
 #include "plan/flow.h"
 #include "plan/host_call.h"
@@ -107,6 +108,7 @@ class Planner {
     nodes_ = model_nodes(flow_);
     add_inputs();
     add_outputs();
+    add_states();
     add_commands(once_, 0, program_.once, program_.once_info);
     add_commands(run_, std::ssize(once_.sequence.nodes), program_.commands, program_.command_info);
   }
@@ -235,6 +237,13 @@ class Planner {
       port.buffer = add_buffer(std::move(buffer));
       buffer_of_[output.storage.index()] = port.buffer;
       program_.outputs.push_back(std::move(port));
+    }
+  }
+
+  void add_states() {
+    for (const tensor::Literal& start : hlo::states_of(module_)) {
+      const auto* bytes = static_cast<const uint8_t*>(start.data());
+      program_.states.push_back({{bytes, bytes + start.bytes()}});
     }
   }
 

@@ -99,6 +99,10 @@ void visit(A& archive, tensor::IndexCheck& check) {
   archive(check.node, check.ranges, check.input, check.starts, check.limits);
 }
 template <typename A>
+void visit(A& archive, StateArray& state) {
+  archive(state.start);
+}
+template <typename A>
 void visit(A& archive, MemoryNumbers& m) {
   archive(m.lower_bound_bytes, m.plan_bytes, m.unshared_bytes, m.optimal);
 }
@@ -122,8 +126,9 @@ void visit(A& archive, Layout& layout) {
 template <typename A>
 void visit(A& archive, Program& p) {
   archive(p.name, p.target, p.build_id, p.options, p.notes, p.kernels, p.buffers, p.inputs,
-          p.outputs, p.index_checks, p.once, p.commands, p.once_info, p.command_info, p.regions,
-          p.once_bytes, p.memory, p.own_memory, p.host_once_bytes, p.host_memory, p.pool_blocks);
+          p.outputs, p.index_checks, p.states, p.once, p.commands, p.once_info, p.command_info,
+          p.regions, p.once_bytes, p.memory, p.own_memory, p.host_once_bytes, p.host_memory,
+          p.pool_blocks);
 }
 template <typename A>
 void visit(A& archive, PortDimension& place) {
@@ -150,6 +155,7 @@ class Writer {
   }
   void put(int64_t value) { word(static_cast<uint64_t>(value)); }
   void put(bool value) { bytes.push_back(value); }
+  void put(uint8_t value) { bytes.push_back(value); }
   void put(BufferKind kind) { bytes.push_back(static_cast<uint8_t>(kind)); }
   void put(Space space) { bytes.push_back(static_cast<uint8_t>(space)); }
   void put(const std::string& text) {
@@ -219,6 +225,7 @@ class Reader {
     return value;
   }
   void get(int64_t& value) { value = static_cast<int64_t>(word()); }
+  void get(uint8_t& value) { value = byte(); }
   void get(bool& value) {
     const uint8_t b = byte();
     if (b > 1) fail("a truth value is neither 0 nor 1");

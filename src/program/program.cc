@@ -65,6 +65,15 @@ int64_t align_up(int64_t bytes) {
 
 }  // namespace
 
+size_t shown_inputs(const Program& program) {
+  return program.inputs.size() - program.states.size();
+}
+
+size_t shown_outputs(const Program& program) {
+  return program.outputs.size() - program.states.size() -
+         static_cast<size_t>(tensor::hidden_outputs(program.index_checks));
+}
+
 int64_t stored_bytes(const tensor::Shape& shape) {
   if (!shape.is_array()) return 0;
   for (const tensor::Dim& dim : shape.dims())

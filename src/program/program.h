@@ -205,8 +205,15 @@ struct PoolBlock {
   int64_t offset_bytes = 0, bytes = 0;
 };
 
+// An array that goes on from run to run: a run reads it as an input and leaves it as an output,
+// which lies on that input where the plan could have it so. Loaded, it begins with these bytes.
+struct StateArray {
+  std::vector<uint8_t> start;  // of the ports' shape, dense and row-major
+  bool operator==(const StateArray&) const = default;
+};
+
 struct Program {
-  static constexpr int kVersion = 9;
+  static constexpr int kVersion = 10;
   static constexpr int kMaxNesting = 8;  // of regions
   std::string name;
   std::string target;              // target text it was compiled for (JSON)
@@ -217,9 +224,11 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Port> inputs, outputs;
-  // What its inputs must be. The last outputs are the hidden ones of those that are computed, in
-  // order: whoever runs the program gives them memory of its own.
-  std::vector<tensor::IndexCheck> index_checks;
+  // Hidden ports stand behind those that callers see (shown_inputs, shown_outputs): outputs of the
+  // computed ones of `index_checks`, in order; then an input and an output for each of `states`.
+  // The executor gives them memory.
+  std::vector<tensor::IndexCheck> index_checks;  // what its inputs must be
+  std::vector<StateArray> states;
   std::vector<Command> once, commands;
   std::vector<CommandInfo> once_info, command_info;
   std::vector<Region> regions;  // of all loops and branches
@@ -236,6 +245,10 @@ struct Program {
   // arena is one block.
   std::vector<PoolBlock> pool_blocks;
 };
+
+// How many of the inputs and of the outputs, the first ones, are not hidden.
+size_t shown_inputs(const Program& program);
+size_t shown_outputs(const Program& program);
 
 // Bytes that an array takes in a buffer: dense, or with the padding of its layout; dynamic
 // dimensions at their bound. Tokens take none. INT64_MAX where that overflows or has no bound.

@@ -226,6 +226,53 @@ TEST(verify, AliasedOutputMayStayUnwritten) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
+// A second output of the example that the next run begins with.
+Example with_state() {
+  Example e;
+  const BufferId in = add_buffer(e.p, {"in", BufferKind::input, 8, 0, 1});
+  const BufferId out = add_buffer(e.p, {"out", BufferKind::output, 8, 0, 2, in});
+  e.p.inputs.push_back({"in", "", vector_shape(2), in, {}});
+  e.p.outputs.push_back({"out", "", vector_shape(2), out, {}});
+  e.p.states = {{{1, 2, 3, 4, 5, 6, 7, 255}}};
+  return e;
+}
+
+TEST(states, AreHiddenPortsWithStartValues) {
+  const Example e = with_state();
+  const Status status = verify(e.p);
+  EXPECT_TRUE(status) << status.error().message;
+  EXPECT_EQ(shown_inputs(e.p), 1u);
+  EXPECT_EQ(shown_outputs(e.p), 2u);
+  EXPECT_NE(to_string(e.p).find("state input in, output out: 01 02 03 04 05 06 07 ff\n"),
+            std::string::npos);
+  const auto decoded = decode(encode(e.p));
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  EXPECT_EQ(decoded->program.states, e.p.states);
+  EXPECT_NE(encode(e.p), encode([] {
+              Example other = with_state();
+              other.p.states[0].start[0] = 9;
+              return other.p;
+            }()));
+}
+
+TEST(states, ThatDoNotFitAreFaults) {
+  const std::pair<const char*, std::function<void(Program&)>> faults[] = {
+      {"state 0 of 7 bytes is f32[2]", [](Program& p) { p.states[0].start.pop_back(); }},
+      {"3 states, 2 inputs", [](Program& p) { p.states.resize(3); }},
+      {"state 0 of 0 bytes is f32[32] before a run and f32[32] after it",
+       [](Program& p) { p.states.insert(p.states.begin(), StateArray{}); }},
+      {"after it", [](Program& p) { p.outputs.back().shape = Shape::array(Type::s32, {2}); }},
+      {"the check of n does not fit",
+       [](Program& p) { p.index_checks = {{"n", {{0, 1}}, 1, {}, {}}}; }}};
+  for (const auto& [message, damage] : faults) {
+    Example e = with_state();
+    damage(e.p);
+    const Status status = verify(e.p);
+    ASSERT_FALSE(status) << message;
+    EXPECT_NE(status.error().message.find(message), std::string::npos) << status.error().message;
+  }
+}
+
 TEST(text, ShowsEverything) {
   Example e;
   const std::string text = to_string(e.p);

@@ -33,7 +33,7 @@ class SavedVerifier {
     const Variant& variant = saved_.variants[v];
     const size_t count = saved_.symbols.size();
     bool good = variant.bounds.size() == count && variant.least.size() == count &&
-                variant.told.size() <= variant.program.inputs.size();
+                variant.told.size() <= shown_inputs(variant.program);
     for (size_t s = 0; good && s < count; ++s) {
       good = 1 <= variant.least[s] && variant.least[s] <= variant.bounds[s] &&
              variant.bounds[s] <= saved_.symbols[s].bound;
@@ -45,7 +45,7 @@ class SavedVerifier {
     }
     for (size_t i = 0; good && i < variant.told.size(); ++i) {
       const Port& port =
-          variant.program.inputs[variant.program.inputs.size() - variant.told.size() + i];
+          variant.program.inputs[shown_inputs(variant.program) - variant.told.size() + i];
       good = variant.told[i] >= (i == 0 ? 0 : variant.told[i - 1] + 1) &&
              variant.told[i] < static_cast<int64_t>(count) &&
              port.shape == tensor::Shape::array(tensor::Type::s32, {});
@@ -55,7 +55,7 @@ class SavedVerifier {
   }
 
   size_t count(const Variant& variant, bool inputs) const {
-    return inputs ? variant.program.inputs.size() - variant.told.size()
+    return inputs ? shown_inputs(variant.program) - variant.told.size()
                   : variant.program.outputs.size();
   }
 
@@ -63,7 +63,8 @@ class SavedVerifier {
   Status check_ports(size_t v, bool inputs) const {
     const Variant &first = saved_.variants[0], &variant = saved_.variants[v];
     bool good = count(first, inputs) == count(variant, inputs) &&
-                first.program.index_checks == variant.program.index_checks;
+                first.program.index_checks == variant.program.index_checks &&
+                first.program.states == variant.program.states;
     for (size_t p = 0; good && p < count(first, inputs); ++p) {
       const Port& a = (inputs ? first.program.inputs : first.program.outputs)[p];
       const Port& b = (inputs ? variant.program.inputs : variant.program.outputs)[p];
@@ -83,9 +84,10 @@ class SavedVerifier {
         }
       }
     }
+    const size_t shown = inputs ? count(first, true) : shown_outputs(first.program);
     for (const Symbol& symbol : saved_.symbols)
       for (const PortDimension& place : inputs ? symbol.inputs : symbol.outputs)
-        good = good && place.port >= 0 && place.port < static_cast<int64_t>(count(first, inputs)) &&
+        good = good && place.port >= 0 && place.port < static_cast<int64_t>(shown) &&
                is_place(place, inputs);
     if (!good)
       return user_error("the {} of program {} are not those of the others",

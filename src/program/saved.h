@@ -25,6 +25,7 @@ struct Symbol {
 
 // The program for extents `least` to `bounds`, both by symbol. Its ports have the extents of the
 // bounds; behind the model's inputs it has an s32[] for each symbol of `told`, the actual extent.
+// All variants have the same state arrays.
 struct Variant {
   std::vector<int64_t> least, bounds;
   std::vector<int64_t> told;  // numbers of symbols, ascending

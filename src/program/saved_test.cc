@@ -103,6 +103,25 @@ TEST_F(SavedFile, ConstantsAreThereOnce) {
   EXPECT_NE(single.error().message.find("n<=8"), std::string::npos);
 }
 
+TEST_F(SavedFile, AllProgramsHaveTheSameStates) {
+  Saved saved = two();
+  for (Variant& variant : saved.variants) {
+    Program& p = variant.program;
+    const BufferId in(p.buffers.size()), out(p.buffers.size() + 1);
+    const Shape shape = Shape::array(Type::u64, {1});
+    p.buffers.push_back({"in", BufferKind::input, 8, 0, 2});
+    p.buffers.push_back({"out", BufferKind::output, 8, 0, 3, in});
+    p.constants.resize(p.buffers.size());
+    p.inputs.push_back({"in", "", shape, in, {}});
+    p.outputs.push_back({"out", "", shape, out, {}});
+    p.states = {{std::vector<uint8_t>(8, 1)}};
+  }
+  const Status good = verify(saved);
+  EXPECT_TRUE(good) << good.error().message;
+  saved.variants[1].program.states[0].start[0] = 2;
+  EXPECT_FALSE(verify(saved));
+}
+
 // What no table can be checked against is compared with what the code was made for.
 TEST_F(SavedFile, TheContractCoversWhatCodeReliesOn) {
   Variant good = two().variants[1];

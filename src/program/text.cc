@@ -149,6 +149,13 @@ void append_check(std::string& out, const Program& program, const tensor::IndexC
   out += fmt::format("  // {}\n", check.node);
 }
 
+void append_state(std::string& out, const Program& program, size_t i) {
+  out += fmt::format("state input {}, output {}:", program.inputs[shown_inputs(program) + i].name,
+                     program.outputs[program.outputs.size() - program.states.size() + i].name);
+  for (const uint8_t byte : program.states[i].start) out += fmt::format(" {:02x}", byte);
+  out += '\n';
+}
+
 void append_buffer(std::string& out, size_t i, const Buffer& b) {
   out += fmt::format("  b{} {} {} {} bytes", i, kind_name(b.kind), b.name, b.bytes);
   if (b.space == Space::host) out += " on the host";
@@ -185,12 +192,12 @@ std::string to_string(const Program& program) {
     out += fmt::format("dynamic memory: {} blocks\n", program.pool_blocks.size());
   for (const Port& port : program.inputs) append_port(out, "input", port);
   for (const Port& port : program.outputs) append_port(out, "output", port);
-  size_t hidden =
-      program.outputs.size() - static_cast<size_t>(tensor::hidden_outputs(program.index_checks));
+  size_t hidden = shown_outputs(program);
   for (const tensor::IndexCheck& check : program.index_checks) {
     append_check(out, program, check, hidden);
     hidden += check.input < 0 ? 1 : 0;
   }
+  for (size_t i = 0; i < program.states.size(); ++i) append_state(out, program, i);
   if (!program.kernels.empty()) out += "kernels:\n";
   for (const Kernel& kernel : program.kernels) {
     out += fmt::format("  {}{}: scratch {} bytes, {} flops, {} bytes;", kernel.name,

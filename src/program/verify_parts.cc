@@ -15,6 +15,7 @@ class PartsChecker {
     HEDDLE_RETURN_IF_ERROR(buffers());
     HEDDLE_RETURN_IF_ERROR(kernels());
     HEDDLE_RETURN_IF_ERROR(ports());
+    HEDDLE_RETURN_IF_ERROR(states());
     HEDDLE_RETURN_IF_ERROR(index_checks());
     HEDDLE_RETURN_IF_ERROR(memory_numbers());
     return pool_blocks();
@@ -149,14 +150,32 @@ class PartsChecker {
     return fits;
   }
 
+  Status states() const {
+    const size_t count = program_.states.size();
+    if (count > program_.inputs.size() || count > program_.outputs.size())
+      return fail("{} states, {} inputs and {} outputs", count, program_.inputs.size(),
+                  program_.outputs.size());
+    for (size_t i = 0; i < count; ++i) {
+      const Port& input = program_.inputs[program_.inputs.size() - count + i];
+      const Port& output = program_.outputs[program_.outputs.size() - count + i];
+      if (!is_plain(input.shape) || output.shape != input.shape ||
+          stored_bytes(input.shape) != std::ssize(program_.states[i].start))
+        return fail("state {} of {} bytes is {} before a run and {} after it", i,
+                    program_.states[i].start.size(), tensor::to_string(input.shape),
+                    tensor::to_string(output.shape));
+    }
+    return {};
+  }
+
   Status index_checks() const {
-    const int64_t hidden = tensor::hidden_outputs(program_.index_checks);
+    const int64_t hidden =
+        tensor::hidden_outputs(program_.index_checks) + std::ssize(program_.states);
     int64_t output = static_cast<int64_t>(program_.outputs.size()) - hidden;
     if (output < 0)
       return fail("{} outputs, of which {} are hidden", program_.outputs.size(), hidden);
     for (const tensor::IndexCheck& check : program_.index_checks) {
       bool fits = !check.ranges.empty() && check.input >= -1 &&
-                  check.input < static_cast<int64_t>(program_.inputs.size());
+                  check.input < static_cast<int64_t>(shown_inputs(program_));
       for (const tensor::IndexRange& range : check.ranges)
         fits = fits && range.low <= 0 && range.high >= 0;
       if (fits && check.input < 0) {

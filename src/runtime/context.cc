@@ -72,6 +72,7 @@ struct Context::State {
   tensor::Literal host_arena;         // where the program has spaces
   std::unique_ptr<PooledRun> pooled;  // where memory is dynamic; there is no arena then
   std::vector<Binding> inputs, outputs;
+  std::vector<tensor::Literal> hidden;  // outputs that are no states
   std::vector<int64_t> alias_of_input;  // output number that aliases input i, or -1
   std::vector<std::vector<BufferId>> buffers_of_output;  // its own, and of values made there before
   std::vector<char*> bases;                              // of input and output buffers, by buffer
@@ -101,7 +102,9 @@ Result<std::unique_ptr<Context>> Executable::make_context(
   state->cancellation = cancellation ? std::move(cancellation) : std::make_shared<Cancellation>();
   state->list.set_cancellation(state->cancellation.get());
   HEDDLE_RETURN_IF_ERROR(state->use_streams());
-  return std::unique_ptr<Context>(new Context(std::move(state)));
+  std::unique_ptr<Context> context(new Context(std::move(state)));
+  HEDDLE_RETURN_IF_ERROR(context->bind_hidden());
+  return context;
 }
 
 Status Context::State::use_streams() {
@@ -213,6 +216,33 @@ Status Context::bind_device_input(int64_t number, const void* data) {
 }
 Status Context::bind_device_output(int64_t number, void* data) {
   return bind(false, number, static_cast<char*>(data), true);
+}
+
+// An output of a state lies on its input, so that a run changes it in place.
+Status Context::bind_hidden() {
+  const Program& program = state_->program();
+  const size_t states = program.states.size(), first = program::shown_outputs(program);
+  for (size_t i = first; i + states < program.outputs.size(); ++i) {
+    HEDDLE_ASSIGN_OR_RETURN(tensor::Literal memory,
+                            tensor::Literal::make(program.outputs[i].shape.without_layout()));
+    state_->hidden.push_back(std::move(memory));
+    HEDDLE_RETURN_IF_ERROR(
+        bind_output(static_cast<int64_t>(i), state_->hidden.back().mutable_data()));
+  }
+  for (size_t i = 0; i < states; ++i) {
+    void* memory = state_->executable->states_->memory(i);
+    const size_t input = program.inputs.size() - states + i;
+    const size_t output = program.outputs.size() - states + i;
+    HEDDLE_RETURN_IF_ERROR(bind_input(static_cast<int64_t>(input), memory));
+    HEDDLE_RETURN_IF_ERROR(bind_output(static_cast<int64_t>(output), memory));
+  }
+  return {};
+}
+
+const void* Context::hidden_output(size_t number) const {
+  const size_t port = program::shown_outputs(state_->program()) + number;
+  HEDDLE_CHECK(port < state_->outputs.size(), "no hidden output {}", number);
+  return state_->outputs[port].memory;
 }
 
 Status Context::State::check_bound() const {
@@ -391,6 +421,9 @@ Status Context::State::run_commands() {
 Status Context::run() {
   trace::Span span("run");
   State& state = *state_;
+  std::unique_lock<std::timed_mutex> turn;
+  if (state.executable->states_ && !state.executable->states_->take_turn(turn, *state.cancellation))
+    return cancelled_error("cancelled");
   HEDDLE_RETURN_IF_ERROR(state.executable->run_once());
   if (state.dirty) HEDDLE_RETURN_IF_ERROR(state.prepare());
   HEDDLE_RETURN_IF_ERROR(state.use_streams());

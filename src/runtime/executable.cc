@@ -194,7 +194,15 @@ Result<std::shared_ptr<Executable>> Executable::load(Program program, const Devi
   HEDDLE_RETURN_IF_ERROR(check_target(program));
   std::shared_ptr<Executable> executable(new Executable(std::move(program), device));
   HEDDLE_RETURN_IF_ERROR(executable->link(host_functions, library));
+  HEDDLE_RETURN_IF_ERROR(executable->use_states(std::make_shared<StateArrays>()));
   return executable;
+}
+
+Status Executable::use_states(std::shared_ptr<StateArrays> states) {
+  if (program_.states.empty()) return {};
+  HEDDLE_RETURN_IF_ERROR(states->begin(program_));
+  states_ = std::move(states);
+  return {};
 }
 
 Status Executable::link(const HostFunctions& host_functions, const LibraryFunction& library) {

@@ -6,7 +6,9 @@
 //
 // An Executable is immutable once its once section has run, and thread-safe; a Context is used by
 // one thread at a time; contexts of one executable run concurrently. A steady run allocates nothing
-// and takes no lock.
+// and takes no lock; only runs of a program with states wait for each other.
+//
+// Hidden ports (program/program.h) have memory of the executor's: nobody binds them.
 #pragma once
 
 #include <atomic>
@@ -21,6 +23,7 @@
 #include "runtime/command_list.h"
 #include "runtime/device.h"
 #include "runtime/host.h"
+#include "runtime/state_arrays.h"
 
 namespace heddle::runtime {
 
@@ -39,6 +42,10 @@ class Executable : public std::enable_shared_from_this<Executable> {
 
   // After the once section has run, constants that only it needed are gone from here.
   const program::Program& program() const { return program_; }
+
+  // From now on its states are these, which may be another program's, too. Before its first
+  // context; without it they are its own. Errors: those of StateArrays::begin().
+  Status use_states(std::shared_ptr<StateArrays> states);
 
   // Runs the once section if it has not run; the first run of a context does it too.
   Status run_once();
@@ -81,6 +88,7 @@ class Executable : public std::enable_shared_from_this<Executable> {
   std::shared_ptr<Block> constant_block_;
   std::vector<char*> uploaded_;
   std::mutex once_mutex_;
+  std::shared_ptr<StateArrays> states_;  // null: it has none
   std::atomic<bool> once_done_{false};
   Status once_status_;  // valid once done
 };
@@ -109,8 +117,11 @@ class Context {
   Status bind_device_input(int64_t number, const void* data);
   Status bind_device_output(int64_t number, void* data);
 
-  // Errors: a port that is not bound, overlapping memory, host functions; cancelled.
+  // Errors: a port that is not bound, overlapping memory, host functions; cancelled. States are
+  // then somewhere on the way of that run.
   Status run();
+  // What a run has left in the hidden output `number`: counted from the first hidden one.
+  const void* hidden_output(size_t number) const;
   // From any thread, also while it runs: the run under way ends before its next command, or, where
   // there is none, the next one before its first. What its outputs hold is then unspecified.
   void cancel();
@@ -127,6 +138,7 @@ class Context {
   struct State;
   explicit Context(std::unique_ptr<State> state);
   Status bind(bool input, int64_t number, char* data, bool on_device);
+  Status bind_hidden();
   std::unique_ptr<State> state_;
 };
 
