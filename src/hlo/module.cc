@@ -87,6 +87,7 @@ std::unique_ptr<Module> Module::clone() const {
   copy->entry_layout = entry_layout;
   copy->replica_count = replica_count;
   copy->num_partitions = num_partitions;
+  copy->states = states;
   copy->symbols = symbols;
   copy->header = header;
   return copy;

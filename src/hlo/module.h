@@ -21,7 +21,7 @@
 // 10. The root belongs to the computation; the entry to the module.
 // 11. input_output_alias names existing leaves of equal shape, no output twice.
 // 12. Control predecessors do not make a cycle with data dependencies.
-// 13. The states of the header are the last parameters and results of the entry (state_arrays.h).
+// 13. states are the last parameters and results of the entry (state_arrays.h).
 // 14. symbols name parameters s32[] of the entry, and dimensions of its parameters.
 //
 // Ownership: the module owns computations, a computation owns its instructions; pointers stay valid
@@ -265,6 +265,8 @@ class Module {
   // entry_computation_layout as written in the header, parameters and result; absent: from shapes.
   std::optional<std::pair<std::vector<Shape>, Shape>> entry_layout;
   int64_t replica_count = 1, num_partitions = 1;
+  // Of each state array (state_arrays.h) the bits of its elements in the first run.
+  std::vector<std::vector<uint64_t>> states;
   std::vector<Symbol> symbols;  // bounded dimensions of the entry's parameters
   Annotations header;           // other header attributes, kept as written
 

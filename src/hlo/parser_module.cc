@@ -1,6 +1,7 @@
 // Modules, headers, source tables and computations.
 #include "hlo/names.h"
 #include "hlo/parser.h"
+#include "hlo/state_arrays.h"
 
 namespace heddle::hlo {
 namespace {
@@ -13,8 +14,7 @@ bool is_kept_header_key(std::string_view key) {
                                                "allow_spmd_sharding_propagation_to_output",
                                                "frontend_attributes",
                                                "origin_recovery_table",
-                                               "debug_attributes",
-                                               "heddle_states"};
+                                               "debug_attributes"};
   for (std::string_view kept : kKeys)
     if (key == kept) return true;
   return false;
@@ -82,6 +82,13 @@ Status Parser::header_attr(Module& module, std::string_view key, size_t at) {
     HEDDLE_ASSIGN_OR_RETURN(const int64_t count, lexer_.integer(key));
     if (count < 1) return lexer_.error_at(value_at, "{} is {}, wanted at least 1", key, count);
     (key == "replica_count" ? module.replica_count : module.num_partitions) = count;
+    return {};
+  }
+  if (key == "heddle_states") {
+    HEDDLE_ASSIGN_OR_RETURN(const std::string_view raw, lexer_.value(false));
+    auto states = read_states(fold_raw(raw, false));
+    if (!states) return lexer_.error_at(at, "{}", states.error().message);
+    module.states = std::move(*states);
     return {};
   }
   if (key == "heddle_symbols") {

@@ -6,6 +6,7 @@
 #include "hlo/attr_reader.h"
 #include "hlo/lexer.h"
 #include "hlo/names.h"
+#include "hlo/state_arrays.h"
 #include "hlo/text.h"
 
 namespace heddle::hlo {
@@ -13,7 +14,7 @@ namespace {
 
 // Kept as text, but what they say is no mere annotation.
 bool has_meaning(std::string_view key) {
-  return key == "buffer_donor" || key == "alias_passthrough_params" || key == "heddle_states";
+  return key == "buffer_donor" || key == "alias_passthrough_params";
 }
 
 class Printer {
@@ -208,6 +209,7 @@ class Printer {
     }
     if (module.replica_count != 1) attr("replica_count", fmt::to_string(module.replica_count));
     if (module.num_partitions != 1) attr("num_partitions", fmt::to_string(module.num_partitions));
+    if (!module.states.empty()) attr("heddle_states", states_text(module.states));
     if (!module.symbols.empty()) attr("heddle_symbols", symbols_text(module.symbols));
     for (const auto& [key, value] : module.header)
       if (!is_source_table(key) && (options_.annotations || has_meaning(key))) attr(key, value);

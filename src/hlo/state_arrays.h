@@ -2,7 +2,7 @@
 // the entry and element (size - n + i) of its root, a tuple: the run goes from the one to the
 // other. Both are hidden from who runs the program, and share memory where the plan can.
 //
-// Kept in the module's header (key heddle_states), so that they are printed and parsed with it.
+// Module::states holds them; in a module's text heddle_states={number ...; ...}.
 // Thread safety: that of the module.
 #pragma once
 
@@ -12,13 +12,17 @@
 
 namespace heddle::hlo {
 
+std::string states_text(const std::vector<std::vector<uint64_t>>& states);  // with braces
+// Error: the text is not of the form above.
+Result<std::vector<std::vector<uint64_t>>> read_states(std::string_view text);
+
 // The values that the first run of a loaded program begins with, in order. None: the module has no
-// states, or what its header says does not fit its entry (invariant 13).
+// states, or what it says of them does not fit its entry (invariant 13).
 std::vector<Literal> states_of(const Module& module);
-// In place of what the header says. `starts`: arrays without complex numbers; none: no states.
+// In place of what the module says. `starts`: arrays without complex numbers; none: no states.
 void set_states(Module* module, const std::vector<Literal>& starts);
 
-// Invariant 13: what the header says of states fits the entry, or it says nothing.
+// Invariant 13: what the module says of states fits the entry, or it says nothing.
 bool states_fit(const Module& module);
 
 }  // namespace heddle::hlo

@@ -53,6 +53,7 @@ inline std::string difference(const Module& a, const Module& b) {
   if (a.entry_layout != b.entry_layout) return "entry layout";
   if (a.replica_count != b.replica_count || a.num_partitions != b.num_partitions) return "counts";
   if (a.symbols != b.symbols) return "symbols";
+  if (a.states != b.states) return "states";
   if (a.header != b.header) return "header";
   if (a.entry()->name() != b.entry()->name()) return "entry";
   if (a.computations().size() != b.computations().size()) return "number of computations";

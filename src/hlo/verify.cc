@@ -23,7 +23,7 @@ class Verifier {
     check_aliases();
     check_symbols();
     if (module_.entry() && !states_fit(module_))
-      violation(13, "the states of the header are not the last parameters and results");
+      violation(13, "the states are not the last parameters and results");
     if (violations_.empty()) return {};
     return user_error("{}", fmt::join(violations_, "\n"));
   }
