@@ -139,7 +139,8 @@ Status check_draw(const Instr& instr) {
   // Bounded ones are drawn up to their bound.
   const bool has_extents = std::all_of(shape.dims().begin(), shape.dims().end(),
                                        [](const tensor::Dim& dim) { return dim.size >= 0; });
-  constexpr int64_t kMostElems = int64_t{1} << 46;  // numbers are counted in 64 bits
+  // Arithmetic is on arrays of words, wider than what is drawn and several of them.
+  constexpr int64_t kMostElems = int64_t{1} << 38;
   const bool known = shape.is_array() && has_extents && shape.elems() <= kMostElems &&
                      (tensor::is_integer(shape.type()) ||
                       (!words && (tensor::is_float(shape.type()) || shape.type() == Type::pred)));
