@@ -28,6 +28,8 @@
  * Threads. Different objects may be used from different threads. One model or program may be read
  * by several threads at once (compiling with consume_model counts as writing); a context is used by
  * one thread at a time, except for heddle_context_cancel; contexts of one program run concurrently.
+ * Where it draws random numbers (HLO's rng) their runs take turns: each continues where the one
+ * before stopped, from the same start whenever the program is made or loaded.
  */
 #ifndef HEDDLE_API_HEDDLE_H
 #define HEDDLE_API_HEDDLE_H

@@ -1,5 +1,6 @@
 #include "opt/random_draw.h"
 
+#include <algorithm>
 #include <numbers>
 
 #include "interp/interp.h"
@@ -135,13 +136,18 @@ bool is_draw(const Instr* instr) {
 Status check_draw(const Instr& instr) {
   const Shape& shape = instr.shape();
   const bool words = instr.is(Opcode::rng_get_and_update_state);
-  const bool known = shape.is_array() && shape.is_static() &&
+  // Bounded ones are drawn up to their bound.
+  const bool has_extents = std::all_of(shape.dims().begin(), shape.dims().end(),
+                                       [](const tensor::Dim& dim) { return dim.size >= 0; });
+  // Arithmetic is on arrays of words, wider than what is drawn and several of them.
+  constexpr int64_t kMostElems = int64_t{1} << 38;
+  const bool known = shape.is_array() && has_extents && shape.elems() <= kMostElems &&
                      (tensor::is_integer(shape.type()) ||
                       (!words && (tensor::is_float(shape.type()) || shape.type() == Type::pred)));
   if (known) return {};
-  return user_error("%{} ({}): it draws {}; wanted {} with extents that are numbers", instr.name(),
-                    hlo::opcode_text(instr.opcode()), tensor::to_string(shape),
-                    words ? "integers" : "floats, integers or pred");
+  return user_error("%{} ({}): it draws {}; wanted at most {} {} with extents that are bounded",
+                    instr.name(), hlo::opcode_text(instr.opcode()), tensor::to_string(shape),
+                    kMostElems, words ? "integers" : "floats, integers or pred");
 }
 
 Drawn draw(const Instr& instr, Instr* state, Builder& b) {

@@ -89,13 +89,22 @@ class Threader {
 
   // Calls of one computation: the interpreter evaluates them where they (or their starts) stand.
   static bool is_call(const Instr& instr) {
-    return instr.is(Opcode::call) || instr.is(Opcode::fusion) || instr.is(Opcode::async_start) ||
-           (instr.is(Opcode::custom_call) && instr.called().size() == 1 && !interp::refusal(instr));
+    const bool named = instr.is(Opcode::call) || instr.is(Opcode::fusion) ||
+                       instr.is(Opcode::async_start) || instr.is(Opcode::custom_call);
+    if (!named || instr.called().size() != 1 || interp::refusal(instr)) return false;
+    const std::vector<Instr*>& parameters = instr.called()[0]->parameters();
+    bool fits = parameters.size() == instr.operands().size();
+    for (size_t i = 0; fits && i < parameters.size(); ++i)
+      fits = parameters[i]->shape().compatible(instr.operand(i)->shape());
+    return fits && (instr.is(Opcode::async_start) || gives(*instr.called()[0], instr));
+  }
+  static bool gives(const Computation& callee, const Instr& instr) {
+    return callee.root()->shape().compatible(instr.shape());
   }
 
   Status check(const Instr& instr) const {
     if (is_draw(&instr)) return check_draw(instr);
-    if (instr.is(Opcode::async_start)) return check_async(instr);
+    if (is_call(instr) && instr.is(Opcode::async_start)) return check_async(instr);
     if (is_call(instr) || instr.is(Opcode::while_) || instr.is(Opcode::conditional)) return {};
     return user_error(
         "%{} ({}): the computation %{} that it applies draws random numbers, which only calls, "
@@ -103,22 +112,27 @@ class Threader {
         instr.name(), hlo::opcode_text(instr.opcode()), instr.called()[0]->name());
   }
 
+  // An asynchronous call with what waits for it, behind what it waits for.
+  static std::vector<Instr*> with_waiters(Instr* start) {
+    std::vector<Instr*> all{start};
+    for (size_t i = 0; i < all.size(); ++i)
+      if (all[i]->is(Opcode::async_start) || all[i]->is(Opcode::async_update))
+        all.insert(all.end(), all[i]->users().begin(), all[i]->users().end());
+    return all;
+  }
+
   // Its results are only read when they are there.
-  Status check_async(const Instr& started) const {
-    for (const Instr* user : started.users()) {
-      if (user->is(Opcode::async_done)) continue;
-      if (user->is(Opcode::async_update)) {
-        HEDDLE_RETURN_IF_ERROR(check_async(*user));
+  static Status check_async(const Instr& start) {
+    for (const Instr* instr : with_waiters(const_cast<Instr*>(&start))) {
+      const bool done = instr->is(Opcode::async_done);
+      const bool waits = done || instr->is(Opcode::async_update) || instr == &start;
+      if (waits && (done ? gives(*start.called()[0], *instr)
+                         : instr != instr->parent()->root() && instr->control_successors().empty()))
         continue;
-      }
-      return user_error("%{} reads %{}, whose computation draws random numbers, before it is done",
-                        user->name(), started.name());
-    }
-    if (&started == started.parent()->root() || !started.control_successors().empty())
       return user_error(
-          "%{}: its computation draws random numbers, and something waits for it "
-          "that is no async-done",
-          started.name());
+          "%{}: the computation of %{} draws random numbers, which is read by async-done alone",
+          instr->name(), start.name());
+    }
     return {};
   }
 
@@ -158,12 +172,13 @@ class Threader {
   // Of an asynchronous call it is what waits for it that gives the value.
   void finish(Instr* instr, Instr* value) {
     Computation* computation = instr->parent();
-    if (instr->is(Opcode::async_start) || instr->is(Opcode::async_update))
-      for (Instr* user : std::vector<Instr*>(instr->users())) finish(user, value);
-    else
-      computation->replace_all_uses(instr, value);
-    gone_.insert(instr);
-    computation->remove(instr);
+    const std::vector<Instr*> all = with_waiters(instr);
+    for (size_t i = all.size(); i-- > 0;) {
+      if (all.size() == 1 || all[i]->is(Opcode::async_done))
+        computation->replace_all_uses(all[i], value);
+      gone_.insert(all[i]);
+      computation->remove(all[i]);
+    }
   }
 
   Valued call(Computation* callee, std::vector<Instr*> operands, Instr* state, Builder& b) const {

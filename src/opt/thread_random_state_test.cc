@@ -128,6 +128,9 @@ TEST(ThreadRandomState, TheNumbersOfEveryType) {
       "ENTRY e { a = pred[] constant(false) b = pred[] constant(true)\n"
       "ROOT r = pred[64] rng(a, b), distribution=rng_uniform }");
   check(
+      "ENTRY e { a = f32[] constant(0) b = f32[] constant(1) x = f32[<=4] parameter(0)\n"
+      "r = f32[<=4] rng(a, b), distribution=rng_uniform ROOT s = f32[<=4] add(x, r) }");
+  check(
       "ENTRY e { a = f32[] constant(0) b = f32[] constant(1)\n"
       "ROOT r = f32[] rng(a, b), distribution=rng_uniform }");
 }
@@ -248,6 +251,41 @@ TEST(ThreadRandomState, ScalarBodiesAreTheUsers) {
   EXPECT_EQ(result.error().message,
             "%m (map): the computation %body that it applies draws random numbers, which only "
             "calls, branches and loops may; draw an array of them before it");
+}
+
+// What the interpreter does not call either, and what is read too early; no way to abort.
+TEST(ThreadRandomState, WhatIsNoCallIsTheUsers) {
+  const std::string body =
+      "body { a = f32[4] parameter(0) lo = f32[] constant(0) hi = f32[] constant(1)\n"
+      "  r = f32[4] rng(lo, hi), distribution=rng_uniform ROOT s = f32[4] add(a, r) }\n";
+  const std::pair<std::string, std::string> cases[] = {
+      {"ENTRY e { x = f32[4] parameter(0)\n"
+       "  ROOT c = f32[2] custom-call(x), custom_call_target=\"Sharding\",\n"
+       "    called_computations={body} }",
+       "%c (custom-call): the computation %body"},
+      {"ENTRY e { x = f32[4] parameter(0)\n"
+       "  s = ((f32[4]), f32[4], u32[]) async-start(x), calls=body\n"
+       "  d = f32[4] async-done(s) early = f32[4] get-tuple-element(s), index=1\n"
+       "  ROOT r = f32[4] add(d, early) }",
+       "%early: the computation of %s draws"},
+      {"ENTRY e { x = f32[4] parameter(0)\n"
+       "  ROOT s = ((f32[4]), f32[4], u32[]) async-start(x), calls=body }",
+       "%s: the computation of %s draws"}};
+  for (const auto& [entry, message] : cases) {
+    auto module = parse(body + entry);
+    const Result<bool> result = thread_random_state(*module, {});
+    ASSERT_FALSE(result) << entry;
+    EXPECT_EQ(result.error().kind, ErrorKind::user);
+    EXPECT_THAT(result.error().message, HasSubstr(message));
+  }
+  for (const char* shape : {"f32[?]", "f32[549755813888]"}) {
+    auto endless =
+        parse(fmt::format("ENTRY e {{ lo = f32[] constant(0) hi = f32[] constant(1)\n"
+                          "  ROOT r = {} rng(lo, hi), distribution=rng_uniform }}",
+                          shape));
+    EXPECT_THAT(thread_random_state(*endless, {}).error().message,
+                HasSubstr(fmt::format("%r (rng): it draws {}", shape)));
+  }
 }
 
 }  // namespace
