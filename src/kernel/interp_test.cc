@@ -101,8 +101,9 @@ TEST(Interp, ASampleStoresItsPart) {
   EXPECT_TRUE(some.report.stored[0].empty());
   int64_t rows = 0;
   for (size_t i = 0; i < 160; ++i) {
-    if (some.report.stored[1][i]) EXPECT_EQ(some.y[i], all.y[i]);
-    rows += i % 20 == 0 && some.report.stored[1][i] ? 1 : 0;
+    if (!some.report.stored[1][i]) continue;
+    EXPECT_EQ(some.y[i], all.y[i]);
+    rows += i % 20 == 0 ? 1 : 0;
   }
   EXPECT_EQ(rows, 3);
   EXPECT_TRUE(some.report.stored[1][0] && some.report.stored[1][159]);
