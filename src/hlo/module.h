@@ -12,8 +12,7 @@
 //  2. Every operand stands before its user in Computation::instrs().
 //  3. users() lists each user once, and exactly those that have it as operand.
 //  4. Operand and called-computation counts fit the opcode's row; attrs() holds its row's struct.
-//  5. shape() is compatible with what shape inference gives (or may be declared freely, for the
-//     opcodes where inference says so).
+//  5. shape() is compatible with what inference gives, or free where inference says so.
 //  6. Parameters are numbered 0..n-1, each once, one per number.
 //  7. Called computations belong to the module; the call graph has no cycle.
 //  8. Called computations have the parameters and the result that their caller's opcode wants.
@@ -21,6 +20,7 @@
 // 10. The root belongs to the computation; the entry to the module.
 // 11. input_output_alias names existing leaves of equal shape, no output twice.
 // 12. Control predecessors do not make a cycle with data dependencies.
+// 13. State arrays fit the entry's parameters and root (state_arrays.h).
 //
 // Ownership: the module owns computations, a computation owns its instructions; pointers stay valid
 // until the thing is removed. Not thread-safe; concurrent reads are fine.
