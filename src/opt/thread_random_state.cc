@@ -67,6 +67,7 @@ class Threader {
       for (const Instr* instr : computation->instrs())
         if (draws(instr)) drawing_.insert(computation);
     if (!drawing_.contains(module_.entry())) return false;
+    states_ = hlo::states_of(module_);
     module_.remove_dead_computations();  // nobody would change their calls
     const std::vector<Computation*> callees_first = module_.post_order();
     for (const Computation* computation : callees_first)
@@ -174,7 +175,7 @@ class Threader {
     Computation* computation = instr->parent();
     const std::vector<Instr*> all = with_waiters(instr);
     for (size_t i = all.size(); i-- > 0;) {
-      if (all.size() == 1 || all[i]->is(Opcode::async_done))
+      if (!instr->is(Opcode::async_start) || all[i]->is(Opcode::async_done))
         computation->replace_all_uses(all[i], value);
       gone_.insert(all[i]);
       computation->remove(all[i]);
@@ -278,12 +279,12 @@ class Threader {
       module_.entry_layout->first.push_back(state);
       module_.entry_layout->second = with(module_.entry_layout->second, {state});
     }
-    std::vector<Literal> starts = hlo::states_of(module_);
-    starts.push_back(random_state_start());
-    hlo::set_states(&module_, starts);
+    states_.push_back(random_state_start());
+    hlo::set_states(&module_, states_);
   }
 
   hlo::Module& module_;
+  std::vector<Literal> states_;  // of the module
   std::unordered_set<const Computation*> drawing_;
   std::unordered_map<const Computation*, Shape> results_;  // of those that are threaded: before
   std::unordered_set<const Instr*> gone_;

@@ -165,6 +165,11 @@ TEST(ThreadRandomState, DrawsFollowOneAnother) {
 TEST(ThreadRandomState, ThroughWhatIsCalled) {
   check(
       fmt::format("inner {{ {0} ROOT r = f32[4] rng(lo, hi), distribution=rng_uniform }}\n"
+                  "ENTRY e {{ {0} nobody = ((), f32[4], u32[]) async-start(), calls=inner\n"
+                  "  ROOT r = f32[4] rng(lo, hi), distribution=rng_uniform }}",
+                  kBounds));
+  check(
+      fmt::format("inner {{ {0} ROOT r = f32[4] rng(lo, hi), distribution=rng_uniform }}\n"
                   "outer {{ x = f32[4] parameter(0) y = f32[4] call(), to_apply=inner\n"
                   "  z = f32[4] call(), to_apply=inner d = f32[4] divide(y, z)\n"
                   "  ROOT t = (f32[4], f32[4]) tuple(d, x) }}\n"
