@@ -233,9 +233,12 @@ bool plainest(Module& module, int64_t computation_id, int64_t id) {
 bool drop_extras(Module& module) {
   module.input_output_alias.clear();
   module.entry_layout.reset();
+  module.states.clear();
+  module.symbols.clear();
   module.header.clear();
+  const Instr bare;
   for (const auto& computation : module.computations())
-    for (Instr* instr : computation->instrs()) instr->clear_annotations();
+    for (Instr* instr : computation->instrs()) instr->copy_notes(bare);
   return true;
 }
 

@@ -92,10 +92,10 @@ TEST(Interp, SeedsOrderTheTasks) {
 TEST(Interp, ASampleStoresItsPart) {
   // The first phase runs whole: the second one's tasks read what other tasks of it stored.
   const std::string phases =
-      "phase { group grid (p 8) { z[p] = convert(p, s32) } } phase { group grid (p 8) { serial c "
-      "20 "
-      "{ y[p, c] = x[p, c] + convert(z[7 - p], f32) } } }";
+      "phase { group grid (q 8) { z[q] = convert(q, s32) } }"
+      "phase { group grid (p 8) { serial c 20 { y[p, c] = x[p, c] + convert(z[7 - p], f32) } } }";
   Ran all = run(phases), some = run(phases, 1, 3);
+  EXPECT_EQ(some.faults, "");
   EXPECT_THAT(some.report.faults, IsEmpty());
   ASSERT_EQ(some.report.stored.size(), 3u);
   EXPECT_TRUE(some.report.stored[0].empty());
