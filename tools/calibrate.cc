@@ -64,8 +64,9 @@ class Calibrate : public Command {
                target.launch_ns);
     for (size_t i = 0; i < target.caches.size(); ++i)
       fmt::print(to, "L{}: {:.3g} GB/s a core\n", i + 1, target.caches[i].bandwidth_bytes_per_ns);
-    fmt::print(to, "memory: {:.3g} GB/s one core, {:.3g} all\n",
-               target.memory_bandwidth_bytes_per_ns, target.memory_bandwidth_all_bytes_per_ns);
+    fmt::print(to, "memory: {:.3g} GB/s one core, {:.3g} all, {:.3g} one that only reads\n",
+               target.memory_bandwidth_bytes_per_ns, target.memory_bandwidth_all_bytes_per_ns,
+               target.memory_read_bytes_per_ns);
     fmt::print(to, "{:<36} {:>12} {:>12} {:>6}\n", "kernel", "predicted", "measured", "ratio");
     for (const api::CalibrateFit& fit : calibrated.fits)
       fmt::print(to, "{:<36} {:>12} {:>12} {:>6.2f}\n", fit.name, ms_text(fit.predicted_ns / 1e6),

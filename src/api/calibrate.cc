@@ -220,6 +220,14 @@ std::string reduce_text(int64_t rows, int64_t columns, int dimension) {
                      kHead, rows, columns, dimension == 1 ? rows : columns, dimension);
 }
 
+std::string sum_text(int64_t rows, int64_t columns) {
+  return fmt::format(R"({0}  x = f32[{1},{2}] parameter(0)
+  zero = f32[] constant(0)
+  ROOT s = f32[{1}] reduce(x, zero), dimensions={{1}}, to_apply=sum
+}})",
+                     kHead, rows, columns);
+}
+
 std::vector<SampleText> samples() {
   return {{"softmax 64x256", softmax_text(64, 256)},
           {"softmax 2048x512", softmax_text(2048, 512)},
@@ -233,6 +241,10 @@ std::vector<SampleText> samples() {
           {"multiply, sum of rows 512x1024", reduce_text(512, 1024, 1)},
           {"multiply, sum of rows 16384x1024", reduce_text(16384, 1024, 1)},
           {"multiply, sum of columns 4096x512", reduce_text(4096, 512, 0)}};
+}
+
+int64_t geometric_mean(int64_t a, int64_t b) {
+  return static_cast<int64_t>(std::sqrt(static_cast<double>(a) * static_cast<double>(b)));
 }
 
 class Calibrator {
@@ -292,13 +304,21 @@ class Calibrator {
     return copy_bytes_per_ns(elems, ns, result_.target.serial_command_ns);
   }
 
+  // Sums of rows: next to nothing is written.
+  Result<double> read_ns(int64_t bytes) const {
+    constexpr int64_t kColumns = 1024;
+    return time(sum_text(bytes / (4 * kColumns), kColumns), 1);
+  }
+
   Status measure_bandwidth() {
     target::Target& target = result_.target;
     double before = 1e9;
     for (size_t i = 0; i < target.caches.size(); ++i) {
       step(fmt::format("cache {}", i + 1));
-      // Both arrays fill half of it; a cache that others share, only as much as is likely ours.
-      const int64_t array = std::min<int64_t>(target.caches[i].bytes / 4, 16 << 20);
+      // Both arrays fill half of the first; of a later one, what fills the one before it too. How
+      // much of a cache that others share is ours, find_share() asks.
+      int64_t array = target.caches[i].bytes / 4;
+      if (i > 0) array = std::min(array, geometric_mean(target.caches[i - 1].bytes, array));
       HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(array, 1));
       target.caches[i].bandwidth_bytes_per_ns = three_digits(std::min(rate, before));
       before = target.caches[i].bandwidth_bytes_per_ns;
@@ -315,25 +335,27 @@ class Calibrator {
     HEDDLE_ASSIGN_OR_RETURN(const double all, copy_rate(kFarBytes, target.cores));
     target.memory_bandwidth_all_bytes_per_ns =
         three_digits(std::max(all, target.memory_bandwidth_bytes_per_ns));
+    HEDDLE_ASSIGN_OR_RETURN(const double ns, read_ns(kFarBytes));
+    target.memory_read_bytes_per_ns =
+        three_digits(std::min(kFarBytes / ns, target.memory_bandwidth_bytes_per_ns));
     return {};
   }
 
-  // Of a cache that other machines share too, what is there for us: arrays of a quarter of it come
-  // at its rate.
+  // Of a cache that other machines share too, what is there for us.
   Status find_share() {
     target::Target& target = result_.target;
     if (target.caches.size() < 2) return {};
     step("share of the last cache");
-    target::Cache& last = target.caches.back();
-    const double between =
-        std::sqrt(last.bandwidth_bytes_per_ns * target.memory_bandwidth_bytes_per_ns);
     const int64_t least = 2 * target.caches[target.caches.size() - 2].bytes;
-    int64_t array = last.bytes / 4;
-    for (; array > least; array /= 2) {
-      HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(std::min(array, kFarBytes), 1));
-      if (rate >= between) break;
+    const int64_t most = std::min(target.caches.back().bytes, kFarBytes);
+    std::vector<TransferTime> times;
+    for (int64_t array = most / 2; array >= least && times.size() < 8; array /= 2) {
+      HEDDLE_ASSIGN_OR_RETURN(const double rate, copy_rate(array, 1));
+      times.push_back({array, true, 2 * static_cast<double>(array) / rate});
+      HEDDLE_ASSIGN_OR_RETURN(const double ns, read_ns(array));
+      times.push_back({array, false, ns});
     }
-    last.bytes = std::max(array, least) * 4;
+    fit_last_cache(&target, times, least);
     return {};
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/rates.h"
+
 namespace heddle::api {
 
 double three_digits(double value) {
@@ -22,6 +24,41 @@ double fork_ns(double alone_ns, double shared_ns, int64_t kernels, int cores) {
 
 double copy_bytes_per_ns(int64_t elems, double ns, double command_ns) {
   return 8.0 * static_cast<double>(elems) / std::max(1.0, ns - command_ns);
+}
+
+namespace {
+
+// How far the target's figures are from these times.
+double error_of(const target::Target& target, std::span<const TransferTime> times) {
+  using cost::Transition;
+  double error = 0;
+  for (const TransferTime& one : times) {
+    const auto bytes = static_cast<double>(one.bytes);
+    double ns = cost::transfer_ns(Transition::read, bytes, 1, target);
+    if (one.is_copy)
+      ns = std::max(ns, 2 * cost::transfer_ns(Transition::memory_reg, bytes, 1, target));
+    error += std::abs(std::log(ns / one.ns));
+  }
+  return error;
+}
+
+}  // namespace
+
+void fit_last_cache(target::Target* target, std::span<const TransferTime> times, int64_t least) {
+  if (times.empty() || target->caches.empty()) return;
+  const int64_t whole = target->caches.back().bytes;
+  double best = error_of(*target, times);
+  int64_t found = whole;
+  for (double size = static_cast<double>(whole); size >= 4 * static_cast<double>(least);
+       size /= std::pow(2, 0.25)) {
+    target->caches.back().bytes = static_cast<int64_t>(size);
+    const double error = error_of(*target, times);
+    if (error < best) {
+      best = error;
+      found = target->caches.back().bytes;
+    }
+  }
+  target->caches.back().bytes = found;
 }
 
 void set_cycles(target::Target* target, const std::string& key, double measured, double bare) {

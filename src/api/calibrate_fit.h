@@ -22,6 +22,16 @@ double fork_ns(double alone_ns, double shared_ns, int64_t kernels, int cores);
 // Bytes read and written a nanosecond by a copy of `elems` floats.
 double copy_bytes_per_ns(int64_t elems, double ns, double command_ns);
 
+// One core reads an array of `bytes`; a copy also writes one.
+struct TransferTime {
+  int64_t bytes = 0;
+  bool is_copy = true;
+  double ns = 0;
+};
+// Makes the last cache as small as these times say it is for us (cost/rates.h), with the rates that
+// stand in `target`, but not smaller than arrays of `least` bytes want. Without times it stays.
+void fit_last_cache(target::Target* target, std::span<const TransferTime> times, int64_t least);
+
 // `measured`: cycles of a vector with what stands around the operator; `bare`: the same with a
 // negation in its place, which takes as long as an addition. Faster forms stand in larger patterns
 // only: one keeps its part of the whole.

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "cost/rates.h"
 
 namespace heddle::api {
 namespace {
@@ -33,6 +36,30 @@ TEST(CalibrateFit, AForkIsWhatTheCoresCostBeyondTheirWork) {
 TEST(CalibrateFit, ACopyReadsAndWrites) {
   EXPECT_DOUBLE_EQ(copy_bytes_per_ns(1000, 150, 50), 80);  // 4,000 bytes each way in 100 ns
   EXPECT_DOUBLE_EQ(copy_bytes_per_ns(64, 40, 50), 512) << "at least a nanosecond";
+}
+
+// Copies and sums as a machine of 8 MiB makes them, of a target that says 32.
+TEST(CalibrateFit, ASharedCacheIsAsLargeAsCopiesSay) {
+  target::Target target;
+  target.caches = {{32 << 10, 1, 160}, {1 << 20, 1, 100}, {8 << 20, 2, 90}};
+  target.memory_bandwidth_bytes_per_ns = 40;
+  target.memory_read_bytes_per_ns = 20;
+  std::vector<TransferTime> times;
+  for (const int64_t bytes : {16 << 20, 8 << 20, 4 << 20, 2 << 20}) {
+    const auto size = static_cast<double>(bytes);
+    const double read = cost::transfer_ns(cost::Transition::read, size, 1, target);
+    const double moved = cost::transfer_ns(cost::Transition::memory_reg, size, 1, target);
+    times.push_back({bytes, true, std::max(read, 2 * moved)});
+    times.push_back({bytes, false, read});
+  }
+  target.caches.back().bytes = 32 << 20;
+  fit_last_cache(&target, times, 1 << 20);
+  EXPECT_EQ(target.caches.back().bytes, 8 << 20);
+  target.caches.back().bytes = 32 << 20;
+  fit_last_cache(&target, times, 4 << 20);
+  EXPECT_EQ(target.caches.back().bytes, 16 << 20) << "arrays of 4 MiB are known to fit";
+  fit_last_cache(&target, {}, 1 << 20);
+  EXPECT_EQ(target.caches.back().bytes, 16 << 20);
 }
 
 TEST(CalibrateFit, AnOperatorIsWhatItCostsMoreThanAnAddition) {

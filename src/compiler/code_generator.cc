@@ -18,7 +18,7 @@ namespace heddle::compiler {
 namespace {
 
 // The one function of libheddle-llvm (emit/llvm/emit.h), by its C signature.
-constexpr int kEmitAbi = 4;
+constexpr int kEmitAbi = 3;
 using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_count,
                              const char* target, const char* dump_directory, int effort,
                              uint8_t** object, size_t* object_bytes, char** error);
@@ -100,18 +100,8 @@ std::vector<Part> split(const std::vector<std::string>& kernels) {
 
 // What LLVM spends, as heddle_emit() takes it: O0 is for a first result, O1 for a short
 // compilation.
-// Kernels of O1 run as often as those of O2: the least effort would make them half as fast.
-int effort_of(const Options& options) {
-  switch (options.level) {
-    case Level::O0:
-      return 0;
-    case Level::O1:
-      return 1;
-    case Level::O2:
-      break;
-  }
-  return 2;
-}
+// Kernels of O1 run as often as those of O2: quickly selected instructions take twice their time.
+int effort_of(const Options& options) { return options.level == Level::O0 ? 0 : 1; }
 
 Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std::string>& kernels,
                                        const Part& part, const std::string& target,

@@ -100,7 +100,9 @@ fuse::Mode fuse_mode(const Options& options) {
     case Fuse::stitch:
       break;
   }
-  return options.any_chain ? fuse::Mode::chains : fuse::Mode::stitch;
+  // O1 compiles sooner: without the search.
+  const bool searches = !options.any_chain && options.level != Level::O1;
+  return searches ? fuse::Mode::stitch : fuse::Mode::chains;
 }
 
 plan::Options plan_options(const Options& options) {

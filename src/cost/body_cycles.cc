@@ -33,7 +33,7 @@ class Body {
 
   double run() {
     std::vector<std::vector<bool>> uses;  // by node: the digits it depends on
-    double cycles = 0;
+    double computed = 0, moved = 0;
     for (const Node& node : stage_.nodes) {
       std::vector<bool> digits(extents_.size(), false);
       for (int operand : node.operands) add(uses[static_cast<size_t>(operand)], &digits);
@@ -44,18 +44,22 @@ class Body {
       }
       if (node.kind == Node::Kind::index) add(node.index, &digits);
       for (const index::Guard& guard : node.guards) add(guard.value, &digits);
-      cycles += cycles_of_node(node) * evaluations(digits);
+      (node.kind == Node::Kind::load ? moved : computed) +=
+          cycles_of_node(node) * evaluations(digits);
       uses.push_back(std::move(digits));
     }
     std::vector<bool> all(extents_.size(), true);
-    if (stage_.is_reduction()) cycles += combine_cycles() * evaluations(all);
+    if (stage_.is_reduction()) computed += combine_cycles() * evaluations(all);
     if (form_.stored) {
       for (size_t d = stage_.out.size(); d < all.size(); ++d) all[d] = false;
       const bool across = form_.lane_digit >= 0 && !is_beside(stage_.position);
-      cycles += cycles_of("store", 1, target_) * (across ? lanes_ : 1) * evaluations(all) *
-                static_cast<double>(stage_.values.size());
+      moved += cycles_of("store", 1, target_) * (across ? lanes_ : 1) * evaluations(all) *
+               static_cast<double>(stage_.values.size());
     }
-    return cycles * form_.recompute;
+    // Loads and stores have units of their own beside a core's arithmetic; a warp's instructions
+    // are issued one by one.
+    const bool beside = target_.kind == target::DeviceKind::cpu;
+    return (beside ? std::max(computed, moved) : computed + moved) * form_.recompute;
   }
 
  private:
@@ -110,7 +114,8 @@ class Body {
     if (!stage_.combine) return cycles_of("fma", 0.5, target_);
     double cycles = 0;
     for (const hlo::Instr* instr : stage_.combine->instrs())
-      if (!instr->operands().empty()) cycles += schedule::operator_cycles(instr->opcode(), false, target_);
+      if (!instr->operands().empty())
+        cycles += schedule::operator_cycles(instr->opcode(), false, target_);
     return cycles;
   }
 

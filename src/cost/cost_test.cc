@@ -101,6 +101,27 @@ TEST(Rates, KnotsOfTheCurve) {
   EXPECT_NEAR(transfer_ns(Transition::near_reg, 100000, 1, spr), 100000 / 77.0, 1e-6);
 }
 
+// Beyond the caches only: there a copy's stores pass beside its reads.
+TEST(Rates, WhatIsOnlyReadMayComeSlower) {
+  target::Target spr = target_of("spr");
+  const double near = 524288, full = 2.0 * static_cast<double>(spr.caches[2].bytes);
+  EXPECT_EQ(transfer_ns(Transition::read, full, 1, spr),
+            transfer_ns(Transition::memory_reg, full, 1, spr));
+  spr.memory_read_bytes_per_ns = 10;
+  EXPECT_NEAR(transfer_ns(Transition::read, full, 1, spr), full / 10, 1);
+  EXPECT_EQ(transfer_ns(Transition::read, near, 1, spr),
+            transfer_ns(Transition::memory_reg, near, 1, spr));
+  // A sum of 256 Mi numbers reads 1 GiB; a copy of 128 Mi reads half of it and writes as much.
+  const std::string sum =
+      "ENTRY e {\n  x = f32[262144,1024] parameter(0)\n  z = f32[] constant(0)\n"
+      "  ROOT s = f32[262144] reduce(x, z), dimensions={1}, to_apply=sum\n}";
+  const std::string copy =
+      "ENTRY e {\n  x = f32[134217728] parameter(0)\n  ROOT y = f32[134217728] negate(x)\n}";
+  EXPECT_GT(latency_of(sum, spr).moved_ns, 1.3 * latency_of(copy, spr).moved_ns);
+  spr.memory_read_bytes_per_ns = 0;
+  EXPECT_NEAR(latency_of(sum, spr).moved_ns / latency_of(copy, spr).moved_ns, 1, 0.05);
+}
+
 TEST(Rates, MoreBytesTakeNoLessAndMoreCoresNoMore) {
   for (const std::string& name : target::shipped_targets()) {
     const target::Target target = target_of(name);
@@ -172,7 +193,7 @@ TEST(Delta, Penalty) {
   EXPECT_GT(on_gpu.kernel_ns(crowded), on_gpu.kernel_ns(shorter));
 }
 
-// Serial: 256 vectors of two loads, an addition and a store, and one round.
+// Serial: 256 vectors of two loads, an addition beside them and a store, and one round.
 TEST(LatencyTest, HandComputedMap) {
   const target::Target spr = target_of("spr");
   const Latency got = latency_of(scaled(4096), spr);
@@ -183,8 +204,8 @@ TEST(LatencyTest, HandComputedMap) {
   const double moved =
       3 * (12288 / 340.0 + (16384 - 12288) / (49152.0 - 12288) * (49152 / 77.0 - 12288 / 340.0));
   EXPECT_NEAR(got.moved_ns, moved, 1e-6);
-  const double cycles = 256 * (0.5 + 0.5 + 0.5 + 1);
-  EXPECT_NEAR(got.compute_ns, cycles / 2.9, 30);
+  const double cycles = 256 * (0.5 + 0.5 + 1) + 6;
+  EXPECT_NEAR(got.compute_ns, cycles / 2.9, 1e-6);
   EXPECT_NEAR(got.ns, 50 + overlapped_ns(got.compute_ns, got.moved_ns), 1e-6);
   EXPECT_EQ(got.registers, 2);
   EXPECT_EQ(got.spilled, 0);
@@ -205,14 +226,14 @@ TEST(LatencyTest, HandComputedSoftmax) {
   const double vectors = 64 * 512 / 16.0, rounds = 64;
   const double lanes_meet = rounds * 3 * 4;  // 16 lanes in four steps
   const double enter = rounds * 6;           // the loops of a row
-  const double scalar_load = rounds * 0.5;   // what is one value for a row
-  // A load and a maximum.
-  const double maximum = vectors * (0.5 + 1.5) + lanes_meet + enter;
-  // A load, a subtraction, the faster exponential and a store; a load and an addition.
+  // Loads and stores stand beside the arithmetic.
+  // A load; a maximum.
+  const double maximum = vectors * std::max(0.5, 1.5) + lanes_meet + enter;
+  // A load and a store; a subtraction and the faster exponential. Then a load; an addition.
   const double sum =
-      vectors * (0.5 + 0.5 + 4 + 1) + scalar_load + vectors * (0.5 + 0.5) + lanes_meet + enter;
-  // A load, a division and a store.
-  const double quotient = vectors * (0.5 + 10 + 1) + scalar_load + enter;
+      vectors * std::max(0.5 + 1, 0.5 + 4) + vectors * std::max(0.5, 0.5) + lanes_meet + enter;
+  // A load and a store; a division.
+  const double quotient = vectors * std::max(0.5 + 1, 10.0) + enter;
   // Each row's scratch is written and read in the first cache.
   const double scratch = 64 * 2 * 2048 / 340.0;
   EXPECT_NEAR(got.compute_ns, ((maximum + sum + quotient) / 2.9 + scratch) / 2, 1e-6);
@@ -324,14 +345,16 @@ TEST(BodyCycles, WhatDoesNotChangeAlongTheLanesCountsOnce) {
       "ENTRY e {\n  x = f32[64,1024] parameter(0)\n  r = f32[64] parameter(1)\n";
   const double by_row = cycles(head + R"(  q = f32[64] negate(r)
   b = f32[64,1024] broadcast(q), dimensions={0}
-  ROOT y = f32[64,1024] multiply(x, b)
+  ROOT y = f32[64,1024] power(x, b)
 })");
   const double by_element = cycles(head + R"(  q = f32[64,1024] negate(x)
   b = f32[64,1024] broadcast(r), dimensions={0}
-  ROOT y = f32[64,1024] multiply(q, b)
+  ROOT y = f32[64,1024] power(q, b)
 })");
   const double negate = schedule::operator_cycles(hlo::Opcode::negate, false, spr);
   EXPECT_NEAR(by_element - by_row, negate * (64 * 64 - 64), 1e-6);
+  // Cheap operators take no longer than the loads and the store beside them.
+  EXPECT_EQ(cycles(head + "  ROOT y = f32[64,1024] negate(x)\n}"), 64 * 64 * (0.5 + 1));
 }
 
 TEST(PeakMemory, ByHand) {

@@ -49,7 +49,7 @@ class Evaluation {
     double cycles = 0;  // of vectors (of warps), all tasks
     double tasks = 0;
     double bytes = 0, scratch_bytes = 0;
-    std::vector<double> arrays;  // bytes of each
+    std::vector<double> reads, writes;  // bytes of each array
   };
   struct PhaseWork : GroupWork {  // of all groups together
     int lanes = 1;                // of a task
@@ -165,17 +165,17 @@ class Evaluation {
         for (const schedule::Value& value : stage.values) {
           const double size = static_cast<double>(stage.out_elems()) *
                               static_cast<double>(tensor::type_bytes(value.type));
-          if (value.output >= 0)
-            work->arrays.push_back(size);
-          else if (place.space == Space::global)
-            work->arrays.insert(work->arrays.end(), 2, size);
+          const bool kept = value.output < 0 && place.space == Space::global;
+          if (value.output >= 0 || kept) work->writes.push_back(size);
+          if (kept) work->reads.push_back(size);
           if (place.space == Space::scratch) work->scratch_bytes += 2 * size * place.recompute;
         }
       }
     }
     for (size_t i = 0; i < read.size(); ++i)
-      if (read[i] > before[i]) work->arrays.push_back(read[i] - before[i]);
-    for (double bytes : work->arrays) work->bytes += bytes;
+      if (read[i] > before[i]) work->reads.push_back(read[i] - before[i]);
+    for (double bytes : work->writes) work->bytes += bytes;
+    for (double bytes : work->reads) work->bytes += bytes;
   }
 
   // Registers beyond what there is go to the stack and back, each round of the body.
@@ -216,9 +216,8 @@ class Evaluation {
     double ns = 0;
     phase->compute_ns = 0;
     for (const GroupWork& group : work.groups) {
-      double compute = group.cycles * by_cycle, moved = 0;
-      for (double bytes : group.arrays)
-        moved += transfer_ns(Transition::memory_reg, bytes, cores, target_);
+      double compute = group.cycles * by_cycle;
+      const double moved = moved_ns(group, cores);
       // A tile in scratch is written and read again.
       const auto tile = static_cast<double>(result_.scratch_bytes);
       if (tile > 0 && group.scratch_bytes > 0)
@@ -230,6 +229,17 @@ class Evaluation {
     }
     // The multiprocessors of a GPU do some of each at once.
     return gpu_ ? overlapped_ns(phase->compute_ns, phase->moved_ns) : ns;
+  }
+
+  double moved_ns(const GroupWork& group, int cores) const {
+    double both = 0, read = 0;
+    for (double bytes : group.writes)
+      both += transfer_ns(Transition::memory_reg, bytes, cores, target_);
+    for (double bytes : group.reads) {
+      both += transfer_ns(Transition::memory_reg, bytes, cores, target_);
+      read += transfer_ns(Transition::read, bytes, cores, target_);
+    }
+    return std::max(both, read);
   }
 
   // Of the core that is done last.

@@ -28,8 +28,14 @@ double memory_rate(const Target& target, int cores) {
   return std::max(1e-3, std::min(one * cores, all));
 }
 
-// The curve of an array that lies in cache `first` or beyond.
-std::vector<Knot> curve(const Target& target, size_t first, int cores) {
+double read_rate(const Target& target, int cores) {
+  const double rate = memory_rate(target, cores), one = target.memory_bandwidth_bytes_per_ns;
+  const double part = one > 0 ? target.memory_read_bytes_per_ns / one : 0;
+  return part > 0 ? std::min(1.0, part) * rate : rate;
+}
+
+// The curve of an array that lies in cache `first` or beyond; `beyond` is the rate behind the last.
+std::vector<Knot> curve(const Target& target, size_t first, int cores, double beyond) {
   std::vector<Knot> knots{{0, 0}};
   auto add = [&](double bytes, double rate) {
     if (bytes <= knots.back().bytes || rate <= 0) return;
@@ -42,7 +48,7 @@ std::vector<Knot> curve(const Target& target, size_t first, int cores) {
     const double size = static_cast<double>(target.caches[i].bytes) * copies;
     add(size / 4, cache_rate(target, i, cores));
     const bool last = i + 1 == target.caches.size();
-    add(size, last ? memory_rate(target, cores) : cache_rate(target, i + 1, cores));
+    add(size, last ? beyond : cache_rate(target, i + 1, cores));
   }
   return knots;
 }
@@ -64,13 +70,15 @@ double transfer_ns(Transition transition, double bytes, int cores, const Target&
   // What lies in a GPU's first cache is gone when the next kernel starts.
   size_t first = target.kind == DeviceKind::gpu ? 1 : 0;
   if (transition == Transition::memory_near && target.kind == DeviceKind::cpu) first = 2;
-  const std::vector<Knot> knots = curve(target, first, cores);
+  const double beyond =
+      transition == Transition::read ? read_rate(target, cores) : memory_rate(target, cores);
+  const std::vector<Knot> knots = curve(target, first, cores, beyond);
   for (size_t i = 1; i < knots.size(); ++i) {
     if (bytes > knots[i].bytes) continue;
     const Knot &a = knots[i - 1], &b = knots[i];
     return a.ns + (b.ns - a.ns) * (bytes - a.bytes) / (b.bytes - a.bytes);
   }
-  return knots.back().ns + (bytes - knots.back().bytes) / memory_rate(target, cores);
+  return knots.back().ns + (bytes - knots.back().bytes) / beyond;
 }
 
 bool runs_serially(double flops, double bytes, double tasks) {

@@ -8,10 +8,11 @@
 
 namespace heddle::cost {
 
-// Over which border bytes go. memory_reg: between registers and wherever an array lies;
-// memory_near: between there and the last private memory of a core (GPU: a multiprocessor's shared
-// memory; CPU: the second cache); near_reg: between that and registers.
-enum class Transition { memory_reg, memory_near, near_reg };
+// Over which border bytes go. memory_reg: between registers and wherever an array lies; read: the
+// same where bytes only come in (a copy's stores may pass beside its reads); memory_near: between
+// there and the last private memory of a core (GPU: a multiprocessor's shared memory; CPU: the
+// second cache); near_reg: between that and registers.
+enum class Transition { memory_reg, read, memory_near, near_reg };
 
 // Cores that a target computes with: a CPU's cores, a GPU's multiprocessors.
 int core_count(const target::Target& target);

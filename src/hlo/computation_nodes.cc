@@ -11,6 +11,13 @@ bool is_given(const Instr* instr) {
   return instr->is(Opcode::parameter) || instr->is(Opcode::constant);
 }
 
+// Nor what repeats a constant: equal ones are merged, and each kernel that reads one would carry
+// the names of all layers.
+bool is_shared(const Instr* instr) {
+  return is_given(instr) ||
+         (instr->is(Opcode::broadcast) && instr->operand(0)->is(Opcode::constant));
+}
+
 }  // namespace
 
 // Its names and those of the instructions that only it used, where nobody uses it any more. Empty
@@ -53,9 +60,9 @@ void Computation::hand_over_nodes(const Instr* from, Instr* to, const std::vecto
   NodeNames names = from->nodes_;
   names.add(nodes_of_dying(from));
   if (names.empty()) return;
-  if (is_given(to)) {
+  if (is_shared(to)) {
     for (Instr* user : users)
-      if (!is_given(user)) user->nodes_.add(names);
+      if (!is_shared(user)) user->nodes_.add(names);
     return;
   }
   name_new(to, names, from->id_);

@@ -59,6 +59,19 @@ TEST(NodeNames, EqualInstructions) {
               IsEmpty());
 }
 
+// What all layers share, the kernel of each would list.
+TEST(NodeNames, ASharedConstantHasTheNameOfOne) {
+  auto module = parse(
+      "x = f32[4] parameter(0) c = f32[] constant(2) a = f32[4] broadcast(c), dimensions={}\n"
+      "b = f32[4] broadcast(c), dimensions={} m = multiply(x, a) ROOT r = add(m, b)");
+  for (Instr* instr : module->entry()->instrs())
+    if (is_named(instr)) instr->add_nodes(NodeNames(instr->name()));
+  ASSERT_TRUE(run(*module, "cse").changed);
+  const Instr* sum = module->entry()->root();
+  EXPECT_THAT(sum->operand(1)->nodes().list(), testing::ElementsAre("a"));
+  EXPECT_THAT(sum->nodes().list(), testing::ElementsAre("r", "b"));  // its reader has it
+}
+
 TEST(NodeNames, Identities) {
   EXPECT_THAT(lost("x = f32[4] parameter(0) one = f32[] constant(1)\n"
                    "ones = f32[4] broadcast(one), dimensions={}\n"

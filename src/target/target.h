@@ -33,8 +33,11 @@ struct Target {
   double clock_ghz = 1;
   int fma_per_cycle = 1;                         // vector fma instructions a cycle and core
   std::vector<Cache> caches;                     // L1 data, L2, L3 (GPU: L1/shared, L2)
-  double memory_bandwidth_bytes_per_ns = 0;      // one core
+  double memory_bandwidth_bytes_per_ns = 0;      // one core, read + written by a copy
   double memory_bandwidth_all_bytes_per_ns = 0;  // all cores
+  // One core that only reads, where that is slower: a copy's stores may pass beside its reads. 0:
+  // as much as a copy reads and writes.
+  double memory_read_bytes_per_ns = 0;
   // GPU: of its own memory; 0: not stated (then its size is no limit).
   int64_t memory_bytes = 0;
   // GPU: the link between its memory and the host's: bytes one way, as copies of pinned memory

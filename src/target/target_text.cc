@@ -152,6 +152,7 @@ void visit_fields(Visitor& visitor, T& t) {
   visitor.field("caches", t.caches);
   visitor.field("memory_bandwidth_bytes_per_ns", t.memory_bandwidth_bytes_per_ns);
   visitor.field("memory_bandwidth_all_bytes_per_ns", t.memory_bandwidth_all_bytes_per_ns);
+  visitor.field("memory_read_bytes_per_ns", t.memory_read_bytes_per_ns);
   visitor.field("memory_bytes", t.memory_bytes);
   visitor.field("link_bytes_per_ns", t.link_bytes_per_ns);
   visitor.field("link_latency_ns", t.link_latency_ns);

@@ -119,18 +119,6 @@ Status check_names(const target::Target& target, const llvm::Target& llvm_target
   return {};
 }
 
-llvm::CodeGenOptLevel level_of(Effort effort) {
-  switch (effort) {
-    case Effort::least:
-      return llvm::CodeGenOptLevel::None;
-    case Effort::less:
-      return llvm::CodeGenOptLevel::Less;
-    case Effort::full:
-      break;
-  }
-  return llvm::CodeGenOptLevel::Default;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target,
@@ -151,9 +139,10 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::T
   HEDDLE_RETURN_IF_ERROR(check_names(target, *found));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is written fma
-  std::unique_ptr<llvm::TargetMachine> machine(
-      found->createTargetMachine(target.llvm_triple, "x86-64", isa.features, options,
-                                 llvm::Reloc::PIC_, llvm::CodeModel::Small, level_of(effort)));
+  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
+      target.llvm_triple, "x86-64", isa.features, options, llvm::Reloc::PIC_,
+      llvm::CodeModel::Small,
+      effort == Effort::least ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
   if (!machine) return user_error("target {}: LLVM cannot compile for it", target.name);
   return machine;
 }
