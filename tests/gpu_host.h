@@ -67,6 +67,17 @@ static bool release(size_t begin, size_t end, State state) {
   return any;
 }
 
+// As far as it can go before another warp has begun: a barrier of a warp alone is none of the block.
+static void run_warp(size_t begin, size_t end) {
+  do {
+    for (size_t t = begin; t < end; ++t) {
+      if (threads[t].state != State::ready) continue;
+      running = threadIdx.x = static_cast<unsigned>(t);
+      swapcontext(&scheduler, &threads[t].context);
+    }
+  } while (release(begin, end, State::at_warp));
+}
+
 // False: threads wait for others that never come.
 static bool run_block() {
   for (Thread& thread : threads) {
@@ -77,18 +88,9 @@ static bool run_block() {
     thread.state = State::ready;
     makecontext(&thread.context, &enter, 0);
   }
-  for (;;) {
-    bool moved = false;
-    for (size_t t = 0; t < threads.size(); ++t) {
-      if (threads[t].state != State::ready) continue;
-      running = threadIdx.x = static_cast<unsigned>(t);
-      swapcontext(&scheduler, &threads[t].context);
-      moved = true;
-    }
-    for (size_t w = 0; w < threads.size(); w += 32) moved |= release(w, w + 32, State::at_warp);
-    moved |= release(0, threads.size(), State::at_block);
-    if (!moved) break;
-  }
+  do
+    for (size_t w = 0; w < threads.size(); w += 32) run_warp(w, w + 32);
+  while (release(0, threads.size(), State::at_block));
   return std::all_of(threads.begin(), threads.end(),
                      [](const Thread& thread) { return thread.state == State::done; });
 }

@@ -98,6 +98,18 @@ TEST(Cycles, Figure6) {
   EXPECT_TRUE(is_acyclic(graph, {{a, b, c}}));
 }
 
+// What a group may be is asked before how it would be made.
+TEST(Patterns, AProposalIsConvex) {
+  Graph graph;
+  const int a = graph.add({});
+  const int b = graph.add({a});
+  const int c = graph.add({a, b});
+  Bytes bytes(graph);
+  Patterns patterns(graph, &bytes, {});
+  EXPECT_FALSE(patterns.propose({a, c})) << "b would wait for the group, and the group for b";
+  EXPECT_TRUE(patterns.propose({a, b, c}));
+}
+
 TEST(Cycles, TwoConvexPatterns) {
   Graph graph;
   const int p1 = graph.add({}), q2 = graph.add({});

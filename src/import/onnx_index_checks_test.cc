@@ -87,6 +87,13 @@ TEST(OnnxIndexChecks, OneOfSeveralEqualDemandsIsEnough) {
   EXPECT_THAT(checks_of(model_of({gather("ids"), input_again})), SizeIs(1));
 }
 
+TEST(OnnxIndexChecks, EveryTableHasItsOwn) {
+  Model model = model_of({gather("ids"), node("Gather", {"x2", "ids"}, {"z"}, {}, "", "small")});
+  model.inputs.push_back(value("x2", kFloat, {"2", "3"}));
+  EXPECT_EQ(checks_of(model), (Checks{{"node 'emb/Gather' (Gather)", {{-4, 3}}, 1, {}, {}},
+                                      {"node 'small' (Gather)", {{-2, 1}}, 1, {}, {}}}));
+}
+
 TEST(OnnxIndexChecks, WhatIsAlwaysInRangeIsNotChecked) {
   const auto as_indices = [](const std::vector<Message>& nodes) {
     std::vector<Message> all = nodes;

@@ -52,6 +52,11 @@ const std::vector<RuleCase>& slice_cases() {
       {"slice_pad",
        X8 Z "a = f32[12] pad(x, z), padding=2_2 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
       {"slice_pad",
+       X8 Z "a = f32[12] pad(x, z), padding=2_2 ROOT r = f32[6] slice(a), slice={[5:11]}", ""},
+      {"slice_pad",
+       X8 Z "a = f32[12] pad(x, z), padding=2_2 ROOT r = f32[8] slice(a), slice={[2:10]}",
+       "slice[8]{0:8}(p0)"},
+      {"slice_pad",
        X8 Z "a = f32[15] pad(x, z), padding=0_0_1 ROOT r = f32[6] slice(a), slice={[1:7]}", ""},
 
       {"scatter_one_each",

@@ -216,6 +216,20 @@ TEST(verify, AnOutputsMemoryMayHoldEarlierValues) {
   EXPECT_TRUE(status) << status.error().message;
 }
 
+TEST(verify, AnInputIsTheMemoryOfOneOutputOnly) {
+  Example e;
+  e.p.outputs[1] = {"z", "", vector_shape(kN), {}, {}};
+  e.p.outputs[1].buffer = add_buffer(e.p, {"z", BufferKind::output, 128, 0, 1});
+  e.p.buffers[e.y.index()].alias = e.x;
+  e.p.buffers[e.p.outputs[1].buffer.index()].alias = e.x;
+  e.p.commands.clear();
+  e.p.command_info.clear();
+  const Status status = verify(e.p);
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("both alias x"), std::string::npos)
+      << status.error().message;
+}
+
 TEST(verify, AliasedOutputMayStayUnwritten) {
   Example e;
   e.p.outputs.resize(1);

@@ -119,6 +119,21 @@ TEST(streams, ALostOneIsNotLentAgain) {
   EXPECT_EQ(manager.counts().made, 4);
 }
 
+TEST(streams, ALostOneIsNotSharedEither) {
+  VirtualOptions faulty = options(0, 2);
+  faulty.faults.lost_stream = 1;
+  VirtualDevice device(faulty);
+  const heddle_hal& hal = device.device().hal();
+  auto block = Block::allocate(device.device(), 64);
+  ASSERT_TRUE(block);
+  heddle_hal_launch launch{};
+  const Lent lent(device.device(), {{kCompute, 0, 1}, {kCompute, 0, 9}});
+  EXPECT_NE(hal.launch_on(hal.device, lent[0], &launch), 0);
+  EXPECT_FALSE(device.device().streams()->sync(lent[0]));
+  const Lent other(device.device(), {{kCompute, 0, 1}});
+  EXPECT_EQ(other[0], lent[1]) << "the lost one has less to do, but never will";
+}
+
 TEST(streams, ADeviceWithoutAnyIsAnError) {
   VirtualOptions none = options(0);
   none.faults.lost_at = 1;
@@ -196,6 +211,28 @@ TEST(events, AreLentAgainWhenBothSidesHavePassed) {
     for (Event* one : again) events.give_back(one);
     EXPECT_EQ(device.counts().calls > 0, calls_back);
   }
+}
+
+// The second stream records it anew behind the wait, and is slow: who waited has long passed.
+TEST(events, AreNotLentAgainBeforeTheLastRecordHasPassed) {
+  VirtualOptions slow = options(2);
+  slow.faults.slow_stream = 2;
+  VirtualDevice device(slow);
+  EventManager& events = *device.device().events();
+  const Lent lent(device.device(), {{kCompute}, {kCompute}});
+  Event* event = *events.take();
+  ASSERT_TRUE(events.record(event, lent[0]));
+  ASSERT_TRUE(events.wait(event, lent[0]));
+  ASSERT_TRUE(device.device().streams()->sync(lent[0]));
+  ASSERT_TRUE(events.record(event, lent[1]));
+  events.give_back(event);
+  ASSERT_TRUE(device.device().streams()->sync(lent[0]));
+  EXPECT_EQ(events.counts().passing, 1);
+  Event* other = *events.take();
+  EXPECT_NE(other, event) << "the stream that records it has not come to it";
+  ASSERT_TRUE(device.device().streams()->sync_all());
+  EXPECT_EQ(events.counts().passing, 0);
+  events.give_back(other);
 }
 
 struct Seen {
