@@ -107,9 +107,9 @@ class Adviser {
     Product product;
     product.name = stage.instr ? stage.instr->name() : stage.name;
     product.convolution = stage.kind == hlo::StageKind::conv;
-    product.shape = match_gemm(placed.graph, row.joined[0]).shape;
+    product.shape = row.gemm()->shape;
     product.one_by_one = product.shape.windows.empty();
-    product.gemm = *row.gemm;
+    product.gemm = row.gemm()->record;
     product.rows = static_cast<double>(stage.out_elems()) /
                    static_cast<double>(std::max<int64_t>(product.shape.n_extent, 1));
     product.ns = ns_of(product, product.shape.n_extent, product.rows);

@@ -342,7 +342,7 @@ TEST(ChainTest, Residence) {
     EXPECT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
     for (size_t i = 0; i < placed.graph.stages.size(); ++i)
       if (placed.graph.stages[i].name == "e0") *space = placed.placement.stages[i].space;
-    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm->m_block;
+    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record.m_block;
   };
   const int64_t first_cache = target::find_target("icelake")->caches[0].bytes;
   schedule::Space space = schedule::Space::reg;

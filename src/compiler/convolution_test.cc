@@ -10,6 +10,7 @@
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "schedule/gemm.h"
 #include "tensor/compare.h"
 
 namespace heddle::stitch {
@@ -194,7 +195,7 @@ ENTRY e {{
       if (checked.placed.graph.stages[i].kind != hlo::StageKind::conv) continue;
       auto match = schedule::match_gemm(checked.placed.graph, schedule::StageId(i));
       // One panel alone looks like columns in place.
-      const schedule::Gemm& gemm = *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
+      const schedule::Gemm& gemm = std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
       with_panels += match.decision &&
                      (match.shape.b_panel > 0 || match.shape.n_extent <= gemm.nv * gemm.lanes);
     }

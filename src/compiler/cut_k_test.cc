@@ -69,7 +69,7 @@ TEST(CutKTest, SumsWaitInScratch) {
         Case{"avx2", "gemm 4x2 lanes 8 kc 16 ku 4 prefetch 1 rows 8 panels 4", 23, 150, 50}}) {
     compiler::FusionCheck checked = check(c);
     ASSERT_TRUE(schedule::is_gemm(checked.placed));
-    const schedule::Gemm& gemm = *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
+    const schedule::Gemm& gemm = std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
     EXPECT_EQ(schedule::to_string(gemm), c.record);
     EXPECT_NE(checked.text.find("sums"), std::string::npos) << checked.text;
   }
@@ -98,7 +98,7 @@ TEST(CutKTest, LongSumsAreCut) {
     EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
     const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
     EXPECT_TRUE(schedule::is_gemm(placed));
-    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm->panels > 0;
+    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record.panels > 0;
   };
   EXPECT_TRUE(cut(4096, 4096, 4096));
   EXPECT_TRUE(cut(1280, 2048, 3072));
@@ -148,7 +148,7 @@ ENTRY e {{
       compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, 256);
       EXPECT_EQ(checked.failure, "") << checked.text;
       if (schedule::is_gemm(checked.placed))
-        cut += std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm->panels > 0;
+        cut += std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record.panels > 0;
     }
     EXPECT_EQ(cut, 1) << text;
   }

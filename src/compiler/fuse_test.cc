@@ -337,7 +337,7 @@ TEST(FuseTest, NothingMovesAcrossTheLanes) {
     // A transpose alone is a turned square: nothing else moves across the lanes.
     for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
-      EXPECT_EQ(schedule::strided_elems(schedule::place(*instr->called()[0], *target), *target), 0)
+      EXPECT_EQ(schedule::strided_elems(schedule::place(*instr->called()[0], *target)), 0)
           << hlo::to_string(**module);
     }
   }

@@ -32,7 +32,7 @@ compiler::FusionCheck checked_product(int64_t m, int64_t n, int64_t k, bool tran
 schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
                              const char* target_name) {
   compiler::FusionCheck checked = checked_product(m, n, k, transposed, target_name);
-  return *std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm;
+  return std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
 }
 
 TEST(GemmTest, ColumnsAreTurnedInRegisters) {

@@ -369,7 +369,7 @@ ENTRY e {
   t = f32[37,70] tanh(s)
   ROOT r = f32[37,70] add(t, res)
 })");
-  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm.has_value());
+  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm() != nullptr);
 }
 
 TEST(StitchTest, PackedGemmWithHeadTranspose) {
@@ -386,9 +386,10 @@ ENTRY e {
   h = f32[2,10,6,16] reshape(s)
   ROOT r = f32[2,6,10,16] transpose(h), dimensions={0,2,1,3}
 })");
-  const auto& gemm = std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm;
-  ASSERT_TRUE(gemm.has_value());
-  EXPECT_EQ(gemm->nv * gemm->lanes, 32);
+  const schedule::GemmTile* gemm =
+      std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm();
+  ASSERT_NE(gemm, nullptr);
+  EXPECT_EQ(gemm->record.nv * gemm->record.lanes, 32);
 }
 
 TEST(StitchTest, BatchedGemmWithTransposedRightSide) {
@@ -398,7 +399,7 @@ ENTRY e {
   k = f32[6,33,16] parameter(1)
   ROOT d = f32[6,20,33] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
 })");
-  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm->copy_b);
+  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm()->record.copy_b);
 }
 
 TEST(StitchTest, MatrixVectorAndOddDots) {

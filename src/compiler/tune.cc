@@ -147,7 +147,7 @@ std::optional<Product> product_of(hlo::Computation* fused, const target::Target&
   const schedule::StageGraph& graph = result.placed.graph;
   const auto& row = std::get<schedule::Row>(result.placed.schedule.nodes[0]);
   result.stage = &graph.stage(row.joined[0]);
-  result.shape = match_gemm(graph, row.joined[0]).shape;
+  result.shape = row.gemm()->shape;
   const schedule::Load& a = result.stage->loads[static_cast<size_t>(result.shape.a_load)];
   result.a_bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
   if (result.stage->values[0].type != tensor::Type::f32 || result.shape.type != tensor::Type::f32 ||

@@ -149,7 +149,7 @@ TEST(Tune, SamplesAreCompiledWithTheRecord) {
       const schedule::PlacedFusion placed = schedule::place(called, tuned);
       if (!schedule::is_gemm(placed)) continue;
       ++with_dot;
-      EXPECT_EQ(std::get<schedule::Row>(placed.schedule.nodes[0]).gemm, record);
+      EXPECT_EQ(std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record, record);
     }
     EXPECT_EQ(with_dot, 1) << hlo::to_string(**fused);
   }
@@ -199,9 +199,9 @@ TEST(Tune, RecordsOfWinogradDecide) {
       if (!schedule::is_template(placed)) continue;
       const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
       if (record == "direct") {
-        found += row.gemm.has_value();
+        found += row.gemm() != nullptr;
       } else {
-        found += row.winograd && to_string(*row.winograd) == record;  // not the filter's transform
+        found += row.winograd() && to_string(row.winograd()->record) == record;  // not the filter's transform
       }
     }
     EXPECT_EQ(found, 1) << record << "\n" << hlo::to_string(**fused);

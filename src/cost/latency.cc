@@ -111,7 +111,7 @@ class Evaluation {
       for (const schedule::Value& value : stage.values) form.stored |= value.output >= 0;
       form.lanes = gpu_ ? lanes_ : 0;
       double cycles = body_cycles(stage, form, target_);
-      if (row.winograd) cycles *= 16.0 / 36;
+      if (row.winograd()) cycles *= 16.0 / 36;
       // Lanes meet at the end of a round.
       const int out = static_cast<int>(stage.out.size());
       if (stage.is_reduction() && form.lane_digit >= out)

@@ -92,7 +92,8 @@ Panels choose_panels(Instr* conv, const target::Target& target) {
   const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
   const int64_t groups = attrs.feature_group_count;
   if (schedule::is_gemm(placed)) {
-    const schedule::Gemm& gemm = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+    const schedule::Gemm& gemm =
+        std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record;
     return {int64_t{gemm.nv} * gemm.lanes, groups};
   }
   const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);

@@ -114,7 +114,7 @@ Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& targe
   facts.is_chain = schedule::is_chain(placed);
   facts.is_template = schedule::is_template(placed);
   facts.windows = schedule::count_windows(placed);
-  facts.strided = schedule::strided_elems(placed, target);
+  facts.strided = schedule::strided_elems(placed);
   facts.shared_sets_ns = schedule::shared_sets_ns(placed, target);
   if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph);
   const auto& stages = placed.graph.stages;

@@ -33,10 +33,9 @@ Decision prefer(Instr* conv, const target::Target& target, schedule::Winograd* w
   if (!schedule::is_gemm(placed))
     return Decision::no("winograd-window", "{} is not of the GEMM family", conv->name());
   const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
-  const schedule::GemmShapeOrNot match = match_gemm(placed.graph, row.joined[0]);
   schedule::WinogradShape shape;
   const schedule::Stage& stage = placed.graph.stage(row.joined[0]);
-  Decision fits = match_winograd(match.shape, stage, target, &shape);
+  Decision fits = match_winograd(row.gemm()->shape, stage, target, &shape);
   if (!fits || !target.records) return fits ? prefer_winograd(shape, target, winograd) : fits;
   const auto tuned = tuned_winograd(winograd_key(shape), shape, /*nv=*/0, target);
   if (!tuned) return prefer_winograd(shape, target, winograd);

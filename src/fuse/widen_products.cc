@@ -20,13 +20,9 @@ bool is_small(const Instr* x) {
 bool is_worth_it(Instr* instr, const target::Target& target) {
   const schedule::PlacedFusion placed = place_alone(instr, target);
   if (!schedule::is_gemm(placed)) return false;
-  for (size_t i = 0; i < placed.graph.stages.size(); ++i) {
-    const schedule::GemmShapeOrNot match = match_gemm(placed.graph, schedule::StageId(i));
-    if (match.decision)
-      return match.shape.m_extent * match.shape.y_extent >= kLeastUses &&
-             match.shape.n_extent >= kLeastUses;
-  }
-  return false;
+  const schedule::GemmShape& shape =
+      std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->shape;
+  return shape.m_extent * shape.y_extent >= kLeastUses && shape.n_extent >= kLeastUses;
 }
 
 void widen(Instr* instr) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/gemm.h"
+
 namespace heddle::schedule {
 
 namespace {
@@ -25,7 +27,7 @@ double shared_sets_ns(const PlacedFusion& placed, const target::Target& target) 
   const Row& row = std::get<Row>(placed.schedule.nodes[0]);
   std::vector<std::vector<index::Expr>> digits;
   if (row.joined.size() < 2 || !invert_epilogue(placed.graph, row.joined, &digits)) return 0;
-  const GemmShape shape = match_gemm(placed.graph, row.joined[0]).shape;
+  const GemmShape& shape = row.gemm()->shape;
   if (shape.m < 0 || shape.n < 0) return 0;
   const Stage& product = placed.graph.stage(row.joined[0]);
   const std::vector<int64_t> extents = product.extents();
@@ -49,7 +51,7 @@ double shared_sets_ns(const PlacedFusion& placed, const target::Target& target) 
   }
   const int64_t first = target.first_cache_bytes();
   const auto ways = static_cast<double>(first / kSpan);
-  const Gemm& gemm = *row.gemm;
+  const Gemm& gemm = row.gemm()->record;
   double lines = 0;  // of a tile and a vector of its columns, that come again
   for (const Streams& s : streams) {
     if (s.row_bytes == 0) continue;

@@ -169,7 +169,7 @@ Decision follow_with_rows(const StageGraph& graph, size_t number, Chain* chain) 
     link.shape.k_extent = 1;
     link.counted = before.counted;
   }
-  RowDigits digits;
+  RowDigits& digits = link.row_digits;
   if (Decision match = match_row_digits(graph, *chain, number, &digits); !match) return match;
   for (Kept& kept : link.kept) {
     kept.digits = digits[kept.stage.index()];

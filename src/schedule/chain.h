@@ -9,38 +9,11 @@
 #include <vector>
 
 #include "base/decision.h"
+#include "schedule/chain_shape.h"
 #include "schedule/gemm.h"
 #include "target/target.h"
 
 namespace heddle::schedule {
-
-// What a later link reads of one: its rows of the block stay in scratch.
-struct Kept {
-  StageId stage;
-  std::vector<int> digits;  // by out digit: the digit of the link's base that it is
-  int column = -1;          // out digit; -1: one element a row
-  StageId over;             // a value of a link before that it replaces, element by element
-};
-
-struct Link {
-  std::vector<StageId> joined;  // the product, then the maps that hang on it; or stages in rows
-  bool rows = false;            // no product
-  // The stage whose digits `shape` speaks of: the product; of rows, the product before, or, where
-  // they come first, their value.
-  StageId base;
-  // Batch, lines (y) and rows (m) are the first link's, in the same order; or, if `counted`, there
-  // is only m, which counts them through row-major. Of rows: n_extent is the value's.
-  GemmShape shape;
-  bool counted = false;
-  StageId value;  // the left side of the next product, or what is kept; the last link: not valid
-  std::vector<int> value_digits;  // by its out digit: the base's digit that it is
-  std::vector<Kept> kept;         // the value among them
-};
-
-struct Chain {
-  std::vector<Link> links;
-  Decision decision = Decision::yes();
-};
 
 bool is_product(const Stage& stage);
 // At least two products of the GEMM family.

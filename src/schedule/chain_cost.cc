@@ -108,7 +108,7 @@ double moved_ns(double bytes, const target::Target& target) {
 }
 
 std::string chain_key(const PlacedFusion& placed) {
-  const Chain chain = match_chain(placed.graph);
+  const Chain& chain = *placed.chain();
   const Link& first = first_product(chain);
   const Stage& stage = placed.graph.stage(first.base);
   const Load& a = stage.loads[static_cast<size_t>(first.shape.a_load)];
@@ -153,23 +153,26 @@ double rows_ns(const PlacedFusion& placed, const target::Target& target) {
 
 }  // namespace
 
+namespace {
+
+// A product alone, as the chain of one link that it is.
+Chain chain_of_one(const PlacedFusion& placed) {
+  const Row& row = std::get<Row>(placed.schedule.nodes[0]);
+  Chain chain;
+  chain.links.emplace_back();
+  chain.links[0].joined = {row.joined[0]};
+  chain.links[0].base = row.joined[0];
+  chain.links[0].shape = row.gemm()->shape;
+  chain.records = {row.gemm()->record};
+  return chain;
+}
+
+}  // namespace
+
 double predicted_ns(const PlacedFusion& placed, const target::Target& target) {
   if (!is_gemm(placed)) return rows_ns(placed, target);
-  Chain chain;
-  if (is_chain(placed)) {
-    chain = match_chain(placed.graph);
-  } else {
-    const StageId product = std::get<Row>(placed.schedule.nodes[0]).joined[0];
-    chain.links.emplace_back();
-    chain.links[0].joined = {product};
-    chain.links[0].base = product;
-    chain.links[0].shape = match_gemm(placed.graph, product).shape;
-  }
-  std::vector<Gemm> records;
-  size_t product = 0;
-  for (const Link& link : chain.links)
-    records.push_back(link.rows ? Gemm() : *std::get<Row>(placed.schedule.nodes[product++]).gemm);
-  if (chain.links[0].rows) records[0] = blocks_of_rows(chain, records[1]);
+  const Chain chain = is_chain(placed) ? *placed.chain() : chain_of_one(placed);
+  const std::vector<Gemm>& records = chain.records;
   const double blocks = blocks_of(chain.links[0], records[0], placed.graph);
   double weights = 0, tiles = 0, tasks = blocks;
   for (size_t i = 0; i < chain.links.size(); ++i)

@@ -192,9 +192,7 @@ void share_places(const StageGraph& graph, Chain* chain) {
   for (size_t i = 1; i < chain->links.size(); ++i) {
     Link& link = chain->links[i];
     if (!link.rows) continue;
-    RowDigits digits;
-    if (!match_row_digits(graph, *chain, i, &digits)) return;
-    const std::vector<Row> rows = rows_of_link(graph, link, digits, /*lanes=*/1);
+    const std::vector<Row> rows = rows_of_link(graph, link, /*lanes=*/1);
     for (Kept& made : link.kept) {
       for (const Kept& old : chain->links[i - 1].kept) {
         if (made.over.valid() || holds(taken, old.stage) ||
@@ -212,19 +210,18 @@ Decision match_row_digits(const StageGraph& graph, const Chain& chain, size_t nu
   return RowMatcher(graph, chain, number, digits).run();
 }
 
-std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const RowDigits& digits,
-                              int lanes) {
+std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, int lanes) {
   std::vector<Row> rows;
   for (StageId id : link.joined) {
     const Stage& stage = graph.stage(id);
-    const std::vector<int>& mine = digits[id.index()];
+    const std::vector<int>& mine = link.row_digits[id.index()];
     int digit = -1;
     if (!stage.red.empty())
       digit = static_cast<int>(stage.out.size());
     else if (const auto at = std::find(mine.begin(), mine.end(), link.shape.n); at != mine.end())
       digit = static_cast<int>(at - mine.begin());
     if (digit < 0) {
-      rows.push_back({{id}, {}, {}, {}});
+      rows.push_back({{id}, {}, {}});
       continue;
     }
     // Four sums at a time, where a row is long enough.
@@ -234,20 +231,9 @@ std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const R
       rows.back().own[0].by = std::max(rows.back().own[0].by, by);
       continue;
     }
-    rows.push_back({{id}, {{LoopKind::vector, {digit}, by}}, {}, {}});
+    rows.push_back({{id}, {{LoopKind::vector, {digit}, by}}, {}});
   }
   return rows;
-}
-
-Gemm blocks_of_rows(const Chain& chain, const Gemm& product) {
-  const GemmShape& shape = chain.links[0].shape;
-  Gemm blocks = product;
-  blocks.my = 1;
-  if (chain.links[1].counted && shape.y >= 0) {
-    blocks.y_block = product.m_block / shape.m_extent;
-    blocks.m_block = shape.m_extent;
-  }
-  return blocks;
 }
 
 double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,

@@ -10,9 +10,6 @@
 
 namespace heddle::schedule {
 
-// By stage of the link and out digit: the base's digit that it is (shape.n: columns).
-using RowDigits = std::vector<std::vector<int>>;
-
 // Which digits of a link's stages are those of the block. `number`: of the link, whose shape and
 // base are known, as is all that links before it keep. No, with code `chain-rows`: a stage has
 // other digits than rows and columns, or takes its rows elsewhere.
@@ -20,15 +17,11 @@ Decision match_row_digits(const StageGraph& graph, const Chain& chain, size_t nu
                           RowDigits* digits);
 
 // The stages of a link as rows of joined instances, for one row of the block.
-std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, const RowDigits& digits,
-                              int lanes);
+std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, int lanes);
 
 // Where rows read a value for the last time and make another one of it, element by element, the new
 // one takes its place (softmax's weights that of the scores).
 void share_places(const StageGraph& graph, Chain* chain);
-
-// The blocks of rows that stand first, as the record of the product behind them has them.
-Gemm blocks_of_rows(const Chain& chain, const Gemm& product);
 
 // Cycles of all its elements, on one core.
 double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,

@@ -39,7 +39,7 @@ ENTRY e {
 // What stands behind the product is written out for each register of a tile.
 TEST(CodeSize, GrowsWithTheTile) {
   const Example e = example();
-  Gemm tile = *e.row().gemm;
+  Gemm tile = e.row().gemm()->record;
   tile.mr = tile.nv = 1;
   const int64_t one = code_of_tile(e.placed.graph, e.row().joined, tile);
   EXPECT_GT(one, 32) << "a tanh alone takes as much";
@@ -51,7 +51,7 @@ TEST(CodeSize, GrowsWithTheTile) {
 
 TEST(CodeSize, TooMuchIsRefused) {
   const Example e = example();
-  Gemm tile = *e.row().gemm;
+  Gemm tile = e.row().gemm()->record;
   EXPECT_TRUE(fits_in_code(e.placed.graph, e.row().joined, tile));
   tile.mr = 1000;
   const Decision no = fits_in_code(e.placed.graph, e.row().joined, tile);

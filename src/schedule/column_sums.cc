@@ -300,7 +300,14 @@ class SumPlacer {
     Row row;
     row.joined = joined_;
     row.joined.insert(row.joined.end(), sums_.begin(), sums_.end());
-    row.gemm = record_;
+    GemmTile tile{record_, shape_, {}};
+    for (StageId id : sums_) {
+      tile.sums.emplace_back();
+      const Decision match =
+          match_column_sum(result_.graph, joined_, shape_, id, &tile.sums.back());
+      HEDDLE_CHECK(static_cast<bool>(match), "{}", match.reason());
+    }
+    row.kind = std::move(tile);
     schedule.nodes.emplace_back(std::move(row));
     schedule.phases.push_back({Group{{0}, record_.lanes}});
     if (behind_.empty()) return;

@@ -11,15 +11,6 @@
 
 namespace heddle::schedule {
 
-struct ColumnSum {
-  StageId stage;
-  std::vector<int> product;  // by out digit: the product's digit, or -1: the block of rows
-  // The red digits that stand for m and y: with these at the row's and line's numbers, and all
-  // others at 0, its loads are those of the row.
-  int row = -1, line = -1;
-  int64_t block = 0;  // rows, or lines, that the block's digit counts by; 0: no such digit
-};
-
 // `joined`: the product, then the maps that hang on it. No, with code `gemm-epilogue`: it is
 // another reduction.
 Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& joined,

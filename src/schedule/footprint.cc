@@ -172,7 +172,7 @@ class Inference {
     const Row& row = std::get<Row>(schedule_.nodes[placed.row]);
     // Through memory: all of it is there. On a template's tile: element for element, whatever the
     // map's digits (invert_epilogue); in loops that drive other stages, what these need of it.
-    const bool on_tile = other.row == placed.row && (row.gemm || row.winograd);
+    const bool on_tile = other.row == placed.row && row.is_tile();
     if (other.phase != placed.phase || (on_tile && (placed.path.empty() || is_driven(number)))) {
       Region part(stage.out.size());
       for (size_t d = 0; d < stage.out.size(); ++d)
@@ -264,7 +264,7 @@ class Inference {
         return static_cast<size_t>(std::find(row.joined.begin(), row.joined.end(), StageId(stage)) -
                                    row.joined.begin());
       };
-      if (!row.gemm && !row.winograd &&
+      if (!row.is_tile() &&
           !reads_current_point(graph_, row, position(reader), position(number)))
         placement_.decision = Decision::no("not-joined", "{} reads {} away from the current point",
                                            graph_.stages[reader].name, graph_.stages[number].name);

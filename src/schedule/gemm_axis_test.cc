@@ -83,7 +83,8 @@ std::string schedule_of(int64_t size, int64_t features) {
   EXPECT_TRUE(parsed.has_value()) << (parsed ? "" : parsed.error().message);
   if (parsed) {
     EXPECT_EQ(to_string(*parsed, placed.graph), printed);
-    EXPECT_EQ(std::get<Row>(parsed->nodes[0]).gemm, std::get<Row>(placed.schedule.nodes[0]).gemm);
+    EXPECT_EQ(std::get<Row>(parsed->nodes[0]).gemm()->record,
+              std::get<Row>(placed.schedule.nodes[0]).gemm()->record);
   }
   const size_t begin = printed.find("gemm ");
   return printed.substr(begin, printed.find(';') - begin);

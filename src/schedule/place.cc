@@ -61,12 +61,14 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
-  row.gemm = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
-  result.decision = fits_family(*row.gemm, shape, stage);
+  const Gemm record =
+      choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
+  result.decision = fits_family(record, shape, stage);
   if (!result.decision) return result;
-  result.decision = fits_in_code(graph, row.joined, *row.gemm, shape);
+  result.decision = fits_in_code(graph, row.joined, record, shape);
   if (!result.decision) return result;
-  const int lanes = row.gemm->lanes;
+  const int lanes = record.lanes;
+  row.kind = GemmTile{record, shape, {}};
   finish(std::move(row), lanes, std::move(graph), target, &result);
   return result;
 }
@@ -84,10 +86,10 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
   const int nv = static_cast<int>(shape.panel / lanes);
   std::optional<TunedWinograd> tuned;
   if (target.records) tuned = tuned_winograd(winograd_key(shape), shape, nv, target);
-  row.winograd = tuned && !tuned->direct && tuned->record.m == stage.winograd
-                     ? tuned->record
-                     : choose_winograd(shape, stage.winograd, nv, target);
-  if (row.winograd->columns == 0 || shape.panel % lanes != 0) {
+  const Winograd record = tuned && !tuned->direct && tuned->record.m == stage.winograd
+                              ? tuned->record
+                              : choose_winograd(shape, stage.winograd, nv, target);
+  if (record.columns == 0 || shape.panel % lanes != 0) {
     result.decision =
         Decision::no("winograd-lanes", "{}: panels of {} features", stage.name, shape.panel);
     return result;
@@ -96,6 +98,7 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
   outputs.mr = stage.winograd * stage.winograd;
   result.decision = fits_in_code(graph, row.joined, outputs);
   if (!result.decision) return result;
+  row.kind = WinogradTile{record, shape};
   finish(std::move(row), lanes, std::move(graph), target, &result);
   return result;
 }
@@ -177,7 +180,7 @@ PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
   // What is turned wants short strips of the merged digit (whole vectors that divide it).
   if (turned)
     return 2 * count_tasks(placed) < count_tasks(apart) ||
-                   strided_elems(placed, target) > strided_elems(apart, target)
+                   strided_elems(placed) > strided_elems(apart)
                ? apart
                : placed;
   return count_tasks(apart) > count_tasks(placed) ? apart : placed;
@@ -257,12 +260,12 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
   PlacedFusion placed = place_merged(std::move(staged.graph), target);
   if (placed.decision && !has_few_tasks(placed, target)) {
     // What is turned is read from inputs: a value between would be read across the lanes.
-    const int64_t across = strided_elems(placed, target);
+    const int64_t across = strided_elems(placed);
     const bool much = holds_much(placed, target);
     if ((across == 0 && !much) || placed.graph.stages.size() == 1) return placed;
     PlacedFusion other = place_again(fusion, target, fast_forms);
     if (!other.decision || has_few_tasks(other, target)) return placed;
-    const int64_t left = strided_elems(other, target);
+    const int64_t left = strided_elems(other);
     const bool smaller =
         much && left <= across && other.placement.scratch_bytes < placed.placement.scratch_bytes;
     return left < across || smaller ? other : placed;

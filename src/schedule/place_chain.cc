@@ -4,7 +4,6 @@
 #include "schedule/place_chain.h"
 
 #include <algorithm>
-#include <map>
 
 #include "schedule/chain_rows.h"
 #include "schedule/code_size.h"
@@ -36,6 +35,8 @@ class ChainPlacer {
     result_.placement = place_values(result_.graph, result_.schedule, target_);
     result_.decision = result_.placement.decision;
     if (result_.decision) result_.decision = check_once();
+    chain_.records = std::move(records_);
+    result_.form = std::move(chain_);
     return std::move(result_);
   }
 
@@ -108,7 +109,7 @@ class ChainPlacer {
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       if (chain_.links[i].rows) continue;
       node[i] = static_cast<int>(schedule.nodes.size());
-      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, records_[i], {}});
+      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, GemmTile{records_[i], chain_.links[i].shape, {}}});
     }
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       if (chain_.links[i].rows) node[i] = add_rows(i, group.lanes);
@@ -136,13 +137,10 @@ class ChainPlacer {
                      "a chain's epilogue was inverted before");
         continue;
       }
-      RowDigits rows;
-      HEDDLE_CHECK(static_cast<bool>(match_row_digits(result_.graph, chain_, i, &rows)),
-                   "a chain's rows were matched before");
-      digits_[i].resize(rows.size());
+      digits_[i].resize(link.row_digits.size());
       for (StageId id : link.joined)
-        for (int digit : rows[id.index()]) digits_[i][id.index()].push_back(Expr::digit(digit));
-      rows_.emplace(i, std::move(rows));
+        for (int digit : link.row_digits[id.index()])
+          digits_[i][id.index()].push_back(Expr::digit(digit));
     }
   }
 
@@ -151,7 +149,7 @@ class ChainPlacer {
     const Link& link = chain_.links[number];
     Schedule& schedule = result_.schedule;
     std::vector<int> body;
-    for (Row& row : rows_of_link(result_.graph, link, rows_.at(number), lanes)) {
+    for (Row& row : rows_of_link(result_.graph, link, lanes)) {
       body.push_back(static_cast<int>(schedule.nodes.size()));
       schedule.nodes.emplace_back(std::move(row));
     }
@@ -162,7 +160,7 @@ class ChainPlacer {
       made.trips = trips;
       made.body = std::move(body);
       for (StageId stage : link.joined) {
-        const std::vector<int>& digits = rows_.at(number)[stage.index()];
+        const std::vector<int>& digits = link.row_digits[stage.index()];
         for (size_t d = 0; d < digits.size(); ++d)
           if (digits[d] == digit) made.drives.push_back({stage, static_cast<int>(d), 1});
       }
@@ -276,7 +274,6 @@ class ChainPlacer {
   Chain chain_;
   std::vector<Gemm> records_;
   std::vector<std::vector<std::vector<Expr>>> digits_;  // by link, stage and digit
-  std::map<size_t, RowDigits> rows_;                    // of links of rows
 };
 
 }  // namespace

@@ -89,7 +89,7 @@ class RowPlacer {
     const StageGraph& graph = result_.graph;
     for (size_t i = 0; i < graph.stages.size(); ++i) {
       if (!is_output(graph.stages[i])) continue;
-      const std::optional<TurnForm> form = match_turn(graph, graph.stages[i], target_);
+      const std::optional<Turn> form = match_turn(graph, graph.stages[i], target_);
       if (!form) continue;
       // Only where the reductions gain, too: they read along it.
       const std::vector<int> same = corresponding_digits(graph, i, form->along);
@@ -170,7 +170,8 @@ class RowPlacer {
       std::vector<int64_t> extents(anchor.out.size(), 1);
       extents[static_cast<size_t>(lane_digit)] = strip;
       for (const Digit& digit : anchor.red) extents.push_back(digit.extent);
-      const std::vector<Own> own = own_loops(anchor, extents);
+      const std::vector<Own> own =
+          row_of(result_.graph, StageId(anchor_), extents).own;
       if (own.empty() || own.back().digits[0] != lane_digit) return;
     }
     if (extent <= strip ||
@@ -209,7 +210,7 @@ class RowPlacer {
     schedule.name = graph.name;
     schedule.target = target_.name;
     for (size_t i = 0; i < 2; ++i) {
-      Row row{{StageId(i)}, own_loops(graph.stages[i], whole(graph.stages[i])), {}};
+      Row row = row_of(graph, StageId(i), whole(graph.stages[i]));
       std::vector<int> body{static_cast<int>(schedule.nodes.size())};
       // The partial's lanes may lie along an out digit: then it keeps that digit's loop.
       std::set<int> owned;
@@ -246,14 +247,21 @@ class RowPlacer {
 
   // The loops of a row for one stage, over the digits of which `extents` leaves more than one
   // element: serial ones, then the lanes.
-  std::vector<Own> own_loops(const Stage& stage, const std::vector<int64_t>& extents) const {
+  Row row_of(const StageGraph& graph, StageId id, const std::vector<int64_t>& extents) const {
+    Row row{{id}, {}, {}};
+    row.own = own_loops(graph.stage(id), extents, &row.kind);
+    return row;
+  }
+
+  std::vector<Own> own_loops(const Stage& stage, const std::vector<int64_t>& extents,
+                             RowKind* kind) const {
     std::vector<int> digits;
     for (size_t d = 0; d < extents.size(); ++d)
       if (extents[d] > 1) digits.push_back(static_cast<int>(d));
     std::vector<Own> own;
     if (is_top_k(stage)) return top_k_loops(stage, extents, lanes_);
     if (digits.empty()) return own;
-    if (window_loops(stage, extents, &own) || turned_loops(stage, extents, &own)) return own;
+    if (window_loops(stage, extents, &own) || turned_loops(stage, extents, &own, kind)) return own;
     int lane_digit = digits.back();
     if (stage.is_reduction()) {
       int best = INT32_MIN;
@@ -278,8 +286,8 @@ class RowPlacer {
 
   // Squares over the two digits, where the task has no others.
   bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents,
-                    std::vector<Own>* own) const {
-    const std::optional<TurnForm> form = match_turn(result_.graph, stage, target_);
+                    std::vector<Own>* own, RowKind* kind) const {
+    const std::optional<Turn> form = match_turn(result_.graph, stage, target_);
     if (!form) return false;
     for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
       const bool square = d == form->along || d == form->across;
@@ -287,6 +295,7 @@ class RowPlacer {
     }
     own->push_back({LoopKind::unrolled, {form->along}, lanes_});
     own->push_back({LoopKind::vector, {form->across}, lanes_});
+    *kind = *form;
     return true;
   }
 
@@ -368,9 +377,9 @@ class RowPlacer {
       for (const index::Interval& interval : placement.stages[i].need)
         extents.push_back(interval.extent);
       for (const Digit& digit : graph.stages[i].red) extents.push_back(digit.extent);
-      std::vector<Own> own = own_loops(graph.stages[i], extents);
-      if (rows.empty() || !try_join(&rows.back(), StageId(i), own, extents))
-        rows.push_back({{StageId(i)}, std::move(own), {}});
+      Row row = row_of(graph, StageId(i), extents);
+      if (rows.empty() || !try_join(&rows.back(), StageId(i), row.own, extents))
+        rows.push_back(std::move(row));
       row_extents_.resize(rows.size());
       if (rows.back().joined.size() == 1) row_extents_.back() = extents;
     }
@@ -434,7 +443,7 @@ class RowPlacer {
 
 PlacedFusion place_rows(StageGraph graph, const target::Target& target, Striped striped) {
   if (graph.stages.size() == 1)
-    if (std::optional<TurnForm> turn = match_turn(graph, graph.stages[0], target))
+    if (std::optional<Turn> turn = match_turn(graph, graph.stages[0], target))
       return place_turn(std::move(graph), *turn, target);
   return RowPlacer(std::move(graph), std::move(striped), target).run();
 }

@@ -2,28 +2,27 @@
 
 namespace heddle::schedule {
 
-bool is_chain(const PlacedFusion& placed) {
-  if (!is_gemm(placed)) return false;
-  size_t products = 0;
-  bool rows = false;  // of a block: in a loop of their own
-  for (const ScheduleNode& node : placed.schedule.nodes) {
-    const Row* row = std::get_if<Row>(&node);
-    products += row && row->gemm;
-    rows |= !row && std::get<Loop>(node).kind == LoopKind::serial;
-  }
-  return products > 1 || rows;
+namespace {
+
+// The row that stands first, of a fusion that could be placed.
+const Row* first_row(const PlacedFusion& placed) {
+  return placed.decision ? std::get_if<Row>(&placed.schedule.nodes.at(0)) : nullptr;
+}
+
+}  // namespace
+
+bool is_gemm(const PlacedFusion& placed) {
+  const Row* row = first_row(placed);
+  return row && row->gemm();
 }
 
 bool is_template(const PlacedFusion& placed) {
-  if (!placed.decision) return false;
-  const Row* row = std::get_if<Row>(&placed.schedule.nodes.at(0));
-  return row && (row->gemm || row->winograd);
+  const Row* row = first_row(placed);
+  return row && row->is_tile();
 }
 
-bool is_gemm(const PlacedFusion& placed) {
-  if (!placed.decision) return false;
-  const Row* row = std::get_if<Row>(&placed.schedule.nodes.at(0));
-  return row && row->gemm;
-}
+bool is_chain(const PlacedFusion& placed) { return placed.decision && placed.chain(); }
+
+bool is_pooled(const PlacedFusion& placed) { return placed.decision && placed.pooled(); }
 
 }  // namespace heddle::schedule

@@ -1,8 +1,12 @@
 // PlacedFusion: a stage graph with its schedule and where its values live, as place() answers.
 #pragma once
 
+#include <variant>
+
+#include "schedule/chain_shape.h"
 #include "schedule/footprint.h"
 #include "schedule/schedule.h"
+#include "schedule/window_shape.h"
 
 namespace heddle::schedule {
 
@@ -11,13 +15,21 @@ struct PlacedFusion {
   Schedule schedule;
   Placement placement;
   Decision decision = Decision::yes();
+  // What several rows are together, where they are matched as a whole: a chain of products (the
+  // schedule's first nodes are its products), or a convolution with the pool behind it (the first
+  // node is the convolution, the second the pool).
+  std::variant<std::monostate, Chain, Pooled> form = {};
+
+  const Chain* chain() const { return std::get_if<Chain>(&form); }
+  const Pooled* pooled() const { return std::get_if<Pooled>(&form); }
 };
 
 // Placed, by the GEMM family.
 bool is_gemm(const PlacedFusion& placed);
-// Several products in a row, or a product and rows (chain.h); is_gemm() too. The schedule's first
-// nodes are its products.
+// Several products in a row, or a product and rows (chain.h); is_gemm() too.
 bool is_chain(const PlacedFusion& placed);
+// A convolution with its pool; is_gemm() too.
+bool is_pooled(const PlacedFusion& placed);
 // Placed, by any template family.
 bool is_template(const PlacedFusion& placed);
 

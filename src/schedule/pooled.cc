@@ -5,6 +5,7 @@
 
 #include "schedule/chain_cost.h"
 #include "schedule/tuning.h"
+#include "schedule/windows.h"
 
 namespace heddle::schedule {
 
@@ -253,6 +254,7 @@ class PooledPlacer {
     build();
     result_.placement = place_values(result_.graph, result_.schedule, target_);
     result_.decision = result_.placement.decision;
+    result_.form = std::move(pooled_);
     return std::move(result_);
   }
 
@@ -305,7 +307,7 @@ class PooledPlacer {
     Schedule& schedule = result_.schedule;
     schedule.name = result_.graph.name;
     schedule.target = target_.name;
-    schedule.nodes.emplace_back(Row{pooled_.joined, {}, record_, {}});
+    schedule.nodes.emplace_back(Row{pooled_.joined, {}, GemmTile{record_, pooled_.shape, {}}});
     schedule.nodes.emplace_back(window_row());
     Group group;
     group.lanes = record_.lanes;
@@ -382,11 +384,6 @@ class PooledPlacer {
   int64_t width_ = 0, by_ = 0;  // features, and pooled lines, of a task
 };
 
-Pooled match_placed(const PlacedFusion& placed, const target::Target& target) {
-  const StageId conv = std::get<Row>(placed.schedule.nodes[0]).joined[0];
-  return match_pooled(placed.graph, conv, match_gemm(placed.graph, conv).shape, target);
-}
-
 }  // namespace
 
 bool has_pool(const StageGraph& graph) {
@@ -403,18 +400,10 @@ PlacedFusion place_pooled(StageGraph graph, StageId conv, const GemmShape& shape
   return PooledPlacer(std::move(graph), conv, shape, target).run();
 }
 
-bool is_pooled(const PlacedFusion& placed) {
-  if (!is_gemm(placed) || placed.schedule.nodes.size() < 2 || placed.schedule.phases.size() != 1)
-    return false;
-  const Row* row = std::get_if<Row>(&placed.schedule.nodes[1]);
-  return row && !row->gemm && placed.graph.stage(row->joined[0]).is_reduction() &&
-         std::any_of(row->own.begin(), row->own.end(),
-                     [](const Own& own) { return own.kind == LoopKind::unrolled; });
-}
-
 int64_t pooled_pitch(int64_t columns, int lanes) { return (columns + lanes - 1) / lanes * lanes; }
 
-PooledStrip pooled_strip(const PlacedFusion& placed, const Pooled& pooled) {
+PooledStrip pooled_strip(const PlacedFusion& placed) {
+  const Pooled& pooled = *placed.pooled();
   const index::Region& need = placed.placement.stages[pooled.pool.index()].need;
   const int64_t by = need[static_cast<size_t>(pooled.line)].extent;
   return {(by - 1) * pooled.stride + pooled.reach,
@@ -422,10 +411,10 @@ PooledStrip pooled_strip(const PlacedFusion& placed, const Pooled& pooled) {
 }
 
 PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target) {
-  const Pooled pooled = match_placed(placed, target);
+  const Pooled& pooled = *placed.pooled();
   const GemmShape& shape = pooled.shape;
   const Stage& conv = placed.graph.stage(pooled.joined[0]);
-  const Gemm& record = *std::get<Row>(placed.schedule.nodes[0]).gemm;
+  const Gemm& record = std::get<Row>(placed.schedule.nodes[0]).gemm()->record;
   const Gemm alone = choose_gemm(shape, conv, bytes_of_a(placed.graph, conv, shape), target);
   const int64_t batch = images(conv, shape), cores = std::max(target.cores, 1);
   const double weights = weight_bytes(shape, record.lanes);
@@ -435,7 +424,7 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
                target.clock_ghz / static_cast<double>(cores) * idle_factor(tasks, target) +
            static_cast<double>(passes) * moved_ns(weights, target);
   };
-  const PooledStrip strip = pooled_strip(placed, pooled);
+  const PooledStrip strip = pooled_strip(placed);
   const int64_t pooled_lines =
       placed.graph.stage(pooled.pool).out[static_cast<size_t>(pooled.line)].extent;
   const int64_t by = (strip.lines - pooled.reach) / pooled.stride + 1, strips = pooled_lines / by;
@@ -453,10 +442,10 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
 }
 
 std::string pooled_key(const PlacedFusion& placed) {
-  const StageId id = std::get<Row>(placed.schedule.nodes[0]).joined[0];
-  const Stage& conv = placed.graph.stage(id);
-  const GemmShape shape = match_gemm(placed.graph, id).shape;
-  const Stage& pool = placed.graph.stage(std::get<Row>(placed.schedule.nodes[1]).joined[0]);
+  const Pooled& pooled = *placed.pooled();
+  const GemmShape& shape = pooled.shape;
+  const Stage& conv = placed.graph.stage(pooled.joined[0]);
+  const Stage& pool = placed.graph.stage(pooled.pool);
   std::string key = gemm_key(shape, conv, bytes_of_a(placed.graph, conv, shape)) + " then pool";
   for (const Digit& digit : pool.red) key += fmt::format(" {}", digit.extent);
   key += " to";

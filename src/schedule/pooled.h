@@ -9,26 +9,9 @@
 
 #include "schedule/gemm.h"
 #include "schedule/placed.h"
-#include "schedule/windows.h"
+#include "schedule/window_shape.h"
 
 namespace heddle::schedule {
-
-struct Pooled {
-  std::vector<StageId> joined;  // the convolution, then the maps that hang on it
-  StageId value;                // of these, what the pool reads
-  StageId pool;
-  std::vector<StageId> behind;    // maps of the pool's results, digit for digit
-  GemmShape shape;                // of the convolution
-  std::vector<int> value_digits;  // by the value's out digit: the convolution's digit that it is
-  WindowForm form;                // of the pool: its lanes, its columns
-  std::vector<int> batch;         // the pool's out digits that are neither lines, columns nor lanes
-  int line = -1;                  // its out digit of lines
-  // Pooled line i sees the convolution's lines from i·stride + first on, `reach` of them.
-  int64_t stride = 1, first = 0, reach = 1;
-  // The convolution's result leaves too: every line is seen once, and read where it was stored.
-  bool keeps = false;
-  Decision decision = Decision::yes();
-};
 
 // Is there a pool beside the convolution?
 bool has_pool(const StageGraph& graph);
@@ -40,19 +23,16 @@ Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shap
 // Codes beside those: `chain-residence` (the lines of one pooled line do not fit).
 PlacedFusion place_pooled(StageGraph graph, StageId conv, const GemmShape& shape,
                           const target::Target& target);
-// Placed like that: the first node is the convolution, the second the pool.
-bool is_pooled(const PlacedFusion& placed);
-
 // Elements between neighbouring columns of the lines in scratch, of `columns` features.
 int64_t pooled_pitch(int64_t columns, int lanes);
 // What the schedule holds of the convolution's lines in a task, and of its features.
 struct PooledStrip {
   int64_t lines = 1, width = 0;
 };
-PooledStrip pooled_strip(const PlacedFusion& placed, const Pooled& pooled);
+PooledStrip pooled_strip(const PlacedFusion& placed);
 
-// What the two take, on all cores of the target, but for what is the same either way. The module
-// that was placed must still be there.
+// What the two take, on all cores of the target, but for what is the same either way. Of these and
+// the rest: `placed` is_pooled().
 struct PooledTime {
   double together_ns = 0, apart_ns = 0;
 };

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "schedule/gemm.h"
+#include "schedule/gemm_shape.h"
 #include "schedule/stage_graph.h"
-#include "schedule/winograd.h"
+#include "schedule/winograd_shape.h"
 
 namespace heddle::schedule {
 
@@ -42,11 +42,28 @@ struct Own {
   int64_t by = 1;
 };
 
+// A row that is nothing but its loops.
+struct Nest {};
+
+// A map whose squares of lanes by lanes are read along one digit, transposed in registers and
+// written along another (turn.h).
+struct Turn {
+  int across = -1;  // the out digit along which the output is contiguous: the lanes of the store
+  int along = -1;   // the out digit along which the load is contiguous
+  int load = -1;    // which load is turned
+};
+
+using RowKind = std::variant<Nest, Turn, GemmTile, WinogradTile>;
+
 struct Row {
   std::vector<StageId> joined;
-  std::vector<Own> own;              // outermost first
-  std::optional<Gemm> gemm;          // a dot by its template family (gemm.h); joined maps follow it
-  std::optional<Winograd> winograd;  // the same for a convolution (winograd.h)
+  std::vector<Own> own;  // outermost first; none: of a tile
+  RowKind kind;
+
+  const GemmTile* gemm() const { return std::get_if<GemmTile>(&kind); }
+  const WinogradTile* winograd() const { return std::get_if<WinogradTile>(&kind); }
+  const Turn* turn() const { return std::get_if<Turn>(&kind); }
+  bool is_tile() const { return gemm() || winograd(); }
 };
 
 struct Loop {
@@ -74,7 +91,8 @@ std::string_view loop_kind_name(LoopKind kind);
 std::string_view space_name(Space space);
 // The grammar of stages.md §6; spaces are not part of it here (they are derived).
 std::string to_string(const Schedule& schedule, const StageGraph& graph);
-// Stages and digits by their names in `graph`. Errors: "schedule, line N: got, wanted".
+// Stages and digits by their names in `graph`. Of a tile the text has the record alone, not the
+// shape, which is matched when a fusion is placed. Errors: "schedule, line N: got, wanted".
 Result<Schedule> parse_schedule(std::string_view text, const StageGraph& graph);
 
 }  // namespace heddle::schedule

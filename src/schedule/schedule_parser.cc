@@ -225,9 +225,9 @@ class Parser {
     } while (accept("&"));
     if (accept(":")) {
       if (token_ == "gemm") {
-        result.gemm = gemm();
+        result.kind = GemmTile{gemm(), {}, {}};
       } else if (token_ == "winograd") {
-        result.winograd = winograd();
+        result.kind = WinogradTile{winograd(), {}};
       } else {
         own(&result);
       }

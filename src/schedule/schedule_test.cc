@@ -147,13 +147,13 @@ ENTRY e {
 })");
   ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
   const Row& row = std::get<Row>(placed.schedule.nodes[0]);
-  ASSERT_TRUE(row.gemm.has_value());
-  EXPECT_EQ(row.gemm->nv * row.gemm->lanes, 32);
+  ASSERT_TRUE(row.gemm() != nullptr);
+  EXPECT_EQ(row.gemm()->record.nv * row.gemm()->record.lanes, 32);
   EXPECT_EQ(row.joined.size(), 2u);
   std::string text = to_string(placed.schedule, placed.graph);
   auto parsed = parse_schedule(text, placed.graph);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  EXPECT_EQ(std::get<Row>(parsed->nodes[0]).gemm, row.gemm);
+  EXPECT_EQ(std::get<Row>(parsed->nodes[0]).gemm()->record, row.gemm()->record);
 }
 
 // Over a row: a chain. Over all: no row has what it needs.

@@ -2,6 +2,8 @@
 // record where a dot has one.
 #include "schedule/schedule.h"
 
+#include "schedule/winograd.h"
+
 namespace heddle::schedule {
 
 std::string_view loop_kind_name(LoopKind kind) {
@@ -64,8 +66,8 @@ class Printer {
     text_ += fmt::format("{:{}}", "", indent);
     for (size_t i = 0; i < row.joined.size(); ++i)
       text_ += fmt::format("{}{}", i ? " & " : "", graph_.stage(row.joined[i]).name);
-    if (row.gemm) text_ += " : " + to_string(*row.gemm);
-    if (row.winograd) text_ += " : " + to_string(*row.winograd);
+    if (const GemmTile* tile = row.gemm()) text_ += " : " + to_string(tile->record);
+    if (const WinogradTile* tile = row.winograd()) text_ += " : " + to_string(tile->record);
     for (size_t i = 0; i < row.own.size(); ++i) {
       const Own& own = row.own[i];
       text_ += fmt::format("{}{} ", i ? " " : " : ", loop_kind_name(own.kind));

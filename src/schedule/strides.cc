@@ -40,17 +40,15 @@ int64_t strided_of(const StageGraph& graph, const Stage& stage, int lane, int tu
 
 }  // namespace
 
-int64_t strided_elems(const PlacedFusion& placed, const target::Target& target) {
+int64_t strided_elems(const PlacedFusion& placed) {
   int64_t elems = 0;
   if (!placed.decision) return elems;
   for (const ScheduleNode& node : placed.schedule.nodes) {
     const Row* row = std::get_if<Row>(&node);
-    if (!row || row->gemm || row->own.empty() || row->own.back().kind != LoopKind::vector) continue;
+    if (!row || row->gemm() || row->own.empty() || row->own.back().kind != LoopKind::vector) continue;
     const Stage& first = placed.graph.stage(row->joined[0]);
     if (is_top_k(first)) continue;
-    std::optional<TurnForm> turn;
-    if (!first.is_reduction() && row->own.front().kind == LoopKind::unrolled)
-      turn = match_turn(placed.graph, first, target);
+    const Turn* turn = row->turn();
     for (size_t m = 0; m < row->joined.size(); ++m)
       if (const int lane = row->own.back().digits[m]; lane >= 0)
         elems += strided_of(placed.graph, placed.graph.stage(row->joined[m]), lane,
@@ -61,7 +59,8 @@ int64_t strided_elems(const PlacedFusion& placed, const target::Target& target) 
 
 namespace {
 
-int64_t scattered_of(const StageGraph& graph, const Row& row, const GemmShape& shape) {
+int64_t scattered_of(const StageGraph& graph, const Row& row) {
+  const GemmShape& shape = row.gemm()->shape;
   std::vector<std::vector<Expr>> digits;
   if (!invert_epilogue(graph, row.joined, &digits)) return 0;
   const Stage& product = graph.stage(row.joined[0]);
@@ -76,7 +75,7 @@ int64_t scattered_of(const StageGraph& graph, const Row& row, const GemmShape& s
     const bool turned = shape.type == Type::f32 && stage.values.size() == 1 &&
                         stage.values[0].type == Type::f32 && shape.m >= 0 &&
                         at.factor_of(shape.m) == 1 && is_beside(at, shape.m);
-    const int64_t rest = shape.n_extent % row.gemm->lanes;
+    const int64_t rest = shape.n_extent % row.gemm()->record.lanes;
     const int64_t columns = !turned ? shape.n_extent : rest >= kLeastTurned ? 0 : rest;
     elems += stage.out_elems() / shape.n_extent * columns;
   }
@@ -87,19 +86,18 @@ int64_t scattered_of(const StageGraph& graph, const Row& row, const GemmShape& s
 
 int64_t scattered_stores(const PlacedFusion& placed) {
   if (!is_gemm(placed)) return 0;
-  const Chain chain = is_chain(placed) ? match_chain(placed.graph) : Chain{};
-  if (!chain.links.empty()) {
-    if (chain.links.back().rows) return 0;
-    const auto products = std::count_if(chain.links.begin(), chain.links.end(),
+  if (const Chain* chain = placed.chain()) {
+    if (chain->links.back().rows) return 0;
+    const auto products = std::count_if(chain->links.begin(), chain->links.end(),
                                         [](const Link& link) { return !link.rows; });
     const Row& last = std::get<Row>(placed.schedule.nodes[static_cast<size_t>(products) - 1]);
-    return scattered_of(placed.graph, last, chain.links.back().shape);
+    return scattered_of(placed.graph, last);
   }
   const Row& row = std::get<Row>(placed.schedule.nodes[0]);
   if (std::any_of(row.joined.begin() + 1, row.joined.end(),
                   [&](StageId id) { return placed.graph.stage(id).is_reduction(); }))
     return 0;
-  return scattered_of(placed.graph, row, match_gemm(placed.graph, row.joined[0]).shape);
+  return scattered_of(placed.graph, row);
 }
 
 }  // namespace heddle::schedule

@@ -9,7 +9,7 @@ namespace heddle::schedule {
 // Elements that rows read from inputs or write to outputs with a stride from lane to lane; arrays
 // that a first cache holds easily do not count, nor does what a family or a turned square (turn.h)
 // moves. 0 for a refused placement.
-int64_t strided_elems(const PlacedFusion& placed, const target::Target& target);
+int64_t strided_elems(const PlacedFusion& placed);
 
 // Columns of a product's last vector from which on they are turned.
 inline constexpr int64_t kLeastTurned = 4;

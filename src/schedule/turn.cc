@@ -34,13 +34,13 @@ int64_t equal_strip(int64_t extent, int64_t lanes, int64_t most) {
 
 }  // namespace
 
-std::optional<TurnForm> match_turn(const StageGraph& graph, const Stage& stage,
+std::optional<Turn> match_turn(const StageGraph& graph, const Stage& stage,
                                    const target::Target& target) {
   const int lanes = target.lanes(Type::f32);
   if (stage.is_reduction() || stage.kind != hlo::StageKind::map ||
       stage.out_elems() < kLeastElems || lanes < 4)
     return std::nullopt;
-  TurnForm form;
+  Turn form;
   form.across = unit_digit(stage.position, stage);
   if (form.across < 0 || stage.out[static_cast<size_t>(form.across)].extent < lanes / 2)
     return std::nullopt;
@@ -63,13 +63,13 @@ std::optional<TurnForm> match_turn(const StageGraph& graph, const Stage& stage,
   return std::nullopt;
 }
 
-PlacedFusion place_turn(StageGraph graph, const TurnForm& form, const target::Target& target) {
+PlacedFusion place_turn(StageGraph graph, const Turn& form, const target::Target& target) {
   const Stage& stage = graph.stages[0];
   const int lanes = target.lanes(Type::f32);
   Schedule schedule;
   schedule.name = graph.name;
   schedule.target = target.name;
-  Row row{{StageId(0)}, {}, {}};
+  Row row{{StageId(0)}, {}, form};
   row.own.push_back({LoopKind::unrolled, {form.along}, lanes});
   row.own.push_back({LoopKind::vector, {form.across}, lanes});
   std::vector<int> body{0};

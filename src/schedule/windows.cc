@@ -368,7 +368,7 @@ int count_windows(const PlacedFusion& placed) {
   if (!placed.decision) return count;
   for (const ScheduleNode& node : placed.schedule.nodes) {
     const Row* row = std::get_if<Row>(&node);
-    if (!row || row->gemm || row->own.empty() || row->own.back().kind != LoopKind::vector ||
+    if (!row || row->gemm() || row->own.empty() || row->own.back().kind != LoopKind::vector ||
         !placed.graph.stage(row->joined[0]).is_reduction() ||
         std::none_of(row->own.begin(), row->own.end(),
                      [](const Own& own) { return own.kind == LoopKind::unrolled; }))

@@ -9,20 +9,10 @@
 
 #include "schedule/placed.h"
 #include "schedule/stage_graph.h"
+#include "schedule/window_shape.h"
 #include "target/target.h"
 
 namespace heddle::schedule {
-
-// Digits of a reduction stage, out digits first. Every load is contiguous along `lane`, or one
-// element for the lanes of a group, or does not use it.
-struct WindowForm {
-  int lane = -1;            // out digit of the lanes
-  int column = -1;          // out digit of which several elements are held at once
-  int across = -1;          // reduced digit that is written out; -1: none
-  std::vector<int> inputs;  // reduced digits of a group's inputs, written out around `across`
-  std::vector<int> rows;    // the other reduced digits: loops
-  int64_t columns = 1;      // how many elements of `column` are held
-};
 
 // None: the stage is no window, or its form does not fit.
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target);

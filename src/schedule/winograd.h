@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "schedule/gemm.h"
+#include "schedule/winograd_shape.h"
 
 namespace heddle::schedule {
 
@@ -29,25 +30,6 @@ double winograd_amplification(int m);
 // channels, and the accuracy gate: a form whose error is expected to be larger is not used.
 double winograd_error(int m, int64_t channels);
 inline constexpr double kWinogradErrorLimit = 2.5e-5;
-
-// The record.
-struct Winograd {
-  int m = 2;            // outputs along a side of a tile
-  Gemm tile;            // mr, nv, lanes, ku, prefetch of the products
-  int64_t lines = 1;    // lines of tiles of a task
-  int64_t columns = 0;  // output features of a task
-  bool operator==(const Winograd&) const = default;
-};
-
-// A convolution seen as the family needs it. Digits as in GemmShape.
-struct WinogradShape {
-  GemmShape roles;               // batch, y, m (along a line), n, loads
-  int c = -1, ky = -1, kx = -1;  // reduced digits
-  int64_t panel = 0;             // features side by side in a transformed filter
-  int64_t images = 1, height = 1, width = 1, channels = 1, features = 1;
-  // Line y + a of the window is inside where 0 <= y + a + y_offset < y_span; along x likewise.
-  int64_t y_offset = 0, y_span = 0, x_offset = 0, x_span = 0;
-};
 
 // Is this stage, whose family roles are `roles`, a convolution that the algorithm can compute on
 // the target? Codes: `winograd-window` (not 3x3 of stride 1), `winograd-layout` (channels or

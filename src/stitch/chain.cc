@@ -17,26 +17,17 @@ using schedule::Link;
 class ChainEmitter {
  public:
   explicit ChainEmitter(Stitcher* s)
-      : s_(*s), k_(s->kernel_), graph_(s->placed_.graph), chain_(match_chain(graph_)) {
-    HEDDLE_CHECK(static_cast<bool>(chain_.decision), "{}", chain_.decision.reason());
+      : s_(*s),
+        k_(s->kernel_),
+        graph_(s->placed_.graph),
+        chain_(*s->placed_.chain()),
+        records_(chain_.records) {
     find_nodes();
-    records_.resize(chain_.links.size());
-    for (size_t i = chain_.links.size(); i-- > 0;) {
-      const Link& link = chain_.links[i];
-      if (link.rows) {  // rows in front of a product have its blocks
-        if (i == 0) records_[0] = blocks_of_rows(chain_, records_[1]);
-        continue;
-      }
-      const Row& row = std::get<Row>(s_.placed_.schedule.nodes[nodes_[i][0]]);
-      HEDDLE_CHECK(row.gemm && row.joined == link.joined, "row {} is no link", i);
-      records_[i] = *row.gemm;
-    }
     add_buffers();
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       links_.push_back(nullptr);
       if (chain_.links[i].rows) continue;
-      links_.back() =
-          std::make_unique<GemmEmitter>(s, static_cast<int>(nodes_[i][0]), &chain_.links[i]);
+      links_.back() = std::make_unique<GemmEmitter>(s, static_cast<int>(nodes_[i][0]));
       links_.back()->make_panel();
     }
   }
@@ -105,7 +96,6 @@ class ChainEmitter {
         s_.homes_[number][0].kind = Home::Kind::buffer;  // settle() says where
       }
       if (!link.rows) continue;
-      HEDDLE_CHECK(static_cast<bool>(match_row_digits(graph_, chain_, i, &row_digits_[i])));
       for (StageId id : link.joined) {
         const schedule::Placed& placed = s_.placed_.placement.stages[id.index()];
         if (placed.space != schedule::Space::scratch || buffers_.count(id.index())) continue;
@@ -117,7 +107,7 @@ class ChainEmitter {
           home.buffer = add_buffer(fmt::format("s{}_{}", id.index(), v), stage.values[v].type,
                                    volume(placed.need));
           home.origin.assign(stage.out.size(), Expr(0));
-          for (int digit : row_digits_[i][id.index()])
+          for (int digit : link.row_digits[id.index()])
             home.pitch.push_back(digit == link.shape.n ? 1 : 0);
         }
       }
@@ -241,7 +231,7 @@ class ChainEmitter {
     const Expr m = rows > 1 ? Expr::digit(s_.add_scope(row, rows)) : Expr(0);
     std::vector<std::vector<Expr>> digits(graph_.stages.size());
     for (StageId id : link.joined) {
-      for (int digit : row_digits_.at(i)[id.index()]) {
+      for (int digit : link.row_digits[id.index()]) {
         const auto& batch = link.shape.batch;
         const auto found = std::find(batch.begin(), batch.end(), digit);
         Expr x;
@@ -269,12 +259,11 @@ class ChainEmitter {
   Stitcher& s_;
   kernel::Kernel& k_;
   const schedule::StageGraph& graph_;
-  const Chain chain_;
+  const Chain& chain_;
   std::vector<std::vector<size_t>> nodes_;            // by link: the schedule's rows
-  std::vector<Gemm> records_;                         // by link
+  const std::vector<Gemm>& records_;                  // by link
   std::vector<std::unique_ptr<GemmEmitter>> links_;   // null: of rows
   std::map<size_t, BufferId> buffers_;                // by stage that is kept
-  std::map<size_t, schedule::RowDigits> row_digits_;  // by link of rows
 };
 
 std::vector<kernel::Group> emit_chain(Stitcher* stitcher) { return ChainEmitter(stitcher).emit(); }

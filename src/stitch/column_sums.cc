@@ -11,13 +11,7 @@ namespace heddle::stitch {
 void GemmEmitter::find_sums() {
   for (StageId id : row_.joined)
     if (id == row_.joined[0] || !s_.placed_.graph.stage(id).is_reduction()) joined_.push_back(id);
-  for (StageId id : row_.joined) {
-    if (std::find(joined_.begin(), joined_.end(), id) != joined_.end()) continue;
-    column_sums_.emplace_back();
-    Decision match =
-        match_column_sum(s_.placed_.graph, joined_, shape_, id, &column_sums_.back().what);
-    HEDDLE_CHECK(static_cast<bool>(match), "{}", match.reason());
-  }
+  for (const schedule::ColumnSum& sum : row_.gemm()->sums) column_sums_.push_back({sum, {}});
 }
 
 void GemmEmitter::start_sums(const Panel& panel, Block* block) {

@@ -7,14 +7,14 @@
 
 namespace heddle::stitch {
 
-GemmEmitter::GemmEmitter(Stitcher* s, int number, const schedule::Link* link)
+GemmEmitter::GemmEmitter(Stitcher* s, int number)
     : s_(*s),
       k_(s->kernel_),
       row_(std::get<Row>(s->placed_.schedule.nodes[number])),
-      gemm_(*row_.gemm),
+      gemm_(row_.gemm()->record),
       dot_(static_cast<int>(row_.joined[0].index())),
       stage_(s->placed_.graph.stages[dot_]),
-      shape_(link ? link->shape : match_gemm(s->placed_.graph, row_.joined[0]).shape),
+      shape_(row_.gemm()->shape),
       extents_(stage_.extents()) {
   find_sums();
   Decision inverted = invert_epilogue(s->placed_.graph, joined_, &epilogue_digits_);

@@ -4,8 +4,7 @@
 // gemm_cut.cc cuts K.
 #pragma once
 
-#include "schedule/chain.h"
-#include "schedule/column_sums.h"
+#include "schedule/gemm.h"
 #include "schedule/gemm_axis.h"
 #include "stitch/stitcher.h"
 
@@ -20,8 +19,7 @@ using schedule::Window;
 
 class GemmEmitter {
  public:
-  // `link`: of a chain, else null.
-  GemmEmitter(Stitcher* s, int row, const schedule::Link* link = nullptr);
+  GemmEmitter(Stitcher* s, int row);
   std::vector<kernel::Group> emit();
 
   // For chains (chain.cc). What A is read from, instead of an input: element `at` (an expression
@@ -159,7 +157,7 @@ class GemmEmitter {
   const Gemm& gemm_;
   int dot_;
   const Stage& stage_;
-  GemmShape shape_;
+  const GemmShape& shape_;
   BufferId a_;
   Expr a_at_, a_base_;  // over the digits; in scope
   int64_t width_ = 0;

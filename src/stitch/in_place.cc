@@ -29,13 +29,13 @@ class Overwriting {
   // How well it may: 0: nobody else reads the input; 1: the writer and others do; 2: others; or -1.
   int rank(int input) const {
     const Where* writer = where(writer_);
-    if (!writer || row(*writer).winograd || !is_once(writer_)) return -1;
+    if (!writer || row(*writer).winograd() || !is_once(writer_)) return -1;
     bool own = false, others = false;
     for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
       for (const schedule::Load& load : placed_.graph.stages[s].loads) {
         if (load.source.input != input) continue;
         // A chain's links take tiles of their own: there only the stage itself is in step.
-        if (is_chain_ && (static_cast<int>(s) != writer_ || !row(*writer).gemm)) return -1;
+        if (is_chain_ && (static_cast<int>(s) != writer_ || !row(*writer).gemm())) return -1;
         if (!before(static_cast<int>(s), load, *writer)) return -1;
         (static_cast<int>(s) == writer_ ? own : others) = true;
       }
@@ -97,7 +97,7 @@ class Overwriting {
     if (at(stage).recompute <= kOnce) return true;
     const auto& computing =
         std::get<Row>(placed_.schedule.nodes[static_cast<size_t>(at(stage).row)]);
-    if (computing.gemm && !is_chain_) return false;
+    if (computing.gemm() && !is_chain_) return false;
     const Stage& computed = placed_.graph.stages[static_cast<size_t>(stage)];
     double filled = 1;  // what the tiles hold, over what the digits do
     for (size_t d = 0; d < computed.out.size(); ++d) {
@@ -121,7 +121,7 @@ class Overwriting {
 
   // In one row: its own loops run through both in the same way.
   bool same_order(const Where& reader, const Where& writer) const {
-    if (reader.row != writer.row || row(writer).gemm) return true;
+    if (reader.row != writer.row || row(writer).gemm()) return true;
     const auto& own = row(writer).own;
     return std::all_of(own.begin(), own.end(), [&](const schedule::Own& loop) {
       return loop.digits[static_cast<size_t>(reader.member)] ==

@@ -12,14 +12,11 @@ using schedule::Pooled;
 
 class PooledEmitter {
  public:
-  explicit PooledEmitter(Stitcher* s) : s_(*s), k_(s->kernel_) {
+  explicit PooledEmitter(Stitcher* s)
+      : s_(*s), k_(s->kernel_), pooled_(*s->placed_.pooled()) {
     const Row& row = std::get<Row>(s->placed_.schedule.nodes[0]);
-    const StageId conv = row.joined[0];
-    const GemmShape shape = match_gemm(s->placed_.graph, conv).shape;
-    pooled_ = match_pooled(s->placed_.graph, conv, shape, s->target_);
-    HEDDLE_CHECK(static_cast<bool>(pooled_.decision), "{}", pooled_.decision.reason());
-    strip_ = pooled_strip(s->placed_, pooled_);
-    pitch_ = schedule::pooled_pitch(strip_.width, row.gemm->lanes);
+    strip_ = pooled_strip(s->placed_);
+    pitch_ = schedule::pooled_pitch(strip_.width, row.gemm()->record.lanes);
     if (!pooled_.keeps) add_buffer();
   }
 
@@ -124,7 +121,7 @@ class PooledEmitter {
 
   Stitcher& s_;
   kernel::Kernel& k_;
-  Pooled pooled_;
+  const Pooled& pooled_;
   schedule::PooledStrip strip_;
   int64_t pitch_ = 0;  // between columns
   BufferId buffer_;

@@ -67,10 +67,11 @@ void RowEmitter::emit_members(Block* block) {
   if (schedule::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == schedule::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
+  if (row_.turn()) return emit_turn(block);
   if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {
         return own.kind == schedule::LoopKind::unrolled;
       }))
-    return graph().stages[members_[0].stage].is_reduction() ? emit_window(block) : emit_turn(block);
+    return emit_window(block);
   int lane_digit = row_.own.back().digits[0];
   if (accumulates(members_[0]) && lane_digit < static_cast<int>(stage_of(members_[0]).out.size()))
     return emit_columns(block);

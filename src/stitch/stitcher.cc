@@ -389,11 +389,11 @@ Stitched Stitcher::run() {
         continue;
       }
       const Row* row = std::get_if<Row>(&placed_.schedule.nodes[group.body.at(0)]);
-      if (row && row->gemm) {
+      if (row && row->gemm()) {
         made.groups = emit_gemm(this, group.body[0]);
         continue;
       }
-      if (row && row->winograd) {
+      if (row && row->winograd()) {
         made.groups.push_back(emit_winograd(this, group.body[0]));
         continue;
       }

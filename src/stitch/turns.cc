@@ -1,6 +1,4 @@
 // Maps whose input runs along another digit than the output: squares that are turned in registers.
-#include "schedule/turn.h"
-
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
@@ -47,7 +45,7 @@ void RowEmitter::each_square(int digit, const std::function<void(int64_t, Block*
 void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t columns, Block* block) {
   const Member& member = members_[0];
   const Stage& stage = stage_of(member);
-  const schedule::TurnForm form = *schedule::match_turn(graph(), stage, s_.target_);
+  const schedule::Turn& form = *row_.turn();
   const schedule::Load& load = stage.loads[static_cast<size_t>(form.load)];
   const BufferId from = s_.inputs_[static_cast<size_t>(load.source.input)];
   const Type type = k_.buffer(from).type;

@@ -73,12 +73,11 @@ class WinogradEmitter {
       : s_(*s),
         k_(s->kernel_),
         row_(std::get<Row>(s->placed_.schedule.nodes[number])),
-        record_(*row_.winograd),
+        record_(row_.winograd()->record),
+        shape_(row_.winograd()->shape),
         tile_(record_.tile),
         stage_(s->placed_.graph.stage(row_.joined[0])) {
     const schedule::StageGraph& graph = s->placed_.graph;
-    Decision fits = match_winograd(graph, row_.joined[0], s->target_, &shape_);
-    HEDDLE_CHECK(static_cast<bool>(fits), "{}", fits.reason());
     Decision inverted = invert_epilogue(graph, row_.joined, &epilogue_);
     HEDDLE_CHECK(static_cast<bool>(inverted), "{}", inverted.reason());
     points_ = record_.m + 2;
