@@ -139,6 +139,11 @@ def files_of(command, tests, root=ROOT):
     return sorted(set(files))
 
 
+def in_suite(path):
+    """How lit is told a file of the tree: below the folder that its configuration stands in."""
+    return f"tests/lit/{path}"
+
+
 def tree_files(root):
     listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root,
                             check=True, capture_output=True).stdout
@@ -226,7 +231,7 @@ class Runner:
         python = self.copy / "build" / "venv" / "bin" / "python"
         if program == "lit":
             words = [str(python.parent / "lit"), "-v",
-                     f"--param=heddle={self.release / 'heddle'}", *words]
+                     f"--param=heddle={self.release / 'heddle'}", *map(in_suite, words)]
         elif program.endswith(".py"):
             words = [str(python) if python.exists() else sys.executable, program, *words]
         else:

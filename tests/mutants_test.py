@@ -3,6 +3,7 @@ runner's verdicts."""
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -61,6 +62,17 @@ class ListTest(unittest.TestCase):
                 for command in one.test:
                     wanted = command[0] if command[0].endswith("_test") else "heddle"
                     self.assertIn(wanted, one.build)
+
+    def test_lit_finds_what_it_is_told(self):
+        lit = ROOT / "build" / "venv" / "bin" / "lit"
+        if not lit.exists():
+            self.skipTest("no lit")
+        files = {word for one in self.all for program, *words in one.test if program == "lit"
+                 for word in words}
+        listed = subprocess.run([lit, "--show-tests", *map(mutants.in_suite, sorted(files))],
+                                cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual({word for word in listed.stdout.split() if "/" in word}, files,
+                         listed.stdout + listed.stderr)
 
     def test_no_part_of_the_tree_is_left_out(self):
         found = {pathlib.PurePath(one.file.removeprefix("src/")).parent.as_posix()
