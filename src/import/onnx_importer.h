@@ -159,12 +159,14 @@ class Importer {
   struct While;
   std::vector<Value*> emit_while(const proto::Node& node, const LoopForm& form, Scope& scope,
                                  bool dynamic_condition, bool& needs_condition);
-  Value* slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip, Scope& scope);
-  Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how, Scope& scope);
-  // Runs one operator on values, as if a node had asked for it.
+  Value* slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip,
+                  const proto::Node& node);
+  Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how,
+               const proto::Node& node);
+  // Runs one operator on values, as if a node of the name of `caller` had asked for it.
   Value* apply(std::string_view op_type, const Inputs& inputs,
                const std::vector<std::pair<std::string_view, int64_t>>& attributes,
-               const Scope& scope);
+               const proto::Node& caller);
 
   const ModelFacts& facts_;
   const Options& options_;
