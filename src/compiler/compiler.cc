@@ -474,8 +474,7 @@ class Compilation {
   std::unordered_map<std::string, Named> named_;  // by what is shared and the text
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
-  std::vector<std::string>
-      pass_changes_;  // the passes that changed something: bisection counts them
+  std::vector<std::string> pass_changes_;  // passes that changed something, for bisection
   const RunPass run_ = run_pass_of(options_, target_, &pass_changes_);
 };
 

@@ -258,16 +258,9 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
   if (!is_structural(node)) return run_handler(node, scope, inputs);
-  // What is known of its inputs is read here: a condition, a number of trips.
-  hlo::NodeNames names = name_of(node);
-  names.add(nodes_of(inputs));
   const size_t first = into_->instrs().size();
   run_structural(node, scope, inputs);
-  name_new(*into_, first, names);
-  // Also where nothing of its own is left, and its graph stands in its place.
-  for (std::string_view output : node.outputs)
-    if (const auto found = scope.values.find(output); found != scope.values.end())
-      add_nodes(*found->second, names);
+  name_structural(first, node, scope, inputs);
 }
 
 void Importer::run_structural(const Node& node, Scope& scope, const Inputs& inputs) {

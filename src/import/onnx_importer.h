@@ -113,6 +113,8 @@ class Importer {
   // onnx_names.cc
   hlo::NodeNames name_of(const proto::Node& node) const;
   std::string first_name_of(const proto::Node& node) const;
+  // What is made from instruction `first` on of a node with graphs inside.
+  void name_structural(size_t first, const proto::Node& node, Scope& scope, const Inputs& inputs);
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
   void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope,
                       const hlo::NodeNames& names);
