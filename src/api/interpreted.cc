@@ -29,6 +29,9 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
     for (const auto& computation : module_->computations())
       for (const hlo::Instr* instr : computation->instrs())
         if (instr->is(hlo::Opcode::constant)) facts_.constant_bytes += instr->literal().bytes();
+    hlo::NodeList nodes;
+    nodes.add(*module_->entry());
+    for (const std::string_view node : nodes.names()) nodes_.emplace_back(node);
   }
 
   const program::Program* compiled() const override { return nullptr; }
@@ -40,9 +43,11 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
 
   const hlo::Module& module() const { return *module_; }
   bool wide() const { return wide_; }
+  const std::vector<std::string>& nodes() const { return nodes_; }
 
  private:
   std::unique_ptr<const hlo::Module> module_;
+  std::vector<std::string> nodes_;  // of the model, all of them
   bool wide_;
 };
 
@@ -59,6 +64,7 @@ class InterpretedContext : public Context {
         output_bound_(outputs_.size()) {
     for (const tensor::IndexCheck& check : program_->index_checks())
       if (check.input < 0) hidden_.emplace_back(tensor::hidden_shape(check));
+    for (const std::string& node : program_->nodes()) nodes_.push_back(node.c_str());
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -106,6 +112,7 @@ class InterpretedContext : public Context {
     report.count = count_;
     report.total_ns = total_ns_;
     report.min_ns = min_ns_;
+    report.nodes = nodes_;
     return report;
   }
 
@@ -137,6 +144,7 @@ class InterpretedContext : public Context {
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
   std::vector<tensor::Literal> hidden_;  // outputs of checks, behind the others
+  std::vector<const char*> nodes_;       // the program's
   bool profile_ = false;
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };

@@ -174,12 +174,11 @@ class Compilation {
     const bool one_by_one = gpu_ || !options_.twins.empty() || !module_->symbols.empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
-      const RunPass run = run_pass_of(options_, target_, &pass_changes_);
-      for (const auto& [before, after] : trim_kernels(*module_, &all, run, report_))
+      for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-      share_alike(&all, run);
-      share_extents_of(&all, run);
+      share_alike(&all, run_);
+      share_extents_of(&all, run_);
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
@@ -228,8 +227,11 @@ class Compilation {
       Pending& one = (*all)[i];
       std::vector<kernel::Kernel> kernels;
       for (const std::vector<Pending>& twin : twins) kernels.push_back(twin[i].stitched.kernel);
-      auto shared = lower::share_with_twins(std::move(kernels), one.stitched.kernel);
-      if (!shared || shared->dims.back().empty()) continue;
+      auto shared = lower::share_with_twins(std::move(kernels), one.stitched.kernel,
+                                            open_pass(run_, nullptr));
+      kernel::Kernel open = one.stitched.kernel;
+      if (!shared || shared->dims.back().empty() || !open_pass(run_, one.fusion)(&open, {}))
+        continue;
       one.stitched.kernel = std::move(shared->kernel);
       one.dims = std::move(shared->dims.back());
       one.shares_extents = true;
@@ -300,7 +302,7 @@ class Compilation {
     Pending result;
     result.fusion = fusion;
     result.stitched = make_table(computation, "kernel", target_,
-                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of);
+                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of, run_);
     check(result);
     const kernel::Kernel& kernel = result.stitched.kernel;
     result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
@@ -472,8 +474,8 @@ class Compilation {
   std::unordered_map<std::string, Named> named_;  // by what is shared and the text
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
-  std::vector<std::string>
-      pass_changes_;  // the passes that changed something: bisection counts them
+  std::vector<std::string> pass_changes_;  // passes that changed something, for bisection
+  const RunPass run_ = run_pass_of(options_, target_, &pass_changes_);
 };
 
 }  // namespace

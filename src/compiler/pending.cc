@@ -13,7 +13,6 @@
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "lower/pipeline.h"
-#include "lower/share_extents.h"
 
 namespace heddle::compiler {
 
@@ -21,7 +20,7 @@ namespace {
 
 // Kernels that differ in where they read, or in extents, to be one with dims.
 constexpr int kFewestAlike = 3;
-constexpr std::string_view kShiftReads = "shift_reads", kOpenExtents = "open_extents";
+constexpr std::string_view kShiftReads = "shift_reads";
 
 }  // namespace
 
@@ -77,6 +76,12 @@ RunPass run_pass_of(const Options& options, const target::Target& target,
   };
 }
 
+lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion) {
+  return [&run, fusion](kernel::Kernel* kernel, const lower::Context& context) {
+    return run(kernel, "open_extents", context, fusion);
+  };
+}
+
 void share_alike(std::vector<Pending>* all, const RunPass& run) {
   struct Form {
     kernel::Kernel kernel;
@@ -117,15 +122,12 @@ void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
   std::unordered_set<std::string> seen;
   for (const Pending& one : *all) {
     if (!one.waits_for_memory || !one.dims.empty() || !seen.insert(one.text).second) continue;
-    kernel::Kernel open = one.stitched.kernel;
-    std::vector<int64_t> dims;
-    lower::Context context;
-    context.dims = &dims;
-    if (!run(&open, kOpenExtents, context, nullptr)) continue;
-    Form& form = forms[kernel::to_string(open)];
-    if (form.of.empty()) form.kernel = std::move(open);
+    lower::OpenExtents open = lower::opened(one.stitched.kernel, open_pass(run, nullptr));
+    if (open.dims.empty()) continue;
+    Form& form = forms[kernel::to_string(open.kernel)];
+    if (form.of.empty()) form.kernel = std::move(open.kernel);
     form.of.push_back(&one);
-    form.values.push_back(std::move(dims));
+    form.values.push_back(std::move(open.dims));
   }
   std::unordered_map<std::string, std::pair<std::shared_ptr<lower::SharedExtents>, size_t>> shared;
   for (const auto& [text, form] : forms) {
@@ -135,7 +137,7 @@ void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
     const auto held = std::make_shared<lower::SharedExtents>(std::move(*one));
     for (size_t i = 0; i < form.of.size(); ++i) {
       kernel::Kernel open = form.of[i]->stitched.kernel;
-      if (run(&open, kOpenExtents, {}, form.of[i]->fusion))
+      if (open_pass(run, form.of[i]->fusion)(&open, {}))
         shared.emplace(form.of[i]->text, std::pair(held, i));
     }
   }

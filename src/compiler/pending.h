@@ -9,7 +9,7 @@
 
 #include "compiler/compiler.h"
 #include "hlo/module.h"
-#include "lower/passes.h"
+#include "lower/share_extents.h"
 #include "plan/plan.h"
 #include "stitch/stitch.h"
 
@@ -39,6 +39,8 @@ using RunPass = std::function<bool(kernel::Kernel* kernel, std::string_view pass
                                    const lower::Context& context, const hlo::Instr* fusion)>;
 RunPass run_pass_of(const Options& options, const target::Target& target,
                     std::vector<std::string>* changes);
+// The pass open_extents by it.
+lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion);
 // Where several kernels differ in where they begin to read only, one is compiled for all.
 void share_alike(std::vector<Pending>* all, const RunPass& run);
 // Where several kernels of rows differ in their extents only, one is compiled for all.
