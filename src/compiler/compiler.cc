@@ -60,6 +60,7 @@ class Compilation {
     HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return dump_text(); }));
     if (report_) report_->fused_module = hlo::to_string(*module_, {.max_constant_elems = 16});
     HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
+    HEDDLE_RETURN_IF_ERROR(lost_dump_);
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty() || !options_.code) return {};
@@ -174,7 +175,7 @@ class Compilation {
     const bool one_by_one = gpu_ || !options_.twins.empty() || !module_->symbols.empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
-      const RunPass run = run_pass_of(options_, target_, &pass_changes_);
+      const RunPass run = run_pass_of(options_, target_, &pass_changes_, &lost_dump_);
       for (const auto& [before, after] : trim_kernels(*module_, &all, run, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
@@ -389,9 +390,9 @@ class Compilation {
 
   stitch::Stitched kernel_of(const schedule::PlacedFusion& placed, const std::string& fusion,
                              const std::vector<bool>& streamed) {
-    Result<stitch::Stitched> made =
-        make_kernel(placed, "kernel", target_, streamed,
-                    kernel_pass_options(options_, fusion, pass_changes_.size()), &pass_changes_);
+    Result<stitch::Stitched> made = make_kernel(
+        placed, "kernel", target_, streamed,
+        kernel_pass_options(options_, fusion, pass_changes_.size(), &lost_dump_), &pass_changes_);
     HEDDLE_CHECK(made.has_value(), "{}: {}", fusion, made.error().message);
     return std::move(*made);
   }
@@ -472,8 +473,8 @@ class Compilation {
   std::unordered_map<std::string, Named> named_;  // by what is shared and the text
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
-  std::vector<std::string>
-      pass_changes_;  // the passes that changed something: bisection counts them
+  std::vector<std::string> pass_changes_;  // that changed something: bisection counts them
+  Status lost_dump_;                       // of a kernel pass: what could not be written
 };
 
 }  // namespace
