@@ -98,6 +98,16 @@ class ModelsTest(CliTest):
         board = self.json("conform", "hlo", self.folder)
         self.assertEqual({"equal": 1}, board["outcomes"])
 
+    def test_deep_tuples(self):
+        deep = "(" * 300 + "f32[]" + ")" * 300
+        model = self.file("deep.hlo", f"""HloModule deep
+ENTRY main {{
+  x = {deep} parameter(0)
+  ROOT y = {deep} copy(x)
+}}
+""")
+        self.assertIn("output out0 f32[]", self.ok("run", model, timeout=60).stdout)
+
     def test_one_reader_for_all_commands(self):
         text = self.file("no_model.hlo", "nothing of the kind\n")
         for command in ["run", "opt", "inspect"]:
