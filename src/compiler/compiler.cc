@@ -60,6 +60,7 @@ class Compilation {
     HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return dump_text(); }));
     if (report_) report_->fused_module = hlo::to_string(*module_, {.max_constant_elems = 16});
     HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
+    HEDDLE_RETURN_IF_ERROR(lost_dump_);
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty() || !options_.code) return {};
@@ -391,9 +392,9 @@ class Compilation {
 
   stitch::Stitched kernel_of(const schedule::PlacedFusion& placed, const std::string& fusion,
                              const std::vector<bool>& streamed) {
-    Result<stitch::Stitched> made =
-        make_kernel(placed, "kernel", target_, streamed,
-                    kernel_pass_options(options_, fusion, pass_changes_.size()), &pass_changes_);
+    Result<stitch::Stitched> made = make_kernel(
+        placed, "kernel", target_, streamed,
+        kernel_pass_options(options_, fusion, pass_changes_.size(), &lost_dump_), &pass_changes_);
     HEDDLE_CHECK(made.has_value(), "{}: {}", fusion, made.error().message);
     return std::move(*made);
   }
@@ -475,7 +476,8 @@ class Compilation {
   std::vector<std::string> texts_;
   std::vector<std::string> notes_;
   std::vector<std::string> pass_changes_;  // passes that changed something, for bisection
-  const RunPass run_ = run_pass_of(options_, target_, &pass_changes_);
+  Status lost_dump_;                       // of a kernel pass: what could not be written
+  const RunPass run_ = run_pass_of(options_, target_, &pass_changes_, &lost_dump_);
 };
 
 }  // namespace

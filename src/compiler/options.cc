@@ -76,8 +76,9 @@ pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
 }
 
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
-                                     size_t changes) {
+                                     size_t changes, Status* dump_failure) {
   pass::RunOptions run;
+  run.dump_failure = dump_failure;
   run.disabled = disabled_in(kernel_passes(), options);
   run.reproduce = false;  // the kernel in front is a dump away
   run.bisect_limit = left_of(options.bisect_limit, changes);

@@ -59,21 +59,23 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
 }
 
 RunPass run_pass_of(const Options& options, const target::Target& target,
-                    std::vector<std::string>* changes) {
-  return [&options, &target, changes](kernel::Kernel* kernel, std::string_view pass,
-                                      lower::Context context, const hlo::Instr* fusion) {
-    context.target = &target;
-    pass::RunOptions run = kernel_pass_options(
-        options, fusion ? fmt::format("{}_{}", fusion->name(), pass) : "", changes->size());
-    if (!fusion) {
-      run.dump_directory.clear();
-      run.bisect_limit = -1;
-    }
-    const Result<pass::RunReport> done = lower::run(*kernel, pass, context, run);
-    HEDDLE_CHECK(done.has_value(), "{}: {}", kernel->name, done.error().message);
-    if (fusion) changes->insert(changes->end(), done->changes.begin(), done->changes.end());
-    return done->changed;
-  };
+                    std::vector<std::string>* changes, Status* dump_failure) {
+  return
+      [&options, &target, changes, dump_failure](kernel::Kernel* kernel, std::string_view pass,
+                                                 lower::Context context, const hlo::Instr* fusion) {
+        context.target = &target;
+        pass::RunOptions run =
+            kernel_pass_options(options, fusion ? fmt::format("{}_{}", fusion->name(), pass) : "",
+                                changes->size(), dump_failure);
+        if (!fusion) {
+          run.dump_directory.clear();
+          run.bisect_limit = -1;
+        }
+        const Result<pass::RunReport> done = lower::run(*kernel, pass, context, run);
+        HEDDLE_CHECK(done.has_value(), "{}: {}", kernel->name, done.error().message);
+        if (fusion) changes->insert(changes->end(), done->changes.begin(), done->changes.end());
+        return done->changed;
+      };
 }
 
 lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion) {

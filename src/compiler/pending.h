@@ -38,7 +38,7 @@ void check(const Pending& pending);
 using RunPass = std::function<bool(kernel::Kernel* kernel, std::string_view pass,
                                    const lower::Context& context, const hlo::Instr* fusion)>;
 RunPass run_pass_of(const Options& options, const target::Target& target,
-                    std::vector<std::string>* changes);
+                    std::vector<std::string>* changes, Status* dump_failure);
 // The pass open_extents by it.
 lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion);
 // Where several kernels differ in where they begin to read only, one is compiled for all.
