@@ -97,10 +97,11 @@ stitch::Stitched composite_of(const hlo::Computation& computation, const target:
   }
   const Options options;
   std::vector<std::string> changes;
+  Status lost_dump;  // nothing is dumped
   return make_table(
       computation, "test", target, {1000, 1000},
       [&](const hlo::Instr* part) -> const stitch::Stitched& { return rows.at(part); },
-      run_pass_of(options, target, &changes));
+      run_pass_of(options, target, &changes, &lost_dump));
 }
 
 stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Target& target,

@@ -142,6 +142,10 @@ ENTRY main {
         note = "arg0: dimension 0 is bounded (<=16); it runs at its bound"
         self.assertIn("note: " + note, self.ok("run", model).stdout)
         self.assertIn(note, self.json("run", model)["notes"])
+        # By a kernel, also from a file.
+        program = self.folder / "bounded.heddle"
+        self.assertIn("1 kernels,", self.ok("compile", model, "-o", program).stdout)
+        self.ok("run", program)
 
 
 if __name__ == "__main__":
