@@ -21,7 +21,10 @@ inline constexpr bool kDebug = true;
 #endif
 
 struct RunOptions {
-  bool verify = kDebug;        // the module, at first and after each pass that changed it
+  bool verify = kDebug;  // the module, at first and after each pass that changed it
+  // False: only at first and at the end. Where the end is wrong and `reproduce` is on, the passes
+  // run again from the start to find the one that broke it.
+  bool verify_each = true;
   bool check_changed = false;  // what a pass returns, against a hash of the printed module
   // Files "<dump_name>_000_input.hlo", then "<dump_name>_<number>_<pass>.hlo" after each pass that
   // changed something: the file before it is the module before the pass. Empty: none.

@@ -214,6 +214,16 @@ TEST_F(RunTest, ALieAboutChangesIsFound) {
   EXPECT_THAT(error("n", "hides_change"), HasSubstr("it says that it changed nothing, but it did"));
 }
 
+TEST_F(RunTest, ThePassThatBrokeAModuleIsFoundFromItsEnd) {
+  options_.verify_each = false;
+  const std::string message = error("nna", "abs_to_negate,drop_one,breaks,quiet");
+  EXPECT_THAT(message, HasSubstr("pass breaks: internal error: invariant 5"));
+  EXPECT_THAT(message, HasSubstr("(reproducer: "));
+  options_.reproduce = false;
+  EXPECT_THAT(error("nna", "abs_to_negate,drop_one,breaks,quiet"),
+              HasSubstr("passes: internal error: invariant 5"));
+}
+
 TEST_F(RunTest, ABrokenModuleIsFoundAndReproduces) {
   const std::string message = error("nna", "abs_to_negate,drop_one,breaks,quiet");
   EXPECT_THAT(message, HasSubstr("pass breaks: internal error: invariant 5"));

@@ -70,6 +70,7 @@ class Runner {
     if (options_.check_changed) hash_ = hash();
     HEDDLE_RETURN_IF_ERROR(dump("input"));
     HEDDLE_ASSIGN_OR_RETURN(report_.changed, run_list(pipeline.steps));
+    HEDDLE_RETURN_IF_ERROR(check_end(pipeline));
     report_.rewrites = rewrites_.by_name();
     return std::move(report_);
   }
@@ -169,10 +170,25 @@ class Runner {
                    fmt::format("internal error: it says that it changed {}, but it {}",
                                changed ? "something" : "nothing", differs ? "did" : "did not")});
     }
-    if (!changed || !options_.verify) return {};
+    if (!changed || !options_.verify || !options_.verify_each) return {};
     Status status = Traits::verify(unit_);
     if (status) return {};
     return failure(pass, {ErrorKind::machine, "internal error: " + status.error().message});
+  }
+
+  // Where passes were not verified one by one.
+  Status check_end(const Pipeline& pipeline) {
+    if (!report_.changed || !options_.verify || options_.verify_each) return {};
+    const Status status = Traits::verify(unit_);
+    if (status) return {};
+    if (original_) {
+      RunOptions again = options_;
+      again.verify_each = true;
+      again.dump_directory.clear();
+      const Result<RunReport> found = Runner(*original_, table_, again, context_).run(pipeline);
+      if (!found) return tl::unexpected<Error>(found.error());
+    }
+    return machine_error("passes: internal error: {}", status.error().message);
   }
 
   // The error with the pass in front and the reproducer behind it.
