@@ -30,6 +30,13 @@ const lower::KernelPassTable& kernel_passes() {
   return kTable;
 }
 
+// What passes make is verified after each of them where somebody looks for a fault; otherwise at
+// the beginning and at the end: it took up to a third of a compilation.
+bool verifies_each(const Options& options) {
+  return !options.dump_directory.empty() || options.bisect_limit >= 0 || !options.disable.empty() ||
+         !options.stop_after.empty();
+}
+
 // Of a limit of changes, behind so many. -1: none.
 int64_t left_of(int64_t limit, size_t changes) {
   return limit < 0 ? limit : std::max<int64_t>(0, limit - static_cast<int64_t>(changes));
@@ -52,6 +59,7 @@ Status check_pass_names(const Options& options) {
 
 pass::RunOptions pass_options(const Options& options) {
   pass::RunOptions run;
+  run.verify_each = verifies_each(options);
   run.disabled = disabled_in(graph_passes(), options);
   if (options.numerics == Numerics::strict)
     for (const pass::PassInfo* pass : graph_passes().rows())
@@ -64,6 +72,7 @@ pass::RunOptions pass_options(const Options& options) {
 
 pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
   pass::RunOptions run;
+  run.verify &= verifies_each(options);  // the compiler verifies what comes out
   run.disabled = disabled_in(module_passes(), options);
   if (options.numerics == Numerics::strict)
     for (const ModulePass* pass : module_passes().rows())
@@ -78,6 +87,7 @@ pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
                                      size_t changes) {
   pass::RunOptions run;
+  run.verify &= verifies_each(options);  // the compiler verifies what comes out
   run.disabled = disabled_in(kernel_passes(), options);
   run.reproduce = false;  // the kernel in front is a dump away
   run.bisect_limit = left_of(options.bisect_limit, changes);

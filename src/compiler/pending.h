@@ -39,9 +39,9 @@ using RunPass = std::function<bool(kernel::Kernel* kernel, std::string_view pass
                                    const lower::Context& context, const hlo::Instr* fusion)>;
 RunPass run_pass_of(const Options& options, const target::Target& target,
                     std::vector<std::string>* changes);
-// Where several kernels differ in where they begin to read only, one is compiled for all.
-void share_alike(std::vector<Pending>* all, const RunPass& run);
-// Where several kernels of rows differ in their extents only, one is compiled for all.
-void share_extents_of(std::vector<Pending>* all, const RunPass& run);
+// Where so many kernels differ in where they begin to read only, one is compiled for all.
+void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest);
+// Where so many kernels of rows differ in their extents only, one is compiled for all.
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, size_t fewest);
 
 }  // namespace heddle::compiler
