@@ -137,9 +137,7 @@ class Compilation {
   std::string dump_text() const { return hlo::to_string(*module_, {.max_constant_elems = 4096}); }
 
   Status optimize() {
-    opt::Level level = options_.level == Level::O0   ? opt::Level::O0
-                       : options_.level == Level::O1 ? opt::Level::O1
-                                                     : opt::Level::O2;
+    const auto level = static_cast<opt::Level>(options_.level);
     HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
                             pass::parse_pipeline(opt::pipeline_for(level)));
     pass::PassTable table(opt::passes());
@@ -178,8 +176,13 @@ class Compilation {
       for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-      share_alike(&all, run_);
-      share_extents_of(&all, run_);
+<<<<<<< HEAD
+=======
+      // At O0, which is for a short compilation, two kernels that differ in a few numbers are one.
+      const size_t fewest_alike = options_.level == Level::O0 ? 2 : 3;
+      share_alike(&all, run_, fewest_alike);
+      share_extents_of(&all, run_, fewest_alike);
+>>>>>>> h-scale
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
@@ -292,10 +295,12 @@ class Compilation {
     std::vector<Pending> inner;
     std::unordered_map<const hlo::Instr*, size_t> numbers;
     const hlo::Computation& computation = *fusion->called()[0];
+    const bool streams = streams_inside(computation, target_);
     for (const hlo::Instr* instr : computation.instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
       numbers.emplace(instr, inner.size());
-      inner.push_back(stitch_or_copy(instr, &inner_, streamed_outputs_inside(*instr, target_)));
+      inner.push_back(stitch_or_copy(
+          instr, &inner_, streams ? streamed_outputs_inside(*instr) : std::vector<bool>()));
     }
     auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
       return inner[numbers.at(one)].stitched;

@@ -18,9 +18,13 @@ namespace heddle::compiler {
 
 namespace {
 
+<<<<<<< HEAD
 // Kernels that differ in where they read, or in extents, to be one with dims.
 constexpr int kFewestAlike = 3;
 constexpr std::string_view kShiftReads = "shift_reads";
+=======
+constexpr std::string_view kShiftReads = "shift_reads", kOpenExtents = "open_extents";
+>>>>>>> h-scale
 
 }  // namespace
 
@@ -84,14 +88,14 @@ lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion) {
   };
 }
 
-void share_alike(std::vector<Pending>* all, const RunPass& run) {
+void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<int64_t> dims;
     std::string text;
   };
-  std::unordered_map<std::string, Form> forms;   // by a kernel's own text
-  std::unordered_map<std::string, int> kernels;  // by the text of a form
+  std::unordered_map<std::string, Form> forms;      // by a kernel's own text
+  std::unordered_map<std::string, size_t> kernels;  // by the text of a form
   for (const Pending& one : *all) {
     if (forms.count(one.text)) continue;
     Form form{one.stitched.kernel, {}, {}};
@@ -104,7 +108,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run) {
   std::unordered_map<std::string_view, bool> kept;
   for (Pending& one : *all) {
     const Form& form = forms.at(one.text);
-    if (form.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
+    if (form.dims.empty() || kernels.at(form.text) < fewest) continue;
     const auto [known, added] = kept.emplace(one.text, false);
     if (added) known->second = run(&one.stitched.kernel, kShiftReads, {}, one.fusion);
     if (!known->second) continue;
@@ -114,7 +118,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run) {
   }
 }
 
-void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<const Pending*> of;  // the kernels alike
@@ -133,7 +137,7 @@ void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
   }
   std::unordered_map<std::string, std::pair<std::shared_ptr<lower::SharedExtents>, size_t>> shared;
   for (const auto& [text, form] : forms) {
-    if (form.of.size() < kFewestAlike) continue;
+    if (form.of.size() < fewest) continue;
     auto one = lower::share_extents(form.kernel, form.values);
     if (!one) continue;
     const auto held = std::make_shared<lower::SharedExtents>(std::move(*one));
