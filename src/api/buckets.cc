@@ -3,8 +3,7 @@
 
 #include "api/bounded.h"
 #include "hlo/module.h"
-#include "opt/dynamic_outermost.h"
-#include "opt/mask_padding.h"
+#include "opt/passes.h"
 
 namespace heddle::api {
 
@@ -46,12 +45,12 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
   }
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));
   if (symbols.empty()) return imported;
-  if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
+  imported.module->symbols = symbols;
+  if (auto masked = opt::mask_padding(*imported.module, {}); !masked) {
     *why_exact = masked.error().message;
     *bounds = extents;
     return bounded.import_at(at(bounded, extents));
   }
-  opt::dynamic_outermost(imported.module.get());
   for (const hlo::Symbol& symbol : symbols)
     imported.input_names.push_back("extent of " + symbol.name);
   return imported;

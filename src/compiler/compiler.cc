@@ -176,13 +176,10 @@ class Compilation {
       for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-<<<<<<< HEAD
-=======
       // At O0, which is for a short compilation, two kernels that differ in a few numbers are one.
       const size_t fewest_alike = options_.level == Level::O0 ? 2 : 3;
       share_alike(&all, run_, fewest_alike);
       share_extents_of(&all, run_, fewest_alike);
->>>>>>> h-scale
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));

@@ -18,13 +18,7 @@ namespace heddle::compiler {
 
 namespace {
 
-<<<<<<< HEAD
-// Kernels that differ in where they read, or in extents, to be one with dims.
-constexpr int kFewestAlike = 3;
 constexpr std::string_view kShiftReads = "shift_reads";
-=======
-constexpr std::string_view kShiftReads = "shift_reads", kOpenExtents = "open_extents";
->>>>>>> h-scale
 
 }  // namespace
 

@@ -26,6 +26,11 @@ void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
 // What everything behind this counts on: a module that parses may still be wrong.
 Status check(const hlo::Module& module) {
   const Status valid = hlo::verify(module);
+  if (valid && !module.symbols.empty() && module.symbols[0].extent < 0)
+    return user_error(
+        "{}: dimension '{}' has no parameter that is its extent: heddle opt "
+        "--passes=mask_padding adds it",
+        module.name(), module.symbols[0].name);
   if (valid) return {};
   const std::string& all = valid.error().message;
   const auto more = std::count(all.begin(), all.end(), '\n');
