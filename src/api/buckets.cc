@@ -41,6 +41,7 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
     bounds->push_back(bucket_of(extents[s], most));
     symbol.bound = bounds->back();
     symbol.least = least_of(bounds->back(), most);
+    symbol.extent = -1;  // the pass gives it a parameter
     if (symbol.least < symbol.bound) symbols.push_back(std::move(symbol));
   }
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));

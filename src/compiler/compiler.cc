@@ -176,10 +176,8 @@ class Compilation {
       for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-      // At O0, which is for a short compilation, two kernels that differ in a few numbers are one.
-      const size_t fewest_alike = options_.level == Level::O0 ? 2 : 3;
-      share_alike(&all, run_, fewest_alike);
-      share_extents_of(&all, run_, fewest_alike);
+      share_alike(&all, run_, options_.level);
+      share_extents_of(&all, run_, options_.level);
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
@@ -474,11 +472,9 @@ class Compilation {
   std::unordered_set<std::string> known_, codes_;  // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
-  std::unordered_map<std::string, Named> named_;  // by what is shared and the text
-  std::vector<std::string> texts_;
-  std::vector<std::string> notes_;
-  std::vector<std::string> pass_changes_;  // passes that changed something, for bisection
-  Status lost_dump_;                       // of a kernel pass: what could not be written
+  std::unordered_map<std::string, Named> named_;           // by what is shared and the text
+  std::vector<std::string> texts_, notes_, pass_changes_;  // the last for bisection
+  Status lost_dump_;  // of a kernel pass: what could not be written
   const RunPass run_ = run_pass_of(options_, target_, &pass_changes_, &lost_dump_);
 };
 

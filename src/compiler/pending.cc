@@ -20,6 +20,9 @@ namespace {
 
 constexpr std::string_view kShiftReads = "shift_reads";
 
+// Kernels that differ in where they read, or in extents, to be one with dims.
+size_t fewest_alike(Level level) { return level == Level::O0 ? 2 : 3; }
+
 }  // namespace
 
 void check(const Pending& pending) {
@@ -82,7 +85,7 @@ lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion) {
   };
 }
 
-void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
+void share_alike(std::vector<Pending>* all, const RunPass& run, Level level) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<int64_t> dims;
@@ -102,7 +105,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
   std::unordered_map<std::string_view, bool> kept;
   for (Pending& one : *all) {
     const Form& form = forms.at(one.text);
-    if (form.dims.empty() || kernels.at(form.text) < fewest) continue;
+    if (form.dims.empty() || kernels.at(form.text) < fewest_alike(level)) continue;
     const auto [known, added] = kept.emplace(one.text, false);
     if (added) known->second = run(&one.stitched.kernel, kShiftReads, {}, one.fusion);
     if (!known->second) continue;
@@ -112,7 +115,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
   }
 }
 
-void share_extents_of(std::vector<Pending>* all, const RunPass& run, size_t fewest) {
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, Level level) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<const Pending*> of;  // the kernels alike
@@ -131,7 +134,7 @@ void share_extents_of(std::vector<Pending>* all, const RunPass& run, size_t fewe
   }
   std::unordered_map<std::string, std::pair<std::shared_ptr<lower::SharedExtents>, size_t>> shared;
   for (const auto& [text, form] : forms) {
-    if (form.of.size() < fewest) continue;
+    if (form.of.size() < fewest_alike(level)) continue;
     auto one = lower::share_extents(form.kernel, form.values);
     if (!one) continue;
     const auto held = std::make_shared<lower::SharedExtents>(std::move(*one));

@@ -41,9 +41,10 @@ RunPass run_pass_of(const Options& options, const target::Target& target,
                     std::vector<std::string>* changes, Status* dump_failure);
 // The pass open_extents by it.
 lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion);
-// Where so many kernels differ in where they begin to read only, one is compiled for all.
-void share_alike(std::vector<Pending>* all, const RunPass& run, size_t fewest);
-// Where so many kernels of rows differ in their extents only, one is compiled for all.
-void share_extents_of(std::vector<Pending>* all, const RunPass& run, size_t fewest);
+// Where several kernels differ in where they begin to read only, one is compiled for all: at O0,
+// which is for a short compilation, where two do.
+void share_alike(std::vector<Pending>* all, const RunPass& run, Level level);
+// The same of kernels of rows that differ in their extents only.
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, Level level);
 
 }  // namespace heddle::compiler
