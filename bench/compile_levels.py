@@ -1,16 +1,16 @@
-"""Compares the levels by the processor time of `heddle compile`, which a busy machine changes little.
+"""Compares the levels by the time that a compilation takes once the model is read.
 
     compile_levels.py [--rounds 3] [--before HEDDLE] [--heddle PATH] [--out OUT.md] [NAME ...]
 
 Networks: those of models/ (write_models, next to heddle: -DHEDDLE_BENCH=ON) and of bench/models/plain.py, written to
-build/levels. User and system seconds of the whole command on one thread, nothing cached, the least of the
-rounds.
+build/levels. Milliseconds as `heddle compile --json` reports them (`compile_ms`: without reading the model and
+inventing its weights), one thread, nothing cached, the least of the rounds, which are taken in turn.
 --before: another build, measured in turn. Exit status 1: on some network a higher level takes no longer
 than the one below it.
 """
 import argparse
+import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -24,17 +24,11 @@ NETWORKS = ["mobilenet_v3", "resnet18", "resnet50", "squeezenet", "efficientnet_
             "conformer", "crnn", "dien", "dlrm"]
 
 
-def seconds_of(*command):
-    """User and system time of a command."""
-    def used():
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    before = used()
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+def compile_ms(*command):
+    done = subprocess.run([*command, "--json", "-"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
-    return used() - before
+    return json.loads(done.stdout)["compile_ms"]
 
 
 def find(name, write_models):
@@ -48,7 +42,7 @@ def find(name, write_models):
 
 
 def measure(heddle, path, rounds):
-    """{"O0", "O1", "O2": seconds}, the least of the rounds, in turn."""
+    """{"O0", "O1", "O2": milliseconds}, the least of the rounds, in turn."""
     invented = ["--random-constants"] if path.endswith(".hlo") else []
     compiling = [heddle, "compile", path, *invented, "--threads", "1", "--cache", "off", "-o",
                  os.path.join(FOLDER, "x.heddle"), "--level"]
@@ -56,13 +50,13 @@ def measure(heddle, path, rounds):
     least = {}
     for _ in range(rounds):
         for way, command in ways.items():
-            least[way] = min(least.get(way, float("inf")), seconds_of(*command))
+            least[way] = min(least.get(way, float("inf")), compile_ms(*command))
     return least
 
 
-def faults_of(name, seconds):
-    return [f"{name}: {high} takes {seconds[high]:.2f} s, {low} {seconds[low]:.2f} s"
-            for low, high in zip(LEVELS, LEVELS[1:]) if seconds[high] <= seconds[low]]
+def faults_of(name, ms):
+    return [f"{name}: {high} takes {ms[high]:.0f} ms, {low} {ms[low]:.0f} ms"
+            for low, high in zip(LEVELS, LEVELS[1:]) if ms[high] <= ms[low]]
 
 
 def main():
@@ -79,15 +73,15 @@ def main():
     columns = LEVELS
     head = ["network", *([f"{column} before" for column in columns] if options.before else []),
             *([f"{column} now" for column in columns] if options.before else columns)]
-    lines, faults = [], []
+    header, lines, faults = machine.about(ROOT), [], []
     for name in options.names:
         path = find(name, write_models)
         measured = [measure(heddle, path, options.rounds)
                     for heddle in [options.before, options.heddle] if heddle]
         faults += faults_of(name, measured[-1])
-        lines.append([name, *(f"{seconds[column]:.2f}" for seconds in measured for column in columns)])
+        lines.append([name, *(f"{ms[column]:.0f}" for ms in measured for column in columns)])
         print(" ".join(lines[-1]), file=sys.stderr, flush=True)
-    text = machine.table(head, lines) + "\n" + "".join(f"- {fault}\n" for fault in faults)
+    text = machine.as_markdown(header) + "\n" + machine.table(head, lines) + "\n" + "".join(f"- {fault}\n" for fault in faults)
     print(text)
     if options.out:
         with open(options.out, "w") as file:
