@@ -365,9 +365,9 @@ class Compilation {
     }
     schedule::PlacedFusion placed =
         schedule::place(computation, target_, options_.numerics != Numerics::strict);
+    if (options_.level == Level::O0) roll_products(&placed);
     for (const std::string& rewrite : placed.graph.rewrites)
-      if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
-        notes_.push_back(rewrite);
+      if (std::count(notes_.begin(), notes_.end(), rewrite) == 0) notes_.push_back(rewrite);
     if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed but cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
