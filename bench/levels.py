@@ -27,7 +27,8 @@ LEVELS = ["O0", "O1", "O2"]
 
 def compile_ms(options, case, level, threads):
     shapes = replay_models.with_shapes(case.path).arguments
-    command = [options.heddle, "compile", case.path, *shapes, "--level", level, "--threads", str(threads),
+    invented = ["--random-constants"] if case.path.endswith(".hlo") else []
+    command = [options.heddle, "compile", case.path, *shapes, *invented, "--level", level, "--threads", str(threads),
                "--cache", "off", "--json", "-", "-o", os.path.join(options.scratch, "level.heddle")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

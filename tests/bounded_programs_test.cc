@@ -11,8 +11,7 @@
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
-#include "opt/dynamic_outermost.h"
-#include "opt/mask_padding.h"
+#include "opt/passes.h"
 #include "target/target.h"
 #include "tensor/compare.h"
 
@@ -99,12 +98,14 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   const target::Target target = target::host_target();
   std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
   const auto places = places_of(*module, *module_at(one.text, one.bound - 1));
-  const Status masked = opt::mask_padding(module.get(), {{"n", one.bound, -1, places, one.least}});
+  module->symbols = {{"n", one.bound, -1, places, one.least}};
+  const auto masked = opt::mask_padding(*module, {});
   ASSERT_TRUE(masked) << masked.error().message;
-  if (one.together) {
-    EXPECT_TRUE(opt::dynamic_outermost(module.get()));
-  }
   compiler::Options options;
+  if (one.together)
+    EXPECT_TRUE(*opt::dynamic_outermost(*module->clone(), {}));
+  else
+    options.disable = {"dynamic_outermost"};
   options.fuse = fuse;
   compiler::Report report;
   auto program = compiler::compile(std::move(module), {}, target, options, &report);
@@ -433,8 +434,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, Bounded,
 // What a symbol may not reach is refused by name.
 std::string refusal(const std::string& text) {
   std::unique_ptr<hlo::Module> module = module_at(text, 8);
-  const Status masked =
-      opt::mask_padding(module.get(), {{"n", 8, -1, places_of(*module, *module_at(text, 7))}});
+  module->symbols = {{"n", 8, -1, places_of(*module, *module_at(text, 7))}};
+  const auto masked = opt::mask_padding(*module, {});
   return masked ? "" : masked.error().message;
 }
 

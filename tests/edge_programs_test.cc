@@ -145,6 +145,15 @@ Instr* two_residual_blocks(Net& n) {
   return n.dense(n.sum(n.max_pool(x, 2, 2, 0)), 10);
 }
 
+// The short branch is written first, as some exporters do.
+Instr* projection_first(Net& n) {
+  Instr* x = n.relu(n.conv(n.picture(2, 3, 24, 24), 24, 3, 1, 1));
+  Instr* short_branch = n.conv(x, 40, 1, 2, 0);
+  Instr* y = n.conv(n.relu(n.conv(x, 40, 3, 2, 1)), 40, 3, 1, 1);
+  x = n.relu(n.b().binary(Opcode::add, y, short_branch));
+  return n.dense(n.sum(n.max_pool(x, 2, 2, 0)), 10);
+}
+
 const std::map<std::string, Network>& networks() {
   static const std::map<std::string, Network> kNetworks{
       {"FirstLayer7x7",
@@ -206,6 +215,7 @@ const std::map<std::string, Network>& networks() {
          return n.dense(n.max_pool(n.relu(n.conv(x, 32, 3, 1, 1)), 2, 2, 0), 40);
        }},
       {"TwoResidualBlocks", two_residual_blocks},
+      {"ProjectionFirst", projection_first},
   };
   return kNetworks;
 }

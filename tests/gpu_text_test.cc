@@ -90,6 +90,32 @@ TEST_P(GpuText, ComputesWhatTheKernelDoes) {
 INSTANTIATE_TEST_SUITE_P(Rows, GpuText, ::testing::ValuesIn(row_files()),
                          [](const auto& info) { return info.param.first; });
 
+// A row that a whole block shares: its warps wait for one another, which no small row of bench/rows
+// asks for.
+TEST(GpuBlockText, ComputesWhatTheKernelDoes) {
+  auto module = hlo::parse_module(R"(HloModule softmax
+larger { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] maximum(a, b) }
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY main {
+  x = f32[3,4100] parameter(0)
+  least = f32[] constant(-inf)
+  zero = f32[] constant(0)
+  greatest = f32[3] reduce(x, least), dimensions={1}, to_apply=larger
+  greatests = f32[3,4100] broadcast(greatest), dimensions={0}
+  shifted = f32[3,4100] subtract(x, greatests)
+  powers = f32[3,4100] exponential(shifted)
+  total = f32[3] reduce(powers, zero), dimensions={1}, to_apply=add
+  totals = f32[3,4100] broadcast(total), dimensions={0}
+  ROOT y = f32[3,4100] divide(powers, totals)
+})");
+  ASSERT_TRUE(module) << module.error().message;
+  auto made = compiler::gpu_kernels(std::move(*module), *target::find_target("sm_90"), {});
+  ASSERT_TRUE(made) << made.error().message;
+  ASSERT_EQ(made->kernels.size(), 1u);
+  EXPECT_NE(made->kernels[0].cuda.text.find("__syncthreads();"), std::string::npos);
+  expect_equal(std::move(*made), false, "block");
+}
+
 // Types and operators that the rows lack.
 TEST(GpuRandomText, ComputesWhatTheKernelDoes) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {

@@ -139,6 +139,11 @@ def files_of(command, tests, root=ROOT):
     return sorted(set(files))
 
 
+def in_suite(path):
+    """How lit is told a file of the tree: below the folder that its configuration stands in."""
+    return f"tests/lit/{path}"
+
+
 def tree_files(root):
     listed = subprocess.run(["git", "ls-files", "-z", "-co", "--exclude-standard"], cwd=root,
                             check=True, capture_output=True).stdout
@@ -179,6 +184,7 @@ class Runner:
         self.log_path = folder / "log.txt"
         self.kept = {}
         self.sound = {}  # by test command: whether it passes without a fault
+        self.waiting = {}  # by targets: the test commands of the faults that build just these
         self.configured = False
         folder.mkdir(parents=True, exist_ok=True)
         if self.kept_path.is_file() and not options.fresh:
@@ -225,7 +231,7 @@ class Runner:
         python = self.copy / "build" / "venv" / "bin" / "python"
         if program == "lit":
             words = [str(python.parent / "lit"), "-v",
-                     f"--param=heddle={self.release / 'heddle'}", *words]
+                     f"--param=heddle={self.release / 'heddle'}", *map(in_suite, words)]
         elif program.endswith(".py"):
             words = [str(python) if python.exists() else sys.executable, program, *words]
         else:
@@ -235,10 +241,17 @@ class Runner:
         return None if status is None else status == 0
 
     def is_sound(self, mutant):
-        for key in map(tuple, mutant.test):
-            if key not in self.sound:
-                self.sound[key] = self.test(list(key)) is True
-        return all(self.sound[key] for key in map(tuple, mutant.test))
+        """Whether the tests pass without the fault; None where that does not build. The tests of
+        the faults that build the same are run with them, so that between two faults of a folder
+        nothing is built."""
+        keys = [tuple(command) for command in mutant.test]
+        if not all(key in self.sound for key in keys):
+            if not self.build(mutant.build):
+                return None
+            for key in dict.fromkeys(keys + self.waiting.get(tuple(mutant.build), [])):
+                if key not in self.sound:
+                    self.sound[key] = self.test(list(key)) is True
+        return all(self.sound[key] for key in keys)
 
     def verdict(self, mutant):
         path = self.copy / mutant.file
@@ -246,11 +259,9 @@ class Runner:
         planted = mutant.planted(text)
         if planted is None:
             return "DOES NOT APPLY"
-        if not all(tuple(command) in self.sound for command in mutant.test):
-            if not self.build(mutant.build):
-                return "DOES NOT BUILD WITHOUT THE FAULT"
-        if not self.is_sound(mutant):
-            return "ITS TESTS FAIL WITHOUT THE FAULT"
+        sound = self.is_sound(mutant)
+        if not sound:
+            return ("DOES NOT BUILD" if sound is None else "ITS TESTS FAIL") + " WITHOUT THE FAULT"
         path.write_text(planted)
         try:
             if not self.build(mutant.build):
@@ -268,8 +279,13 @@ class Runner:
         bring_up_to_date(self.copy)
         self.log_path.write_text("")
         counts = {}
+        digests = {mutant.name: self.digest(mutant) for mutant in mutants}
         for mutant in mutants:
-            digest = self.digest(mutant)
+            if self.kept.get(mutant.name) != digests[mutant.name]:
+                commands = self.waiting.setdefault(tuple(mutant.build), [])
+                commands += map(tuple, mutant.test)
+        for mutant in mutants:
+            digest = digests[mutant.name]
             begin = time.monotonic()
             if self.kept.get(mutant.name) == digest:
                 result = "found before"

@@ -3,6 +3,7 @@ runner's verdicts."""
 import argparse
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -62,6 +63,17 @@ class ListTest(unittest.TestCase):
                     wanted = command[0] if command[0].endswith("_test") else "heddle"
                     self.assertIn(wanted, one.build)
 
+    def test_lit_finds_what_it_is_told(self):
+        lit = ROOT / "build" / "venv" / "bin" / "lit"
+        if not lit.exists():
+            self.skipTest("no lit")
+        files = {word for one in self.all for program, *words in one.test if program == "lit"
+                 for word in words}
+        listed = subprocess.run([lit, "--show-tests", *map(mutants.in_suite, sorted(files))],
+                                cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual({word for word in listed.stdout.split() if "/" in word}, files,
+                         listed.stdout + listed.stderr)
+
     def test_no_part_of_the_tree_is_left_out(self):
         found = {pathlib.PurePath(one.file.removeprefix("src/")).parent.as_posix()
                  for one in self.all}
@@ -97,10 +109,16 @@ class ParseTest(unittest.TestCase):
 class FakeRunner(mutants.Runner):
     """Builds and tests are told by what stands in the file."""
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.done = []
+
     def build(self, targets):
+        self.done.append("build " + self.text().strip())
         return "broken" not in self.text()
 
     def test(self, command):
+        self.done.append(command[-1])
         text = self.text()
         return None if "endless" in text else "unseen" in text or "good" in text
 
@@ -125,8 +143,8 @@ class RunnerTest(unittest.TestCase):
         for path in (mutants.ROOT, self.folder / "found" / "tree"):
             (path / "a.cc").write_text(text)
 
-    def verdict(self, new, old="good\n"):
-        one = mutants.Mutant("one", 1, "a.cc", ["a_test"], [["a_test", "A.*"]], "", old, new + "\n")
+    def verdict(self, new, old="good\n", test="A.*"):
+        one = mutants.Mutant("one", 1, "a.cc", ["a_test"], [["a_test", test]], "", old, new + "\n")
         result = self.runner.verdict(one)
         self.assertEqual(self.runner.text(), (mutants.ROOT / "a.cc").read_text())
         return result
@@ -141,6 +159,17 @@ class RunnerTest(unittest.TestCase):
     def test_a_test_that_fails_anyway_finds_nothing(self):
         self.write("wrong\n")
         self.assertEqual(self.verdict("bad", old="wrong\n"), "ITS TESTS FAIL WITHOUT THE FAULT")
+
+    def test_a_tree_that_does_not_build(self):
+        self.write("broken\n")
+        self.assertEqual(self.verdict("bad", old="broken\n"), "DOES NOT BUILD WITHOUT THE FAULT")
+
+    def test_without_a_fault_what_faults_share_is_built_once(self):
+        self.runner.waiting = {("a_test",): [("a_test", "A.*"), ("a_test", "B.*")]}
+        self.assertEqual(self.verdict("bad"), "found")
+        self.assertEqual(self.verdict("worse", test="B.*"), "found")
+        self.assertEqual(self.runner.done, ["build good", "A.*", "B.*", "build bad", "A.*",
+                                            "build worse", "B.*"])
 
 
 if __name__ == "__main__":

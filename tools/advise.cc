@@ -26,6 +26,8 @@ class Advise : public Command {
   }
 
   Result<int> run() override {
+    if (!chosen_.compile.stop_after.empty())
+      return user_error("advise: --stop-after does not produce a program");
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, chosen_.open.open());
     HEDDLE_ASSIGN_OR_RETURN(const api::CompileOptions options, session_options(chosen_.compile));
     HEDDLE_ASSIGN_OR_RETURN(const compiler::AdviceReport report,

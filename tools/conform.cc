@@ -103,6 +103,7 @@ class Conform : public Command {
     line.flag(verbose_, "--verbose", "prints one line per module, as it finishes");
     compile_.declare(line);
     json_.declare(line);
+    uses_ = line.files();
     line.examples(
         "  heddle conform hlo corpora/xla-hlo --json board.json\n"
         "  heddle conform onnx onnx/backend/test/data --device=interp\n");
@@ -179,6 +180,7 @@ class Conform : public Command {
 
   Status run_hlo(const ConformChoices& choices) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_hlo());
+    for (const std::string& file : files) HEDDLE_RETURN_IF_ERROR(uses_->check_read("a test", file));
     files_ = files.size();
     return for_each_in_child(
         files.size(), limits(),
@@ -200,6 +202,9 @@ class Conform : public Command {
 
   Status run_onnx(const ConformChoices& choices) {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<OnnxCase> cases, find_onnx_cases(folder_));
+    for (const OnnxCase& test : cases)
+      for (const std::string& file : files_of(test))
+        HEDDLE_RETURN_IF_ERROR(uses_->check_read("a test", file));
     return for_each_in_child(
         cases.size(), limits(),
         [&](size_t i, const Report& report) { work_on_onnx(cases[i], choices, report); },
@@ -292,6 +297,7 @@ class Conform : public Command {
   std::string suite_, folder_;
   CompileChoices compile_;
   JsonChoice json_;
+  std::shared_ptr<FileUse> uses_;
   std::optional<int64_t> seed_;
   std::optional<double> timeout_, max_work_;
   bool verbose_ = false;

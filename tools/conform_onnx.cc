@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "comparison.h"
 #include "conform_module.h"
 #include "hlo/module.h"
+#include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/onnx_case.h"
 
@@ -36,9 +36,9 @@ std::vector<std::string> numbered(const std::string& prefix, const std::string& 
 }
 
 void read_tolerances(const fs::path& folder, OnnxCase& test) {
-  std::ifstream in(folder / "data.json");
-  if (!in) return;
-  const auto json = nlohmann::json::parse(in, nullptr, false);
+  const auto file = import::MappedFile::open((folder / "data.json").string());
+  if (!file) return;
+  const auto json = nlohmann::json::parse((*file)->bytes(), nullptr, false);
   if (!json.is_object()) return;
   if (json.contains("rtol") && json["rtol"].is_number()) test.rtol = json["rtol"];
   if (json.contains("atol") && json["atol"].is_number()) test.atol = json["atol"];
@@ -212,6 +212,19 @@ Result<std::vector<OnnxCase>> find_onnx_cases(const std::string& folder) {
   std::sort(cases.begin(), cases.end(),
             [](const OnnxCase& a, const OnnxCase& b) { return a.name < b.name; });
   return cases;
+}
+
+std::vector<std::string> files_of(const OnnxCase& test) {
+  std::vector<std::string> files = test.light, folders = test.data_sets;
+  files.push_back(test.model);
+  // External data and data.json; in a folder of many light cases other things lie beside them.
+  if (test.light.empty()) folders.push_back(fs::path(test.model).parent_path().string());
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+      if (entry.is_regular_file(error)) files.push_back(entry.path().string());
+  }
+  return files;
 }
 
 OnnxOutcome run_onnx_case(const OnnxCase& test, const api::CompileOptions& options,

@@ -20,6 +20,9 @@ struct OnnxCase {
 // them, in order of their names.
 Result<std::vector<OnnxCase>> find_onnx_cases(const std::string& folder);
 
+// All that running it may read: the model, what lies beside it, its data.
+std::vector<std::string> files_of(const OnnxCase& test);
+
 struct OnnxOutcome {
   std::string outcome;  // "pass", "mismatch", "refused", "unreadable", "too big", "no data"
   std::string reason;

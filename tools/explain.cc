@@ -1,7 +1,6 @@
 // heddle explain: what was decided, and why.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,6 +13,7 @@
 #include "compiler/compiler.h"
 #include "explain_page.h"
 #include "fused_text.h"
+#include "import/mapped_file.h"
 #include "memory_plan.h"
 #include "model_options.h"
 #include "output_file.h"
@@ -147,16 +147,21 @@ class Explain : public Command {
 
   Status read_profile() {
     if (profile_.empty()) return {};
-    std::ifstream file(profile_);
-    if (!file) return user_error("--profile {}: cannot be read", profile_);
-    const auto json = ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
-    const bool right = json.is_object() && json.contains("kernels") && json["kernels"].is_array();
-    if (!right)
+    const auto file = import::MappedFile::open(profile_);
+    if (!file) return error_in("--profile", file.error());
+    const auto json = ordered_json::parse((*file)->bytes(), nullptr, /*allow_exceptions=*/false);
+    const auto wrong = [&] {
       return user_error("--profile {}: wanted what heddle profile --json writes, by kernel",
                         profile_);
+    };
+    if (!json.is_object() || !json.contains("kernels") || !json["kernels"].is_array())
+      return wrong();
     for (const ordered_json& one : json["kernels"]) {
-      const double launches = one.value("commands", 0.0);
-      if (launches > 0) measured_[one.value("kernel", "")] = one.value("ms", 0.0) / launches;
+      if (!one.is_object() || !one.contains("kernel") || !one["kernel"].is_string()) return wrong();
+      for (const char* number : {"commands", "ms"})
+        if (!one.contains(number) || !one[number].is_number()) return wrong();
+      const double launches = one["commands"];
+      if (launches > 0) measured_[one["kernel"]] = one["ms"].get<double>() / launches;
     }
     return {};
   }

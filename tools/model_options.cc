@@ -281,10 +281,10 @@ std::vector<std::string> CompileChoices::words() const {
 
 namespace {
 
-// Whether a choice is made that changes what is compiled; where it runs is none.
+// Whether a choice is made that changes what is compiled.
 bool asks_for_another(const CompileChoices& choices) {
   const CompileChoices standard;
-  bool asks = choices.target != standard.target || choices.streams;
+  bool asks = false;
 #define HEDDLE_ASKS(field) asks |= choices.field != standard.field;
 #define HEDDLE_CHOICE(part, Type, field, ...) HEDDLE_ASKS(field)
 #define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_ASKS_##part(field)
@@ -292,7 +292,8 @@ bool asks_for_another(const CompileChoices& choices) {
 #define HEDDLE_ASKS_said HEDDLE_ASKS
 #define HEDDLE_ASKS_told HEDDLE_ASKS
 #define HEDDLE_ASKS_keyed HEDDLE_ASKS
-#define HEDDLE_ASKS_target(field)
+#define HEDDLE_ASKS_target HEDDLE_ASKS
+#define HEDDLE_ASKS_where(field)
 #define HEDDLE_ASKS_none(field)
 #include "compiler/options.def"
 #undef HEDDLE_ASKS
@@ -300,6 +301,7 @@ bool asks_for_another(const CompileChoices& choices) {
 #undef HEDDLE_ASKS_told
 #undef HEDDLE_ASKS_keyed
 #undef HEDDLE_ASKS_target
+#undef HEDDLE_ASKS_where
 #undef HEDDLE_ASKS_none
   return asks;
 }

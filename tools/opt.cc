@@ -68,7 +68,10 @@ class Opt : public Command {
 
   void declare(CommandLine& line) override {
     line.argument(open_.model, "F", "HLO text, or another model, which is printed as HLO", false);
-    line.files()->reads([this](const FileUse::Add& add) { add("F", open_.model); });
+    line.files()->reads([this](const FileUse::Add& add) {
+      add("F", open_.model);
+      add("--target", target_);
+    });
     line.group("Passes");
     line.text(passes_, "--passes", "A,{B,C}*,…",
               "passes to run, in order; O0, O1 or O2 stands for those of that level; off, greedy, "

@@ -228,7 +228,7 @@ Status FileUse::check_read(const std::string& what, const std::string& path) con
                         what, path);
   // The files of a dump have names of their own, which may be those of an earlier dump.
   for (const auto& [option, folder] : folders_)
-    if (!folder->empty() && identity_of(*folder) == identity_of(folder_of(path)))
+    if (!folder->empty() && identity_of(*folder) == identity_of(folder_of(without_links(path))))
       return user_error("{} {}: a file in this folder is read ({} {}); choose another folder",
                         option, *folder, what, path);
   return {};

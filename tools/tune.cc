@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "api/tune_list.h"
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
 #include "command_line.h"
 #include "commands.h"
+#include "import/mapped_file.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
@@ -37,7 +36,11 @@ class Tune : public Command {
               "lists the candidates of each shape by the rules, for any CPU; runs none");
     line.output(export_, "--export", "F.txt", "also writes the records of all models as text");
     line.text(import_, "--import", "F.txt", "first reads the records of such a text");
-    line.files()->reads([this](const FileUse::Add& add) { add("--import", import_); });
+    line.files()->reads([this](const FileUse::Add& add) {
+      add("--import", import_);
+      if (const std::string folder = cache::chosen_directory(compile_.cache); !folder.empty())
+        add("--cache", cache::tuning_file(folder));
+    });
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -50,6 +53,8 @@ class Tune : public Command {
     if (budget_ && *budget_ < 1) return user_error("--budget {}: wanted at least 1", *budget_);
     if (candidates_ && (*candidates_ < 1 || *candidates_ > 1000))
       return user_error("--candidates {}: wanted 1 to 1000", *candidates_);
+    if (!compile_.stop_after.empty())
+      return user_error("tune: --stop-after does not produce a program");
     if (!import_.empty()) HEDDLE_RETURN_IF_ERROR(import_records());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
     if (list_) return list(model.get());
@@ -167,11 +172,9 @@ class Tune : public Command {
   }
 
   Status import_records() const {
-    std::ifstream file(import_);
-    if (!file) return user_error("--import {}: cannot be read", import_);
-    std::ostringstream text;
-    text << file.rdbuf();
-    auto records = cache::parse_tuning_text(text.str());
+    const auto file = import::MappedFile::open(import_);
+    if (!file) return error_in("--import", file.error());
+    auto records = cache::parse_tuning_text((*file)->bytes());
     if (!records) return user_error("--import {}: {}", import_, records.error().message);
     HEDDLE_ASSIGN_OR_RETURN(cache::TuningStore store, this->store());
     for (const cache::TuningRecord& record : *records) HEDDLE_RETURN_IF_ERROR(store.put(record));

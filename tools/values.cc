@@ -21,25 +21,32 @@ bool has_name(const heddle_port& port, const std::string& name) {
   return name == port.name || (port.alias[0] != '\0' && name == port.alias);
 }
 
+// What to do about a value of another shape.
+const char* way_out(const heddle_model_info& info) {
+  if (info.is_program != 0) return "compile the model for this shape";
+  return std::string_view(info.format) == "ONNX" ? "bind dynamic dimensions with --dim or --shape"
+                                                 : "HLO text has fixed shapes";
+}
+
 Result<Literal> fit(const Literal& value, const std::string& source, const heddle_port& port,
-                    bool is_program) {
+                    const heddle_model_info& info) {
   Result<Literal> typed = tensor::as_type(value, static_cast<Type>(port.type));
   if (!typed) return error_in(source, typed.error());
   const std::vector<int64_t> wanted(port.dims, port.dims + port.rank);
   if (typed->shape().extents() != wanted)
     return user_error("{}: got {}, wanted {}; {}", source, tensor::to_string(value.shape(), false),
-                      shape_text(port),
-                      is_program ? "compile the model for this shape"
-                                 : "bind dynamic dimensions with --dim or --shape");
+                      shape_text(port), way_out(info));
   return typed;
+}
+
+std::string names_of(const heddle_port& port) {
+  return port.alias[0] == '\0' ? port.name : fmt::format("{} ({})", port.name, port.alias);
 }
 
 std::string names_of_inputs(const heddle_model* model) {
   std::string names;
   for (int64_t i = 0; i < info_of(model).inputs; ++i) {
-    const heddle_port port = input_of(model, i);
-    names += (i == 0 ? "" : ", ") + std::string(port.name);
-    if (port.alias[0] != '\0') names += fmt::format(" ({})", port.alias);
+    names += (i == 0 ? "" : ", ") + names_of(input_of(model, i));
   }
   return names.empty() ? "none" : names;
 }
@@ -119,8 +126,8 @@ Error InputChoices::with_sources(Error error, const NamedLiterals& given) const 
 // By input, of its type and shape; nothing where none was given.
 Result<InputChoices::Chosen> InputChoices::choose(const heddle_model* model,
                                                   const NamedLiterals& given) const {
-  const bool is_program = info_of(model).is_program != 0;
-  Chosen chosen(static_cast<size_t>(info_of(model).inputs));
+  const heddle_model_info info = info_of(model);
+  Chosen chosen(static_cast<size_t>(info.inputs));
   std::vector<std::string> sources(chosen.size());
   for (const auto& [name, value] : given) {
     const std::string source = source_of(name);
@@ -134,9 +141,8 @@ Result<InputChoices::Chosen> InputChoices::choose(const heddle_model* model,
     constexpr const char* kOne = "--input ";
     if (chosen[place] && sources[place].starts_with(kOne) == source.starts_with(kOne))
       return user_error("{}: {} gives the same input", source, sources[place]);
-    HEDDLE_ASSIGN_OR_RETURN(
-        chosen[place],
-        fit(value, source, input_of(model, static_cast<int64_t>(place)), is_program));
+    HEDDLE_ASSIGN_OR_RETURN(chosen[place],
+                            fit(value, source, input_of(model, static_cast<int64_t>(place)), info));
     sources[place] = source;
   }
   return chosen;
@@ -152,7 +158,8 @@ Result<InputValues> InputChoices::values(const heddle_model* model,
   for (int64_t i = 0; i < count; ++i) {
     const heddle_port port = input_of(model, i);
     if (chosen[static_cast<size_t>(i)] || port.bytes == 0) continue;
-    missing += fmt::format("{}{} {}", missing.empty() ? "" : ", ", port.name, shape_text(port));
+    missing +=
+        fmt::format("{}{} {}", missing.empty() ? "" : ", ", names_of(port), shape_text(port));
     result.random.push_back(port.name);
   }
   if (!given.empty() && !missing.empty() && !random_rest)

@@ -3,8 +3,7 @@
 
 #include "api/bounded.h"
 #include "hlo/module.h"
-#include "opt/dynamic_outermost.h"
-#include "opt/mask_padding.h"
+#include "opt/passes.h"
 
 namespace heddle::api {
 
@@ -42,16 +41,17 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
     bounds->push_back(bucket_of(extents[s], most));
     symbol.bound = bounds->back();
     symbol.least = least_of(bounds->back(), most);
+    symbol.extent = -1;  // the pass gives it a parameter
     if (symbol.least < symbol.bound) symbols.push_back(std::move(symbol));
   }
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));
   if (symbols.empty()) return imported;
-  if (Status masked = opt::mask_padding(imported.module.get(), symbols); !masked) {
+  imported.module->symbols = symbols;
+  if (auto masked = opt::mask_padding(*imported.module, {}); !masked) {
     *why_exact = masked.error().message;
     *bounds = extents;
     return bounded.import_at(at(bounded, extents));
   }
-  opt::dynamic_outermost(imported.module.get());
   for (const hlo::Symbol& symbol : symbols)
     imported.input_names.push_back("extent of " + symbol.name);
   return imported;

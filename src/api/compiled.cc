@@ -33,6 +33,12 @@
 namespace heddle::api {
 namespace {
 
+Result<target::Target> target_of(const program::Program& program) {
+  Result<target::Target> target = target::parse_target(program.target);
+  if (!target) return error_in("program " + program.name + ": damaged", target.error());
+  return target;
+}
+
 using Clock = std::chrono::steady_clock;
 using program::BufferKind;
 
@@ -81,6 +87,7 @@ Status dump_program(const program::Program& program, const std::string& director
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   const std::filesystem::path path = std::filesystem::path(directory) / "5-program.txt";
+  std::filesystem::remove(path, error);  // a link is replaced: what it leads to stays as it is
   std::ofstream file(path);
   file << program::to_string(program) << std::flush;
   if (!file.good()) return machine_error("cannot write {}", path.string());
@@ -141,7 +148,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     notes_ = program.notes;
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
-    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target_of(program));
     if (device_->starts_late() || !has_code_) {
       unloaded_ = std::move(program);
       return {};
@@ -201,7 +208,7 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
 
  private:
   Status describe(const program::Program& program) {
-    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target::parse_target(program.target));
+    HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target_of(program));
     facts_.isa = target::isa_name(target);
     facts_.target = target.name;
     facts_.options = program.options;

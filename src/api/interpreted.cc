@@ -1,6 +1,6 @@
 // Programs of the device "interp": the reference interpreter behind the same interface.
 #include <algorithm>
-#include <atomic>
+#include <mutex>
 
 #include "api/compiled.h"
 #include "api/host_interp.h"
@@ -8,6 +8,7 @@
 #include "base/trace.h"
 #include "hlo/module.h"
 #include "interp/interp.h"
+#include "opt/random_draw.h"
 
 namespace heddle::api {
 namespace {
@@ -27,8 +28,29 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
     for (const Port& port : inputs_) facts_.input_bytes += port.bytes;
     for (const Port& port : outputs_) facts_.output_bytes += port.bytes;
     for (const auto& computation : module_->computations())
-      for (const hlo::Instr* instr : computation->instrs())
+      for (const hlo::Instr* instr : computation->instrs()) {
         if (instr->is(hlo::Opcode::constant)) facts_.constant_bytes += instr->literal().bytes();
+        draws_ = draws_ || opt::is_draw(instr);
+      }
+    hlo::NodeList nodes;
+    nodes.add(*module_->entry());
+    for (const std::string_view node : nodes.names()) nodes_.emplace_back(node);
+  }
+
+  // Runs that draw random numbers take turns: each goes on where the last that came to its end
+  // stopped.
+  Result<tensor::Literal> run(const std::vector<tensor::Literal>& arguments,
+                              runtime::Cancellation& cancellation) {
+    interp::Options options;
+    options.widen = wide_;
+    if (!draws_) return interp::evaluate(*module_, arguments, options);
+    const std::scoped_lock turn(turn_);
+    if (cancellation.take()) return cancelled_error("cancelled");
+    interp::RandomState random = random_;
+    options.random = &random;
+    HEDDLE_ASSIGN_OR_RETURN(tensor::Literal result, interp::evaluate(*module_, arguments, options));
+    random_ = random;
+    return result;
   }
 
   const program::Program* compiled() const override { return nullptr; }
@@ -39,16 +61,19 @@ class InterpretedProgram : public Program, public std::enable_shared_from_this<I
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
   const hlo::Module& module() const { return *module_; }
-  bool wide() const { return wide_; }
+  const std::vector<std::string>& nodes() const { return nodes_; }
 
  private:
   std::unique_ptr<const hlo::Module> module_;
-  bool wide_;
+  std::vector<std::string> nodes_;  // of the model, all of them
+  bool wide_, draws_ = false;
+  std::mutex turn_;
+  interp::RandomState random_;
 };
 
 class InterpretedContext : public Context {
  public:
-  InterpretedContext(std::shared_ptr<const InterpretedProgram> program,
+  InterpretedContext(std::shared_ptr<InterpretedProgram> program,
                      std::shared_ptr<runtime::Cancellation> cancellation)
       : Context(std::move(cancellation)),
         program_(std::move(program)),
@@ -59,6 +84,7 @@ class InterpretedContext : public Context {
         output_bound_(outputs_.size()) {
     for (const tensor::IndexCheck& check : program_->index_checks())
       if (check.input < 0) hidden_.emplace_back(tensor::hidden_shape(check));
+    for (const std::string& node : program_->nodes()) nodes_.push_back(node.c_str());
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -77,11 +103,9 @@ class InterpretedContext : public Context {
     if (cancellation_->take()) return cancelled_error("cancelled");
     HEDDLE_RETURN_IF_ERROR(guard_.before());
     const int64_t begin = trace::now_ns();
-    interp::Options options;
-    options.widen = program_->wide();
     HEDDLE_ASSIGN_OR_RETURN(
         const tensor::Literal result,
-        interp::evaluate(program_->module(), view_arguments(program_->module(), inputs_), options));
+        program_->run(view_arguments(program_->module(), inputs_), *cancellation_));
     std::vector<void*> leaves = outputs_;
     for (tensor::Literal& hidden : hidden_) leaves.push_back(hidden.mutable_data());
     copy_result(result, leaves);
@@ -106,6 +130,7 @@ class InterpretedContext : public Context {
     report.count = count_;
     report.total_ns = total_ns_;
     report.min_ns = min_ns_;
+    report.nodes = nodes_;
     return report;
   }
 
@@ -131,12 +156,13 @@ class InterpretedContext : public Context {
     return {};
   }
 
-  std::shared_ptr<const InterpretedProgram> program_;
+  std::shared_ptr<InterpretedProgram> program_;
   IndexGuard guard_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
   std::vector<bool> input_bound_, output_bound_;
   std::vector<tensor::Literal> hidden_;  // outputs of checks, behind the others
+  std::vector<const char*> nodes_;       // the program's
   bool profile_ = false;
   int64_t count_ = 0, total_ns_ = 0, min_ns_ = 0;
 };

@@ -156,6 +156,20 @@ TEST(RandomState, RunsGoOnAsTheInterpreterDoes) {
       }
 }
 
+// The device "interp", whose contexts share a state too.
+TEST(RandomState, InterpretedRunsGoOn) {
+  for (const char* device : {"interp", "interp:f64"})
+    for (const char* text : {kTwo, kLoop, kBranch}) {
+      CompileOptions how = options();
+      how.device = device;
+      const auto interpreted = compiled(text, how), program = compiled(text, options());
+      Runner above(*interpreted, 1), below(*interpreted, -1), one(*program, 1), other(*program, -1);
+      for (int run = 0; run < 4; ++run)
+        expect_close(run % 2 == 0 ? above() : below(), run % 2 == 0 ? one() : other(),
+                     fmt::format("{} run {}:\n{}", device, run, text));
+    }
+}
+
 TEST(RandomState, NoTwoDrawsAreAlike) {
   const auto two = compiled(kTwo, options());
   Runner run(*two, 0);

@@ -36,12 +36,14 @@ Result<compiler::Options> read_choices(const CompileOptions& options) {
 #define HEDDLE_TAKE_told(field) result.field = options.field;
 #define HEDDLE_TAKE_keyed(field) result.field = options.field;
 #define HEDDLE_TAKE_target(field)
+#define HEDDLE_TAKE_where(field)
 #define HEDDLE_TAKE_none(field)
 #include "compiler/options.def"
 #undef HEDDLE_TAKE_said
 #undef HEDDLE_TAKE_told
 #undef HEDDLE_TAKE_keyed
 #undef HEDDLE_TAKE_target
+#undef HEDDLE_TAKE_where
 #undef HEDDLE_TAKE_none
   if (options.precision != "f32")
     return user_error("precision '{}': not supported; only f32 is", options.precision);
@@ -74,10 +76,7 @@ Result<std::string> cache_directory(const std::string& wanted) {
 }  // namespace
 
 std::string level_name(const compiler::Options& options) {
-#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
-  if (std::string_view(#field) == "level") return compiler::choice_word(options.field, words);
-#include "compiler/options.def"
-  return "";
+  return compiler::choice_word(options.level, compiler::ChoiceWords::level);
 }
 
 Result<int> read_threads(int threads) {

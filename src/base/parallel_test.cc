@@ -111,7 +111,9 @@ TEST(workers, JoinsWhatIsUnderWay) {
           run.done = true;
         },
         &run);
-    ASSERT_TRUE(run.done);
+    const bool joined = run.done;
+    while (!run.done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    ASSERT_TRUE(joined);
     by_worker += run.begun;
     if (by_worker == 5) break;
   }

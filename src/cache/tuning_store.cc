@@ -14,7 +14,6 @@
 namespace heddle::cache {
 namespace {
 
-constexpr const char* kFile = "/tuning.db";
 constexpr const char* kHead = "heddle tuning records 1";
 // Another process may hold the file for as long; after kQuietMs that is said.
 constexpr int kBusyMs = 5000, kQuietMs = 1000, kRetryMs = 50;
@@ -120,7 +119,7 @@ Result<TuningStore> TuningStore::open(const std::string& directory) {
   // The folder is that of the objects: made, and looked at, in one way.
   HEDDLE_ASSIGN_OR_RETURN(const ObjectCache cache, ObjectCache::open(directory));
   auto state = std::make_unique<State>();
-  state->path = cache.directory() + kFile;
+  state->path = tuning_file(cache.directory());
   HEDDLE_RETURN_IF_ERROR(check_regular(state->path));
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -136,10 +135,12 @@ Result<TuningStore> TuningStore::open(const std::string& directory) {
   return machine_error("tuning records: cannot open {}", state->path);
 }
 
+std::string tuning_file(const std::string& directory) { return directory + "/tuning.db"; }
+
 Result<std::map<std::string, std::string>> TuningStore::load(const std::string& directory,
                                                              const std::string& device) {
   std::map<std::string, std::string> result;
-  const std::string path = directory + kFile;
+  const std::string path = tuning_file(directory);
   struct stat info;
   if (directory.empty() || stat(path.c_str(), &info) != 0) return result;
   HEDDLE_RETURN_IF_ERROR(check_regular(path));

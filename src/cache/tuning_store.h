@@ -21,10 +21,13 @@ struct TuningRecord {
   std::string measured;           // all that was tried: "record: ns" by semicolons
 };
 
+// The file of the records in a cache folder.
+std::string tuning_file(const std::string& directory);
+
 // Not thread-safe; several processes may use one file.
 class TuningStore {
  public:
-  // <directory>/tuning.db, made where it is missing. Error (machine): cannot be opened or made; a
+  // tuning_file(directory), made where it is missing. Error (machine): cannot be opened or made; a
   // damaged file is moved aside and begun anew.
   static Result<TuningStore> open(const std::string& directory);
   // Without making anything: the records of a device, empty where there is no file.

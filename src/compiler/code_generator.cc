@@ -18,7 +18,7 @@ namespace heddle::compiler {
 namespace {
 
 // The one function of libheddle-llvm (emit/llvm/emit.h), by its C signature.
-constexpr int kEmitAbi = 3;
+constexpr int kEmitAbi = 4;
 using EmitFunction = int (*)(int abi, const char* const* kernels, size_t kernel_count,
                              const char* target, const char* dump_directory, int effort,
                              uint8_t** object, size_t* object_bytes, char** error);
@@ -100,8 +100,9 @@ std::vector<Part> split(const std::vector<std::string>& kernels) {
 
 // What LLVM spends, as heddle_emit() takes it: O0 is for a first result, O1 for a short
 // compilation.
-// Kernels of O1 run as often as those of O2: quickly selected instructions take twice their time.
-int effort_of(const Options& options) { return options.level == Level::O0 ? 0 : 1; }
+// Kernels of O1 run as often as those of O2: quickly selected instructions take twice their time,
+// so only what gains little is left out.
+int effort_of(const Options& options) { return static_cast<int>(options.level); }
 
 Result<std::vector<uint8_t>> emit_part(EmitFunction emit, const std::vector<std::string>& kernels,
                                        const Part& part, const std::string& target,

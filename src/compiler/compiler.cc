@@ -60,6 +60,7 @@ class Compilation {
     HEDDLE_RETURN_IF_ERROR(dump("2-fused.hlo", [&] { return dump_text(); }));
     if (report_) report_->fused_module = hlo::to_string(*module_, {.max_constant_elems = 16});
     HEDDLE_RETURN_IF_ERROR(timed("stitch", [&] { return stitch_all(); }));
+    HEDDLE_RETURN_IF_ERROR(lost_dump_);
     std::vector<uint8_t> object;
     HEDDLE_RETURN_IF_ERROR(timed("codegen", [&]() -> Status {
       if (texts_.empty() || !options_.code) return {};
@@ -136,9 +137,7 @@ class Compilation {
   std::string dump_text() const { return hlo::to_string(*module_, {.max_constant_elems = 4096}); }
 
   Status optimize() {
-    opt::Level level = options_.level == Level::O0   ? opt::Level::O0
-                       : options_.level == Level::O1 ? opt::Level::O1
-                                                     : opt::Level::O2;
+    const auto level = static_cast<opt::Level>(options_.level);
     HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
                             pass::parse_pipeline(opt::pipeline_for(level)));
     pass::PassTable table(opt::passes());
@@ -174,12 +173,11 @@ class Compilation {
     const bool one_by_one = gpu_ || !options_.twins.empty() || !module_->symbols.empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
-      const RunPass run = run_pass_of(options_, target_, &pass_changes_);
-      for (const auto& [before, after] : trim_kernels(*module_, &all, run, report_))
+      for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
         described_.emplace(after, described_.at(before));
       HEDDLE_RETURN_IF_ERROR(share_with_twins_of(&all));
-      share_alike(&all, run);
-      share_extents_of(&all, run);
+      share_alike(&all, run_, options_.level);
+      share_extents_of(&all, run_, options_.level);
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
@@ -228,8 +226,11 @@ class Compilation {
       Pending& one = (*all)[i];
       std::vector<kernel::Kernel> kernels;
       for (const std::vector<Pending>& twin : twins) kernels.push_back(twin[i].stitched.kernel);
-      auto shared = lower::share_with_twins(std::move(kernels), one.stitched.kernel);
-      if (!shared || shared->dims.back().empty()) continue;
+      auto shared = lower::share_with_twins(std::move(kernels), one.stitched.kernel,
+                                            open_pass(run_, nullptr));
+      kernel::Kernel open = one.stitched.kernel;
+      if (!shared || shared->dims.back().empty() || !open_pass(run_, one.fusion)(&open, {}))
+        continue;
       one.stitched.kernel = std::move(shared->kernel);
       one.dims = std::move(shared->dims.back());
       one.shares_extents = true;
@@ -289,10 +290,12 @@ class Compilation {
     std::vector<Pending> inner;
     std::unordered_map<const hlo::Instr*, size_t> numbers;
     const hlo::Computation& computation = *fusion->called()[0];
+    const bool streams = streams_inside(computation, target_);
     for (const hlo::Instr* instr : computation.instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
       numbers.emplace(instr, inner.size());
-      inner.push_back(stitch_or_copy(instr, &inner_, streamed_outputs_inside(*instr, target_)));
+      inner.push_back(stitch_or_copy(
+          instr, &inner_, streams ? streamed_outputs_inside(*instr) : std::vector<bool>()));
     }
     auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
       return inner[numbers.at(one)].stitched;
@@ -300,7 +303,7 @@ class Compilation {
     Pending result;
     result.fusion = fusion;
     result.stitched = make_table(computation, "kernel", target_,
-                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of);
+                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of, run_);
     check(result);
     const kernel::Kernel& kernel = result.stitched.kernel;
     result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
@@ -362,9 +365,9 @@ class Compilation {
     }
     schedule::PlacedFusion placed =
         schedule::place(computation, target_, options_.numerics != Numerics::strict);
+    if (options_.level == Level::O0) roll_products(&placed);
     for (const std::string& rewrite : placed.graph.rewrites)
-      if (std::find(notes_.begin(), notes_.end(), rewrite) == notes_.end())
-        notes_.push_back(rewrite);
+      if (std::count(notes_.begin(), notes_.end(), rewrite) == 0) notes_.push_back(rewrite);
     if (gpu_ && !placed.decision) return left_to_host(fusion, placed.decision.reason());
     HEDDLE_CHECK(static_cast<bool>(placed.decision), "{} was formed but cannot be placed: {}",
                  fusion->name(), placed.decision.reason());
@@ -389,9 +392,9 @@ class Compilation {
 
   stitch::Stitched kernel_of(const schedule::PlacedFusion& placed, const std::string& fusion,
                              const std::vector<bool>& streamed) {
-    Result<stitch::Stitched> made =
-        make_kernel(placed, "kernel", target_, streamed,
-                    kernel_pass_options(options_, fusion, pass_changes_.size()), &pass_changes_);
+    Result<stitch::Stitched> made = make_kernel(
+        placed, "kernel", target_, streamed,
+        kernel_pass_options(options_, fusion, pass_changes_.size(), &lost_dump_), &pass_changes_);
     HEDDLE_CHECK(made.has_value(), "{}: {}", fusion, made.error().message);
     return std::move(*made);
   }
@@ -469,11 +472,10 @@ class Compilation {
   std::unordered_set<std::string> known_, codes_;  // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;
-  std::unordered_map<std::string, Named> named_;  // by what is shared and the text
-  std::vector<std::string> texts_;
-  std::vector<std::string> notes_;
-  std::vector<std::string>
-      pass_changes_;  // the passes that changed something: bisection counts them
+  std::unordered_map<std::string, Named> named_;           // by what is shared and the text
+  std::vector<std::string> texts_, notes_, pass_changes_;  // the last for bisection
+  Status lost_dump_;  // of a kernel pass: what could not be written
+  const RunPass run_ = run_pass_of(options_, target_, &pass_changes_, &lost_dump_);
 };
 
 }  // namespace

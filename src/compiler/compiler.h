@@ -37,12 +37,14 @@ struct Options {
 #define HEDDLE_MEMBER_told(Type, field, plain) Type field = plain;
 #define HEDDLE_MEMBER_keyed(Type, field, plain) Type field = plain;
 #define HEDDLE_MEMBER_target(Type, field, plain)
+#define HEDDLE_MEMBER_where(Type, field, plain)
 #define HEDDLE_MEMBER_none(Type, field, plain)
 #include "compiler/options.def"
 #undef HEDDLE_MEMBER_said
 #undef HEDDLE_MEMBER_told
 #undef HEDDLE_MEMBER_keyed
 #undef HEDDLE_MEMBER_target
+#undef HEDDLE_MEMBER_where
 #undef HEDDLE_MEMBER_none
 
   int compile_threads = 1;             // objects compiled side by side

@@ -95,9 +95,13 @@ stitch::Stitched composite_of(const hlo::Computation& computation, const target:
     stitch::Stitched& row = rows.emplace(part, kernel_of(part, {})).first->second;
     row.kernel.schedule.clear();  // it names operators, which keeps equal kernels apart
   }
+  const Options options;
+  std::vector<std::string> changes;
+  Status lost_dump;  // nothing is dumped
   return make_table(
       computation, "test", target, {1000, 1000},
-      [&](const hlo::Instr* part) -> const stitch::Stitched& { return rows.at(part); });
+      [&](const hlo::Instr* part) -> const stitch::Stitched& { return rows.at(part); },
+      run_pass_of(options, target, &changes, &lost_dump));
 }
 
 stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Target& target,

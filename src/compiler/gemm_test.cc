@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "compiler/fusion_check.h"
+#include "compiler/make_kernel.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "kernel/text.h"
 #include "schedule/strides.h"
 #include "tensor/compare.h"
 
@@ -46,6 +48,32 @@ TEST(GemmTest, ColumnsAreTurnedInRegisters) {
 TEST(GemmTest, RowsThatShareCacheSetsAreCopied) {
   EXPECT_TRUE(check_product(30, 1024, 70, false, "icelake").copy_b);
   EXPECT_FALSE(check_product(30, 1000, 70, false, "icelake").copy_b);
+}
+
+// The code of O0: steps are loops, also where four of them do not divide k.
+TEST(GemmTest, RolledProductsAreShort) {
+  for (int64_t k : {64, 67}) {
+    const auto module = hlo::parse_module(fmt::format(
+        "HloModule m\nENTRY e {{\n  a = f32[40,{0}] parameter(0)\n  b = f32[{0},64] parameter(1)\n"
+        "  ROOT d = f32[40,64] dot(a, b), lhs_contracting_dims={{1}}, "
+        "rhs_contracting_dims={{0}}\n}}",
+        k));
+    ASSERT_TRUE(module.has_value());
+    const target::Target target = *target::find_target("avx2");
+    schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
+    const auto text_of = [&] {
+      auto made = compiler::make_kernel(placed, "k", target);
+      EXPECT_TRUE(made.has_value());
+      made->kernel.schedule.clear();
+      return kernel::to_string(made->kernel);
+    };
+    const std::string written_out = text_of();
+    compiler::roll_products(&placed);
+    const schedule::Gemm& rolled = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+    EXPECT_EQ(rolled.ku, 1);
+    EXPECT_EQ(rolled.prefetch, 0);
+    EXPECT_LT(text_of().size(), written_out.size());
+  }
 }
 
 // Every type of sums, operands of other types, columns in place, copied and turned.

@@ -40,16 +40,22 @@ bool is_result_only(const hlo::Instr& value) {
 std::vector<bool> flags(const hlo::Instr& fusion,
                         const std::function<bool(const hlo::Instr&)>& of) {
   if (!fusion.shape().is_tuple()) return {of(fusion)};
-  std::vector<bool> result(hlo::leaves_of(fusion.shape()).size(), false);
-  std::vector<const hlo::Instr*> tuples{&fusion};
-  for (size_t i = 0; i < tuples.size(); ++i)
-    for (const hlo::Instr* user : tuples[i]->users()) {
+  std::vector<bool> result(hlo::leaf_count(fusion.shape()), false);
+  std::vector<std::pair<const hlo::Instr*, size_t>> tuples{{&fusion, 0}};  // and their first leaf
+  for (size_t i = 0; i < tuples.size(); ++i) {
+    const auto [tuple, begin] = tuples[i];
+    std::vector<size_t> first{begin};  // leaf of an element
+    for (const tensor::Shape& element : tuple->shape().elements())
+      first.push_back(first.back() + hlo::leaf_count(element));
+    for (const hlo::Instr* user : tuple->users()) {
       if (!user->is(hlo::Opcode::get_tuple_element)) continue;
+      const size_t leaf = first[static_cast<size_t>(user->tuple_index())];
       if (user->shape().is_tuple())
-        tuples.push_back(user);
+        tuples.emplace_back(user, leaf);
       else
-        result[hlo::origin_of(user).leaf] = of(*user);
+        result[leaf] = of(*user);
     }
+  }
   return result;
 }
 
@@ -66,11 +72,13 @@ std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Targe
   });
 }
 
-std::vector<bool> streamed_outputs_inside(const hlo::Instr& fusion, const target::Target& target) {
+bool streams_inside(const hlo::Computation& table, const target::Target& target) {
   int64_t bytes = 0;
-  for (const hlo::Instr* result : fusion.parent()->root()->operands())
-    bytes += result->shape().bytes();
-  if (bytes < least_streamed_bytes(target)) return {};
+  for (const hlo::Instr* result : table.root()->operands()) bytes += result->shape().bytes();
+  return bytes >= least_streamed_bytes(target);
+}
+
+std::vector<bool> streamed_outputs_inside(const hlo::Instr& fusion) {
   return flags(fusion, [](const hlo::Instr& value) {
     return value.shape().rank() > 0 && is_result_only(value);
   });

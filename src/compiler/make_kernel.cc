@@ -5,6 +5,15 @@
 
 namespace heddle::compiler {
 
+void roll_products(schedule::PlacedFusion* placed) {
+  for (schedule::ScheduleNode& node : placed->schedule.nodes) {
+    auto* row = std::get_if<schedule::Row>(&node);
+    if (row == nullptr || !row->gemm) continue;
+    row->gemm->ku = 1;
+    row->gemm->prefetch = 0;
+  }
+}
+
 Result<stitch::Stitched> make_kernel(const schedule::PlacedFusion& placed, const std::string& name,
                                      const target::Target& target,
                                      const std::vector<bool>& streamed,

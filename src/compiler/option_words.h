@@ -8,6 +8,13 @@
 
 namespace heddle::compiler {
 
+// The words of each choice, by its field: ChoiceWords::level.
+struct ChoiceWords {
+#define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
+  static constexpr std::string_view field = words;
+#include "compiler/options.def"
+};
+
 // The place of `word` in `words`; -1: it is none of them.
 constexpr int place_of_word(std::string_view word, std::string_view words) {
   for (int place = 0;; ++place) {

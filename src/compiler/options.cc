@@ -76,8 +76,9 @@ pass::RunOptions fusing_pass_options(const Options& options, size_t changes) {
 }
 
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
-                                     size_t changes) {
+                                     size_t changes, Status* dump_failure) {
   pass::RunOptions run;
+  run.dump_failure = dump_failure;
   run.disabled = disabled_in(kernel_passes(), options);
   run.reproduce = false;  // the kernel in front is a dump away
   run.bisect_limit = left_of(options.bisect_limit, changes);
@@ -130,7 +131,7 @@ std::string value_text(const std::vector<std::string>& values) {
 
 // One of options.def under these options, and whether it is the plain one.
 struct Told {
-  enum class Part { said, told, keyed, target, unkept, none };
+  enum class Part { said, told, keyed, target, where, unkept, none };
   Part part;
   const char* name;
   std::string value;
@@ -155,6 +156,7 @@ std::vector<Told> told_options(const Options& options) {
 #define HEDDLE_TOLD_told HEDDLE_TOLD
 #define HEDDLE_TOLD_keyed HEDDLE_TOLD
 #define HEDDLE_TOLD_target(part, field)
+#define HEDDLE_TOLD_where(part, field)
 #define HEDDLE_TOLD_none(part, field)
 #include "compiler/options.def"
 #undef HEDDLE_TOLD
@@ -162,6 +164,7 @@ std::vector<Told> told_options(const Options& options) {
 #undef HEDDLE_TOLD_told
 #undef HEDDLE_TOLD_keyed
 #undef HEDDLE_TOLD_target
+#undef HEDDLE_TOLD_where
 #undef HEDDLE_TOLD_none
   return all;
 }

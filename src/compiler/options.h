@@ -14,8 +14,9 @@ Status check_pass_names(const Options& options);
 // Of the passes that make kernels of a module's operators, after so many that changed something.
 pass::RunOptions fusing_pass_options(const Options& options, size_t changes);
 // Of kernel passes over the kernel of `fusion`, after so many passes that changed something.
+// `dump_failure`: see pass::RunOptions.
 pass::RunOptions kernel_pass_options(const Options& options, const std::string& fusion,
-                                     size_t changes);
+                                     size_t changes, Status* dump_failure);
 fuse::Mode fuse_mode(const Options& options);
 plan::Options plan_options(const Options& options);
 // As a program says them (program::Program::options): "level=O2 fuse=stitch …".

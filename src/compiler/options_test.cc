@@ -48,6 +48,7 @@ TEST(Options, EveryValueIsAnotherKeyOrNotKept) {
 #define HEDDLE_DIFFERS_told HEDDLE_DIFFERS
 #define HEDDLE_DIFFERS_keyed HEDDLE_DIFFERS
 #define HEDDLE_DIFFERS_target(field)
+#define HEDDLE_DIFFERS_where(field)
 #define HEDDLE_DIFFERS_none(field)
 #include "compiler/options.def"
   EXPECT_GT(rows, 20);

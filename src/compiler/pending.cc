@@ -13,15 +13,15 @@
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "lower/pipeline.h"
-#include "lower/share_extents.h"
 
 namespace heddle::compiler {
 
 namespace {
 
+constexpr std::string_view kShiftReads = "shift_reads";
+
 // Kernels that differ in where they read, or in extents, to be one with dims.
-constexpr int kFewestAlike = 3;
-constexpr std::string_view kShiftReads = "shift_reads", kOpenExtents = "open_extents";
+size_t fewest_alike(Level level) { return level == Level::O0 ? 2 : 3; }
 
 }  // namespace
 
@@ -60,31 +60,39 @@ plan::KernelUse use_of(const Pending& pending, const std::string& name, const st
 }
 
 RunPass run_pass_of(const Options& options, const target::Target& target,
-                    std::vector<std::string>* changes) {
-  return [&options, &target, changes](kernel::Kernel* kernel, std::string_view pass,
-                                      lower::Context context, const hlo::Instr* fusion) {
-    context.target = &target;
-    pass::RunOptions run = kernel_pass_options(
-        options, fusion ? fmt::format("{}_{}", fusion->name(), pass) : "", changes->size());
-    if (!fusion) {
-      run.dump_directory.clear();
-      run.bisect_limit = -1;
-    }
-    const Result<pass::RunReport> done = lower::run(*kernel, pass, context, run);
-    HEDDLE_CHECK(done.has_value(), "{}: {}", kernel->name, done.error().message);
-    if (fusion) changes->insert(changes->end(), done->changes.begin(), done->changes.end());
-    return done->changed;
+                    std::vector<std::string>* changes, Status* dump_failure) {
+  return
+      [&options, &target, changes, dump_failure](kernel::Kernel* kernel, std::string_view pass,
+                                                 lower::Context context, const hlo::Instr* fusion) {
+        context.target = &target;
+        pass::RunOptions run =
+            kernel_pass_options(options, fusion ? fmt::format("{}_{}", fusion->name(), pass) : "",
+                                changes->size(), dump_failure);
+        if (!fusion) {
+          run.dump_directory.clear();
+          run.bisect_limit = -1;
+        }
+        const Result<pass::RunReport> done = lower::run(*kernel, pass, context, run);
+        HEDDLE_CHECK(done.has_value(), "{}: {}", kernel->name, done.error().message);
+        if (fusion) changes->insert(changes->end(), done->changes.begin(), done->changes.end());
+        return done->changed;
+      };
+}
+
+lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion) {
+  return [&run, fusion](kernel::Kernel* kernel, const lower::Context& context) {
+    return run(kernel, "open_extents", context, fusion);
   };
 }
 
-void share_alike(std::vector<Pending>* all, const RunPass& run) {
+void share_alike(std::vector<Pending>* all, const RunPass& run, Level level) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<int64_t> dims;
     std::string text;
   };
-  std::unordered_map<std::string, Form> forms;   // by a kernel's own text
-  std::unordered_map<std::string, int> kernels;  // by the text of a form
+  std::unordered_map<std::string, Form> forms;      // by a kernel's own text
+  std::unordered_map<std::string, size_t> kernels;  // by the text of a form
   for (const Pending& one : *all) {
     if (forms.count(one.text)) continue;
     Form form{one.stitched.kernel, {}, {}};
@@ -97,7 +105,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run) {
   std::unordered_map<std::string_view, bool> kept;
   for (Pending& one : *all) {
     const Form& form = forms.at(one.text);
-    if (form.dims.empty() || kernels.at(form.text) < kFewestAlike) continue;
+    if (form.dims.empty() || kernels.at(form.text) < fewest_alike(level)) continue;
     const auto [known, added] = kept.emplace(one.text, false);
     if (added) known->second = run(&one.stitched.kernel, kShiftReads, {}, one.fusion);
     if (!known->second) continue;
@@ -107,7 +115,7 @@ void share_alike(std::vector<Pending>* all, const RunPass& run) {
   }
 }
 
-void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, Level level) {
   struct Form {
     kernel::Kernel kernel;
     std::vector<const Pending*> of;  // the kernels alike
@@ -117,25 +125,22 @@ void share_extents_of(std::vector<Pending>* all, const RunPass& run) {
   std::unordered_set<std::string> seen;
   for (const Pending& one : *all) {
     if (!one.waits_for_memory || !one.dims.empty() || !seen.insert(one.text).second) continue;
-    kernel::Kernel open = one.stitched.kernel;
-    std::vector<int64_t> dims;
-    lower::Context context;
-    context.dims = &dims;
-    if (!run(&open, kOpenExtents, context, nullptr)) continue;
-    Form& form = forms[kernel::to_string(open)];
-    if (form.of.empty()) form.kernel = std::move(open);
+    lower::OpenExtents open = lower::opened(one.stitched.kernel, open_pass(run, nullptr));
+    if (open.dims.empty()) continue;
+    Form& form = forms[kernel::to_string(open.kernel)];
+    if (form.of.empty()) form.kernel = std::move(open.kernel);
     form.of.push_back(&one);
-    form.values.push_back(std::move(dims));
+    form.values.push_back(std::move(open.dims));
   }
   std::unordered_map<std::string, std::pair<std::shared_ptr<lower::SharedExtents>, size_t>> shared;
   for (const auto& [text, form] : forms) {
-    if (form.of.size() < kFewestAlike) continue;
+    if (form.of.size() < fewest_alike(level)) continue;
     auto one = lower::share_extents(form.kernel, form.values);
     if (!one) continue;
     const auto held = std::make_shared<lower::SharedExtents>(std::move(*one));
     for (size_t i = 0; i < form.of.size(); ++i) {
       kernel::Kernel open = form.of[i]->stitched.kernel;
-      if (run(&open, kOpenExtents, {}, form.of[i]->fusion))
+      if (open_pass(run, form.of[i]->fusion)(&open, {}))
         shared.emplace(form.of[i]->text, std::pair(held, i));
     }
   }

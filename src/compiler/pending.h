@@ -9,7 +9,7 @@
 
 #include "compiler/compiler.h"
 #include "hlo/module.h"
-#include "lower/passes.h"
+#include "lower/share_extents.h"
 #include "plan/plan.h"
 #include "stitch/stitch.h"
 
@@ -38,10 +38,13 @@ void check(const Pending& pending);
 using RunPass = std::function<bool(kernel::Kernel* kernel, std::string_view pass,
                                    const lower::Context& context, const hlo::Instr* fusion)>;
 RunPass run_pass_of(const Options& options, const target::Target& target,
-                    std::vector<std::string>* changes);
-// Where several kernels differ in where they begin to read only, one is compiled for all.
-void share_alike(std::vector<Pending>* all, const RunPass& run);
-// Where several kernels of rows differ in their extents only, one is compiled for all.
-void share_extents_of(std::vector<Pending>* all, const RunPass& run);
+                    std::vector<std::string>* changes, Status* dump_failure);
+// The pass open_extents by it.
+lower::OpenPass open_pass(const RunPass& run, const hlo::Instr* fusion);
+// Where several kernels differ in where they begin to read only, one is compiled for all: at O0,
+// which is for a short compilation, where two do.
+void share_alike(std::vector<Pending>* all, const RunPass& run, Level level);
+// The same of kernels of rows that differ in their extents only.
+void share_extents_of(std::vector<Pending>* all, const RunPass& run, Level level);
 
 }  // namespace heddle::compiler

@@ -9,7 +9,6 @@
 #include "base/check.h"
 #include "hlo/leaves.h"
 #include "kernel/text.h"
-#include "lower/share_extents.h"
 #include "schedule/place.h"
 
 namespace heddle::compiler {
@@ -24,14 +23,16 @@ using stitch::Stitched;
 // The inner kernels, by the kernels that they stand for.
 class InnerKernels {
  public:
-  explicit InnerKernels(kernel::Kernel* to) : to_(*to) {}
+  InnerKernels(kernel::Kernel* to, const RunPass& run) : to_(*to), run_(run) {}
 
-  void add(const kernel::Kernel& kernel) {
+  // The kernel of a fusion.
+  void add(const kernel::Kernel& kernel, const Instr* fusion) {
     if (!seen_.emplace(kernel::to_string(kernel), Use{}).second) return;
-    lower::OpenExtents open = lower::opened(kernel);
+    lower::OpenExtents open = lower::opened(kernel, open_pass(run_, nullptr));
     Form& form = forms_[kernel::to_string(open.kernel)];
     if (form.kernels.empty()) form.open = std::move(open.kernel);
     form.kernels.push_back(kernel);
+    form.fusions.push_back(fusion);
     form.values.push_back(std::move(open.dims));
   }
 
@@ -39,12 +40,21 @@ class InnerKernels {
     for (const auto& [text, form] : forms_) {
       std::optional<lower::SharedExtents> shared;
       if (form.kernels.size() > 1) shared = lower::share_extents(form.open, form.values);
-      const auto first = static_cast<int>(to_.inner.size());
+      int common = -1;
       for (size_t i = 0; i < form.kernels.size(); ++i) {
         Use& use = seen_.at(kernel::to_string(form.kernels[i]));
-        use.inner = shared ? first : static_cast<int>(to_.inner.size());
-        if (shared) use.dims = shared->dims[i];
-        if (!shared || i == 0) push(shared ? shared->kernel : form.kernels[i]);
+        use.inner = static_cast<int>(to_.inner.size());
+        kernel::Kernel open = form.kernels[i];
+        if (!shared || !open_pass(run_, form.fusions[i])(&open, {})) {
+          push(form.kernels[i]);
+          continue;
+        }
+        use.dims = shared->dims[i];
+        if (common < 0) {
+          common = use.inner;
+          push(shared->kernel);
+        }
+        use.inner = common;
       }
     }
   }
@@ -59,6 +69,7 @@ class InnerKernels {
   struct Form {
     kernel::Kernel open;
     std::vector<kernel::Kernel> kernels;
+    std::vector<const Instr*> fusions;
     std::vector<std::vector<int64_t>> values;
   };
 
@@ -70,6 +81,7 @@ class InnerKernels {
   }
 
   kernel::Kernel& to_;
+  const RunPass& run_;
   std::map<std::string, Form> forms_;  // by opened text
   std::map<std::string, Use> seen_;    // by text
 };
@@ -78,12 +90,12 @@ class TableMaker {
  public:
   TableMaker(const hlo::Computation& computation, const std::string& name,
              const target::Target& target, const TableLimits& small,
-             const stitch::KernelOf& kernel_of)
+             const stitch::KernelOf& kernel_of, const RunPass& run)
       : computation_(computation),
         small_(small),
         kernel_of_(kernel_of),
         k_(result_.kernel),
-        inner_(&result_.kernel) {
+        inner_(&result_.kernel, run) {
     k_.name = name;
     k_.target = target.name;
   }
@@ -92,7 +104,7 @@ class TableMaker {
     for (const Instr* instr : computation_.instrs()) {
       if (!instr->is(Opcode::fusion)) continue;
       launches_.push_back({instr, &kernel_of_(instr), 0});
-      inner_.add(launches_.back().stitched->kernel);
+      inner_.add(launches_.back().stitched->kernel, instr);
     }
     inner_.finish();
     add_ports();
@@ -326,8 +338,8 @@ class TableMaker {
 
 Stitched make_table(const hlo::Computation& computation, const std::string& name,
                     const target::Target& target, const TableLimits& small,
-                    const stitch::KernelOf& kernel_of) {
-  return TableMaker(computation, name, target, small, kernel_of).run();
+                    const stitch::KernelOf& kernel_of, const RunPass& run) {
+  return TableMaker(computation, name, target, small, kernel_of, run).run();
 }
 
 }  // namespace heddle::compiler

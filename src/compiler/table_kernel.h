@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "compiler/pending.h"
 #include "hlo/module.h"
 #include "stitch/stitch.h"
 #include "target/target.h"
@@ -16,8 +17,9 @@ namespace heddle::compiler {
 struct TableLimits {
   int64_t flops = 0, bytes = 0;
 };
+// `run`: for the pass open_extents, by which kernels become one.
 stitch::Stitched make_table(const hlo::Computation& computation, const std::string& name,
                             const target::Target& target, const TableLimits& small,
-                            const stitch::KernelOf& kernel_of);
+                            const stitch::KernelOf& kernel_of, const RunPass& run);
 
 }  // namespace heddle::compiler

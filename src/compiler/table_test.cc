@@ -55,10 +55,10 @@ std::string descent(const std::vector<std::string>& shapes, const std::string& a
          "  ROOT t = (" + joined(shapes, "{s}") + ") tuple(" + joined(shapes, "y{i}") + ")\n}\n";
 }
 
-program::Program compiled(const std::string& text) {
+program::Program compiled(const std::string& text, const Options& options = {}) {
   auto module = hlo::parse_module(text);
   HEDDLE_CHECK(module, "{}", module.error().message);
-  auto program = compile(std::move(*module), {}, *target::find_target("spr"), {});
+  auto program = compile(std::move(*module), {}, *target::find_target("spr"), options);
   HEDDLE_CHECK(program, "{}", program.error().message);
   return std::move(*program);
 }
@@ -72,6 +72,24 @@ TEST(Table, UpdatesOfAllArraysAreOneKernelAndOneLaunch) {
   // Arrays of all ranks are flat, and the same code where only extents differ.
   EXPECT_NE(program.kernels[0].text.find("row (in"), std::string::npos);
   EXPECT_EQ(program.memory.plan_bytes, 0);
+}
+
+int64_t inner_kernels(const program::Program& program) {
+  const std::string& text = program.kernels[0].text;
+  int64_t count = 0;
+  for (size_t at = 0; (at = text.find("\n  inner ", at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+// The switch of the pass that opens extents reaches the rows of a table.
+TEST(Table, ExtentsAreOpenedByThePass) {
+  const int64_t shared = inner_kernels(compiled(descent(kShapes)));
+  Options options;
+  options.disable = {"open_extents"};
+  const int64_t own = inner_kernels(compiled(descent(kShapes), options));
+  EXPECT_GT(shared, 0);
+  EXPECT_LT(shared, own);
+  EXPECT_EQ(own, std::ssize(kShapes));
 }
 
 // The kernel interpreter sees every row, and finds no race between them.

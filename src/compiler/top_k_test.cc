@@ -50,6 +50,25 @@ TEST(top_k, EqualsTheInterpreter) {
   }
 }
 
+// A GPU's tasks, which are cut where there are few, never divide a list: few rows, rows whose
+// number has no divisor, rows of several dimensions. Lists that are no thread's own are refused.
+TEST(top_k, TasksOfAGpuHaveWholeLists) {
+  int proved = 0;
+  for (const char* target : {"sm_90", "sm_80"}) {
+    for (const char* dims : {"", "1,", "3,", "4,", "2,2,", "3,5,", "8,5,", "37,", "67,"}) {
+      for (const auto& [n, k] : std::vector<std::array<int64_t, 2>>{
+               {4, 1}, {9, 9}, {43, 5}, {70, 16}, {70, 17}, {300, 64}}) {
+        const FusionCheck got = check(module_text("f32", dims, n, k, "largest", ""), target);
+        const bool refused = got.failure == "refused: v is a list that threads would share";
+        EXPECT_TRUE(refused || got.failure.empty())
+            << target << " f32[" << dims << n << "] " << k << ": " << got.failure;
+        proved += got.failure.empty();
+      }
+    }
+  }
+  EXPECT_GE(proved, 24);
+}
+
 // A reshape in front of it splits the row into digits.
 TEST(top_k, TakesRowsThatAReshapeMade) {
   for (const char* target : {"avx2", "icelake"}) {

@@ -330,6 +330,7 @@ class Trimming {
 // parameters. Nothing is done where operators stand between that do not say what they make of a
 // symbol.
 Result<bool> pass_extents(hlo::Module& module, const Context&) {
+  if (module.symbols.empty()) return false;
   const Trimming trimming(module);
   if (!trimming.is_needed()) return false;
   bool changed = false;
@@ -364,6 +365,7 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
                                                               std::vector<Pending>* all,
                                                               const RunPass& run, Report* report) {
   std::vector<std::pair<std::string, std::string>> changed;
+  if (module.symbols.empty()) return changed;
   Trimming trimming(module);
   if (!trimming.is_needed()) return changed;
   std::unordered_map<const Instr*, Pending*> pending;

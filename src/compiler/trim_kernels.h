@@ -1,4 +1,4 @@
-// Private to compiler: kernels of a module with bounded symbols (opt/mask_padding.h) read the
+// Private to compiler: kernels of a module with bounded symbols (opt/mask_padding.cc) read the
 // actual extents and stop there (lower/trim.h). Masks make the results right whatever stands
 // behind the extent; this makes the kernels as fast as there is work.
 #pragma once

@@ -95,6 +95,10 @@ std::vector<float> run(const kernel::Kernel& kernel, int64_t rows,
   return out;
 }
 
+bool open_extents(kernel::Kernel* kernel, const lower::Context& context) {
+  return *lower::open_extents(*kernel, context);
+}
+
 TEST(TwinKernels, OtherRowsHaveTheSameCode) {
   struct {
     int64_t blocks_a, blocks_b;
@@ -109,7 +113,7 @@ TEST(TwinKernels, OtherRowsHaveTheSameCode) {
     for (int64_t tiles : {5, 6, 16}) {
       const int64_t blocks = one.blocks_a == 1 ? 1 : tiles % 4 + 2;
       const kernel::Kernel own = twin(blocks, tiles);
-      const auto shared = lower::share_with_twins(twins, own);
+      const auto shared = lower::share_with_twins(twins, own, open_extents);
       ASSERT_TRUE(shared) << tiles << one.more;
       const std::string mine = kernel::to_string(shared->kernel);
       if (text.empty()) text = mine;
@@ -122,8 +126,9 @@ TEST(TwinKernels, OtherRowsHaveTheSameCode) {
 
 TEST(TwinKernels, OtherFormsDoNot) {
   const std::vector<kernel::Kernel> twins{kernel_of(104, 104), kernel_of(232, 232)};
-  EXPECT_FALSE(lower::share_with_twins(twins, kernel_of(100, 100)));  // tiles of two heights
-  EXPECT_FALSE(lower::share_with_twins(twins, kernel_of(104, 52)));   // several blocks
+  EXPECT_FALSE(
+      lower::share_with_twins(twins, kernel_of(100, 100), open_extents));  // tiles of two heights
+  EXPECT_FALSE(lower::share_with_twins(twins, kernel_of(104, 52), open_extents));  // several blocks
 }
 
 TEST(TuneSample, RowsAreWholeTilesAndTimeIsScaled) {

@@ -251,7 +251,10 @@ TEST(LatencyTest, HandComputedGpuSoftmax) {
   ASSERT_EQ(got.phases.size(), 1u);
   EXPECT_EQ(got.phases[0].tasks, 64);
   EXPECT_EQ(got.phases[0].waves, 1);
-  EXPECT_EQ(got.occupancy, 1);
+  // 16 of a lane's registers hold its part of the row: with 19 others in steps of 8 they are 40,
+  // and 65536 are enough for six blocks of 256 threads, of eight.
+  EXPECT_EQ(got.registers, 35);
+  EXPECT_EQ(got.occupancy, 0.75);
   EXPECT_EQ(got.call_ns, 2500);
   const double vectors = 64 * 512 / 32.0, rounds = 64;
   const double lanes_meet = rounds * 3 * 5, enter = rounds * 6, scalar_load = rounds;
@@ -327,8 +330,8 @@ TEST(LatencyTest, ScratchCostsOccupancyOnGpus) {
   const Latency small = latency(placed, sm_90);
   placed.placement.scratch_bytes = 200000;
   const Latency large = latency(placed, sm_90);
-  ASSERT_EQ(small.occupancy, 1);
-  EXPECT_LT(large.occupancy, 0.5);
+  ASSERT_EQ(small.occupancy, 0.5);  // its rows are held in 32 registers a lane
+  EXPECT_LT(large.occupancy, 0.25);
   EXPECT_GE(large.ns, small.ns);
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cost/body_cycles.h"
+#include "cost/held_registers.h"
 #include "schedule/chain_cost.h"
 
 namespace heddle::cost {
@@ -65,7 +66,9 @@ class Evaluation {
       std::vector<const Row*> rows;
       lanes_ = gpu_ ? std::max(group.lanes, target_.warp_size) : target_.lanes(tensor::Type::f32);
       part.tasks = 1;
+      row_registers_.clear();
       for (int node : group.body) walk(node, 1, &rows, &part);
+      keep_registers(rows);
       // A task of a GPU is one warp's or one block's: its threads are the lanes.
       work.tasks += part.tasks;
       work.lanes = std::max(work.lanes, lanes_);
@@ -118,12 +121,21 @@ class Evaluation {
         cycles +=
             rounds * 3 * std::log2(std::max(2, lanes_)) * static_cast<double>(stage.values.size());
       work->cycles += cycles * warps_of_task();
-      registers = std::max(registers, live_values(stage) + held[m]);
+      const int list = gpu_ ? list_registers(stage, row) : 0;
+      registers = std::max(registers, live_values(stage) + held[m] + list);
       if (stage.is_reduction()) sums += static_cast<int>(unroll);
     }
     registers += sums;
     work->cycles += rounds * kRoundCycles * warps_of_task();
-    result_.registers = std::max(result_.registers, registers + (gpu_ ? 16 : 0));
+    row_registers_.push_back(registers + (gpu_ ? 16 : 0));
+  }
+
+  // The most of the rows of a group, with what is held in registers around them.
+  void keep_registers(const std::vector<const Row*>& rows) {
+    std::vector<int> held(rows.size(), 0);
+    if (gpu_) held = held_registers(placed_, rows, lanes_);
+    for (size_t r = 0; r < rows.size(); ++r)
+      result_.registers = std::max(result_.registers, row_registers_[r] + held[r]);
   }
 
   // For each position of the row: values of stages before it that it or a later one reads.
@@ -280,7 +292,8 @@ class Evaluation {
   const PlacedFusion& placed_;
   const Target& target_;
   const bool gpu_;
-  int lanes_ = 1;  // of the group at hand
+  int lanes_ = 1;                   // of the group at hand
+  std::vector<int> row_registers_;  // of its rows, what they compute with
   std::vector<PhaseWork> works_;
   Latency result_;
 };

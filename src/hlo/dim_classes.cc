@@ -38,6 +38,7 @@ void DimClasses::look_at(const Computation& first) {
   }
   for (const Computation* computation : looked_at)
     for (const Instr* instr : computation->instrs()) relate(instr);
+  for (size_t i = 0; i < parent_.size(); ++i) parent_[i] = find(static_cast<int>(i));
 }
 
 int DimClasses::at(const Instr* instr, int64_t d, size_t leaf) const {
@@ -49,9 +50,15 @@ int DimClasses::root(int i) const {
   return i;
 }
 
+int DimClasses::find(int i) {
+  int* parent = parent_.data();
+  while (parent[i] != i) i = parent[i] = parent[parent[i]];
+  return i;
+}
+
 void DimClasses::join(int a, int b) {
-  a = root(a);
-  b = root(b);
+  a = find(a);
+  b = find(b);
   if (a == b) return;
   parent_[static_cast<size_t>(a)] = b;
   const Instr*& fixed = fixed_by_[static_cast<size_t>(b)];
@@ -66,7 +73,7 @@ void DimClasses::join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t 
 }
 
 void DimClasses::fix(const Instr* instr, int64_t d, size_t leaf) {
-  fixed_by_[static_cast<size_t>(root(at(instr, d, leaf)))] = relating_;
+  fixed_by_[static_cast<size_t>(find(at(instr, d, leaf)))] = relating_;
 }
 
 void DimClasses::fix_all(const Instr* instr) {

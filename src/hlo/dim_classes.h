@@ -47,6 +47,7 @@ class DimClasses {
   };
   int at(const Instr* instr, int64_t d, size_t leaf = 0) const;
   int root(int i) const;
+  int find(int i);  // the root; the way to it gets shorter, so that a long chain is no long walk
   void join(int a, int b);
   void join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t b_leaf);
   void fix(const Instr* instr, int64_t d, size_t leaf = 0);

@@ -10,6 +10,8 @@ namespace heddle::hlo {
 // The arrays of a shape, in order: those of a tuple's tuples too.
 std::vector<tensor::Shape> leaves_of(const tensor::Shape& shape);
 
+size_t leaf_count(const tensor::Shape& shape);
+
 // Leaf number `leaf` of what `maker` makes.
 struct Origin {
   const Instr* maker;

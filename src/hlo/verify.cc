@@ -266,10 +266,13 @@ class Verifier {
       const auto count = static_cast<int64_t>(entry->parameters().size());
       return number >= 0 && number < count ? &entry->parameters()[number]->shape() : nullptr;
     };
+    // No extents before the pass mask_padding, which gives them to all.
+    const bool masked = module_.symbols.empty() || module_.symbols[0].extent != -1;
     for (const Symbol& symbol : module_.symbols) {
       const Shape* extent = parameter(symbol.extent);
-      if (!extent || !extent->is_scalar() || extent->type() != Type::s32)
-        violation(14, "symbol {}: parameter {} is no s32[]", symbol.name, symbol.extent);
+      const bool right = masked ? extent && extent->is_scalar() && extent->type() == Type::s32
+                                : symbol.extent == -1;
+      if (!right) violation(14, "symbol {}: parameter {} is no s32[]", symbol.name, symbol.extent);
       for (const auto& [number, dimension] : symbol.places) {
         const Shape* shape = parameter(number);
         if (!shape || !shape->is_array() || dimension < 0 || dimension >= shape->rank())

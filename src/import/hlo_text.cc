@@ -26,6 +26,11 @@ void for_each_leaf(const Shape& shape, const std::string& path, Visit visit) {
 // What everything behind this counts on: a module that parses may still be wrong.
 Status check(const hlo::Module& module) {
   const Status valid = hlo::verify(module);
+  if (valid && !module.symbols.empty() && module.symbols[0].extent < 0)
+    return user_error(
+        "{}: dimension '{}' has no parameter that is its extent: heddle opt "
+        "--passes=mask_padding adds it",
+        module.name(), module.symbols[0].name);
   if (valid) return {};
   const std::string& all = valid.error().message;
   const auto more = std::count(all.begin(), all.end(), '\n');
@@ -53,7 +58,6 @@ Status check_constants(const hlo::Module& module, const Options& options, Import
   return {};
 }
 
-// Shapes are static here: a bounded dimension is run at its bound.
 void note_bounds(const std::string& name, const Shape& shape, std::vector<std::string>& notes) {
   for (size_t d = 0; d < shape.dims().size(); ++d) {
     const tensor::Dim& dim = shape.dims()[d];
@@ -61,6 +65,23 @@ void note_bounds(const std::string& name, const Shape& shape, std::vector<std::s
       notes.push_back(fmt::format("{}: dimension {} is bounded (<={}); it runs at its bound", name,
                                   d, dim.size));
   }
+}
+
+Shape at_bounds(Shape shape) {
+  for (Shape& element : shape.mutable_elements()) element = at_bounds(element);
+  for (size_t d = 0; d < shape.dims().size(); ++d) {
+    const tensor::Dim& dim = shape.dims()[d];
+    if (dim.dynamic && dim.size != tensor::Dim::kUnbounded)
+      shape.set_dim(static_cast<int64_t>(d), dim.size);
+  }
+  return shape;
+}
+
+// Kernels and program files have static shapes.
+void run_at_bounds(hlo::Module& module) {
+  for (const auto& computation : module.computations())
+    for (hlo::Instr* instr : computation->instrs())
+      if (!instr->shape().is_static()) instr->set_shape(at_bounds(instr->shape()));
 }
 
 Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& options) {
@@ -79,6 +100,7 @@ Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& 
   for_each_leaf(entry.root()->shape(), "", [&](const std::string&, const Shape&) {
     result.output_names.push_back(fmt::format("out{}", result.output_names.size()));
   });
+  run_at_bounds(*module);
   result.module = std::move(module);
   return result;
 }

@@ -148,6 +148,8 @@ TEST(HloText, BoundsAreTold) {
                                "ROOT r = f32[3] get-tuple-element(p), index=1 }"));
   EXPECT_THAT(result.notes,
               ElementsAre("arg0.0: dimension 0 is bounded (<=16); it runs at its bound"));
+  for (const hlo::Instr* instr : result.module->entry()->instrs())
+    EXPECT_TRUE(instr->shape().is_static()) << instr->name();
 }
 
 }  // namespace

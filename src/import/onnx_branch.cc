@@ -110,6 +110,7 @@ Value* Importer::inside(Value* outer, const std::unordered_map<const Value*, Val
   value.kind = outer->kind;
   value.literal = outer->literal;
   value.name = outer->name;
+  value.nodes = outer->nodes;
   value.is_initialiser = outer->is_initialiser;
   for (Value* element : outer->elements) value.elements.push_back(inside(element, captured));
   return add_value(std::move(value));
@@ -140,7 +141,9 @@ std::unique_ptr<Region> Importer::open_region(const Graph& graph, const Scope& s
   for (size_t i = 0; i < region->captured.size(); ++i) {
     Instr* instr =
         builder.get_tuple_element(region->parameter, static_cast<int64_t>(first.size() + i));
-    copies[region->captured[i]] = instr_value(instr, region->captured[i]->name);
+    Value* copy = instr_value(instr, region->captured[i]->name);
+    copy->nodes = region->captured[i]->nodes;
+    copies[region->captured[i]] = copy;
   }
   region->scope.opsets = scope.opsets;
   region->scope.attributes = scope.attributes;

@@ -258,10 +258,9 @@ void Importer::run_node(const Node& node, Scope& scope) {
   if (const Function* function = facts_.find_function(node))
     return run_function(*function, node, scope, inputs);
   if (!is_structural(node)) return run_handler(node, scope, inputs);
-  const hlo::NodeNames names = name_of(node);
   const size_t first = into_->instrs().size();
   run_structural(node, scope, inputs);
-  name_new(*into_, first, names);
+  name_structural(first, node, scope, inputs);
 }
 
 void Importer::run_structural(const Node& node, Scope& scope, const Inputs& inputs) {

@@ -113,6 +113,8 @@ class Importer {
   // onnx_names.cc
   hlo::NodeNames name_of(const proto::Node& node) const;
   std::string first_name_of(const proto::Node& node) const;
+  // What is made from instruction `first` on of a node with graphs inside.
+  void name_structural(size_t first, const proto::Node& node, Scope& scope, const Inputs& inputs);
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
   void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope,
                       const hlo::NodeNames& names);
@@ -159,12 +161,14 @@ class Importer {
   struct While;
   std::vector<Value*> emit_while(const proto::Node& node, const LoopForm& form, Scope& scope,
                                  bool dynamic_condition, bool& needs_condition);
-  Value* slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip, Scope& scope);
-  Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how, Scope& scope);
-  // Runs one operator on values, as if a node had asked for it.
+  Value* slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip,
+                  const proto::Node& node);
+  Value* stack(const std::vector<Value*>& slices, const LoopForm::Slices& how,
+               const proto::Node& node);
+  // Runs one operator on values, as if a node of the name of `caller` had asked for it.
   Value* apply(std::string_view op_type, const Inputs& inputs,
                const std::vector<std::pair<std::string_view, int64_t>>& attributes,
-               const Scope& scope);
+               const proto::Node& caller);
 
   const ModelFacts& facts_;
   const Options& options_;

@@ -46,8 +46,11 @@ void check_body(const Node& node, const LoopForm& form) {
 
 Value* Importer::apply(std::string_view op_type, const Inputs& inputs,
                        const std::vector<std::pair<std::string_view, int64_t>>& attributes,
-                       const Scope& scope) {
+                       const Node& caller) {
   Node node;
+  node.name = caller.name;
+  for (std::string_view output : caller.outputs)
+    if (node.name.empty()) node.name = output;
   node.op_type = op_type;
   node.outputs = {"result"};
   for (const auto& [name, value] : attributes) {
@@ -60,34 +63,34 @@ Value* Importer::apply(std::string_view op_type, const Inputs& inputs,
   Opsets opsets{{std::string_view(), kNewestOpset}};
   inner.opsets = &opsets;
   count_node();
-  (void)scope;
   run_handler(node, inner, inputs);
   return inner.values.at("result");
 }
 
 // One slice of what is cut up, the axis gone.
 Value* Importer::slice_of(Value* value, const LoopForm::Slices& slices, int64_t trip,
-                          Scope& scope) {
+                          const Node& node) {
   const int64_t extent = value->shape().dim(slices.axis);
   const int64_t at = slices.reverse ? extent - 1 - trip : trip;
   return apply("Gather", {value, known_value(scalar_s64(at), "index")}, {{"axis", slices.axis}},
-               scope);
+               node);
 }
 
 Value* Importer::stack(const std::vector<Value*>& slices, const LoopForm::Slices& how,
-                       Scope& scope) {
+                       const Node& node) {
   Value sequence;
   sequence.kind = Value::Kind::sequence;
   sequence.elements = slices;
   if (how.reverse) std::reverse(sequence.elements.begin(), sequence.elements.end());
   return apply("ConcatFromSequence", {add_value(std::move(sequence))},
-               {{"axis", how.axis}, {"new_axis", 1}}, scope);
+               {{"axis", how.axis}, {"new_axis", 1}}, node);
 }
 
 std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Scope& scope) {
   std::vector<Value*> carried = form.carried;
   std::vector<std::vector<Value*>> collected(form.outputs.size());
   const size_t at = carried_at(form);
+  hlo::NodeNames conditions;
   const int64_t most =
       std::min(kMostTrips, kMostCopies / static_cast<int64_t>(form.body->nodes.size() + 1));
   for (int64_t trip = 0; !form.trip_count || trip < *form.trip_count; ++trip) {
@@ -105,13 +108,14 @@ std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Sco
       inner.values.emplace(names[at + i].name, carried[i]);
     for (size_t i = 0; i < form.scanned.size(); ++i)
       inner.values.emplace(names[at + carried.size() + i].name,
-                           slice_of(form.scanned[i], form.inputs[i], trip, scope));
+                           slice_of(form.scanned[i], form.inputs[i], trip, node));
     run_graph(*form.body, inner);
     size_t output = 0;
     std::optional<bool> again = true;
     if (form.counts) {
       Value* condition = output_value(*form.body, output++, inner);
       again = known_bool(condition);
+      conditions.add(condition->nodes);
       if (!again)
         fail_needing(condition,
                      "{}: whether it continues after trip {} depends on the model's inputs",
@@ -129,8 +133,9 @@ std::vector<Value*> Importer::unroll(const Node& node, const LoopForm& form, Sco
     }
     LoopForm::Slices how = form.outputs[i];
     how.axis = wrap_axis(node, how.axis, collected[i][0]->shape().rank() + 1);
-    carried.push_back(stack(collected[i], how, scope));
+    carried.push_back(stack(collected[i], how, node));
   }
+  if (!carried.empty()) add_nodes(*carried[0], conditions);
   return carried;
 }
 
@@ -315,7 +320,7 @@ void Importer::run_old_scan(const Node& node, Scope& scope, const Inputs& inputs
     LoopForm form;
     form.body = &body;
     for (size_t i = 1; i < inputs.size(); ++i)
-      (i <= states ? form.carried : form.scanned).push_back(slice_of(inputs[i], {}, n, scope));
+      (i <= states ? form.carried : form.scanned).push_back(slice_of(inputs[i], {}, n, node));
     form.inputs.resize(scans);
     form.outputs.resize(body.outputs.size() - states);
     form.trip_count = form.scanned[0]->shape().dim(0);
@@ -327,7 +332,7 @@ void Importer::run_old_scan(const Node& node, Scope& scope, const Inputs& inputs
     for (size_t i = 0; i < results.size(); ++i) by_output[i].push_back(results[i]);
   }
   std::vector<Value*> values;
-  for (const auto& parts : by_output) values.push_back(stack(parts, {}, scope));
+  for (const auto& parts : by_output) values.push_back(stack(parts, {}, node));
   define_all(node, values, scope);
 }
 

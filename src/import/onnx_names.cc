@@ -32,6 +32,17 @@ std::string Importer::first_name_of(const Node& node) const {
 
 NodeNames Importer::name_of(const Node& node) const { return NodeNames(first_name_of(node)); }
 
+void Importer::name_structural(size_t first, const Node& node, Scope& scope, const Inputs& inputs) {
+  // What is known of its inputs is read here: a condition, a number of trips.
+  NodeNames names = name_of(node);
+  names.add(nodes_of(inputs));
+  name_new(*into_, first, names);
+  // Also where nothing of its own is left, and its graph stands in its place.
+  for (std::string_view output : node.outputs)
+    if (const auto found = scope.values.find(output); found != scope.values.end())
+      add_nodes(*found->second, names);
+}
+
 NodeNames nodes_of(const std::vector<Value*>& values) {
   NodeNames names;
   for (const Value* value : values) {

@@ -26,6 +26,14 @@ hlo::Window whole_window(const Spatial& s) {
   return window;
 }
 
+bool reads_padding(const Ints& extents, const Spatial& s) {
+  for (size_t i = 0; i < s.rank(); ++i) {
+    const int64_t last = (s.kernel[i] - 1) * s.dilations[i] + (s.output[i] - 1) * s.strides[i];
+    if (s.low[i] > 0 || last >= s.low[i] + extents[i + 2]) return true;
+  }
+  return false;
+}
+
 // Where the largest of each window lies: an index into the whole input, the first one of equals.
 // The window's elements are gone through one after the other.
 Instr* max_positions(Op& op, const Spatial& s) {
@@ -46,9 +54,14 @@ Instr* max_positions(Op& op, const Spatial& s) {
   }
   Instr* lowest = op.b.constant(hlo::neutral_value(Opcode::maximum, op.type(0)));
   Instr* x = op.b.pad(op.in(0), lowest, low, high, {});
+  // Padding never wins, also where all elements are as low.
+  Instr* inside = nullptr;
+  if (reads_padding(extents, s))
+    inside = op.b.pad(op.b.full(Shape::array(Type::pred, extents), 1),
+                      op.b.scalar(Type::pred, 0), low, high, {});
   Ints result{extents[0], extents[1]};
   result.insert(result.end(), s.output.begin(), s.output.end());
-  Instr *best = nullptr, *where = nullptr;
+  Instr *best = nullptr, *where = nullptr, *best_inside = nullptr;
   for (int64_t tap = 0; tap < taps; ++tap) {
     Ints starts(extents.size(), 0), limits = result;
     int64_t rest = tap, offset = 0;
@@ -61,9 +74,11 @@ Instr* max_positions(Op& op, const Spatial& s) {
     }
     Instr* value = op.b.slice(x, starts, limits, steps);
     Instr* at = op.b.full(Shape::array(Type::s64, result), static_cast<double>(offset));
+    Instr* value_inside = inside ? op.b.slice(inside, starts, limits, steps) : nullptr;
     if (best == nullptr) {
       best = value;
       where = at;
+      best_inside = value_inside;
       continue;
     }
     Instr* larger = op.b.compare(Direction::gt, value, best);
@@ -71,6 +86,11 @@ Instr* max_positions(Op& op, const Spatial& s) {
       larger = op.b.binary(Opcode::or_, larger,
                            op.b.binary(Opcode::and_, op.b.compare(Direction::ne, value, value),
                                        op.b.compare(Direction::eq, best, best)));
+    if (inside) {
+      Instr* first = op.b.unary(Opcode::not_, best_inside);
+      larger = op.b.binary(Opcode::and_, value_inside, op.b.binary(Opcode::or_, larger, first));
+      best_inside = op.b.binary(Opcode::or_, best_inside, value_inside);
+    }
     best = op.b.select(larger, value, best);
     where = op.b.select(larger, at, where);
   }

@@ -248,7 +248,9 @@ std::vector<Value*> Importer::While::call() {
   for (int64_t i = collected_begin(); i < demands_begin(); ++i) output(i);
   importer.take_over(std::move(demands), loop, demands_begin());
   check(b);
-  importer.finish_instrs(first, node, importer.name_of(node));
+  hlo::NodeNames names = importer.name_of(node);
+  if (again != nullptr) names.add(again->nodes);
+  importer.finish_instrs(first, node, names);
   return outputs;
 }
 

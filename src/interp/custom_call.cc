@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/escape.h"
 #include "hlo/library_call.h"
 #include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
@@ -15,6 +16,8 @@ using hlo::Instr;
 using hlo::Opcode;
 
 namespace {
+
+constexpr size_t kToldNodes = 2;  // of the model's own, in a message
 
 // Annotations of where and how a value lies: on one device they give their operand back.
 constexpr std::array<std::string_view, 11> kIdentities = {"Sharding",
@@ -119,9 +122,13 @@ Result<Literal> zeros_of(const Shape& shape) {
 }  // namespace
 
 std::string describe(const Instr& instr) {
-  if (instr.is(Opcode::custom_call))
-    return fmt::format("custom-call {} ({})", target_of(instr), instr.name());
-  return fmt::format("{} ({})", hlo::opcode_text(instr.opcode()), instr.name());
+  std::string what(hlo::opcode_text(instr.opcode()));
+  if (instr.is(Opcode::custom_call)) what += fmt::format(" {}", target_of(instr));
+  what += fmt::format(" ({}", instr.name());
+  const std::vector<std::string_view> nodes = instr.nodes().list();
+  for (size_t i = 0; i < nodes.size() && i < kToldNodes; ++i) what += ", " + escaped(nodes[i]);
+  if (nodes.size() > kToldNodes) what += fmt::format(" and {} more", nodes.size() - kToldNodes);
+  return what + ")";
 }
 
 Result<Literal> eval_custom_call(Evaluator& e, const Instr& instr, Operands& operands) {

@@ -135,7 +135,8 @@ Result<Literal> top_k(Evaluator& e, const Literal& x, int64_t k, bool largest);
 
 // Why evaluate() refuses the instruction itself (not what it calls); nothing: it does not.
 std::optional<std::string> refusal(const hlo::Instr& instr);
-// "dot (dot.3)", "custom-call foo (custom-call.2)".
+// "dot (dot.3)", "custom-call foo (custom-call.2)"; with the model's own nodes
+// "dot (dot.3, layer/MatMul, layer/Add and 2 more)".
 std::string describe(const hlo::Instr& instr);
 // The instructions that run: what the root needs and what has an effect, in order.
 std::vector<const hlo::Instr*> live_instrs(const hlo::Computation& computation);

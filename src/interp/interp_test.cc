@@ -31,6 +31,21 @@ TEST(Interp, TakesArgumentsByNumber) {
   EXPECT_EQ(arguments[0], floats({5, 6}));
 }
 
+TEST(Interp, ErrorsNameTheModelsNodes) {
+  auto module = module_of(R"(ENTRY e {
+    a = f32[2] parameter(0)
+    b = f32[2] negate(a), metadata={op_name="first"}
+    ROOT r = f32[2] negate(b), metadata={op_name="layer/Neg;layer/Add;c;d"} })");
+  std::vector<Literal> arguments = {floats({5, 6})};
+  Options options;
+  options.max_steps = 1;
+  auto result = evaluate(*module, arguments, options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message,
+            "negate (r, layer/Neg, layer/Add and 2 more): more than 1 instructions have run; an "
+            "endless loop?");
+}
+
 TEST(Interp, NamesAWrongArgument) {
   auto module = module_of("ENTRY e { ROOT a = f32[2] parameter(0) }");
   std::vector<Literal> wrong = {floats({1, 2, 3})};

@@ -107,14 +107,17 @@ void fill_complex(Literal& x, const Wants& wants, Stream& stream) {
   set_values(x, values);
 }
 
+void bound(Shape& shape) {
+  if (shape.is_tuple())
+    for (Shape& element : shape.mutable_elements()) bound(element);
+  else
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      shape.set_dim(d, shape.dim(d) < 0 ? kUnboundedExtent : shape.dim(d));
+}
+
 Shape sized(const Shape& shape) {
   Shape result = shape.without_layout();
-  if (result.is_tuple()) {
-    for (Shape& element : result.mutable_elements()) element = sized(element);
-    return result;
-  }
-  for (int64_t d = 0; d < result.rank(); ++d)
-    result.set_dim(d, result.dim(d) < 0 ? kUnboundedExtent : result.dim(d));
+  bound(result);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "kernel/linear.h"
 #include "kernel/rewriter.h"
 #include "lower/passes.h"
+#include "target/held_registers.h"
 
 namespace heddle::lower {
 
@@ -27,9 +28,8 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
-constexpr int64_t kRegisters = 64;  // of a thread, for all values held
-constexpr int64_t kUnrolled = 64;   // iterations of one loop that is unrolled for it
-constexpr int64_t kCopies = 1024;   // of all that nest
+constexpr int64_t kUnrolled = 64;  // iterations of one loop that is unrolled for it
+constexpr int64_t kCopies = 1024;  // of all that nest
 
 class Holder {
  public:
@@ -38,7 +38,7 @@ class Holder {
   bool run() {
     for (const kernel::Phase& phase : k_.phases)
       for (const kernel::Group& group : phase.groups) look(group.body, {}, {});
-    int64_t left = kRegisters;
+    int64_t left = target::kHeldRegisters;
     for (size_t b = 0; b < k_.buffers.size(); ++b) {
       const BufferId id(b);
       if (k_.buffers[b].space != kernel::Space::scratch || !uses_.contains(id)) continue;

@@ -8,7 +8,6 @@
 
 #include "kernel/rewriter.h"
 #include "kernel/verify.h"
-#include "lower/passes.h"
 
 namespace heddle::lower {
 namespace {
@@ -85,12 +84,11 @@ std::map<Column, Bound> find_dims(const std::vector<Column>& columns,
 
 }  // namespace
 
-OpenExtents opened(const Kernel& kernel) {
+OpenExtents opened(const Kernel& kernel, const OpenPass& pass) {
   OpenExtents result{kernel, {}};
   Context context;
   context.dims = &result.dims;
-  const Result<bool> changed = open_extents(result.kernel, context);
-  HEDDLE_CHECK(changed.has_value(), "{}: {}", kernel.name, changed.error().message);
+  pass(&result.kernel, context);
   return result;
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "kernel/kernel.h"
+#include "lower/passes.h"
 
 namespace heddle::lower {
 
@@ -17,7 +19,9 @@ struct OpenExtents {
   kernel::Kernel kernel;
   std::vector<int64_t> dims;  // what its dimensions stand for in the kernel that it came from
 };
-OpenExtents opened(const kernel::Kernel& kernel);
+// Runs the pass, or leaves it out where it is disabled. True: the kernel has changed.
+using OpenPass = std::function<bool(kernel::Kernel*, const Context&)>;
+OpenExtents opened(const kernel::Kernel& kernel, const OpenPass& pass);
 
 struct SharedExtents {
   kernel::Kernel kernel;

@@ -19,6 +19,12 @@ kernel::Kernel parsed(const std::string& text) {
   return *kernel;
 }
 
+OpenExtents behind_pass(const kernel::Kernel& kernel) {
+  return opened(kernel, [](kernel::Kernel* one, const Context& context) {
+    return *open_extents(*one, context);
+  });
+}
+
 // out[r, c] = max(x[r, c] * scale[c], 0) in a row of its own for each task.
 std::string rows(int count, int width) {
   return fmt::format(R"(heddle.kernel 1
@@ -55,7 +61,7 @@ TEST(SharedExtents, AlikeKernelsBecomeOne) {
   std::vector<OpenExtents> open;
   std::vector<std::vector<int64_t>> values;
   for (const auto& [count, width] : sizes) {
-    open.push_back(opened(parsed(rows(count, width))));
+    open.push_back(behind_pass(parsed(rows(count, width))));
     values.push_back(open.back().dims);
     EXPECT_EQ(kernel::to_string(open.back().kernel), kernel::to_string(open[0].kernel));
   }
@@ -74,7 +80,7 @@ TEST(SharedExtents, AlikeKernelsBecomeOne) {
 
 TEST(SharedExtents, OneKernelIsItselfAgain) {
   const kernel::Kernel kernel = parsed(rows(4, 16));
-  const OpenExtents open = opened(kernel);
+  const OpenExtents open = behind_pass(kernel);
   const auto shared = share_extents(open.kernel, {open.dims});
   ASSERT_TRUE(shared);
   EXPECT_TRUE(shared->dims[0].empty());
@@ -100,7 +106,7 @@ kernel k {
   }
 }
 )");
-  const std::string text = kernel::to_string(opened(kernel).kernel);
+  const std::string text = kernel::to_string(behind_pass(kernel).kernel);
   EXPECT_NE(text.find("unrolled i 4"), std::string::npos) << text;
   EXPECT_NE(text.find("floor_div(t, 2)"), std::string::npos) << text;
   EXPECT_NE(text.find("acc: f32[4]"), std::string::npos) << text;

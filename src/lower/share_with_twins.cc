@@ -36,7 +36,7 @@ void level_scratch(std::vector<kernel::Kernel>* kernels) {
 }  // namespace
 
 std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
-                                              const kernel::Kernel& own) {
+                                              const kernel::Kernel& own, const OpenPass& pass) {
   HEDDLE_CHECK(twins.size() >= 2, "{} twins of {}", twins.size(), own.name);
   twins.push_back(own);
   level_scratch(&twins);
@@ -45,7 +45,7 @@ std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
   std::optional<kernel::Kernel> first;
   for (const kernel::Kernel& kernel : twins) {
     if (!kernel.dims.empty() || !kernel.inner.empty()) return std::nullopt;
-    OpenExtents open = opened(kernel);
+    OpenExtents open = opened(kernel, pass);
     std::string text = kernel::to_string(open.kernel);
     if (!first) {
       form = std::move(text);

@@ -13,6 +13,6 @@ namespace heddle::lower {
 // `dims` of the result: those of the twins in their order, then the kernel's own. At least two
 // twins, so that the code is the same whatever the kernel's own rows are. None: their forms differ.
 std::optional<SharedExtents> share_with_twins(std::vector<kernel::Kernel> twins,
-                                              const kernel::Kernel& own);
+                                              const kernel::Kernel& own, const OpenPass& pass);
 
 }  // namespace heddle::lower

@@ -79,16 +79,41 @@ class Layouts {
 
   bool run() {
     const std::vector<Instr*> all = computation_->instrs();
-    for (Instr* instr : all) visit(instr);
+    for (size_t i = 0; i < all.size(); ++i) {
+      places_.emplace(all[i], place_ = i);
+      visit(all[i]);
+    }
     if (!changed_) return false;
     Instr* root = computation_->root();
     if (kept_.count(root)) computation_->set_root(logical(root));
     b_.check();
     computation_->remove_dead();
+    keep_order();
     return true;
   }
 
  private:
+  // What an instruction became stands where that stood, and what else was made before its first
+  // user: which of two branches a kernel takes in follows from the order, and is not to depend on
+  // the layout.
+  void keep_order() {
+    std::vector<Instr*> order = computation_->instrs();
+    std::vector<std::pair<size_t, size_t>> keys(order.size());  // place, and number in `order`
+    std::unordered_map<const Instr*, size_t> numbers;
+    for (size_t i = order.size(); i-- > 0;) {
+      numbers.emplace(order[i], i);
+      const auto known = places_.find(order[i]);
+      keys[i] = {known != places_.end() ? known->second : place_, i};
+      if (known != places_.end()) continue;
+      for (const Instr* user : order[i]->users())
+        keys[i].first = std::min(keys[i].first, keys[numbers.at(user)].first);
+    }
+    std::sort(keys.begin(), keys.end());
+    std::vector<Instr*> kept;
+    for (const auto& [place, number] : keys) kept.push_back(order[number]);
+    computation_->reorder(std::move(kept));
+  }
+
   void visit(Instr* x) {
     if (x->is(Opcode::convolution) && convolve(x)) return;
     if (is_pool_of_features(x) && !kept_.count(x->operand(0)) && pool(x)) return;
@@ -160,6 +185,7 @@ class Layouts {
     b_.check();
     changed_ = true;
     made.instr->add_notes(*x);
+    places_.emplace(made.instr, place_);
     if (!moves_nothing(made.order, x->shape().extents())) {
       kept_.emplace(x, made);
       return;
@@ -281,7 +307,9 @@ class Layouts {
   hlo::Builder b_;
   StoreAs store_as_;
   IsFree is_free_;
-  Region region_;  // that is being computed in another order
+  std::unordered_map<const Instr*, size_t> places_;  // of what was there, and of what it became
+  size_t place_ = 0;                                 // that is visited
+  Region region_;                                    // that is being computed in another order
   // Values that exist in another order; and what was made of values for those who want another.
   std::unordered_map<const Instr*, Stored> kept_;
   std::unordered_map<const Instr*, std::vector<Stored>> copies_;

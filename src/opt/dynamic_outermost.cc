@@ -1,5 +1,9 @@
-#include "opt/dynamic_outermost.h"
-
+// dynamic_outermost: rows of a whole batch as one product. Where each of a batch's sequences has a
+// bounded number of rows (Module::symbols), [batch, rows, features] is kept as [rows, batch,
+// features], and heads alike, so that those which are there are the first rows of one matrix: what
+// begins with looked-up rows, a float input or a transpose, and all that follows from there;
+// transposes where it ends. Results are the same to the bit, but for products, whose kernels are
+// others. One walk over the entry.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -8,6 +12,7 @@
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
 #include "opt/follow_layout.h"
+#include "opt/passes.h"
 
 namespace heddle::opt {
 namespace {
@@ -162,6 +167,9 @@ class Mover {
 
 }  // namespace
 
-bool dynamic_outermost(hlo::Module* module) { return Mover(module).run(); }
+Result<bool> dynamic_outermost(hlo::Module& module, const PassContext& context) {
+  if (module.symbols.empty() || !context.allow("dynamic_outermost", "rows")) return false;
+  return Mover(&module).run();
+}
 
 }  // namespace heddle::opt

@@ -1,5 +1,13 @@
-#include "opt/mask_padding.h"
-
+// mask_padding: bounded symbols made right. A module whose dynamic dimensions are at their bound
+// computes, in the first n elements of each of them, what the module of exact shapes would,
+// whatever stands behind.
+//
+// The entry gets a parameter s32[] for the extent of each symbol, and what is reduced or contracted
+// over a dynamic dimension is masked there with the neutral value, as early as the value is made,
+// so that the mask is part of the operator that makes it. Values that are neutral in the padding
+// already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
+// Errors: what hlo::DimClasses::assign refuses; a reduction without a neutral value.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -7,6 +15,8 @@
 
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
+#include "hlo/dim_classes.h"
+#include "opt/passes.h"
 
 namespace heddle::opt {
 namespace {
@@ -99,8 +109,8 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 
 class Masker {
  public:
-  Masker(hlo::Module* module, std::vector<hlo::Symbol> symbols)
-      : entry_(module->entry()), b_(entry_), symbols_(std::move(symbols)), classes_(*module) {}
+  explicit Masker(hlo::Module* module)
+      : entry_(module->entry()), b_(entry_), symbols_(module->symbols), classes_(*module) {}
 
   Status run() {
     HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
@@ -257,8 +267,10 @@ class Masker {
 
 }  // namespace
 
-Status mask_padding(hlo::Module* module, std::vector<hlo::Symbol> symbols) {
-  return Masker(module, std::move(symbols)).run();
+Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
+  if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
+  HEDDLE_RETURN_IF_ERROR(Masker(&module).run());
+  return true;
 }
 
 }  // namespace heddle::opt

@@ -5,7 +5,9 @@ namespace heddle::opt {
 namespace {
 
 // What every later step counts on: primitives of logical arrays, in as few computations as can be.
-//  thread_random_state first: numbers are drawn in the order of the model's instructions, and
+//  dynamic_outermost first: bounded dimensions are followed through the operators of the model.
+//  (mask_padding is run where a bucket is made, for it adds an input: api/buckets.cc.)
+//  thread_random_state next: numbers are drawn in the order of the model's instructions, and
 //  inlining loses that.
 //  drop_layouts before the rest: other passes compare shapes, and only it knows what a bitcast
 //  means.
@@ -13,7 +15,8 @@ namespace {
 //  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
 //  its elements.
 constexpr char kToPrimitives[] =
-    "thread_random_state,drop_layouts,inline_lazily,expand_map,expand_batch_norm,{remove_"
+    "dynamic_outermost,thread_random_state,drop_layouts,inline_lazily,expand_map,expand_batch_norm,"
+    "{remove_"
     "identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules

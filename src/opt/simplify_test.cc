@@ -89,7 +89,18 @@ TEST(Cse, WhatDiffersStays) {
                    "y = f32[4] parameter(1) a = subtract(x, y) b = subtract(y, x)\n"
                    "ROOT r = add(a, b)",
                    "cse");
+  expect_unchanged(X4
+                   "y = f32[4] parameter(1) a = pred[4] compare(x, y), direction=LT\n"
+                   "b = pred[4] compare(x, y), direction=LE ROOT r = xor(a, b)",
+                   "cse");
   expect_unchanged("a = f32[] constant(0) b = f32[] constant(-0) ROOT r = tuple(a, b)", "cse");
+  // Large ones that are different in the middle only.
+  const auto weights = [](char middle) {
+    std::string values;
+    for (int i = 0; i < 4096; ++i) values += {i > 0 ? ',' : ' ', i == 2048 ? middle : '1'};
+    return "f32[4096] constant({" + values + "})";
+  };
+  expect_unchanged("a = " + weights('2') + " b = " + weights('3') + " ROOT r = add(a, b)", "cse");
   expect_unchanged(
       "a = f32[] constant(0) b = f32[] constant(1)\n"
       "c = f32[4] rng(a, b), distribution=rng_uniform\n"

@@ -1,5 +1,8 @@
 #include "pass/files.h"
 
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -26,11 +29,16 @@ Status write_text(const std::string& directory, const std::string& file, std::st
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   const std::string path = directory + "/" + file;
-  std::ofstream stream(path, std::ios::binary);
+  // Renamed at the end: a link of that name is replaced, and what it leads to stays as it is.
+  static std::atomic<int> count{0};
+  const std::string temporary = fmt::format("{}/.heddle-{}-{}.tmp", directory, ::getpid(), ++count);
+  std::ofstream stream(temporary, std::ios::binary);
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
   stream.close();
-  if (!stream) return machine_error("{}: cannot be written", path);
-  return {};
+  if (stream) std::filesystem::rename(temporary, path, error);
+  if (stream && !error) return {};
+  std::filesystem::remove(temporary, error);
+  return machine_error("{}: cannot be written", path);
 }
 
 Result<std::string> write_reproducer(const std::string& directory, std::string_view before,

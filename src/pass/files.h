@@ -8,7 +8,8 @@
 
 namespace heddle::pass {
 
-// Errors: machine (cannot write).
+// Makes the folder where it is missing. The file is there as a whole or not at all. Errors: machine
+// (cannot write).
 Status write_text(const std::string& directory, const std::string& file, std::string_view text);
 
 // Writes the reproducer of `pass`, "heddle_reproducer_<pass>_<hash><suffix>": the pipeline that

@@ -27,6 +27,9 @@ struct RunOptions {
   // changed something: the file before it is the module before the pass. Empty: none.
   std::string dump_directory;
   std::string dump_name = "pass";
+  // Where set, the first file that cannot be written is told here, and the passes go on without
+  // dumps; else it is an error of the run.
+  Status* dump_failure = nullptr;
   std::vector<std::string> disabled;  // passes ("cse") and rewrites ("algebraic.add_zero")
   std::string stop_after;             // ends behind the first run of this pass
   // For bisection. Behind this many runs that changed something only required passes run; behind

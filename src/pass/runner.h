@@ -87,10 +87,15 @@ class Runner {
 
   Status dump(std::string_view what) {
     if (options_.dump_directory.empty()) return {};
-    return write_text(
+    Status* failure = options_.dump_failure;
+    if (failure != nullptr && !*failure) return {};
+    Status written = write_text(
         options_.dump_directory,
         fmt::format("{}_{:03}_{}{}", options_.dump_name, dumped_++, what, Traits::kSuffix),
         Traits::short_text(unit_));
+    if (failure == nullptr) return written;
+    *failure = std::move(written);
+    return {};
   }
 
   Result<bool> run_list(const std::vector<Step>& steps) {

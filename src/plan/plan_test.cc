@@ -19,12 +19,13 @@ struct Planned {
     auto parsed = hlo::parse_module(text);
     EXPECT_TRUE(parsed) << parsed.error().message;
     module = std::move(*parsed);
-    for (const hlo::Instr* instr : module->entry()->instrs()) {
-      if (!instr->is(hlo::Opcode::fusion)) continue;
-      const bool elementwise = instr->name().find("_e") != std::string::npos;
-      kernels.emplace(instr,
-                      fake_kernel(*instr, elementwise ? std::vector<int>{0} : std::vector<int>{}));
-    }
+    for (const auto& computation : module->computations())
+      for (const hlo::Instr* instr : computation->instrs()) {
+        if (!instr->is(hlo::Opcode::fusion)) continue;
+        const bool elementwise = instr->name().find("_e") != std::string::npos;
+        kernels.emplace(
+            instr, fake_kernel(*instr, elementwise ? std::vector<int>{0} : std::vector<int>{}));
+      }
     auto planned = plan(*module, kernels, names, target::Target(), options);
     if (planned) {
       program = std::move(*planned);
@@ -174,6 +175,30 @@ ENTRY e {
   EXPECT_EQ(p.program.memory.plan_bytes, 0);  // all of it in the output's memory
   EXPECT_EQ(p.program.memory.unshared_bytes, 128);
   EXPECT_EQ(p.program.commands.size(), 3u);
+  p.expect_correct();
+}
+
+// Not by what runs last in a trip either: the next one reads it again.
+TEST(plan, WhatALoopReadsFromOutsideIsNotOverwritten) {
+  const Planned p("HloModule m\n" + kFused + R"(
+f3 { p = f32[16] parameter(0)  z = s32[] constant(0)  ROOT c = pred[] compare(z, z), direction=EQ }
+f4 { p = f32[16] parameter(0)  q = f32[16] parameter(1)  n = f32[16] negate(p)
+  m = f32[16] multiply(p, q)  ROOT t = (f32[16], f32[16]) tuple(n, m) }
+more { s = (f32[16], f32[16]) parameter(0)  a = f32[16] get-tuple-element(s), index=0
+  ROOT again = pred[] fusion(a), kind=kLoop, calls=f3 }
+body { s = (f32[16], f32[16]) parameter(0)
+  a = f32[16] get-tuple-element(s), index=0
+  x = f32[16] get-tuple-element(s), index=1
+  both_e = (f32[16], f32[16]) fusion(x, a), kind=kLoop, calls=f4
+  n = f32[16] get-tuple-element(both_e), index=1
+  ROOT t = (f32[16], f32[16]) tuple(n, x) }
+ENTRY e {
+  p = f32[16] parameter(0)
+  x = f32[16] fusion(p), kind=kLoop, calls=f1
+  init = (f32[16], f32[16]) tuple(p, x)
+  w = (f32[16], f32[16]) while(init), condition=more, body=body
+  ROOT r = f32[16] get-tuple-element(w), index=0
+})");
   p.expect_correct();
 }
 

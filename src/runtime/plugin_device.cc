@@ -1,12 +1,17 @@
 #include "runtime/plugin_device.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 namespace heddle::runtime {
 
 Result<Device> open_plugin(const std::string& path) {
   // With a slash it is a file, not a name to be searched for.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  // Opening a pipe would wait for who writes to it.
+  struct stat info{};
+  if (::stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return user_error("device plugin:{}: is not a regular file", path);
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return user_error("device plugin: {}", ::dlerror());
   void* symbol = ::dlsym(library, "heddle_device");

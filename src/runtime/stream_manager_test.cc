@@ -227,12 +227,14 @@ TEST(events, AreNotLentAgainBeforeTheLastRecordHasPassed) {
   ASSERT_TRUE(events.record(event, lent[1]));
   events.give_back(event);
   ASSERT_TRUE(device.device().streams()->sync(lent[0]));
-  EXPECT_EQ(events.counts().passing, 1);
-  Event* other = *events.take();
-  EXPECT_NE(other, event) << "the stream that records it has not come to it";
+  std::vector<Event*> others;
+  for (int i = 0; i < 3; ++i) {  // waiting for a stream takes events, too
+    others.push_back(*events.take());
+    EXPECT_NE(others[i], event) << "the stream that records it has not come to it";
+  }
   ASSERT_TRUE(device.device().streams()->sync_all());
   EXPECT_EQ(events.counts().passing, 0);
-  events.give_back(other);
+  for (Event* other : others) events.give_back(other);
 }
 
 struct Seen {

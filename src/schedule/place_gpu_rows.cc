@@ -5,6 +5,7 @@
 
 #include "schedule/correspond.h"
 #include "schedule/place_rows.h"
+#include "schedule/top_k.h"
 #include "schedule/turn.h"
 
 namespace heddle::schedule {
@@ -83,11 +84,12 @@ bool keeps_rows(const PlacedFusion& before, const PlacedFusion& after) {
 }
 
 // The loop that cuts a task at digit `digit` of the largest output into strips of `by`, around all
-// that the tasks do; nothing: some output has no such digit.
+// that the tasks do; nothing: some output has no such digit, or a list would be computed in pieces.
 std::optional<PlacedFusion> cut_tasks(const PlacedFusion& placed, size_t anchor, int digit,
                                       int64_t by, const target::Target& view) {
   const StageGraph& graph = placed.graph;
   const std::vector<int> same = corresponding_digits(graph, anchor, digit);
+  if (divides_list(graph, same)) return std::nullopt;
   Loop loop{"strip", LoopKind::parallel, graph.stages[anchor].out[digit].extent / by, {}, {}};
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     if (!is_output(graph.stages[i])) continue;

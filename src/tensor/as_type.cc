@@ -203,7 +203,7 @@ Result<Literal> as_type(const Literal& literal, Type type) {
 Result<Literal> parse_literal_spec(const std::string& spec) {
   size_t equals = spec.find('=');
   if (equals == std::string::npos) {
-    return user_error("'{}': no '='; wanted such as 2x2xf32=1 2 3 4", spec.substr(0, 60));
+    return user_error("'{}': no '='; wanted such as 2x2xf32=1 2 3 4, or F.npy", spec.substr(0, 60));
   }
   std::string shape_text = spec.substr(0, equals);
   auto shape = parse_spec_shape(shape_text);

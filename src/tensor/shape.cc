@@ -77,9 +77,13 @@ int64_t Shape::bytes() const {
 Layout Shape::layout_or_default() const { return layout_ ? *layout_ : Layout::row_major(rank()); }
 
 Shape Shape::without_layout() const {
+  // In place: a copy at each level of a tuple would make deep ones quadratic.
+  const auto drop = [](const auto& self, Shape& shape) -> void {
+    shape.layout_.reset();
+    for (Shape& element : shape.elements_) self(self, element);
+  };
   Shape result = *this;
-  result.layout_.reset();
-  for (Shape& element : result.elements_) element = element.without_layout();
+  drop(drop, result);
   return result;
 }
 

@@ -91,8 +91,13 @@ class ExplainTest(CliTest):
             self.assertNotIn(outside, text)
         data = text.split('id="data">')[1].split("</script>")[0]
         self.assertGreaterEqual(len(json.loads(data)["nodes"]), 1)
-        self.assertIn("cannot be read", self.fails(2, "explain", self.model(), "--profile",
-                                                   self.folder / "missing.json"))
+        self.assertIn("cannot be opened", self.fails(2, "explain", self.model(), "--profile",
+                                                     self.folder / "missing.json"))
+        for wrong in ["[1", '{"kernels": 1}', '{"kernels": [1]}', '{"kernels": [{"commands": 1}]}',
+                      '{"kernels": [{"kernel": "k", "commands": "x", "ms": 1}]}',
+                      '{"kernels": [{"kernel": 3, "commands": 1, "ms": 1}]}']:
+            self.assertIn("wanted what heddle profile --json writes", self.fails(
+                2, "explain", self.model(), "--profile", self.file("wrong.json", wrong)))
 
     def test_targets_that_are_not_here(self):
         # No code is made for a target by name: neither the machine nor its assembler is needed.

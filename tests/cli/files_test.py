@@ -72,6 +72,54 @@ class OverwriteTest(CliTest):
         again = next(dump.glob("*.hlo"))
         self.refused(again, "run", again, "--dump", dump)
         self.refused(again, "opt", again, "--passes=cse", "--dump", dump)
+        # Also where a link leads into it.
+        os.symlink(again, self.folder / "link.hlo")
+        self.refused(again, "run", self.folder / "link.hlo", "--dump", dump)
+
+    def test_a_dump_does_not_write_through_links(self):
+        model, dump = self.file("add.hlo", ADD), self.folder / "dump"
+        self.ok("run", model, "--dump", dump)
+        names = sorted(path.name for path in dump.iterdir() if path.is_file())
+        for link in [os.symlink, os.link]:
+            shutil.rmtree(dump)
+            dump.mkdir()
+            for name in names:
+                link(self.folder / "add.hlo", dump / name)
+            self.ok("run", model, "--dump", dump)
+            self.ok("opt", model, "--passes=O2", "--dump", dump)
+            self.assertEqual(ADD, (self.folder / "add.hlo").read_text())
+            self.assertLessEqual(set(names), {path.name for path in dump.iterdir()})
+            self.assertFalse((dump / names[0]).is_symlink())
+
+    def test_a_dump_that_cannot_be_written(self):
+        model, dump = self.file("add.hlo", ADD), self.folder / "dump"
+        dump.mkdir()
+        (dump / "lower").write_text("in the way")
+        self.assertIn("dump/lower", self.fails(3, "run", model, "--dump", dump))
+
+    def test_tuning_records_of_the_cache(self):
+        model, cache = self.file("add.hlo", ADD), self.folder / "c"
+        self.ok("tune", model, "--cache", cache)
+        for option in ["--export", "--json"]:
+            self.refused(cache / "tuning.db", "tune", model, "--cache", cache, option,
+                         cache / "tuning.db")
+
+    def test_the_files_of_a_scoreboard(self):
+        folder = self.folder / "hlo"
+        folder.mkdir()
+        (folder / "a.hlo").write_text(ADD)
+        self.refused(folder / "a.hlo", "conform", "hlo", folder, "--json", folder / "a.hlo")
+        test = self.folder / "onnx" / "a"
+        data = test / "test_data_set_0"
+        data.mkdir(parents=True)
+        shutil.copy(MODELS / "minilm" / "model.onnx", test / "model.onnx")
+        (data / "output_0.pb").write_bytes(b"")
+        for path in [test / "model.onnx", data / "output_0.pb"]:
+            self.refused(path, "conform", "onnx", self.folder / "onnx", "--json", path)
+        # What was written before is replaced.
+        for _ in range(2):
+            self.run_heddle("conform", "hlo", folder, "--json", folder / "board.json")
+        self.assertEqual("hlo", json.loads((folder / "board.json").read_text())["suite"])
 
     def test_external_data(self):
         # float tensor x + w, w [2] in ok.bin.

@@ -59,8 +59,12 @@ class ValuesTest(CliTest):
         self.assertIn("--input input_ids: 1 dimensions", error)
         model = self.file("add.hlo", ADD)
         write_npz(wrong, x=("f", [2, 2], [1] * 4), y=("f", [2, 3], [1] * 6))
-        self.assertIn(f"--inputs {wrong}, entry x: got f32[2,2], wanted f32[2,3]",
-                      self.fails(2, "run", model, "--inputs", wrong))
+        error = self.fails(2, "run", model, "--inputs", wrong)
+        self.assertIn(f"--inputs {wrong}, entry x: got f32[2,2], wanted f32[2,3]", error)
+        self.assertNotIn("--dim", error)
+        self.assertIn("arg1 (y) f32[2,3]",
+                      self.fails(2, "run", model, "--input", "x=2x3xf32=1"))
+        self.assertIn("or F.npy", self.fails(2, "run", model, "--input", "x=x.npz"))
 
     def test_files_that_are_none(self):
         model = self.file("add.hlo", ADD)
@@ -93,6 +97,16 @@ class ModelsTest(CliTest):
         self.assertEqual("HLO text", self.json("inspect", model, "--graph")["format"])
         board = self.json("conform", "hlo", self.folder)
         self.assertEqual({"equal": 1}, board["outcomes"])
+
+    def test_deep_tuples(self):
+        deep = "(" * 300 + "f32[]" + ")" * 300
+        model = self.file("deep.hlo", f"""HloModule deep
+ENTRY main {{
+  x = {deep} parameter(0)
+  ROOT y = {deep} copy(x)
+}}
+""")
+        self.assertIn("output out0 f32[]", self.ok("run", model, timeout=60).stdout)
 
     def test_one_reader_for_all_commands(self):
         text = self.file("no_model.hlo", "nothing of the kind\n")
@@ -128,6 +142,10 @@ ENTRY main {
         note = "arg0: dimension 0 is bounded (<=16); it runs at its bound"
         self.assertIn("note: " + note, self.ok("run", model).stdout)
         self.assertIn(note, self.json("run", model)["notes"])
+        # By a kernel, also from a file.
+        program = self.folder / "bounded.heddle"
+        self.assertIn("1 kernels,", self.ok("compile", model, "-o", program).stdout)
+        self.ok("run", program)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ class OptionTest(CliTest):
                 (["benhc", model], "unknown command; did you mean bench?"),
                 (["--versoin"], "did you mean --version?"),
                 (["conform", "onxn", "x"], "did you mean onnx?"),
+                (["tune", model, "--stop-after", "fuse"], "does not produce a program"),
+                (["advise", model, "--stop-after", "fuse"], "does not produce a program"),
                 (["dryrun", model], "dryrun needs --device virtual:NAME, NAME one of"),
         ]:
             error = self.fails(2, *arguments)
@@ -144,6 +146,14 @@ class WaitTest(CliTest):
         for command in ["run", "tune"]:
             error = self.fails(3, command, model, "--cache", cache, timeout=20)
             self.assertIn("tuning.db is not a regular file", error)
+
+    def test_pipes_where_files_are_wanted(self):
+        model, pipe = self.file("add.hlo", ADD), self.folder / "pipe"
+        os.mkfifo(pipe)
+        for arguments in [["tune", model, "--import", pipe], ["tune", model, "--import", "/dev/zero"],
+                          ["explain", model, "--profile", pipe],
+                          ["run", model, "--device", f"plugin:{pipe}"]]:
+            self.assertIn("not a regular file", self.fails(2, *arguments, timeout=20))
 
     def test_locked_tuning_records_are_told(self):
         model, cache = self.file("add.hlo", ADD), self.folder / "c"

@@ -119,6 +119,73 @@ class NamesTest(CliTest):
             helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]), path)
         return path
 
+    def saved(self, name, nodes, outputs):
+        info = helper.make_tensor_value_info
+        graph = helper.make_graph(nodes, "g", [info("x", TensorProto.FLOAT, [4, 8])],
+                                  [info(output, TensorProto.FLOAT, None) for output in outputs])
+        path = self.folder / f"{name}.onnx"
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)]), path)
+        return path
+
+    def assert_all_shown(self, path, names):
+        for options in [[], ["--level", "O0"], ["--device", "interp"]]:
+            with self.subTest(options):
+                self.assertEqual(shown(self.profiled(path, *options)["kernels"]), names)
+
+    @staticmethod
+    def constant(name, kind, dims, values):
+        return helper.make_node("Constant", [], [name], name=f"/{name}/Constant",
+                                value=helper.make_tensor("", kind, dims, values))
+
+    @staticmethod
+    def branch(nodes, output):
+        return helper.make_graph(nodes, "b", [], [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)])
+
+    def test_a_branch_that_is_known_names_its_condition(self):
+        node = helper.make_node
+        taken = self.branch([node("Mul", ["x", "twice"], ["t"], name="/if/then/Mul"),
+                             node("Tanh", ["t"], ["a"], name="/if/then/Tanh")], "a")
+        other = self.branch([node("Neg", ["x"], ["b"], name="/if/else/Neg")], "b")
+        passed = self.branch([node("Identity", ["y"], ["c"], name="/pass/then/Identity")], "c")
+        nodes = [node("Shape", ["x"], ["shape"], name="/if/Shape"),
+                 self.constant("rows", TensorProto.INT64, [2], [4, 8]),
+                 node("Equal", ["shape", "rows"], ["same"], name="/if/Equal"),
+                 node("Cast", ["same"], ["ints"], name="/if/Cast", to=TensorProto.INT64),
+                 node("ReduceMin", ["ints"], ["all"], name="/if/ReduceMin", keepdims=0),
+                 node("Cast", ["all"], ["is"], name="/if/Cast_1", to=TensorProto.BOOL),
+                 self.constant("two", TensorProto.FLOAT, [], [2]),
+                 node("Add", ["two", "two"], ["twice"], name="/twice/Add"),
+                 node("If", ["is"], ["y"], name="/if/If", then_branch=taken, else_branch=other),
+                 node("If", ["is"], ["z"], name="/pass/If", then_branch=passed, else_branch=other)]
+        names = {n.name for n in nodes} | {"/if/then/Mul", "/if/then/Tanh", "/pass/then/Identity"}
+        self.assert_all_shown(self.saved("known", nodes, ["z"]), names)
+
+    def test_what_branches_and_loops_read_names_what_made_it(self):
+        node, info = helper.make_node, helper.make_tensor_value_info
+        one = self.branch([node("Add", ["x", "twice"], ["a"], name="/if/then/Add")], "a")
+        other = self.branch([node("Neg", ["x"], ["b"], name="/if/else/Neg")], "b")
+        body = helper.make_graph(
+            [node("Tanh", ["carried"], ["next"], name="/loop/body/Tanh"),
+             node("Identity", ["on"], ["again"], name="/loop/body/Identity"),
+             node("Relu", ["next"], ["slice"], name="/loop/body/Relu")], "body",
+            [info("i", TensorProto.INT64, []), info("on", TensorProto.BOOL, []),
+             info("carried", TensorProto.FLOAT, [4, 8])],
+            [info("again", TensorProto.BOOL, []), info("next", TensorProto.FLOAT, [4, 8]),
+             info("slice", TensorProto.FLOAT, [4, 8])])
+        for trips in (2, 5):  # written out; a loop
+            nodes = [self.constant("two", TensorProto.FLOAT, [], [2]),
+                     node("Add", ["two", "two"], ["twice"], name="/twice/Add"),
+                     node("ReduceSum", ["x"], ["sum"], name="/if/ReduceSum", keepdims=0),
+                     node("Greater", ["sum", "two"], ["is"], name="/if/Greater"),
+                     node("If", ["is"], ["y"], name="/if/If", then_branch=one, else_branch=other),
+                     self.constant("trips", TensorProto.INT64, [], [trips]),
+                     self.constant("true", TensorProto.BOOL, [], [True]),
+                     node("Not", ["true"], ["false"], name="/loop/Not"),
+                     node("Not", ["false"], ["go"], name="/loop/Not_1"),
+                     node("Loop", ["trips", "go", "y"], ["z", "all"], name="/loop/Loop", body=body)]
+            names = {n.name for n in nodes} | {"/if/then/Add", "/if/else/Neg"} | {n.name for n in body.node}
+            self.assert_all_shown(self.saved(f"trips{trips}", nodes, ["z", "all"]), names)
+
     def test_bodies_of_functions_say_who_calls(self):
         found = shown(self.profiled(self.function_model())["kernels"])
         self.assertEqual(found, {f"block.{b}/{n}" for b in (0, 1) for n in ("half", "scale", "b")}

@@ -45,6 +45,13 @@ CASES = [
     ("max_pool", "MaxPool", [f32([1, NAN, 2, 3, NAN, NAN, 5, 0], (1, 1, 8))],
      {"kernel_shape": [2], "strides": [2]},
      [f32([NAN, 3, NAN, 5], (1, 1, 4)), i64(1, 3, 4, 6).reshape(1, 1, 4)]),
+    # Padding is nowhere, also where all elements are as low as it.
+    ("max_pool_lowest", "MaxPool", [np.array([0, 0, 0, 7], np.uint8).reshape(1, 1, 4)],
+     {"kernel_shape": [3], "strides": [2], "pads": [1, 1]},
+     [np.array([0, 7], np.uint8).reshape(1, 1, 2), i64(0, 3).reshape(1, 1, 2)]),
+    ("max_pool_of_minus_infinity", "MaxPool", [f32([-INF, -INF, 1], (1, 1, 3))],
+     {"kernel_shape": [2], "pads": [1, 0]},
+     [f32([-INF, -INF, 1], (1, 1, 3)), i64(0, 0, 2).reshape(1, 1, 3)]),
     ("global_max_pool", "GlobalMaxPool", [f32([1, NAN, 2], (1, 1, 3))], {},
      [f32([NAN], (1, 1, 1))]),
     ("scatter_min", "ScatterElements",

@@ -91,6 +91,14 @@ class ProgramFileTest(CliTest):
         name.write_bytes(bad[:4095])
         self.fails(2, "inspect", name, "--header")
 
+    def test_says_which_options_come_too_late(self):
+        path = self.compiled()
+        for option, value in [("--target", "spr"), ("--streams", "2"), ("--level", "O1"), ("--disable", "cse"),
+                              ("--device", "cpu"), ("--threads", "1")]:
+            with self.subTest(option):
+                told = "stays as it was compiled" in self.ok("run", path, option, value).stderr
+                self.assertEqual(told, option not in ("--device", "--threads"))
+
     def test_other_instruction_set(self):
         path = self.compiled()
         error = self.fails(2, "run", path, env={"HEDDLE_ISA": "portable"})

@@ -121,7 +121,7 @@ class TuneTest(CliTest):
         for options, words in [(["--budget", "0"], "at least 1"), (["--cache", "off"], "cache"),
                                (["--candidates", "0"], "1 to 1000"),
                                (["--import", bad], "line 1"),
-                               (["--import", self.folder / "none"], "cannot be read"),
+                               (["--import", self.folder / "none"], "cannot be opened"),
                                (["--device", "interp"], "nothing to tune")]:
             self.assertIn(words, self.fails(2, "tune", model, "--dim", "sequence=8", *options))
 

@@ -139,10 +139,12 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::T
   HEDDLE_RETURN_IF_ERROR(check_names(target, *found));
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // fma is written fma
-  std::unique_ptr<llvm::TargetMachine> machine(found->createTargetMachine(
-      target.llvm_triple, "x86-64", isa.features, options, llvm::Reloc::PIC_,
-      llvm::CodeModel::Small,
-      effort == Effort::least ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      found->createTargetMachine(target.llvm_triple, "x86-64", isa.features, options,
+                                 llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                 effort == Effort::least  ? llvm::CodeGenOptLevel::None
+                                 : effort == Effort::less ? llvm::CodeGenOptLevel::Less
+                                                          : llvm::CodeGenOptLevel::Default));
   if (!machine) return user_error("target {}: LLVM cannot compile for it", target.name);
   return machine;
 }
@@ -153,7 +155,7 @@ Result<std::string> compile_module(llvm::Module& module, llvm::TargetMachine& ma
   module.getContext().setDiagnosticHandler(std::make_unique<Diagnostics>(message));
   llvm::SmallString<0> object;
   try {
-    if (machine.getOptLevel() != llvm::CodeGenOptLevel::None) reduce_strength(module, machine);
+    if (machine.getOptLevel() >= llvm::CodeGenOptLevel::Default) reduce_strength(module, machine);
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager passes;
     const auto form =

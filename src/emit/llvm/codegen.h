@@ -18,7 +18,7 @@ namespace heddle::emit {
 // What LLVM spends on the code of kernels; results are the same bits. least: quick instruction
 // selection and register allocation, for kernels that run a few times. The numbers are those of
 // heddle_emit's `effort` (emit.h).
-enum class Effort { least = 0, full = 1 };
+enum class Effort { least = 0, less = 1, full = 2 };
 
 // Error: a triple that this build cannot compile for. Thread-safe.
 Result<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target,

@@ -58,7 +58,10 @@ Result<std::vector<kernel::Kernel>> parse(const std::vector<std::string_view>& t
   return kernels;
 }
 
+// A link of that name is replaced: what it leads to stays as it is.
 Status write(const std::filesystem::path& path, const std::string& bytes) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
   std::ofstream file(path, std::ios::binary);
   file << bytes << std::flush;
   if (!file.good()) return machine_error("--dump: cannot write {}", path.string());

@@ -27,7 +27,7 @@ heddle::Result<std::string> emit_object(int abi, const char* const* kernels, siz
                               HEDDLE_EMIT_ABI);
   }
   if (effort < heddle::emit::Effort::least || effort > heddle::emit::Effort::full)
-    return heddle::user_error("libheddle-llvm: effort: got {}, wanted 0 or 1",
+    return heddle::user_error("libheddle-llvm: effort: got {}, wanted 0, 1 or 2",
                               static_cast<int>(effort));
   std::vector<std::string_view> texts(kernels, kernels + count);
   HEDDLE_ASSIGN_OR_RETURN(auto compiled, heddle::emit::compile_texts(texts, target, effort));

@@ -15,9 +15,9 @@ extern "C" {
 // Symbols: <kernel name>_p<phase>, by the kernel ABI. Thread-safe. Deterministic: same texts, same
 // bytes. `dump_directory` (or NULL) must exist: each kernel is also compiled alone, to be looked
 // at, as 4-<kernel name>.ll (LLVM's text), .s (assembly) and .o. `effort` is
-// what LLVM spends: 0 the least, for the slowest code, 1 all that is useful. `abi` must be
-// HEDDLE_EMIT_ABI.
-#define HEDDLE_EMIT_ABI 3
+// what LLVM spends: 0 the least, for the slowest code, 1 less than 2, which is all that is useful.
+// `abi` must be HEDDLE_EMIT_ABI.
+#define HEDDLE_EMIT_ABI 4
 typedef int (*heddle_emit_function)(int abi, const char* const* kernels, size_t kernel_count,
                                     const char* target, const char* dump_directory, int effort,
                                     uint8_t** object, size_t* object_bytes, char** error);

@@ -30,7 +30,7 @@ struct Emitted {
 };
 
 Emitted emit(const std::vector<std::string>& texts, const std::string& target,
-             int abi = HEDDLE_EMIT_ABI, int effort = 1) {
+             int abi = HEDDLE_EMIT_ABI, int effort = 2) {
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   uint8_t* object = nullptr;
@@ -93,14 +93,14 @@ TEST(Emit, EqualTextsAreCompiledOnce) {
 
 TEST(Emit, EffortsAreOtherCode) {
   std::set<std::string> objects;
-  for (int effort : {0, 1}) {
+  for (int effort : {0, 1, 2}) {
     Emitted result = emit({kScale}, target_text("icelake"), HEDDLE_EMIT_ABI, effort);
     ASSERT_EQ(result.status, 0) << result.error;
     objects.insert(result.object);
   }
-  EXPECT_EQ(objects.size(), 2u);
-  EXPECT_THAT(emit({kScale}, target_text("icelake"), HEDDLE_EMIT_ABI, 2).error,
-              HasSubstr("effort: got 2"));
+  EXPECT_GE(objects.size(), 2u);
+  EXPECT_THAT(emit({kScale}, target_text("icelake"), HEDDLE_EMIT_ABI, 3).error,
+              HasSubstr("effort: got 3"));
 }
 
 TEST(Emit, NoKernelsAreAnEmptyObject) {

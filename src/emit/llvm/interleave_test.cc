@@ -48,6 +48,18 @@ void expect_equal(const std::string& one, const std::string& other) {
   }
 }
 
+// Twelve loops of 60 functions: eight vectors side by side would be too much code, one is not.
+TEST(Interleave, LongPhasesHaveFewerSideBySide) {
+  const auto loop = [](int functions, int part) {
+    std::string value = fmt::format("x[i{}]", part);
+    for (int f = 0; f < functions; ++f) value = "exp(" + value + ")";
+    return fmt::format("vector i{} 400 lanes 16 {{ y[i{}] = {} }} ", part, part, value);
+  };
+  std::string body;
+  for (int part = 0; part < 12; ++part) body += loop(60, part);
+  expect_equal(body, loop(60, 0));
+}
+
 TEST(Interleave, ManyVectorsGiveTheBitsOfOne) {
   auto value = [](const std::string& at) { return fmt::format("exp(x[{0}])*tanh(x[{0}])", at); };
   for (int vectors : {1, 2, 3, 4, 5, 7, 8, 19, 22}) {

@@ -214,6 +214,8 @@ class KernelEmitter {
   // In one function: LLVM takes time in proportion to the square of a block.
   static constexpr unsigned kMaxInstructions = 1 << 15;
   void phase(size_t index);
+  void phase_that_fits(size_t index);  // with fewer copies side by side where it is too long
+  bool check_length();                 // false: it has failed
   void group(const kernel::Group& group, llvm::Value* first, llvm::Value* last);
   void task(const kernel::Group& group, const Val& number, const std::vector<Val>& extents);
   void promote_registers();
@@ -237,6 +239,8 @@ class KernelEmitter {
   llvm::Value* mask_ = nullptr;  // active lanes; null: all
   int depth_ = 0;
   int64_t statements_ = 0;
+  int64_t side_by_side_ = 1;  // long chains that are emitted for the processor to mix, at most
+  bool is_too_long_ = false;
   bool streams_ = false;  // past the caches: a fence at the end
 };
 

@@ -17,10 +17,6 @@ constexpr int64_t kMaxUnrolled = 4096;  // copies of one loop
 constexpr int kMaxUnroll = 32;          // bodies an iteration; it is only a hint
 constexpr int kMaxLanes = 64;
 
-// Two instructions of a kind start a cycle, and each waits some four for the one before it in its
-// chain: eight chains, where there are registers for them.
-int64_t chains_side_by_side(const Isa& isa) { return isa.avx512 ? 8 : 4; }
-
 std::optional<int64_t> number_of(Value* v) {
   auto* number = llvm::dyn_cast<llvm::ConstantInt>(v);
   if (!number) return std::nullopt;
@@ -68,7 +64,7 @@ void KernelEmitter::unrolled_loop(const Stmt& stmt) {
   std::optional<int64_t> count = number_of(extent.v);
   if (!count || !extent.uniform()) return fail("the extent of an unrolled loop is not constant");
   if (*count > kMaxUnrolled) return fail("an unrolled loop of {} copies", *count);
-  const int64_t most = chains_side_by_side(isa_);
+  const int64_t most = side_by_side_;
   const int64_t groups = mixes_copies(stmt) ? (*count + most - 1) / most : *count;
   for (int64_t g = 0; g < groups; ++g) {
     Interleaver interleaver(b_.GetInsertBlock());
@@ -149,12 +145,12 @@ void KernelEmitter::vector_body(const Stmt& stmt, const Val& base, int64_t offse
 int64_t KernelEmitter::vectors_a_step(const Stmt& stmt, std::optional<int64_t> full) const {
   if (lanes_ > isa_.simd_bits / 32) return 1;  // several vectors as it is
   if (!has_long_chain(kernel_, stmt.body) || !reads_nothing_stored(kernel_, stmt.body)) return 1;
-  const int64_t most = chains_side_by_side(isa_);
+  const int64_t most = side_by_side_;
   if (!full) return most;
   const int64_t vectors = *full / lanes_;
   for (int64_t count = most; count > 1; --count)
     if (vectors % count == 0) return count;
-  return vectors > 4 * most ? most : std::min<int64_t>(vectors, 2);
+  return vectors > 4 * most ? most : std::min({vectors, most, int64_t{2}});
 }
 
 // The full vectors: `full` iterations, a multiple of the lanes.

@@ -65,7 +65,7 @@ Status KernelEmitter::run() {
     heights_.push_back(height);
   }
   for (size_t i = 0; i < kernel_.phases.size(); ++i) {
-    phase(i);
+    phase_that_fits(i);
     if (!error_.empty()) return user_error("kernel {}, phase {}: {}", kernel_.name, i, error_);
     std::string message;
     llvm::raw_string_ostream stream(message);
@@ -75,6 +75,23 @@ Status KernelEmitter::run() {
     }
   }
   return {};
+}
+
+// Two instructions of a kind start a cycle, and each waits some four for the one before it in its
+// chain: eight chains, where there are registers for them.
+void KernelEmitter::phase_that_fits(size_t index) {
+  side_by_side_ = isa_.avx512 ? 8 : 4;
+  const int64_t statements = statements_;
+  phase(index);
+  while (is_too_long_ && side_by_side_ > 1) {
+    function_->eraseFromParent();
+    side_by_side_ /= 2;
+    statements_ = statements;
+    statement_values_.clear();
+    error_.clear();
+    is_too_long_ = false;
+    phase(index);
+  }
 }
 
 void KernelEmitter::phase(size_t index) {
@@ -100,9 +117,7 @@ void KernelEmitter::phase(size_t index) {
   }
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
-  if (function_->getInstructionCount() > kMaxInstructions) {
-    fail("more than {} instructions after unrolling", kMaxInstructions);
-  }
+  check_length();
   if (error_.empty()) promote_registers();
 }
 

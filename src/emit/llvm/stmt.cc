@@ -23,13 +23,18 @@ void KernelEmitter::block(const Block& body) {
   }
 }
 
+bool KernelEmitter::check_length() {
+  if (function_->getInstructionCount() <= kMaxInstructions) return true;
+  is_too_long_ |= error_.empty();
+  fail("more than {} instructions after unrolling", kMaxInstructions);
+  return false;
+}
+
 void KernelEmitter::statement(const Stmt& stmt) {
   if (++statements_ > kMaxStatements) {
     return fail("more than {} statements after unrolling", kMaxStatements);
   }
-  if (statements_ % 64 == 0 && function_->getInstructionCount() > kMaxInstructions) {
-    return fail("more than {} instructions after unrolling", kMaxInstructions);
-  }
+  if (statements_ % 64 == 0 && !check_length()) return;
   switch (stmt.kind) {
     case StmtKind::loop:
       switch (stmt.loop) {
