@@ -69,7 +69,7 @@ TEST(GemmTest, RolledProductsAreShort) {
     };
     const std::string written_out = text_of();
     compiler::roll_products(&placed);
-    const schedule::Gemm& rolled = *std::get<schedule::Row>(placed.schedule.nodes[0]).gemm;
+    const schedule::Gemm& rolled = std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record;
     EXPECT_EQ(rolled.ku, 1);
     EXPECT_EQ(rolled.prefetch, 0);
     EXPECT_LT(text_of().size(), written_out.size());

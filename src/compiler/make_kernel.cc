@@ -8,9 +8,10 @@ namespace heddle::compiler {
 void roll_products(schedule::PlacedFusion* placed) {
   for (schedule::ScheduleNode& node : placed->schedule.nodes) {
     auto* row = std::get_if<schedule::Row>(&node);
-    if (row == nullptr || !row->gemm) continue;
-    row->gemm->ku = 1;
-    row->gemm->prefetch = 0;
+    auto* tile = row ? std::get_if<schedule::GemmTile>(&row->kind) : nullptr;
+    if (tile == nullptr) continue;
+    tile->record.ku = 1;
+    tile->record.prefetch = 0;
   }
 }
 

@@ -86,7 +86,7 @@ class PhasePlacer {
       for (size_t r = behind; r < rows.size() && alone && !joined; ++r)
         joined = join(&rows[r], first[r], id, own, extents, swept);
       if (joined) continue;
-      rows.push_back({{id}, std::move(own), {}, {}});
+      rows.push_back({{id}, std::move(own), {}});
       first.push_back(std::move(extents));
     }
     std::vector<int> numbers;

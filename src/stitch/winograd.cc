@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "schedule/gemm.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -465,9 +466,9 @@ class WinogradEmitter {
   kernel::Kernel& k_;
   const Row& row_;
   const Winograd& record_;
+  const WinogradShape& shape_;
   const Gemm& tile_;
   const Stage& stage_;
-  WinogradShape shape_;
   std::vector<std::vector<Expr>> epilogue_;
   int points_ = 4;                 // along a side
   int64_t across_ = 1, down_ = 1;  // tiles of an image
