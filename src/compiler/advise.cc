@@ -7,7 +7,8 @@
 
 #include "compiler/activations.h"
 #include "compiler/tune.h"
-#include "schedule/operator_cycles.h"
+#include "cost/gemm_time.h"
+#include "cost/operator_cycles.h"
 #include "schedule/place.h"
 #include "schedule/tuning.h"
 
@@ -15,9 +16,9 @@ namespace heddle::compiler {
 
 namespace {
 
-using schedule::GemmShape;
-using schedule::Node;
-using schedule::Stage;
+using stage::GemmShape;
+using stage::Node;
+using stage::Stage;
 
 // Advice below this share of the product is not worth a line.
 constexpr double kLeastShare = 0.02;
@@ -27,7 +28,7 @@ struct Product {
   std::string name;
   bool convolution = false, one_by_one = true;
   GemmShape shape;
-  schedule::Gemm gemm;
+  stage::Gemm gemm;
   double rows = 1;   // of all, batch included
   double ns = 0;     // products alone
   double bytes = 0;  // operands and results
@@ -51,20 +52,20 @@ class Adviser {
       : target_(target), fast_forms_(fast_forms), measure_(measure) {}
 
   void add(const hlo::Computation& fused) {
-    const schedule::PlacedFusion placed = schedule::place(fused, target_, fast_forms_);
+    const stage::PlacedFusion placed = schedule::place(fused, target_, fast_forms_);
     if (!placed.decision) return;
     double bytes = 0;
-    for (const schedule::Input& input : placed.graph.inputs)
+    for (const stage::Input& input : placed.graph.inputs)
       bytes += static_cast<double>(input.shape.bytes());
-    for (const schedule::Output& output : placed.graph.outputs)
+    for (const stage::Output& output : placed.graph.outputs)
       bytes += static_cast<double>(output.shape.bytes());
-    if (!schedule::is_gemm(placed)) {
+    if (!stage::is_gemm(placed)) {
       report_.predicted_ns += bytes / std::max(target_.memory_bandwidth_bytes_per_ns, 1e-3);
       return;
     }
     Product product = describe(placed);
     product.bytes = bytes;
-    for (const schedule::Input& input : placed.graph.inputs)
+    for (const stage::Input& input : placed.graph.inputs)
       product.is_f32 = product.is_f32 && input.shape.type() == tensor::Type::f32;
     const double ns = product.ns + product.epilogue_ns;
     report_.product_ns += ns;
@@ -101,8 +102,8 @@ class Adviser {
   }
 
  private:
-  Product describe(const schedule::PlacedFusion& placed) const {
-    const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
+  Product describe(const stage::PlacedFusion& placed) const {
+    const auto& row = std::get<stage::Row>(placed.schedule.nodes[0]);
     const Stage& stage = placed.graph.stage(row.joined[0]);
     Product product;
     product.name = stage.instr ? stage.instr->name() : stage.name;
@@ -118,7 +119,7 @@ class Adviser {
       const double vectors = static_cast<double>(map.out_elems()) / product.gemm.lanes;
       for (const Node& node : map.nodes) {
         const double cycles = node.kind == Node::Kind::op
-                                  ? schedule::operator_cycles(node.opcode, node.fast, target_)
+                                  ? cost::operator_cycles(node.opcode, node.fast, target_)
                                   : 0;
         product.epilogue_ns += vectors * cycles / target_.clock_ghz;
         if (cycles < 3 && !(node.kind == Node::Kind::op && bends(node.opcode))) continue;
@@ -135,10 +136,10 @@ class Adviser {
     const double batches = product.rows / static_cast<double>(product.shape.m_extent);
     const int64_t m =
         std::max<int64_t>(1, static_cast<int64_t>(std::llround(rows / std::max(batches, 1.0))));
-    schedule::Gemm gemm = product.gemm;
+    stage::Gemm gemm = product.gemm;
     gemm.mr = static_cast<int>(std::min<int64_t>(gemm.mr * std::max(gemm.my, 1), m));
-    return std::max(batches, 1.0) * gemm_cycles(gemm, m, columns, product.shape.k_extent, target_) /
-           target_.clock_ghz;
+    return std::max(batches, 1.0) *
+           cost::gemm_cycles(gemm, m, columns, product.shape.k_extent, target_) / target_.clock_ghz;
   }
 
   void put(const Product& product, const char* kind, std::string text, double gain_ns) {
@@ -190,8 +191,8 @@ class Adviser {
         HEDDLE_ASSIGN_OR_RETURN(ns, measure_(*made));
         ns = std::max(0.0, ns - bare_ns);
       } else {
-        const schedule::PlacedFusion placed = schedule::place(*made->entry(), target_, fast_forms_);
-        if (!placed.decision || !schedule::is_gemm(placed)) return {};
+        const stage::PlacedFusion placed = schedule::place(*made->entry(), target_, fast_forms_);
+        if (!placed.decision || !stage::is_gemm(placed)) return {};
         ns = describe(placed).epilogue_ns;
       }
       advice.choices.push_back({activation.name, own_ns - ns, ns});
@@ -220,10 +221,10 @@ class Adviser {
   void deepening(const Product& product) {
     if (!product.convolution || product.one_by_one) return;
     const int64_t n = product.shape.n_extent;
-    schedule::Gemm gemm =
+    stage::Gemm gemm =
         schedule::choose_gemm(static_cast<int64_t>(product.rows), n, n, true, target_);
-    const double ns =
-        gemm_cycles(gemm, static_cast<int64_t>(product.rows), n, n, target_) / target_.clock_ghz;
+    const double ns = cost::gemm_cycles(gemm, static_cast<int64_t>(product.rows), n, n, target_) /
+                      target_.clock_ghz;
     put(product, "deepening",
         fmt::format("a 1x1 convolution of {} channels after it would cost {:.1f}% of a run", n,
                     100 * ns / std::max(report_.predicted_ns, 1.0)),

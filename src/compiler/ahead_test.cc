@@ -140,7 +140,7 @@ TEST(Ahead, PiecesWithARestAreNoRows) {
 // The lines of an image lie side by side: lanes go over all of them.
 TEST(Ahead, LinesOfAnImageAreOneRow) {
   const FusionCheck ran = run_small(kChannelNorm);
-  for (const schedule::Stage& stage : ran.placed.graph.stages) {
+  for (const stage::Stage& stage : ran.placed.graph.stages) {
     const std::vector<int64_t> extents = stage.extents();
     EXPECT_TRUE(extents.empty() || extents.back() != 7) << ran.text;
   }

@@ -26,7 +26,7 @@ FusionCheck checked(const std::string& text, const char* target_name = "icelake"
 }
 
 std::string refused(const std::string& text) {
-  schedule::PlacedFusion placed =
+  stage::PlacedFusion placed =
       schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
   EXPECT_FALSE(static_cast<bool>(placed.decision)) << text;
   return placed.decision.code();

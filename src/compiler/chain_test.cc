@@ -253,7 +253,7 @@ ENTRY e {{
 }
 
 std::string refused(const std::string& text) {
-  schedule::PlacedFusion placed =
+  stage::PlacedFusion placed =
       schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
   EXPECT_FALSE(static_cast<bool>(placed.decision)) << text;
   return placed.decision.code();
@@ -336,20 +336,20 @@ TEST(ChainTest, WhatLiesBetweenMustFit) {
 
 // Rows of one register tile where the weights fit the first cache, else a block for the second.
 TEST(ChainTest, Residence) {
-  auto rows = [](int64_t m, std::vector<int64_t> extents, schedule::Space* space) {
-    schedule::PlacedFusion placed =
+  auto rows = [](int64_t m, std::vector<int64_t> extents, stage::Space* space) {
+    stage::PlacedFusion placed =
         schedule::place(*parsed(products(m, extents))->entry(), *target::find_target("icelake"));
     EXPECT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
     for (size_t i = 0; i < placed.graph.stages.size(); ++i)
       if (placed.graph.stages[i].name == "e0") *space = placed.placement.stages[i].space;
-    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record.m_block;
+    return std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record.m_block;
   };
   const int64_t first_cache = target::find_target("icelake")->caches[0].bytes;
-  schedule::Space space = schedule::Space::reg;
+  stage::Space space = stage::Space::reg;
   EXPECT_LE(rows(128320, {96, 16, 32}, &space) * (96 + 16 + 32) * 4, first_cache / 2);
-  EXPECT_EQ(space, schedule::Space::scratch);
+  EXPECT_EQ(space, stage::Space::scratch);
   EXPECT_GE(rows(16384, {256, 64, 16}, &space) * (256 + 64 + 16) * 4, first_cache);
-  EXPECT_EQ(space, schedule::Space::scratch);
+  EXPECT_EQ(space, stage::Space::scratch);
 }
 
 struct Cover {

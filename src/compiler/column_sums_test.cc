@@ -118,8 +118,8 @@ TEST(ColumnSumsTest, PartialSumsLeaveWithTheTask) {
 // A number of rows that has no good divisor: all in one task, or none of it.
 TEST(ColumnSumsTest, RowsWithoutDivisors) {
   EXPECT_EQ(checked(product(523, 600, 9, false), "icelake").kernel.phases.size(), 1u);
-  schedule::PlacedFusion placed = schedule::place(*parsed(product(8191, 16, 9, false))->entry(),
-                                                  *target::find_target("icelake"));
+  stage::PlacedFusion placed = schedule::place(*parsed(product(8191, 16, 9, false))->entry(),
+                                               *target::find_target("icelake"));
   EXPECT_EQ(placed.decision.code(), "gemm-epilogue");
 }
 
@@ -172,7 +172,7 @@ TEST(ColumnSumsTest, OthersAreRefused) {
   ROOT s = {0}, to_apply=sum
 }})",
                                                dimensions, columns ? "0" : "3");
-    schedule::PlacedFusion placed =
+    stage::PlacedFusion placed =
         schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
     if (columns)
       EXPECT_TRUE(is_chain(placed)) << text;

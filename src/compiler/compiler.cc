@@ -363,7 +363,7 @@ class Compilation {
       described_.emplace(result.text, std::pair(result.schedule, result.schedule));
       return result;
     }
-    schedule::PlacedFusion placed =
+    stage::PlacedFusion placed =
         schedule::place(computation, target_, options_.numerics != Numerics::strict);
     if (options_.level == Level::O0) roll_products(&placed);
     for (const std::string& rewrite : placed.graph.rewrites)
@@ -375,22 +375,22 @@ class Compilation {
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
     result.waits_for_memory =
-        !schedule::is_template(placed) && result.stitched.flops <= result.stitched.min_bytes;
+        !stage::is_template(placed) && result.stitched.flops <= result.stitched.min_bytes;
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
     result.schedule = std::move(result.stitched.kernel.schedule);
     result.stitched.kernel.schedule.clear();
     result.text = kernel::to_string(result.stitched.kernel);
     if (described_.count(result.text) == 0) {
-      std::string places = schedule::describe(placed.graph, placed.schedule, placed.placement);
+      std::string places = stage::describe(placed.graph, placed.schedule, placed.placement);
       std::string dumped;
       if (!options_.dump_directory.empty())
-        dumped = result.schedule + "\n" + places + "\n" + schedule::to_string(placed.graph);
+        dumped = result.schedule + "\n" + places + "\n" + stage::to_string(placed.graph);
       described_.emplace(result.text, std::pair(std::move(places), std::move(dumped)));
     }
     return result;
   }
 
-  stitch::Stitched kernel_of(const schedule::PlacedFusion& placed, const std::string& fusion,
+  stitch::Stitched kernel_of(const stage::PlacedFusion& placed, const std::string& fusion,
                              const std::vector<bool>& streamed) {
     Result<stitch::Stitched> made = make_kernel(
         placed, "kernel", target_, streamed,

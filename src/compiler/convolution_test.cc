@@ -144,12 +144,12 @@ TEST_P(ConvolutionTest, InPlace) {
   const Case& c = GetParam();
   FusionCheck checked =
       check_text(body(c, fmt::format("  w = f32[{}] parameter(1)", c.kernel)), c.target);
-  EXPECT_EQ(schedule::is_gemm(checked.placed), c.gemm) << checked.text;
-  auto parsed = schedule::parse_schedule(
-      schedule::to_string(checked.placed.schedule, checked.placed.graph), checked.placed.graph);
+  EXPECT_EQ(stage::is_gemm(checked.placed), c.gemm) << checked.text;
+  auto parsed = stage::parse_schedule(
+      stage::to_string(checked.placed.schedule, checked.placed.graph), checked.placed.graph);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  EXPECT_EQ(schedule::to_string(*parsed, checked.placed.graph),
-            schedule::to_string(checked.placed.schedule, checked.placed.graph));
+  EXPECT_EQ(stage::to_string(*parsed, checked.placed.graph),
+            stage::to_string(checked.placed.schedule, checked.placed.graph));
 }
 
 // The kernel depends on constants alone, and something hangs on the convolution.
@@ -188,14 +188,15 @@ ENTRY e {{
     alone.set_entry(alone.clone_computation(*instr->called()[0]));
     auto checked = compiler::check_fusion(alone, *target, 3, 4096);
     EXPECT_EQ(checked.failure, "") << hlo::to_string(alone) << checked.text;
-    if (!schedule::is_gemm(checked.placed)) continue;
+    if (!stage::is_gemm(checked.placed)) continue;
     // The sum and the function hang on its tiles.
     EXPECT_GE(checked.placed.graph.stages.size(), 2u) << hlo::to_string(*fused);
     for (size_t i = 0; i < checked.placed.graph.stages.size(); ++i) {
       if (checked.placed.graph.stages[i].kind != hlo::StageKind::conv) continue;
-      auto match = schedule::match_gemm(checked.placed.graph, schedule::StageId(i));
+      auto match = schedule::match_gemm(checked.placed.graph, stage::StageId(i));
       // One panel alone looks like columns in place.
-      const schedule::Gemm& gemm = std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
+      const stage::Gemm& gemm =
+          std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
       with_panels += match.decision &&
                      (match.shape.b_panel > 0 || match.shape.n_extent <= gemm.nv * gemm.lanes);
     }
@@ -230,7 +231,7 @@ ENTRY e {{
       alone.set_entry(alone.clone_computation(*instr->called()[0]));
       auto checked = compiler::check_fusion(alone, *target, 3, 64);
       EXPECT_EQ(checked.failure, "") << hlo::to_string(alone) << checked.text;
-      gemms += schedule::is_gemm(checked.placed);
+      gemms += stage::is_gemm(checked.placed);
     }
     EXPECT_EQ(gemms, 1) << type;
   }

@@ -53,7 +53,7 @@ ENTRY e {{
     hlo::Module alone("fusion");
     alone.set_entry(alone.clone_computation(*instr->called()[0]));
     compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, c.k);
-    if (!schedule::is_gemm(checked.placed)) continue;
+    if (!stage::is_gemm(checked.placed)) continue;
     EXPECT_EQ(checked.failure, "") << checked.text;
     return checked;
   }
@@ -68,9 +68,9 @@ TEST(CutKTest, SumsWaitInScratch) {
         Case{"icelake", "gemm 8x3 lanes 16 kc 48 ku 4 prefetch 2 rows 9 panels 1", 17, 70, 77},
         Case{"avx2", "gemm 4x2 lanes 8 kc 16 ku 4 prefetch 1 rows 8 panels 4", 23, 150, 50}}) {
     compiler::FusionCheck checked = check(c);
-    ASSERT_TRUE(schedule::is_gemm(checked.placed));
-    const schedule::Gemm& gemm = std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
-    EXPECT_EQ(schedule::to_string(gemm), c.record);
+    ASSERT_TRUE(stage::is_gemm(checked.placed));
+    const stage::Gemm& gemm = std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
+    EXPECT_EQ(stage::to_string(gemm), c.record);
     EXPECT_NE(checked.text.find("sums"), std::string::npos) << checked.text;
   }
 }
@@ -96,9 +96,9 @@ TEST(CutKTest, LongSumsAreCut) {
         m, n, k, n / 32);
     auto module = hlo::parse_module(text);
     EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
-    const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
-    EXPECT_TRUE(schedule::is_gemm(placed));
-    return std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record.panels > 0;
+    const stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
+    EXPECT_TRUE(stage::is_gemm(placed));
+    return std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record.panels > 0;
   };
   EXPECT_TRUE(cut(4096, 4096, 4096));
   EXPECT_TRUE(cut(1280, 2048, 3072));
@@ -147,8 +147,8 @@ ENTRY e {{
       alone.set_entry(alone.clone_computation(*instr->called()[0]));
       compiler::FusionCheck checked = compiler::check_fusion(alone, target, 3, 256);
       EXPECT_EQ(checked.failure, "") << checked.text;
-      if (schedule::is_gemm(checked.placed))
-        cut += std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record.panels > 0;
+      if (stage::is_gemm(checked.placed))
+        cut += std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record.panels > 0;
     }
     EXPECT_EQ(cut, 1) << text;
   }

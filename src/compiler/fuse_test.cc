@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "compiler/fusion_check.h"
+#include "cost/strides.h"
 #include "fuse/groups.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
@@ -17,7 +18,6 @@
 #include "interp/random_inputs.h"
 #include "pass/random_module.h"
 #include "schedule/place.h"
-#include "schedule/strides.h"
 #include "tensor/compare.h"
 
 namespace heddle::fuse {
@@ -337,7 +337,7 @@ TEST(FuseTest, NothingMovesAcrossTheLanes) {
     // A transpose alone is a turned square: nothing else moves across the lanes.
     for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
-      EXPECT_EQ(schedule::strided_elems(schedule::place(*instr->called()[0], *target)), 0)
+      EXPECT_EQ(cost::strided_elems(schedule::place(*instr->called()[0], *target)), 0)
           << hlo::to_string(**module);
     }
   }

@@ -77,7 +77,7 @@ const pass::RunOptions kVerified = {.verify = true, .check_changed = true};
 // The kernel of a composite, each part of which must have a place.
 stitch::Stitched composite_of(const hlo::Computation& computation, const target::Target& target,
                               FusionCheck* check) {
-  std::map<const hlo::Instr*, schedule::PlacedFusion> parts;
+  std::map<const hlo::Instr*, stage::PlacedFusion> parts;
   for (const hlo::Instr* part : computation.instrs()) {
     if (!part->is(hlo::Opcode::fusion)) continue;
     const auto& placed = parts.emplace(part, schedule::place(*part->called()[0], target)).first;
@@ -109,7 +109,7 @@ stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Ta
   if (hlo::is_composite(computation)) return composite_of(computation, target, check);
   check->placed = schedule::place(computation, target);
   if (check->placed.decision) {
-    check->text = schedule::to_string(check->placed.schedule, check->placed.graph);
+    check->text = stage::to_string(check->placed.schedule, check->placed.graph);
     return *make_kernel(check->placed, "test", target, streamed, kVerified);
   }
   check->failure = "refused: " + check->placed.decision.reason();

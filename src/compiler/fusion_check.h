@@ -15,7 +15,7 @@
 namespace heddle::compiler {
 
 struct FusionCheck {
-  schedule::PlacedFusion placed;
+  stage::PlacedFusion placed;
   kernel::Kernel kernel;
   kernel::InterpReport report;
   std::string text;           // schedule and kernel

@@ -22,7 +22,7 @@ inline FusionCheck proved(const std::string& text, const char* target_name, uint
   EXPECT_EQ(check.failure, "") << text << check.text;
   if (!check.placed.decision) return check;
   const std::string printed = to_string(check.placed.schedule, check.placed.graph);
-  auto again = schedule::parse_schedule(printed, check.placed.graph);
+  auto again = stage::parse_schedule(printed, check.placed.graph);
   EXPECT_TRUE(again.has_value()) << (again ? "" : again.error().message);
   if (again) {
     EXPECT_EQ(to_string(*again, check.placed.graph), printed);

@@ -3,13 +3,13 @@
 
 #include "compiler/fusion_check.h"
 #include "compiler/make_kernel.h"
+#include "cost/strides.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "kernel/text.h"
-#include "schedule/strides.h"
 #include "tensor/compare.h"
 
 namespace heddle::stitch {
@@ -31,10 +31,10 @@ compiler::FusionCheck checked_product(int64_t m, int64_t n, int64_t k, bool tran
   return checked;
 }
 
-schedule::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
-                             const char* target_name) {
+stage::Gemm check_product(int64_t m, int64_t n, int64_t k, bool transposed,
+                          const char* target_name) {
   compiler::FusionCheck checked = checked_product(m, n, k, transposed, target_name);
-  return std::get<schedule::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
+  return std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
 }
 
 TEST(GemmTest, ColumnsAreTurnedInRegisters) {
@@ -60,7 +60,7 @@ TEST(GemmTest, RolledProductsAreShort) {
         k));
     ASSERT_TRUE(module.has_value());
     const target::Target target = *target::find_target("avx2");
-    schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
+    stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
     const auto text_of = [&] {
       auto made = compiler::make_kernel(placed, "k", target);
       EXPECT_TRUE(made.has_value());
@@ -69,7 +69,7 @@ TEST(GemmTest, RolledProductsAreShort) {
     };
     const std::string written_out = text_of();
     compiler::roll_products(&placed);
-    const schedule::Gemm& rolled = std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record;
+    const stage::Gemm& rolled = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record;
     EXPECT_EQ(rolled.ku, 1);
     EXPECT_EQ(rolled.prefetch, 0);
     EXPECT_LT(text_of().size(), written_out.size());
@@ -97,7 +97,7 @@ TEST(GemmTest, TypesOfSums) {
         auto target = target::find_target(target_name);
         compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 3, 64);
         EXPECT_EQ(checked.failure, "") << text << checked.text;
-        EXPECT_TRUE(schedule::is_gemm(checked.placed)) << text;
+        EXPECT_TRUE(stage::is_gemm(checked.placed)) << text;
       }
     }
   }
@@ -163,9 +163,8 @@ ENTRY e {{
         auto target = target::find_target(target_name);
         compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 5, 64);
         EXPECT_EQ(checked.failure, "") << checked.text;
-        EXPECT_TRUE(schedule::is_gemm(checked.placed));
-        EXPECT_EQ(checked.text.find("shuffle_xor") != std::string::npos,
-                  n >= schedule::kLeastTurned)
+        EXPECT_TRUE(stage::is_gemm(checked.placed));
+        EXPECT_EQ(checked.text.find("shuffle_xor") != std::string::npos, n >= cost::kLeastTurned)
             << text;
       }
     }
@@ -193,7 +192,7 @@ ENTRY e {{
         compiler::check_fusion(**module, *target::find_target("icelake"), 5, 64);
     EXPECT_EQ(checked.failure, "") << checked.text;
     int count = 0;
-    for (const schedule::Input& input : checked.placed.graph.inputs) {
+    for (const stage::Input& input : checked.placed.graph.inputs) {
       const auto number = &input - checked.placed.graph.inputs.data();
       const bool is_added = input.shape.dim(input.shape.rank() - 1) == 250;
       const std::string fetch = fmt::format("prefetch in{}[", number);

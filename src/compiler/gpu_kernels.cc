@@ -42,7 +42,7 @@ Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target
       continue;
     }
     const hlo::Computation& computation = *instr->called().at(0);
-    const schedule::PlacedFusion placed =
+    const stage::PlacedFusion placed =
         schedule::place(computation, target, options.numerics != Numerics::strict);
     if (!placed.decision) {
       result.refused.push_back({instr->name(), placed.decision.code(), placed.decision.reason()});

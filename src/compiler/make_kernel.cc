@@ -5,17 +5,17 @@
 
 namespace heddle::compiler {
 
-void roll_products(schedule::PlacedFusion* placed) {
-  for (schedule::ScheduleNode& node : placed->schedule.nodes) {
-    auto* row = std::get_if<schedule::Row>(&node);
-    auto* tile = row ? std::get_if<schedule::GemmTile>(&row->kind) : nullptr;
+void roll_products(stage::PlacedFusion* placed) {
+  for (stage::ScheduleNode& node : placed->schedule.nodes) {
+    auto* row = std::get_if<stage::Row>(&node);
+    auto* tile = row ? std::get_if<stage::GemmTile>(&row->kind) : nullptr;
     if (tile == nullptr) continue;
     tile->record.ku = 1;
     tile->record.prefetch = 0;
   }
 }
 
-Result<stitch::Stitched> make_kernel(const schedule::PlacedFusion& placed, const std::string& name,
+Result<stitch::Stitched> make_kernel(const stage::PlacedFusion& placed, const std::string& name,
                                      const target::Target& target,
                                      const std::vector<bool>& streamed,
                                      const pass::RunOptions& options,

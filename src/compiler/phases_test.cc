@@ -6,10 +6,10 @@
 #include <random>
 
 #include "compiler/fusion_check.h"
+#include "cost/strides.h"
 #include "fuse/fuse.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
-#include "schedule/strides.h"
 
 namespace heddle::compiler {
 namespace {
@@ -81,7 +81,7 @@ TEST(PhasesTest, LayerNormBackwardIsOneSweep) {
   const FusionCheck ran = run(layer_norm_backward(512, 100));
   ASSERT_EQ(ran.kernel.phases.size(), 2u) << ran.text;
   // Rows and columns in one sweep: nothing is computed twice.
-  for (const schedule::Placed& placed : ran.placed.placement.stages)
+  for (const stage::Placed& placed : ran.placed.placement.stages)
     EXPECT_TRUE(placed.phase > 0 || placed.recompute == 1.0);
   EXPECT_EQ(ran.kernel.scratch_bytes, 0) << ran.text;
   EXPECT_EQ(kernels_of(layer_norm_backward(512, 100)), 1);
@@ -260,9 +260,9 @@ TEST(PhasesTest, SeveralDimensionsAreReduced) {
 TEST(PhasesTest, ScheduleText) {
   auto module = hlo::parse_module(layer_norm_backward(512, 100));
   ASSERT_TRUE(module.has_value());
-  const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target_of("icelake"));
+  const stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target_of("icelake"));
   ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
-  EXPECT_EQ(schedule::to_string(placed.schedule, placed.graph), R"(schedule e on icelake
+  EXPECT_EQ(stage::to_string(placed.schedule, placed.graph), R"(schedule e on icelake
 phase {
   group lanes 16 {
     for t0 parallel gsum.0.d0/64, gmean.1.d0/64, gxsum.2.d0/64, gxmean.3.d0/64, dx.d0/64, dgamma.partial.p, dbeta.partial.p {
@@ -285,7 +285,7 @@ phase {
 }
 )");
   // Partial sums lie in memory, between a task's rows and for the next phase.
-  EXPECT_EQ(schedule::describe(placed.graph, placed.schedule, placed.placement),
+  EXPECT_EQ(stage::describe(placed.graph, placed.schedule, placed.placement),
             R"(gsum.0: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
 gmean.1: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
 gxsum.2: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
@@ -323,7 +323,7 @@ TEST(PhasesTest, TransposeInsideOfALayerNorm) {
 })";
   for (const char* target : {"icelake", "avx2", "portable"}) {
     const FusionCheck ran = run(text, target);
-    EXPECT_EQ(schedule::strided_elems(ran.placed), 0) << ran.text;
+    EXPECT_EQ(cost::strided_elems(ran.placed), 0) << ran.text;
   }
   EXPECT_EQ(kernels_of(text), 1);
 }

@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"
+#include "cost/chain_cost.h"
 #include "fuse/fuse.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
-#include "schedule/chain_cost.h"
+#include "schedule/chain_tuning.h"
 #include "tensor/compare.h"
 
 namespace heddle::stitch {
@@ -110,9 +111,9 @@ TEST(PooledTest, AveragesAndWhatHangsOnThem) {
 // Strips with a halo: counted, and no line outside of the image is computed.
 TEST(PooledTest, TheHaloIsCounted) {
   FusionCheck check = checked({.lines = 24, .columns = 200, .features = 96, .pool = {3, 2, 1}});
-  const schedule::Loop* strips = nullptr;
-  for (const schedule::ScheduleNode& node : check.placed.schedule.nodes)
-    if (const auto* loop = std::get_if<schedule::Loop>(&node); loop && loop->var == "lines_of")
+  const stage::Loop* strips = nullptr;
+  for (const stage::ScheduleNode& node : check.placed.schedule.nodes)
+    if (const auto* loop = std::get_if<stage::Loop>(&node); loop && loop->var == "lines_of")
       strips = loop;
   ASSERT_TRUE(strips) << check.text;
   EXPECT_GT(strips->trips, 1);
@@ -129,7 +130,7 @@ TEST(PooledTest, TheConvolutionIsKept) {
   EXPECT_EQ(check.kernel.scratch_bytes, 0);
 }
 
-schedule::PlacedFusion placed(const std::string& text) {
+stage::PlacedFusion placed(const std::string& text) {
   return schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
 }
 
@@ -183,7 +184,7 @@ TEST(PooledTest, JoinedWhereItPays) {
 TEST(PooledTest, RecordsDecide) {
   auto target = target::find_target("icelake");
   const Case large{.lines = 112, .columns = 112, .channels = 3, .features = 64};
-  const std::string key = pooled_key(placed(network(large)));
+  const std::string key = schedule::pooled_key(placed(network(large)));
   for (const char* record : {schedule::kChainRecord, schedule::kApartRecord}) {
     target->records = std::make_shared<std::map<std::string, std::string>>(
         std::map<std::string, std::string>{{key, record}});

@@ -107,8 +107,7 @@ ENTRY e {
 TEST(StitchTest, ResidualLayerNormIsOneKernelAndComputesNothingTwice) {
   FusionCheck ran = run_fusion(kLayerNorm);
   ASSERT_EQ(ran.kernel.phases.size(), 1u);
-  for (const schedule::Placed& placed : ran.placed.placement.stages)
-    EXPECT_EQ(placed.recompute, 1.0);
+  for (const stage::Placed& placed : ran.placed.placement.stages) EXPECT_EQ(placed.recompute, 1.0);
   EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::rsqrt)], 12);
   // Both inputs are read once.
   EXPECT_EQ(ran.report.buffers[0].max_loads_per_elem, 1);
@@ -258,7 +257,7 @@ ENTRY e {{
                                                times, 5 * times, 21 * times),
                                    target);
       ASSERT_EQ(ran.placed.graph.stages.size(), 1u);
-      const schedule::Digit& last = ran.placed.graph.stages[0].out.back();
+      const stage::Digit& last = ran.placed.graph.stages[0].out.back();
       EXPECT_EQ(last.extent, times == 3 ? 3 : 21 * times);
     }
 }
@@ -293,7 +292,7 @@ ENTRY e {
   for (kernel::Op op : {kernel::Op::logistic, kernel::Op::logistic_fast})
     gates += ran.report.op_counts[static_cast<size_t>(op)];
   EXPECT_LE(gates, 20 * 48);
-  const auto& row = std::get<schedule::Row>(ran.placed.schedule.nodes[1]);
+  const auto& row = std::get<stage::Row>(ran.placed.schedule.nodes[1]);
   EXPECT_EQ(row.own.back().digits[0], 2);
 }
 
@@ -369,7 +368,7 @@ ENTRY e {
   t = f32[37,70] tanh(s)
   ROOT r = f32[37,70] add(t, res)
 })");
-  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm() != nullptr);
+  EXPECT_TRUE(std::get<stage::Row>(ran.placed.schedule.nodes[0]).gemm() != nullptr);
 }
 
 TEST(StitchTest, PackedGemmWithHeadTranspose) {
@@ -386,8 +385,7 @@ ENTRY e {
   h = f32[2,10,6,16] reshape(s)
   ROOT r = f32[2,6,10,16] transpose(h), dimensions={0,2,1,3}
 })");
-  const schedule::GemmTile* gemm =
-      std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm();
+  const stage::GemmTile* gemm = std::get<stage::Row>(ran.placed.schedule.nodes[0]).gemm();
   ASSERT_NE(gemm, nullptr);
   EXPECT_EQ(gemm->record.nv * gemm->record.lanes, 32);
 }
@@ -399,7 +397,7 @@ ENTRY e {
   k = f32[6,33,16] parameter(1)
   ROOT d = f32[6,20,33] dot(q, k), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
 })");
-  EXPECT_TRUE(std::get<schedule::Row>(ran.placed.schedule.nodes[0]).gemm()->record.copy_b);
+  EXPECT_TRUE(std::get<stage::Row>(ran.placed.schedule.nodes[0]).gemm()->record.copy_b);
 }
 
 TEST(StitchTest, MatrixVectorAndOddDots) {

@@ -150,7 +150,7 @@ TEST(top_k, SharesAKernelWithItsReaders) {
       "icelake");
   EXPECT_EQ(got.failure, "");
   int lists = 0;
-  for (const schedule::Stage& stage : got.placed.graph.stages) lists += stage.values.size() == 2;
+  for (const stage::Stage& stage : got.placed.graph.stages) lists += stage.values.size() == 2;
   EXPECT_EQ(lists, 1);
   EXPECT_NE(got.text.find("t0 parallel"), std::string::npos);
 }

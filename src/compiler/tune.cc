@@ -5,8 +5,9 @@
 #include <set>
 
 #include "compiler/library_tasks.h"
+#include "cost/chain_cost.h"
 #include "hlo/builder.h"
-#include "schedule/chain_cost.h"
+#include "schedule/chain_tuning.h"
 #include "schedule/place.h"
 #include "schedule/pooled.h"
 #include "schedule/tuning.h"
@@ -66,10 +67,10 @@ std::unique_ptr<hlo::Module> make_sample(const hlo::Computation& fused) {
 
 namespace {
 
-bool is_f32(const schedule::PlacedFusion& placed) {
+bool is_f32(const stage::PlacedFusion& placed) {
   return std::all_of(
       placed.graph.inputs.begin(), placed.graph.inputs.end(),
-      [](const schedule::Input& input) { return input.shape.type() == tensor::Type::f32; });
+      [](const stage::Input& input) { return input.shape.type() == tensor::Type::f32; });
 }
 
 // Calls visit(fusion, placed, key) for each fusion that is a chain, or a convolution with its pool.
@@ -81,11 +82,11 @@ Status for_each_chain(std::unique_ptr<hlo::Module> module, const target::Target&
   for (const hlo::Computation* computation : fused->post_order()) {
     for (const Instr* fusion : computation->instrs()) {
       if (!fusion->is(Opcode::fusion)) continue;
-      const schedule::PlacedFusion placed =
+      const stage::PlacedFusion placed =
           schedule::place(*fusion->called().at(0), target, options.numerics != Numerics::strict);
-      const bool pooled = schedule::is_pooled(placed);
-      if ((schedule::is_chain(placed) || pooled) && is_f32(placed))
-        visit(fusion, placed, pooled ? pooled_key(placed) : chain_key(placed));
+      const bool pooled = stage::is_pooled(placed);
+      if ((stage::is_chain(placed) || pooled) && is_f32(placed))
+        visit(fusion, placed, pooled ? schedule::pooled_key(placed) : schedule::chain_key(placed));
     }
   }
   return {};
@@ -101,12 +102,12 @@ Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& tar
   Options taken_options = any;
   taken_options.any_chain = false;
   HEDDLE_RETURN_IF_ERROR(for_each_chain(module->clone(), target, taken_options,
-                                        [&](const Instr*, const schedule::PlacedFusion&,
+                                        [&](const Instr*, const stage::PlacedFusion&,
                                             const std::string& key) { taken.insert(key); }));
   std::map<std::string, size_t> places;
   return for_each_chain(
       std::move(module), target, any,
-      [&](const Instr* fusion, const schedule::PlacedFusion& placed, const std::string& key) {
+      [&](const Instr* fusion, const stage::PlacedFusion& placed, const std::string& key) {
         const auto [place, added] = places.try_emplace(key, tasks->size());
         if (!added) {
           ++(*tasks)[place->second].uses;
@@ -119,7 +120,7 @@ Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& tar
         if (taken.count(key) > 0) std::swap(task.records[0], task.records[1]);
         task.candidates = 2;
         task.numerics = options.numerics;
-        for (const schedule::Stage& stage : placed.graph.stages)
+        for (const stage::Stage& stage : placed.graph.stages)
           if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
             task.flops += 2.0 * static_cast<double>(stage.out_elems()) *
                           static_cast<double>(stage.red_elems());
@@ -130,9 +131,9 @@ Status add_chains(std::unique_ptr<hlo::Module> module, const target::Target& tar
 
 // The product of a fusion that is one kernel of the GEMM family, in f32.
 struct Product {
-  schedule::PlacedFusion placed;
-  schedule::GemmShape shape;
-  const schedule::Stage* stage = nullptr;  // of `placed`
+  stage::PlacedFusion placed;
+  stage::GemmShape shape;
+  const stage::Stage* stage = nullptr;  // of `placed`
   const Instr* instr = nullptr;
   int64_t a_bytes = 0;
 };
@@ -143,12 +144,12 @@ std::optional<Product> product_of(hlo::Computation* fused, const target::Target&
   result.instr = find_product(fused);
   if (!result.instr) return std::nullopt;
   result.placed = schedule::place(*fused, target, fast_forms);
-  if (!schedule::is_gemm(result.placed)) return std::nullopt;
-  const schedule::StageGraph& graph = result.placed.graph;
-  const auto& row = std::get<schedule::Row>(result.placed.schedule.nodes[0]);
+  if (!stage::is_gemm(result.placed)) return std::nullopt;
+  const stage::StageGraph& graph = result.placed.graph;
+  const auto& row = std::get<stage::Row>(result.placed.schedule.nodes[0]);
   result.stage = &graph.stage(row.joined[0]);
   result.shape = row.gemm()->shape;
-  const schedule::Load& a = result.stage->loads[static_cast<size_t>(result.shape.a_load)];
+  const stage::Load& a = result.stage->loads[static_cast<size_t>(result.shape.a_load)];
   result.a_bytes = graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
   if (result.stage->values[0].type != tensor::Type::f32 || result.shape.type != tensor::Type::f32 ||
       result.instr->operand(1)->shape().type() != tensor::Type::f32)
@@ -159,7 +160,7 @@ std::optional<Product> product_of(hlo::Computation* fused, const target::Target&
 TuneTask product_task(const Product& product, const target::Target& target, size_t most) {
   const bool packed = packed_source(product.instr) != nullptr;
   TuneTask task;
-  task.key = gemm_key(product.shape, *product.stage, product.a_bytes);
+  task.key = schedule::gemm_key(product.shape, *product.stage, product.a_bytes);
   task.name = product.instr->name();
   task.flops = 2.0 * static_cast<double>(product.stage->out_elems()) *
                static_cast<double>(product.stage->red_elems());
@@ -170,8 +171,8 @@ TuneTask product_task(const Product& product, const target::Target& target, size
     task.columns = columns;
     task.depth = depth;
   }
-  for (const schedule::Gemm& gemm : gemm_candidates(product.shape, *product.stage, product.a_bytes,
-                                                    target, packed, most, &task.candidates))
+  for (const stage::Gemm& gemm : schedule::gemm_candidates(
+           product.shape, *product.stage, product.a_bytes, target, packed, most, &task.candidates))
     task.records.push_back(to_string(gemm));
   return task;
 }
@@ -179,22 +180,23 @@ TuneTask product_task(const Product& product, const target::Target& target, size
 // The direct form against Winograd's, for a convolution whose direct form is a task, too.
 std::optional<TuneTask> winograd_task(const Product& product, const target::Target& target,
                                       size_t most) {
-  schedule::WinogradShape shape;
+  stage::WinogradShape shape;
   if (!packed_source(product.instr) ||
-      !match_winograd(product.shape, *product.stage, target, &shape))
+      !schedule::match_winograd(product.shape, *product.stage, target, &shape))
     return std::nullopt;
   const auto records = schedule::winograd_candidates(shape, target, std::max<size_t>(most, 2) - 1);
   if (records.empty()) return std::nullopt;
   TuneTask task;
-  task.key = winograd_key(shape);
+  task.key = schedule::winograd_key(shape);
   task.name = product.instr->name();
   task.flops = 2.0 * static_cast<double>(product.stage->out_elems()) *
                static_cast<double>(product.stage->red_elems());
-  schedule::Winograd preferred;
-  const bool winograd_first = static_cast<bool>(prefer_winograd(shape, target, &preferred));
+  stage::Winograd preferred;
+  const bool winograd_first =
+      static_cast<bool>(schedule::prefer_winograd(shape, target, &preferred));
   if (winograd_first) task.records.push_back(to_string(preferred));
   task.records.emplace_back(schedule::kDirectRecord);
-  for (const schedule::Winograd& record : records)
+  for (const stage::Winograd& record : records)
     if (!winograd_first || !(record == preferred)) task.records.push_back(to_string(record));
   task.candidates = static_cast<int64_t>(task.records.size());
   if (task.records.size() > most) task.records.resize(most);

@@ -20,8 +20,8 @@ struct TuneTask {
   std::string name;  // the instruction that has it first
   int64_t uses = 1;  // kernels of the module with this key
   double flops = 0;  // of one run
-  // The records to try, what is done without one first: of schedule::Gemm; `apart` and `chain`;
-  // `direct` and those of schedule::Winograd.
+  // The records to try, what is done without one first: of stage::Gemm; `apart` and `chain`;
+  // `direct` and those of stage::Winograd.
   std::vector<std::string> records;
   int64_t candidates = 0;  // that the rules gave, of which `records` are the most promising
   // How far results may lie apart, in relation to the largest: sums in another order.

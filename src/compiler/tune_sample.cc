@@ -1,6 +1,7 @@
 #include "compiler/tune_sample.h"
 
 #include "compiler/with_rows.h"
+#include "cost/gemm_time.h"
 #include "schedule/tuning.h"
 
 namespace heddle::compiler {
@@ -14,16 +15,16 @@ struct Blocks {
   int64_t blocks = 1, tiles = 1;  // of a block
 };
 
-schedule::Gemm with_blocks(schedule::Gemm gemm, const Blocks& blocks) {
+stage::Gemm with_blocks(stage::Gemm gemm, const Blocks& blocks) {
   gemm.m_block = blocks.tiles * gemm.mr;
   return gemm;
 }
 
 // Predicted cycles of `rows` rows in the record's blocks.
-double cycles(const schedule::Gemm& gemm, int64_t rows, const TuneTask& task,
+double cycles(const stage::Gemm& gemm, int64_t rows, const TuneTask& task,
               const target::Target& target) {
   auto of = [&](int64_t some) {
-    return some > 0 ? gemm_cycles(gemm, some, task.columns, task.depth, target) : 0;
+    return some > 0 ? cost::gemm_cycles(gemm, some, task.columns, task.depth, target) : 0;
   };
   return static_cast<double>(rows / gemm.m_block) * of(gemm.m_block) + of(rows % gemm.m_block);
 }
@@ -34,7 +35,7 @@ SampleProgram sample_program(const TuneTask& task, const std::string& record,
                              const target::Target& target) {
   SampleProgram result;
   result.target = with_record(target, task.key, record);
-  const Result<schedule::Gemm> gemm = schedule::parse_gemm(record);
+  const Result<stage::Gemm> gemm = stage::parse_gemm(record);
   if (task.rows > 0 && gemm) {
     const int64_t block = std::min(gemm->m_block, task.rows);
     const Blocks own{(task.rows + block - 1) / block, (block + gemm->mr - 1) / gemm->mr};
@@ -53,7 +54,7 @@ SampleProgram sample_program(const TuneTask& task, const std::string& record,
         if (result.module) result.twins.push_back(sample(other));
     }
     if (result.module) {
-      const schedule::Gemm measured = with_blocks(*gemm, own);
+      const stage::Gemm measured = with_blocks(*gemm, own);
       result.scale = cycles(*gemm, task.rows, task, target) /
                      cycles(measured, own.blocks * measured.m_block, task, target);
       return result;

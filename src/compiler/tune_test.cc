@@ -138,7 +138,7 @@ TEST(Tune, SamplesAreCompiledWithTheRecord) {
   ASSERT_TRUE(tasks);
   const TuneTask& task = tasks->front();
   for (const std::string& text : task.records) {
-    const schedule::Gemm record = *schedule::parse_gemm(text);
+    const stage::Gemm record = *stage::parse_gemm(text);
     const target::Target tuned = with_record(*target, task.key, text);
     auto fused = fuse_only(task.sample->clone(), tuned, {});
     ASSERT_TRUE(fused) << fused.error().message;
@@ -146,10 +146,10 @@ TEST(Tune, SamplesAreCompiledWithTheRecord) {
     for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
       const hlo::Computation& called = *instr->called()[0];
-      const schedule::PlacedFusion placed = schedule::place(called, tuned);
-      if (!schedule::is_gemm(placed)) continue;
+      const stage::PlacedFusion placed = schedule::place(called, tuned);
+      if (!stage::is_gemm(placed)) continue;
       ++with_dot;
-      EXPECT_EQ(std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record, record);
+      EXPECT_EQ(std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record, record);
     }
     EXPECT_EQ(with_dot, 1) << hlo::to_string(**fused);
   }
@@ -195,13 +195,14 @@ TEST(Tune, RecordsOfWinogradDecide) {
     int found = 0;
     for (const hlo::Instr* instr : (*fused)->entry()->instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
-      const schedule::PlacedFusion placed = schedule::place(*instr->called()[0], tuned);
-      if (!schedule::is_template(placed)) continue;
-      const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
+      const stage::PlacedFusion placed = schedule::place(*instr->called()[0], tuned);
+      if (!stage::is_template(placed)) continue;
+      const auto& row = std::get<stage::Row>(placed.schedule.nodes[0]);
       if (record == "direct") {
         found += row.gemm() != nullptr;
       } else {
-        found += row.winograd() && to_string(row.winograd()->record) == record;  // not the filter's transform
+        found += row.winograd() &&
+                 to_string(row.winograd()->record) == record;  // not the filter's transform
       }
     }
     EXPECT_EQ(found, 1) << record << "\n" << hlo::to_string(**fused);

@@ -68,8 +68,8 @@ TEST(Turn, NarrowDigitsAreNoLanes) {
   n = f32[40,28,2] negate(b)
   ROOT r = f32[40,56] reshape(n))",
                                                "icelake");
-  const auto& row = std::get<schedule::Row>(ran.placed.schedule.nodes.at(0));
-  const schedule::Stage& stage = ran.placed.graph.stage(row.joined[0]);
+  const auto& row = std::get<stage::Row>(ran.placed.schedule.nodes.at(0));
+  const stage::Stage& stage = ran.placed.graph.stage(row.joined[0]);
   EXPECT_GE(stage.out[static_cast<size_t>(row.own.back().digits[0])].extent, 28) << ran.text;
 }
 

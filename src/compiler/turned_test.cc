@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"
+#include "cost/strides.h"
 #include "fuse/fuse.h"
 #include "hlo/verify.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
-#include "schedule/strides.h"
 #include "tensor/compare.h"
 
 namespace heddle::stitch {
@@ -64,8 +64,8 @@ TEST(TurnedTest, ColumnsBeforeRows) {
   for (const char* target : {"icelake", "avx2", "portable"})
     for (int64_t n : {16, 5, 21, 37, 34})
       for (int64_t m : {64, 23}) checked(product(m, n, 9), target);
-  EXPECT_EQ(scattered_stores(checked(product(64, 21, 9), "icelake").placed), 0);
-  EXPECT_EQ(scattered_stores(checked(product(64, 34, 9), "icelake").placed), 64 * 2);
+  EXPECT_EQ(cost::scattered_stores(checked(product(64, 21, 9), "icelake").placed), 0);
+  EXPECT_EQ(cost::scattered_stores(checked(product(64, 34, 9), "icelake").placed), 64 * 2);
 }
 
 TEST(TurnedTest, FeaturesBeforePixels) {

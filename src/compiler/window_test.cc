@@ -23,12 +23,12 @@ FusionCheck run_fusion(const std::string& text, const char* target_name) {
 }
 
 // The row of the window: its first stage is written out over columns.
-const schedule::Row* window_row(const FusionCheck& ran) {
-  for (const schedule::ScheduleNode& node : ran.placed.schedule.nodes) {
-    const auto* row = std::get_if<schedule::Row>(&node);
+const stage::Row* window_row(const FusionCheck& ran) {
+  for (const stage::ScheduleNode& node : ran.placed.schedule.nodes) {
+    const auto* row = std::get_if<stage::Row>(&node);
     if (!row) continue;
-    for (const schedule::Own& own : row->own)
-      if (own.kind == schedule::LoopKind::unrolled) return row;
+    for (const stage::Own& own : row->own)
+      if (own.kind == stage::LoopKind::unrolled) return row;
   }
   return nullptr;
 }
@@ -153,7 +153,7 @@ const Case kImage{1, 32, {{12, 3, 1, 1, 1, 1}, {20, 3, 1, 1, 1, 1}}, "f32"};
 // what lies outside.
 TEST(Window, BordersAreSplitOff) {
   FusionCheck ran = run_fusion(depthwise(kImage), "icelake");
-  const schedule::Row* row = window_row(ran);
+  const stage::Row* row = window_row(ran);
   ASSERT_TRUE(row);
   EXPECT_GE(ran.kernel.phases[0].groups[0].grid.size(), 1u);
   EXPECT_EQ(ran.report.op_counts[static_cast<size_t>(kernel::Op::select)], 0);
@@ -188,7 +188,7 @@ TEST(Window, WhatHangsOnIt) {
   ROOT r = (f32[1,12,20,32], f32[1,12,20,32]) tuple(s, z)
 )"),
                                "icelake");
-  const schedule::Row* row = window_row(ran);
+  const stage::Row* row = window_row(ran);
   ASSERT_TRUE(row);
   EXPECT_GE(row->joined.size(), 2u);
   EXPECT_EQ(ran.kernel.scratch_bytes, 0);
@@ -269,10 +269,10 @@ ENTRY e {
 })",
                                      "icelake");
   bool found = false;
-  for (const schedule::ScheduleNode& node : ran.placed.schedule.nodes) {
-    const auto* row = std::get_if<schedule::Row>(&node);
+  for (const stage::ScheduleNode& node : ran.placed.schedule.nodes) {
+    const auto* row = std::get_if<stage::Row>(&node);
     if (!row || !ran.placed.graph.stage(row->joined[0]).is_reduction()) continue;
-    const schedule::Stage& stage = ran.placed.graph.stage(row->joined[0]);
+    const stage::Stage& stage = ran.placed.graph.stage(row->joined[0]);
     EXPECT_LT(row->own.back().digits[0], static_cast<int>(stage.out.size()));
     found = true;
   }

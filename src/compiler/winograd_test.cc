@@ -115,7 +115,7 @@ TEST_P(WinogradKernelTest, EqualsTheConvolution) {
   auto module = hlo::parse_module(text_of(c, true));
   ASSERT_TRUE(plain.has_value() && module.has_value()) << text_of(c, true);
   const auto target = *target::find_target(c.target);
-  const schedule::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
+  const stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
   ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
   stitch::Stitched stitched = *make_kernel(placed, "test", target);
   ASSERT_TRUE(kernel::verify(stitched.kernel).has_value());
@@ -140,11 +140,11 @@ TEST_P(WinogradKernelTest, EqualsTheConvolution) {
   EXPECT_TRUE(comparison.equal) << comparison.describe();
   EXPECT_TRUE(tensor::compare(same, want, tolerance).equal);
 
-  const std::string text = schedule::to_string(placed.schedule, placed.graph);
+  const std::string text = stage::to_string(placed.schedule, placed.graph);
   EXPECT_NE(text.find(fmt::format(" : winograd {} tile ", c.m)), std::string::npos) << text;
-  auto parsed = schedule::parse_schedule(text, placed.graph);
+  auto parsed = stage::parse_schedule(text, placed.graph);
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
-  EXPECT_EQ(schedule::to_string(*parsed, placed.graph), text);
+  EXPECT_EQ(stage::to_string(*parsed, placed.graph), text);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, WinogradKernelTest, ::testing::ValuesIn(kCases),

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/operator_cycles.h"
+#include "cost/operator_cycles.h"
 
 namespace heddle::cost {
 
 namespace {
 
-using schedule::Load;
-using schedule::Node;
-using schedule::Stage;
+using stage::Load;
+using stage::Node;
+using stage::Stage;
 using target::Target;
 
 double cycles_of(const char* key, double otherwise, const Target& target) {
@@ -99,7 +99,7 @@ class Body {
         return cycles_of("load", 0.5, target_);
       }
       case Node::Kind::op:
-        return schedule::operator_cycles(node.opcode, node.fast, target_);
+        return cost::operator_cycles(node.opcode, node.fast, target_);
       case Node::Kind::index:
         return 1;
       case Node::Kind::guard:
@@ -115,7 +115,7 @@ class Body {
     double cycles = 0;
     for (const hlo::Instr* instr : stage_.combine->instrs())
       if (!instr->operands().empty())
-        cycles += schedule::operator_cycles(instr->opcode(), false, target_);
+        cycles += cost::operator_cycles(instr->opcode(), false, target_);
     return cycles;
   }
 

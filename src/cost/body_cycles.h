@@ -1,7 +1,7 @@
 // What the body of a stage costs, by the target's table of cycles.
 #pragma once
 
-#include "schedule/stage_graph.h"
+#include "stage/stage_graph.h"
 #include "target/target.h"
 
 namespace heddle::cost {
@@ -16,10 +16,9 @@ struct BodyForm {
 // Vector cycles (cycles of a warp) of all evaluations of a stage. A node counts as often as the
 // digits that it depends on change: what does not change along the lanes, or in the inner loops, is
 // computed once for all. Lanes that are left over count like the others.
-double body_cycles(const schedule::Stage& stage, const BodyForm& form,
-                   const target::Target& target);
+double body_cycles(const stage::Stage& stage, const BodyForm& form, const target::Target& target);
 
 // Different elements of its source that a load reads, at most: the volume of the digits it uses.
-double read_elems(const schedule::Stage& stage, const schedule::Load& load);
+double read_elems(const stage::Stage& stage, const stage::Load& load);
 
 }  // namespace heddle::cost

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/operator_cycles.h"
+#include "cost/operator_cycles.h"
 
 namespace heddle::cost {
 
@@ -43,7 +43,7 @@ void DeltaEvaluator::add_operator(const hlo::Instr& instr, Work* work) const {
       window *= static_cast<double>(dim.size);
     elems *= window;
   }
-  const double cycles = schedule::operator_cycles(instr.opcode(), /*fast=*/false, target_);
+  const double cycles = cost::operator_cycles(instr.opcode(), /*fast=*/false, target_);
   work->cycles += elems * cycles / lanes_of(target_);
   if (reduces || has_trait(instr.opcode(), hlo::elementwise)) work->flops += elems;
   work->elems = std::max(work->elems, elems);

@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "hlo/top_k_part.h"
-#include "schedule/correspond.h"
-#include "schedule/top_k.h"
+#include "stage/correspond.h"
+#include "stage/top_k.h"
 #include "target/held_registers.h"
 
 namespace heddle::cost {
 
 namespace {
 
-using schedule::LoopKind;
-using schedule::PlacedFusion;
-using schedule::Row;
-using schedule::Stage;
+using stage::LoopKind;
+using stage::PlacedFusion;
+using stage::Row;
+using stage::Stage;
 
 int words(tensor::Type type) { return static_cast<int>((tensor::type_bytes(type) + 3) / 4); }
 
@@ -43,7 +43,7 @@ std::vector<Place> places_of(const PlacedFusion& placed, const std::vector<const
 // it is not.
 int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int lanes) {
   const index::Region& need = placed.placement.stages[stage].need;
-  if (placed.placement.stages[stage].space != schedule::Space::scratch || lane < 0 ||
+  if (placed.placement.stages[stage].space != stage::Space::scratch || lane < 0 ||
       lane >= std::ssize(need))
     return 0;
   int64_t elems = 1;
@@ -58,10 +58,10 @@ int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int la
 // The last row that reads the stage; -1: some other lane does.
 int64_t last_own_reader(const PlacedFusion& placed, const std::vector<Place>& places, size_t stage,
                         int lane) {
-  const std::vector<int> same = schedule::moves_along(placed.graph, stage, lane);
+  const std::vector<int> same = stage::moves_along(placed.graph, stage, lane);
   auto last = static_cast<int64_t>(places[stage].number);
   for (size_t r = 0; r < placed.graph.stages.size(); ++r)
-    for (const schedule::Load& load : placed.graph.stages[r].loads) {
+    for (const stage::Load& load : placed.graph.stages[r].loads) {
       if (load.source.input >= 0 || load.source.stage.index() != stage) continue;
       if (!places[r].row || same[r] < 0 || places[r].lane() != same[r]) return -1;
       last = std::max(last, static_cast<int64_t>(places[r].number));
@@ -81,7 +81,7 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
     const int64_t elems = elems_of_lane(placed, s, lane, lanes);
     const int64_t last = elems > 0 ? last_own_reader(placed, places, s, lane) : -1;
     if (last < 0) continue;
-    for (const schedule::Value& value : placed.graph.stages[s].values) {
+    for (const stage::Value& value : placed.graph.stages[s].values) {
       const int64_t registers = elems * words(value.type);
       if (registers > left) continue;
       left -= registers;
@@ -93,7 +93,7 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
 }
 
 int list_registers(const Stage& stage, const Row& row) {
-  if (!schedule::is_top_k(stage) || row.own.empty()) return 0;
+  if (!stage::is_top_k(stage) || row.own.empty()) return 0;
   const auto k = static_cast<int>(hlo::top_k_part(*stage.instr)->k);
   // Keys are as wide as the values, at least 4 bytes; places are 4.
   return k * (words(stage.values[0].type) + 1);

@@ -3,16 +3,16 @@
 
 #include <vector>
 
-#include "schedule/placed.h"
+#include "stage/placed.h"
 
 namespace heddle::cost {
 
 // 4-byte registers of a thread by row, while that runs: scratch of which each of the `lanes`
 // threads reads what it wrote itself becomes its registers (lower/hold_in_registers.cc). `rows`: of
 // one group, in order.
-std::vector<int> held_registers(const schedule::PlacedFusion& placed,
-                                const std::vector<const schedule::Row*>& rows, int lanes);
+std::vector<int> held_registers(const stage::PlacedFusion& placed,
+                                const std::vector<const stage::Row*>& rows, int lanes);
 // Of the lists that a thread has while it looks for the first k of its row; 0: none of its own.
-int list_registers(const schedule::Stage& stage, const schedule::Row& row);
+int list_registers(const stage::Stage& stage, const stage::Row& row);
 
 }  // namespace heddle::cost

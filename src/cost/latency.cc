@@ -5,20 +5,20 @@
 #include <set>
 
 #include "cost/body_cycles.h"
+#include "cost/chain_cost.h"
 #include "cost/held_registers.h"
-#include "schedule/chain_cost.h"
 
 namespace heddle::cost {
 
 namespace {
 
-using schedule::Loop;
-using schedule::LoopKind;
-using schedule::Placed;
-using schedule::PlacedFusion;
-using schedule::Row;
-using schedule::Space;
-using schedule::Stage;
+using stage::Loop;
+using stage::LoopKind;
+using stage::Placed;
+using stage::PlacedFusion;
+using stage::Row;
+using stage::Space;
+using stage::Stage;
 using target::DeviceKind;
 using target::Target;
 
@@ -61,7 +61,7 @@ class Evaluation {
   void measure(size_t phase) {
     PhaseWork work;
     std::vector<double> read(placed_.graph.inputs.size(), 0);
-    for (const schedule::Group& group : placed_.schedule.phases[phase]) {
+    for (const stage::Group& group : placed_.schedule.phases[phase]) {
       GroupWork part;
       std::vector<const Row*> rows;
       lanes_ = gpu_ ? std::max(group.lanes, target_.warp_size) : target_.lanes(tensor::Type::f32);
@@ -82,7 +82,7 @@ class Evaluation {
   }
 
   void walk(int node, double rounds, std::vector<const Row*>* rows, GroupWork* work) {
-    const schedule::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
+    const stage::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
     if (const auto* row = std::get_if<Row>(&what)) {
       rows->push_back(row);
       add_row(*row, rounds, work);
@@ -100,7 +100,7 @@ class Evaluation {
     int registers = 0, sums = 0;
     const std::vector<int> held = held_values(row);
     double unroll = 1;
-    for (const schedule::Own& own : row.own)
+    for (const stage::Own& own : row.own)
       if (own.kind == LoopKind::unrolled) unroll *= 4;
     for (size_t m = 0; m < row.joined.size(); ++m) {
       const Stage& stage = placed_.graph.stage(row.joined[m]);
@@ -111,7 +111,7 @@ class Evaluation {
       form.lane_digit = vectors ? row.own.back().digits[m] : -1;
       form.recompute = place.recompute;
       form.stored = place.space == Space::scratch;
-      for (const schedule::Value& value : stage.values) form.stored |= value.output >= 0;
+      for (const stage::Value& value : stage.values) form.stored |= value.output >= 0;
       form.lanes = gpu_ ? lanes_ : 0;
       double cycles = body_cycles(stage, form, target_);
       if (row.winograd()) cycles *= 16.0 / 36;
@@ -142,7 +142,7 @@ class Evaluation {
   std::vector<int> held_values(const Row& row) const {
     std::vector<size_t> last(row.joined.size(), 0);
     for (size_t m = 0; m < row.joined.size(); ++m)
-      for (const schedule::Load& load : placed_.graph.stage(row.joined[m]).loads)
+      for (const stage::Load& load : placed_.graph.stage(row.joined[m]).loads)
         for (size_t i = 0; i < m && load.source.input < 0; ++i)
           if (load.source.stage == row.joined[i]) last[i] = m;
     std::vector<int> held(row.joined.size(), 0);
@@ -163,10 +163,10 @@ class Evaluation {
     std::vector<double>& read = *read_so_far;
     const std::vector<double> before = read;
     for (const Row* row : rows) {
-      for (schedule::StageId id : row->joined) {
+      for (stage::StageId id : row->joined) {
         const Stage& stage = placed_.graph.stage(id);
         const Placed& place = placed_.placement.stages[id.index()];
-        for (const schedule::Load& load : stage.loads) {
+        for (const stage::Load& load : stage.loads) {
           if (load.source.input < 0) continue;
           const tensor::Shape& shape =
               placed_.graph.inputs[static_cast<size_t>(load.source.input)].shape;
@@ -174,7 +174,7 @@ class Evaluation {
           bytes += read_elems(stage, load) * tensor::type_bytes(shape.type());
           bytes = std::min(bytes, static_cast<double>(shape.bytes()));
         }
-        for (const schedule::Value& value : stage.values) {
+        for (const stage::Value& value : stage.values) {
           const double size = static_cast<double>(stage.out_elems()) *
                               static_cast<double>(tensor::type_bytes(value.type));
           const bool kept = value.output < 0 && place.space == Space::global;
@@ -302,7 +302,7 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
   Latency result;
   result.by_template = true;
   result.serial = false;
-  result.ns = schedule::predicted_ns(placed, target);
+  result.ns = cost::predicted_ns(placed, target);
   result.call_ns = target.launch_ns;
   result.scratch_bytes = placed.placement.scratch_bytes;
   for (const Stage& stage : placed.graph.stages) {
@@ -310,9 +310,9 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
     result.flops += (product ? 2.0 : 1.0) * static_cast<double>(stage.out_elems()) *
                     static_cast<double>(std::max<int64_t>(1, stage.red_elems()));
   }
-  for (const schedule::Input& input : placed.graph.inputs)
+  for (const stage::Input& input : placed.graph.inputs)
     result.bytes += static_cast<double>(input.shape.bytes());
-  for (const schedule::Output& output : placed.graph.outputs) {
+  for (const stage::Output& output : placed.graph.outputs) {
     result.bytes += static_cast<double>(placed.graph.stored_bytes(output));
     if (output.array >= 0)  // it is not read
       result.bytes -=
@@ -324,8 +324,7 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
 }  // namespace
 
 Latency latency(const PlacedFusion& placed, const Target& target) {
-  if (target.kind == DeviceKind::cpu && schedule::is_gemm(placed))
-    return of_template(placed, target);
+  if (target.kind == DeviceKind::cpu && stage::is_gemm(placed)) return of_template(placed, target);
   return Evaluation(placed, target).run();
 }
 
@@ -334,14 +333,14 @@ int live_values(const Stage& stage) {
   for (size_t n = 0; n < stage.nodes.size(); ++n)
     for (int operand : stage.nodes[n].operands)
       last[static_cast<size_t>(operand)] = static_cast<int>(n);
-  for (const schedule::Value& value : stage.values)
+  for (const stage::Value& value : stage.values)
     if (value.result >= 0)
       last[static_cast<size_t>(value.result)] = static_cast<int>(stage.nodes.size());
   int alive = 0, most = 0;
   std::vector<int> ends(stage.nodes.size() + 1, 0);
   for (size_t n = 0; n < stage.nodes.size(); ++n) {
-    const bool in_register = stage.nodes[n].kind == schedule::Node::Kind::load ||
-                             stage.nodes[n].kind == schedule::Node::Kind::op;
+    const bool in_register = stage.nodes[n].kind == stage::Node::Kind::load ||
+                             stage.nodes[n].kind == stage::Node::Kind::op;
     alive -= ends[n];  // what an operator reads last, its result may overwrite
     if (in_register && last[n] >= 0) {
       ++alive;

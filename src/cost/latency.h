@@ -6,14 +6,14 @@
 //   ns = call + sum over phases of overlapped(compute, moved), where
 //   compute = waves * vector cycles of a task * spills, waves = ceil(tasks / workers)
 //
-// Products and convolutions of a family use its time model (schedule/chain_cost.h).
+// Products and convolutions of a family use its time model (cost/chain_cost.h).
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "cost/rates.h"
-#include "schedule/place.h"
+#include "stage/placed.h"
 
 namespace heddle::cost {
 
@@ -37,9 +37,9 @@ struct Latency {
 };
 
 // `placed.decision` must be yes. Any number of phases and groups.
-Latency latency(const schedule::PlacedFusion& placed, const target::Target& target);
+Latency latency(const stage::PlacedFusion& placed, const target::Target& target);
 
 // Registers that are alive at once in the body of a stage, by linear scan over its nodes.
-int live_values(const schedule::Stage& stage);
+int live_values(const stage::Stage& stage);
 
 }  // namespace heddle::cost

@@ -59,11 +59,11 @@ GroupMerger::Placed GroupMerger::place(const Row& row) const {
     return leaving;
   });
   if (!read) {
-    schedule::PlacedFusion dead;
+    stage::PlacedFusion dead;
     dead.decision = Decision::no("unread", "every reader has a copy by now");
     return {std::move(candidate), std::move(dead)};
   }
-  schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
+  stage::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
   return {std::move(candidate), std::move(placed)};
 }
 

@@ -23,7 +23,7 @@ class GroupMerger {
   // All as one kernel. What one has a copy of and another computes for everybody is no copy.
   struct Placed {
     std::unique_ptr<hlo::Module> module;  // that the stages point into
-    schedule::PlacedFusion placed;
+    stage::PlacedFusion placed;
   };
   Placed place(const Row& row) const;
   // What can be said of that without it, asked once for all that differ in names only.

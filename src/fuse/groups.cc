@@ -155,8 +155,8 @@ bool has_kernel(const Instr* instr) {
   if (instr->is(Opcode::custom_call) && !hlo::top_k_part(*instr)) return false;
   if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||
       instr->is(Opcode::get_tuple_element) || instr->shape().is_tuple())
-    return instr->is(Opcode::reduce) && static_cast<bool>(schedule::can_stage(*instr));
-  return static_cast<bool>(schedule::can_stage(*instr));
+    return instr->is(Opcode::reduce) && static_cast<bool>(stage::can_stage(*instr));
+  return static_cast<bool>(stage::can_stage(*instr));
 }
 
 bool is_long_concatenate(const Instr* instr) {
@@ -234,7 +234,7 @@ std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
   return module;
 }
 
-schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target) {
+stage::PlacedFusion place_alone(Instr* instr, const target::Target& target) {
   std::unique_ptr<hlo::Module> alone = extract({instr}, [](const Instr*) { return true; });
   return schedule::place(*alone->entry(), target);
 }

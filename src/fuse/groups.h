@@ -53,7 +53,7 @@ struct Covered {
 std::vector<Covered> covered_computations(const hlo::Module& module);  // callees first
 
 // The schedule of one instruction as a kernel of its own.
-schedule::PlacedFusion place_alone(Instr* instr, const target::Target& target);
+stage::PlacedFusion place_alone(Instr* instr, const target::Target& target);
 
 // Dots and convolutions whose right sides, and nothing else, are constant: these may lie as is best
 // (transform_filters.cc, pack_panels.cc).

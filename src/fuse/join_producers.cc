@@ -2,11 +2,11 @@
 // finds a schedule and no cycle arises.
 #include <algorithm>
 
+#include "cost/few_tasks.h"
 #include "fuse/feeds.h"
 #include "fuse/many_sums.h"
 #include "fuse/open_cover.h"
 #include "hlo/top_k_part.h"
-#include "schedule/few_tasks.h"
 #include "schedule/parts.h"
 
 namespace heddle::fuse {
@@ -262,7 +262,7 @@ class Joiner {
         placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is transposed once, not by every tile");
     if (placed.reduces && !gemm && placed.stages > 1 &&
-        schedule::leaves_cores_idle(placed.tasks, placed.elems, target_))
+        cost::leaves_cores_idle(placed.tasks, placed.elems, target_))
       return Decision::no("one-task", "{} tasks for {} elements", placed.tasks, placed.elems);
     return Decision::yes();
   }

@@ -7,9 +7,10 @@
 #include <map>
 #include <optional>
 
+#include "cost/chain_cost.h"
 #include "fuse/group_merger.h"
 #include "schedule/chain.h"
-#include "schedule/chain_cost.h"
+#include "schedule/chain_tuning.h"
 
 namespace heddle::fuse {
 
@@ -152,19 +153,19 @@ class ChainMerger : public GroupMerger {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
     const Placed alone = place({group});
-    const schedule::PlacedFusion& placed = alone.placed;
+    const stage::PlacedFusion& placed = alone.placed;
     // One element summed up is no product.
     const bool product =
         std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
-    if (placed.decision && (schedule::is_gemm(placed) || !product))
-      known->second = schedule::predicted_ns(placed, target_);
+    if (placed.decision && (stage::is_gemm(placed) || !product))
+      known->second = cost::predicted_ns(placed, target_);
     return known->second;
   }
 
   // Measurements before predictions. `fused_ns`: what the cut counts with.
-  Decision judge(const schedule::PlacedFusion& placed, bool rows, double apart_ns,
+  Decision judge(const stage::PlacedFusion& placed, bool rows, double apart_ns,
                  double* fused_ns) const {
-    *fused_ns = schedule::predicted_ns(placed, target_);
+    *fused_ns = cost::predicted_ns(placed, target_);
     const std::optional<bool> tuned = any_ ? std::nullopt : schedule::tuned_chain(placed, target_);
     if (tuned && !*tuned)
       return Decision::no("chain-compute-bound", "measured: no faster in one kernel");
@@ -193,8 +194,8 @@ class ChainMerger : public GroupMerger {
         const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
                                        row.begin() + static_cast<long>(end));
         Placed candidate = place(part);
-        schedule::PlacedFusion& placed = candidate.placed;
-        if (placed.decision && !schedule::is_chain(placed))
+        stage::PlacedFusion& placed = candidate.placed;
+        if (placed.decision && !stage::is_chain(placed))
           placed.decision = Decision::no("chain-operand", "it is not a sequence of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);
         if (!placed.decision) break;  // longer ones hold this one

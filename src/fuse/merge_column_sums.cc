@@ -32,7 +32,7 @@ class SumMerger : public GroupMerger {
   Decision may_join(Group* product, Group* sums) const {
     const Placed both = place({product, sums});
     if (!both.placed.decision) return both.placed.decision;
-    if (!schedule::is_gemm(both.placed) || schedule::is_chain(both.placed))
+    if (!stage::is_gemm(both.placed) || stage::is_chain(both.placed))
       return Decision::no("gemm-family", "the dot would lose its template");
     return is_closed({product, sums});
   }

@@ -4,8 +4,9 @@
 // whatever was measured.
 #include <algorithm>
 
+#include "cost/chain_cost.h"
 #include "fuse/group_merger.h"
-#include "schedule/chain_cost.h"
+#include "schedule/chain_tuning.h"
 #include "schedule/pooled.h"
 
 namespace heddle::fuse {
@@ -60,15 +61,15 @@ class PoolMerger : public GroupMerger {
     if (Decision alone = only_value(*product, value); !alone) return alone;
     if (Decision closed = is_closed({product, pools}); !closed) return closed;
     const Placed both = place({product, pools});
-    const schedule::PlacedFusion& placed = both.placed;
+    const stage::PlacedFusion& placed = both.placed;
     if (!placed.decision) return placed.decision;
-    if (!schedule::is_pooled(placed))
+    if (!stage::is_pooled(placed))
       return Decision::no("gemm-family", "the convolution would lose its template");
     return judge(placed);
   }
 
   // Measurements before predictions.
-  Decision judge(const schedule::PlacedFusion& placed) const {
+  Decision judge(const stage::PlacedFusion& placed) const {
     if (!any_ && target_.records) {
       const auto found = target_.records->find(schedule::pooled_key(placed));
       if (found != target_.records->end()) {
@@ -77,7 +78,7 @@ class PoolMerger : public GroupMerger {
           return Decision::no("pool-recompute", "measured: no faster in one kernel");
       }
     }
-    const schedule::PooledTime time = pooled_time(placed, target_);
+    const schedule::PooledTime time = schedule::pooled_time(placed, target_);
     if (time.together_ns * (any_ ? 1 / kMostLoss : kLeastGain) > time.apart_ns)
       return Decision::no("pool-recompute", "{:.3g} us in one kernel, {:.3g} us in two",
                           time.together_ns / 1e3, time.apart_ns / 1e3);

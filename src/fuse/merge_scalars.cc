@@ -2,8 +2,8 @@
 // the others.
 #include <algorithm>
 
+#include "cost/traffic.h"
 #include "fuse/group_merger.h"
-#include "schedule/traffic.h"
 
 namespace heddle::fuse {
 
@@ -44,23 +44,23 @@ class ScalarMerger : public GroupMerger {
     const Placed both = place({other, scalars}), alone = place({other});
     if (!both.placed.decision) return both.placed.decision;
     if (!alone.placed.decision) return alone.placed.decision;
-    const schedule::PlacedFusion &together = both.placed, &apart = alone.placed;
+    const stage::PlacedFusion &together = both.placed, &apart = alone.placed;
     if (together.schedule.phases.size() != apart.schedule.phases.size() ||
         tasks(together) < std::min(tasks(apart), int64_t{kTasksOfCore} * target_.cores) ||
-        schedule::traffic_ns(together, target_) >
-            schedule::traffic_ns(apart, target_) + target_.serial_command_ns)
+        cost::traffic_ns(together, target_) >
+            cost::traffic_ns(apart, target_) + target_.serial_command_ns)
       return Decision::no("price", "{} phases, {} tasks, {:.0f} ns; separately {}, {}, {:.0f} ns",
                           together.schedule.phases.size(), tasks(together),
-                          schedule::traffic_ns(together, target_), apart.schedule.phases.size(),
-                          tasks(apart), schedule::traffic_ns(apart, target_));
+                          cost::traffic_ns(together, target_), apart.schedule.phases.size(),
+                          tasks(apart), cost::traffic_ns(apart, target_));
     return Decision::yes();
   }
 
-  static int64_t tasks(const schedule::PlacedFusion& placed) {
+  static int64_t tasks(const stage::PlacedFusion& placed) {
     int64_t tasks = 1;
-    for (const schedule::ScheduleNode& node : placed.schedule.nodes)
-      if (const auto* loop = std::get_if<schedule::Loop>(&node);
-          loop && loop->kind == schedule::LoopKind::parallel)
+    for (const stage::ScheduleNode& node : placed.schedule.nodes)
+      if (const auto* loop = std::get_if<stage::Loop>(&node);
+          loop && loop->kind == stage::LoopKind::parallel)
         tasks *= loop->trips;
     return tasks;
   }

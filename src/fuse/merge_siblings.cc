@@ -3,9 +3,9 @@
 // because it does not pay has the code `price`.
 #include <algorithm>
 
+#include "cost/few_tasks.h"
 #include "fuse/group_merger.h"
 #include "hlo/views.h"
-#include "schedule/few_tasks.h"
 
 namespace heddle::fuse {
 
@@ -121,7 +121,7 @@ class SiblingMerger : public GroupMerger {
   }
 
   bool few_tasks(const Facts& facts) const {
-    return schedule::leaves_cores_idle(facts.tasks, facts.elems, target_);
+    return cost::leaves_cores_idle(facts.tasks, facts.elems, target_);
   }
 
   std::unordered_set<const Group*> may_;

@@ -3,9 +3,9 @@
 // schedule::place, and `across-lanes` where the stores would take longer than a kernel that turns.
 #include <algorithm>
 
+#include "cost/chain_cost.h"
+#include "cost/strides.h"
 #include "fuse/group_merger.h"
-#include "schedule/chain_cost.h"
-#include "schedule/strides.h"
 
 namespace heddle::fuse {
 
@@ -42,18 +42,18 @@ class TurnMerger : public GroupMerger {
  private:
   Decision may_join(Group* product, Group* turns) const {
     const Placed both = place({product, turns});
-    const schedule::PlacedFusion& placed = both.placed;
+    const stage::PlacedFusion& placed = both.placed;
     if (!placed.decision) return placed.decision;
-    if (!schedule::is_gemm(placed))
+    if (!stage::is_gemm(placed))
       return Decision::no("gemm-family", "the product would lose its template");
     // Single elements are stored one a cycle; apart all of it is written, read and written again.
     const double cores = std::max(target_.cores, 1);
     const double stores =
-        static_cast<double>(schedule::scattered_stores(placed)) / target_.clock_ghz / cores;
+        static_cast<double>(cost::scattered_stores(placed)) / target_.clock_ghz / cores;
     double bytes = 0;
     for (const Instr* member : turns->members)
       if (member->is(Opcode::transpose)) bytes = static_cast<double>(member->shape().bytes());
-    const double apart = 2 * schedule::moved_ns(bytes, target_) + target_.launch_ns;
+    const double apart = 2 * cost::moved_ns(bytes, target_) + target_.launch_ns;
     if (stores > apart)
       return Decision::no("across-lanes",
                           "{:.3g} us for its stores, {:.3g} us in a separate kernel", stores / 1e3,

@@ -71,7 +71,7 @@ void pack_dot(Instr* dot, const target::Target& target) {
   for (int64_t d : order) extents.push_back(w->shape().dim(d));
   const int64_t n = extents.back(), k = w->shape().elems() / n;
   const int64_t m = dot->operand(0)->shape().elems() / k;
-  const schedule::Gemm gemm =
+  const stage::Gemm gemm =
       schedule::choose_gemm_between(schedule::least_rows(dot, m), m, n, k, true, target);
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
   Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes);
@@ -88,12 +88,11 @@ struct Panels {
 
 // Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.h) stand side by side.
 Panels choose_panels(Instr* conv, const target::Target& target) {
-  const schedule::PlacedFusion placed = place_alone(conv, target);
+  const stage::PlacedFusion placed = place_alone(conv, target);
   const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();
   const int64_t groups = attrs.feature_group_count;
-  if (schedule::is_gemm(placed)) {
-    const schedule::Gemm& gemm =
-        std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->record;
+  if (stage::is_gemm(placed)) {
+    const stage::Gemm& gemm = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record;
     return {int64_t{gemm.nv} * gemm.lanes, groups};
   }
   const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);

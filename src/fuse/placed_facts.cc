@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cost/cache_sets.h"
+#include "cost/few_tasks.h"
 #include "cost/latency.h"
 #include "cost/rates.h"
-#include "schedule/cache_sets.h"
-#include "schedule/few_tasks.h"
+#include "cost/strides.h"
+#include "cost/traffic.h"
 #include "schedule/gemm.h"
 #include "schedule/place.h"
-#include "schedule/strides.h"
-#include "schedule/traffic.h"
 #include "schedule/windows.h"
 
 namespace heddle::fuse {
@@ -102,31 +102,31 @@ bool has_tasks(const Facts& facts, const cost::Latency& latency, const target::T
                        [](const cost::PhaseLatency& a, const cost::PhaseLatency& b) {
                          return a.compute_ns < b.compute_ns;
                        });
-  return !facts.reduces || facts.elems <= schedule::kFewElems ||
+  return !facts.reduces || facts.elems <= cost::kFewElems ||
          longest->tasks >= 2 * cost::core_count(target);
 }
 
-Facts facts_of(const schedule::PlacedFusion& placed, const target::Target& target) {
+Facts facts_of(const stage::PlacedFusion& placed, const target::Target& target) {
   Facts facts;
   facts.decision = placed.decision;
   if (!placed.decision) return facts;
-  facts.is_gemm = schedule::is_gemm(placed);
-  facts.is_chain = schedule::is_chain(placed);
-  facts.is_template = schedule::is_template(placed);
+  facts.is_gemm = stage::is_gemm(placed);
+  facts.is_chain = stage::is_chain(placed);
+  facts.is_template = stage::is_template(placed);
   facts.windows = schedule::count_windows(placed);
-  facts.strided = schedule::strided_elems(placed);
-  facts.shared_sets_ns = schedule::shared_sets_ns(placed, target);
+  facts.strided = cost::strided_elems(placed);
+  facts.shared_sets_ns = cost::shared_sets_ns(placed, target);
   if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph);
   const auto& stages = placed.graph.stages;
   facts.stages = stages.size();
   facts.is_packing = true;
-  for (const schedule::Stage& stage : stages) {
+  for (const stage::Stage& stage : stages) {
     facts.reduces |= stage.is_reduction();
     facts.is_packing &= !stage.is_reduction() && stage.out == stages[0].out;
     facts.elems = std::max(facts.elems, stage.out_elems() * stage.red_elems());
   }
-  for (const schedule::ScheduleNode& node : placed.schedule.nodes)
-    if (const auto* loop = std::get_if<schedule::Loop>(&node)) facts.tasks *= loop->trips;
+  for (const stage::ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<stage::Loop>(&node)) facts.tasks *= loop->trips;
   if (facts.is_template) return facts;
   const cost::Latency latency = cost::latency(placed, target);
   facts.ns = latency.ns;
@@ -152,10 +152,10 @@ Facts PlacedFacts::of(const std::vector<Instr*>& members,
   const auto [known, added] = known_.try_emplace(signature(members, leaves));
   if (added) {
     std::unique_ptr<hlo::Module> candidate = extract(members, leaves);
-    const schedule::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
+    const stage::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
     Facts facts = facts_of(placed, target_);
     if (facts.decision) {
-      if (with_traffic_) facts.traffic_ns = schedule::traffic_ns(placed, target_);
+      if (with_traffic_) facts.traffic_ns = cost::traffic_ns(placed, target_);
     } else {
       facts.decision = Decision::no(placed.decision.code().c_str(), "{}",
                                     with_numbers(placed.decision.reason(), members));

@@ -23,7 +23,7 @@ struct Facts {
   int64_t tasks = 1;          // trips of its loops
   int64_t elems = 0;          // of the largest stage, each as often as it is summed up
   double traffic_ns = 0;      // where asked for
-  double shared_sets_ns = 0;  // schedule::shared_sets_ns
+  double shared_sets_ns = 0;  // cost::shared_sets_ns
   double ns = 0;              // by the latency evaluator; not of templates
   bool has_tasks = true;      // no reduction that many cores could share is one core's
 };

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cost/traffic.h"
 #include "hlo/text.h"
 #include "schedule/place.h"
-#include "schedule/traffic.h"
 
 namespace heddle::fuse {
 namespace {
@@ -51,14 +51,14 @@ TEST(placed_facts, EqualSetsAreToldApartByTheirNamesOnly) {
     auto leaves = [&](const Instr* instr) { return instr == members.back() || names.size() == 3; };
     const Facts known = facts.of(members, leaves);
     const auto alone = extract(members, leaves);
-    const schedule::PlacedFusion placed = schedule::place(*alone->entry(), target);
+    const stage::PlacedFusion placed = schedule::place(*alone->entry(), target);
     EXPECT_EQ(known.decision.code(), placed.decision.code());
     EXPECT_EQ(known.decision.reason(), placed.decision.reason());
     refused += !known.decision;
     if (!known.decision) continue;
     EXPECT_EQ(known.stages, placed.graph.stages.size());
-    EXPECT_EQ(known.is_template, schedule::is_template(placed));
-    EXPECT_EQ(known.traffic_ns, schedule::traffic_ns(placed, target));
+    EXPECT_EQ(known.is_template, stage::is_template(placed));
+    EXPECT_EQ(known.traffic_ns, cost::traffic_ns(placed, target));
   }
   EXPECT_GT(refused, 1);
   EXPECT_LT(refused, static_cast<int>(sets.size()));

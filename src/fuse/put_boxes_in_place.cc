@@ -11,6 +11,7 @@
 
 #include "cost/delta.h"
 #include "cost/latency.h"
+#include "cost/strides.h"
 #include "fuse/kernel_order.h"
 #include "fuse/passes.h"
 #include "hlo/composite.h"
@@ -20,7 +21,6 @@
 #include "schedule/parts.h"
 #include "schedule/place.h"
 #include "schedule/scatter.h"
-#include "schedule/strides.h"
 #include "schedule/windows.h"
 
 namespace heddle::fuse {
@@ -304,11 +304,11 @@ class BoxJoiner {
   }
 
   Decision pays(const Instr* update, const Instr* fusion, const Computation& made) {
-    const schedule::PlacedFusion now = schedule::place(made, target_);
+    const stage::PlacedFusion now = schedule::place(made, target_);
     if (!now.decision || !fusion) return now.decision;
-    const schedule::PlacedFusion before = schedule::place(*fusion->called()[0], target_);
-    const bool alike = schedule::is_template(before) == schedule::is_template(now) &&
-                       schedule::is_chain(before) == schedule::is_chain(now) &&
+    const stage::PlacedFusion before = schedule::place(*fusion->called()[0], target_);
+    const bool alike = stage::is_template(before) == stage::is_template(now) &&
+                       stage::is_chain(before) == stage::is_chain(now) &&
                        schedule::count_windows(before) <= schedule::count_windows(now);
     if (!before.decision || !alike)
       return Decision::no("in-place", "{} would lose its schedule", fusion->name());

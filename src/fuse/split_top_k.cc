@@ -4,7 +4,7 @@
 #include "fuse/passes.h"
 #include "hlo/builder.h"
 #include "hlo/top_k_part.h"
-#include "schedule/top_k.h"
+#include "stage/top_k.h"
 
 namespace heddle::fuse {
 
@@ -28,7 +28,7 @@ bool split_in(Computation* computation, const target::Target& target) {
     if (!both->is(Opcode::topk)) return false;
     const tensor::Shape& shape = both->operand(0)->shape();
     const int64_t k = both->attrs_as<hlo::TopKAttrs>().k;
-    return gpu ? schedule::has_top_k_in_lanes(shape, k) : schedule::has_top_k(shape, k);
+    return gpu ? stage::has_top_k_in_lanes(shape, k) : stage::has_top_k(shape, k);
   };
   if (Instr* root = computation->root(); has_parts(root)) {
     Instr* values = part_of(root, false);

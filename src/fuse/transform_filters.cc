@@ -28,17 +28,19 @@ tensor::Literal transform_of(int m) {
   return result;
 }
 
-Decision prefer(Instr* conv, const target::Target& target, schedule::Winograd* winograd) {
-  const schedule::PlacedFusion placed = place_alone(conv, target);
-  if (!schedule::is_gemm(placed))
+Decision prefer(Instr* conv, const target::Target& target, stage::Winograd* winograd) {
+  const stage::PlacedFusion placed = place_alone(conv, target);
+  if (!stage::is_gemm(placed))
     return Decision::no("winograd-window", "{} is not of the GEMM family", conv->name());
-  const auto& row = std::get<schedule::Row>(placed.schedule.nodes[0]);
-  schedule::WinogradShape shape;
-  const schedule::Stage& stage = placed.graph.stage(row.joined[0]);
-  Decision fits = match_winograd(row.gemm()->shape, stage, target, &shape);
-  if (!fits || !target.records) return fits ? prefer_winograd(shape, target, winograd) : fits;
-  const auto tuned = tuned_winograd(winograd_key(shape), shape, /*nv=*/0, target);
-  if (!tuned) return prefer_winograd(shape, target, winograd);
+  const auto& row = std::get<stage::Row>(placed.schedule.nodes[0]);
+  stage::WinogradShape shape;
+  const stage::Stage& stage = placed.graph.stage(row.joined[0]);
+  Decision fits = schedule::match_winograd(row.gemm()->shape, stage, target, &shape);
+  if (!fits || !target.records)
+    return fits ? schedule::prefer_winograd(shape, target, winograd) : fits;
+  const auto tuned =
+      schedule::tuned_winograd(schedule::winograd_key(shape), shape, /*nv=*/0, target);
+  if (!tuned) return schedule::prefer_winograd(shape, target, winograd);
   if (tuned->direct)
     return Decision::no("winograd-slower", "the direct form was measured to be faster");
   *winograd = tuned->record;
@@ -47,7 +49,7 @@ Decision prefer(Instr* conv, const target::Target& target, schedule::Winograd* w
 
 // No: not changed.
 Decision transform_filter(Instr* conv, const target::Target& target) {
-  schedule::Winograd winograd;
+  stage::Winograd winograd;
   if (Decision preferred = prefer(conv, target, &winograd); !preferred) return preferred;
   hlo::Builder b(conv->parent());
   auto attrs = conv->attrs_as<hlo::ConvolutionAttrs>();

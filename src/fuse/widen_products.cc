@@ -18,10 +18,9 @@ bool is_small(const Instr* x) {
 
 // Of the GEMM family, and every element of both operands is used often.
 bool is_worth_it(Instr* instr, const target::Target& target) {
-  const schedule::PlacedFusion placed = place_alone(instr, target);
-  if (!schedule::is_gemm(placed)) return false;
-  const schedule::GemmShape& shape =
-      std::get<schedule::Row>(placed.schedule.nodes[0]).gemm()->shape;
+  const stage::PlacedFusion placed = place_alone(instr, target);
+  if (!stage::is_gemm(placed)) return false;
+  const stage::GemmShape& shape = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->shape;
   return shape.m_extent * shape.y_extent >= kLeastUses && shape.n_extent >= kLeastUses;
 }
 

@@ -13,11 +13,6 @@ namespace heddle::schedule {
 bool is_bounded(const hlo::Instr* instr);
 // How many of `rows` a product has at least; `rows` where its module has no bounds.
 int64_t least_rows(const hlo::Instr* dot, int64_t rows);
-constexpr int64_t kOneBlock = 512;  // rows of a product that stay one block
-// gemm_cycles() of `rows` in a kernel for `m`, whose tiles are of two heights: those of each height
-// are balanced for the rows that are there.
-double bounded_cycles(Gemm gemm, int64_t rows, int64_t m, int64_t n, int64_t k,
-                      const target::Target& target);
 // choose_gemm() for a product of `least` to `m` rows: the record with the least predicted cycles a
 // row over these.
 Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,

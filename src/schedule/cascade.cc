@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "schedule/partials.h"
+#include "stage/partials.h"
 
 namespace heddle::schedule {
 
@@ -77,20 +77,20 @@ std::optional<Pair> match(const StageGraph& graph, size_t number) {
   return Pair{load.source.stage.index(), number, at};
 }
 
-// Strips of a row that stay in the first cache, all alike; nothing where there are none, or where
-// the second cache has room for the row.
-std::optional<Strips> strips_of(const Stage& stage, const target::Target& target) {
+// stage::Strips of a row that stay in the first cache, all alike; nothing where there are none, or
+// where the second cache has room for the row.
+std::optional<stage::Strips> strips_of(const Stage& stage, const target::Target& target) {
   if (target.caches.size() < 2) return std::nullopt;
   const int64_t extent = stage.red[0].extent;
   constexpr int64_t kBytes = 4;
   if (extent * kBytes <= target.caches[1].bytes / 4) return std::nullopt;
   const int64_t most = target.caches[0].bytes * 2 / 3 / kBytes, least = most / 8;
   const int64_t lanes = 4 * int64_t{target.lanes(Type::f32)};
-  std::optional<Strips> best;
+  std::optional<stage::Strips> best;
   for (int64_t parts = std::max<int64_t>(2, extent / most); extent / parts >= least; ++parts) {
     if (extent % parts != 0 || extent / parts > most) continue;
-    if (!best) best = Strips{extent, extent / parts, parts};
-    if (extent / parts % lanes == 0) return Strips{extent, extent / parts, parts};
+    if (!best) best = stage::Strips{extent, extent / parts, parts};
+    if (extent / parts % lanes == 0) return stage::Strips{extent, extent / parts, parts};
   }
   return best;
 }
@@ -130,12 +130,12 @@ class Striper {
   Striper(const StageGraph& graph, const target::Target& target) : from_(graph), target_(target) {}
 
   Cascade run() {
-    std::map<size_t, std::pair<Pair, Strips>> pairs;  // by maximum
+    std::map<size_t, std::pair<Pair, stage::Strips>> pairs;  // by maximum
     std::set<size_t> sums;
     for (size_t i = 0; i < from_.stages.size(); ++i) {
       const std::optional<Pair> pair = match(from_, i);
       if (!pair || pairs.count(pair->maximum) > 0) continue;
-      const std::optional<Strips> strips = strips_of(from_.stages[i], target_);
+      const std::optional<stage::Strips> strips = strips_of(from_.stages[i], target_);
       if (!strips) continue;
       pairs.emplace(pair->maximum, std::pair(*pair, *strips));
       sums.insert(i);
@@ -171,12 +171,12 @@ class Striper {
     return StageId(result_.graph.stages.size() - 1);
   }
 
-  Stage partial(const Stage& stage, const Strips& strips) const {
+  Stage partial(const Stage& stage, const stage::Strips& strips) const {
     const uint64_t neutral = *neutral_bits(stage, Type::f32);
     return partial_sum(stage, static_cast<int>(stage.out.size()), strips, Type::f32, neutral);
   }
 
-  void stripe(const Pair& pair, const Strips& strips) {
+  void stripe(const Pair& pair, const stage::Strips& strips) {
     const Stage& maximum = from_.stages[pair.maximum];
     const Stage& sum = from_.stages[pair.sum];
     const StageId top = append(partial(maximum, strips));

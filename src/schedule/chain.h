@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/decision.h"
-#include "schedule/chain_shape.h"
 #include "schedule/gemm.h"
+#include "schedule/stage_names.h"
 #include "target/target.h"
 
 namespace heddle::schedule {
@@ -27,18 +27,6 @@ bool may_have_rows(const StageGraph& graph);
 Chain match_chain(const StageGraph& graph);
 // A link whose A is the value of the one before.
 Decision match_link(const StageGraph& graph, const Link& before, Link* link);
-// The first one that is a product.
-const Link& first_product(const Chain& chain);
-
-// Elements between rows of what is kept: padded, so that rows of a tile do not fall into few sets
-// of the first cache.
-int64_t row_pitch(const StageGraph& graph, const Kept& kept);
-int64_t row_bytes(const StageGraph& graph, const Kept& kept);
-// Rows of the largest block.
-int64_t block_rows(const Chain& chain, const StageGraph& graph, const std::vector<Gemm>& records);
-// Bytes of scratch that the values between the links take under these records.
-int64_t resident_bytes(const Chain& chain, const StageGraph& graph,
-                       const std::vector<Gemm>& records);
 int64_t resident_limit(const target::Target& target);
 
 // One record a link (of rows: their block alone); blocks of the first are those of all. Two

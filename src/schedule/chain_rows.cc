@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "schedule/operator_cycles.h"
-
 namespace heddle::schedule {
 
 namespace {
@@ -234,24 +232,6 @@ std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, int lan
     rows.push_back({{id}, {{LoopKind::vector, {digit}, by}}, {}});
   }
   return rows;
-}
-
-double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,
-                   const target::Target& target) {
-  double cycles = 0;
-  for (StageId id : stages) {
-    const Stage& stage = graph.stage(id);
-    double each = stage.red.empty() ? 1 : 0.5;  // the store, or the combining
-    for (const Node& node : stage.nodes) {
-      if (node.kind == Node::Kind::load) each += 0.5;
-      if (node.kind == Node::Kind::op) each += operator_cycles(node.opcode, node.fast, target);
-    }
-    const auto out = static_cast<double>(stage.out_elems());
-    cycles += each * out * static_cast<double>(stage.red_elems()) / target.lanes(Type::f32);
-    constexpr double kTree = 24;  // what is left in the lanes meets
-    if (!stage.red.empty()) cycles += kTree * out;
-  }
-  return cycles;
 }
 
 }  // namespace heddle::schedule

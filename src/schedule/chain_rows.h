@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "schedule/chain.h"
-#include "schedule/footprint.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
@@ -22,9 +22,5 @@ std::vector<Row> rows_of_link(const StageGraph& graph, const Link& link, int lan
 // Where rows read a value for the last time and make another one of it, element by element, the new
 // one takes its place (softmax's weights that of the scores).
 void share_places(const StageGraph& graph, Chain* chain);
-
-// Cycles of all its elements, on one core.
-double rows_cycles(const StageGraph& graph, const std::vector<StageId>& stages,
-                   const target::Target& target);
 
 }  // namespace heddle::schedule

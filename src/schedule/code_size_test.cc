@@ -1,4 +1,4 @@
-#include "schedule/code_size.h"
+#include "cost/code_size.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ namespace {
 // A product with a bias and a tanh, for a processor with vectors of 16.
 struct Example {
   std::unique_ptr<hlo::Module> module;
-  PlacedFusion placed;
-  const Row& row() const { return std::get<Row>(placed.schedule.nodes[0]); }
+  stage::PlacedFusion placed;
+  const stage::Row& row() const { return std::get<stage::Row>(placed.schedule.nodes[0]); }
 };
 
 Example example() {
@@ -39,22 +39,22 @@ ENTRY e {
 // What stands behind the product is written out for each register of a tile.
 TEST(CodeSize, GrowsWithTheTile) {
   const Example e = example();
-  Gemm tile = e.row().gemm()->record;
+  stage::Gemm tile = e.row().gemm()->record;
   tile.mr = tile.nv = 1;
-  const int64_t one = code_of_tile(e.placed.graph, e.row().joined, tile);
+  const int64_t one = cost::code_of_tile(e.placed.graph, e.row().joined, tile);
   EXPECT_GT(one, 32) << "a tanh alone takes as much";
   tile.mr = 6;
   tile.nv = 2;
-  EXPECT_EQ(code_of_tile(e.placed.graph, e.row().joined, tile), 12 * one);
-  EXPECT_EQ(code_of_tile(e.placed.graph, {e.row().joined[0]}, tile), 0) << "only the product";
+  EXPECT_EQ(cost::code_of_tile(e.placed.graph, e.row().joined, tile), 12 * one);
+  EXPECT_EQ(cost::code_of_tile(e.placed.graph, {e.row().joined[0]}, tile), 0) << "only the product";
 }
 
 TEST(CodeSize, TooMuchIsRefused) {
   const Example e = example();
-  Gemm tile = e.row().gemm()->record;
-  EXPECT_TRUE(fits_in_code(e.placed.graph, e.row().joined, tile));
+  stage::Gemm tile = e.row().gemm()->record;
+  EXPECT_TRUE(cost::fits_in_code(e.placed.graph, e.row().joined, tile));
   tile.mr = 1000;
-  const Decision no = fits_in_code(e.placed.graph, e.row().joined, tile);
+  const Decision no = cost::fits_in_code(e.placed.graph, e.row().joined, tile);
   EXPECT_FALSE(no);
   EXPECT_EQ(no.code(), "gemm-epilogue");
 }

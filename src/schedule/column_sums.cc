@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/code_size.h"
+#include "cost/code_size.h"
 
 namespace heddle::schedule {
 
@@ -169,7 +169,7 @@ class SumPlacer {
     if (!result_.decision) return std::move(result_);
     if (parts_ > 1) split();
     build();
-    result_.decision = fits_in_code(result_.graph, gemm_row().joined, record_);
+    result_.decision = cost::fits_in_code(result_.graph, gemm_row().joined, record_);
     if (!result_.decision) return std::move(result_);
     result_.placement = place_values(result_.graph, result_.schedule, target_);
     result_.decision = result_.placement.decision;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "schedule/gemm.h"
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 

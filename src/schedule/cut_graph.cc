@@ -4,8 +4,8 @@
 #include <optional>
 #include <tuple>
 
-#include "schedule/correspond.h"
 #include "schedule/phases.h"
+#include "stage/correspond.h"
 #include "tensor/type.h"
 
 namespace heddle::schedule {
@@ -130,7 +130,7 @@ class Cutter {
     if (!stage.combine || stage.values.size() != 1 || !stage.instr->is(hlo::Opcode::reduce))
       return no("no reduction of one value");
     const Value value = stage.values[0];
-    const Type type = partial_type(value.type);
+    const Type type = stage::partial_type(value.type);
     const std::optional<uint64_t> neutral = neutral_bits(stage, type);
     if (!neutral) return no("its combiner is not a single operator");
     if (value.init < 0 || stage.nodes[static_cast<size_t>(value.init)].kind != Node::Kind::constant)

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "schedule/stage_builder.h"
+#include "stage/stage_builder.h"
 
 namespace heddle::schedule {
 

@@ -1,7 +1,7 @@
 // Maps whose rows fill no whole number of vectors.
 #pragma once
 
-#include "schedule/stage_graph.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "cost/gemm_time.h"
 #include "hlo/dim_classes.h"
 #include "schedule/bounded_rows.h"
-#include "schedule/gemm_axis.h"
-#include "schedule/gemm_time.h"
 #include "schedule/tuning.h"
+#include "stage/gemm_axis.h"
 
 namespace heddle::schedule {
 
@@ -16,71 +16,6 @@ using index::Expr;
 namespace {
 
 constexpr int64_t kFetchedBytes = 512 << 10;  // B from there on does not stay in a cache by itself
-
-// x = Σ factor·t over the reader's digits, a mixed-radix number that fills [0, extent): then each
-// t is a quotient and remainder of x.
-bool invert(const Expr& x, const Stage& reader, int64_t extent, const Expr& value,
-            const std::vector<int64_t>& box, std::vector<Expr>* digits, std::vector<bool>* known) {
-  if (!x.is_affine() || x.constant() != 0) return false;
-  std::vector<std::pair<int64_t, int>> radix;
-  for (const index::Term& term : x.terms()) {
-    if (term.factor <= 0 || term.atom.kind != index::Atom::Kind::digit) return false;
-    radix.emplace_back(term.factor, term.atom.id);
-  }
-  std::sort(radix.begin(), radix.end());
-  int64_t next = 1;
-  for (const auto& [factor, digit] : radix) {
-    if (factor != next || digit >= static_cast<int>(reader.out.size())) return false;
-    int64_t n = reader.out[digit].extent;
-    const Expr found = mod(floor_div(value, factor, box), n, box);
-    // Read twice, at two places: no tile has both.
-    if ((*known)[digit] && !((*digits)[digit] == found)) return false;
-    (*digits)[digit] = found;
-    (*known)[digit] = true;
-    next *= n;
-  }
-  return next == extent;
-}
-
-}  // namespace
-
-Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,
-                         std::vector<std::vector<Expr>>* digits) {
-  const Stage& from = graph.stage(joined[0]);
-  const std::vector<int64_t> box = from.out_extents();
-  digits->assign(graph.stages.size(), {});
-  std::vector<bool> on_tile(graph.stages.size(), false);  // what else is read lies in memory
-  on_tile[joined[0].index()] = true;
-  (*digits)[joined[0].index()] = index::identity(box).results;
-  for (size_t j = 1; j < joined.size(); ++j) {
-    const Stage& stage = graph.stage(joined[j]);
-    std::vector<Expr> mine(stage.out.size());
-    std::vector<bool> known(stage.out.size(), false);
-    bool reads = false;
-    for (const Load& load : stage.loads) {
-      if (load.source.input >= 0 || !on_tile[load.source.stage.index()]) continue;
-      size_t source = load.source.stage.index();
-      const Stage& other = graph.stages[source];
-      if (!load.guards.empty())
-        return Decision::no("gemm-epilogue", "{} reads {} in part", stage.name, other.name);
-      for (size_t d = 0; d < load.coordinates.size(); ++d) {
-        if (!invert(load.coordinates[d], stage, other.out[d].extent, (*digits)[source][d], box,
-                    &mine, &known))
-          return Decision::no("gemm-epilogue", "{} reads {} at {}", stage.name, other.name,
-                              index::to_string(load.coordinates[d]));
-      }
-      reads = true;
-    }
-    if (!reads || std::find(known.begin(), known.end(), false) != known.end())
-      return Decision::no("gemm-epilogue", "{} does not match {} element by element", stage.name,
-                          from.name);
-    (*digits)[joined[j].index()] = std::move(mine);
-    on_tile[joined[j].index()] = true;
-  }
-  return Decision::yes();
-}
-
-namespace {
 
 // Tiles of different shapes that an axis is cut into: as many times the tile's code is written.
 int64_t shapes_along(int64_t extent, int64_t tile) {
@@ -160,10 +95,11 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
       candidate.nv = tile.nv;
       double cycles = 0;
       for (int64_t rows = m; rows >= least; rows -= std::max<int64_t>(1, (m - least) / kSamples)) {
-        double one = least < m ? bounded_cycles(candidate, rows, m, n, k, target)
-                               : gemm_cycles(candidate, rows, n, k, target);
+        double one = least < m ? cost::bounded_cycles(candidate, rows, m, n, k, target)
+                               : cost::gemm_cycles(candidate, rows, n, k, target);
         one /= static_cast<double>(rows);
-        if (fetches) one *= fetching_ahead(candidate, rows > kOneBlock ? 256 : rows, target);
+        if (fetches)
+          one *= cost::fetching_ahead(candidate, rows > cost::kOneBlock ? 256 : rows, target);
         cycles += one;
       }
       if (n > int64_t{tile.nv} * best.lanes) cycles *= kSeveralPanels;
@@ -188,7 +124,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   // beside two panels. That is as good as blocks of k, and needs no sums in memory.
   const int64_t second = target.second_cache_bytes();
   int64_t rows = m;
-  if (m > kOneBlock) rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
+  if (m > cost::kOneBlock)
+    rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
   // Where little is summed up the stores weigh: those of a block's panels stay near each other.
   if (k <= 256 && k * n * 4 <= second)
     rows =
@@ -232,7 +169,7 @@ void choose_tile(const GemmShape& shape, const Stage& stage, int nv, const targe
         static_cast<int>(std::clamp<int64_t>(tile.rows / shape.m_extent, 1, shape.y_extent));
     const int64_t heights = candidate.my > 1 ? shapes_along(shape.y_extent, candidate.my)
                                              : shapes_along(shape.m_extent, candidate.mr);
-    cheapest.add(candidate, window_cycles(candidate, shape, row_bytes, target),
+    cheapest.add(candidate, cost::window_cycles(candidate, shape, row_bytes, target),
                  heights * panel_shapes(candidate, shape.n_extent));
   };
   if (target.vector_registers >= 32) {
@@ -457,16 +394,6 @@ Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stag
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,
                         segments);
   return Decision::yes();
-}
-
-std::string to_string(const Gemm& gemm) {
-  std::string lines;
-  if (gemm.panels > 0) lines = fmt::format(" panels {}", gemm.panels);
-  if (gemm.my > 1 || gemm.y_block > 1)
-    lines += fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
-  return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}{}{}", gemm.mr, gemm.nv,
-                     gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block, lines,
-                     gemm.copy_b ? " copy_b" : "", gemm.panels_first ? " panels_first" : "");
 }
 
 }  // namespace heddle::schedule

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/decision.h"
-#include "schedule/gemm_shape.h"
-#include "schedule/stage_graph.h"
+#include "schedule/stage_names.h"
+#include "stage/epilogue.h"
 #include "target/target.h"
 
 namespace heddle::schedule {
@@ -34,12 +34,6 @@ int64_t uses_across(const StageGraph& graph);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 
-// The digits of every map that hangs on a dot, as expressions over the dot's out digits, by
-// StageId. `joined`: the dot first, then the maps. No: a map's elements are not the dot's, one for
-// one.
-Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,
-                         std::vector<std::vector<index::Expr>>* digits);
-
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
 // already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
@@ -47,7 +41,5 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
 // The same for any shape that match_gemm() gives; a_bytes: of the whole of A.
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target);
-double gemm_cycles(const Gemm& gemm, int64_t m, int64_t n, int64_t k, const target::Target& target);
-std::string to_string(const Gemm& gemm);
 
 }  // namespace heddle::schedule

@@ -1,5 +1,5 @@
 // Tiles at the edges of windows, and the records and schedules of convolutions.
-#include "schedule/gemm_axis.h"
+#include "stage/gemm_axis.h"
 
 #include <gtest/gtest.h>
 
@@ -17,14 +17,14 @@ Window window(int64_t stride, int64_t dilation, int64_t pad, int64_t span) {
 void expect_exact(int64_t extent, int64_t tile, int64_t block, const Window& w, int64_t k_extent) {
   std::vector<int64_t> rows(static_cast<size_t>(extent), 0);
   std::vector<int64_t> times(static_cast<size_t>(extent * k_extent), 0);
-  for (const AxisPart& part : plan_axis(extent, tile, block, &w, k_extent)) {
+  for (const stage::AxisPart& part : stage::plan_axis(extent, tile, block, &w, k_extent)) {
     for (int64_t b = 0; b < part.blocks; ++b) {
-      for (const Run& run : part.runs) {
+      for (const stage::Run& run : part.runs) {
         EXPECT_LE(run.rows, tile);
         for (int64_t i = 0; i < run.count; ++i) {
           const int64_t start = b * part.step + run.start + i * run.rows;
           for (int64_t r = 0; r < run.rows; ++r) ++rows[static_cast<size_t>(start + r)];
-          for (const Segment& s : run.segments)
+          for (const stage::Segment& s : run.segments)
             for (int64_t k = s.k_low; k < s.k_high; ++k)
               for (int64_t r = s.row_low; r < s.row_high; ++r)
                 ++times[static_cast<size_t>((start + r) * k_extent + k)];
@@ -58,13 +58,13 @@ TEST(GemmAxisTest, SegmentsAreWhatIsInside) {
 
 TEST(GemmAxisTest, TilesInsideAreOneRun) {
   const Window w = window(1, 1, 1, 56);
-  std::vector<AxisPart> parts = plan_axis(56, 14, 56, &w, 3);
+  std::vector<stage::AxisPart> parts = stage::plan_axis(56, 14, 56, &w, 3);
   ASSERT_EQ(parts.size(), 1u);
   ASSERT_EQ(parts[0].runs.size(), 3u);
-  EXPECT_EQ(parts[0].runs[0].segments, (std::vector<Segment>{{0, 1, 1, 14}, {1, 3, 0, 14}}));
-  EXPECT_EQ(parts[0].runs[1], (schedule::Run{14, 2, 14, {{0, 3, 0, 14}}}));
-  EXPECT_EQ(parts[0].runs[2].segments, (std::vector<Segment>{{0, 2, 0, 14}, {2, 3, 0, 13}}));
-  EXPECT_EQ(count_segments(parts), 5);
+  EXPECT_EQ(parts[0].runs[0].segments, (std::vector<stage::Segment>{{0, 1, 1, 14}, {1, 3, 0, 14}}));
+  EXPECT_EQ(parts[0].runs[1], (stage::Run{14, 2, 14, {{0, 3, 0, 14}}}));
+  EXPECT_EQ(parts[0].runs[2].segments, (std::vector<stage::Segment>{{0, 2, 0, 14}, {2, 3, 0, 13}}));
+  EXPECT_EQ(stage::count_segments(parts), 5);
 }
 
 std::string schedule_of(int64_t size, int64_t features) {

@@ -162,18 +162,6 @@ const char* check_operands(const Stage& stage, const Expr& xa, const Expr& xb, G
 
 }  // namespace
 
-const Window* GemmShape::window_of(int out) const {
-  for (const Window& window : windows)
-    if (window.out == out) return &window;
-  return nullptr;
-}
-
-const Window* GemmShape::window_over(int over) const {
-  for (const Window& window : windows)
-    if (window.k == over) return &window;
-  return nullptr;
-}
-
 std::optional<Type> sum_type(Type type) {
   switch (type) {
     case Type::f16:

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
-#include "schedule/stage_builder.h"
 #include "schedule/windows.h"
+#include "stage/stage_builder.h"
 
 namespace heddle::schedule {
+
+using index::Expr;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "schedule/stage_graph.h"
+#include "schedule/stage_names.h"
 #include "target/target.h"
 
 namespace heddle::schedule {

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "schedule/partials.h"
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
+#include "stage/partials.h"
 
 namespace heddle::schedule {
 
@@ -32,16 +32,13 @@ struct CutGraph {
   StageGraph graph;
   std::vector<Cut> cuts;                      // by stage
   std::vector<std::vector<CutGroup>> phases;  // groups of each phase
-  Strips strips;
+  stage::Strips strips;
   Decision decision = Decision::yes();
 };
 
 // Codes: `no-dimension` (nothing to cut along), `no-partials` (a reduction along it is not one that
 // can be put together from parts).
 CutGraph cut_graph(const StageGraph& graph, const target::Target& target);
-
-// Digits that are neighbours wherever they occur become one.
-void merge_digits(StageGraph* graph);
 
 // How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
 int contiguity(const Stage& stage, int digit);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 
+#include "cost/code_size.h"
+#include "cost/strides.h"
 #include "schedule/cascade.h"
 #include "schedule/chain.h"
-#include "schedule/code_size.h"
 #include "schedule/column_sums.h"
+#include "schedule/fast_forms.h"
 #include "schedule/fill_lanes.h"
 #include "schedule/group_lanes.h"
 #include "schedule/phases.h"
@@ -14,11 +16,10 @@
 #include "schedule/place_gpu_rows.h"
 #include "schedule/place_rows.h"
 #include "schedule/pooled.h"
-#include "schedule/strides.h"
-#include "schedule/top_k.h"
 #include "schedule/turn.h"
 #include "schedule/windows.h"
 #include "schedule/winograd_tuning.h"
+#include "stage/top_k.h"
 
 namespace heddle::schedule {
 
@@ -61,11 +62,10 @@ PlacedFusion place_gemm(StageGraph graph, size_t dot, const GemmShape& shape,
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
-  const Gemm record =
-      choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
+  const Gemm record = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
   result.decision = fits_family(record, shape, stage);
   if (!result.decision) return result;
-  result.decision = fits_in_code(graph, row.joined, record, shape);
+  result.decision = cost::fits_in_code(graph, row.joined, record, shape);
   if (!result.decision) return result;
   const int lanes = record.lanes;
   row.kind = GemmTile{record, shape, {}};
@@ -96,7 +96,7 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
   }
   Gemm outputs;  // as the epilogue sees a tile
   outputs.mr = stage.winograd * stage.winograd;
-  result.decision = fits_in_code(graph, row.joined, outputs);
+  result.decision = cost::fits_in_code(graph, row.joined, outputs);
   if (!result.decision) return result;
   row.kind = WinogradTile{record, shape};
   finish(std::move(row), lanes, std::move(graph), target, &result);
@@ -114,7 +114,7 @@ PlacedFusion place_in_phases(const hlo::Computation& fusion, const target::Targe
     result.decision = Decision::no("one-phase", "nothing is reduced");
     return result;
   }
-  StagedOrNot staged = build_stage_graph(fusion, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(fusion, /*repeat_cheap=*/true);
   if (fast_forms) mark_fast_forms(&staged.graph);
   result.decision = staged.decision;
   if (!staged.decision) return result;
@@ -180,7 +180,7 @@ PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
   // What is turned wants short strips of the merged digit (whole vectors that divide it).
   if (turned)
     return 2 * count_tasks(placed) < count_tasks(apart) ||
-                   strided_elems(placed) > strided_elems(apart)
+                   cost::strided_elems(placed) > cost::strided_elems(apart)
                ? apart
                : placed;
   return count_tasks(apart) > count_tasks(placed) ? apart : placed;
@@ -189,7 +189,7 @@ PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
 // Rows of `fusion` in which cheap values are computed by every reader.
 PlacedFusion place_again(const hlo::Computation& fusion, const target::Target& target,
                          bool fast_forms) {
-  StagedOrNot staged = build_stage_graph(fusion, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(fusion, /*repeat_cheap=*/true);
   if (fast_forms) mark_fast_forms(&staged.graph);
   flatten_digits(&staged.graph);
   return place_merged(std::move(staged.graph), target);
@@ -204,7 +204,7 @@ bool holds_much(const PlacedFusion& placed, const target::Target& target) {
 }  // namespace
 
 PlacedFusion place(const hlo::Computation& fusion, const target::Target& target, bool fast_forms) {
-  StagedOrNot staged = build_stage_graph(fusion);
+  StagedOrNot staged = stage::build_stage_graph(fusion);
   if (staged.decision && has_top_k(staged.graph))
     return place_with_top_k(std::move(staged.graph), target, fast_forms);
   if (fast_forms) mark_fast_forms(&staged.graph);
@@ -260,12 +260,12 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
   PlacedFusion placed = place_merged(std::move(staged.graph), target);
   if (placed.decision && !has_few_tasks(placed, target)) {
     // What is turned is read from inputs: a value between would be read across the lanes.
-    const int64_t across = strided_elems(placed);
+    const int64_t across = cost::strided_elems(placed);
     const bool much = holds_much(placed, target);
     if ((across == 0 && !much) || placed.graph.stages.size() == 1) return placed;
     PlacedFusion other = place_again(fusion, target, fast_forms);
     if (!other.decision || has_few_tasks(other, target)) return placed;
-    const int64_t left = strided_elems(other);
+    const int64_t left = cost::strided_elems(other);
     const bool smaller =
         much && left <= across && other.placement.scratch_bytes < placed.placement.scratch_bytes;
     return left < across || smaller ? other : placed;

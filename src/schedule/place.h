@@ -2,12 +2,12 @@
 // explorer (fuse) and the code generator (stitch) ask this one function (docs/architecture.md).
 #pragma once
 
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 #include "target/target.h"
 
 namespace heddle::schedule {
 
-// Codes: those of can_stage, build_stage_graph and place_values; `unmatched-output` (outputs
+// Codes: those of can_stage, stage::build_stage_graph and place_values; `unmatched-output` (outputs
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
 // `one-task` (all work would fall to one task), those of place_chain.
 // `fast_forms`: false under --numerics=strict.

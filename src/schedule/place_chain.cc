@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "cost/code_size.h"
 #include "schedule/chain_rows.h"
-#include "schedule/code_size.h"
-#include "schedule/gemm_axis.h"
-#include "schedule/stage_builder.h"
+#include "stage/gemm_axis.h"
+#include "stage/stage_builder.h"
 
 namespace heddle::schedule {
 
@@ -58,22 +58,23 @@ class ChainPlacer {
         unrolled.nv = 4;
         std::vector<StageId> all{link.joined[0]};
         all.insert(all.end(), link.joined.begin(), link.joined.end());
-        code += code_of_tile(result_.graph, all, unrolled);
+        code += cost::code_of_tile(result_.graph, all, unrolled);
         continue;
       }
       const Stage& stage = result_.graph.stage(link.joined[0]);
       if (Decision fits = fits_family(gemm, link.shape, stage); !fits) return fits;
-      if (Decision fits = fits_in_code(result_.graph, link.joined, gemm); !fits) return fits;
-      code += code_of_tile(result_.graph, link.joined, gemm) + int64_t{gemm.mr} * gemm.nv * gemm.ku;
+      if (Decision fits = cost::fits_in_code(result_.graph, link.joined, gemm); !fits) return fits;
+      code += cost::code_of_tile(result_.graph, link.joined, gemm) +
+              int64_t{gemm.mr} * gemm.nv * gemm.ku;
     }
     if (code > kMostOfChain)
       return Decision::no("chain-residence",
                           "about {} instructions for a tile of each, only {} fit", code,
                           kMostOfChain);
-    if (const int64_t all = code_of_all(); all > kMostOfKernel)
+    if (const int64_t all = code_of_all(); all > cost::kMostOfKernel)
       return Decision::no("chain-residence",
                           "about {} instructions for all kinds of blocks, only {} fit", all,
-                          kMostOfKernel);
+                          cost::kMostOfKernel);
     return Decision::yes();
   }
 
@@ -82,15 +83,16 @@ class ChainPlacer {
     const Link& first = chain_.links[0];
     const Stage& base = result_.graph.stage(first.base);
     int64_t code =
-        first.rows ? 0 : code_of_tiles(result_.graph, first.joined, records_[0], first.shape);
-    for (const AxisPart& lines : line_parts(records_[0], first.shape, base))
-      for (const AxisPart& rows : row_parts(records_[0], first.shape, base))
+        first.rows ? 0 : cost::code_of_tiles(result_.graph, first.joined, records_[0], first.shape);
+    for (const stage::AxisPart& lines : line_parts(records_[0], first.shape, base))
+      for (const stage::AxisPart& rows : row_parts(records_[0], first.shape, base))
         for (size_t i = 1; i < chain_.links.size(); ++i) {
           const Link& link = chain_.links[i];
           if (link.rows) continue;
-          const AxisPart all{1, 0, {Run{0, 1, count_rows(lines) * count_rows(rows), {}}}};
-          const AxisPart tiles = retile(link.counted ? all : rows, records_[i].mr);
-          const int64_t each = code_of_tile(result_.graph, link.joined, records_[i]) +
+          const stage::AxisPart all{
+              1, 0, {stage::Run{0, 1, count_rows(lines) * count_rows(rows), {}}}};
+          const stage::AxisPart tiles = retile(link.counted ? all : rows, records_[i].mr);
+          const int64_t each = cost::code_of_tile(result_.graph, link.joined, records_[i]) +
                                int64_t{records_[i].mr} * records_[i].nv * (8 + records_[i].ku * 3);
           code += each * static_cast<int64_t>(tiles.runs.size());
         }
@@ -109,7 +111,8 @@ class ChainPlacer {
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       if (chain_.links[i].rows) continue;
       node[i] = static_cast<int>(schedule.nodes.size());
-      schedule.nodes.emplace_back(Row{chain_.links[i].joined, {}, GemmTile{records_[i], chain_.links[i].shape, {}}});
+      schedule.nodes.emplace_back(
+          Row{chain_.links[i].joined, {}, GemmTile{records_[i], chain_.links[i].shape, {}}});
     }
     for (size_t i = 0; i < chain_.links.size(); ++i) {
       if (chain_.links[i].rows) node[i] = add_rows(i, group.lanes);

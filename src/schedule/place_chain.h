@@ -1,7 +1,7 @@
 // Private to schedule: fusions with several products, as a chain (chain.h).
 #pragma once
 
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 

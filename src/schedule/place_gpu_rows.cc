@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "schedule/correspond.h"
 #include "schedule/place_rows.h"
-#include "schedule/top_k.h"
 #include "schedule/turn.h"
+#include "stage/correspond.h"
+#include "stage/top_k.h"
 
 namespace heddle::schedule {
 

@@ -3,7 +3,7 @@
 // thousand elements, held in its registers) or a block's (longer ones, and maps).
 #pragma once
 
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 

@@ -2,9 +2,9 @@
 // dimension, then a loop over the strip with the rows of all that has it.
 #include <algorithm>
 
-#include "schedule/correspond.h"
-#include "schedule/few_tasks.h"
+#include "cost/few_tasks.h"
 #include "schedule/phases.h"
+#include "stage/correspond.h"
 
 namespace heddle::schedule {
 
@@ -240,7 +240,7 @@ class PhasePlacer {
     return Group{{add(schedule, std::move(task))}, lanes_};
   }
 
-  // Strips of the last digit, where all of them have it; else one task.
+  // stage::Strips of the last digit, where all of them have it; else one task.
   Group heads(const CutGroup& group, const Placement* alone, Schedule* schedule) {
     size_t anchor = group.stages[0].index();
     for (StageId id : group.stages)
@@ -348,7 +348,7 @@ bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {
     elems = std::max(elems, stage.out_elems() * stage.red_elems());
     reduces |= stage.is_reduction();
   }
-  return reduces && placed.graph.stages.size() > 1 && leaves_cores_idle(tasks, elems, target);
+  return reduces && placed.graph.stages.size() > 1 && cost::leaves_cores_idle(tasks, elems, target);
 }
 
 bool is_swept(const PlacedFusion& placed, size_t stage) {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <set>
 
-#include "schedule/correspond.h"
 #include "schedule/phases.h"
 #include "schedule/task_loops.h"
-#include "schedule/top_k.h"
 #include "schedule/turn.h"
 #include "schedule/windows.h"
+#include "stage/correspond.h"
+#include "stage/top_k.h"
 
 namespace heddle::schedule {
 
@@ -17,7 +17,7 @@ using index::Expr;
 
 namespace {
 
-constexpr int64_t kLeastTurned = 16, kLeastStrip = 4;  // vectors of a turned digit; of its strips
+constexpr int64_t kTurnedVectors = 16, kLeastStrip = 4;  // vectors of a turned digit; of its strips
 
 class RowPlacer {
  public:
@@ -105,7 +105,7 @@ class RowPlacer {
   // that they are turned into; 0: all of it, where that is little or no such number divides it.
   int64_t turned_strip(const Stage& anchor, int digit) const {
     const int64_t extent = anchor.out[digit].extent, vector = target_.lanes(Type::f32);
-    if (target_.caches.empty() || extent < kLeastTurned * vector) return 0;
+    if (target_.caches.empty() || extent < kTurnedVectors * vector) return 0;
     const int64_t most = target_.caches[0].bytes * 2 / 3 / (4 * anchor.out.back().extent);
     for (int64_t by = most / vector * vector; by >= kLeastStrip * vector; by -= vector)
       if (extent % by == 0) return by;
@@ -170,8 +170,7 @@ class RowPlacer {
       std::vector<int64_t> extents(anchor.out.size(), 1);
       extents[static_cast<size_t>(lane_digit)] = strip;
       for (const Digit& digit : anchor.red) extents.push_back(digit.extent);
-      const std::vector<Own> own =
-          row_of(result_.graph, StageId(anchor_), extents).own;
+      const std::vector<Own> own = row_of(result_.graph, StageId(anchor_), extents).own;
       if (own.empty() || own.back().digits[0] != lane_digit) return;
     }
     if (extent <= strip ||
@@ -285,8 +284,8 @@ class RowPlacer {
   }
 
   // Squares over the two digits, where the task has no others.
-  bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents,
-                    std::vector<Own>* own, RowKind* kind) const {
+  bool turned_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
+                    RowKind* kind) const {
     const std::optional<Turn> form = match_turn(result_.graph, stage, target_);
     if (!form) return false;
     for (int d = 0; d < static_cast<int>(extents.size()); ++d) {

@@ -2,7 +2,7 @@
 // stages under task loops.
 #pragma once
 
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 

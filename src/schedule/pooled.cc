@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/chain_cost.h"
+#include "cost/chain_cost.h"
+#include "cost/gemm_time.h"
 #include "schedule/tuning.h"
 #include "schedule/windows.h"
 
@@ -225,7 +226,7 @@ int64_t lines_of_strips(const Pooled& pooled, int64_t by, int64_t strips) {
 double line_cycles(const Gemm& record, const GemmShape& shape, const target::Target& target) {
   Gemm whole = record;
   whole.kc = shape.k_extent;
-  return gemm_cycles(whole, shape.m_extent, shape.n_extent, shape.k_extent, target);
+  return cost::gemm_cycles(whole, shape.m_extent, shape.n_extent, shape.k_extent, target);
 }
 
 double weight_bytes(const GemmShape& shape, int lanes) {
@@ -422,7 +423,7 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
   auto time = [&](int64_t lines, int64_t passes, int64_t tasks) {
     return line_cycles(record, shape, target) * static_cast<double>(lines * batch) /
                target.clock_ghz / static_cast<double>(cores) * idle_factor(tasks, target) +
-           static_cast<double>(passes) * moved_ns(weights, target);
+           static_cast<double>(passes) * cost::moved_ns(weights, target);
   };
   const PooledStrip strip = pooled_strip(placed);
   const int64_t pooled_lines =
@@ -437,7 +438,7 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
   // The convolution's result is written, unless it is anyway, and read again by another kernel.
   const double between =
       static_cast<double>(conv.out_elems() * tensor::type_bytes(conv.values[0].type));
-  result.apart_ns += (pooled.keeps ? 1 : 2) * moved_ns(between, target) + target.launch_ns;
+  result.apart_ns += (pooled.keeps ? 1 : 2) * cost::moved_ns(between, target) + target.launch_ns;
   return result;
 }
 

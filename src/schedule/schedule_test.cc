@@ -1,6 +1,6 @@
 // The worked examples of stages.md that are built (4.1 layer norm, 4.2 softmax, 4.6 GEMM): the
 // schedule's text for named targets, what it derives, and refusals with their codes.
-#include "schedule/schedule.h"
+#include "stage/schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -62,8 +62,8 @@ phase {
 )");
   // One value a row for the sums, a row for d; nothing is computed twice.
   for (const Placed& stage : placed.placement.stages) EXPECT_EQ(stage.recompute, 1.0);
-  EXPECT_EQ(placed.placement.stages[0].space, Space::reg);
-  EXPECT_EQ(placed.placement.stages[2].space, Space::scratch);
+  EXPECT_EQ(placed.placement.stages[0].space, stage::Space::reg);
+  EXPECT_EQ(placed.placement.stages[2].space, stage::Space::scratch);
   EXPECT_EQ(placed.placement.scratch_bytes, 768 * 4);
 }
 

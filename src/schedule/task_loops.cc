@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "schedule/correspond.h"
-#include "schedule/footprint.h"
-#include "schedule/top_k.h"
+#include "stage/correspond.h"
+#include "stage/footprint.h"
+#include "stage/top_k.h"
 
 namespace heddle::schedule {
 

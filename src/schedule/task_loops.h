@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "schedule/schedule.h"
+#include "schedule/stage_names.h"
 #include "target/target.h"
 
 namespace heddle::schedule {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "schedule/gemm_axis.h"
+#include "cost/gemm_time.h"
+#include "stage/gemm_axis.h"
 
 namespace heddle::schedule {
 
@@ -38,7 +39,7 @@ double cost(const Gemm& gemm, const GemmShape& shape, const target::Target& targ
   flat.mr = static_cast<int>(std::min(tile_rows, rows));
   flat.kc = shape.k_extent;
   const double lines = gemm.my > 1 ? 1 : static_cast<double>(shape.y_extent);
-  return lines * gemm_cycles(flat, rows, shape.n_extent, shape.k_extent, target);
+  return lines * cost::gemm_cycles(flat, rows, shape.n_extent, shape.k_extent, target);
 }
 
 void add_tiles(const Gemm& from, const GemmShape& shape, const target::Target& target,
@@ -150,7 +151,7 @@ std::optional<Gemm> tuned_gemm(const std::string& key, int nv, const target::Tar
   if (!target.records) return std::nullopt;
   auto found = target.records->find(key);
   if (found == target.records->end()) return std::nullopt;
-  Result<Gemm> gemm = parse_gemm(found->second);
+  Result<Gemm> gemm = stage::parse_gemm(found->second);
   if (!gemm || gemm->lanes != target.lanes(Type::f32) || (nv && gemm->nv != nv) ||
       !fits_registers(*gemm, target) || !is_sane(*gemm))
     return std::nullopt;

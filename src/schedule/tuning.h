@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "schedule/gemm.h"
+#include "stage/records.h"
 
 namespace heddle::schedule {
 
@@ -17,9 +18,6 @@ namespace heddle::schedule {
 // A product is the same whatever the digits of its rows.
 std::string gemm_key(const GemmShape& shape, const Stage& stage, int64_t a_bytes);
 std::string gemm_key(int64_t m, int64_t n, int64_t k);
-
-// Inverse of to_string(Gemm). Error (user): what was found and what was wanted.
-Result<Gemm> parse_gemm(std::string_view text);
 
 // The record kept for a key, if it can be used: lanes of the target, registers for the tile, and
 // panels of `nv` vectors where these are packed already (0: any).

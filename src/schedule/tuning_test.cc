@@ -22,7 +22,7 @@ Case gemm_case(const std::string& entry) {
   auto module = hlo::parse_module("HloModule m\nENTRY e {\n" + entry + "\n}\n");
   HEDDLE_CHECK(module.has_value(), "{}", module.error().message);
   Case result;
-  result.graph = build_stage_graph(*(*module)->entry()).graph;
+  result.graph = stage::build_stage_graph(*(*module)->entry()).graph;
   GemmShapeOrNot match = match_gemm(result.graph, StageId(0));
   HEDDLE_CHECK(static_cast<bool>(match.decision), "{}", match.decision.reason());
   result.shape = match.shape;
@@ -54,11 +54,12 @@ TEST(Tuning, RecordsAreReadBack) {
   gemm.prefetch = 3;
   gemm.panels = 5;
   gemm.panels_first = gemm.copy_b = true;
-  auto parsed = parse_gemm(to_string(gemm));
+  auto parsed = stage::parse_gemm(to_string(gemm));
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, gemm);
-  EXPECT_THAT(parse_gemm("gemm 8y3").error().message, HasSubstr("wanted a tile"));
-  EXPECT_THAT(parse_gemm(to_string(gemm) + " more").error().message, HasSubstr("wanted the end"));
+  EXPECT_THAT(stage::parse_gemm("gemm 8y3").error().message, HasSubstr("wanted a tile"));
+  EXPECT_THAT(stage::parse_gemm(to_string(gemm) + " more").error().message,
+              HasSubstr("wanted the end"));
 }
 
 TEST(Tuning, KeysSayWhatIsBakedIn) {

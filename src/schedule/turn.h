@@ -5,14 +5,14 @@
 
 #include <optional>
 
-#include "schedule/placed.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
 // Nothing: the stage is no map of this kind, or too small to gain. A row of such a stage has an
 // unrolled loop over `along` around its lanes.
 std::optional<Turn> match_turn(const StageGraph& graph, const Stage& stage,
-                                   const target::Target& target);
+                               const target::Target& target);
 // Of a stage alone: tasks over the other digits, and strips of `along`; squares inside.
 PlacedFusion place_turn(StageGraph graph, const Turn& form, const target::Target& target);
 

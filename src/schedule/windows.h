@@ -7,9 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/placed.h"
-#include "schedule/stage_graph.h"
-#include "schedule/window_shape.h"
+#include "schedule/stage_names.h"
 #include "target/target.h"
 
 namespace heddle::schedule {

@@ -1,3 +1,4 @@
+#include "cost/winograd_time.h"
 #include "schedule/winograd_tuning.h"
 
 #include <algorithm>
@@ -13,11 +14,6 @@ namespace {
 
 constexpr int64_t kFewestChannels = 48, kSmallestMap = 14;
 constexpr double kLeastGain = 0.05;
-
-// Cycles of a vector of one tile: loads, sums and stores of the transforms, as they are written in
-// stitch/winograd.cc, with what does not fit the registers.
-double input_cycles(int m) { return m == 2 ? 40 : 150; }
-double output_cycles(int m) { return m == 2 ? 28 : 100; }
 
 bool is_affine_in(const Expr& x, int digit) {
   return !(x - Expr::digit(digit) * x.factor_of(digit)).uses(digit);
@@ -149,82 +145,20 @@ Decision match_winograd(const GemmShape& roles, const Stage& stage, const target
 
 namespace {
 
-struct Tiles {
-  int64_t lines, across;  // of an image
-};
-
-Tiles tiles_of(const WinogradShape& shape, int m) {
-  return {(shape.height + m - 1) / m, (shape.width + m - 1) / m};
-}
-
-double bytes_per_cycle(const target::Target& target, size_t level) {
-  const double ns = level < target.caches.size() && target.caches[level].bandwidth_bytes_per_ns > 0
-                        ? target.caches[level].bandwidth_bytes_per_ns
-                        : std::max(target.memory_bandwidth_bytes_per_ns, 4.0);
-  return ns / std::max(target.clock_ghz, 0.5);
-}
-
-bool stays_in_second_cache(const Winograd& winograd, const WinogradShape& shape,
-                           const target::Target& target) {
-  const int64_t points = int64_t{winograd.m + 2} * (winograd.m + 2);
-  const int64_t second = target.second_cache_bytes();
-  return points * shape.channels * shape.features * 4 < second / 2;
-}
-
 // Cache lines of the next panel that each register tile fetches every `ku` channels.
 int fetched_lines(const Winograd& winograd, const WinogradShape& shape, int64_t tiles,
                   const target::Target& target) {
-  if (stays_in_second_cache(winograd, shape, target)) return 0;
+  if (cost::stays_in_second_cache(winograd, shape, target)) return 0;
   const int64_t count = (tiles + winograd.tile.mr - 1) / winograd.tile.mr;
   const int64_t lines = int64_t{winograd.tile.nv} * winograd.tile.lanes * winograd.tile.ku / 16;
   return static_cast<int>((lines + count - 1) / count);
 }
 
-}  // namespace
-
-double winograd_cycles(const Winograd& winograd, const WinogradShape& shape,
-                       const target::Target& target) {
-  const Tiles all = tiles_of(shape, winograd.m);
-  const int64_t points = int64_t{winograd.m + 2} * (winograd.m + 2);
-  const int64_t tiles = winograd.lines * all.across;
-  const int64_t lanes = winograd.tile.lanes;
-  const double vectors_in = static_cast<double>(tiles * (shape.channels / lanes));
-  const double vectors_out = static_cast<double>(tiles * (winograd.columns / lanes));
-  double cycles = vectors_in * input_cycles(winograd.m) + vectors_out * output_cycles(winograd.m);
-  const double products =
-      static_cast<double>(points) *
-      gemm_cycles(winograd.tile, tiles, winograd.columns, shape.channels, target);
-  // The filter passes by once a task, ahead of its use; what overflows the second cache between the
-  // three steps goes through the third.
-  const int64_t second = target.second_cache_bytes();
-  const double filter = static_cast<double>(points * shape.channels * winograd.columns * 4);
-  const bool resident = stays_in_second_cache(winograd, shape, target);
-  const double stream = resident ? 0 : filter / bytes_per_cycle(target, 2);
-  cycles += std::max(products, stream) + 0.25 * std::min(products, stream);
-  const double between =
-      static_cast<double>(points * tiles * (shape.channels + winograd.columns) * 4);
-  if (between > 0.75 * static_cast<double>(second))
-    cycles += 2 * between / bytes_per_cycle(target, 2);
-  const int64_t tasks = shape.images * ((all.lines + winograd.lines - 1) / winograd.lines) *
-                        (shape.features / winograd.columns);
-  const int64_t rounds = (tasks + target.cores - 1) / target.cores;
-  return cycles * static_cast<double>(rounds * target.cores);
-}
-
-double direct_cycles(const WinogradShape& shape, const target::Target& target) {
-  constexpr double kUsualRate = 0.92;  // of the peak
-  const double products = 9.0 * static_cast<double>(shape.images * shape.height * shape.width) *
-                          static_cast<double>(shape.channels * shape.features);
-  return products / (target.lanes(Type::f32) * std::max(1, target.fma_per_cycle)) / kUsualRate;
-}
-
-namespace {
-
 // Calls visit(record, cycles) for all records of F(m x m) with panels of `nv` vectors (0: any).
 template <typename Visit>
 void for_each_record(const WinogradShape& shape, int m, int nv, const target::Target& target,
                      Visit&& visit) {
-  const Tiles all = tiles_of(shape, m);
+  const cost::WinogradTiles all = cost::tiles_of(shape, m);
   const int lanes = target.lanes(Type::f32);
   const int64_t vectors = shape.features / lanes;
   target::Target untuned = target;
@@ -245,7 +179,7 @@ void for_each_record(const WinogradShape& shape, int m, int nv, const target::Ta
       for (int64_t parts = 1; parts <= panels; ++parts) {
         if (panels % parts != 0) continue;
         candidate.columns = panels / parts * width * lanes;
-        visit(candidate, winograd_cycles(candidate, shape, target));
+        visit(candidate, cost::winograd_cycles(candidate, shape, target));
       }
     }
   }
@@ -292,14 +226,14 @@ std::vector<Winograd> winograd_candidates(const WinogradShape& shape, const targ
 
 Decision prefer_winograd(const WinogradShape& shape, const target::Target& target,
                          Winograd* winograd) {
-  const double limit = direct_cycles(shape, target) * (1 - kLeastGain);
+  const double limit = cost::direct_cycles(shape, target) * (1 - kLeastGain);
   double least = std::numeric_limits<double>::max();
   bool accurate = false;
   for (int m : {2, 4}) {
     if (winograd_error(m, shape.channels) > kWinogradErrorLimit) continue;
     accurate = true;
     const Winograd candidate = choose_winograd(shape, m, 0, target);
-    const double cycles = winograd_cycles(candidate, shape, target);
+    const double cycles = cost::winograd_cycles(candidate, shape, target);
     if (cycles >= least) continue;
     least = cycles;
     *winograd = candidate;
@@ -312,13 +246,6 @@ Decision prefer_winograd(const WinogradShape& shape, const target::Target& targe
                         "{:.0f} cycles are predicted, {:.0f} for the direct form", least,
                         limit / (1 - kLeastGain));
   return Decision::yes();
-}
-
-std::string to_string(const Winograd& winograd) {
-  const Gemm& tile = winograd.tile;
-  return fmt::format("winograd {} tile {}x{} lanes {} ku {} prefetch {} lines {} columns {}",
-                     winograd.m, tile.mr, tile.nv, tile.lanes, tile.ku, tile.prefetch,
-                     winograd.lines, winograd.columns);
 }
 
 }  // namespace heddle::schedule

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "schedule/gemm.h"
-#include "schedule/winograd_shape.h"
+#include "schedule/stage_names.h"
 
 namespace heddle::schedule {
 
@@ -43,14 +43,9 @@ Decision match_winograd(const StageGraph& graph, StageId conv, const target::Tar
 
 // The record with the least predicted time of F(m x m), with panels of `nv` vectors (0: any).
 Winograd choose_winograd(const WinogradShape& shape, int m, int nv, const target::Target& target);
-// Predicted cycles of all cores together, and those of the direct form at its usual rate.
-double winograd_cycles(const Winograd& winograd, const WinogradShape& shape,
-                       const target::Target& target);
-double direct_cycles(const WinogradShape& shape, const target::Target& target);
 // The best form and record, where one is accurate enough and predicted to be at least 5% faster
 // than the direct form. No: `winograd-accuracy`, `winograd-slower`.
 Decision prefer_winograd(const WinogradShape& shape, const target::Target& target,
                          Winograd* winograd);
-std::string to_string(const Winograd& winograd);
 
 }  // namespace heddle::schedule

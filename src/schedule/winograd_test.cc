@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cost/winograd_time.h"
 #include "hlo/text.h"
 #include "schedule/place.h"
 
@@ -111,7 +112,8 @@ TEST(WinogradTest, PrefersWhatIsPredictedToBeFaster) {
   ASSERT_TRUE(match("1,56,56,256", "3,3,256,256", "1,56,56,256", kSame, &shape, "spr"));
   ASSERT_TRUE(prefer_winograd(shape, *target, &winograd));
   EXPECT_EQ(winograd.m, 4);
-  EXPECT_LT(2 * winograd_cycles(winograd, shape, *target), direct_cycles(shape, *target));
+  EXPECT_LT(2 * cost::winograd_cycles(winograd, shape, *target),
+            cost::direct_cycles(shape, *target));
   EXPECT_EQ(shape.features % winograd.columns, 0);
   // Sums over more channels lose too many digits for tiles of 4x4.
   shape.channels = 4096;

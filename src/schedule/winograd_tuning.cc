@@ -26,7 +26,7 @@ std::optional<TunedWinograd> tuned_winograd(const std::string& key, const Winogr
   const auto found = target.records->find(key);
   if (found == target.records->end()) return std::nullopt;
   if (found->second == kDirectRecord) return TunedWinograd{true, {}};
-  const Result<Winograd> record = parse_winograd(found->second);
+  const Result<Winograd> record = stage::parse_winograd(found->second);
   if (!record) return std::nullopt;
   const Gemm& tile = record->tile;
   const int lanes = target.lanes(Type::f32);

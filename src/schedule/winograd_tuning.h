@@ -9,15 +9,13 @@
 
 #include "base/error.h"
 #include "schedule/winograd.h"
+#include "stage/records.h"
 
 namespace heddle::schedule {
 
 // At most `most` records worth measuring, of the forms that are accurate enough, by predicted time.
 std::vector<Winograd> winograd_candidates(const WinogradShape& shape, const target::Target& target,
                                           size_t most);
-// Inverse of to_string(Winograd). Error (user): what was found and what was wanted.
-Result<Winograd> parse_winograd(std::string_view text);
-
 // The convolution by extents and padding, whether its filter is transformed or not. What is kept
 // there is a Winograd, or kDirectRecord.
 std::string winograd_key(const WinogradShape& shape);

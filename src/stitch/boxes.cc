@@ -16,12 +16,11 @@ using hlo::Opcode;
 
 class BoxPutter {
  public:
-  BoxPutter(const schedule::StageGraph& graph, kernel::Kernel* kernel)
-      : graph_(graph), k_(*kernel) {}
+  BoxPutter(const stage::StageGraph& graph, kernel::Kernel* kernel) : graph_(graph), k_(*kernel) {}
 
   void run() {
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
-      const schedule::Output& output = graph_.outputs[o];
+      const stage::Output& output = graph_.outputs[o];
       if (output.array < 0 || output.starts.empty()) continue;
       const BufferId buffer(graph_.inputs.size() + o);
       const ExprId begin = begin_of(output);
@@ -32,9 +31,9 @@ class BoxPutter {
 
  private:
   // The first element of the box in its array.
-  ExprId begin_of(const schedule::Output& output) {
+  ExprId begin_of(const stage::Output& output) {
     ExprId sum = k_.constant(0);
-    for (const schedule::Start& start : output.starts) {
+    for (const stage::Start& start : output.starts) {
       const ExprId x = k_.convert(scalar(start.value), Type::s64);
       const ExprId inside =
           k_.binary(Op::min, k_.binary(Op::max, x, k_.constant(0)), k_.constant(start.limit));
@@ -85,14 +84,14 @@ class BoxPutter {
     }
   }
 
-  const schedule::StageGraph& graph_;
+  const stage::StageGraph& graph_;
   kernel::Kernel& k_;
   std::unordered_map<const Instr*, ExprId> scalars_;
 };
 
 }  // namespace
 
-void put_boxes(const schedule::StageGraph& graph, kernel::Kernel* kernel) {
+void put_boxes(const stage::StageGraph& graph, kernel::Kernel* kernel) {
   BoxPutter(graph, kernel).run();
 }
 

@@ -10,9 +10,9 @@
 
 namespace heddle::stitch {
 
-using schedule::Chain;
-using schedule::Kept;
-using schedule::Link;
+using stage::Chain;
+using stage::Kept;
+using stage::Link;
 
 class ChainEmitter {
  public:
@@ -54,15 +54,15 @@ class ChainEmitter {
     const auto& nodes = s_.placed_.schedule.nodes;
     const std::vector<int>* body = &s_.placed_.schedule.phases.at(0).at(0).body;
     auto parallel = [&](int number) {
-      const auto* loop = std::get_if<schedule::Loop>(&nodes.at(static_cast<size_t>(number)));
-      return loop && loop->kind == schedule::LoopKind::parallel ? loop : nullptr;
+      const auto* loop = std::get_if<stage::Loop>(&nodes.at(static_cast<size_t>(number)));
+      return loop && loop->kind == stage::LoopKind::parallel ? loop : nullptr;
     };
     while (body->size() == 1 && parallel(body->at(0))) body = &parallel(body->at(0))->body;
     for (int number : *body) {
       nodes_.emplace_back();
       std::vector<int> inside{number};
       while (const auto* loop =
-                 std::get_if<schedule::Loop>(&nodes.at(static_cast<size_t>(inside.at(0)))))
+                 std::get_if<stage::Loop>(&nodes.at(static_cast<size_t>(inside.at(0)))))
         inside = loop->body;
       for (int row : inside) nodes_.back().push_back(static_cast<size_t>(row));
     }
@@ -97,8 +97,8 @@ class ChainEmitter {
       }
       if (!link.rows) continue;
       for (StageId id : link.joined) {
-        const schedule::Placed& placed = s_.placed_.placement.stages[id.index()];
-        if (placed.space != schedule::Space::scratch || buffers_.count(id.index())) continue;
+        const stage::Placed& placed = s_.placed_.placement.stages[id.index()];
+        if (placed.space != stage::Space::scratch || buffers_.count(id.index())) continue;
         const Stage& stage = graph_.stage(id);
         for (size_t v = 0; v < stage.values.size(); ++v) {
           Home& home = s_.homes_[id.index()][v];
@@ -205,7 +205,7 @@ class ChainEmitter {
     const auto kept = std::find_if(before.kept.begin(), before.kept.end(),
                                    [&](const Kept& one) { return one.stage == before.value; });
     const int64_t pitch = row_pitch(graph_, *kept);
-    const schedule::Load& load = graph_.stage(link.joined[0]).loads[link.shape.a_load];
+    const stage::Load& load = graph_.stage(link.joined[0]).loads[link.shape.a_load];
     Expr element = Expr::digit(link.shape.m) * pitch, base;
     if (link.counted) {
       base = counted(at) * pitch;
@@ -258,12 +258,12 @@ class ChainEmitter {
 
   Stitcher& s_;
   kernel::Kernel& k_;
-  const schedule::StageGraph& graph_;
+  const stage::StageGraph& graph_;
   const Chain& chain_;
-  std::vector<std::vector<size_t>> nodes_;            // by link: the schedule's rows
-  const std::vector<Gemm>& records_;                  // by link
-  std::vector<std::unique_ptr<GemmEmitter>> links_;   // null: of rows
-  std::map<size_t, BufferId> buffers_;                // by stage that is kept
+  std::vector<std::vector<size_t>> nodes_;           // by link: the schedule's rows
+  const std::vector<Gemm>& records_;                 // by link
+  std::vector<std::unique_ptr<GemmEmitter>> links_;  // null: of rows
+  std::map<size_t, BufferId> buffers_;               // by stage that is kept
 };
 
 std::vector<kernel::Group> emit_chain(Stitcher* stitcher) { return ChainEmitter(stitcher).emit(); }

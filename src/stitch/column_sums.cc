@@ -11,7 +11,7 @@ namespace heddle::stitch {
 void GemmEmitter::find_sums() {
   for (StageId id : row_.joined)
     if (id == row_.joined[0] || !s_.placed_.graph.stage(id).is_reduction()) joined_.push_back(id);
-  for (const schedule::ColumnSum& sum : row_.gemm()->sums) column_sums_.push_back({sum, {}});
+  for (const stage::ColumnSum& sum : row_.gemm()->sums) column_sums_.push_back({sum, {}});
 }
 
 void GemmEmitter::start_sums(const Panel& panel, Block* block) {

@@ -10,15 +10,15 @@ void RowEmitter::emit_columns(Block* block) {
   HEDDLE_CHECK(members_.size() == 1, "column reductions are not joined");
   Member& member = members_[0];
   const Stage& stage = stage_of(member);
-  std::vector<const schedule::Own*> out, red;
+  std::vector<const stage::Own*> out, red;
   for (size_t i = 0; i + 1 < row_.own.size(); ++i)
     (row_.own[i].digits[0] < static_cast<int>(stage.out.size()) ? out : red)
         .push_back(&row_.own[i]);
   emit_columns_outer(out, red, 0, block);
 }
 
-void RowEmitter::emit_columns_outer(const std::vector<const schedule::Own*>& out,
-                                    const std::vector<const schedule::Own*>& red, size_t level,
+void RowEmitter::emit_columns_outer(const std::vector<const stage::Own*>& out,
+                                    const std::vector<const stage::Own*>& red, size_t level,
                                     Block* block) {
   Member& member = members_[0];
   if (level < out.size()) {
@@ -55,7 +55,7 @@ void RowEmitter::emit_columns_outer(const std::vector<const schedule::Own*>& out
 }
 
 // `width` columns from `base`; with `start` valid, only those below `total`.
-void RowEmitter::emit_column_block(const std::vector<const schedule::Own*>& red, const Expr& base,
+void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red, const Expr& base,
                                    int64_t width, ExprId start, int64_t total, Block* block) {
   Member& member = members_[0];
   const Stage& stage = stage_of(member);
@@ -96,7 +96,7 @@ void RowEmitter::emit_column_block(const std::vector<const schedule::Own*>& red,
   Block* inside = &body;
   std::vector<std::pair<VarId, int64_t>> loops;
   std::vector<Expr> saved_red;
-  for (const schedule::Own* own : red) {
+  for (const stage::Own* own : red) {
     int d = own->digits[0];
     VarId var = k_.add_var("r");
     saved_red.push_back(member.digits[d]);

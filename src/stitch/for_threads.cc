@@ -23,7 +23,7 @@ bool stores_uniformly(const Kernel& kernel, const Block& body) {
 }
 
 // Threads of a block may read what another one overwrites, but for maps, element by element.
-bool may_be_in_place(const Kernel& kernel, const schedule::StageGraph& graph) {
+bool may_be_in_place(const Kernel& kernel, const stage::StageGraph& graph) {
   if (graph.stages.size() > 1) return false;
   for (const kernel::Phase& phase : kernel.phases)
     for (const Group& group : phase.groups)
@@ -33,9 +33,9 @@ bool may_be_in_place(const Kernel& kernel, const schedule::StageGraph& graph) {
 
 }  // namespace
 
-Stitched stitch_for_threads(const schedule::PlacedFusion& placed, const std::string& name,
+Stitched stitch_for_threads(const stage::PlacedFusion& placed, const std::string& name,
                             const target::Target& target) {
-  schedule::PlacedFusion plain = placed;
+  stage::PlacedFusion plain = placed;
   plain.schedule = schedule::without_threads(placed.schedule);
   const int lanes = placed.schedule.phases.at(0).at(0).lanes;
   const target::Target view = schedule::view_of_threads(target, lanes);
@@ -45,7 +45,7 @@ Stitched stitch_for_threads(const schedule::PlacedFusion& placed, const std::str
       if (!result.in_part[o]) result.in_place[o] = -1;
     result.may_overwrite.clear();
   }
-  result.kernel.schedule = schedule::to_string(placed.schedule, placed.graph);
+  result.kernel.schedule = stage::to_string(placed.schedule, placed.graph);
   return result;
 }
 

@@ -6,7 +6,7 @@
 
 namespace heddle::stitch {
 
-Stitched stitch_for_threads(const schedule::PlacedFusion& placed, const std::string& name,
+Stitched stitch_for_threads(const stage::PlacedFusion& placed, const std::string& name,
                             const target::Target& target);
 
 }  // namespace heddle::stitch

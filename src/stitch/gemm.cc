@@ -94,7 +94,7 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   digits_.assign(extents_.size(), Expr(0));
   auto add_batch = [&](bool groups) {
     for (int d : shape_.batch)
-      if (is_group(shape_, stage_, d) == groups)
+      if (schedule::is_group(shape_, stage_, d) == groups)
         add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
   };
   add_batch(false);

@@ -89,13 +89,13 @@ void GemmEmitter::prefetch_results(const Panel& panel, const Tile& tile, Block* 
   for (StageId joined : joined_) {
     const Stage& stage = s_.placed_.graph.stages[joined.index()];
     const std::vector<Expr>& digits = epilogue_digits_[joined.index()];
-    for (const schedule::Value& value : stage.values) {
+    for (const stage::Value& value : stage.values) {
       if (value.output < 0 || s_.streamed_[static_cast<size_t>(value.output)]) continue;
       prefetch_tile(panel, tile, s_.outputs_[static_cast<size_t>(value.output)],
                     substitute(stage.position, digits, extents_), true, block);
     }
     if (joined == joined_[0]) continue;
-    for (const schedule::Load& load : stage.loads) {
+    for (const stage::Load& load : stage.loads) {
       if (load.source.input < 0 || !load.guards.empty() || load.coordinates[0].uses_runtime())
         continue;
       const BufferId from = s_.inputs_[static_cast<size_t>(load.source.input)];

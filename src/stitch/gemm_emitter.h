@@ -5,17 +5,17 @@
 #pragma once
 
 #include "schedule/gemm.h"
-#include "schedule/gemm_axis.h"
+#include "stage/gemm_axis.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
 
-using schedule::AxisPart;
-using schedule::Gemm;
-using schedule::GemmShape;
-using schedule::Run;
-using schedule::Segment;
-using schedule::Window;
+using stage::AxisPart;
+using stage::Gemm;
+using stage::GemmShape;
+using stage::Run;
+using stage::Segment;
+using stage::Window;
 
 class GemmEmitter {
  public:
@@ -178,7 +178,7 @@ class GemmEmitter {
   bool is_cut_ = false;
   // Reductions over the rows: what they are, and their registers against the panel at hand.
   struct Sum {
-    schedule::ColumnSum what;
+    stage::ColumnSum what;
     BufferId registers;
   };
   std::vector<Sum> column_sums_;

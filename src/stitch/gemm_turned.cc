@@ -4,7 +4,7 @@
 // other lanes have no elements.
 #include <algorithm>
 
-#include "schedule/strides.h"
+#include "cost/strides.h"
 #include "stitch/gemm_emitter.h"
 
 namespace heddle::stitch {
@@ -37,7 +37,7 @@ bool GemmEmitter::is_turned(int64_t columns) const {
   if (!any_turned_ || columns == gemm_.lanes) return any_turned_;
   const auto turned = std::count_if(turned_.begin(), turned_.end(),
                                     [](const auto& place) { return place.has_value(); });
-  return columns >= schedule::kLeastTurned && turned == 1;
+  return columns >= cost::kLeastTurned && turned == 1;
 }
 
 // Vector v of the tile, of which `columns` are elements. Lines that run on into each other fill the

@@ -52,7 +52,7 @@ std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId la
 
 // A square is read along the one digit and written to scratch, and read from there along the other.
 // Rows of one element more than the lanes: down a column, lanes meet different banks.
-void RowEmitter::load_square_through_scratch(const schedule::Load& load, BufferId from,
+void RowEmitter::load_square_through_scratch(const stage::Load& load, BufferId from,
                                              BufferId turned, const Square& square, Block* block) {
   const int64_t pitch = lanes_ + 1;
   if (!turn_tile_.valid())

@@ -10,17 +10,17 @@ namespace heddle::stitch {
 
 namespace {
 
-using schedule::Row;
-using schedule::Stage;
+using stage::Row;
+using stage::Stage;
 
 class Overwriting {
  public:
-  Overwriting(const schedule::PlacedFusion& placed, const schedule::Output& output)
+  Overwriting(const stage::PlacedFusion& placed, const stage::Output& output)
       : placed_(placed),
         writer_(static_cast<int>(output.stage.index())),
-        is_chain_(schedule::is_chain(placed)) {
+        is_chain_(stage::is_chain(placed)) {
     for (const auto& phase : placed.schedule.phases)
-      for (const schedule::Group& group : phase) {
+      for (const stage::Group& group : phase) {
         group_ = static_cast<int>(&group - phase.data());
         for (int node : group.body) visit(node);
       }
@@ -32,7 +32,7 @@ class Overwriting {
     if (!writer || row(*writer).winograd() || !is_once(writer_)) return -1;
     bool own = false, others = false;
     for (size_t s = 0; s < placed_.graph.stages.size(); ++s) {
-      for (const schedule::Load& load : placed_.graph.stages[s].loads) {
+      for (const stage::Load& load : placed_.graph.stages[s].loads) {
         if (load.source.input != input) continue;
         // A chain's links take tiles of their own: there only the stage itself is in step.
         if (is_chain_ && (static_cast<int>(s) != writer_ || !row(*writer).gemm())) return -1;
@@ -52,7 +52,7 @@ class Overwriting {
   };
 
   void visit(int node) {
-    if (const auto* loop = std::get_if<schedule::Loop>(&placed_.schedule.nodes[node])) {
+    if (const auto* loop = std::get_if<stage::Loop>(&placed_.schedule.nodes[node])) {
       for (int inner : loop->body) visit(inner);
       return;
     }
@@ -67,7 +67,7 @@ class Overwriting {
     return found == order_.end() ? nullptr : &*found;
   }
 
-  const schedule::Placed& at(int stage) const {
+  const stage::Placed& at(int stage) const {
     return placed_.placement.stages[static_cast<size_t>(stage)];
   }
 
@@ -76,7 +76,7 @@ class Overwriting {
   }
 
   // Does `stage` read what `load` names before the writer stores there?
-  bool before(int stage, const schedule::Load& load, const Where& writer) const {
+  bool before(int stage, const stage::Load& load, const Where& writer) const {
     const Where* reader = where(stage);
     if (!reader || at(stage).phase > at(writer_).phase) return false;
     if (at(stage).phase < at(writer_).phase) return true;
@@ -104,8 +104,8 @@ class Overwriting {
       const int64_t extent = computed.out[d].extent, tile = at(stage).need[d].extent;
       std::vector<int64_t> steps;  // of the loops around it
       for (int loop : at(stage).path)
-        for (const schedule::Drive& drive :
-             std::get<schedule::Loop>(placed_.schedule.nodes[static_cast<size_t>(loop)]).drives)
+        for (const stage::Drive& drive :
+             std::get<stage::Loop>(placed_.schedule.nodes[static_cast<size_t>(loop)]).drives)
           if (static_cast<int>(drive.stage.index()) == stage && drive.digit == static_cast<int>(d))
             steps.push_back(drive.by);
       if (steps.empty()) steps.push_back(extent);
@@ -123,7 +123,7 @@ class Overwriting {
   bool same_order(const Where& reader, const Where& writer) const {
     if (reader.row != writer.row || row(writer).gemm()) return true;
     const auto& own = row(writer).own;
-    return std::all_of(own.begin(), own.end(), [&](const schedule::Own& loop) {
+    return std::all_of(own.begin(), own.end(), [&](const stage::Own& loop) {
       return loop.digits[static_cast<size_t>(reader.member)] ==
              loop.digits[static_cast<size_t>(writer.member)];
     });
@@ -137,12 +137,12 @@ class Overwriting {
     while (common < a.size() && common < b.size() && a[common] == b[common]) ++common;
     index::Region read = swept(stage, common);
     const index::Region written = swept(writer_, common);
-    for (const schedule::Digit& digit : reading.red) read.push_back({index::Expr(0), digit.extent});
+    for (const stage::Digit& digit : reading.red) read.push_back({index::Expr(0), digit.extent});
     return static_cast<bool>(index::contains(written, read, placed_.placement.extents));
   }
 
   index::Region swept(int stage, size_t common) const {
-    const schedule::Placed& here = at(stage);
+    const stage::Placed& here = at(stage);
     index::Region region = here.need;
     const std::vector<int64_t> all = placed_.graph.stages[static_cast<size_t>(stage)].out_extents();
     for (size_t i = here.path.size(); i-- > common;)
@@ -151,7 +151,7 @@ class Overwriting {
     return region;
   }
 
-  const schedule::PlacedFusion& placed_;
+  const stage::PlacedFusion& placed_;
   const int writer_;
   const bool is_chain_;
   int group_ = 0;
@@ -170,7 +170,7 @@ std::vector<int> overwritable(const Stitched& stitched, size_t output) {
   return result;
 }
 
-OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
+OverwrittenInputs overwritten_inputs(const stage::PlacedFusion& placed) {
   const auto& [outputs, inputs] = std::tie(placed.graph.outputs, placed.graph.inputs);
   OverwrittenInputs result;
   result.allowed.resize(outputs.size());
@@ -182,7 +182,7 @@ OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed) {
     result.chosen[o] = array;
     taken[static_cast<size_t>(array)] = true;
   }
-  if (schedule::is_pooled(placed)) return result;
+  if (stage::is_pooled(placed)) return result;
   const std::vector<bool> arrays = taken;
   std::vector<std::vector<int>> ranks;
   for (size_t o = 0; o < outputs.size(); ++o) {

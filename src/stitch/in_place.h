@@ -16,6 +16,6 @@ struct OverwrittenInputs {
   std::vector<int> chosen;
 };
 
-OverwrittenInputs overwritten_inputs(const schedule::PlacedFusion& placed);
+OverwrittenInputs overwritten_inputs(const stage::PlacedFusion& placed);
 
 }  // namespace heddle::stitch

@@ -8,14 +8,13 @@
 
 namespace heddle::stitch {
 
-using schedule::Pooled;
+using stage::Pooled;
 
 class PooledEmitter {
  public:
-  explicit PooledEmitter(Stitcher* s)
-      : s_(*s), k_(s->kernel_), pooled_(*s->placed_.pooled()) {
+  explicit PooledEmitter(Stitcher* s) : s_(*s), k_(s->kernel_), pooled_(*s->placed_.pooled()) {
     const Row& row = std::get<Row>(s->placed_.schedule.nodes[0]);
-    strip_ = pooled_strip(s->placed_);
+    strip_ = schedule::pooled_strip(s->placed_);
     pitch_ = schedule::pooled_pitch(strip_.width, row.gemm()->record.lanes);
     if (!pooled_.keeps) add_buffer();
   }
@@ -23,7 +22,7 @@ class PooledEmitter {
   kernel::Group emit() {
     kernel::Group group;
     int node = s_.placed_.schedule.phases[0][0].body[0];
-    while (const auto* loop = std::get_if<schedule::Loop>(&s_.placed_.schedule.nodes[node])) {
+    while (const auto* loop = std::get_if<stage::Loop>(&s_.placed_.schedule.nodes[node])) {
       const VarId var = k_.add_var(loop->var);
       s_.loop_scope_[node] = s_.add_scope(var, loop->trips);
       group.grid.push_back({var, k_.constant(loop->trips)});
@@ -102,8 +101,8 @@ class PooledEmitter {
       from = Expr::digit(s_.add_scope(low, shape.y_extent));
     }
     std::vector<Expr> batch;
-    const schedule::Load* load = nullptr;
-    for (const schedule::Load& each : s_.placed_.graph.stage(pooled_.pool).loads)
+    const stage::Load* load = nullptr;
+    for (const stage::Load& each : s_.placed_.graph.stage(pooled_.pool).loads)
       if (each.source.input < 0) load = &each;
     for (int digit : shape.batch) {
       const auto at = std::find(pooled_.value_digits.begin(), pooled_.value_digits.end(), digit);

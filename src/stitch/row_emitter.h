@@ -43,7 +43,7 @@ class RowEmitter {
   // One more element into the home of a swept reduction.
   void sweep_value(Stitcher::Context* context, const Member& member,
                    const std::vector<Expr>& digits, Block* block);
-  const schedule::StageGraph& graph() const { return s_.placed_.graph; }
+  const stage::StageGraph& graph() const { return s_.placed_.graph; }
   const Stage& stage_of(const Member& member) const { return graph().stages[member.stage]; }
   // Loop index at which the partial results of a reduction start: its first reduced loop.
   size_t reduced_from(size_t m) const;
@@ -85,11 +85,11 @@ class RowEmitter {
   void combine_partials(size_t m, Block* block);
   // serial out digits { blocks of vectors { init; serial red digits { lanes }; write } }
   void emit_columns(Block* block);
-  void emit_columns_outer(const std::vector<const schedule::Own*>& out,
-                          const std::vector<const schedule::Own*>& red, size_t level, Block* block);
+  void emit_columns_outer(const std::vector<const stage::Own*>& out,
+                          const std::vector<const stage::Own*>& red, size_t level, Block* block);
   // `width` columns from `base`; with `start` valid, only those below `total`.
-  void emit_column_block(const std::vector<const schedule::Own*>& red, const Expr& base,
-                         int64_t width, ExprId start, int64_t total, Block* block);
+  void emit_column_block(const std::vector<const stage::Own*>& red, const Expr& base, int64_t width,
+                         ExprId start, int64_t total, Block* block);
   // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
   struct Window;
   void emit_window(Block* block);
@@ -115,7 +115,7 @@ class RowEmitter {
   void emit_turn(Block* block);
   void each_square(int digit, const std::function<void(int64_t, Block*)>& body, Block* block);
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
-  void load_square(const schedule::Load& load, BufferId from, BufferId turned, const Square& square,
+  void load_square(const stage::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);
   // Sorted lists of keys and places (top_k.cc).
   struct TopK;
@@ -157,10 +157,10 @@ class RowEmitter {
   int shuffled_lanes() const;
   BufferId scratch_buffer(const std::string& name, Type type, int64_t elems);
   std::vector<ExprId> combine_subgroups(const Member& member, VarId lane, Block body, Block* block);
-  void load_square_through_scratch(const schedule::Load& load, BufferId from, BufferId turned,
+  void load_square_through_scratch(const stage::Load& load, BufferId from, BufferId turned,
                                    const Square& square, Block* block);
   // Moves a digit of every member that has that loop.
-  void move(const schedule::Own& own, const Expr& by);
+  void move(const stage::Own& own, const Expr& by);
 
   Stitcher& s_;
   kernel::Kernel& k_;

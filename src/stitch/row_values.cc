@@ -16,7 +16,7 @@ std::vector<ExprId> RowEmitter::starts(Stitcher::Context* context, const Stage& 
                                        bool* neutral) {
   std::vector<ExprId> result;
   *neutral = true;
-  for (const schedule::Value& value : stage.values) {
+  for (const stage::Value& value : stage.values) {
     Type type = accumulation_type(value.type);
     if (value.init < 0) {
       result.push_back(emit_constant(&k_, type, 0));
@@ -56,7 +56,7 @@ std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Sta
     }
   }
   std::vector<ExprId> elements;
-  for (const schedule::Value& value : stage.values)
+  for (const stage::Value& value : stage.values)
     elements.push_back(emit_op(&k_, hlo::Opcode::convert, accumulation_type(value.type), nullptr,
                                {s_.node(context, value.result)}));
   if (!stage.combine && accumulation_type(stage.values[0].type) == Type::pred)
@@ -72,7 +72,7 @@ void RowEmitter::finish(Member* member, std::vector<ExprId> results, Block* bloc
   if (neutral && stage.combine) {
     std::vector<ExprId> init;
     bool plain = true;
-    for (const schedule::Value& value : stage.values) {
+    for (const stage::Value& value : stage.values) {
       Type type = accumulation_type(value.type);
       init.push_back(
           emit_op(&k_, hlo::Opcode::convert, type, nullptr, {s_.node(&context, value.init)}));

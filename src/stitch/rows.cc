@@ -5,7 +5,7 @@
 #include <set>
 
 #include "schedule/phases.h"
-#include "schedule/top_k.h"
+#include "stage/top_k.h"
 #include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
@@ -20,7 +20,7 @@ void RowEmitter::find_members() {
     Member member;
     member.stage = static_cast<int>(id.index());
     const Stage& stage = graph().stages[member.stage];
-    const schedule::Placed& placed = s_.placed_.placement.stages[member.stage];
+    const stage::Placed& placed = s_.placed_.placement.stages[member.stage];
     std::vector<Expr> loops;
     for (int scope : s_.loop_scope_) loops.push_back(scope >= 0 ? Expr::digit(scope) : Expr(0));
     for (size_t d = 0; d < stage.out.size(); ++d) {
@@ -32,8 +32,8 @@ void RowEmitter::find_members() {
       Expr from(0);
       int64_t extent = stage.red[r].extent;
       for (int number : placed.path) {
-        const auto& loop = std::get<schedule::Loop>(s_.placed_.schedule.nodes[number]);
-        for (const schedule::Drive& drive : loop.drives) {
+        const auto& loop = std::get<stage::Loop>(s_.placed_.schedule.nodes[number]);
+        for (const stage::Drive& drive : loop.drives) {
           if (!(drive.stage == id) || drive.digit != static_cast<int>(stage.out.size() + r))
             continue;
           from = from + loops[number] * drive.by;
@@ -54,7 +54,7 @@ void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* bl
     member.digits = digits.at(id.index());
     for (const index::Interval& interval : s_.placed_.placement.stages[id.index()].need)
       member.extents.push_back(interval.extent);
-    for (const schedule::Digit& digit : graph().stage(id).red) {
+    for (const stage::Digit& digit : graph().stage(id).red) {
       member.digits.push_back(Expr(0));
       member.extents.push_back(digit.extent);
     }
@@ -64,13 +64,12 @@ void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* bl
 }
 
 void RowEmitter::emit_members(Block* block) {
-  if (schedule::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
-  const bool has_vector = !row_.own.empty() && row_.own.back().kind == schedule::LoopKind::vector;
+  if (stage::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
+  const bool has_vector = !row_.own.empty() && row_.own.back().kind == stage::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
   if (row_.turn()) return emit_turn(block);
-  if (std::any_of(row_.own.begin(), row_.own.end(), [](const schedule::Own& own) {
-        return own.kind == schedule::LoopKind::unrolled;
-      }))
+  if (std::any_of(row_.own.begin(), row_.own.end(),
+                  [](const stage::Own& own) { return own.kind == stage::LoopKind::unrolled; }))
     return emit_window(block);
   int lane_digit = row_.own.back().digits[0];
   if (accumulates(members_[0]) && lane_digit < static_cast<int>(stage_of(members_[0]).out.size()))
@@ -104,7 +103,7 @@ void RowEmitter::emit_level(size_t level, Block* block) {
   if (level + 1 == row_.own.size()) {
     emit_lanes(block);
   } else {
-    const schedule::Own& own = row_.own[level];
+    const stage::Own& own = row_.own[level];
     int64_t trips = members_[0].extents[own.digits[0]];
     VarId var = k_.add_var("i");
     int scope = s_.add_scope(var, trips);
@@ -144,7 +143,7 @@ void RowEmitter::init_partials(size_t m, Block* block) {
 }
 
 void RowEmitter::emit_lanes(Block* block) {
-  const schedule::Own& own = row_.own.back();
+  const stage::Own& own = row_.own.back();
   int64_t extent = members_[0].extents[own.digits[0]];
   const bool any = std::any_of(members_.begin(), members_.end(),
                                [&](const Member& member) { return accumulates(member); });
@@ -186,7 +185,7 @@ void RowEmitter::name_shared(Block* block) {
       const Node& node = stage.nodes[n];
       if (node.kind == Node::Kind::constant) shared[n] = 1;
       if (node.kind == Node::Kind::load) {
-        const schedule::Load& load = stage.loads[static_cast<size_t>(node.load)];
+        const stage::Load& load = stage.loads[static_cast<size_t>(node.load)];
         loads[n] = 1;
         shared[n] = load.guards.empty() &&
                     std::none_of(load.coordinates.begin(), load.coordinates.end(),
@@ -226,7 +225,7 @@ std::vector<int64_t> RowEmitter::lane_breaks(int64_t extent) {
         }
       }
     };
-    for (const schedule::Load& load : stage_of(member).loads) add(load.guards);
+    for (const stage::Load& load : stage_of(member).loads) add(load.guards);
     for (const Node& node : stage_of(member).nodes) add(node.guards);
   }
   const auto parts = static_cast<int64_t>(breaks.size()) - 1;
@@ -240,7 +239,7 @@ bool RowEmitter::has_rows_in_lanes(int64_t extent) const {
   if (extent % lanes_ != 0) return false;
   for (size_t m = 0; m < members_.size(); ++m) {
     const int digit = row_.own.back().digits[m];
-    for (const schedule::Load& load : stage_of(members_[m]).loads)
+    for (const stage::Load& load : stage_of(members_[m]).loads)
       for (const Expr& x : load.coordinates)
         for (const index::Term& term : x.terms())
           if (term.atom.kind == index::Atom::Kind::quotient && term.atom.by > lanes_ &&
@@ -296,7 +295,7 @@ int RowEmitter::wide_lanes(int64_t extent) const {
   for (const Member& member : members_) {
     for (const Node& node : stage_of(member).nodes)
       if (tensor::type_bytes(node.type) > 4 && node.kind == Node::Kind::op) return lanes_;
-    for (const schedule::Value& value : stage_of(member).values)
+    for (const stage::Value& value : stage_of(member).values)
       if (value.output >= 0 && s_.streamed_[static_cast<size_t>(value.output)])
         bytes = std::min(bytes, tensor::type_bytes(value.type));
   }
@@ -306,7 +305,7 @@ int RowEmitter::wide_lanes(int64_t extent) const {
 
 // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
 void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
-  const schedule::Own& own = row_.own.back();
+  const stage::Own& own = row_.own.back();
   std::vector<std::pair<int, std::vector<Home>>> saved;
   for (size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];

@@ -39,7 +39,7 @@ std::vector<int> overwritable(const Stitched& stitched, size_t output);
 // The kernel is as the schedule says, for lower/ to finish; a GPU's still has vectors for threads.
 // `streamed`: outputs (by leaf) that nobody reads soon and that are too large for the caches: they
 // are stored past them. Their memory is 64-byte aligned.
-Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
+Stitched stitch(const stage::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed = {});
 
 // The kernel of a fusion that joins many arrays and does nothing else (schedule/parts.h); none for

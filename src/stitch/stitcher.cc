@@ -11,7 +11,7 @@
 
 namespace heddle::stitch {
 
-Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
+Stitcher::Stitcher(const stage::PlacedFusion& placed, const std::string& name,
                    const target::Target& target, const std::vector<bool>& streamed)
     : placed_(placed), target_(target), streamed_(streamed), kernel_(result_.kernel) {
   streamed_.resize(placed.graph.outputs.size(), false);
@@ -23,9 +23,9 @@ Stitcher::Stitcher(const schedule::PlacedFusion& placed, const std::string& name
   for (size_t i = 0; i < homes_.size(); ++i) homes_[i].resize(placed.graph.stages[i].values.size());
   loop_scope_.assign(placed.schedule.nodes.size(), -1);
   for (const Stage& stage : placed.graph.stages) driven_.emplace_back(stage.out.size(), false);
-  for (const schedule::ScheduleNode& node : placed.schedule.nodes)
-    if (const auto* loop = std::get_if<schedule::Loop>(&node))
-      for (const schedule::Drive& drive : loop->drives)
+  for (const stage::ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* loop = std::get_if<stage::Loop>(&node))
+      for (const stage::Drive& drive : loop->drives)
         if (auto& digits = driven_[drive.stage.index()];
             drive.digit < static_cast<int>(digits.size()))
           digits[static_cast<size_t>(drive.digit)] = true;
@@ -46,7 +46,7 @@ kernel::Buffer flat(std::string name, Type type, int64_t elems, kernel::Access a
 }  // namespace
 
 void Stitcher::add_buffers() {
-  const schedule::StageGraph& graph = placed_.graph;
+  const stage::StageGraph& graph = placed_.graph;
   const bool chain = is_chain(placed_) || is_pooled(placed_);  // they make their own
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     kernel::Buffer buffer = flat(fmt::format("in{}", i), graph.inputs[i].shape.type(),
@@ -65,15 +65,15 @@ void Stitcher::add_buffers() {
   for (int pass = 0; pass < 2; ++pass) {
     for (size_t s = 0; s < graph.stages.size(); ++s) {
       const Stage& stage = graph.stages[s];
-      const schedule::Placed& placed = placed_.placement.stages[s];
-      bool crosses = placed.space == schedule::Space::global;
+      const stage::Placed& placed = placed_.placement.stages[s];
+      bool crosses = placed.space == stage::Space::global;
       if (crosses != (pass == 0)) continue;
       for (size_t v = 0; v < stage.values.size(); ++v) {
         Home& home = homes_[s][v];
         Type type = stage.values[v].type;
         std::string name =
             fmt::format("s{}{}", s, stage.values.size() > 1 ? fmt::format("_{}", v) : "");
-        const bool scratch = placed.space == schedule::Space::scratch;
+        const bool scratch = placed.space == stage::Space::scratch;
         const bool stored = stage.values[v].output >= 0;
         const bool apart = !chain && stored && streams_whole(s, v);
         if (stored && (crosses || (scratch && !is_chain(placed_) && !apart))) {
@@ -202,18 +202,18 @@ Expr Stitcher::place_in_buffer(int stage, const Home& home, const std::vector<Ex
 
 // Serial loops fill the value along the digit; who stands behind them reads all of it.
 bool Stitcher::is_filled(int stage, int digit) const {
-  const schedule::Placed& placed = placed_.placement.stages[stage];
+  const stage::Placed& placed = placed_.placement.stages[stage];
   if (placed.filled == 1) return false;
   for (int number : placed.path) {
-    const auto& loop = std::get<schedule::Loop>(placed_.schedule.nodes[number]);
-    if (loop.kind != schedule::LoopKind::serial) continue;
-    for (const schedule::Drive& drive : loop.drives)
+    const auto& loop = std::get<stage::Loop>(placed_.schedule.nodes[number]);
+    if (loop.kind != stage::LoopKind::serial) continue;
+    for (const stage::Drive& drive : loop.drives)
       if (static_cast<int>(drive.stage.index()) == stage && drive.digit == digit) return true;
   }
   return false;
 }
 
-ExprId Stitcher::load(Context* context, const schedule::Load& load, Type type) {
+ExprId Stitcher::load(Context* context, const stage::Load& load, Type type) {
   auto runtime = [&](int id) { return node(context, id); };
   BufferId buffer;
   Expr at;
@@ -274,7 +274,7 @@ ExprId Stitcher::node(Context* context, int number) {
       }
       for (int operand : node.operands) operands.push_back(this->node(context, operand));
       if (node.fast && node.opcode == hlo::Opcode::divide &&
-          !is_sum_of_exponentials(placed_.graph, stage, stage.nodes[node.operands[1]])) {
+          !schedule::is_sum_of_exponentials(placed_.graph, stage, stage.nodes[node.operands[1]])) {
         result = emit_shared_quotient(&kernel_, operands[0], operands[1]);
         break;
       }
@@ -303,10 +303,10 @@ void Stitcher::store_value(int stage, int value, const std::vector<Expr>& digits
 }
 
 void Stitcher::emit_node(int number, Block* block) {
-  const schedule::ScheduleNode& node = placed_.schedule.nodes[number];
-  if (const schedule::Loop* loop = std::get_if<schedule::Loop>(&node)) {
+  const stage::ScheduleNode& node = placed_.schedule.nodes[number];
+  if (const stage::Loop* loop = std::get_if<stage::Loop>(&node)) {
     const int lanes = placed_.schedule.phases[0][0].lanes;
-    if (loop->kind == schedule::LoopKind::serial)
+    if (loop->kind == stage::LoopKind::serial)
       for (int child : loop->body)
         if (std::holds_alternative<Row>(placed_.schedule.nodes[child]))
           emit_row_start(this, child, lanes, block);
@@ -324,17 +324,17 @@ void Stitcher::emit_node(int number, Block* block) {
 // Fewer in the last task, where the loop drives what is left of a digit that does not come out
 // even.
 ExprId Stitcher::loop_trips(int number) {
-  const auto& loop = std::get<schedule::Loop>(placed_.schedule.nodes[number]);
+  const auto& loop = std::get<stage::Loop>(placed_.schedule.nodes[number]);
   ExprId trips = kernel_.constant(loop.trips);
-  if (loop.kind != schedule::LoopKind::serial) return trips;
-  for (const schedule::Drive& drive : loop.drives) {
+  if (loop.kind != stage::LoopKind::serial) return trips;
+  for (const stage::Drive& drive : loop.drives) {
     const Stage& stage = placed_.graph.stage(drive.stage);
     if (drive.digit >= static_cast<int>(stage.out.size())) continue;
     Expr first(0);
     for (int outer : placed_.placement.stages[drive.stage.index()].path) {
       if (outer == number) break;
-      const auto& around = std::get<schedule::Loop>(placed_.schedule.nodes[outer]);
-      for (const schedule::Drive& same : around.drives)
+      const auto& around = std::get<stage::Loop>(placed_.schedule.nodes[outer]);
+      for (const stage::Drive& same : around.drives)
         if (same.stage == drive.stage && same.digit == drive.digit)
           first = first + Expr::digit(loop_scope_[outer]) * same.by;
     }
@@ -360,7 +360,7 @@ int64_t stage_flops(const Stage& stage) {
 }  // namespace
 
 void Stitcher::count_phases() {
-  const schedule::StageGraph& graph = placed_.graph;
+  const stage::StageGraph& graph = placed_.graph;
   result_.phase_flops.assign(kernel_.phases.size(), 0);
   result_.phase_bytes.assign(kernel_.phases.size(), 0);
   for (size_t i = 0; i < graph.stages.size(); ++i) {
@@ -373,12 +373,12 @@ void Stitcher::count_phases() {
 }
 
 Stitched Stitcher::run() {
-  const schedule::StageGraph& graph = placed_.graph;
+  const stage::StageGraph& graph = placed_.graph;
   add_buffers();
   for (const auto& phase : placed_.schedule.phases) {
     kernel::Phase made;
     std::vector<bool> nests;
-    for (const schedule::Group& group : phase) {
+    for (const stage::Group& group : phase) {
       nests.resize(made.groups.size());
       if (is_chain(placed_)) {
         made.groups = emit_chain(this);
@@ -416,8 +416,8 @@ Stitched Stitcher::run() {
   }
   for (const Stage& stage : graph.stages) result_.flops += stage_flops(stage);
   if (kernel_.phases.size() > 1) count_phases();
-  for (const schedule::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
-  for (const schedule::Output& output : graph.outputs) {
+  for (const stage::Input& input : graph.inputs) result_.min_bytes += input.shape.bytes();
+  for (const stage::Output& output : graph.outputs) {
     result_.min_bytes += graph.stored_bytes(output);
     result_.in_part.push_back(output.array >= 0);
     if (output.array >= 0)
@@ -426,11 +426,11 @@ Stitched Stitcher::run() {
   OverwrittenInputs overwritten = overwritten_inputs(placed_);
   result_.in_place = std::move(overwritten.chosen);
   result_.may_overwrite = std::move(overwritten.allowed);
-  kernel_.schedule = schedule::to_string(placed_.schedule, graph);
+  kernel_.schedule = stage::to_string(placed_.schedule, graph);
   return std::move(result_);
 }
 
-Stitched stitch(const schedule::PlacedFusion& placed, const std::string& name,
+Stitched stitch(const stage::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed) {
   HEDDLE_CHECK(static_cast<bool>(placed.decision), "stitch of a refused fusion: {}",
                placed.decision.reason());

@@ -21,10 +21,10 @@ using kernel::LoopKind;
 using kernel::Op;
 using kernel::Stmt;
 using kernel::VarId;
-using schedule::Node;
-using schedule::Row;
-using schedule::Stage;
-using schedule::StageId;
+using stage::Node;
+using stage::Row;
+using stage::Stage;
+using stage::StageId;
 using tensor::Type;
 using Block = std::vector<Stmt>;
 
@@ -64,8 +64,8 @@ struct Home {
 
 class Stitcher {
  public:
-  Stitcher(const schedule::PlacedFusion& placed, const std::string& name,
-           const target::Target& target, const std::vector<bool>& streamed);
+  Stitcher(const stage::PlacedFusion& placed, const std::string& name, const target::Target& target,
+           const std::vector<bool>& streamed);
   Stitched run();
 
  private:
@@ -96,7 +96,7 @@ class Stitcher {
   };
   Context context(int stage, std::vector<Expr> digits);
   ExprId node(Context* context, int number);
-  ExprId load(Context* context, const schedule::Load& load, Type type);
+  ExprId load(Context* context, const stage::Load& load, Type type);
   ExprId guards(Context* context, const std::vector<index::Guard>& guards);
   ExprId index_in(Context* context, const Expr& x);  // x over the stage's digits
   Expr in_scope(const Context& context, const Expr& x) const;
@@ -105,7 +105,7 @@ class Stitcher {
   bool is_filled(int stage, int digit) const;
   void store_value(int stage, int value, const std::vector<Expr>& digits, ExprId x, Block* block);
 
-  const schedule::PlacedFusion& placed_;
+  const stage::PlacedFusion& placed_;
   const target::Target& target_;
   std::vector<bool> streamed_;  // by output
   Stitched result_;

@@ -1,8 +1,8 @@
-// Top-k: sorted lists of keys and places (schedule/top_k.h). A key is an integer whose order is the
+// Top-k: sorted lists of keys and places (stage/top_k.h). A key is an integer whose order is the
 // total order of the values, turned round where the smallest are wanted; an element goes into the
 // list in front of the first smaller key, so that of equals the first one stays in front. Rows in
 // lanes: top_k_lanes.cc.
-#include "schedule/top_k.h"
+#include "stage/top_k.h"
 #include "hlo/top_k_part.h"
 #include "stitch/top_k_list.h"
 
@@ -44,7 +44,7 @@ std::pair<ExprId, ExprId> RowEmitter::top_element(const TopK& top, const Expr& a
   Member& member = members_[0];
   const std::vector<Expr> saved = member.digits;
   // A row that a reshape made has several digits.
-  const std::vector<schedule::Digit>& red = stage_of(member).red;
+  const std::vector<stage::Digit>& red = stage_of(member).red;
   Expr outer = at;
   for (size_t r = red.size(); r-- > 1;) {
     member.digits[top.reduced + r] = mod(outer, red[r].extent, s_.scope_extents_);
@@ -65,7 +65,7 @@ void RowEmitter::emit_top_k(Block* block) {
   top.largest = part.largest;
   top.type = stage.values[0].type;
   top.key = tensor::type_bytes(top.type) == 8 ? Type::s64 : Type::s32;
-  top.list = schedule::list_digit(stage);
+  top.list = stage::list_digit(stage);
   top.last = 1;
   if (top.list >= 0) {
     const Expr& from = members_[0].digits[top.list];

@@ -45,8 +45,8 @@ void RowEmitter::each_square(int digit, const std::function<void(int64_t, Block*
 void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t columns, Block* block) {
   const Member& member = members_[0];
   const Stage& stage = stage_of(member);
-  const schedule::Turn& form = *row_.turn();
-  const schedule::Load& load = stage.loads[static_cast<size_t>(form.load)];
+  const stage::Turn& form = *row_.turn();
+  const stage::Load& load = stage.loads[static_cast<size_t>(form.load)];
   const BufferId from = s_.inputs_[static_cast<size_t>(load.source.input)];
   const Type type = k_.buffer(from).type;
   kernel::Buffer registers;
@@ -77,7 +77,7 @@ void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t column
 }
 
 // All lanes take part in turning, also where the square is not whole.
-void RowEmitter::load_square(const schedule::Load& load, BufferId from, BufferId turned,
+void RowEmitter::load_square(const stage::Load& load, BufferId from, BufferId turned,
                              const Square& square, Block* block) {
   if (is_gpu()) return load_square_through_scratch(load, from, turned, square, block);
   const Type type = k_.buffer(from).type;

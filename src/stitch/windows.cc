@@ -10,7 +10,7 @@
 
 namespace heddle::stitch {
 
-using schedule::Own;
+using stage::Own;
 
 // A reduced digit that is a loop: over those of its elements that lie inside the image.
 struct RowEmitter::WindowRows {
@@ -40,14 +40,14 @@ void RowEmitter::emit_window(Block* block) {
   const Stage& stage = stage_of(members_[0]);
   for (const Own& own : row_.own) {
     const bool reduced = own.digits[0] >= static_cast<int>(stage.out.size());
-    if (own.kind == schedule::LoopKind::unrolled) {
+    if (own.kind == stage::LoopKind::unrolled) {
       if (reduced) {
         window.taps.push_back(&own);
       } else {
         window.column = &own;
       }
     }
-    if (own.kind != schedule::LoopKind::serial) continue;
+    if (own.kind != stage::LoopKind::serial) continue;
     if (reduced) {
       window.rows.push_back({&own, {}, {}, {}});
     } else {
@@ -266,7 +266,7 @@ std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window&
   const Stage& stage = stage_of(members_[0]);
   const int column = window.column->digits[0];
   const Expr* along = nullptr;
-  for (const schedule::Load& load : stage.loads)
+  for (const stage::Load& load : stage.loads)
     for (const Expr& x : load.coordinates)
       if (!along && x.uses(column)) along = &x;
   struct Step {

@@ -10,9 +10,9 @@
 
 namespace heddle::stitch {
 
-using schedule::Gemm;
-using schedule::Winograd;
-using schedule::WinogradShape;
+using stage::Gemm;
+using stage::Winograd;
+using stage::WinogradShape;
 
 namespace {
 
@@ -78,7 +78,7 @@ class WinogradEmitter {
         shape_(row_.winograd()->shape),
         tile_(record_.tile),
         stage_(s->placed_.graph.stage(row_.joined[0])) {
-    const schedule::StageGraph& graph = s->placed_.graph;
+    const stage::StageGraph& graph = s->placed_.graph;
     Decision inverted = invert_epilogue(graph, row_.joined, &epilogue_);
     HEDDLE_CHECK(static_cast<bool>(inverted), "{}", inverted.reason());
     points_ = record_.m + 2;

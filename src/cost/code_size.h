@@ -1,0 +1,29 @@
+// How much code an epilogue makes: the tile of a template is written out, register by register, and
+// so is everything that hangs on it.
+#pragma once
+
+#include "base/decision.h"
+#include "stage/gemm_shape.h"
+#include "stage/stage_graph.h"
+
+namespace heddle::cost {
+
+// Instructions of what hangs on a dot (the first of `joined`), for one tile, roughly.
+int64_t code_of_tile(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
+                     const stage::Gemm& gemm);
+// The back end takes 32,768 instructions a phase; of estimates so many, all tiles together.
+inline constexpr int64_t kMostOfKernel = 24576;
+// Instructions of all tiles that the kernel writes out: those inside, each kind at an edge of a
+// window, and a narrow last panel; with the products themselves.
+int64_t code_of_tiles(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
+                      const stage::Gemm& gemm, const stage::GemmShape& shape);
+// No, with code `gemm-epilogue`: that would be so many
+// instructions, written out for each register of the tile, that the back end refuses them or takes
+// seconds.
+Decision fits_in_code(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
+                      const stage::Gemm& gemm);
+// The same for all tiles of a kernel by itself.
+Decision fits_in_code(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
+                      const stage::Gemm& gemm, const stage::GemmShape& shape);
+
+}  // namespace heddle::cost

@@ -1,0 +1,17 @@
+// The maps behind a product that follow its tiles.
+#pragma once
+
+#include <vector>
+
+#include "base/decision.h"
+#include "stage/stage_graph.h"
+
+namespace heddle::stage {
+
+// The digits of every map that hangs on a dot, as expressions over the dot's out digits, by
+// StageId. `joined`: the dot first, then the maps. No: a map's elements are not the dot's, one for
+// one.
+Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,
+                         std::vector<std::vector<index::Expr>>* digits);
+
+}  // namespace heddle::stage

@@ -1,0 +1,76 @@
+// The tile of the GEMM family that a row of a schedule may be: its parameter record, and the shape
+// of the product as it was matched, by value, so that nobody matches it again (gemm.h matches and
+// chooses; docs/gemm.md).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stage/stage_graph.h"
+
+namespace heddle::stage {
+
+// Parameters of one kernel. A tile of `my` lines of `mr` rows by `nv` vectors of columns is held in
+// registers; K runs in blocks of `kc`; B is read in panels of nv·lanes columns.
+struct Gemm {
+  int mr = 1, nv = 1, lanes = 16;
+  int64_t kc = 0;       // elements of a block of K, where K is cut
+  int ku = 4;           // unrolling of k
+  int prefetch = 0;     // cache lines of the next panel fetched each ku steps of k
+  int64_t m_block = 0;  // rows of a task, against one panel
+  int my = 1;           // lines of a tile; 1 where the shape has none
+  int64_t y_block = 1;  // lines of a task
+  // B is copied into panels in scratch before the loops.
+  bool copy_b = false;
+  // Tasks run through the batch against one panel before they come to the next (else a panel's
+  // neighbours come first, and share their rows of A).
+  bool panels_first = false;
+  // K is cut in blocks of kc: a task has so many panels, and keeps their sums in scratch from one
+  // block to the next. 0: K is whole.
+  int64_t panels = 0;
+  bool operator==(const Gemm&) const = default;
+};
+
+// What of A is inside: 0 <= stride·out + dilation·k + offset < span. Elsewhere A is zero.
+struct Window {
+  int out = -1, k = -1;  // digits, or -1: extent 1
+  int64_t stride = 0, dilation = 0, offset = 0, span = 0;
+  bool operator==(const Window&) const = default;
+};
+
+// A stage seen as C[batch…][y,m,n] = Σ_k A[…]·B[…]: the digits (or -1). Rows are numbered by
+// (line, row): y and m, which stand in A alone.
+struct GemmShape {
+  std::vector<int> batch;       // out digits that are neither y, m nor n
+  int y = -1, m = -1, n = -1;   // out digits; -1: extent 1. y: only beside windows
+  std::vector<int> k;           // reduced digits, outermost first; at least one
+  std::vector<Window> windows;  // at most one an out digit, and one a reduced digit
+  int64_t y_extent = 1, m_extent = 1, n_extent = 1, k_extent = 1;
+  int64_t b_n = 0;               // elements between columns of B
+  int a_load = -1, b_load = -1;  // loads of the stage
+  Type type = Type::f32;         // of the sums
+  // B lies in panels [n/nr][k][nr] (a packed constant); nr columns each, 0 if not.
+  int64_t b_panel = 0, b_panel_stride = 0;
+
+  const Window* window_of(int out) const;  // none: null
+  const Window* window_over(int k) const;
+};
+
+// A reduction over the rows of a product, in its epilogue (column_sums.h).
+struct ColumnSum {
+  StageId stage;
+  std::vector<int> product;  // by out digit: the product's digit, or -1: the block of rows
+  // The red digits that stand for m and y: with these at the row's and line's numbers, and all
+  // others at 0, its loads are those of the row.
+  int row = -1, line = -1;
+  int64_t block = 0;  // rows, or lines, that the block's digit counts by; 0: no such digit
+};
+
+// A product: the first stage of its row. What is joined to it hangs on its tiles.
+struct GemmTile {
+  Gemm record;
+  GemmShape shape;
+  std::vector<ColumnSum> sums;  // of the joined reductions, in their order
+};
+
+}  // namespace heddle::stage

@@ -1,0 +1,36 @@
+// PlacedFusion: a stage graph with its schedule and where its values live, as place() answers.
+#pragma once
+
+#include <variant>
+
+#include "stage/chain_shape.h"
+#include "stage/footprint.h"
+#include "stage/schedule.h"
+#include "stage/window_shape.h"
+
+namespace heddle::stage {
+
+struct PlacedFusion {
+  StageGraph graph;  // after digits were merged and reductions split
+  Schedule schedule;
+  Placement placement;
+  Decision decision = Decision::yes();
+  // What several rows are together, where they are matched as a whole: a chain of products (the
+  // schedule's first nodes are its products), or a convolution with the pool behind it (the first
+  // node is the convolution, the second the pool).
+  std::variant<std::monostate, Chain, Pooled> form = {};
+
+  const Chain* chain() const { return std::get_if<Chain>(&form); }
+  const Pooled* pooled() const { return std::get_if<Pooled>(&form); }
+};
+
+// Placed, by the GEMM family.
+bool is_gemm(const PlacedFusion& placed);
+// Several products in a row, or a product and rows (chain.h); is_gemm() too.
+bool is_chain(const PlacedFusion& placed);
+// A convolution with its pool; is_gemm() too.
+bool is_pooled(const PlacedFusion& placed);
+// Placed, by any template family.
+bool is_template(const PlacedFusion& placed);
+
+}  // namespace heddle::stage

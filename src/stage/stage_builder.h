@@ -1,0 +1,74 @@
+// Private to schedule: builds stages from the instructions of a fusion.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "hlo/index_map.h"
+#include "stage/stage_graph.h"
+
+namespace heddle::stage {
+
+using hlo::Instr;
+using hlo::Opcode;
+using index::Expr;
+using index::Guard;
+using Coordinates = std::vector<Expr>;
+
+// Instructions that get a stage of their own: reduces, dots, convolutions, outputs, and the cuts
+// between several readers (stages.md §1, §5).
+// `repeat_cheap`: a few cheap operators below several readers are no cut.
+std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
+                                                  bool repeat_cheap = false);
+
+// Builds the body of one stage.
+class StageBuilder {
+ public:
+  StageBuilder(const std::unordered_map<const Instr*, StageId>& stages, const StageGraph& graph,
+               Stage* stage)
+      : stages_(stages), graph_(graph), stage_(*stage) {}
+
+  // Node of `instr`'s element at `at`; `instr` itself is expanded even if it is a sub-root.
+  int expand(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+  // Node of `instr`'s element at `at`: a load where it is a parameter or another stage's value.
+  int value(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+  int add(Node node);
+  int constant(const tensor::Literal& literal);
+  int multiply(int a, int b, Type type);
+  Decision decision = Decision::yes();
+
+ private:
+  int load(Source source, Coordinates coordinates, const std::vector<Guard>& guards, Type type);
+  int integer(int64_t value, Type type);
+  int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
+  int runtime_start(const Instr* indices, const Coordinates& at, int64_t limit,
+                    const std::vector<Guard>& guards);
+  Expr position(const Instr* instr, const hlo::DimLink& link, const Coordinates& at,
+                const std::vector<Guard>& guards);
+  int moved(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+  int elementwise(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+  int winograd_filter(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
+
+  const std::unordered_map<const Instr*, StageId>& stages_;
+  const StageGraph& graph_;
+  Stage& stage_;
+  struct Memo {
+    Coordinates at;
+    std::vector<Guard> guards;
+    int node;
+  };
+  std::unordered_map<const Instr*, std::vector<Memo>> memo_;
+};
+
+// Splits digits where a quotient or remainder by a divisor of the extent falls on them, until no
+// more can be split; readers' coordinates follow.
+void split_digits(StageGraph* graph);
+// Rows of products that a later one reads as digits of its own (a batch, rows of each): split, too.
+void split_rows(StageGraph* graph);
+// Rewrites every expression of a stage whose digits, already those it is to have, stand for `with`
+// of the old ones.
+void substitute_stage(Stage* stage, const std::vector<Expr>& with);
+
+}  // namespace heddle::stage

@@ -1,0 +1,145 @@
+#include <algorithm>
+#include <set>
+
+#include "hlo/in_place.h"
+#include "hlo/top_k_part.h"
+#include "stage/stage_builder.h"
+
+namespace heddle::stage {
+
+namespace {
+
+constexpr int kCheap = 12;  // six operators, about
+
+bool is_reduction(const Instr* instr) {
+  hlo::StageKind kind = opcode_info(instr->opcode()).stage;
+  return kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
+         kind == hlo::StageKind::conv || hlo::top_k_part(*instr);
+}
+
+// Moves data only: never worth a stage of its own between two readers.
+bool moves_data(const Instr* instr) {
+  switch (instr->opcode()) {
+    case Opcode::parameter:
+    case Opcode::constant:
+    case Opcode::get_tuple_element:
+    case Opcode::tuple:
+    case Opcode::broadcast:
+    case Opcode::reshape:
+    case Opcode::transpose:
+    case Opcode::slice:
+    case Opcode::reverse:
+    case Opcode::iota:
+    case Opcode::copy:
+    case Opcode::bitcast:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What an element costs, roughly, when it is computed again: operators below it.
+int inline_cost(const Instr* instr) {
+  if (is_costly(instr->opcode())) return 16;
+  if (instr->is(Opcode::convert)) return 1;
+  return has_trait(instr->opcode(), hlo::elementwise) ? 2 : 1;
+}
+
+const Instr* producer(const Instr* instr) {
+  return instr->is(Opcode::get_tuple_element) ? instr->operand(0) : instr;
+}
+
+// Computed in the fusion, from more than scalars; a type of its own or padding does not count.
+bool is_computed(const Instr* value) {
+  while (!value->operands().empty() &&
+         (moves_data(value) || value->is(Opcode::convert) || value->is(Opcode::pad)))
+    value = value->operand(0);
+  return !value->operands().empty() && !value->shape().is_scalar();
+}
+
+// In front of a product: what it reads is a value of its own, not computed for every column.
+void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>* roots) {
+  auto is_product = [](const Instr* instr) {
+    return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+  };
+  std::unordered_set<const Instr*> behind;  // a product of this fusion
+  for (const Instr* instr : fusion.instrs()) {
+    const auto& operands = instr->operands();
+    const bool reads = std::any_of(operands.begin(), operands.end(),
+                                   [&](const Instr* x) { return behind.count(x) > 0; });
+    if (reads || is_product(instr)) behind.insert(instr);
+    if (!is_product(instr)) continue;
+    const Instr* left = instr->operand(0);
+    while (moves_data(left) && !left->operands().empty()) left = left->operand(0);
+    if (behind.count(left) || (instr->is(Opcode::dot) && is_computed(left))) roots->insert(left);
+  }
+}
+
+}  // namespace
+
+std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
+                                                  bool repeat_cheap) {
+  std::unordered_set<const Instr*> roots;
+  auto add_output = [&](const Instr* instr) {
+    if (!instr->is(Opcode::parameter)) roots.insert(producer(instr));
+  };
+  if (fusion.root()->is(Opcode::tuple)) {
+    for (const Instr* leaf : fusion.root()->operands()) add_output(leaf);
+  } else {
+    add_output(fusion.root());
+  }
+  for (const Instr* instr : fusion.instrs())
+    if (is_reduction(instr)) roots.insert(instr);
+  add_links(fusion, &roots);
+
+  // What an element costs with all that is below it, down to inputs and reductions.
+  std::unordered_map<const Instr*, int> cost;
+  for (const Instr* instr : fusion.instrs()) {
+    int& sum = cost[instr];
+    if (instr->is(Opcode::parameter) || roots.count(instr)) continue;
+    // Below a broadcast stands what is computed once, if it is worth that.
+    if (instr->is(Opcode::broadcast) && instr->shape().elems() > instr->operand(0)->shape().elems())
+      continue;
+    sum = moves_data(instr) ? 0 : inline_cost(instr);
+    for (const Instr* operand : instr->operands()) sum = std::min(1000, sum + cost[operand]);
+  }
+
+  // Readers first: the set of stages into which an instruction would be inlined, and whether a
+  // broadcast on the way makes each evaluation count many times.
+  struct Reach {
+    std::set<const Instr*> stages;
+    bool broadcast = false;
+  };
+  std::unordered_map<const Instr*, Reach> reach;
+  for (auto it = fusion.instrs().rbegin(); it != fusion.instrs().rend(); ++it) {
+    const Instr* instr = *it;
+    Reach& mine = reach[instr];
+    for (const Instr* user : instr->users()) {
+      if (user->is(Opcode::tuple) && user == fusion.root()) continue;
+      // Where a box begins is computed beside the stages.
+      if (hlo::is_in_place(*user) && instr != user->operand(1)) continue;
+      if (roots.count(user)) {
+        mine.stages.insert(user);
+      } else {
+        mine.stages.insert(reach[user].stages.begin(), reach[user].stages.end());
+        mine.broadcast |= reach[user].broadcast;
+      }
+      mine.broadcast |=
+          user->is(Opcode::broadcast) && user->shape().elems() > user->operand(0)->shape().elems();
+    }
+    if (roots.count(instr) || moves_data(instr)) continue;
+    bool shared = mine.stages.size() > 1;
+    // A value that is broadcast is computed once where that saves enough: always when it is
+    // expensive or hangs on a reduction (one value a row), else it is cheaper to repeat.
+    bool hangs_on_reduction =
+        std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
+          return is_reduction(producer(operand)) || roots.count(producer(operand));
+        });
+    bool repeated = mine.broadcast && (is_costly(instr->opcode()) || hangs_on_reduction);
+    const bool cheap = repeat_cheap && cost.at(instr) <= kCheap;
+    if ((shared && inline_cost(instr) > 1 && !cheap) || repeated) roots.insert(instr);
+  }
+  return roots;
+}
+
+}  // namespace heddle::stage
