@@ -55,6 +55,7 @@ def renamed(text, names, prefix):
 def plain_kernel(text):
     """A kernel's text without its name and those of the kernels inside."""
     text = re.sub(r"^kernel .* \{$", "kernel _ {", text, count=1, flags=re.MULTILINE)
+    text = re.sub(r'^ *strategy "\w+"\n', "", text, flags=re.MULTILINE)
     inner = re.findall(r"^ *inner (\S+) \{$", text, flags=re.MULTILINE)
     return renamed(text, inner, "inner")
 

@@ -80,6 +80,8 @@ class Explain : public Command {
     open_.declare(line);
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
+    line.flag(schedules_, "--schedules",
+              "how each kernel could be placed: every strategy, its price or why it was refused");
     line.flag(all_, "--all", "every edge and refusal, not only the first of each kind");
     line.output(html_, "--html", "F.html", "also writes one self-contained page with the graph");
     line.text(profile_, "--profile", "F.json",
@@ -117,17 +119,18 @@ class Explain : public Command {
   }
 
  private:
-  // Empty for a saved program: places are of the compilation.
-  static std::string places_of(const api::Program& program, const std::string& kernel) {
-    for (const auto& [name, text] : program.report().places)
-      if (name == kernel) return text;
+  // Empty for a saved program: what was decided is of the compilation.
+  static compiler::Report::KernelFacts facts_of(const api::Program& program,
+                                                const std::string& kernel) {
+    for (const compiler::Report::KernelFacts& facts : program.report().kernels)
+      if (facts.name == kernel) return facts;
     return {};
   }
-
+  static std::string places_of(const api::Program& program, const std::string& kernel) {
+    return facts_of(program, kernel).places;
+  }
   static double predicted_ns(const api::Program& program, const std::string& kernel) {
-    for (const auto& [name, ns] : program.report().predicted_ns)
-      if (name == kernel) return ns;
-    return 0;
+    return facts_of(program, kernel).predicted_ns;
   }
 
   // Of one launch; 0: not known.
@@ -249,6 +252,7 @@ class Explain : public Command {
     for (const KernelUse& use : uses) {
       if (use.kernel->name != kernel_ && use.kernel->label != kernel_) continue;
       fmt::print("{} {}: {}\n", use.kernel->name, use.kernel->label, use.operators);
+      if (schedules_) print_indented(facts_of(program, use.kernel->name).strategies);
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
       fmt::print("{}", use.kernel->text);
@@ -275,6 +279,7 @@ class Explain : public Command {
       if (!use.nodes.empty())
         fmt::print("    nodes {}\n", program::nodes_text(use.nodes, kPrintedNodes));
       fmt::print("    {}\n", time_text(program, use.kernel->name));
+      if (schedules_) print_indented(facts_of(program, use.kernel->name).strategies);
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
     }
@@ -375,6 +380,7 @@ class Explain : public Command {
                                  {"measured_ns", measured_ms(use.kernel->name) * 1e6},
                                  {"text", use.kernel->text},
                                  {"schedule", use.kernel->schedule},
+                                 {"strategies", facts_of(program, use.kernel->name).strategies},
                                  {"places", places_of(program, use.kernel->name)}});
     json["library_calls"] = ordered_json::array();
     for (const auto& call : program.report().library_calls)
@@ -420,7 +426,7 @@ class Explain : public Command {
   std::string kernel_, profile_;
   OutputFile html_;
   std::map<std::string, double> measured_;  // ms of a launch, by kernel
-  bool all_ = false;
+  bool all_ = false, schedules_ = false;
 };
 
 }  // namespace

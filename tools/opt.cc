@@ -34,7 +34,7 @@ constexpr int64_t kShownElems = 1024;
 std::string pipeline_of(const std::string& word, const target::Target& target) {
   if (word == "O0") return opt::pipeline_for(opt::Level::O0);
   if (word == "O1") return opt::pipeline_for(opt::Level::O1);
-  if (word == "O2") return opt::pipeline_for(opt::Level::O2);
+  if (word == "O2") return opt::pipeline_for(opt::Level::O2, target.kind);
   compiler::Options options;
   if (word == "off")
     options.fuse = compiler::Fuse::off;

@@ -79,7 +79,7 @@ class Sample {
 
   double predicted_ns() const {
     double total = 0;
-    for (const auto& [kernel, ns] : program_->report().predicted_ns) total += ns;
+    for (const auto& kernel : program_->report().kernels) total += kernel.predicted_ns;
     return total;
   }
 

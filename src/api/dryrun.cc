@@ -32,7 +32,7 @@ class Estimate {
            const target::Target& target)
       : program_(program), target_(target) {
     find_trips(report);
-    for (const auto& [kernel, ns] : report.predicted_ns) kernel_ns_[kernel] = ns;
+    for (const auto& kernel : report.kernels) kernel_ns_[kernel.name] = kernel.predicted_ns;
   }
 
   // How often its regions run: of a loop its trips, one where they are not known.

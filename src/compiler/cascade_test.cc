@@ -1,4 +1,4 @@
-// Sums of exponentials of rows that are longer than the second cache keeps (schedule/cascade.h),
+// Sums of exponentials of rows that are longer than the second cache keeps (schedule/cascade.cc),
 // and quotients by a value of the row: by the kernels that come out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

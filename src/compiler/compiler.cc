@@ -139,7 +139,7 @@ class Compilation {
   Status optimize() {
     const auto level = static_cast<opt::Level>(options_.level);
     HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
-                            pass::parse_pipeline(opt::pipeline_for(level)));
+                            pass::parse_pipeline(opt::pipeline_for(level, target_.kind)));
     pass::PassTable table(opt::passes());
     HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done,
                             pass::run(*module_, pipeline, table, pass_options(options_)));
@@ -280,9 +280,7 @@ class Compilation {
           result.predicted_ns += static_cast<double>(trips) *
                                  std::max(0.0, kernel.predicted_ns - target_.serial_command_ns);
     }
-    result.text = kernel::to_string(result.stitched.kernel);
-    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
-    return result;
+    return described(std::move(result));
   }
 
   // The kernels of the fusions inside as one with tables.
@@ -300,11 +298,9 @@ class Compilation {
     auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
       return inner[numbers.at(one)].stitched;
     };
-    Pending result;
-    result.fusion = fusion;
+    Pending result{.fusion = fusion};
     result.stitched = make_table(computation, "kernel", target_,
                                  {cost::kSerialFlops, cost::kSerialBytes}, kernel_of, run_);
-    check(result);
     const kernel::Kernel& kernel = result.stitched.kernel;
     result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
                                   kernel.inner.size(), kernel.phases.size());
@@ -315,9 +311,7 @@ class Compilation {
       result.predicted_ns += std::max(0.0, one.predicted_ns - call);
       if (seen.insert(one.text).second) result.schedule += one.schedule;
     }
-    result.text = kernel::to_string(kernel);
-    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
-    return result;
+    return described(std::move(result));
   }
 
   // The kernels of its parts in one, phases side by side and one behind the other.
@@ -334,8 +328,7 @@ class Compilation {
       ns += std::max(0.0, one.predicted_ns - call) + (ns == 0 ? call : 0);
       return std::move(one.stitched);
     };
-    Pending result;
-    result.fusion = fusion;
+    Pending result{.fusion = fusion};
     result.stitched = stitch::stitch_composite(*fusion->called()[0], "kernel", target_, kernel_of,
                                                streamed_outputs(*fusion, target_));
     result.predicted_ns = ns;
@@ -343,6 +336,14 @@ class Compilation {
     result.schedule = schedule;
     result.text = kernel::to_string(result.stitched.kernel);
     described_.emplace(result.text, std::pair(places, schedule + places));
+    return result;
+  }
+
+  // The schedule says what there is to say of it.
+  Pending described(Pending result) {
+    check(result);
+    result.text = kernel::to_string(result.stitched.kernel);
+    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
     return result;
   }
 
@@ -358,13 +359,11 @@ class Compilation {
     if (own) {
       Pending result{fusion, std::move(*own), what, {}, {}, moved_ns(*fusion)};
       result.waits_for_memory = true;
-      check(result);
-      result.text = kernel::to_string(result.stitched.kernel);
-      described_.emplace(result.text, std::pair(result.schedule, result.schedule));
-      return result;
+      return described(std::move(result));
     }
+    std::vector<schedule::Attempt> attempts;
     stage::PlacedFusion placed =
-        schedule::place(computation, target_, options_.numerics != Numerics::strict);
+        schedule::place(computation, target_, options_.numerics != Numerics::strict, &attempts);
     if (options_.level == Level::O0) roll_products(&placed);
     for (const std::string& rewrite : placed.graph.rewrites)
       if (std::count(notes_.begin(), notes_.end(), rewrite) == 0) notes_.push_back(rewrite);
@@ -374,6 +373,7 @@ class Compilation {
     Pending result{fusion, kernel_of(placed, fusion->name(), streamed), {}, {}, {}, 0};
     check(result);
     result.predicted_ns = cost::latency(placed, target_).ns;
+    result.strategies = schedule::to_string(attempts);
     result.waits_for_memory =
         !stage::is_template(placed) && result.stitched.flops <= result.stitched.min_bytes;
     // Equal fusions are one kernel: the schedule's text names instructions, so it stays outside.
@@ -448,8 +448,8 @@ class Compilation {
     if (known_.insert(name).second) {
       const auto& [places, dumped] = described_.at(pending.text);
       HEDDLE_RETURN_IF_ERROR(dump("3-" + name + ".schedule", [&] { return dumped; }));
-      if (report_) report_->places.emplace_back(name, places);
-      if (report_) report_->predicted_ns.emplace_back(name, pending.predicted_ns);
+      if (report_)
+        report_->kernels.push_back({name, places, pending.strategies, pending.predicted_ns});
       HEDDLE_RETURN_IF_ERROR(dump("4-" + name + ".kernel", [&] { return use.kernel.text; }));
       if (codes_.insert(code).second) texts_.push_back(use.kernel.text);
     }

@@ -70,11 +70,16 @@ struct Report {
   std::vector<Refusal> refusals;
   std::vector<LibraryUse> library_calls;
   std::vector<std::string> notes;
-  std::vector<std::pair<std::string, double>> times_ms;      // by step
-  std::string fused_module;                                  // HLO text after fusion
-  std::vector<std::pair<std::string, std::string>> places;   // by kernel: a line a value
-  std::vector<std::pair<std::string, double>> predicted_ns;  // by kernel: of one launch
-  std::vector<UnfusedEdge> edges;                            // that stay between commands
+  std::vector<std::pair<std::string, double>> times_ms;  // by step
+  std::string fused_module;                              // HLO text after fusion
+  struct KernelFacts {
+    std::string name;
+    std::string places;       // a line a value
+    std::string strategies;   // a line for each that was asked
+    double predicted_ns = 0;  // of one launch
+  };
+  std::vector<KernelFacts> kernels;
+  std::vector<UnfusedEdge> edges;  // that stay between commands
 };
 
 // The module is consumed. Errors are the user's (what cannot be compiled, by name) or the

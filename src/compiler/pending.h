@@ -26,6 +26,7 @@ struct Pending {
   bool shares_extents = false;            // the kernel is one for several extents
   bool refused = false;                   // it has no kernel: the host does it
   std::vector<const hlo::Instr*> equals;  // fusions that are equal to this one, with one kernel
+  std::string strategies;                 // that were asked, a line each
 };
 
 // What its launches have in common. Its name, that of its code, its text.

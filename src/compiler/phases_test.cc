@@ -397,7 +397,7 @@ std::string random_text(uint64_t seed) {
 
 TEST(PhasesTest, RandomGraphs) {
   int phases = 0, refused = 0;
-  for (uint64_t seed = 0; seed < 180; ++seed) {
+  for (uint64_t seed = 0; seed < 260; ++seed) {
     auto module = hlo::parse_module(random_text(seed));
     ASSERT_TRUE(module.has_value()) << module.error().message << random_text(seed);
     SCOPED_TRACE(seed);

@@ -49,6 +49,7 @@ class Body {
       uses.push_back(std::move(digits));
     }
     std::vector<bool> all(extents_.size(), true);
+    if (stage_.scan >= 0) computed += scan_combines() * combine_cycles() * evaluations(all);
     if (stage_.is_reduction()) computed += combine_cycles() * evaluations(all);
     if (form_.stored) {
       for (size_t d = stage_.out.size(); d < all.size(); ++d) all[d] = false;
@@ -108,6 +109,12 @@ class Body {
         return 0;
     }
     return 0;
+  }
+
+  // Of a vector: along the lanes by halves, each with a shuffle; or one element after the other.
+  double scan_combines() const {
+    if (form_.lane_digit != stage_.scan) return 1;
+    return stage_.exact ? 8.0 * lanes_ : 4 * std::log2(lanes_) + 2;
   }
 
   double combine_cycles() const {

@@ -86,7 +86,7 @@ struct Panels {
   int64_t width = 0, groups = 1;
 };
 
-// Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.h) stand side by side.
+// Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.cc) stand side by side.
 Panels choose_panels(Instr* conv, const target::Target& target) {
   const stage::PlacedFusion placed = place_alone(conv, target);
   const auto& attrs = conv->attrs_as<hlo::ConvolutionAttrs>();

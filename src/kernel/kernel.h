@@ -2,8 +2,8 @@
 //
 // A kernel has buffers, and a list of phases; a phase is a list of groups {grid, body}. Groups of
 // a phase are independent of each other, and so are the tasks of a group (the points of its grid);
-// a phase starts when the one before it has ended. By the kernel ABI (architecture.md) a phase is one
-// function
+// a phase starts when the one before it has ended. By the kernel ABI (architecture.md) a phase is
+// one function
 //     void <name>_p<phase>(void* const* buffers, const int64_t* dims,
 //                          int64_t begin, int64_t end, void* scratch)
 // that runs tasks [begin, end) of the phase: the groups' grids one after the other, each row-major
@@ -182,6 +182,7 @@ class Kernel {
  public:
   std::string name;
   std::string target;             // name of the target it was made for
+  std::string strategy;           // that placed it (schedule/strategies.def); may be empty
   std::string schedule;           // text of the schedule it came from; may be empty
   std::vector<std::string> dims;  // names of the run-time dimensions, in ABI order
   std::vector<Buffer> buffers;    // globals first, in ABI order

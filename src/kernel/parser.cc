@@ -120,6 +120,9 @@ Status Parser::header() {
   if (take("target")) {
     HEDDLE_ASSIGN_OR_RETURN(kernel_.target, text_or_word("a target"));
   }
+  if (take("strategy")) {
+    HEDDLE_ASSIGN_OR_RETURN(kernel_.strategy, text_or_word("a strategy"));
+  }
   for (bool first = true; take("schedule"); first = false) {
     HEDDLE_ASSIGN_OR_RETURN(std::string line, text_or_word("a line of the schedule"));
     kernel_.schedule += (first ? "" : "\n") + line;

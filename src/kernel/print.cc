@@ -102,6 +102,7 @@ class Printer {
 
   void header() {
     if (!kernel_.target.empty()) line("target " + quote(kernel_.target));
+    if (!kernel_.strategy.empty()) line("strategy " + quote(kernel_.strategy));
     for (size_t at = 0; at <= kernel_.schedule.size() && !kernel_.schedule.empty();) {
       size_t end = std::min(kernel_.schedule.find('\n', at), kernel_.schedule.size());
       line("schedule " + quote(std::string_view(kernel_.schedule).substr(at, end - at)));

@@ -34,7 +34,7 @@ constexpr char kRotate[] = ",rotate_loops,{fold_tuples,fold_constants,algebraic,
 
 }  // namespace
 
-std::string pipeline_for(Level level) {
+std::string pipeline_for(Level level, target::DeviceKind kind) {
   const std::string primitives = kToPrimitives;
   // Convolutions with their features last, and those of 1x1 as products: fewer kernels, and shorter
   // ones, as each would else turn its rows and results in registers. Filters are turned at once.
@@ -55,12 +55,12 @@ std::string pipeline_for(Level level) {
   // over all pixels.
   // split_input_dilation between them: a phase may well be a 1x1 convolution.
   // merge_convolutions behind it: what stood between the branches is then a bias.
-  // split_cumulative before choose_layout, which turns its windows as it does a pool's.
+  // split_cumulative before choose_layout, which turns its windows as it does a pool's. CPUs have
+  // scans (stitch/scan.cc).
   // online_softmax at the end: products and softmax stand there in one form.
-  return start +
-         "fold_scale_into_weights,merge_convolutions,split_cumulative,choose_layout,split_input_"
-         "dilation,"
-         "convolution_to_dot," +
+  return start + "fold_scale_into_weights,merge_convolutions," +
+         (kind == target::DeviceKind::gpu ? "split_cumulative," : "") +
+         "choose_layout,split_input_dilation,convolution_to_dot," +
          simplify(
              "permute_weights,canonicalize_dot,fold_scale_into_weights,merge_dots,gemv_to_gemm,"
              "online_softmax,") +

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "hlo/opcode.h"
+#include "target/target.h"
 
 namespace heddle::opt {
 
 enum class Level { O0, O1, O2 };
 
 // O0: what correctness needs. O1: and simplification to a fixpoint. O2: and what changes rounding.
-std::string pipeline_for(Level level);
+// `kind`: what it is compiled for; CPUs compute running sums by scans, GPUs by blocks.
+std::string pipeline_for(Level level, target::DeviceKind kind = target::DeviceKind::cpu);
 
 // Operators that no pipeline leaves behind (on static shapes): calls (but for those of
 // lazy_calls.h, which wait until the module is fused) and fusions, batch

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost/code_size.h"
+#include "schedule/strategy.h"
 
 namespace heddle::schedule {
 
@@ -338,9 +339,16 @@ class SumPlacer {
 
 }  // namespace
 
-PlacedFusion place_column_sums(StageGraph graph, StageId dot, const GemmShape& shape,
-                               const target::Target& target) {
-  return SumPlacer(std::move(graph), dot, shape, target).run();
+bool column_sums_applies(const Problem& problem, const PlacedFusion&) {
+  return problem.product() && problem.product()->match.decision &&
+         problem.product()->match.shape.m >= 0 &&
+         std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
+                     [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
+}
+
+PlacedFusion place_column_sums(const Problem& problem) {
+  const Problem::Product& product = *problem.product();
+  return SumPlacer(problem.graph, product.stage, product.match.shape, problem.target).run();
 }
 
 }  // namespace heddle::schedule

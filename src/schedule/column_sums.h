@@ -15,8 +15,5 @@ namespace heddle::schedule {
 // another reduction.
 Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& joined,
                           const GemmShape& shape, StageId reduce, ColumnSum* sum);
-// The fusion of product `dot` with such reductions, and maps of their results.
-PlacedFusion place_column_sums(StageGraph graph, StageId dot, const GemmShape& shape,
-                               const target::Target& target);
 
 }  // namespace heddle::schedule

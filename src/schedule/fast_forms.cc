@@ -112,6 +112,10 @@ void mark_fast_forms(StageGraph* graph) {
       graph->rewrites.push_back(text);
   };
   for (Stage& stage : graph->stages) {
+    if (stage.exact)
+      note(
+          "fast_forms: running sums go by vectors, in another order (docs/numerics.md#fast-forms)");
+    stage.exact = false;
     for (size_t i = 0; i < stage.nodes.size(); ++i) {
       Node& node = stage.nodes[i];
       if (node.kind != Node::Kind::op || node.type != Type::f32) continue;

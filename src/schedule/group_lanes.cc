@@ -1,4 +1,9 @@
-#include "schedule/group_lanes.h"
+// Convolutions in groups of few features: one group does not fill the lanes, so neighbouring
+// groups share them. Group and feature become one digit c, as the memory has them; the input is
+// then read at (c floordiv features)·inputs + i, one element for the lanes of a group, and the
+// convolution is a window (windows.h) whose lanes run over c.
+#include "schedule/place_rows.h"
+#include "schedule/strategy.h"
 
 #include <algorithm>
 
@@ -61,8 +66,8 @@ void join_digits(Stage* stage, int group) {
   }
 }
 
-}  // namespace
-
+// The graph with that digit in all of its stages. None: the convolution has no such groups, or what
+// hangs on it does not follow them, or it is no window.
 std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
                                       const target::Target& target) {
   const Stage& stage = graph.stage(conv);
@@ -80,6 +85,27 @@ std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
   for (Stage& each : joined.stages) join_digits(&each, group);
   if (!match_window(joined.stage(conv), target)) return std::nullopt;
   return joined;
+}
+
+}  // namespace
+
+bool group_lanes_applies(const Problem& problem, const PlacedFusion&) {
+  return std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
+                     [](const Stage& stage) { return stage.kind == hlo::StageKind::conv; });
+}
+
+PlacedFusion place_group_lanes(const Problem& problem) {
+  PlacedFusion result;
+  result.decision = Decision::no("group-lanes", "no convolution in groups of few features");
+  for (size_t i = 0; i < problem.graph.stages.size(); ++i) {
+    std::optional<StageGraph> shared = share_lanes(problem.graph, StageId(i), problem.target);
+    if (!shared) continue;
+    result = place_rows(std::move(*shared), problem.target);
+    if (result.decision && count_windows(result) == 0)
+      result.decision = Decision::no("group-lanes", "its epilogue is no window along the lanes");
+    break;
+  }
+  return result;
 }
 
 }  // namespace heddle::schedule

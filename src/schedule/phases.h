@@ -45,10 +45,6 @@ int contiguity(const Stage& stage, int digit);
 // The first digit that suits them best; -1: none does.
 int contiguous_digit(const Stage& stage);
 
-// A kernel of several phases. Codes: those of cut_graph and place_values, `one-phase` (one phase
-// has it all).
-PlacedFusion place_phases(const StageGraph& graph, const target::Target& target);
-
 // Too few tasks for what a fusion with reductions has to do.
 bool has_few_tasks(const PlacedFusion& placed, const target::Target& target);
 

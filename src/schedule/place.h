@@ -11,7 +11,14 @@ namespace heddle::schedule {
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
 // `one-task` (all work would fall to one task), those of place_chain.
 // `fast_forms`: false under --numerics=strict.
+// `attempts`: every strategy that was asked (strategies.def), in order.
+struct Attempt {
+  std::string_view strategy;
+  Decision decision = Decision::yes();
+  double ns = 0;  // by cost::latency, where it is legal
+};
+std::string to_string(const std::vector<Attempt>& attempts);  // a line each
 PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
-                   bool fast_forms = true);
+                   bool fast_forms = true, std::vector<Attempt>* attempts = nullptr);
 
 }  // namespace heddle::schedule

@@ -1,7 +1,7 @@
 // The schedule of a chain: loops over blocks of rows, in them one row of stages a product, and for
 // links of rows a loop over the rows of the block. That
 // nothing is computed twice is found by the footprints, not assumed.
-#include "schedule/place_chain.h"
+#include "schedule/strategy.h"
 
 #include <algorithm>
 
@@ -281,8 +281,16 @@ class ChainPlacer {
 
 }  // namespace
 
-PlacedFusion place_chain(StageGraph graph, const target::Target& target) {
-  return ChainPlacer(std::move(graph), target).run();
+bool chain_applies(const Problem& problem, const PlacedFusion&) { return has_chain(problem.graph); }
+
+PlacedFusion place_chain(const Problem& problem) {
+  return ChainPlacer(problem.graph, problem.target).run();
 }
+
+bool product_and_rows_applies(const Problem& problem, const PlacedFusion&) {
+  return may_have_rows(problem.graph);
+}
+
+PlacedFusion place_product_and_rows(const Problem& problem) { return place_chain(problem); }
 
 }  // namespace heddle::schedule

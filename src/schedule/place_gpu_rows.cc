@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "schedule/place_rows.h"
+#include "schedule/strategy.h"
 #include "schedule/turn.h"
 #include "stage/correspond.h"
 #include "stage/top_k.h"
@@ -186,7 +187,9 @@ Schedule without_threads(const Schedule& schedule) {
   return plain;
 }
 
-PlacedFusion place_gpu_rows(StageGraph graph, const target::Target& target) {
+namespace {
+
+PlacedFusion place_threads(StageGraph graph, const target::Target& target) {
   const int first = choose_lanes(graph, target);
   PlacedFusion placed = place_rows(graph, view_of_threads(target, first));
   if (!placed.decision && placed.decision.code() == "space-full" && first != kBlockThreads) {
@@ -201,6 +204,28 @@ PlacedFusion place_gpu_rows(StageGraph graph, const target::Target& target) {
             lanes > target.warp_size ? LoopKind::block : LoopKind::subgroup, LoopKind::vector,
             LoopKind::thread);
   placed.schedule.target = target.name;
+  return placed;
+}
+
+}  // namespace
+
+bool gpu_rows_applies(const Problem& problem, const PlacedFusion&) {
+  return problem.target.kind == target::DeviceKind::gpu;
+}
+
+// Rows in lanes, each with its list in registers, are what threads do without each other.
+PlacedFusion place_gpu_rows(const Problem& problem) {
+  StageGraph graph = problem.graph;
+  const bool lists = has_top_k(graph);
+  if (!lists) flatten_digits(&graph);
+  PlacedFusion placed = place_threads(std::move(graph), problem.target);
+  if (!placed.decision || !lists) return placed;
+  for (const ScheduleNode& node : placed.schedule.nodes) {
+    const Row* row = std::get_if<Row>(&node);
+    if (!row || !is_top_k(placed.graph.stage(row->joined[0])) || !row->own.empty()) continue;
+    placed.decision = Decision::no("top-k", "{} is a list that threads would share",
+                                   placed.graph.stage(row->joined[0]).name);
+  }
   return placed;
 }
 

@@ -7,8 +7,6 @@
 
 namespace heddle::schedule {
 
-PlacedFusion place_gpu_rows(StageGraph graph, const target::Target& target);
-
 // The target as row schedules see it: as many lanes, one core a multiprocessor, and a task's part
 // of the shared memory as its cache.
 target::Target view_of_threads(const target::Target& target, int lanes);

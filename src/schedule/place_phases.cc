@@ -4,6 +4,7 @@
 
 #include "cost/few_tasks.h"
 #include "schedule/phases.h"
+#include "schedule/strategy.h"
 #include "stage/correspond.h"
 
 namespace heddle::schedule {
@@ -330,13 +331,22 @@ int contiguous_digit(const Stage& stage) {
   return result;
 }
 
-PlacedFusion place_phases(const StageGraph& graph, const target::Target& target) {
+bool phases_applies(const Problem& problem, const PlacedFusion& best) {
+  return may_be_rows(problem) && (!best.decision || has_few_tasks(best, problem.target)) &&
+         std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
+                     [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
+}
+
+// Between two phases a value is computed again where that is cheap.
+PlacedFusion place_phases(const Problem& problem) {
+  StageGraph graph = problem.staged_again();
+  merge_digits(&graph);
   PlacedFusion result;
-  CutGraph cut = cut_graph(graph, target);
+  CutGraph cut = cut_graph(graph, problem.target);
   result.decision = cut.decision;
   if (result.decision && cut.phases.size() < 2)
     result.decision = Decision::no("one-phase", "nothing is reduced along what is cut");
-  return result.decision ? PhasePlacer(std::move(cut), target).run() : result;
+  return result.decision ? PhasePlacer(std::move(cut), problem.target).run() : result;
 }
 
 bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {

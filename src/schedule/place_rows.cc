@@ -276,7 +276,9 @@ class RowPlacer {
         if (extents[d] >= 4 * extents[lane_digit]) lane_digit = d;
     }
     for (int d : digits)
-      if (d != lane_digit) own.push_back({LoopKind::serial, {d}, 1});
+      if (d != lane_digit && d != stage.scan) own.push_back({LoopKind::serial, {d}, 1});
+    if (stage.scan >= 0 && stage.scan != lane_digit)
+      own.push_back({LoopKind::serial, {stage.scan}, 1});
     bool accumulates = stage.is_reduction();
     int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
     own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
@@ -385,11 +387,30 @@ class RowPlacer {
     return rows;
   }
 
+  bool has_scan(const Row& row) const {
+    return std::any_of(row.joined.begin(), row.joined.end(),
+                       [&](StageId id) { return result_.graph.stage(id).scan >= 0; });
+  }
+
+  // Scans go one way, and a reduction's accumulators want other lanes.
+  bool may_join_scan(const Row& row, StageId stage) const {
+    std::optional<bool> down;
+    for (size_t i = 0; i <= row.joined.size(); ++i) {
+      const Stage& one = result_.graph.stage(i < row.joined.size() ? row.joined[i] : stage);
+      if (one.is_reduction()) return false;
+      if (one.scan >= 0 && down.value_or(one.down) != one.down) return false;
+      if (one.scan >= 0) down = one.down;
+    }
+    return true;
+  }
+
   // Equal loops, and what the newcomer reads of the row it reads at the current point.
   bool try_join(Row* row, StageId stage, const std::vector<Own>& own,
                 const std::vector<int64_t>& extents) {
     if (is_window(*row)) return try_join_window(row, stage, extents);
     if (is_striped(striped_, stage) != is_striped(striped_, row->joined[0])) return false;
+    if (result_.graph.stage(stage).scan >= 0 || has_scan(*row))
+      if (!may_join_scan(*row, stage)) return false;
     if (own.size() != row->own.size() || own.empty()) return false;
     const std::vector<int64_t>& first = row_extents_.back();
     for (size_t i = 0; i < own.size(); ++i) {

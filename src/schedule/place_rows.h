@@ -6,7 +6,7 @@
 
 namespace heddle::schedule {
 
-// `striped`: stages with a strip as their out digit 0, which stand in a loop over it (cascade.h).
+// `striped`: stages with a strip as their out digit 0, which stand in a loop over it (cascade.cc).
 PlacedFusion place_rows(StageGraph graph, const target::Target& target,
                         std::vector<StageId> striped = {});
 

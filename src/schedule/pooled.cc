@@ -5,6 +5,7 @@
 
 #include "cost/chain_cost.h"
 #include "cost/gemm_time.h"
+#include "schedule/strategy.h"
 #include "schedule/tuning.h"
 #include "schedule/windows.h"
 
@@ -387,18 +388,19 @@ class PooledPlacer {
 
 }  // namespace
 
-bool has_pool(const StageGraph& graph) {
-  return std::any_of(graph.stages.begin(), graph.stages.end(), is_pool);
-}
-
 Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shape,
                     const target::Target& target) {
   return Matcher(graph, conv, shape, target).run();
 }
 
-PlacedFusion place_pooled(StageGraph graph, StageId conv, const GemmShape& shape,
-                          const target::Target& target) {
-  return PooledPlacer(std::move(graph), conv, shape, target).run();
+bool pooled_applies(const Problem& problem, const PlacedFusion&) {
+  return problem.product() && problem.product()->is_conv &&
+         std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(), is_pool);
+}
+
+PlacedFusion place_pooled(const Problem& problem) {
+  const Problem::Product& conv = *problem.product();
+  return PooledPlacer(problem.graph, conv.stage, conv.match.shape, problem.target).run();
 }
 
 int64_t pooled_pitch(int64_t columns, int lanes) { return (columns + lanes - 1) / lanes * lanes; }

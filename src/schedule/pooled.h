@@ -12,16 +12,12 @@
 
 namespace heddle::schedule {
 
-// Is there a pool beside the convolution?
-bool has_pool(const StageGraph& graph);
 // Codes: `gemm-epilogue` (what hangs on the convolution does not follow its tiles),
 // `chain-consumers` (its result has other readers, and windows overlap or leave lines out),
-// `pool-window` (the window is not one over lines and columns, with the channels in lanes).
+// `pool-window` (the window is not one over lines and columns, with the channels in lanes),
+// `chain-residence` (the lines of one pooled line do not fit).
 Pooled match_pooled(const StageGraph& graph, StageId conv, const GemmShape& shape,
                     const target::Target& target);
-// Codes beside those: `chain-residence` (the lines of one pooled line do not fit).
-PlacedFusion place_pooled(StageGraph graph, StageId conv, const GemmShape& shape,
-                          const target::Target& target);
 // Elements between neighbouring columns of the lines in scratch, of `columns` features.
 int64_t pooled_pitch(int64_t columns, int lanes);
 // What the schedule holds of the convolution's lines in a task, and of its features.

@@ -13,7 +13,7 @@ struct TaskDigit {
   int64_t by = 1;
 };
 
-// Stages with a strip as their out digit 0 (cascade.h).
+// Stages with a strip as their out digit 0 (cascade.cc).
 using Striped = std::vector<StageId>;
 bool is_striped(const Striped& striped, StageId stage);
 

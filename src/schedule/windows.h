@@ -1,5 +1,5 @@
 // Windows along an image whose channels lie together: depthwise convolutions, pools, convolutions
-// in groups of few features (group_lanes.h). Lanes run over the channels, several neighbouring
+// in groups of few features (group_lanes.cc). Lanes run over the channels, several neighbouring
 // output columns are held in registers, the window's columns are written out and its rows a loop
 // over those that lie inside the image (stages.md §4.9, §7).
 #pragma once

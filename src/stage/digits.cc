@@ -28,7 +28,7 @@ std::optional<Split> find_split(const Expr& x, const std::vector<int64_t>& exten
 
 std::optional<Split> find_split(const Stage& stage) {
   // The GEMM family wants m, n and k whole; it knows panels by their quotients (gemm.h).
-  if (stage.kind == hlo::StageKind::dot) return std::nullopt;
+  if (stage.kind == hlo::StageKind::dot || stage.scan >= 0) return std::nullopt;
   // So are the panels of a convolution's kernel, which is loaded last; what splits there are groups
   // of features, which stand in its input's accesses too.
   const bool conv = stage.kind == hlo::StageKind::conv;

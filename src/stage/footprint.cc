@@ -140,6 +140,9 @@ class Inference {
       placement_.decision = Decision::no("missing", "nothing reads {}", stage.name);
       return;
     }
+    // Every element of a scan wants those before it.
+    if (stage.scan >= 0)
+      need[static_cast<size_t>(stage.scan)] = {Expr(0), box[static_cast<size_t>(stage.scan)]};
     placed.need = need;
     std::vector<int64_t> all = box;
     double own = static_cast<double>(stage.out_elems());
@@ -317,7 +320,7 @@ bool reads_current_point(const StageGraph& graph, const Row& row, size_t reader,
     if (own.digits[stage] >= static_cast<int>(from.out.size())) return false;
     same.emplace_back(own.digits[reader], own.digits[stage]);
   }
-  const bool may_shift = follows_one_reader(graph, row.joined[stage]);
+  const bool may_shift = from.scan < 0 && follows_one_reader(graph, row.joined[stage]);
   for (const Load& load : to.loads) {
     if (load.source.input >= 0 || !(load.source.stage == row.joined[stage])) continue;
     for (const auto& [to_digit, from_digit] : same) {

@@ -1,6 +1,7 @@
 // PlacedFusion: a stage graph with its schedule and where its values live, as place() answers.
 #pragma once
 
+#include <string_view>
 #include <variant>
 
 #include "stage/chain_shape.h"
@@ -15,6 +16,7 @@ struct PlacedFusion {
   Schedule schedule;
   Placement placement;
   Decision decision = Decision::yes();
+  std::string_view strategy;  // that made it (schedule/strategies.def)
   // What several rows are together, where they are matched as a whole: a chain of products (the
   // schedule's first nodes are its products), or a convolution with the pool behind it (the first
   // node is the convolution, the second the pool).

@@ -85,6 +85,7 @@ struct Schedule {
   std::string name, target;
   std::vector<ScheduleNode> nodes;
   std::vector<std::vector<Group>> phases;
+  int64_t count_tasks() const;  // of parallel loops, all phases together
 };
 
 std::string_view loop_kind_name(LoopKind kind);

@@ -6,6 +6,14 @@
 
 namespace heddle::stage {
 
+int64_t Schedule::count_tasks() const {
+  int64_t tasks = 1;
+  for (const ScheduleNode& node : nodes)
+    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->kind == LoopKind::parallel)
+      tasks *= loop->trips;
+  return tasks;
+}
+
 std::string_view loop_kind_name(LoopKind kind) {
   static constexpr std::string_view kNames[] = {"serial",   "unrolled", "vector",  "thread",
                                                 "subgroup", "block",    "parallel"};

@@ -81,6 +81,11 @@ struct Stage {
   // conv: the outputs m along a side of a Winograd tile where b is a transformed filter
   // (hlo::winograd_filter), 0 where it is the filter itself. Its load is then of the first point.
   int winograd = 0;
+  // scan: the out digit along which it runs. Its value is `combine` of the elements of the body up
+  // to it (`down`: from it on), so all of that digit is computed in one place, in order; `exact`:
+  // one element after the other, for another order would round differently.
+  int scan = -1;
+  bool down = false, exact = false;
   // Row-major linear index of the value's element over `out`, for the store; of a box in place, in
   // the array, without the starts.
   index::Expr position;
@@ -132,7 +137,9 @@ struct StagedOrNot {
   Decision decision = Decision::yes();
 };
 // `repeat_cheap`: a cheap value with several readers has no stage of its own.
-StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap = false);
+// `scans`: cumulative windows are scans; else reductions of a window an element.
+StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap = false,
+                              bool scans = true);
 // Divides reduction digits of a stage into (parts, rest): partials, and a stage that combines them.
 // Returns the new graph; parts divides the extent of the stage's first red digit.
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts);

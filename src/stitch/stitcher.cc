@@ -19,6 +19,7 @@ Stitcher::Stitcher(const stage::PlacedFusion& placed, const std::string& name,
     if (placed.graph.outputs[o].array >= 0) streamed_[o] = false;
   kernel_.name = name;
   kernel_.target = target.name;
+  kernel_.strategy = placed.strategy;
   homes_.resize(placed.graph.stages.size());
   for (size_t i = 0; i < homes_.size(); ++i) homes_[i].resize(placed.graph.stages[i].values.size());
   loop_scope_.assign(placed.schedule.nodes.size(), -1);

@@ -1,0 +1,118 @@
+// Rows of one phase, in the forms that are weighed against each other.
+#include <algorithm>
+
+#include "cost/strides.h"
+#include "schedule/fill_lanes.h"
+#include "schedule/phases.h"
+#include "schedule/place_rows.h"
+#include "schedule/strategy.h"
+#include "schedule/turn.h"
+#include "schedule/windows.h"
+#include "stage/top_k.h"
+
+namespace heddle::schedule {
+
+namespace {
+
+size_t count_digits(const StageGraph& graph) {
+  size_t sum = 0;
+  for (const Stage& stage : graph.stages) sum += stage.extents().size();
+  return sum;
+}
+
+// Digits side by side become one, for full vectors over an image's lines. No: a form of rows
+// (windows, one pass of squares) wants them apart, or none are.
+bool merge(StageGraph* graph, const target::Target& target) {
+  bool turned = false;
+  for (const Stage& stage : graph->stages) {
+    const bool plain = stage.kind == hlo::StageKind::map || stage.kind == hlo::StageKind::reduce;
+    turned |= match_turn(*graph, stage, target).has_value();
+    if (!plain || match_window(stage, target) || (turned && graph->stages.size() == 1))
+      return false;
+  }
+  const size_t before = count_digits(*graph);
+  merge_digits(graph);
+  return count_digits(*graph) < before;
+}
+
+}  // namespace
+
+bool top_k_applies(const Problem& problem, const PlacedFusion&) {
+  return has_top_k(problem.graph) && problem.target.kind != target::DeviceKind::gpu;
+}
+
+// A product beside a list would want another schedule.
+PlacedFusion place_top_k(const Problem& problem) {
+  PlacedFusion result;
+  for (const Stage& stage : problem.graph.stages)
+    if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
+      result.decision = Decision::no("top-k", "{} is a product beside a top-k", stage.name);
+  return result.decision ? place_rows(problem.graph, problem.target) : result;
+}
+
+bool scan_applies(const Problem& problem, const PlacedFusion&) {
+  return std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
+                     [](const Stage& stage) { return stage.scan >= 0; });
+}
+
+// Digits stay as they are: a scan's is not merged with others.
+PlacedFusion place_scan(const Problem& problem) {
+  PlacedFusion result;
+  if (problem.product())
+    result.decision = Decision::no("scan", "{} is a product beside a running sum",
+                                   problem.graph.stage(problem.product()->stage).name);
+  return result.decision ? place_rows(problem.graph, problem.target) : result;
+}
+
+bool may_be_rows(const Problem& problem) {
+  return !problem.product() || problem.graph.stages.size() == 1;
+}
+
+// Merged digits may leave too few tasks, or take what is turned apart from its squares.
+bool rows_applies(const Problem& problem, const PlacedFusion& best) {
+  return may_be_rows(problem) &&
+         (!best.decision || best.schedule.count_tasks() < 8 * problem.target.cores ||
+          std::any_of(best.graph.stages.begin(), best.graph.stages.end(), [&](const Stage& stage) {
+            return match_turn(best.graph, stage, problem.target).has_value();
+          }));
+}
+
+PlacedFusion place_rows(const Problem& problem) {
+  return place_rows(problem.row_graph(), problem.target);
+}
+
+bool merged_rows_applies(const Problem& problem, const PlacedFusion&) {
+  return may_be_rows(problem);
+}
+
+PlacedFusion place_merged_rows(const Problem& problem) {
+  StageGraph graph = problem.row_graph();
+  if (merge(&graph, problem.target)) return place_rows(std::move(graph), problem.target);
+  PlacedFusion result;
+  result.decision = Decision::no("one-digit", "there are no digits to merge");
+  return result;
+}
+
+// Where data moves across the lanes, or where values that are held between the sweeps of a row take
+// half of the first cache: they come back from the second one, as what they are made of does.
+bool repeated_rows_applies(const Problem& problem, const PlacedFusion& best) {
+  if (!may_be_rows(problem) || !best.decision || best.graph.stages.size() == 1 ||
+      has_few_tasks(best, problem.target))
+    return false;
+  return cost::strided_elems(best) > 0 ||
+         2 * best.placement.scratch_bytes > problem.target.first_cache_bytes();
+}
+
+PlacedFusion place_repeated_rows(const Problem& problem) {
+  StageGraph graph = problem.staged_again();
+  flatten_digits(&graph);
+  if (graph.stages.size() == problem.graph.stages.size()) {
+    PlacedFusion result;
+    result.decision = Decision::no("nothing-cheap", "no cheap value has several readers");
+    return result;
+  }
+  merge(&graph, problem.target);
+  return place_rows(std::move(graph), problem.target);
+}
+
+}  // namespace heddle::schedule
