@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hlo/combiner.h"
+#include "hlo/dim_classes.h"
 #include "hlo/in_place.h"
 #include "hlo/top_k_part.h"
 #include "stage/stage_builder.h"
@@ -58,8 +60,8 @@ std::optional<tensor::Literal> window_padding(const Instr& instr) {
 class Filler {
  public:
   Filler(const std::unordered_map<const Instr*, StageId>& stages, const StageGraph& graph,
-         Stage* stage)
-      : stage_(*stage), builder_(stages, graph, stage) {}
+         bool scans, Stage* stage)
+      : stage_(*stage), builder_(stages, graph, stage), scans_(scans) {}
 
   Decision fill(const Instr* instr) {
     stage_.name = instr->name();
@@ -191,7 +193,39 @@ class Filler {
     return builder_.add(std::move(select));
   }
 
+  // The one dimension along which the window is over all that stands up to an element, or from it
+  // on, under an operator whose operands may change places; -1: it is another window.
+  int64_t find_scan(const Instr* instr) {
+    if (!scans_ || !hlo::combiner_of(*instr->called().at(0))) return -1;
+    const auto& dims = instr->attrs_as<hlo::WindowAttrs>().window.dims;
+    int64_t found = -1;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == hlo::WindowDim()) continue;
+      hlo::WindowDim mirrored = dims[i];
+      std::swap(mirrored.pad_low, mirrored.pad_high);
+      const int64_t extent = instr->shape().dim(static_cast<int64_t>(i));
+      stage_.down = hlo::runs_up(mirrored, extent);
+      if (found >= 0 || extent == 1 || (!stage_.down && !hlo::runs_up(dims[i], extent))) return -1;
+      found = static_cast<int64_t>(i);
+    }
+    return found;
+  }
+
+  void scan(const Instr* instr, int64_t dimension) {
+    int number = 0;
+    while (!(position_[static_cast<size_t>(dimension)] == Expr::digit(number))) ++number;
+    stage_.kind = hlo::StageKind::scan;
+    stage_.scan = number;
+    stage_.combine = instr->called().at(0);
+    const Type type = instr->shape().type();
+    const Instr* root = stage_.combine->root();
+    stage_.exact = tensor::is_float(type) && (root->is(Opcode::add) || root->is(Opcode::multiply));
+    stage_.values.push_back(
+        {type, builder_.value(instr->operand(0), position_, {}), init_node(instr->operand(1))});
+  }
+
   void reduce_window(const Instr* instr) {
+    if (const int64_t dimension = find_scan(instr); dimension >= 0) return scan(instr, dimension);
     const auto& window = instr->attrs_as<hlo::WindowAttrs>().window;
     std::vector<Guard> guards;
     Coordinates at;
@@ -286,6 +320,7 @@ class Filler {
   Stage& stage_;
   StageBuilder builder_;
   Coordinates position_;
+  const bool scans_;
 };
 
 // Scalar arithmetic of parameters and constants.
@@ -391,7 +426,7 @@ const Instr* twin_of(const Instr* instr, const std::unordered_map<const Instr*, 
 
 }  // namespace
 
-StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap) {
+StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap, bool scans) {
   StagedOrNot result;
   StageGraph& graph = result.graph;
   graph.name = fusion.name();
@@ -413,7 +448,7 @@ StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap)
     }
     StageId id(graph.stages.size());
     Stage stage;
-    Filler filler(stages, graph, &stage);
+    Filler filler(stages, graph, scans, &stage);
     if (hlo::is_in_place(*instr)) {
       result.decision = check_box(instr);
       if (result.decision) result.decision = filler.fill_box(instr);

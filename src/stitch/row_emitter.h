@@ -1,6 +1,6 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
 // digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), squares
-// that are turned (turns.cc), values and combines of all (row_values.cc).
+// that are turned (turns.cc), running sums (scan.cc), values and combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class RowEmitter {
     int stage = 0;
     std::vector<Expr> digits;                // in scope
     std::vector<int64_t> extents;            // at this place
-    std::vector<BufferId> partials;          // of a reduction, by value
+    std::vector<BufferId> partials;          // of a reduction, by value; of a scan: its carries
     bool swept = false;                      // a reduction whose accumulators lie in its home
     std::unordered_map<int, ExprId> shared;  // nodes that are the same for all lanes, named
   };
@@ -107,6 +107,12 @@ class RowEmitter {
   void emit_window_taps(const Window& window, BufferId sums, int64_t slot, int64_t columns,
                         Block* block);
   void finish_window_point(ExprId sum, Block* block);
+  // Running sums (scan.cc).
+  int64_t carries(const Member& member, size_t m, size_t level) const;
+  void start_scans(size_t level, Block* block);
+  bool scans_along_lanes() const;
+  void emit_scan_lanes(int64_t extent, Block* block);
+  ExprId run_on(const Member& member, ExprId x, Block* block);
   // Squares of lanes by lanes over two digits of a map (turns.cc).
   struct Square {
     int across, along;
@@ -168,8 +174,10 @@ class RowEmitter {
   int number_;
   int lanes_;
   std::vector<Member> members_;
-  BufferId turn_tile_;  // scratch, of a GPU
-  ExprId lane_;         // of the loop over rows in lanes at hand
+  BufferId turn_tile_;         // scratch, of a GPU
+  ExprId lane_;                // of the loop over rows in lanes at hand
+  ExprId scan_lane_;           // of the lanes along a scan; else not valid
+  std::vector<Expr> scan_at_;  // by loop of the row: where its iteration stands
 };
 
 }  // namespace heddle::stitch

@@ -100,6 +100,7 @@ void RowEmitter::emit_scalar(Block* block) {
 void RowEmitter::emit_level(size_t level, Block* block) {
   for (size_t m = 0; m < members_.size(); ++m)
     if (accumulates(members_[m]) && reduced_from(m) == level) init_partials(m, block);
+  start_scans(level, block);
   if (level + 1 == row_.own.size()) {
     emit_lanes(block);
   } else {
@@ -107,10 +108,14 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     int64_t trips = members_[0].extents[own.digits[0]];
     VarId var = k_.add_var("i");
     int scope = s_.add_scope(var, trips);
-    std::vector<Member> saved = members_;
+    const std::vector<Member> saved = members_;
+    const bool down = std::any_of(members_.begin(), members_.end(),
+                                  [&](const Member& member) { return stage_of(member).down; });
+    scan_at_.resize(row_.own.size());
+    scan_at_[level] = down ? Expr(trips - 1) - Expr::digit(scope) : Expr::digit(scope);
     for (size_t m = 0; m < members_.size(); ++m) {
       Expr& digit = members_[m].digits[own.digits[m]];
-      digit = digit + Expr::digit(scope);
+      digit = digit + scan_at_[level];
     }
     Block body;
     emit_level(level + 1, &body);
@@ -148,6 +153,7 @@ void RowEmitter::emit_lanes(Block* block) {
   const bool any = std::any_of(members_.begin(), members_.end(),
                                [&](const Member& member) { return accumulates(member); });
   name_shared(block);
+  if (scans_along_lanes()) return emit_scan_lanes(extent, block);
   if (!any) return emit_whole_lanes(extent, block);
   int64_t step = int64_t{lanes_} * unroll();
   int64_t blocks = extent / step, rest = extent - blocks * step;
@@ -306,6 +312,8 @@ int RowEmitter::wide_lanes(int64_t extent) const {
 // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
 void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
   const stage::Own& own = row_.own.back();
+  scan_at_.resize(row_.own.size());
+  scan_at_.back() = lane;
   std::vector<std::pair<int, std::vector<Home>>> saved;
   for (size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
@@ -338,6 +346,7 @@ void RowEmitter::map_value(Stitcher::Context* context, const Member& member, int
                            const std::vector<Expr>& digits, Block* block) {
   const Stage& stage = stage_of(member);
   ExprId x = s_.node(context, stage.values[value].result);
+  if (stage.scan >= 0) x = run_on(member, x, block);
   if (members_.size() > 1 || s_.homes_[member.stage][value].kind == Home::Kind::buffer) {
     VarId var = k_.add_var(fmt::format("v{}", member.stage), k_.expr(x).type);
     block->push_back(make_let(var, x));
