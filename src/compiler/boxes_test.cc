@@ -1,9 +1,7 @@
 // Dynamic-update-slices at the end of fusions: boxes that kernels store where they belong.
 #include <gtest/gtest.h>
 
-#include "compiler/compiler.h"
 #include "compiler/fusion_test_util.h"
-#include "hlo/in_place.h"
 
 namespace heddle::compiler {
 namespace {
@@ -83,50 +81,6 @@ TEST(boxes, AreRefusedWhereTheArrayIsRead) {
       ROOT n = f32[32,24] dynamic-update-slice(c, y, p, zero), heddle_in_place=true
     })");
   EXPECT_EQ(schedule::place(*module->entry(), *target).decision.code(), "in-place");
-}
-
-// What became of the updates of an entry.
-struct Cover {
-  int64_t boxes = 0, updates = 0;
-};
-
-Cover cover_of(const std::string& header, const std::string& entry) {
-  auto target = target::find_target("spr");
-  auto module = fuse_only(
-      parsed("HloModule m" + header + "\n" + kSum + "ENTRY e {\n" + entry + "}"), *target, {});
-  EXPECT_TRUE(module) << (module ? "" : module.error().message);
-  Cover cover;
-  for (const auto& computation : (*module)->computations())
-    for (const hlo::Instr* instr : computation->instrs()) {
-      if (!instr->is(hlo::Opcode::dynamic_update_slice)) continue;
-      ++(hlo::is_in_place(*instr) ? cover.boxes : cover.updates);
-    }
-  return cover;
-}
-
-TEST(boxes, AreJoinedWhereTheArrayIsGivenAway) {
-  const std::string given = ", input_output_alias={ {}: (0, {}, may-alias) }";
-  const std::string entry = R"(
-    c = f32[64,24] parameter(0) x = f32[8,24] parameter(1) p = s32[] parameter(2)
-    zero = s32[] constant(0) y = f32[8,24] tanh(x)
-    ROOT n = f32[64,24] dynamic-update-slice(c, y, p, zero)
-  )";
-  EXPECT_EQ(cover_of(given, entry).boxes, 1);
-  EXPECT_EQ(cover_of("", entry).boxes, 0);
-}
-
-// r reads the old array and waits for the kernel that would change it.
-TEST(boxes, AreCommandsWhereTheArrayIsReadBehind) {
-  const Cover cover = cover_of(", input_output_alias={ {0}: (0, {}, may-alias) }", R"(
-    c = f32[640,240] parameter(0) x = f32[80,240] parameter(1) p = s32[] parameter(2)
-    zero = s32[] constant(0) none = f32[] constant(0) y = f32[80,240] tanh(x)
-    s = f32[240] reduce(y, none), dimensions={0}, to_apply=sum
-    w = f32[640,240] broadcast(s), dimensions={1} r = f32[640,240] multiply(c, w)
-    n = f32[640,240] dynamic-update-slice(c, y, p, zero)
-    ROOT t = (f32[640,240], f32[640,240]) tuple(n, r)
-  )");
-  EXPECT_EQ(cover.boxes + cover.updates, 1);
-  EXPECT_EQ(cover.boxes, 0);
 }
 
 }  // namespace

@@ -252,13 +252,6 @@ ENTRY e {{
   }
 }
 
-std::string refused(const std::string& text) {
-  stage::PlacedFusion placed =
-      schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
-  EXPECT_FALSE(static_cast<bool>(placed.decision)) << text;
-  return placed.decision.code();
-}
-
 // The last rows are stored in other dimensions, which no loop drives.
 TEST(ChainTest, RowsLeaveInOtherDimensions) {
   checked(R"(HloModule m
@@ -271,41 +264,6 @@ ENTRY e {
   f = f32[4,15,2,8] reshape(e)
   ROOT g = f32[4,2,15,8] transpose(f), dimensions={0,2,1,3}
 })");
-}
-
-TEST(ChainTest, ConvolutionsWithAWindowAreRefused) {
-  auto second = [](const char* kernel, const char* output, const char* window) {
-    return refused(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1",
-                                kernel, output, window));
-  };
-  EXPECT_EQ(second("3,3,18,8", "1,12,20,8", "3x3 pad=1_1x1_1"), "chain-window");
-  EXPECT_EQ(second("3,3,18,8", "1,10,18,8", "3x3"), "chain-window");
-  EXPECT_EQ(second("1,1,18,8", "1,6,10,8", "1x1 stride=2x2"), "chain-window");
-  EXPECT_EQ(second("1,1,18,8", "1,14,20,8", "1x1 pad=1_1x0_0"), "chain-window");
-}
-
-TEST(ChainTest, OperandsAndConsumers) {
-  auto chain = [](const char* last) {
-    return refused(fmt::format(R"(HloModule m
-ENTRY e {{
-  a = f32[20,20] parameter(0)
-  b = f32[20,20] parameter(1)
-  c = f32[20,20] parameter(2)
-  d = f32[20,20] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t = f32[20,20] tanh(d)
-{}
-}})",
-                               last));
-  };
-  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(c, t), lhs_contracting_dims={1}, "
-                  "rhs_contracting_dims={0}"),
-            "chain-operand");
-  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(t, c), lhs_contracting_dims={0}, "
-                  "rhs_contracting_dims={0}"),
-            "chain-operand");
-  EXPECT_EQ(chain("ROOT f = f32[20,20] dot(t, t), lhs_contracting_dims={1}, "
-                  "rhs_contracting_dims={0}"),
-            "chain-operand");
 }
 
 // A value between the products is read again by what hangs on the last, or leaves, or both.
@@ -328,10 +286,6 @@ ENTRY e {{
                           last),
               target);
   }
-}
-
-TEST(ChainTest, WhatLiesBetweenMustFit) {
-  EXPECT_EQ(refused(products(8, {4, 200000, 4})), "chain-residence");
 }
 
 // Rows of one register tile where the weights fit the first cache, else a block for the second.
@@ -362,13 +316,13 @@ struct Cover {
 };
 
 // Covered by fusions; the values stay what they were.
-Cover cover(const std::string& text, fuse::Mode mode = fuse::Mode::stitch, bool evaluate = true) {
+Cover cover(const std::string& text) {
   Cover result;
   auto target = target::find_target("icelake");
   auto before = parsed(text);
   auto module = before->clone();
   EXPECT_TRUE(fuse::pack_weights(module.get(), *target).has_value());
-  EXPECT_TRUE(fuse::fuse(module.get(), *target, mode, &result.refusals).has_value());
+  EXPECT_TRUE(fuse::fuse(module.get(), *target, fuse::Mode::stitch, &result.refusals).has_value());
   EXPECT_TRUE(hlo::verify(*module).has_value());
   for (const hlo::Instr* instr : module->entry()->instrs()) {
     if (!instr->is(hlo::Opcode::fusion)) continue;
@@ -377,7 +331,6 @@ Cover cover(const std::string& text, fuse::Mode mode = fuse::Mode::stitch, bool 
       return member->is(hlo::Opcode::dot) || member->is(hlo::Opcode::convolution);
     });
   }
-  if (!evaluate) return result;
   std::vector<tensor::Literal> arguments = interp::random_arguments(*before, 5);
   auto want = interp::evaluate(*before, arguments), got = interp::evaluate(*module, arguments);
   EXPECT_TRUE(want.has_value() && got.has_value());
@@ -388,24 +341,6 @@ Cover cover(const std::string& text, fuse::Mode mode = fuse::Mode::stitch, bool 
   return result;
 }
 
-TEST(ChainTest, MemoryBoundRowsOfProductsAreOneKernel) {
-  EXPECT_EQ(cover(products(16384, {8, 16, 4}), fuse::Mode::stitch, false).products, 1);
-  EXPECT_EQ(cover(products(65536, {16, 32, 16, 24}), fuse::Mode::stitch, false).products, 1);
-  EXPECT_EQ(cover(products(16384, {8, 16, 4}), fuse::Mode::greedy, false).products, 2);
-}
-
-// What several kernels hold copies of (here the zero of every activation) is read by others too,
-// and still no value that leaves.
-TEST(ChainTest, CopiesDoNotLeave) {
-  std::string text = products(16384, {8, 16, 4});
-  text.replace(text.find("ROOT "), 5, "");
-  text.insert(text.rfind('}'),
-              "  y = f32[16384,16] parameter(5)\n  q = f32[16384,16] maximum(y, z0)\n"
-              "  u = f32[16384,16] exponential(q)\n"
-              "  ROOT r = (f32[16384,4], f32[16384,16]) tuple(e1, u)\n");
-  EXPECT_EQ(cover(text, fuse::Mode::stitch, false).products, 1);
-}
-
 // A product with one column is a reduction in rows.
 TEST(ChainTest, AMatrixTimesAVectorIsNoLink) {
   Cover one = cover(products(64, {20, 30, 1}));
@@ -413,32 +348,6 @@ TEST(ChainTest, AMatrixTimesAVectorIsNoLink) {
   EXPECT_TRUE(one.refused("gemm-family"));
   EXPECT_EQ(cover(products(64, {20, 1, 30})).products, 2);
   EXPECT_EQ(cover(products(1, {20, 40, 30})).products, 2);
-}
-
-TEST(ChainTest, ComputeBoundOnesStayApart) {
-  Cover wide = cover(products(512, {1024, 1024, 1024}), fuse::Mode::stitch, false);
-  EXPECT_EQ(wide.products, 2);
-  EXPECT_TRUE(wide.refused("chain-compute-bound") || wide.refused("chain-residence"));
-}
-
-TEST(ChainTest, RefusedEdgesHaveACode) {
-  // The value between is the right side; then a later convolution with a window.
-  Cover two = cover(R"(HloModule m
-ENTRY e {
-  a = f32[64,20] parameter(0)
-  b = f32[20,20] parameter(1)
-  c = f32[20,64] parameter(2)
-  d = f32[64,20] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  t = f32[64,20] tanh(d)
-  ROOT f = f32[20,20] dot(c, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-})",
-                    fuse::Mode::stitch, /*evaluate=*/false);
-  EXPECT_EQ(two.products, 2);
-  EXPECT_TRUE(two.refused("chain-operand"));
-  Cover window = cover(convolutions("1,12,20,3", "3,3,3,18", "1,12,20,18", "size=3x3 pad=1_1x1_1",
-                                    "3,3,18,8", "1,12,20,8", "3x3 pad=1_1x1_1"));
-  EXPECT_EQ(window.products, 2);
-  EXPECT_TRUE(window.refused("chain-window"));
 }
 
 }  // namespace

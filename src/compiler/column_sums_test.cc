@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "compiler/fusion_test_util.h"
-#include "fuse/fuse.h"
-#include "hlo/verify.h"
 
 namespace heddle::stitch {
 namespace {
@@ -81,22 +79,6 @@ TEST(ColumnSumsTest, ImagesOfABatchAreBlocksOfRows) {
   checked(images(5, 20, 33, true), "icelake");
 }
 
-// Part of the lines of an image, or blocks that do not lie together, are none.
-TEST(ColumnSumsTest, OtherBlocksAreRefused) {
-  const std::string text = kCombines + std::string(R"(ENTRY e {
-  a = f32[18,24] parameter(0)
-  b = f32[24,10] parameter(1)
-  zero = f32[] constant(0)
-  d = f32[18,10] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  t = f32[18,10] tanh(d)
-  i = f32[2,3,3,10] reshape(t)
-  ROOT s = f32[3,10] reduce(i, zero), dimensions={0,2}, to_apply=sum
-})");
-  auto target = target::find_target("icelake");
-  FusionCheck check = compiler::check_fusion(*parsed(text), *target, 5, 8192);
-  EXPECT_TRUE(check.failure.find("refused") == 0) << check.failure;
-}
-
 TEST(ColumnSumsTest, SumsOfAProduct) {
   for (const char* target : {"icelake", "avx2", "portable"}) {
     for (bool leaves : {false, true}) {
@@ -156,85 +138,6 @@ TEST(ColumnSumsTest, RowsCountedThrough) {
   ROOT s = f32[1,24] reduce(t, zero), dimensions={1,2}, to_apply=sum
 })",
           "icelake");
-}
-
-// A sum over the columns is a chain's; one that starts elsewhere than at zero is refused.
-TEST(ColumnSumsTest, OthersAreRefused) {
-  for (const char* dimensions :
-       {"f32[20] reduce(r, zero), dimensions={1}", "f32[16] reduce(r, zero), dimensions={0}"}) {
-    const bool columns = std::string(dimensions).find("{1}") != std::string::npos;
-    std::string text = kCombines + fmt::format(R"(ENTRY e {{
-  a = f32[20,12] parameter(0)
-  b = f32[12,16] parameter(1)
-  zero = f32[] constant({1})
-  d = f32[20,16] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  r = f32[20,16] tanh(d)
-  ROOT s = {0}, to_apply=sum
-}})",
-                                               dimensions, columns ? "0" : "3");
-    stage::PlacedFusion placed =
-        schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
-    if (columns)
-      EXPECT_TRUE(is_chain(placed)) << text;
-    else
-      EXPECT_EQ(placed.decision.code(), "gemm-epilogue") << text;
-  }
-}
-
-// Many rows, which others read too; the value they hang on may be what a later product reads.
-TEST(ColumnSumsTest, WhatIsReadAgainIsSummedUpWhereItIsMade) {
-  auto kernels = [](const std::string& rest) {
-    auto module = parsed(kCombines + fmt::format(R"(ENTRY e {{
-  a = f32[20000,48] parameter(0)
-  b = f32[48,64] parameter(1)
-  zero = f32[] constant(0)
-  d = f32[20000,64] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t = f32[20000,64] tanh(d)
-  s = f32[64] reduce(t, zero), dimensions={{0}}, to_apply=sum
-{}
-}})",
-                                                 rest));
-    EXPECT_TRUE(
-        fuse::fuse(module.get(), *target::find_target("icelake"), fuse::Mode::stitch).has_value());
-    EXPECT_TRUE(hlo::verify(*module).has_value());
-    int count = 0;
-    for (const hlo::Instr* instr : module->entry()->instrs())
-      count += instr->is(hlo::Opcode::fusion);
-    return count;
-  };
-  EXPECT_EQ(kernels("ROOT o = (f32[20000,64], f32[64]) tuple(t, s)"), 1);
-  // The sums behind what the rest needs: the statistics are used by a second kernel.
-  EXPECT_EQ(kernels("m = f32[20000,64] broadcast(s), dimensions={1}\n"
-                    "ROOT o = f32[20000,64] subtract(t, m)"),
-            2);
-  // Another reduction over rows of a value that hangs on the first sums: no way back.
-  EXPECT_EQ(kernels("m = f32[20000,64] broadcast(s), dimensions={1}\n"
-                    "u = f32[20000,64] subtract(t, m)\n"
-                    "ROOT v = f32[64] reduce(u, zero), dimensions={0}, to_apply=sum"),
-            2);
-}
-
-// One kernel for a product and its sums, whether the product is read by others or not.
-TEST(ColumnSumsTest, OneKernel) {
-  for (bool leaves : {false, true}) {
-    auto module =
-        parsed(kCombines + fmt::format(R"(ENTRY e {{
-  a = f32[392,48] parameter(0)
-  b = f32[48,64] parameter(1)
-  zero = f32[] constant(0)
-  d = f32[392,64] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  t = f32[392,64] tanh(d)
-  s = f32[64] reduce(t, zero), dimensions={{0}}, to_apply=sum
-  ROOT o = ({}f32[64]) tuple({}s)
-}})",
-                                       leaves ? "f32[392,64], " : "", leaves ? "t, " : ""));
-    ASSERT_TRUE(
-        fuse::fuse(module.get(), *target::find_target("icelake"), fuse::Mode::stitch).has_value());
-    int kernels = 0;
-    for (const hlo::Instr* instr : module->entry()->instrs())
-      kernels += instr->is(hlo::Opcode::fusion);
-    EXPECT_EQ(kernels, 1) << hlo::to_string(*module);
-  }
 }
 
 }  // namespace

@@ -96,19 +96,6 @@ TEST(composite, TakesWhatCanStandAnywhere) {
   EXPECT_EQ(made.kernel.phases.size(), 1u);
 }
 
-TEST(composite, LeavesWhatAProductStandsBetween) {
-  const std::unique_ptr<hlo::Module> module = fused(
-      "x = f32[64,64] parameter(0) w = f32[64,64] parameter(1) z = f32[] constant(0)\n"
-      "a = f32[64] reduce(x, z), dimensions={0}, to_apply=max\n"
-      "b = f32[64,64] broadcast(a), dimensions={0}\n"
-      "d = f32[64,64] dot(subtract(x, b), w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-      "c = f32[64] reduce(multiply(x, d), z), dimensions={0}, to_apply=max\n"
-      "ROOT t = tuple(c, d)\n");
-  for (const hlo::Instr* fusion : fusions(*module))
-    for (const hlo::Instr* part : fusion->called()[0]->instrs())
-      EXPECT_FALSE(part->is(hlo::Opcode::fusion)) << hlo::to_string(*module);
-}
-
 TEST(composite, OverwritesWhatNoOtherPartReads) {
   const stitch::Stitched made = proved_composite(
       fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"

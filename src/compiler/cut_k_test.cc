@@ -84,28 +84,6 @@ TEST(CutKTest, OnlyWherePanelsArePackedAndKIsLonger) {
   }
 }
 
-// By rule: many rows of a long K, and panels enough for every core.
-TEST(CutKTest, LongSumsAreCut) {
-  const target::Target target = *target::find_target("icelake");
-  auto cut = [&](int64_t m, int64_t n, int64_t k) {
-    const std::string text = fmt::format(
-        "HloModule m\nENTRY e {{ x = f32[{0},{2}] parameter(0) w = f32[{3},{2},32] parameter(1) "
-        "t = f32[{2},{3},32] transpose(w), dimensions={{1,0,2}} r = f32[{2},{1}] reshape(t) "
-        "ROOT d = f32[{0},{1}] dot(x, r), lhs_contracting_dims={{1}}, "
-        "rhs_contracting_dims={{0}} }}",
-        m, n, k, n / 32);
-    auto module = hlo::parse_module(text);
-    EXPECT_TRUE(module.has_value()) << (module ? "" : module.error().message);
-    const stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target);
-    EXPECT_TRUE(stage::is_gemm(placed));
-    return std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record.panels > 0;
-  };
-  EXPECT_TRUE(cut(4096, 4096, 4096));
-  EXPECT_TRUE(cut(1280, 2048, 3072));
-  EXPECT_FALSE(cut(1280, 2048, 768));
-  EXPECT_FALSE(cut(16, 4096, 4096));
-}
-
 // Convolutions whose panel does not stay in the second cache: cut by the window's lines. A small
 // cache makes small ones so.
 TEST(CutKTest, WindowsAreCutByTheirLines) {

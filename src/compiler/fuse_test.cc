@@ -2,13 +2,11 @@
 // clean in the kernel interpreter and right.
 #include "fuse/fuse.h"
 
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <map>
 
-#include "base/check.h"
 #include "compiler/fusion_check.h"
 #include "cost/strides.h"
 #include "fuse/groups.h"
@@ -154,124 +152,6 @@ TEST(FuseTest, SearchedCoversComputeTheSame) {
   EXPECT_GE(parts, static_cast<int>(count));
 }
 
-// The module after pack_weights and the cover, for `icelake`.
-std::unique_ptr<hlo::Module> covered(const std::string& text, std::vector<Refusal>* refusals) {
-  auto target = target::find_target("icelake");
-  auto module = hlo::parse_module(text);
-  HEDDLE_CHECK(module.has_value(), "{}", module.error().message);
-  HEDDLE_CHECK(pack_weights(module->get(), *target).has_value(), "pack_weights");
-  HEDDLE_CHECK(fuse(module->get(), *target, Mode::greedy, refusals).has_value(), "fuse");
-  return std::move(*module);
-}
-
-// What iota and constants make is done once, apart; a mask of iota alone costs nothing where it is.
-TEST(FuseTest, PlacesAndConstantsAreComputedOnce) {
-  auto text = [](const char* eye) {
-    return fmt::format(R"(HloModule m
-ENTRY e {{
-  x = f32[64,64] parameter(0)
-  zero = f32[] constant(0)
-  zeros = f32[64,64] broadcast(zero), dimensions={{}}
-  w = f32[64] constant({{{}}})
-  rows = s32[64,64] iota(), iota_dimension=0
-  columns = s32[64,64] iota(), iota_dimension=1
-  same = pred[64,64] compare(rows, columns), direction=EQ
-  scale = f32[64,64] broadcast(w), dimensions={{0}}
-  eye = f32[64,64] select(same, {}, zeros)
-  ROOT y = f32[64,64] multiply(x, eye)
-}})",
-                       fmt::join(std::vector<int>(64, 2), ", "), eye);
-  };
-  auto kernels = [&](const char* eye) {
-    int fusions = 0;
-    const auto module = covered(text(eye), nullptr);
-    for (const hlo::Instr* instr : module->entry()->instrs())
-      fusions += instr->is(hlo::Opcode::fusion);
-    return fusions;
-  };
-  EXPECT_EQ(kernels("scale"), 2);
-  EXPECT_EQ(kernels("x"), 1);
-}
-
-// A sum of 2 MB is not kept waiting for the product that its reader waits for.
-TEST(FuseTest, SumsDoNotWaitForProducts) {
-  auto kernels = [](const char* other) {
-    const auto module = covered(fmt::format(R"(HloModule m
-add {{
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT c = f32[] add(a, b)
-}}
-ENTRY e {{
-  history = f32[64,128,64] parameter(0)
-  x = f32[64,64] parameter(1)
-  w = f32[64,64] parameter(2)
-  zero = f32[] constant(0)
-  sum = f32[64,64] reduce(history, zero), dimensions={{1}}, to_apply=add
-  q = f32[64,64] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
-  joined = f32[64,128] concatenate(sum, {}), dimensions={{1}}
-  ROOT y = (f32[64,128], f32[64,64]) tuple(joined, q)
-}})",
-                                            other),
-                                nullptr);
-    int fusions = 0;
-    for (const hlo::Instr* instr : module->entry()->instrs())
-      fusions += instr->is(hlo::Opcode::fusion);
-    return fusions;
-  };
-  EXPECT_EQ(kernels("q"), kernels("x") + 1);
-}
-
-// A window far from its column has several kinds of tiles at the edge, and each has all of the
-// epilogue; by itself, and with a product behind it.
-TEST(FuseTest, EpiloguesCountAtEveryEdge) {
-  auto text = [](int padding, bool product) {
-    std::string text = fmt::format(
-        "HloModule m\nENTRY e {{\n  x = f32[1,{},32] parameter(0)\n  w = f32[2,32,32] "
-        "parameter(1)\n"
-        "  x0 = f32[1,2000,32] convolution(x, w), window={{size=2 pad={}_0 rhs_dilate=128}}, "
-        "dim_labels=b0f_0io->b0f\n",
-        2128 - padding, padding);
-    for (int i = 0; i < 3; ++i)
-      text += fmt::format("  {}x{} = f32[1,2000,32] tanh(x{})\n", !product && i == 2 ? "ROOT " : "",
-                          i + 1, i);
-    if (product)
-      text +=
-          "  v = f32[32,64] parameter(2)\n  ROOT y = f32[1,2000,64] dot(x3, v), "
-          "lhs_contracting_dims={2}, rhs_contracting_dims={0}\n";
-    return text + "}\n";
-  };
-  auto code = [&](int padding, bool product) {
-    auto module = hlo::parse_module(text(padding, product));
-    EXPECT_TRUE(module.has_value()) << module.error().message;
-    return schedule::place(*(*module)->entry(), *target::find_target("icelake")).decision.code();
-  };
-  EXPECT_EQ(code(0, false), "");
-  EXPECT_EQ(code(128, false), "gemm-epilogue");
-  EXPECT_EQ(code(0, true), "");
-  EXPECT_EQ(code(128, true), "chain-residence");
-}
-
-// Written out for every register of a tile, this would be more code than the back end takes.
-TEST(FuseTest, LongEpiloguesAreCut) {
-  std::string text =
-      "HloModule m\nENTRY e {\n  a = f32[64,64] parameter(0)\n"
-      "  b = f32[64,64] parameter(1)\n  x0 = f32[64,64] dot(a, b), lhs_contracting_dims={1}, "
-      "rhs_contracting_dims={0}\n";
-  for (int i = 0; i < 40; ++i)
-    text += fmt::format("  {}x{} = f32[64,64] erf(x{})\n", i == 39 ? "ROOT " : "", i + 1, i);
-  std::vector<Refusal> refusals;
-  auto module = covered(text + "}\n", &refusals);
-  bool refused = false;
-  for (const Refusal& refusal : refusals) refused |= refusal.code == "gemm-epilogue";
-  EXPECT_TRUE(refused);
-  int kernels = 0;
-  for (const hlo::Instr* instr : module->entry()->instrs())
-    kernels += instr->is(hlo::Opcode::fusion);
-  EXPECT_LE(kernels, 3);
-}
-
-// Weights are packed once and read as panels: nothing unpacks them in a kernel of its own.
 // A window reads and writes along its lanes: transposes around it are kernels of their own.
 TEST(FuseTest, TransposesStayOutsideOfWindows) {
   auto target = target::find_target("icelake");
@@ -366,76 +246,6 @@ ENTRY e {
   EXPECT_EQ(std::count_if(all.begin(), all.end(),
                           [](const hlo::Instr* x) { return x->is(hlo::Opcode::fusion); }),
             2);
-}
-
-TEST(FuseTest, PackedWeightsAreNotUnpacked) {
-  std::vector<Refusal> refusals;
-  auto module = covered(R"(HloModule m
-ENTRY e {
-  x = f32[128,96] parameter(0)
-  w = f32[96,100] constant({...})
-  b = f32[100] parameter(1)
-  bias = f32[128,100] broadcast(b), dimensions={1}
-  d = f32[128,100] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT y = f32[128,100] add(d, bias)
-})",
-                        &refusals);
-  int with_dot = 0;
-  for (const hlo::Instr* instr : module->entry()->instrs()) {
-    if (!instr->is(hlo::Opcode::fusion)) continue;
-    bool only_unpacks = true;
-    for (const hlo::Instr* member : instr->called()[0]->instrs()) {
-      only_unpacks &= member->is(hlo::Opcode::parameter) || is_unpack(member);
-      with_dot += member->is(hlo::Opcode::dot);
-    }
-    EXPECT_FALSE(only_unpacks) << hlo::to_string(*module);
-  }
-  EXPECT_EQ(with_dot, 1);
-}
-
-// Features in front of pixels: turned once where they are many and used often.
-TEST(FuseTest, DeepOperandsAreTurnedOnce) {
-  auto convolution_reads_input = [](int64_t channels, int64_t features) {
-    std::vector<Refusal> refusals;
-    auto module = covered(fmt::format(R"(HloModule m
-ENTRY e {{
-  x = f32[1,{0},28,28] parameter(0)
-  w = f32[3,3,{0},{1}] constant({{...}})
-  t = f32[1,28,28,{0}] transpose(x), dimensions={{0,2,3,1}}
-  ROOT y = f32[1,28,28,{1}] convolution(t, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
-}})",
-                                      channels, features),
-                          &refusals);
-    const hlo::Instr* parameter = module->entry()->parameters()[0];
-    for (const hlo::Instr* user : parameter->users())
-      for (const hlo::Instr* member : user->called()[0]->instrs())
-        if (member->is(hlo::Opcode::convolution)) return true;
-    return false;
-  };
-  EXPECT_TRUE(convolution_reads_input(3, 256));
-  EXPECT_TRUE(convolution_reads_input(64, 16));
-  EXPECT_FALSE(convolution_reads_input(64, 256));
-}
-
-// A cache with the new row behind it is an output and, in another shape, what a product reads: it
-// is written once.
-TEST(FuseTest, AViewOfAnOutputIsNoOutput) {
-  std::vector<Refusal> refusals;
-  auto module = covered(R"(HloModule m
-ENTRY e {
-  past = f32[1,12,128,64] parameter(0)
-  row = f32[1,768] parameter(1)
-  q = f32[12,1,64] parameter(2)
-  grown = f32[1,768] tanh(row)
-  new = f32[1,12,1,64] reshape(grown)
-  all = f32[1,12,129,64] concatenate(past, new), dimensions={2}
-  keys = f32[12,129,64] reshape(all)
-  d = f32[12,1,129] dot(q, keys), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
-  ROOT t = (f32[12,1,129], f32[1,12,129,64]) tuple(d, all)
-})",
-                        &refusals);
-  for (const hlo::Instr* part : parts_of(*module->entry()))
-    EXPECT_TRUE(part->shape().is_array()) << hlo::to_string(*module);
 }
 
 }  // namespace

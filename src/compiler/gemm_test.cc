@@ -126,17 +126,6 @@ TEST(GemmTest, SmallFloatsAreWidenedWhereTheyAreUsedOften) {
   EXPECT_FALSE(rewritten(40, 48, "f32"));
 }
 
-// Its own transpose beside a product: no tile has both.
-TEST(GemmTest, ElementsAtTwoPlacesAreRefused) {
-  auto module = hlo::parse_module(
-      "HloModule m\nENTRY e {\n  a = f32[6,8] parameter(0)\n  b = f32[8,6] parameter(1)\n"
-      "  d = f32[6,6] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-      "  t = f32[6,6] transpose(d), dimensions={1,0}\n  ROOT r = f32[6,6] multiply(t, d)\n}");
-  ASSERT_TRUE(module.has_value()) << module.error().message;
-  auto placed = schedule::place(*(*module)->entry(), *target::find_target("icelake"));
-  EXPECT_EQ(placed.decision.code(), "gemm-epilogue") << placed.decision.reason();
-}
-
 // Bias by column, a residual and a maximum in front of a result whose rows are neighbours; another
 // result whose columns are.
 TEST(GemmTest, ResultsAlongRowsAreTurned) {

@@ -256,48 +256,6 @@ TEST(PhasesTest, SeveralDimensionsAreReduced) {
   EXPECT_EQ(ran.kernel.phases.size(), 2u) << ran.text;
 }
 
-// The text for named targets: strips of 64 rows, a task each.
-TEST(PhasesTest, ScheduleText) {
-  auto module = hlo::parse_module(layer_norm_backward(512, 100));
-  ASSERT_TRUE(module.has_value());
-  const stage::PlacedFusion placed = schedule::place(*(*module)->entry(), target_of("icelake"));
-  ASSERT_TRUE(static_cast<bool>(placed.decision)) << placed.decision.reason();
-  EXPECT_EQ(stage::to_string(placed.schedule, placed.graph), R"(schedule e on icelake
-phase {
-  group lanes 16 {
-    for t0 parallel gsum.0.d0/64, gmean.1.d0/64, gxsum.2.d0/64, gxmean.3.d0/64, dx.d0/64, dgamma.partial.p, dbeta.partial.p {
-      for r0 serial gsum.0.d0, gmean.1.d0, gxsum.2.d0, gxmean.3.d0, dx.d0, dgamma.partial.r0, dbeta.partial.r0 {
-        gsum.0 & gxsum.2 & dgamma.partial & dbeta.partial : vector r1,r1,d0,d0/64;
-        gmean.1;
-        gxmean.3;
-        dx : vector d1/16;
-      }
-    }
-  }
-}
-phase {
-  group lanes 16 {
-    for t1 parallel dgamma.d0/64, dbeta.d0/64 {
-      dgamma : serial p vector d0/64;
-      dbeta : serial p vector d0/64;
-    }
-  }
-}
-)");
-  // Partial sums lie in memory, between a task's rows and for the next phase.
-  EXPECT_EQ(stage::describe(placed.graph, placed.schedule, placed.placement),
-            R"(gsum.0: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
-gmean.1: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
-gxsum.2: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
-gxmean.3: phase 0, reg, need [r0 + t0*64+:1], recompute 1, 0 bytes
-dx: phase 0, reg, need [r0 + t0*64+:1, 0+:100], recompute 1, 0 bytes
-dgamma.partial: phase 0, global, need [t0+:1, 0+:100], recompute 1, 448 bytes
-dbeta.partial: phase 0, global, need [t0+:1, 0+:100], recompute 1, 448 bytes
-dgamma: phase 1, reg, need [t1*64+:64], recompute 1, 0 bytes
-dbeta: phase 1, reg, need [t1*64+:64], recompute 1, 0 bytes
-)");
-}
-
 // NCHW to NHWC and a layer norm over the channels (stages.md §4.5): the sums run along the source's
 // lanes, the result is turned in registers.
 TEST(PhasesTest, TransposeInsideOfALayerNorm) {

@@ -134,18 +134,6 @@ stage::PlacedFusion placed(const std::string& text) {
   return schedule::place(*parsed(text)->entry(), *target::find_target("icelake"));
 }
 
-TEST(PooledTest, RefusalsHaveACode) {
-  // The convolution's own result leaves too, and windows overlap.
-  const Case overlaps{.pool = {3, 2, 1}};
-  EXPECT_EQ(
-      placed(network(overlaps, "", "  ROOT t = (f32[1,12,10,16], f32[1,6,5,16]) tuple(r, p)\n"))
-          .decision.code(),
-      "chain-consumers");
-  // Too many features for one line in scratch.
-  EXPECT_EQ(placed(network({.lines = 4, .columns = 1000, .features = 1001})).decision.code(),
-            "chain-residence");
-}
-
 struct Cover {
   int kernels = 0;
   std::vector<fuse::Refusal> refusals;

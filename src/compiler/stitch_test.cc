@@ -241,7 +241,6 @@ ENTRY e {
 })");
 }
 
-// Lanes over a concatenation: a loop a part, nothing is masked but ends of vectors.
 // A nearest resize: neighbours in the result are one element of the input, and stored together.
 TEST(StitchTest, RepeatsSideBySideShareLanes) {
   for (const char* target : {"icelake", "avx2", "portable"})
@@ -262,6 +261,7 @@ ENTRY e {{
     }
 }
 
+// Lanes over a concatenation: a loop a part, nothing is masked but ends of vectors.
 TEST(StitchTest, PartsOfAConcatenationAreLoops) {
   FusionCheck ran = run_fusion(R"(HloModule m
 ENTRY e {

@@ -111,12 +111,6 @@ TEST(Table, IsRightInTheInterpreter) {
   EXPECT_EQ(tables, 1);
 }
 
-TEST(Table, AFewAreAComposite) {
-  const program::Program program = compiled(descent({"f32[300,40]", "f32[7]"}));
-  ASSERT_EQ(program.commands.size(), 1u);
-  EXPECT_EQ(program.kernels[0].text.find("inner"), std::string::npos);
-}
-
 // An array that dies before must not be kept for the table.
 TEST(Table, LargeValuesAreNotKeptForIt) {
   std::string text = descent(kShapes);
@@ -146,13 +140,6 @@ TEST(Table, DonatedArraysAreOverwritten) {
   const auto& launch = std::get<program::Launch>(program.commands[0]);
   ASSERT_EQ(launch.in_place.size(), kShapes.size());
   for (const int64_t from : launch.in_place) EXPECT_GE(from, 0);
-}
-
-// One kernel alone: not the gradient, which it may overwrite as well, and whatever the tail.
-TEST(Donated, ParametersAreOverwritten) {
-  const program::Program program =
-      compiled(descent({"f32[21001]"}, ", input_output_alias={ {0}: (0, {}) }"));
-  EXPECT_EQ(program.commands.size(), 1u);
 }
 
 // The norm of all, then all by it: sums, what is made of them, products.

@@ -44,11 +44,5 @@ TEST(TurnProducts, GradientsOfWeights) {
   EXPECT_TRUE(*is == *was);
 }
 
-TEST(TurnProducts, LeftAlone) {
-  EXPECT_FALSE(turned(product(40, 512, 128).get()));  // few uses
-  EXPECT_FALSE(turned(product(40, 128, 512).get()));  // rows close together
-  EXPECT_FALSE(turned(product(8, 512, 512).get()));   // a short sum
-}
-
 }  // namespace
 }  // namespace heddle::fuse

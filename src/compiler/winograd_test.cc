@@ -6,7 +6,6 @@
 
 #include "compiler/compiler.h"
 #include "compiler/make_kernel.h"
-#include "fuse/fuse.h"
 #include "hlo/builder.h"
 #include "hlo/text.h"
 #include "hlo/winograd_filter.h"
@@ -181,48 +180,6 @@ int transformed(const hlo::Module& module) {
   for (const hlo::Computation* computation : module.post_order())
     for (const hlo::Instr* instr : computation->instrs()) count += hlo::winograd_filter(*instr) > 0;
   return count;
-}
-
-TEST(WinogradTest, OnlyUnderRelaxedNumerics) {
-  const auto target = *target::find_target("spr");
-  for (Numerics numerics : {Numerics::strict, Numerics::standard, Numerics::relaxed}) {
-    Options options;
-    options.numerics = numerics;
-    auto fused = fuse_only(network(128), target, options);
-    ASSERT_TRUE(fused.has_value()) << fused.error().message;
-    EXPECT_EQ(transformed(**fused), numerics == Numerics::relaxed ? 2 : 0);
-  }
-  Options options;
-  options.numerics = Numerics::relaxed;
-  auto small = fuse_only(network(32), target, options);
-  ASSERT_TRUE(small.has_value());
-  EXPECT_EQ(transformed(**small), 0);
-  options.fuse = Fuse::off;
-  auto apart = fuse_only(network(128), target, options);
-  ASSERT_TRUE(apart.has_value());
-  EXPECT_EQ(transformed(**apart), 0);
-}
-
-TEST(WinogradTest, SaysWhyNot) {
-  auto code = [](int64_t channels) {
-    auto module = hlo::parse_module(fmt::format(R"(HloModule m
-ENTRY e {{
-  x = f32[1,28,28,{0}] parameter(0)
-  half = f32[] constant(0.5)
-  w = f32[3,3,{0},{0}] broadcast(half), dimensions={{}}
-  ROOT c = f32[1,28,28,{0}] convolution(x, w), window={{size=3x3 pad=1_1x1_1}}, dim_labels=b01f_01io->b01f
-}})",
-                                                channels));
-    std::vector<std::string> notes;
-    std::vector<fuse::Refusal> refusals;
-    EXPECT_TRUE(
-        fuse::pack_weights(module->get(), *target::find_target("spr"), true, &notes, &refusals));
-    EXPECT_EQ(notes.size() + refusals.size(), 1u);
-    return refusals.empty() ? "yes" : refusals[0].code;
-  };
-  EXPECT_EQ(code(64), "yes");
-  EXPECT_EQ(code(32), "winograd-small");
-  EXPECT_EQ(code(52), "winograd-lanes");
 }
 
 // The fused module still says what is computed, and each filter lies in the kernel that uses it.

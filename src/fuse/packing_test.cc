@@ -1,5 +1,5 @@
 // Independent operators of equal shape without a common array: one loop on a GPU, where the search
-// packs them; on a CPU two loops of one kernel (composites.h).
+// packs them. What a CPU does is in tests/text/fuse/packing_*.hlo.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -65,11 +65,6 @@ TEST(Packing, IndependentOperatorsAreOneLoopOnAGpu) {
     EXPECT_EQ(kernels_of(text, "sm_90", true), (Kernels{1, 0})) << text;
     EXPECT_EQ(kernels_of(text, "sm_90", false), (Kernels{2, 0})) << text;
   }
-}
-
-TEST(Packing, IndependentOperatorsAreOneKernelOfTwoLoopsOnACpu) {
-  for (const char* text : {kMaps, kSums})
-    EXPECT_EQ(kernels_of(text, "icelake", true), (Kernels{1, 1})) << text;
 }
 
 }  // namespace

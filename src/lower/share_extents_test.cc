@@ -87,31 +87,5 @@ TEST(SharedExtents, OneKernelIsItselfAgain) {
   EXPECT_EQ(kernel::to_string(shared->kernel), kernel::to_string(kernel));
 }
 
-TEST(SharedExtents, WhatMustBeKnownStays) {
-  const kernel::Kernel kernel = parsed(R"(heddle.kernel 1
-kernel k {
-  target "host"
-  buffer x: f32[64] global in
-  buffer out: f32[64] global out
-  buffer acc: f32[4] reg
-  phase {
-    group grid (t 8) {
-      unrolled i 4 {
-        acc[i] = x[t*8 + i]
-      }
-      unrolled i2 4 {
-        out[floor_div(t, 2)*16 + i2] = acc[3 - i2]
-      }
-    }
-  }
-}
-)");
-  const std::string text = kernel::to_string(behind_pass(kernel).kernel);
-  EXPECT_NE(text.find("unrolled i 4"), std::string::npos) << text;
-  EXPECT_NE(text.find("floor_div(t, 2)"), std::string::npos) << text;
-  EXPECT_NE(text.find("acc: f32[4]"), std::string::npos) << text;
-  EXPECT_EQ(text.find("grid (t 8)"), std::string::npos) << text;
-}
-
 }  // namespace
 }  // namespace heddle::lower

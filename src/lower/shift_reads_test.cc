@@ -81,7 +81,5 @@ TEST(ShiftReads, OtherDistancesStayApart) {
             kernel::to_string(shifted(wider).kernel));
 }
 
-TEST(ShiftReads, NothingToShift) { EXPECT_TRUE(shifted(text(0, 0)).dims.empty()); }
-
 }  // namespace
 }  // namespace heddle::lower

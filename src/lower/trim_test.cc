@@ -68,25 +68,6 @@ TEST(Trim, RowsStopAtTheExtent) {
   EXPECT_EQ(reads, (std::vector<int64_t>{1, 1, 1}));
 }
 
-// Of two blocks of rows one may be all there is: no worker must have all tasks of it.
-TEST(Trim, FewBlocksAreTheInnermostTasks) {
-  std::vector<int64_t> reads;
-  Kernel kernel = parsed(
-      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
-      "  buffer in1: s32[1] global in\n  buffer out0: f32[512] global out\n  phase {\n"
-      "    group grid (block 2, c 8) {\n      serial i 32 {\n"
-      "        out0[block*256 + i*8 + c] = in0[block*256 + i*8 + c]\n      }\n    }\n  }\n}\n");
-  EXPECT_THAT(trimmed(std::move(kernel), request(false, true), &reads),
-              HasSubstr("grid (c 8, task 2)"));
-}
-
-TEST(Trim, ElementsStopWhereTheirRowsDo) {
-  std::vector<int64_t> reads;
-  EXPECT_THAT(trimmed(rows("f32[512]", "vector l 512 lanes 8 { out0[l] = in0[l] }\n"),
-                      request(false, true), &reads),
-              HasSubstr("limit*8"));
-}
-
 // Four rows at a time: what is read reaches to the end of the four.
 TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   std::vector<int64_t> reads;
@@ -98,31 +79,6 @@ TEST(Trim, ReductionsStopWhereTheirStepsEnd) {
   EXPECT_THAT(text, HasSubstr("floor_div(convert(in1[0], s64) + 3, 4)*4"));
   EXPECT_THAT(text, Not(HasSubstr("serial b 16")));
   EXPECT_EQ(reads[0], 4);
-}
-
-// Eight rows written out: as many tiles as the rows need, of one height or one less. One tile alone
-// may be taller than its rows. What eight tiles fetch of in0, all of them do that are there.
-TEST(Trim, TilesAreBalanced) {
-  std::vector<int64_t> reads;
-  const std::string body =
-      "serial tile 8 { prefetch in2[tile*64] level 2\nunrolled u 8 { serial c 8 {\n"
-      "out0[tile*64 + u*8 + c] = in0[tile*64 + u*8 + c]\n} } }\n";
-  Kernel kernel = parsed(
-      "heddle.kernel 1\nkernel k {\n  buffer in0: f32[512] global in\n"
-      "  buffer in1: s32[1] global in\n  buffer in2: f32[512] global in\n"
-      "  buffer out0: f32[512] global out\n  phase {\n    group {\n" +
-      body + "    }\n  }\n}\n");
-  TrimRequest wanted;
-  wanted.groups = {{BufferId(size_t{1}), 64, false, 17}};
-  wanted.globals = {{{8, 0}}, {}, {}, {{8, 0}}};
-  wanted.reach = {1, 1, 1, 1};
-  const std::string text = trimmed(std::move(kernel), wanted, &reads);
-  for (const char* part :
-       {"let tiles = floor_div(rows + 7, 8)", "serial tile tiles {", "u_1 8", "u_2 7", "u_3 6",
-        "u_4 5", "height > 7", "height > 6", "height > 5", "start*8", "if fetched > 0 {",
-        "if fetched > 2 {", "prefetch in2[(tile*share + 2)*64] level 2"})
-    EXPECT_THAT(text, HasSubstr(part));
-  EXPECT_THAT(text, Not(HasSubstr(" 4 {")));
 }
 
 // Four vectors a step: the last step may be fewer of them.
@@ -146,28 +102,6 @@ TEST(Trim, TheLastStepOfASumIsOfItsParts) {
                            "if rest > 0 {", "if rest > u_1*16 {", "in0[whole*64 + u_1*16 + l_1_1]"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_EQ(reads[0], 16);
-}
-
-// Scratch of [batch, head, row]: heads stand between two dynamic dimensions, and are all there.
-// They move in no input here.
-TEST(Trim, DimensionsOfScratchBetweenDynamicOnesStay) {
-  std::vector<int64_t> reads;
-  Kernel kernel = parsed(
-      "heddle.kernel 1\nkernel k {\n  scratch 1024\n  buffer in0: f32[64] global in\n"
-      "  buffer in1: s32[1] global in\n  buffer in2: s32[1] global in\n"
-      "  buffer out0: f32[64] global out\n  buffer s: f32[256] scratch at 0\n"
-      "  phase {\n    group {\n"
-      "serial i 4 { serial h 4 { serial r 16 { s[i*64 + h*16 + r] = in0[i*16 + r] } } }\n"
-      "serial j 4 { serial g 4 { serial q 16 { s[j*64 + g*16 + q] = s[j*64 + g*16 + q] * 2:f32 } "
-      "} }\nserial k 4 { serial p 16 { out0[k*16 + p] = s[k*64 + p] + s[k*64 + 48 + p] } }\n"
-      "    }\n  }\n}\n");
-  TrimRequest wanted;
-  wanted.groups = {{BufferId(size_t{1}), 4, false}, {BufferId(size_t{2}), 16, false}};
-  wanted.globals = {{{16, 0}, {1, 1}}, {}, {}, {{16, 0}, {1, 1}}};
-  wanted.reach = {1, 1, 1, 1};
-  const std::string text = trimmed(std::move(kernel), wanted, &reads);
-  for (const char* part : {"serial h 4", "serial g 4", "serial q trips"})
-    EXPECT_THAT(text, HasSubstr(part));
 }
 
 TEST(Trim, RefusesWhatWouldNotStop) {
