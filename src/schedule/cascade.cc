@@ -264,7 +264,7 @@ PlacedFusion place_cascade(const Problem& problem) {
   PlacedFusion result;
   Cascade cascade = Striper(problem.row_graph(), problem.target).run();
   if (cascade.striped.empty()) {
-    result.decision = Decision::no("one-strip", "no row with a sum of exponentials is long");
+    result.decision = Decision::no(kDoesNotApply, "no row with a sum of exponentials is long");
     return result;
   }
   result = place_rows(std::move(cascade.graph), problem.target, std::move(cascade.striped));

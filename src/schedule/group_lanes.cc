@@ -96,7 +96,7 @@ bool group_lanes_applies(const Problem& problem, const PlacedFusion&) {
 
 PlacedFusion place_group_lanes(const Problem& problem) {
   PlacedFusion result;
-  result.decision = Decision::no("group-lanes", "no convolution in groups of few features");
+  result.decision = Decision::no(kDoesNotApply, "no convolution in groups of few features");
   for (size_t i = 0; i < problem.graph.stages.size(); ++i) {
     std::optional<StageGraph> shared = share_lanes(problem.graph, StageId(i), problem.target);
     if (!shared) continue;

@@ -71,12 +71,12 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
                    std::vector<Attempt>* attempts) {
   const Problem problem(fusion, target, fast_forms);
   PlacedFusion best, refused;
-  best.decision = refused.decision =
-      problem.decision ? Decision::no("no-strategy", "no strategy applies") : problem.decision;
+  best.decision = problem.decision;
+  if (!problem.decision) return best;
+  best.decision = refused.decision = Decision::no("no-strategy", "no strategy applies");
   bool is_rows = false;
   double least = 0;
   for (const Strategy& strategy : all_strategies()) {
-    if (!problem.decision) break;
     if (!strategy.applies(problem, best)) continue;
     PlacedFusion placed = strategy.place(problem);
     placed.strategy = strategy.name;
@@ -86,6 +86,8 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     if (attempts) attempts->push_back({strategy.name, placed.decision, ns});
     if (strategy.rule == Rule::alone || (!priced && placed.decision)) return placed;
     if (!placed.decision) {
+      // Of rows the plainest that was asked says why.
+      if (placed.decision.code() == kDoesNotApply) continue;
       if (!is_rows) refused = std::move(placed);
     } else if (!best.decision || ns < least) {
       best = std::move(placed);

@@ -89,7 +89,7 @@ PlacedFusion place_merged_rows(const Problem& problem) {
   StageGraph graph = problem.row_graph();
   if (merge(&graph, problem.target)) return place_rows(std::move(graph), problem.target);
   PlacedFusion result;
-  result.decision = Decision::no("one-digit", "there are no digits to merge");
+  result.decision = Decision::no(kDoesNotApply, "there are no digits to merge");
   return result;
 }
 
@@ -108,7 +108,7 @@ PlacedFusion place_repeated_rows(const Problem& problem) {
   flatten_digits(&graph);
   if (graph.stages.size() == problem.graph.stages.size()) {
     PlacedFusion result;
-    result.decision = Decision::no("nothing-cheap", "no cheap value has several readers");
+    result.decision = Decision::no(kDoesNotApply, "no cheap value has several readers");
     return result;
   }
   merge(&graph, problem.target);

@@ -46,6 +46,9 @@ bool may_be_rows(const Problem& problem);
 // See strategies.def.
 enum class Rule : uint8_t { alone, first, priced };
 
+// The code of a strategy that only finds out as it begins that there is nothing for it to do.
+inline constexpr const char* kDoesNotApply = "does-not-apply";
+
 struct Strategy {
   std::string_view name;
   Rule rule;
