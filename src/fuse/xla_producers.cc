@@ -196,8 +196,7 @@ class Rules {
     for (const Instr* member : members) ports += leaves(member);
     if (ports + read.size() > kMostPorts)
       return Decision::no("xla-ports", "{} inputs and outputs", ports + read.size());
-    std::unique_ptr<hlo::Module> candidate = extract(members, leaves);
-    return schedule::place(*candidate->entry(), target_).decision;
+    return schedule::place(members_of(members, leaves), target_).decision;
   }
 
   // --- Kernels of several outputs. ---

@@ -104,17 +104,17 @@ PlacedFusion place_winograd(StageGraph graph, size_t conv, const target::Target&
 }
 
 // In phases a value between two of them is computed again where that is cheap.
-PlacedFusion place_in_phases(const hlo::Computation& fusion, const target::Target& target,
+PlacedFusion place_in_phases(const stage::Members& members, const target::Target& target,
                              bool fast_forms) {
   PlacedFusion result;
   const bool reduces =
-      std::any_of(fusion.instrs().begin(), fusion.instrs().end(),
+      std::any_of(members.instrs().begin(), members.instrs().end(),
                   [](const hlo::Instr* instr) { return instr->is(hlo::Opcode::reduce); });
   if (!reduces) {
     result.decision = Decision::no("one-phase", "nothing is reduced");
     return result;
   }
-  StagedOrNot staged = stage::build_stage_graph(fusion, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(members, /*repeat_cheap=*/true);
   if (fast_forms) mark_fast_forms(&staged.graph);
   result.decision = staged.decision;
   if (!staged.decision) return result;
@@ -186,10 +186,10 @@ PlacedFusion place_merged(StageGraph graph, const target::Target& target) {
   return count_tasks(apart) > count_tasks(placed) ? apart : placed;
 }
 
-// Rows of `fusion` in which cheap values are computed by every reader.
-PlacedFusion place_again(const hlo::Computation& fusion, const target::Target& target,
+// Rows of them in which cheap values are computed by every reader.
+PlacedFusion place_again(const stage::Members& members, const target::Target& target,
                          bool fast_forms) {
-  StagedOrNot staged = stage::build_stage_graph(fusion, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(members, /*repeat_cheap=*/true);
   if (fast_forms) mark_fast_forms(&staged.graph);
   flatten_digits(&staged.graph);
   return place_merged(std::move(staged.graph), target);
@@ -203,8 +203,8 @@ bool holds_much(const PlacedFusion& placed, const target::Target& target) {
 
 }  // namespace
 
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target, bool fast_forms) {
-  StagedOrNot staged = stage::build_stage_graph(fusion);
+PlacedFusion place(const stage::Members& members, const target::Target& target, bool fast_forms) {
+  StagedOrNot staged = stage::build_stage_graph(members);
   if (staged.decision && has_top_k(staged.graph))
     return place_with_top_k(std::move(staged.graph), target, fast_forms);
   if (fast_forms) mark_fast_forms(&staged.graph);
@@ -263,14 +263,14 @@ PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
     const int64_t across = cost::strided_elems(placed);
     const bool much = holds_much(placed, target);
     if ((across == 0 && !much) || placed.graph.stages.size() == 1) return placed;
-    PlacedFusion other = place_again(fusion, target, fast_forms);
+    PlacedFusion other = place_again(members, target, fast_forms);
     if (!other.decision || has_few_tasks(other, target)) return placed;
     const int64_t left = cost::strided_elems(other);
     const bool smaller =
         much && left <= across && other.placement.scratch_bytes < placed.placement.scratch_bytes;
     return left < across || smaller ? other : placed;
   }
-  PlacedFusion phases = place_in_phases(fusion, target, fast_forms);
+  PlacedFusion phases = place_in_phases(members, target, fast_forms);
   return phases.decision ? phases : placed;
 }
 

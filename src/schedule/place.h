@@ -1,5 +1,6 @@
-// place: a fusion becomes a stage graph with a legal schedule, or is refused with a reason. The
-// explorer (fuse) and the code generator (stitch) ask this one function (docs/architecture.md).
+// place: a kernel's members become a stage graph with a legal schedule, or is refused with a
+// reason. The explorer (fuse) and the code generator (stitch) ask this one function
+// (docs/architecture.md).
 #pragma once
 
 #include "schedule/stage_names.h"
@@ -11,7 +12,7 @@ namespace heddle::schedule {
 // without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
 // `one-task` (all work would fall to one task), those of place_chain.
 // `fast_forms`: false under --numerics=strict.
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
+PlacedFusion place(const stage::Members& members, const target::Target& target,
                    bool fast_forms = true);
 
 }  // namespace heddle::schedule
