@@ -95,7 +95,7 @@ def explain(heddle, model, variant, more, texts):
     """The record of one model for one variant; {"error": ...} where it does not compile."""
     target, level = variant.rsplit("-", 1)
     command = [heddle, "explain", model.path, *model.arguments, "--target", target, "--level", level,
-               "--cache", "off", "--threads", "1", "--json", "-", *more]
+               "--cache", "off", "--threads", "1", "--random-constants", "--json", "-", *more]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S,
                               stdin=subprocess.DEVNULL)

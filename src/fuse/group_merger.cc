@@ -5,10 +5,6 @@
 
 namespace heddle::fuse {
 
-bool GroupMerger::has(const Group& group, const Instr* instr) {
-  return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
-}
-
 Group* GroupMerger::product_group(const Instr* instr) const {
   const auto found = cover_.group_of.find(instr);
   if (found == cover_.group_of.end() || found->second.size() != 1) return nullptr;
@@ -27,58 +23,55 @@ std::unordered_set<const Instr*> GroupMerger::copies_of(const Row& row) {
   return copies;
 }
 
-std::vector<Instr*> GroupMerger::members_of(const Row& row) const {
+std::vector<Instr*> GroupMerger::members_in(const Row& row) const {
   std::vector<Instr*> members;
   for (const Group* group : row)
     members.insert(members.end(), group->members.begin(), group->members.end());
-  std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
-    return cover_.index.at(a) < cover_.index.at(b);
-  });
-  members.erase(std::unique(members.begin(), members.end()), members.end());
-  return members;
+  return cover_.in_order(std::move(members));
 }
 
 // As rebuild() will decide.
-bool GroupMerger::leaves(const Instr* member, const Row& row) const {
-  if (member == member->parent()->root()) return true;
-  return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
-    const auto found = cover_.group_of.find(user);
-    if (found == cover_.group_of.end()) return true;
-    return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
-      return std::find(row.begin(), row.end(), group) == row.end() && !has(*group, member);
+std::unordered_set<const Instr*> GroupMerger::leaving(const Row& row) const {
+  const auto copies = copies_of(row);
+  auto is_read = [&](const Instr* member) {
+    if (member == member->parent()->root()) return true;
+    return std::any_of(member->users().begin(), member->users().end(), [&](const Instr* user) {
+      const auto found = cover_.group_of.find(user);
+      if (found == cover_.group_of.end()) return true;
+      return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
+        return std::find(row.begin(), row.end(), group) == row.end() && !has(*group, member);
+      });
     });
-  });
+  };
+  std::unordered_set<const Instr*> found;
+  for (const Group* group : row)
+    for (const Instr* member : group->members)
+      if (!copies.count(member) && is_read(member)) found.insert(member);
+  return found;
 }
 
-GroupMerger::Placed GroupMerger::place(const Row& row) const {
-  const auto copies = copies_of(row);
-  bool read = false;
-  std::unique_ptr<hlo::Module> candidate = extract(members_of(row), [&](const Instr* member) {
-    const bool leaving = !copies.count(member) && leaves(member, row);
-    read |= leaving;
-    return leaving;
-  });
-  if (!read) {
-    stage::PlacedFusion dead;
-    dead.decision = Decision::no("unread", "every reader has a copy by now");
-    return {std::move(candidate), std::move(dead)};
-  }
-  stage::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
-  return {std::move(candidate), std::move(placed)};
+namespace {
+
+template <typename Answer>
+Answer unread() {
+  Answer answer;
+  answer.decision = Decision::no("unread", "every reader has a copy by now");
+  return answer;
+}
+
+}  // namespace
+
+stage::PlacedFusion GroupMerger::place(const Row& row) const {
+  const auto outputs = leaving(row);
+  if (outputs.empty()) return unread<stage::PlacedFusion>();
+  const auto leaves = [&](const Instr* member) { return outputs.count(member) > 0; };
+  return schedule::place(members_of(members_in(row), leaves), target_);
 }
 
 Facts GroupMerger::facts(const Row& row) {
-  const auto copies = copies_of(row);
-  const std::vector<Instr*> members = members_of(row);
-  std::unordered_set<const Instr*> leaving;
-  for (const Instr* member : members)
-    if (!copies.count(member) && leaves(member, row)) leaving.insert(member);
-  if (leaving.empty()) {
-    Facts dead;
-    dead.decision = Decision::no("unread", "every reader has a copy by now");
-    return dead;
-  }
-  return facts_.of(members, [&](const Instr* member) { return leaving.count(member) > 0; });
+  const auto outputs = leaving(row);
+  if (outputs.empty()) return unread<Facts>();
+  return facts_.of(members_in(row), [&](const Instr* member) { return outputs.count(member) > 0; });
 }
 
 Decision GroupMerger::is_closed(const Row& row) const {
@@ -88,7 +81,7 @@ Decision GroupMerger::is_closed(const Row& row) const {
 }
 
 void GroupMerger::join(Group* from, Group* to) {
-  std::vector<Instr*> members = members_of({from, to});
+  std::vector<Instr*> members = members_in({from, to});
   to->copies = copies_of({from, to});
   to->has_dot |= from->has_dot;
   for (const Instr* member : from->members) {
@@ -100,11 +93,6 @@ void GroupMerger::join(Group* from, Group* to) {
   from->members.clear();
   changed_ = true;
   cover_.order->has_taken(to, *from);
-}
-
-void GroupMerger::refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
-  cover_.refusals.push_back(
-      {producer->name(), consumer->name(), decision.code(), decision.reason()});
 }
 
 Status check_merges(const OpenCover& cover) {

@@ -10,6 +10,14 @@ namespace heddle::fuse {
 bool is_unpack(const Instr* instr) { return instr->facts().unpack; }
 void set_unpack(Instr* instr) { instr->facts().unpack = true; }
 
+bool has(const Group& group, const Instr* instr) {
+  return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
+}
+
+bool is_product(const Instr* instr) {
+  return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+}
+
 bool has_control_edges(const Instr* instr) {
   return !instr->control_predecessors().empty() || !instr->control_successors().empty();
 }
@@ -190,53 +198,32 @@ const Instr* viewed_output(const Instr* output, const std::unordered_set<const I
   return nullptr;
 }
 
-std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
-                                     const std::function<bool(const Instr*)>& leaves) {
-  auto module = std::make_unique<hlo::Module>("candidate");
-  Computation* computation = module->add_computation("candidate");
-  module->set_entry(computation);
-  std::unordered_map<const Instr*, Instr*> copies;
-  int64_t parameters = 0;
-  auto value_of = [&](Instr* operand) {
-    auto known = copies.find(operand);
-    if (known != copies.end()) return known->second;
-    Instr* copy = nullptr;
-    if (operand->is(Opcode::constant) && operand->shape().is_scalar()) {
-      copy = computation->add(Opcode::constant, operand->shape(), {}, operand->attrs());
-    } else {
-      copy = computation->add(Opcode::parameter, operand->shape().without_layout(), {},
-                              hlo::ParameterAttrs{parameters++});
+stage::Members members_of(const std::vector<Instr*>& instrs,
+                          const std::function<bool(const Instr*)>& leaves) {
+  std::vector<const Instr*> inputs, needed, outputs;
+  std::unordered_set<const Instr*> known, leaving;
+  for (const Instr* instr : instrs) {
+    for (const Instr* operand : instr->operands()) {
+      const bool scalar = operand->is(Opcode::constant) && operand->shape().is_scalar();
+      if (!scalar && known.insert(operand).second) inputs.push_back(operand);
     }
-    copies.emplace(operand, copy);
-    return copy;
-  };
-  std::vector<Instr*> outputs;
-  std::unordered_set<const Instr*> leaving;
-  for (Instr* member : members) {
-    std::vector<Instr*> operands;
-    for (Instr* operand : member->operands()) operands.push_back(value_of(operand));
-    std::vector<Computation*> called;
-    for (const Computation* callee : member->called())
-      called.push_back(module->clone_computation(*callee));
-    copies[member] = computation->add(member->opcode(), member->shape().without_layout(), operands,
-                                      member->attrs(), called, member->name());
-    if (!leaves(member)) continue;
-    if (viewed_output(member, leaving) == nullptr) outputs.push_back(copies[member]);
-    leaving.insert(member);
+    known.insert(instr);
+    if (!leaves(instr)) continue;
+    if (viewed_output(instr, leaving) == nullptr) outputs.push_back(instr);
+    leaving.insert(instr);
   }
-  std::vector<tensor::Shape> shapes;
-  for (Instr* output : outputs) shapes.push_back(output->shape());
-  computation->set_root(
-      outputs.size() == 1
-          ? outputs[0]
-          : computation->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), outputs));
-  computation->remove_dead();
-  return module;
+  std::unordered_set<const Instr*> read(outputs.begin(), outputs.end());
+  for (auto instr = instrs.rbegin(); instr != instrs.rend(); ++instr) {
+    if (!read.count(*instr)) continue;
+    needed.push_back(*instr);
+    read.insert((*instr)->operands().begin(), (*instr)->operands().end());
+  }
+  std::reverse(needed.begin(), needed.end());
+  return {"candidate", std::move(inputs), std::move(needed), std::move(outputs)};
 }
 
 stage::PlacedFusion place_alone(Instr* instr, const target::Target& target) {
-  std::unique_ptr<hlo::Module> alone = extract({instr}, [](const Instr*) { return true; });
-  return schedule::place(*alone->entry(), target);
+  return schedule::place(members_of({instr}, [](const Instr*) { return true; }), target);
 }
 
 }  // namespace heddle::fuse

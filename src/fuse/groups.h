@@ -28,6 +28,10 @@ struct Group {
   int kernel = -1;                          // GroupOrder
 };
 
+bool has(const Group& group, const Instr* instr);
+
+bool is_product(const Instr* instr);  // a dot or a convolution
+
 // How many members it counts as: the integer arithmetic of random bits is long, and one body.
 size_t weight(const Group& group);
 
@@ -38,10 +42,10 @@ bool is_view(const Group& group);
 // `outputs` too: its bytes serve both. Null: none.
 const Instr* viewed_output(const Instr* output, const std::unordered_set<const Instr*>& outputs);
 
-// A module of one computation: the members with their outside operands as parameters, and those
-// that `leaves` says are read outside as outputs, but for views of another output.
-std::unique_ptr<hlo::Module> extract(const std::vector<Instr*>& members,
-                                     const std::function<bool(const Instr*)>& leaves);
+// A kernel of `instrs`, which stand in order: its outputs are those that `leaves` says are read
+// outside, but for views of another output; what these do not need is left out.
+stage::Members members_of(const std::vector<Instr*>& instrs,
+                          const std::function<bool(const Instr*)>& leaves);
 
 // A computation whose instructions become commands: the entry, a region of a while or of a
 // conditional, or what calls have in common.

@@ -56,7 +56,7 @@ class ChainMerger : public GroupMerger {
   static Instr* product_of(const Group& group) {
     Instr* found = nullptr;
     for (Instr* member : group.members) {
-      if (!member->is(Opcode::dot) && !member->is(Opcode::convolution)) continue;
+      if (!is_product(member)) continue;
       if (found) return nullptr;
       found = member;
     }
@@ -152,8 +152,7 @@ class ChainMerger : public GroupMerger {
   std::optional<double> alone_ns(Group* group) {
     auto [known, fresh] = alone_.emplace(group, std::nullopt);
     if (!fresh) return known->second;
-    const Placed alone = place({group});
-    const stage::PlacedFusion& placed = alone.placed;
+    const stage::PlacedFusion placed = place({group});
     // One element summed up is no product.
     const bool product =
         std::any_of(placed.graph.stages.begin(), placed.graph.stages.end(), schedule::is_product);
@@ -193,8 +192,7 @@ class ChainMerger : public GroupMerger {
       for (size_t begin = end - 1; begin-- > 0 && end - begin <= kMostLinks;) {
         const std::vector<Group*> part(row.begin() + static_cast<long>(begin),
                                        row.begin() + static_cast<long>(end));
-        Placed candidate = place(part);
-        stage::PlacedFusion& placed = candidate.placed;
+        stage::PlacedFusion placed = place(part);
         if (placed.decision && !stage::is_chain(placed))
           placed.decision = Decision::no("chain-operand", "it is not a sequence of products");
         if (begin + 2 == end) pairs.emplace(std::pair(begin, end), placed.decision);

@@ -30,9 +30,9 @@ class SumMerger : public GroupMerger {
 
  private:
   Decision may_join(Group* product, Group* sums) const {
-    const Placed both = place({product, sums});
-    if (!both.placed.decision) return both.placed.decision;
-    if (!stage::is_gemm(both.placed) || stage::is_chain(both.placed))
+    const stage::PlacedFusion both = place({product, sums});
+    if (!both.decision) return both.decision;
+    if (!stage::is_gemm(both) || stage::is_chain(both))
       return Decision::no("gemm-family", "the dot would lose its template");
     return is_closed({product, sums});
   }

@@ -60,8 +60,7 @@ class PoolMerger : public GroupMerger {
   Decision may_join(Group* product, Group* pools, const Instr* value) const {
     if (Decision alone = only_value(*product, value); !alone) return alone;
     if (Decision closed = is_closed({product, pools}); !closed) return closed;
-    const Placed both = place({product, pools});
-    const stage::PlacedFusion& placed = both.placed;
+    const stage::PlacedFusion placed = place({product, pools});
     if (!placed.decision) return placed.decision;
     if (!stage::is_pooled(placed))
       return Decision::no("gemm-family", "the convolution would lose its template");

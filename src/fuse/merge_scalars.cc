@@ -41,10 +41,9 @@ class ScalarMerger : public GroupMerger {
   // The other one keeps its phases, enough tasks, and its time.
   Decision may_join(Group* other, Group* scalars) const {
     if (Decision closed = is_closed({other, scalars}); !closed) return closed;
-    const Placed both = place({other, scalars}), alone = place({other});
-    if (!both.placed.decision) return both.placed.decision;
-    if (!alone.placed.decision) return alone.placed.decision;
-    const stage::PlacedFusion &together = both.placed, &apart = alone.placed;
+    const stage::PlacedFusion together = place({other, scalars}), apart = place({other});
+    if (!together.decision) return together.decision;
+    if (!apart.decision) return apart.decision;
     if (together.schedule.phases.size() != apart.schedule.phases.size() ||
         tasks(together) < std::min(tasks(apart), int64_t{kTasksOfCore} * target_.cores) ||
         cost::traffic_ns(together, target_) >

@@ -41,8 +41,7 @@ class TurnMerger : public GroupMerger {
 
  private:
   Decision may_join(Group* product, Group* turns) const {
-    const Placed both = place({product, turns});
-    const stage::PlacedFusion& placed = both.placed;
+    const stage::PlacedFusion placed = place({product, turns});
     if (!placed.decision) return placed.decision;
     if (!stage::is_gemm(placed))
       return Decision::no("gemm-family", "the product would lose its template");

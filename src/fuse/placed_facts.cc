@@ -52,43 +52,24 @@ void add_computation(const Computation& computation, std::vector<uint64_t>* word
   words->push_back(numbers.at(computation.root()));
 }
 
-// A member's number in a reason stands between these; no name holds them.
-constexpr char kBegin = '\1', kEnd = '\2';
-
 bool is_name_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
 }
 
-// Whole names become numbers.
-std::string with_numbers(const std::string& reason, const std::vector<Instr*>& members) {
-  std::unordered_map<std::string_view, size_t> number_of;
-  for (size_t i = 0; i < members.size(); ++i) number_of.emplace(members[i]->name(), i);
-  std::string result;
+// The decision of `from` for `to`, whole names by their places.
+Decision renamed(const Decision& decision, const std::vector<Instr*>& from,
+                 const std::vector<Instr*>& to) {
+  std::unordered_map<std::string_view, std::string_view> names;
+  for (size_t i = 0; i < from.size(); ++i) names.emplace(from[i]->name(), to[i]->name());
+  const std::string_view reason = decision.reason();
+  std::string text;
   for (size_t at = 0; at < reason.size();) {
     size_t end = at;
     while (end < reason.size() && is_name_char(reason[end])) ++end;
-    if (end == at) {
-      result += reason[at++];
-      continue;
-    }
-    const std::string word = reason.substr(at, end - at);
-    const auto found = number_of.find(word);
-    result += found == number_of.end() ? word : kBegin + std::to_string(found->second) + kEnd;
-    at = end;
-  }
-  return result;
-}
-
-Decision with_names(const Decision& decision, const std::vector<Instr*>& members) {
-  const std::string& reason = decision.reason();
-  std::string text;
-  for (size_t at = 0; at < reason.size(); ++at) {
-    if (reason[at] != kBegin) {
-      text += reason[at];
-      continue;
-    }
-    const size_t end = reason.find(kEnd, at);
-    text += members[std::stoul(reason.substr(at + 1, end - at - 1))]->name();
+    if (end == at) ++end;
+    const std::string_view word = reason.substr(at, end - at);
+    const auto found = names.find(word);
+    text += found == names.end() ? word : found->second;
     at = end;
   }
   return Decision::no(decision.code().c_str(), "{}", text);
@@ -149,21 +130,18 @@ Hash128 signature(const std::vector<Instr*>& instrs,
 
 Facts PlacedFacts::of(const std::vector<Instr*>& members,
                       const std::function<bool(const Instr*)>& leaves) {
-  const auto [known, added] = known_.try_emplace(signature(members, leaves));
+  const auto [found, added] = known_.try_emplace(signature(members, leaves));
+  Known& known = found->second;
   if (added) {
-    std::unique_ptr<hlo::Module> candidate = extract(members, leaves);
-    const stage::PlacedFusion placed = schedule::place(*candidate->entry(), target_);
-    Facts facts = facts_of(placed, target_);
-    if (facts.decision) {
-      if (with_traffic_) facts.traffic_ns = cost::traffic_ns(placed, target_);
-    } else {
-      facts.decision = Decision::no(placed.decision.code().c_str(), "{}",
-                                    with_numbers(placed.decision.reason(), members));
-    }
-    known->second = std::move(facts);
+    const stage::PlacedFusion placed = schedule::place(members_of(members, leaves), target_);
+    known.facts = facts_of(placed, target_);
+    if (!placed.decision)
+      known.members = members;
+    else if (with_traffic_)
+      known.facts.traffic_ns = cost::traffic_ns(placed, target_);
   }
-  Facts facts = known->second;
-  if (!facts.decision) facts.decision = with_names(facts.decision, members);
+  Facts facts = known.facts;
+  if (!facts.decision) facts.decision = renamed(facts.decision, known.members, members);
   return facts;
 }
 

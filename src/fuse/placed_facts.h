@@ -54,7 +54,11 @@ class PlacedFacts {
 
   const target::Target& target_;
   const bool with_traffic_;
-  std::unordered_map<Hash128, Facts, Hash> known_;  // reasons with numbers for names
+  struct Known {
+    Facts facts;
+    std::vector<Instr*> members;  // that a refusal speaks of
+  };
+  std::unordered_map<Hash128, Known, Hash> known_;
 };
 
 }  // namespace heddle::fuse

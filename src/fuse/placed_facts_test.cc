@@ -50,8 +50,7 @@ TEST(placed_facts, EqualSetsAreToldApartByTheirNamesOnly) {
     for (const char* name : names) members.push_back(by_name.at(name));
     auto leaves = [&](const Instr* instr) { return instr == members.back() || names.size() == 3; };
     const Facts known = facts.of(members, leaves);
-    const auto alone = extract(members, leaves);
-    const stage::PlacedFusion placed = schedule::place(*alone->entry(), target);
+    const stage::PlacedFusion placed = schedule::place(members_of(members, leaves), target);
     EXPECT_EQ(known.decision.code(), placed.decision.code());
     EXPECT_EQ(known.decision.reason(), placed.decision.reason());
     refused += !known.decision;

@@ -10,9 +10,9 @@
 
 namespace heddle::schedule {
 
-Problem::Problem(const hlo::Computation& fusion, const target::Target& on, bool fast_forms)
-    : target(on), fusion_(fusion), fast_forms_(fast_forms) {
-  StagedOrNot staged = stage::build_stage_graph(fusion, /*repeat_cheap=*/false,
+Problem::Problem(const stage::Members& members, const target::Target& on, bool fast_forms)
+    : target(on), members_(members), fast_forms_(fast_forms) {
+  StagedOrNot staged = stage::build_stage_graph(members, /*repeat_cheap=*/false,
                                                 /*scans=*/target.kind == target::DeviceKind::cpu);
   decision = staged.decision;
   graph = std::move(staged.graph);
@@ -43,7 +43,7 @@ const StageGraph& Problem::row_graph() const {
 }
 
 StageGraph Problem::staged_again() const {
-  StagedOrNot staged = stage::build_stage_graph(fusion_, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(members_, /*repeat_cheap=*/true);
   if (fast_forms_) mark_fast_forms(&staged.graph);
   return std::move(staged.graph);
 }
@@ -67,9 +67,9 @@ std::string to_string(const std::vector<Attempt>& attempts) {
   return text;
 }
 
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target, bool fast_forms,
+PlacedFusion place(const stage::Members& members, const target::Target& target, bool fast_forms,
                    std::vector<Attempt>* attempts) {
-  const Problem problem(fusion, target, fast_forms);
+  const Problem problem(members, target, fast_forms);
   PlacedFusion best, refused;
   best.decision = problem.decision;
   if (!problem.decision) return best;

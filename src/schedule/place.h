@@ -1,5 +1,6 @@
-// place: a fusion becomes a stage graph with a legal schedule, or is refused with a reason. The
-// explorer (fuse) and the code generator (stitch) ask this one function (docs/architecture.md).
+// place: a kernel's members become a stage graph with a legal schedule, or is refused with a
+// reason. The explorer (fuse) and the code generator (stitch) ask this one function
+// (docs/architecture.md).
 #pragma once
 
 #include "schedule/stage_names.h"
@@ -18,7 +19,7 @@ struct Attempt {
   double ns = 0;  // by cost::latency, where it is legal
 };
 std::string to_string(const std::vector<Attempt>& attempts);  // a line each
-PlacedFusion place(const hlo::Computation& fusion, const target::Target& target,
+PlacedFusion place(const stage::Members& members, const target::Target& target,
                    bool fast_forms = true, std::vector<Attempt>* attempts = nullptr);
 
 }  // namespace heddle::schedule

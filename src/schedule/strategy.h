@@ -13,7 +13,7 @@ namespace heddle::schedule {
 // A fusion that is to be placed. Facts that several strategies ask for are found once.
 class Problem {
  public:
-  Problem(const hlo::Computation& fusion, const target::Target& target, bool fast_forms);
+  Problem(const stage::Members& members, const target::Target& target, bool fast_forms);
 
   // No: the fusion has no stage graph; nobody is asked.
   Decision decision = Decision::yes();
@@ -34,7 +34,7 @@ class Problem {
   StageGraph staged_again() const;  // not flattened
 
  private:
-  const hlo::Computation& fusion_;
+  const stage::Members& members_;
   const bool fast_forms_;
   mutable std::optional<std::optional<Product>> product_;
   mutable std::optional<StageGraph> row_graph_, repeated_graph_;

@@ -92,10 +92,10 @@ bool has_map_body(const Instr* instr) {
 int StageBuilder::value(const Instr* instr, const Coordinates& at,
                         const std::vector<Guard>& guards) {
   if (!decision) return 0;
-  if (instr->is(Opcode::parameter)) {
+  if (const int input = members_.input_number(instr); input >= 0) {
     // Inputs are dense and row-major: one linear coordinate, so that digits merge where they may.
-    return load({static_cast<int>(instr->parameter_number()), {}, 0},
-                {index::linearize(at, instr->shape().extents())}, guards, instr->shape().type());
+    return load({input, {}, 0}, {index::linearize(at, instr->shape().extents())}, guards,
+                instr->shape().type());
   }
   int leaf = 0;
   const Instr* root = instr;
@@ -129,7 +129,6 @@ int StageBuilder::expand(const Instr* instr, const Coordinates& at,
     if (entry.at == at && entry.guards == guards) return entry.node;
   int node = 0;
   switch (instr->opcode()) {
-    case Opcode::parameter:
     case Opcode::get_tuple_element:
       node = value(instr, at, guards);
       break;
@@ -205,7 +204,7 @@ struct Roll {
 
 // The parts of one array in another order that goes round: element i is element (i + by) mod n.
 // Not along the last dimension, where lanes run: they read two parts in two pieces.
-std::optional<Roll> rolled(const Instr& concatenate) {
+std::optional<Roll> rolled(const Instr& concatenate, const Members& members) {
   if (!concatenate.is(Opcode::concatenate)) return std::nullopt;
   const int64_t dimension = concatenate.dimensions()[0];
   const tensor::Shape& shape = concatenate.shape();
@@ -215,7 +214,7 @@ std::optional<Roll> rolled(const Instr& concatenate) {
   std::optional<Roll> roll;
   int64_t next = 0;
   for (const Instr* part : concatenate.operands()) {
-    if (!part->is(Opcode::slice)) return std::nullopt;
+    if (!part->is(Opcode::slice) || members.is_input(part)) return std::nullopt;
     const Instr* whole = part->operand(0);
     const auto& attrs = part->attrs_as<hlo::SliceAttrs>();
     if (!roll) roll = {whole, next = attrs.starts[dimension]};
@@ -236,7 +235,8 @@ std::optional<Roll> rolled(const Instr& concatenate) {
 int StageBuilder::moved(const Instr* instr, const Coordinates& at,
                         const std::vector<Guard>& guards) {
   const std::vector<int64_t> box = stage_.extents();
-  if (const auto roll = rolled(*instr)) {  // one read in place of one a part and a selection
+  if (const auto roll =
+          rolled(*instr, members_)) {  // one read in place of one a part and a selection
     const int64_t dimension = instr->dimensions()[0];
     Coordinates inner = at;
     inner[dimension] = mod(at[dimension] + Expr(roll->by), instr->shape().dim(dimension), box);

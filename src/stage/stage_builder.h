@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hlo/index_map.h"
+#include "stage/members.h"
 #include "stage/stage_graph.h"
 
 namespace heddle::stage {
@@ -20,19 +21,19 @@ using Coordinates = std::vector<Expr>;
 // Instructions that get a stage of their own: reduces, dots, convolutions, outputs, and the cuts
 // between several readers (stages.md §1, §5).
 // `repeat_cheap`: a few cheap operators below several readers are no cut.
-std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
+std::unordered_set<const Instr*> choose_sub_roots(const Members& members,
                                                   bool repeat_cheap = false);
 
 // Builds the body of one stage.
 class StageBuilder {
  public:
-  StageBuilder(const std::unordered_map<const Instr*, StageId>& stages, const StageGraph& graph,
+  StageBuilder(const Members& members, const std::unordered_map<const Instr*, StageId>& stages,
                Stage* stage)
-      : stages_(stages), graph_(graph), stage_(*stage) {}
+      : members_(members), stages_(stages), stage_(*stage) {}
 
   // Node of `instr`'s element at `at`; `instr` itself is expanded even if it is a sub-root.
   int expand(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
-  // Node of `instr`'s element at `at`: a load where it is a parameter or another stage's value.
+  // Node of `instr`'s element at `at`: a load where it is an input or another stage's value.
   int value(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int add(Node node);
   int constant(const tensor::Literal& literal);
@@ -51,8 +52,8 @@ class StageBuilder {
   int elementwise(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
   int winograd_filter(const Instr* instr, const Coordinates& at, const std::vector<Guard>& guards);
 
+  const Members& members_;
   const std::unordered_map<const Instr*, StageId>& stages_;
-  const StageGraph& graph_;
   Stage& stage_;
   struct Memo {
     Coordinates at;

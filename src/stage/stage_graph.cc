@@ -59,9 +59,9 @@ std::optional<tensor::Literal> window_padding(const Instr& instr) {
 // Fills one stage from its instruction.
 class Filler {
  public:
-  Filler(const std::unordered_map<const Instr*, StageId>& stages, const StageGraph& graph,
+  Filler(const Members& members, const std::unordered_map<const Instr*, StageId>& stages,
          bool scans, Stage* stage)
-      : stage_(*stage), builder_(stages, graph, stage), scans_(scans) {}
+      : stage_(*stage), builder_(members, stages, stage), scans_(scans) {}
 
   Decision fill(const Instr* instr) {
     stage_.name = instr->name();
@@ -323,34 +323,33 @@ class Filler {
   const bool scans_;
 };
 
-// Scalar arithmetic of parameters and constants.
-bool is_scalar_code(const Instr* value) {
+// Scalar arithmetic of inputs and constants.
+bool is_scalar_code(const Instr* value, const Members& members) {
   if (!value->shape().is_scalar()) return false;
-  if (value->is(Opcode::parameter) || value->is(Opcode::constant)) return true;
+  if (members.is_input(value) || value->is(Opcode::constant)) return true;
   if (!has_trait(value->opcode(), hlo::elementwise) && !value->is(Opcode::reshape) &&
       !value->is(Opcode::bitcast))
     return false;
-  return std::all_of(value->operands().begin(), value->operands().end(), is_scalar_code);
+  return std::all_of(value->operands().begin(), value->operands().end(),
+                     [&](const Instr* operand) { return is_scalar_code(operand, members); });
 }
 
-// The array is memory that the fusion changes and does not read.
-Decision check_box(const Instr* update) {
+// The array is memory that the kernel changes and does not read.
+Decision check_box(const Instr* update, const Members& members) {
   const Instr* array = update->operand(0);
-  const hlo::Computation& fusion = *update->parent();
-  const bool is_output = update == fusion.root() ||
-                         (update->users().size() == 1 && update->users()[0] == fusion.root() &&
-                          fusion.root()->is(Opcode::tuple));
-  if (!is_output || !array->is(Opcode::parameter) || array->users().size() != 1)
+  const bool is_output = members.is_output(update) && members.readers(update).empty();
+  if (!is_output || !members.is_input(array) || members.is_output(array) ||
+      members.readers(array).size() != 1)
     return Decision::no("in-place", "{} puts a box into what its kernel reads", update->name());
   for (size_t i = 2; i < update->operands().size(); ++i)
-    if (!is_scalar_code(update->operand(i)))
+    if (!is_scalar_code(update->operand(i), members))
       return Decision::no("in-place-start", "the start of {} is more than scalar arithmetic",
                           update->name());
   return Decision::yes();
 }
 
-void add_box(const Instr* update, Output* output) {
-  output->array = static_cast<int>(update->operand(0)->parameter_number());
+void add_box(const Instr* update, const Members& members, Output* output) {
+  output->array = members.input_number(update->operand(0));
   const tensor::Shape &all = update->shape(), &box = update->operand(1)->shape();
   int64_t stride = 1;
   for (int64_t d = all.rank(); d-- > 0; stride *= all.dim(d))
@@ -358,14 +357,11 @@ void add_box(const Instr* update, Output* output) {
       output->starts.push_back({update->operand(static_cast<size_t>(2 + d)), limit, stride});
 }
 
-// Outputs that are parameters, or a value that another leaf already stores, need a stage that
+// Outputs that are inputs, or a value that another leaf already stores, need a stage that
 // copies; everything else is a value of its own stage.
-Decision add_outputs(const hlo::Computation& fusion,
+Decision add_outputs(const Members& members,
                      const std::unordered_map<const Instr*, StageId>& stages, StageGraph* graph) {
-  std::vector<const Instr*> leaves{fusion.root()};
-  if (fusion.root()->is(Opcode::tuple))
-    leaves.assign(fusion.root()->operands().begin(), fusion.root()->operands().end());
-  for (const Instr* leaf : leaves) {
+  for (const Instr* leaf : members.outputs()) {
     const Instr* root = leaf->is(Opcode::get_tuple_element) ? leaf->operand(0) : leaf;
     int value = leaf->is(Opcode::get_tuple_element) ? static_cast<int>(leaf->tuple_index()) : 0;
     if (const auto part = hlo::top_k_part(*root)) value = part->places ? 1 : 0;
@@ -379,8 +375,9 @@ Decision add_outputs(const hlo::Computation& fusion,
         stage.values[value + i].output = number;
         graph->outputs.push_back(
             {found->second, value + i,
-             leaf->shape().is_tuple() ? leaf->shape().elements()[i] : leaf->shape()});
-        if (hlo::is_in_place(*leaf)) add_box(leaf, &graph->outputs.back());
+             (leaf->shape().is_tuple() ? leaf->shape().elements()[i] : leaf->shape())
+                 .without_layout()});
+        if (hlo::is_in_place(*leaf)) add_box(leaf, members, &graph->outputs.back());
         continue;
       }
       if (leaf->shape().is_tuple())
@@ -388,7 +385,7 @@ Decision add_outputs(const hlo::Computation& fusion,
       StageId id(graph->stages.size());
       graph->stages.emplace_back();
       Stage& stage = graph->stages.back();
-      StageBuilder builder(stages, *graph, &stage);
+      StageBuilder builder(members, stages, &stage);
       stage.name = leaf->name() + ".copy";
       stage.instr = leaf;
       Coordinates at;
@@ -402,21 +399,18 @@ Decision add_outputs(const hlo::Computation& fusion,
       stage.values.push_back({leaf->shape().type(), builder.value(leaf, at, {})});
       stage.values[0].output = number;
       if (!builder.decision) return builder.decision;
-      graph->outputs.push_back({id, 0, leaf->shape()});
+      graph->outputs.push_back({id, 0, leaf->shape().without_layout()});
     }
   }
   return Decision::yes();
 }
 
-}  // namespace
-
-namespace {
-
 // Another result of the same top-k, which has a stage already.
-const Instr* twin_of(const Instr* instr, const std::unordered_map<const Instr*, StageId>& stages) {
+const Instr* twin_of(const Instr* instr, const Members& members,
+                     const std::unordered_map<const Instr*, StageId>& stages) {
   const auto part = hlo::top_k_part(*instr);
   if (!part) return nullptr;
-  for (const Instr* user : instr->operand(0)->users()) {
+  for (const Instr* user : members.readers(instr->operand(0))) {
     const auto other = user == instr ? std::nullopt : hlo::top_k_part(*user);
     if (other && other->k == part->k && other->largest == part->largest && stages.count(user))
       return user;
@@ -426,31 +420,30 @@ const Instr* twin_of(const Instr* instr, const std::unordered_map<const Instr*, 
 
 }  // namespace
 
-StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap, bool scans) {
+StagedOrNot build_stage_graph(const Members& members, bool repeat_cheap, bool scans) {
   StagedOrNot result;
   StageGraph& graph = result.graph;
-  graph.name = fusion.name();
-  for (const Instr* parameter : fusion.parameters()) graph.inputs.push_back({parameter->shape()});
-  std::unordered_set<const Instr*> roots = choose_sub_roots(fusion, repeat_cheap);
+  graph.name = members.name();
+  for (const Instr* input : members.inputs())
+    graph.inputs.push_back({input->shape().without_layout()});
+  std::unordered_set<const Instr*> roots = choose_sub_roots(members, repeat_cheap);
   std::unordered_map<const Instr*, StageId> stages;
-  for (const Instr* instr : fusion.instrs()) {
-    if (instr->is(Opcode::tuple) || instr->is(Opcode::parameter) ||
-        instr->is(Opcode::get_tuple_element))
-      continue;
+  for (const Instr* instr : members.instrs()) {
+    if (instr->is(Opcode::tuple) || instr->is(Opcode::get_tuple_element)) continue;
     if (Decision possible = can_stage(*instr); !possible) {
       result.decision = possible;
       return result;
     }
     if (!roots.count(instr)) continue;
-    if (const Instr* twin = twin_of(instr, stages)) {
+    if (const Instr* twin = twin_of(instr, members, stages)) {
       stages.emplace(instr, stages.at(twin));
       continue;
     }
     StageId id(graph.stages.size());
     Stage stage;
-    Filler filler(stages, graph, scans, &stage);
+    Filler filler(members, stages, scans, &stage);
     if (hlo::is_in_place(*instr)) {
-      result.decision = check_box(instr);
+      result.decision = check_box(instr, members);
       if (result.decision) result.decision = filler.fill_box(instr);
     } else {
       result.decision = filler.fill(instr);
@@ -459,7 +452,7 @@ StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap,
     graph.stages.push_back(std::move(stage));
     stages.emplace(instr, id);
   }
-  result.decision = add_outputs(fusion, stages, &graph);
+  result.decision = add_outputs(members, stages, &graph);
   if (result.decision) split_digits(&graph);
   return result;
 }

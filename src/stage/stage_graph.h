@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "hlo/module.h"
 #include "index/map.h"
+#include "stage/members.h"
 
 namespace heddle::stage {
 
@@ -28,7 +29,7 @@ struct Digit {
   bool operator==(const Digit&) const = default;
 };
 
-// What a load reads: parameter `number` of the fusion, or value `value` of a stage.
+// What a load reads: an input by its number, or value `value` of a stage.
 struct Source {
   int input = -1;  // >= 0: an input
   StageId stage;   // else
@@ -64,7 +65,7 @@ struct Value {
   Type type = Type::f32;
   int result = -1;
   int init = -1;    // reduce, dot: body node without digits, or -1 for zero
-  int output = -1;  // leaf of the fusion's root that this value is, or -1
+  int output = -1;  // number of the output that this value is, or -1
 };
 
 struct Stage {
@@ -105,7 +106,7 @@ struct Input {
 };
 // Where the box of a dynamic-update-slice in place (hlo/in_place.h) begins in its array.
 struct Start {
-  const hlo::Instr* value = nullptr;  // of the fusion: scalar arithmetic on parameters, constants
+  const hlo::Instr* value = nullptr;  // a member: scalar arithmetic on inputs and constants
   int64_t limit = 0;                  // clamped to [0, limit]
   int64_t stride = 1;                 // elements of the array
 };
@@ -131,15 +132,14 @@ struct StageGraph {
 
 // May this instruction stand in a fusion at all? (What it may stand beside is place()'s question.)
 Decision can_stage(const hlo::Instr& instr);
-// Takes a fusion's computation apart. No: with the code of can_stage, or `unknown-map`.
+// Takes a kernel's members apart. No: with the code of can_stage, or `unknown-map`.
 struct StagedOrNot {
   StageGraph graph;
   Decision decision = Decision::yes();
 };
 // `repeat_cheap`: a cheap value with several readers has no stage of its own.
 // `scans`: cumulative windows are scans; else reductions of a window an element.
-StagedOrNot build_stage_graph(const hlo::Computation& fusion, bool repeat_cheap = false,
-                              bool scans = true);
+StagedOrNot build_stage_graph(const Members& members, bool repeat_cheap = false, bool scans = true);
 // Divides reduction digits of a stage into (parts, rest): partials, and a stage that combines them.
 // Returns the new graph; parts divides the extent of the stage's first red digit.
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts);

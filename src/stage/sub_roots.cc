@@ -20,7 +20,6 @@ bool is_reduction(const Instr* instr) {
 // Moves data only: never worth a stage of its own between two readers.
 bool moves_data(const Instr* instr) {
   switch (instr->opcode()) {
-    case Opcode::parameter:
     case Opcode::constant:
     case Opcode::get_tuple_element:
     case Opcode::tuple:
@@ -45,58 +44,58 @@ int inline_cost(const Instr* instr) {
   return has_trait(instr->opcode(), hlo::elementwise) ? 2 : 1;
 }
 
-const Instr* producer(const Instr* instr) {
-  return instr->is(Opcode::get_tuple_element) ? instr->operand(0) : instr;
+const Instr* producer(const Instr* instr, const Members& members) {
+  const bool element = instr->is(Opcode::get_tuple_element) && !members.is_input(instr);
+  return element ? instr->operand(0) : instr;
 }
 
-// Computed in the fusion, from more than scalars; a type of its own or padding does not count.
-bool is_computed(const Instr* value) {
-  while (!value->operands().empty() &&
+// Nothing stands before it.
+bool is_source(const Instr* value, const Members& members) {
+  return value->operands().empty() || members.is_input(value);
+}
+
+// Computed by a member, from more than scalars; a type of its own or padding does not count.
+bool is_computed(const Instr* value, const Members& members) {
+  while (!is_source(value, members) &&
          (moves_data(value) || value->is(Opcode::convert) || value->is(Opcode::pad)))
     value = value->operand(0);
-  return !value->operands().empty() && !value->shape().is_scalar();
+  return !is_source(value, members) && !value->shape().is_scalar();
 }
 
 // In front of a product: what it reads is a value of its own, not computed for every column.
-void add_links(const hlo::Computation& fusion, std::unordered_set<const Instr*>* roots) {
+void add_links(const Members& members, std::unordered_set<const Instr*>* roots) {
   auto is_product = [](const Instr* instr) {
     return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
   };
-  std::unordered_set<const Instr*> behind;  // a product of this fusion
-  for (const Instr* instr : fusion.instrs()) {
+  std::unordered_set<const Instr*> behind;  // a product
+  for (const Instr* instr : members.instrs()) {
     const auto& operands = instr->operands();
     const bool reads = std::any_of(operands.begin(), operands.end(),
                                    [&](const Instr* x) { return behind.count(x) > 0; });
     if (reads || is_product(instr)) behind.insert(instr);
     if (!is_product(instr)) continue;
     const Instr* left = instr->operand(0);
-    while (moves_data(left) && !left->operands().empty()) left = left->operand(0);
-    if (behind.count(left) || (instr->is(Opcode::dot) && is_computed(left))) roots->insert(left);
+    while (moves_data(left) && !is_source(left, members)) left = left->operand(0);
+    if (behind.count(left) || (instr->is(Opcode::dot) && is_computed(left, members)))
+      roots->insert(left);
   }
 }
 
 }  // namespace
 
-std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion,
-                                                  bool repeat_cheap) {
+std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool repeat_cheap) {
   std::unordered_set<const Instr*> roots;
-  auto add_output = [&](const Instr* instr) {
-    if (!instr->is(Opcode::parameter)) roots.insert(producer(instr));
-  };
-  if (fusion.root()->is(Opcode::tuple)) {
-    for (const Instr* leaf : fusion.root()->operands()) add_output(leaf);
-  } else {
-    add_output(fusion.root());
-  }
-  for (const Instr* instr : fusion.instrs())
+  for (const Instr* output : members.outputs())
+    if (!members.is_input(output)) roots.insert(producer(output, members));
+  for (const Instr* instr : members.instrs())
     if (is_reduction(instr)) roots.insert(instr);
-  add_links(fusion, &roots);
+  add_links(members, &roots);
 
   // What an element costs with all that is below it, down to inputs and reductions.
   std::unordered_map<const Instr*, int> cost;
-  for (const Instr* instr : fusion.instrs()) {
+  for (const Instr* instr : members.instrs()) {
     int& sum = cost[instr];
-    if (instr->is(Opcode::parameter) || roots.count(instr)) continue;
+    if (roots.count(instr)) continue;
     // Below a broadcast stands what is computed once, if it is worth that.
     if (instr->is(Opcode::broadcast) && instr->shape().elems() > instr->operand(0)->shape().elems())
       continue;
@@ -111,11 +110,10 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
     bool broadcast = false;
   };
   std::unordered_map<const Instr*, Reach> reach;
-  for (auto it = fusion.instrs().rbegin(); it != fusion.instrs().rend(); ++it) {
+  for (auto it = members.instrs().rbegin(); it != members.instrs().rend(); ++it) {
     const Instr* instr = *it;
     Reach& mine = reach[instr];
-    for (const Instr* user : instr->users()) {
-      if (user->is(Opcode::tuple) && user == fusion.root()) continue;
+    for (const Instr* user : members.readers(instr)) {
       // Where a box begins is computed beside the stages.
       if (hlo::is_in_place(*user) && instr != user->operand(1)) continue;
       if (roots.count(user)) {
@@ -133,7 +131,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const hlo::Computation& fusion
     // expensive or hangs on a reduction (one value a row), else it is cheaper to repeat.
     bool hangs_on_reduction =
         std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
-          return is_reduction(producer(operand)) || roots.count(producer(operand));
+          const Instr* made = producer(operand, members);
+          return !members.is_input(made) && (is_reduction(made) || roots.count(made));
         });
     bool repeated = mine.broadcast && (is_costly(instr->opcode()) || hangs_on_reduction);
     const bool cheap = repeat_cheap && cost.at(instr) <= kCheap;
