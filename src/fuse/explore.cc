@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <optional>
-#include <queue>
 
 #include "cost/peak_memory.h"
 #include "fuse/enumerate.h"
@@ -80,11 +78,8 @@ class Choice {
         if (take_searched == (parts == &searched_)) chosen_.push_back(&part);
       }
     }
-    std::vector<Members> contracted;
-    for (const Part* part : chosen_)
-      if (part->own.size() > 1) contracted.push_back(part->own);
     add_up();
-    return is_acyclic(space_.graph, contracted);
+    return order().has_value();
   }
 
   const Total& total() const { return total_; }
@@ -93,45 +88,23 @@ class Choice {
   // Bytes alive at once, the parts in an order of the graph.
   int64_t peak() const {
     const auto& vertices = space_.graph.vertices;
-    std::vector<int> node(vertices.size());
-    std::iota(node.begin(), node.end(), 0);
-    for (const Part* part : chosen_)
-      for (int member : part->own) node[static_cast<size_t>(member)] = part->own[0];
-    std::vector<int> waits(vertices.size(), 0);
-    std::vector<Members> members(vertices.size());
-    for (int v = 0; v < static_cast<int>(vertices.size()); ++v) {
-      members[static_cast<size_t>(node[static_cast<size_t>(v)])].push_back(v);
-      for (int producer : vertices[static_cast<size_t>(v)].producers)
-        waits[static_cast<size_t>(node[static_cast<size_t>(v)])] +=
-            node[static_cast<size_t>(producer)] != node[static_cast<size_t>(v)];
-    }
-    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
-    for (int v = 0; v < static_cast<int>(vertices.size()); ++v)
-      if (node[static_cast<size_t>(v)] == v && waits[static_cast<size_t>(v)] == 0) ready.push(v);
-    std::vector<cost::SequenceStep> steps;
+    const std::optional<KernelOrder> kernels = order();
+    if (!kernels) return std::numeric_limits<int64_t>::max();
+    std::vector<cost::SequenceStep> steps(vertices.size());
     std::vector<int64_t> bytes(vertices.size(), 0);
-    while (!ready.empty()) {
-      const int at = ready.top();
-      ready.pop();
-      cost::SequenceStep step;
-      for (int member : members[static_cast<size_t>(at)]) {
-        for (int producer : vertices[static_cast<size_t>(member)].producers)
-          if (node[static_cast<size_t>(producer)] != at) step.reads.push_back(producer);
-        bool leaves = vertices[static_cast<size_t>(member)].consumers.empty();
-        for (int consumer : vertices[static_cast<size_t>(member)].consumers) {
-          const int other = node[static_cast<size_t>(consumer)];
-          leaves |= other != at;
-          if (other != at && --waits[static_cast<size_t>(other)] == 0) ready.push(other);
-        }
-        if (!leaves) continue;
-        step.makes.push_back(member);
-        const Instr* instr = space_.instr_of[static_cast<size_t>(member)];
-        bytes[static_cast<size_t>(member)] =
-            instr && !instr->is(Opcode::constant) && !instr->is(Opcode::parameter)
-                ? static_cast<int64_t>(cost::bytes_of(instr->shape()))
-                : 0;
-      }
-      steps.push_back(std::move(step));
+    for (int v = 0; v < static_cast<int>(vertices.size()); ++v) {
+      const Vertex& vertex = vertices[static_cast<size_t>(v)];
+      const auto outside = [&](int other) { return kernels->kernel(other) != kernels->kernel(v); };
+      cost::SequenceStep& step = steps[static_cast<size_t>(kernels->place(kernels->kernel(v)))];
+      std::copy_if(vertex.producers.begin(), vertex.producers.end(), std::back_inserter(step.reads),
+                   outside);
+      if (!vertex.consumers.empty() &&
+          std::none_of(vertex.consumers.begin(), vertex.consumers.end(), outside))
+        continue;
+      step.makes.push_back(v);
+      const Instr* instr = space_.instr_of[static_cast<size_t>(v)];
+      if (instr && !instr->is(Opcode::constant) && !instr->is(Opcode::parameter))
+        bytes[static_cast<size_t>(v)] = static_cast<int64_t>(cost::bytes_of(instr->shape()));
     }
     return cost::peak_bytes(steps, bytes, {});
   }
@@ -144,11 +117,7 @@ class Choice {
       if (part->own.empty()) continue;
       bool fixed = part->alone != nullptr;
       if (part->group) {
-        std::vector<Instr*> whole = space_.with_views(part->own), members = part->group->members;
-        std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
-          return space_.index(a) < space_.index(b);
-        });
-        fixed = whole != members;
+        fixed = space_.with_views(part->own) != space_.in_order(part->group->members);
       }
       parts.push_back({part->own, part->ns, fixed});
     }
@@ -191,6 +160,14 @@ class Choice {
   }
 
  private:
+  // None: the parts have a cycle.
+  std::optional<KernelOrder> order() const {
+    std::vector<Members> joined;
+    for (const Part* part : chosen_)
+      if (part->own.size() > 1) joined.push_back(part->own);
+    return KernelOrder::of(space_.graph, joined);
+  }
+
   struct Part {
     Members own;     // vertices that it makes
     int region = 0;  // a vertex of it
@@ -288,10 +265,7 @@ class Choice {
       Instr* instr = order[i];
       const auto held = holders.find(instr);
       if (made.count(instr) || (held == holders.end() && !space_.is_view(instr))) continue;
-      auto holds = [&](const Group* group) {
-        return std::find(group->members.begin(), group->members.end(), instr) !=
-               group->members.end();
-      };
+      auto holds = [&](const Group* group) { return has(*group, instr); };
       bool needed = instr == space_.computation().root();
       for (const Instr* user : instr->users()) {
         const auto readers = holders.find(user);

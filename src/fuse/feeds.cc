@@ -21,11 +21,7 @@ bool feeds(const Instr* instr, const Group& group, Sought&& is_sought) {
 
 }  // namespace
 
-bool is_heavy(const Instr* instr) {
-  return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
-}
-
-bool feeds_dot(const Instr* instr, const Group& group) { return feeds(instr, group, is_heavy); }
+bool feeds_dot(const Instr* instr, const Group& group) { return feeds(instr, group, is_product); }
 
 bool feeds_window(const Instr* instr, const Group& group) {
   return feeds(instr, group, [](const Instr* member) {

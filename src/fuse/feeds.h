@@ -5,8 +5,6 @@
 
 namespace heddle::fuse {
 
-bool is_heavy(const Instr* instr);  // a dot or a convolution
-
 // Does a path inside the group lead from `instr` to a dot or a convolution?
 bool feeds_dot(const Instr* instr, const Group& group);
 // Does a window of the group read it, or a gather, at once or through other operators? They may

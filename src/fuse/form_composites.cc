@@ -12,6 +12,7 @@
 #include "fuse/boxes.h"
 #include "fuse/kernel_order.h"
 #include "fuse/memory.h"
+#include "fuse/new_fusion.h"
 #include "fuse/passes.h"
 #include "hlo/composite.h"
 #include "hlo/in_place.h"
@@ -29,10 +30,6 @@ constexpr size_t kMostNeighbours = 16;    // that are asked of one unit
 constexpr int64_t kMostGrowth = 1 << 20;  // of the memory for temporaries, for one join
 constexpr int64_t kSmallBytes = 4096;     // of a result that costs nothing to keep
 constexpr int64_t kSmallPeak = 1 << 18;   // of temporaries: less need not be saved
-
-bool is_product(const Instr* instr) {
-  return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
-}
 
 // Reads an element of an array, or the whole of a small one: what scalars share is no reason.
 bool is_array(const Instr* value) {
@@ -313,49 +310,24 @@ class Composer {
     for (const Instr* instr : computation_->instrs()) index.emplace(instr, index.size());
     std::sort(parts.begin(), parts.end(),
               [&](const Instr* x, const Instr* y) { return index.at(x) < index.at(y); });
-    Computation* made = computation_->module()->add_computation("composite");
-    std::unordered_map<const Instr*, Instr*> inside;
-    std::vector<Instr*> operands;
-    auto value = [&](auto& self, Instr* from) -> Instr* {
-      Instr*& known = inside[from];
-      if (known) return known;
-      const Instr* maker = hlo::behind_views_and_elements(from);
-      Instr* copy = nullptr;
-      if (is_view_or_element(from) && std::find(parts.begin(), parts.end(), maker) != parts.end()) {
-        Instr* operand = self(self, from->operand(0));
-        copy = made->add(from->opcode(), from->shape().without_layout(), {operand}, from->attrs());
-      } else {
-        hlo::ParameterAttrs attrs{static_cast<int64_t>(operands.size())};
-        copy = made->add(Opcode::parameter, from->shape().without_layout(), {}, attrs, {},
-                         fmt::format("p{}", attrs.number));
-        operands.push_back(from);
-      }
-      return inside[from] = copy;
+    NewFusion made(computation_->module(), "composite");
+    auto value = [&](Instr* from) {
+      return made.value_of(from, [&](const Instr* maker) {
+        return std::find(parts.begin(), parts.end(), maker) != parts.end();
+      });
     };
     for (Instr* part : parts) {
       std::vector<Instr*> read;
-      for (Instr* operand : part->operands()) read.push_back(value(value, operand));
-      inside[part] = made->add(Opcode::fusion, part->shape(), read, part->attrs(), part->called(),
-                               part->name());
-      inside[part]->add_nodes(part->nodes());
+      for (Instr* operand : part->operands()) read.push_back(value(operand));
+      Instr* copy = made.computation->add(Opcode::fusion, part->shape(), read, part->attrs(),
+                                          part->called(), part->name());
+      copy->add_nodes(part->nodes());
+      made.values[part] = copy;
     }
-    std::vector<Instr*> outputs, old = find_outputs(parts);
-    std::vector<tensor::Shape> shapes;
-    for (Instr* output : old) {
-      outputs.push_back(value(value, output));
-      shapes.push_back(output->shape().without_layout());
-    }
-    const bool single = old.size() == 1;
-    made->set_root(single ? outputs[0]
-                          : made->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), outputs));
-    Instr* fusion = computation_->add(Opcode::fusion, made->root()->shape(), operands,
-                                      hlo::FusionAttrs{}, {made}, parts.back()->name());
-    for (size_t i = 0; i < old.size(); ++i)
-      computation_->replace_all_uses(
-          old[i], single ? fusion
-                         : computation_->add(Opcode::get_tuple_element, shapes[i], {fusion},
-                                             hlo::TupleIndexAttrs{static_cast<int64_t>(i)}, {},
-                                             old[i]->name()));
+    const std::vector<Instr*> old = find_outputs(parts);
+    for (Instr* output : old) made.outputs.push_back(value(output));
+    const std::vector<Instr*> values = made.add_to(computation_, parts.back()->name());
+    for (size_t i = 0; i < old.size(); ++i) computation_->replace_all_uses(old[i], values[i]);
     computation_->sort();
   }
 

@@ -6,10 +6,12 @@
 // than it was. Those of one shape are flattened, so that arrays of all ranks are the same code.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "fuse/composites.h"
 #include "fuse/flatten.h"
 #include "fuse/groups.h"
+#include "fuse/new_fusion.h"
 #include "fuse/passes.h"
 #include "hlo/composite.h"
 #include "hlo/views.h"
@@ -164,8 +166,7 @@ class TableFormer {
   // --- Forming it. ---
 
   void form() {
-    hlo::Module* module = entry_->module();
-    made_ = module->add_computation("table");
+    made_.emplace(entry_->module(), "table");
     std::vector<Instr*> outputs;  // values of the entry
     const std::vector<Instr*> order = entry_->instrs();
     Instr* last = nullptr;
@@ -186,9 +187,10 @@ class TableFormer {
       roots.push_back(inside(output));
       shapes.push_back(output->shape().without_layout());
     }
-    made_->set_root(made_->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), roots));
-    Instr* fusion = entry_->add(Opcode::fusion, made_->root()->shape(), operands_,
-                                hlo::FusionAttrs{}, {made_}, last->name());
+    Computation* made = made_->computation;
+    made->set_root(made->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), roots));
+    Instr* fusion = entry_->add(Opcode::fusion, made->root()->shape(), made_->operands,
+                                hlo::FusionAttrs{}, {made}, last->name());
     for (size_t i = 0; i < outputs.size(); ++i)
       entry_->replace_all_uses(outputs[i],
                                entry_->add(Opcode::get_tuple_element, shapes[i], {fusion},
@@ -206,20 +208,7 @@ class TableFormer {
 
   // The value in the table's computation.
   Instr* inside(Instr* value) {
-    const auto known = values_.find(value);
-    if (known != values_.end()) return known->second;
-    Instr* made = nullptr;
-    if (is_view_or_element(value) && members_.count(hlo::behind_views_and_elements(value))) {
-      Instr* from = inside(value->operand(0));
-      made = made_->add(value->opcode(), value->shape().without_layout(), {from}, value->attrs());
-    } else {
-      const hlo::ParameterAttrs attrs{static_cast<int64_t>(operands_.size())};
-      made = made_->add(Opcode::parameter, value->shape().without_layout(), {}, attrs, {},
-                        fmt::format("p{}", attrs.number));
-      operands_.push_back(value);
-    }
-    values_.emplace(value, made);
-    return made;
+    return made_->value_of(value, [&](const Instr* maker) { return members_.count(maker) > 0; });
   }
 
   void add_member(Instr* fusion) {
@@ -232,31 +221,30 @@ class TableFormer {
         operands[i] = viewed(operands[i], body->parameters()[i]->shape());
     hlo::FusionAttrs attrs;
     attrs.kind = hlo::kRowKind;
-    Instr* made =
-        made_->add(Opcode::fusion, body->root()->shape(), operands, attrs, {body}, fusion->name());
+    Instr* made = made_->computation->add(Opcode::fusion, body->root()->shape(), operands, attrs,
+                                          {body}, fusion->name());
     made->add_nodes(fusion->nodes());
     if (fusion->shape().is_array()) {
-      values_[fusion] = viewed(made, fusion->shape().without_layout());
+      made_->values[fusion] = viewed(made, fusion->shape().without_layout());
       return;
     }
     for (Instr* user : fusion->users()) {
       const auto leaf = static_cast<size_t>(user->tuple_index());
-      Instr* element = made_->add(Opcode::get_tuple_element, body->root()->shape().elements()[leaf],
-                                  {made}, user->attrs());
-      values_[user] = viewed(element, user->shape().without_layout());
+      Instr* element = made_->computation->add(
+          Opcode::get_tuple_element, body->root()->shape().elements()[leaf], {made}, user->attrs());
+      made_->values[user] = viewed(element, user->shape().without_layout());
     }
   }
 
   Instr* viewed(Instr* value, const tensor::Shape& shape) {
-    return value->shape() == shape ? value : made_->add(Opcode::reshape, shape, {value});
+    return value->shape() == shape ? value
+                                   : made_->computation->add(Opcode::reshape, shape, {value});
   }
 
   const Covered& covered_;
   Computation* entry_;
   std::unordered_set<const Instr*> constant_, members_;
-  Computation* made_ = nullptr;
-  std::vector<Instr*> operands_;
-  std::unordered_map<const Instr*, Instr*> values_;  // of the entry, in the table's computation
+  std::optional<NewFusion> made_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Scatters of rows into one table, one into the result of the other, become one fusion; zeros that
 // the first one begins with are made there (schedule/scatter.h). A table that may be overwritten,
 // and that nobody else reads, is changed where it lies (hlo/in_place.h). Only for a cpu.
-#include "fuse/loop_fusion.h"
+#include "fuse/new_fusion.h"
 #include "fuse/passes.h"
 #include "hlo/in_place.h"
 #include "schedule/scatter.h"
@@ -28,7 +28,7 @@ void form(Instr* last) {
   std::vector<Instr*> chain{last};
   while (schedule::is_row_scatter(*chain.back()->operand(0)) && goes_on(chain.back()->operand(0)))
     chain.push_back(chain.back()->operand(0));
-  LoopFusion fusion(parent->module());
+  NewFusion fusion(parent->module(), "loop");
   Computation* made = fusion.computation;
   Instr* table = chain.back()->operand(0);
   Instr* at = nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <unordered_set>
 
 #include "base/check.h"
 
@@ -63,6 +64,35 @@ std::unordered_map<const hlo::Instr*, hlo::Instr*> effects_before(
     last = instr;
   }
   return before;
+}
+
+std::vector<std::vector<int>> waits_of(const hlo::Computation& computation,
+                                       const std::vector<std::vector<hlo::Instr*>>& kernels,
+                                       const std::function<int(const hlo::Instr*)>& kernel_of) {
+  const auto effects = effects_before(computation);
+  std::vector<std::vector<int>> waits(kernels.size());
+  for (size_t n = 0; n < kernels.size(); ++n) {
+    std::vector<const hlo::Instr*> made(kernels[n].begin(), kernels[n].end());
+    std::unordered_set<const hlo::Instr*> seen(made.begin(), made.end());
+    auto wait_for = [&](const hlo::Instr* before) {
+      if (!seen.insert(before).second) return;
+      if (const int kernel = kernel_of(before); kernel >= 0)
+        waits[n].push_back(kernel);
+      else
+        made.push_back(before);
+    };
+    for (size_t i = 0; i < made.size(); ++i) {
+      const hlo::Instr* instr = made[i];
+      for (const auto* list : {&instr->operands(), &instr->control_predecessors()})
+        for (const hlo::Instr* before : *list) wait_for(before);
+      if (const auto effect = effects.find(instr); effect != effects.end())
+        wait_for(effect->second);
+    }
+    std::sort(waits[n].begin(), waits[n].end());
+    waits[n].erase(std::unique(waits[n].begin(), waits[n].end()), waits[n].end());
+    std::erase(waits[n], static_cast<int>(n));
+  }
+  return waits;
 }
 
 std::vector<int> in_order(const std::vector<std::vector<int>>& before,

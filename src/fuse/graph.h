@@ -3,6 +3,7 @@
 // (kernel_order.h, reach.h).
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -39,6 +40,13 @@ class InstrGraph {
 // By instruction with an effect: the one before it. Effects keep their order.
 std::unordered_map<const hlo::Instr*, hlo::Instr*> effects_before(
     const hlo::Computation& computation);
+
+// Kernels that are made of a computation's instructions: by kernel, those that it waits for.
+// `kernel_of`: which one makes an instruction for all that read it; -1: none, for it is made again
+// by each of its readers (what these need, it needs).
+std::vector<std::vector<int>> waits_of(const hlo::Computation& computation,
+                                       const std::vector<std::vector<hlo::Instr*>>& kernels,
+                                       const std::function<int(const hlo::Instr*)>& kernel_of);
 
 // 0, 1, … so that each stands behind those of its list in `before`; among those that may come next,
 // the one with the least key. Those on a cycle, and behind one, are left out.

@@ -5,10 +5,6 @@
 
 namespace heddle::fuse {
 
-bool GroupMerger::has(const Group& group, const Instr* instr) {
-  return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
-}
-
 Group* GroupMerger::product_group(const Instr* instr) const {
   const auto found = cover_.group_of.find(instr);
   if (found == cover_.group_of.end() || found->second.size() != 1) return nullptr;
@@ -31,11 +27,7 @@ std::vector<Instr*> GroupMerger::members_in(const Row& row) const {
   std::vector<Instr*> members;
   for (const Group* group : row)
     members.insert(members.end(), group->members.begin(), group->members.end());
-  std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
-    return cover_.index.at(a) < cover_.index.at(b);
-  });
-  members.erase(std::unique(members.begin(), members.end()), members.end());
-  return members;
+  return cover_.in_order(std::move(members));
 }
 
 // As rebuild() will decide.
@@ -101,11 +93,6 @@ void GroupMerger::join(Group* from, Group* to) {
   from->members.clear();
   changed_ = true;
   cover_.order->has_taken(to, *from);
-}
-
-void GroupMerger::refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
-  cover_.refusals.push_back(
-      {producer->name(), consumer->name(), decision.code(), decision.reason()});
 }
 
 Status check_merges(const OpenCover& cover) {

@@ -16,7 +16,6 @@ class GroupMerger {
  protected:
   using Row = std::vector<Group*>;
 
-  static bool has(const Group& group, const Instr* instr);
   // The one group that `instr` is in, if it has a product with a template; else null.
   Group* product_group(const Instr* instr) const;
   // All as one kernel. What one has a copy of and another computes for everybody is no copy.
@@ -27,18 +26,20 @@ class GroupMerger {
   Decision is_closed(const Row& row) const;
   // `from` moves into `to`, and is left without members.
   void join(Group* from, Group* to);
-  void refuse(const Instr* producer, const Instr* consumer, const Decision& decision);
+  void refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
+    cover_.refuse(producer, consumer, decision);
+  }
+  static std::unordered_set<const Instr*> copies_of(const Row& row);
+  std::vector<Instr*> members_in(const Row& row) const;
 
   OpenCover& cover_;
   const target::Target& target_;
+  bool changed_ = false;
 
  private:
-  static std::unordered_set<const Instr*> copies_of(const Row& row);
-  std::vector<Instr*> members_in(const Row& row) const;
   std::unordered_set<const Instr*> leaving(const Row& row) const;
 
   PlacedFacts facts_;
-  bool changed_ = false;
 };
 
 // Error (user): limit_memory or search_cover has run, so nothing merges any more.

@@ -10,6 +10,14 @@ namespace heddle::fuse {
 bool is_unpack(const Instr* instr) { return instr->facts().unpack; }
 void set_unpack(Instr* instr) { instr->facts().unpack = true; }
 
+bool has(const Group& group, const Instr* instr) {
+  return std::find(group.members.begin(), group.members.end(), instr) != group.members.end();
+}
+
+bool is_product(const Instr* instr) {
+  return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+}
+
 bool has_control_edges(const Instr* instr) {
   return !instr->control_predecessors().empty() || !instr->control_successors().empty();
 }

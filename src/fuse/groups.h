@@ -28,6 +28,10 @@ struct Group {
   int kernel = -1;                          // GroupOrder
 };
 
+bool has(const Group& group, const Instr* instr);
+
+bool is_product(const Instr* instr);  // a dot or a convolution
+
 // How many members it counts as: the integer arithmetic of random bits is long, and one body.
 size_t weight(const Group& group);
 

@@ -39,22 +39,6 @@ class Joiner {
     return join_one(instr);
   }
 
-  // The groups that read `instr`; `others`: somebody without a group reads it too.
-  std::vector<Group*> reader_groups(const Instr* instr, bool* others) const {
-    std::vector<Group*> result;
-    *others = instr == entry_->root();
-    for (const Instr* user : instr->users()) {
-      auto found = cover_.group_of.find(user);
-      if (found == cover_.group_of.end()) {
-        *others = true;
-        continue;
-      }
-      for (Group* group : found->second)
-        if (std::find(result.begin(), result.end(), group) == result.end()) result.push_back(group);
-    }
-    return result;
-  }
-
   // The other result of a top-k: one list gives both.
   bool join_twin(Instr* instr) {
     const auto part = hlo::top_k_part(*instr);
@@ -74,7 +58,7 @@ class Joiner {
   // Into the only group that reads it, if that is of scalars too.
   bool join_scalars(Instr* instr) {
     bool others = false;
-    const std::vector<Group*> groups = reader_groups(instr, &others);
+    const std::vector<Group*> groups = cover_.readers(instr, &others);
     return !others && groups.size() == 1 && is_of_scalars(groups[0]->members) &&
            joins(instr, groups[0]);
   }
@@ -82,7 +66,7 @@ class Joiner {
   // Into every reader, a copy each; what is left over reads it from a group of its own.
   bool join_all(Instr* instr) {
     bool others = false;
-    std::vector<Group*> groups = reader_groups(instr, &others);
+    std::vector<Group*> groups = cover_.readers(instr, &others);
     bool all = !others && !groups.empty();
     for (Group* group : groups) {
       if (try_join(instr, group, /*copy=*/true)) {
@@ -98,7 +82,7 @@ class Joiner {
   // Into one group; if others read it too it becomes one of the group's outputs.
   bool join_one(Instr* instr) {
     bool others = false;
-    std::vector<Group*> groups = reader_groups(instr, &others);
+    std::vector<Group*> groups = cover_.readers(instr, &others);
     for (Group* group : groups) {
       bool leaves = others || groups.size() > 1;
       if (leaves && group->has_dot) {
@@ -130,7 +114,7 @@ class Joiner {
     group->members.insert(group->members.begin(), instr);
     if (copy) group->copies.insert(instr);
     copy ? cover_.order->has_copied(instr, group) : cover_.order->has_joined(instr, group);
-    group->has_dot |= is_heavy(instr);
+    group->has_dot |= is_product(instr);
     group->has_gemm |= cover_.has_template(instr);
     cover_.group_of[instr].push_back(group);
     cover_.add_filter(instr, group);
@@ -138,8 +122,7 @@ class Joiner {
   }
 
   void refuse(const Instr* instr, const Group* group, const Decision& decision) {
-    cover_.refusals.push_back(
-        {instr->name(), group->members.back()->name(), decision.code(), decision.reason()});
+    cover_.refuse(instr, group->members.back(), decision);
   }
 
   bool try_join(Instr* instr, Group* group, bool copy) {
@@ -161,11 +144,11 @@ class Joiner {
     if (group->once ? !cover_.constant.count(instr) : cover_.once.count(instr) > 0)
       return Decision::no("once", "one side depends only on constants and is computed once");
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
-    if (is_heavy(instr) && group->has_dot)
+    if (is_product(instr) && group->has_dot)
       return Decision::no("two-dots", "successive products are joined as chains, if at all");
-    if (group->has_dot && !is_heavy(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
+    if (group->has_dot && !is_product(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
       return Decision::no("gemm-prologue", "an operand of a dot is computed separately");
-    if (is_heavy(instr) && feeds_window(instr, *group) && cover_.has_template(instr))
+    if (is_product(instr) && feeds_window(instr, *group) && cover_.has_template(instr))
       return Decision::no("window-prologue", "pools join a convolution in a later pass, if at all");
     if (!copy && cover_.order->makes_cycle(instr, group))
       return Decision::no("cycle", "a value would go out of the kernel and come back");
@@ -203,12 +186,9 @@ class Joiner {
       }
     }
     if (!convolution) return false;
-    std::sort(found.begin(), found.end(), [&](const Instr* a, const Instr* b) {
-      return cover_.index.at(a) < cover_.index.at(b);
-    });
     std::unordered_set<const Instr*> reached{convolution};
     std::vector<Instr*> members{convolution};
-    for (Instr* step : found) {
+    for (Instr* step : cover_.in_order(found)) {
       const bool reads = std::any_of(step->operands().begin(), step->operands().end(),
                                      [&](Instr* operand) { return reached.count(operand) > 0; });
       if (reads && reached.insert(step).second) members.push_back(step);
@@ -235,11 +215,7 @@ class Joiner {
   Decision place_ok(const std::vector<Instr*>& members, Instr* newcomer, bool copy,
                     const Group* group) {
     const bool wants_gemm = group->has_gemm || cover_.has_template(newcomer);
-    std::vector<Instr*> sorted = members;
-    std::sort(sorted.begin(), sorted.end(), [&](const Instr* a, const Instr* b) {
-      return cover_.index.at(a) < cover_.index.at(b);
-    });
-    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    const std::vector<Instr*> sorted = cover_.in_order(members);
     const Facts placed = cover_.facts.of(sorted, [&](const Instr* member) {
       return !(copy && member == newcomer) && leaves(member, group, newcomer);
     });
@@ -255,10 +231,10 @@ class Joiner {
       return Decision::no("window-lanes", "the window would be read or written across its lanes");
     if (sorted.size() > 1 && !gemm && strides_more(placed, newcomer, *group))
       return Decision::no("across-lanes", "less data crosses the lanes if they are separate");
-    if (gemm && is_heavy(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
+    if (gemm && is_product(newcomer) && placed.shared_sets_ns > written_and_read_ns(newcomer))
       return Decision::no("shared-sets", "{:.0f} us would be lost because rows share cache sets",
                           placed.shared_sets_ns / 1000);
-    if (gemm && !is_heavy(newcomer) && feeds_dot(newcomer, *group) &&
+    if (gemm && !is_product(newcomer) && feeds_dot(newcomer, *group) &&
         placed.uses_across >= kUsesOfCopy)
       return Decision::no("gemm-prologue", "an operand is transposed once, not by every tile");
     if (placed.reduces && !gemm && placed.stages > 1 &&

@@ -4,7 +4,7 @@
 
 #include "cost/step_cost.h"
 #include "fuse/kernel_order.h"
-#include "fuse/loop_fusion.h"
+#include "fuse/new_fusion.h"
 #include "fuse/strips.h"
 #include "hlo/loop_trips.h"
 
@@ -61,7 +61,7 @@ class LoopFormer {
 
   // The loop cut into strips of its rows, inside `fusion`: where that is predicted to take less
   // than a step of `now_ns`.
-  Decision add_strips_to(LoopFusion* fusion, double now_ns) {
+  Decision add_strips_to(NewFusion* fusion, double now_ns) {
     Instr* loop = add_loop(fusion);
     find_leaves();
     if (Decision cut = cut_into_strips(loop, leaves_, target_, &strips_); !cut) return cut;
@@ -89,7 +89,7 @@ class LoopFormer {
   std::string body_name() const { return body_->name(); }
 
   // The loop inside `fusion`, which becomes larger: its operands and outputs.
-  void add_to(LoopFusion* fusion) {
+  void add_to(NewFusion* fusion) {
     Instr* loop = add_loop(fusion);
     find_leaves();
     add_outputs(fusion, loop, 0);
@@ -121,16 +121,12 @@ class LoopFormer {
  private:
   // --- Forming it. ---
 
-  Instr* add_loop(LoopFusion* fusion) {
+  Instr* add_loop(NewFusion* fusion) {
     hlo::Module* module = loop_->parent()->module();
     Computation* made = fusion->computation;
     std::vector<Instr*> init;
-    for (size_t i = 0; i < loop_->shape().elements().size(); ++i) {
-      Instr* value = outside(static_cast<int64_t>(i));
-      const bool scalar = value->is(Opcode::constant) && value->shape().is_scalar();
-      init.push_back(scalar ? made->add(Opcode::constant, value->shape(), {}, value->attrs())
-                            : fusion->parameter(value));
-    }
+    for (int64_t i = 0; i < std::ssize(loop_->shape().elements()); ++i)
+      init.push_back(fusion->inside(outside(i)));
     Computation* condition = module->clone_computation(*loop_->called()[0]);
     Computation* body = module->clone_computation(*body_);
     for (Instr* value : hoist(body)) init.push_back(fusion->parameter(value));
@@ -146,7 +142,7 @@ class LoopFormer {
   }
 
   // What is read behind the loop, which is leaf i + `before` of `loop`.
-  void add_outputs(LoopFusion* fusion, Instr* loop, int64_t before) {
+  void add_outputs(NewFusion* fusion, Instr* loop, int64_t before) {
     first_output_ = fusion->outputs.size();
     for (int64_t i : leaves_)
       fusion->outputs.push_back(fusion->computation->add(
@@ -423,7 +419,7 @@ std::vector<LoopFormer*> take_together(std::vector<LoopFormer*>* loops,
 }
 
 // The fusion of `loops`, which `made` holds.
-void form(Computation* parent, const LoopFusion& made, const std::vector<LoopFormer*>& loops) {
+void form(Computation* parent, const NewFusion& made, const std::vector<LoopFormer*>& loops) {
   const std::vector<Instr*> values = made.add_to(parent, loops[0]->name());
   for (LoopFormer* loop : loops) loop->redirect(values);
   parent->sort();
@@ -433,7 +429,7 @@ void form(Computation* parent, const LoopFusion& made, const std::vector<LoopFor
 Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target& target) {
   const bool alone = loop->has_room() && pays({loop}, target);
   const double now = alone ? loop->cost().alone_ns : loop->cost().spread_ns;
-  LoopFusion made(parent->module());
+  NewFusion made(parent->module(), "loop");
   if (Decision decision = loop->add_strips_to(&made, now); !decision) return decision;
   form(parent, made, {loop});
   return Decision::yes();
@@ -477,7 +473,7 @@ bool form_loops_in(Computation* computation, const target::Target& target,
       refuse(*together[0], decision);
       continue;
     }
-    LoopFusion made(computation->module());
+    NewFusion made(computation->module(), "loop");
     for (LoopFormer* loop : together) loop->add_to(&made);
     form(computation, made, together);
     changed = true;

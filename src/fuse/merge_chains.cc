@@ -56,7 +56,7 @@ class ChainMerger : public GroupMerger {
   static Instr* product_of(const Group& group) {
     Instr* found = nullptr;
     for (Instr* member : group.members) {
-      if (!member->is(Opcode::dot) && !member->is(Opcode::convolution)) continue;
+      if (!is_product(member)) continue;
       if (found) return nullptr;
       found = member;
     }

@@ -55,7 +55,7 @@ Group* OpenCover::add_alone(Instr* instr) {
   group->members = {instr};
   group->once = once.count(instr) > 0;
   group->has_gemm = has_template(instr);
-  group->has_dot = is_heavy(instr);
+  group->has_dot = is_product(instr);
   group_of[instr].push_back(group);
   order->add_group(group);
   add_filter(instr, group);
@@ -97,6 +97,32 @@ bool OpenCover::stays(const Group& group) {
   return group.has_dot || has_window(group) || puts_many_together(group.members);
 }
 
+std::vector<Group*> OpenCover::readers(const Instr* instr, bool* others) const {
+  std::vector<Group*> found;
+  *others = instr == computation()->root();
+  for (const Instr* user : instr->users()) {
+    const auto groups = group_of.find(user);
+    if (groups == group_of.end()) {
+      *others = true;
+      continue;
+    }
+    for (Group* group : groups->second)
+      if (std::find(found.begin(), found.end(), group) == found.end()) found.push_back(group);
+  }
+  return found;
+}
+
+std::vector<Instr*> OpenCover::in_order(std::vector<Instr*> instrs) const {
+  std::sort(instrs.begin(), instrs.end(),
+            [&](const Instr* a, const Instr* b) { return index.at(a) < index.at(b); });
+  instrs.erase(std::unique(instrs.begin(), instrs.end()), instrs.end());
+  return instrs;
+}
+
+void OpenCover::refuse(const Instr* producer, const Instr* consumer, const Decision& decision) {
+  refusals.push_back({producer->name(), consumer->name(), decision.code(), decision.reason()});
+}
+
 std::vector<Group*> OpenCover::kernels() {
   std::vector<Group*> kept;
   for (const auto& group : groups) {
@@ -105,8 +131,7 @@ std::vector<Group*> OpenCover::kernels() {
       group_of.erase(group->members[0]);
       continue;
     }
-    std::sort(group->members.begin(), group->members.end(),
-              [&](const Instr* a, const Instr* b) { return index.at(a) < index.at(b); });
+    group->members = in_order(std::move(group->members));
     kept.push_back(group.get());
   }
   return kept;
@@ -123,21 +148,18 @@ Decision OpenCover::verify() const {
     }
   for (const auto& [instr, holders] : group_of)
     for (const Group* group : holders)
-      if (std::find(group->members.begin(), group->members.end(), instr) == group->members.end())
+      if (!has(*group, instr))
         return Decision::no("cover", "a kernel of {} does not have it", instr->name());
   return Decision::yes();
 }
 
 std::string OpenCover::text() const {
-  const auto is_before = [&](const Instr* a, const Instr* b) { return index.at(a) < index.at(b); };
   std::map<std::vector<size_t>, std::string> lines;  // by the places of their members, last first
   const auto add = [&](const Group& group) {
     if (group.members.empty() || is_view(group)) return;
-    std::vector<Instr*> members = group.members;
-    std::sort(members.begin(), members.end(), is_before);
     std::string line = fmt::format("// kernel of %{}:", computation()->name());
     std::vector<size_t> places;
-    for (const Instr* member : members) {
+    for (const Instr* member : in_order(group.members)) {
       const bool copy = group.copies.count(member) > 0;
       line += copy ? fmt::format(" (%{})", member->name()) : fmt::format(" %{}", member->name());
       places.insert(places.begin(), index.at(member));

@@ -39,6 +39,10 @@ struct OpenCover {
   // Merges of what waits for memory leave it alone.
   bool stays(const Group& group);
 
+  // The groups that read it, each once. `others`: somebody without a group does, or the caller.
+  std::vector<Group*> readers(const Instr* instr, bool* others) const;
+  std::vector<Instr*> in_order(std::vector<Instr*> instrs) const;  // the computation's, each once
+  void refuse(const Instr* producer, const Instr* consumer, const Decision& decision);
   // Those that become kernels, with their members in order.
   std::vector<Group*> kernels();
   Decision verify() const;

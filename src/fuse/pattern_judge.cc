@@ -108,10 +108,7 @@ const Judged& PatternJudge::judge(const Members& members) {
 }
 
 Judged PatternJudge::judge(const Group& group) {
-  std::vector<Instr*> instrs = group.members;
-  std::sort(instrs.begin(), instrs.end(),
-            [&](const Instr* a, const Instr* b) { return space_.index(a) < space_.index(b); });
-  return judge(instrs, space_.leaves_of(group),
+  return judge(space_.in_order(group.members), space_.leaves_of(group),
                delta_.kernel_ns(work_of(space_.vertices_of(group, /*own=*/false))));
 }
 

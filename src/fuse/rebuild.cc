@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuse/graph.h"
+#include "fuse/new_fusion.h"
 
 namespace heddle::fuse {
 
@@ -27,17 +28,16 @@ class Rebuilder {
 
   // False: the units have no order.
   bool find_order() {
-    const auto effects = effects_before(*old_);
-    std::vector<std::vector<int>> before(units_.size());
+    std::vector<std::vector<Instr*>> kernels;
     std::vector<size_t> key;
-    for (size_t u = 0; u < units_.size(); ++u) {
-      std::unordered_set<size_t> needs;
-      for (Instr* operand : outside_operands(units_[u], effects))
-        needs.insert(unit_of_.at(operand));
-      needs.erase(u);
-      before[u].assign(needs.begin(), needs.end());
-      key.push_back(index_.at(units_[u].members.back()));
+    for (const Unit& unit : units_) {
+      kernels.push_back(unit.members);
+      key.push_back(index_.at(unit.members.back()));
     }
+    const auto before = waits_of(*old_, kernels, [&](const Instr* instr) {
+      const auto found = unit_of_.find(instr);
+      return found == unit_of_.end() ? -1 : static_cast<int>(found->second);
+    });
     // The old order decides among those that are ready.
     order_ = in_order(before, key);
     return order_.size() == units_.size();
@@ -67,21 +67,6 @@ class Rebuilder {
     for (Instr* member : members)
       if (!group || !group->copies.count(member)) unit_of_[member] = units_.size();
     units_.push_back({std::move(members), group, nullptr, {}});
-  }
-
-  std::vector<Instr*> outside_operands(
-      const Unit& unit, const std::unordered_map<const Instr*, Instr*>& effects) const {
-    std::unordered_set<const Instr*> inside(unit.members.begin(), unit.members.end());
-    std::vector<Instr*> result;
-    for (Instr* member : unit.members) {
-      for (Instr* operand : member->operands())
-        if (!inside.count(operand)) result.push_back(operand);
-      for (Instr* before : member->control_predecessors())
-        if (!inside.count(before) && unit_of_.count(before)) result.push_back(before);
-      if (const auto effect = effects.find(member); effect != effects.end())
-        result.push_back(effect->second);
-    }
-    return result;
   }
 
   // What must run before the unit by control edges runs before what was made of it.
@@ -127,57 +112,26 @@ class Rebuilder {
     }
     size_t number = static_cast<size_t>(&unit - units_.data());
     if (!unit.group) return emit_alone(unit);
-    hlo::Module* module = module_;
-    Computation* body = module->add_computation("fused");
-    std::unordered_map<const Instr*, Instr*> copies;
-    std::vector<Instr*> operands;
-    auto value_of = [&](Instr* operand) {
-      auto known = copies.find(operand);
-      if (known != copies.end()) return known->second;
-      Instr* copy = nullptr;
-      if (operand->is(Opcode::constant) && operand->shape().is_scalar()) {
-        copy = body->add(Opcode::constant, operand->shape(), {}, operand->attrs());
-      } else {
-        hlo::ParameterAttrs attrs{static_cast<int64_t>(operands.size())};
-        copy = body->add(Opcode::parameter, operand->shape().without_layout(), {}, attrs, {},
-                         fmt::format("p{}", attrs.number));
-        operands.push_back(value_.at(operand));
-      }
-      copies.emplace(operand, copy);
-      return copy;
-    };
+    NewFusion made(module_, "fused");
     std::vector<Instr*> outputs, views;  // that leave: with bytes of their own, and those of these
     std::unordered_set<const Instr*> leaving;
     for (Instr* member : unit.members) {
       std::vector<Instr*> inner;
-      for (Instr* operand : member->operands()) inner.push_back(value_of(operand));
-      copies[member] = body->add(member->opcode(), member->shape().without_layout(), inner,
-                                 member->attrs(), member->called(), member->name());
-      copies[member]->add_nodes(member->nodes());
+      for (Instr* operand : member->operands()) inner.push_back(made.inside(operand));
+      Instr* copy = made.computation->add(member->opcode(), member->shape().without_layout(), inner,
+                                          member->attrs(), member->called(), member->name());
+      copy->add_nodes(member->nodes());
+      made.values[member] = copy;
       if (!leaves(member, unit, number)) continue;
       (viewed_output(member, leaving) == nullptr ? outputs : views).push_back(member);
       leaving.insert(member);
     }
     if (outputs.empty()) return;  // dead
-    std::vector<Instr*> roots;
-    std::vector<tensor::Shape> shapes;
-    for (Instr* output : outputs) {
-      roots.push_back(copies.at(output));
-      shapes.push_back(roots.back()->shape());
-    }
-    bool single = roots.size() == 1;
-    body->set_root(single ? roots[0]
-                          : body->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), roots));
-    body->remove_dead();
-    Instr* fusion = new_->add(Opcode::fusion, body->root()->shape(), operands, hlo::FusionAttrs{},
-                              {body}, outputs.back()->name());
-    unit.made = fusion;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      value_[outputs[i]] =
-          single ? fusion
-                 : new_->add(Opcode::get_tuple_element, roots[i]->shape(), {fusion},
-                             hlo::TupleIndexAttrs{static_cast<int64_t>(i)}, {}, outputs[i]->name());
-    }
+    for (const Instr* output : outputs) made.outputs.push_back(made.values.at(output));
+    for (Instr*& operand : made.operands) operand = value_.at(operand);
+    const std::vector<Instr*> values = made.add_to(new_, outputs.back()->name());
+    unit.made = values.size() == 1 ? values[0] : values[0]->operand(0);
+    for (size_t i = 0; i < outputs.size(); ++i) value_[outputs[i]] = values[i];
     for (Instr* view : views)
       value_[view] = new_->add(Opcode::reshape, view->shape(),
                                {value_.at(viewed_output(view, leaving))}, {}, {}, view->name());

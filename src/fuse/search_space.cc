@@ -50,9 +50,13 @@ std::vector<Instr*> SearchSpace::with_views(const Members& members) const {
   for (size_t i = 0; i < found.size(); ++i)
     for (Instr* operand : found[i]->operands())
       if (is_view(operand) && seen.insert(operand).second) found.push_back(operand);
-  std::sort(found.begin(), found.end(),
-            [&](const Instr* a, const Instr* b) { return index(a) < index(b); });
-  return found;
+  return in_order(std::move(found));
+}
+
+std::vector<Instr*> SearchSpace::in_order(std::vector<Instr*> instrs) const {
+  std::sort(instrs.begin(), instrs.end(),
+            [&](const Instr* a, const Instr* b) { return index_.at(a) < index_.at(b); });
+  return instrs;
 }
 
 bool SearchSpace::leaves(const Instr* instr, const Members& members) const {
@@ -67,9 +71,8 @@ std::function<bool(const Instr*)> SearchSpace::leaves_of(const Group& group) con
   return [&group, root = computation().root()](const Instr* instr) {
     if (group.copies.count(instr)) return false;
     if (instr == root || group.members.size() == 1) return true;
-    return std::any_of(instr->users().begin(), instr->users().end(), [&](const Instr* user) {
-      return std::find(group.members.begin(), group.members.end(), user) == group.members.end();
-    });
+    return std::any_of(instr->users().begin(), instr->users().end(),
+                       [&](const Instr* user) { return !has(group, user); });
   };
 }
 
@@ -109,57 +112,36 @@ void SearchSpace::find_views() {
 
 // Groups that stay and instructions, producers first, otherwise as they stand.
 void SearchSpace::number() {
-  struct Node {
-    std::vector<Instr*> instrs;
-    Group* group = nullptr;
-  };
-  std::vector<Node> nodes;
+  std::vector<std::vector<Instr*>> nodes;
   std::unordered_map<const Instr*, int> node_of;
-  auto add = [&](Node node) {
-    for (const Instr* instr : node.instrs)
-      if (!node.group || !node.group->copies.count(instr))
-        node_of[instr] = static_cast<int>(nodes.size());
-    nodes.push_back(std::move(node));
-  };
-  for (Group* group : kept) add({group->members, group});
-  for (Instr* instr : computation().instrs())
-    if (!node_of.count(instr) && !is_view(instr)) add({{instr}});
-  const auto effects = effects_before(computation());
-  std::vector<std::vector<int>> before(nodes.size());
-  std::vector<size_t> key;
-  for (size_t n = 0; n < nodes.size(); ++n) {
-    std::unordered_set<int> needs;
-    auto see = [&](const Instr* instr) {
-      if (auto found = node_of.find(instr); found != node_of.end()) needs.insert(found->second);
-    };
-    std::function<void(const Instr*)> need = [&](const Instr* instr) {
-      for (const Instr* operand : instr->operands()) {
-        if (nodes[n].group && nodes[n].group->copies.count(operand)) continue;  // its own
-        is_view(operand) ? need(operand) : see(operand);
-      }
-      for (const Instr* earlier : instr->control_predecessors()) see(earlier);
-      if (const auto effect = effects.find(instr); effect != effects.end()) see(effect->second);
-    };
-    for (const Instr* instr : nodes[n].instrs) need(instr);
-    needs.erase(static_cast<int>(n));
-    before[n].assign(needs.begin(), needs.end());
-    key.push_back(index(nodes[n].instrs.back()));
+  for (Group* group : kept) {
+    for (const Instr* instr : group->members)
+      if (!group->copies.count(instr)) node_of[instr] = static_cast<int>(nodes.size());
+    nodes.push_back(group->members);
   }
-  const std::vector<int> order = in_order(before, key);
+  for (Instr* instr : computation().instrs()) {
+    if (is_view(instr) || !node_of.emplace(instr, static_cast<int>(nodes.size())).second) continue;
+    nodes.push_back({instr});
+  }
+  const auto before = waits_of(computation(), nodes, [&](const Instr* instr) {
+    const auto found = node_of.find(instr);
+    return found == node_of.end() ? -1 : found->second;
+  });
+  std::vector<size_t> key;
+  for (const auto& node : nodes) key.push_back(index_.at(node.back()));
+  const std::vector<int> order = fuse::in_order(before, key);
   has_order_ = order.size() == nodes.size();
   std::vector<int> number(nodes.size(), -1);
   for (int n : order) {
-    const Node& node = nodes[static_cast<size_t>(n)];
     std::vector<int> read;
     for (int other : before[static_cast<size_t>(n)])
       read.push_back(number[static_cast<size_t>(other)]);
-    Instr* instr = node.group ? nullptr : node.instrs[0];
-    const int vertex = graph.add(std::move(read), instr && movable_.count(instr) > 0);
-    number[static_cast<size_t>(n)] = vertex;
+    Instr* instr =
+        static_cast<size_t>(n) < kept.size() ? nullptr : nodes[static_cast<size_t>(n)][0];
+    number[static_cast<size_t>(n)] = graph.add(std::move(read), instr && movable_.count(instr) > 0);
     instr_of.push_back(instr);
-    for (const Instr* member : node.instrs)
-      if (!node.group || !node.group->copies.count(member)) vertex_of_[member] = vertex;
   }
+  for (const auto& [instr, node] : node_of) vertex_of_[instr] = number[static_cast<size_t>(node)];
 }
 
 }  // namespace heddle::fuse

@@ -30,13 +30,13 @@ class SearchSpace {
 
   const Computation& computation() const { return *basic_.covered->computation; }
   bool is_view(const Instr* instr) const { return views_.count(instr) > 0; }
-  size_t index(const Instr* instr) const { return index_.at(instr); }
   int vertex(const Instr* instr) const;  // -1: none
 
   // The vertices of a group's members that may move, ascending; `own`: without its copies.
   Members vertices_of(const Group& group, bool own) const;
   // The members' instructions with the views that they read, in the computation's order.
   std::vector<Instr*> with_views(const Members& members) const;
+  std::vector<Instr*> in_order(std::vector<Instr*> instrs) const;
   // Somebody outside of the members reads it, views aside.
   bool leaves(const Instr* instr, const Members& members) const;
   // The same of a group as it is: copies stay inside.

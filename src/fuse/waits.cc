@@ -14,8 +14,7 @@ Waits::Waits(const hlo::Computation& computation) {
   for (const Instr* instr : computation.instrs()) {
     int most = 0;
     for (const Instr* operand : instr->operands()) most = std::max(most, before_[operand]);
-    before_[instr] = most + (instr->is(Opcode::dot) || instr->is(Opcode::convolution) ||
-                             instr->is(Opcode::while_));
+    before_[instr] = most + (is_product(instr) || instr->is(Opcode::while_));
   }
 }
 
@@ -30,8 +29,7 @@ Decision Waits::may_join(const Instr* instr, const Group& group) const {
   const int alone = known(instr);
   for (const Instr* member : group.members)
     for (const Instr* operand : member->operands())
-      if (known(operand) > alone &&
-          std::find(group.members.begin(), group.members.end(), operand) == group.members.end())
+      if (known(operand) > alone && !has(group, operand))
         return Decision::no("waits", "{} bytes would be kept until {} is computed", bytes,
                             operand->name());
   return Decision::yes();

@@ -41,7 +41,7 @@ bool widen_in(const Covered& covered, const target::Target& target) {
   if (covered.is_body) return false;  // what does not change would be converted every time
   std::vector<Instr*> found;
   for (Instr* instr : covered.computation->instrs()) {
-    const bool product = instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+    const bool product = is_product(instr);
     if (!product || instr->operands().size() != 2) continue;
     const bool sums_in_f32 = is_small(instr) || instr->shape().type() == tensor::Type::f32;
     if (sums_in_f32 && (is_small(instr->operand(0)) || is_small(instr->operand(1))) &&

@@ -50,9 +50,9 @@ bool is_loop(const Instr* instr) {
   return is_index(instr) || has_trait(instr->opcode(), hlo::elementwise);
 }
 
-class Rules {
+class Rules : public GroupMerger {
  public:
-  Rules(OpenCover* cover, const target::Target& target) : cover_(*cover), target_(target) {}
+  using GroupMerger::GroupMerger;
 
   bool join_producers() {
     cover_.clear();
@@ -67,7 +67,7 @@ class Rules {
     for (Instr* instr : cover_.computation()->instrs()) {
       if (instr->shape().is_scalar() || !instr->shape().is_array()) continue;
       bool others = false;
-      std::vector<Group*> readers = readers_of(instr, &others);
+      std::vector<Group*> readers = cover_.readers(instr, &others);
       if (readers.size() > kMostPorts) continue;
       // A producer beside its readers.
       const auto maker = cover_.group_of.find(instr);
@@ -88,8 +88,8 @@ class Rules {
   const Instr* root() const { return cover_.computation()->root(); }
 
   bool joined_readers(Instr* instr) {
-    bool others = instr == root();
-    const std::vector<Group*> readers = readers_of(instr, &others);
+    bool others = false;
+    const std::vector<Group*> readers = cover_.readers(instr, &others);
     if (others || readers.empty()) return false;
     Decision decision = Decision::yes();
     if (readers.size() > 1 && is_expensive(instr))
@@ -98,25 +98,10 @@ class Rules {
     for (Group* group : readers)
       if (decision) decision = may_join(instr, group, readers.size() > 1);
     if (decision)
-      join(instr, readers);
+      join_all(instr, readers);
     else
-      refuse(instr, readers[0], decision);
+      refuse(instr, readers[0]->members.back(), decision);
     return static_cast<bool>(decision);
-  }
-
-  std::vector<Group*> readers_of(const Instr* instr, bool* others) const {
-    std::vector<Group*> readers;
-    for (const Instr* user : instr->users()) {
-      const auto found = cover_.group_of.find(user);
-      if (found == cover_.group_of.end()) {
-        *others = true;
-        continue;
-      }
-      for (Group* group : found->second)
-        if (std::find(readers.begin(), readers.end(), group) == readers.end())
-          readers.push_back(group);
-    }
-    return readers;
   }
 
   // `copy`: others get one too, so that the group's own does not leave it.
@@ -142,7 +127,7 @@ class Rules {
     return place_ok(std::move(members), copies, {group});
   }
 
-  void join(Instr* instr, const std::vector<Group*>& readers) {
+  void join_all(Instr* instr, const std::vector<Group*>& readers) {
     const bool copy = readers.size() > 1;
     for (Group* group : readers) {
       group->members.insert(group->members.begin(), instr);
@@ -160,9 +145,7 @@ class Rules {
     const auto found = cover_.group_of.find(user);
     if (found == cover_.group_of.end()) return false;
     return std::any_of(found->second.begin(), found->second.end(), [&](const Group* group) {
-      return std::find(own.begin(), own.end(), group) == own.end() &&
-             std::find(group->members.begin(), group->members.end(), member) ==
-                 group->members.end();
+      return std::find(own.begin(), own.end(), group) == own.end() && !has(*group, member);
     });
   }
 
@@ -170,10 +153,7 @@ class Rules {
                     const std::vector<const Group*>& own) const {
     if (members.size() > kMostMembers)
       return Decision::no("too-large", "the group has {} members", members.size());
-    std::sort(members.begin(), members.end(), [&](const Instr* a, const Instr* b) {
-      return cover_.index.at(a) < cover_.index.at(b);
-    });
-    members.erase(std::unique(members.begin(), members.end()), members.end());
+    members = cover_.in_order(std::move(members));
     const std::unordered_set<const Instr*> inside(members.begin(), members.end());
     size_t reductions = 0, ports = 0;
     std::unordered_set<const Instr*> read;
@@ -214,28 +194,8 @@ class Rules {
     if (space == 0 || space != space_of(*b)) return false;
     if (cover_.order->makes_cycle({a, b})) return false;
     if (reads_reduced(*a, *b) || reads_reduced(*b, *a)) return false;
-    std::vector<Instr*> members = a->members;
-    for (Instr* member : b->members)
-      if (std::find(members.begin(), members.end(), member) == members.end())
-        members.push_back(member);
-    std::unordered_set<const Instr*> copies;
-    for (const Group* group : {a, b})
-      for (const Instr* copy : group->copies) copies.insert(copy);
-    // What only the two held copies of is computed once now; it still does not leave.
-    if (!place_ok(members, copies, {a, b})) return false;
-    std::sort(members.begin(), members.end(), [&](const Instr* x, const Instr* y) {
-      return cover_.index.at(x) < cover_.index.at(y);
-    });
-    a->members = std::move(members);
-    a->copies = std::move(copies);
-    for (Instr* member : b->members) {
-      std::vector<Group*>& groups = cover_.group_of[member];
-      std::erase(groups, b);
-      if (std::find(groups.begin(), groups.end(), a) == groups.end()) groups.push_back(a);
-    }
-    b->members.clear();
-    cover_.order->has_taken(a, *b);
-    changed_ = true;
+    if (!place_ok(members_in({a, b}), copies_of({a, b}), {a, b})) return false;
+    join(b, a);
     return true;
   }
 
@@ -244,19 +204,10 @@ class Rules {
     for (const Instr* member : reader.members)
       for (const Instr* operand : member->operands())
         if ((operand->is(Opcode::reduce) || operand->is(Opcode::reduce_window)) &&
-            std::find(maker.members.begin(), maker.members.end(), operand) != maker.members.end())
+            has(maker, operand))
           return true;
     return false;
   }
-
-  void refuse(const Instr* instr, const Group* group, const Decision& decision) {
-    cover_.refusals.push_back(
-        {instr->name(), group->members.back()->name(), decision.code(), decision.reason()});
-  }
-
-  OpenCover& cover_;
-  const target::Target& target_;
-  bool changed_ = false;
 };
 
 }  // namespace
