@@ -52,6 +52,7 @@ std::vector<Variant> variants_of_search(const heddle::target::Target& target) {
     return options;
   }();
   if (target.kind == heddle::target::DeviceKind::gpu) add("no remote").remote = false;
+  add("no refinement").refinements = 0;
   add("no enumeration").most_enumerated = 0;
   add("kernels not counted").latency_error = -1;
   variants.back().options.least_gain_ns_by_kernel = 0;

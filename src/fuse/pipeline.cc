@@ -7,10 +7,8 @@ namespace heddle::fuse {
 
 namespace {
 
-// Merges into a product's kernel first: what is left over is nobody else's. Memory is measured
-// before the merges that may be undone: those that make values live longer.
+// Memory is measured before the merges that may be undone: those that make values live longer.
 // Chains before siblings: a kernel with a product is no sibling any more.
-constexpr char kMerges[] = "merge_column_sums,merge_turns";
 constexpr char kChains[] =
     ",measure_memory,merge_pools,merge_chains,merge_siblings,merge_scalars,limit_memory";
 
@@ -25,7 +23,7 @@ std::string pipeline_for(Mode mode, target::DeviceKind kind) {
   if (mode == Mode::xla) return "split_top_k,open_cover,xla_producers,xla_siblings,make_kernels";
   const bool cpu = kind == target::DeviceKind::cpu, chains = mode >= Mode::chains;
   std::string text = cpu ? "split_top_k,fuse_scatters," : "split_top_k,";
-  text += std::string("open_cover,join_producers,") + kMerges;
+  text += "open_cover,join_producers,merge_turns";
   if (chains) text += kChains;
   if (mode == Mode::stitch) text += ",search_cover";
   text += ",make_kernels";

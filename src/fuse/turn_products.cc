@@ -1,5 +1,6 @@
 // Left sides whose rows are summed up (gradients of weights) are transposed first where every
-// element is used often. The values are the same.
+// element is used often. The values are the same. With AVX2 such products take 1.1 to 3 times as
+// long without it; predicted times do not know the lines that a tile loses.
 #include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/builder.h"

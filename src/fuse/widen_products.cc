@@ -1,5 +1,6 @@
 // Products of f16 and bf16 are sums in f32 anyway: where every element is used often, both sides
-// are converted to f32 once, and the result back. The values are the same.
+// are converted to f32 once, and the result back. The values are the same. With AVX2, f16 products
+// take 1.2 to 1.5 times as long without it; predicted times do not know what a conversion costs.
 #include "fuse/groups.h"
 #include "fuse/passes.h"
 #include "hlo/builder.h"
