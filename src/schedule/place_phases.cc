@@ -332,7 +332,7 @@ int contiguous_digit(const Stage& stage) {
 }
 
 bool phases_applies(const Problem& problem, const PlacedFusion& best) {
-  return may_be_rows(problem) && (!best.decision || has_few_tasks(best, problem.target)) &&
+  return may_be_rows(problem) && (!best.decision || problem.leaves_idle) &&
          std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
                      [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
 }

@@ -20,6 +20,9 @@ class Problem {
   const target::Target& target;
   StageGraph graph;  // fast forms are marked
 
+  // Some legal way leaves cores without tasks: a dimension in strips may be worth its phases.
+  bool leaves_idle = false;
+
   // A product of the GEMM family, or a dot that is none though others stand beside it.
   struct Product {
     StageId stage;
