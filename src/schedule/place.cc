@@ -75,9 +75,9 @@ PlacedFusion place(const stage::Members& members, const target::Target& target, 
   best.decision = problem.decision;
   if (!problem.decision) return best;
   best.decision = refused.decision = Decision::no("no-strategy", "no strategy applies");
-  // What leaves cores idle has to be so much cheaper: of three sums over long rows, of batch
-  // normalisation's backward pass in NHWC and of sinkhorn the model prefers it, wrongly, by up to
-  // 10 % (measured 1.05 to 1.4 times as long); where it is right it says half.
+  // What leaves cores idle has to be so much cheaper than what does not. By price alone, batch
+  // normalisation's backward pass in NHWC and Sinkhorn's iterations took 1.05 to 1.15 times as long
+  // on two cores (bench/results/2026-11-24-scan.md); small norms' backward passes stay faster.
   constexpr double kIdle = 1.4;
   bool is_rows = false;
   double least = 0;
