@@ -77,7 +77,7 @@ PlacedFusion place(const stage::Members& members, const target::Target& target, 
   best.decision = refused.decision = Decision::no("no-strategy", "no strategy applies");
   // What leaves cores idle has to be so much cheaper than what does not. By price alone, batch
   // normalisation's backward pass in NHWC and Sinkhorn's iterations took 1.05 to 1.15 times as long
-  // on two cores (bench/results/2026-11-24-scan.md); small norms' backward passes stay faster.
+  // on two cores (bench/results); small norms' backward passes stay faster.
   constexpr double kIdle = 1.4;
   bool is_rows = false;
   double least = 0;
