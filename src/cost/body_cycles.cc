@@ -111,7 +111,8 @@ class Body {
     return 0;
   }
 
-  // Of a vector: along the lanes by halves, each with a shuffle; or one element after the other.
+  // Of a vector: along the lanes by halves, each with a shuffle; or one element after the other,
+  // which waits for it.
   double scan_combines() const {
     if (form_.lane_digit != stage_.scan) return 1;
     return stage_.exact ? 8.0 * lanes_ : 4 * std::log2(lanes_) + 2;

@@ -1,4 +1,4 @@
-// Predicted time of stage::Winograd's algorithm.
+// Predicted time of Winograd's algorithm.
 #pragma once
 
 #include "stage/winograd_shape.h"

@@ -91,7 +91,7 @@ std::optional<Pair> match(const StageGraph& graph, size_t number) {
   return Pair{load.source.stage.index(), number, at};
 }
 
-// stage::Strips of a row that stay in the first cache, all alike; nothing where there are none, or
+// Strips of a row that stay in the first cache, all alike; nothing where there are none, or
 // where the second cache has room for the row.
 std::optional<stage::Strips> strips_of(const Stage& stage, const target::Target& target) {
   if (target.caches.size() < 2) return std::nullopt;

@@ -341,9 +341,7 @@ class SumPlacer {
 
 bool column_sums_applies(const Problem& problem, const PlacedFusion&) {
   return problem.product() && problem.product()->match.decision &&
-         problem.product()->match.shape.m >= 0 &&
-         std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
-                     [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
+         problem.product()->match.shape.m >= 0 && problem.has(hlo::StageKind::reduce);
 }
 
 PlacedFusion place_column_sums(const Problem& problem) {

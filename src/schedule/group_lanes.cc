@@ -90,8 +90,7 @@ std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
 }  // namespace
 
 bool group_lanes_applies(const Problem& problem, const PlacedFusion&) {
-  return std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
-                     [](const Stage& stage) { return stage.kind == hlo::StageKind::conv; });
+  return problem.has(hlo::StageKind::conv);
 }
 
 PlacedFusion place_group_lanes(const Problem& problem) {

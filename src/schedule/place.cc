@@ -43,6 +43,11 @@ const StageGraph& Problem::row_graph() const {
   return *row_graph_;
 }
 
+bool Problem::has(hlo::StageKind kind) const {
+  return std::any_of(graph.stages.begin(), graph.stages.end(),
+                     [&](const Stage& stage) { return stage.kind == kind; });
+}
+
 StageGraph Problem::staged_again() const {
   StagedOrNot staged = stage::build_stage_graph(members_, /*repeat_cheap=*/true);
   if (fast_forms_) mark_fast_forms(&staged.graph);
@@ -60,11 +65,13 @@ const std::vector<Strategy>& all_strategies() {
 
 std::string to_string(const std::vector<Attempt>& attempts) {
   std::string text;
-  for (const Attempt& attempt : attempts)
-    text += attempt.decision ? fmt::format("strategy {}: predicted {:.1f} us\n", attempt.strategy,
-                                           attempt.ns / 1e3)
-                             : fmt::format("strategy {}: {} ({})\n", attempt.strategy,
-                                           attempt.decision.reason(), attempt.decision.code());
+  for (const auto& [strategy, decision, ns] : attempts) {
+    text += fmt::format("strategy {}: ", strategy);
+    if (!decision)
+      text += fmt::format("{} ({})\n", decision.reason(), decision.code());
+    else
+      text += ns > 0 ? fmt::format("predicted {:.1f} us\n", ns / 1e3) : "taken, as it fits\n";
+  }
   return text;
 }
 
@@ -86,8 +93,7 @@ PlacedFusion place(const stage::Members& members, const target::Target& target, 
     PlacedFusion placed = strategy.place(problem);
     placed.strategy = strategy.name;
     const bool priced = strategy.rule == Rule::priced;
-    const double ns =
-        placed.decision && (priced || attempts) ? cost::latency(placed, target).ns : 0;
+    const double ns = placed.decision && priced ? cost::latency(placed, target).ns : 0;
     if (attempts) attempts->push_back({strategy.name, placed.decision, ns});
     if (strategy.rule == Rule::alone || (!priced && placed.decision)) return placed;
     if (!placed.decision) {

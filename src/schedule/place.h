@@ -16,7 +16,7 @@ namespace heddle::schedule {
 struct Attempt {
   std::string_view strategy;
   Decision decision = Decision::yes();
-  double ns = 0;  // by cost::latency, where it is legal
+  double ns = 0;  // by cost::latency, of legal ones that are priced
 };
 std::string to_string(const std::vector<Attempt>& attempts);  // a line each
 PlacedFusion place(const stage::Members& members, const target::Target& target,

@@ -241,7 +241,7 @@ class PhasePlacer {
     return Group{{add(schedule, std::move(task))}, lanes_};
   }
 
-  // stage::Strips of the last digit, where all of them have it; else one task.
+  // Strips of the last digit, where all of them have it; else one task.
   Group heads(const CutGroup& group, const Placement* alone, Schedule* schedule) {
     size_t anchor = group.stages[0].index();
     for (StageId id : group.stages)
@@ -333,8 +333,7 @@ int contiguous_digit(const Stage& stage) {
 
 bool phases_applies(const Problem& problem, const PlacedFusion& best) {
   return may_be_rows(problem) && (!best.decision || problem.leaves_idle) &&
-         std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
-                     [](const Stage& stage) { return stage.kind == hlo::StageKind::reduce; });
+         problem.has(hlo::StageKind::reduce);
 }
 
 // Between two phases a value is computed again where that is cheap.

@@ -387,21 +387,16 @@ class RowPlacer {
     return rows;
   }
 
-  bool has_scan(const Row& row) const {
-    return std::any_of(row.joined.begin(), row.joined.end(),
-                       [&](StageId id) { return result_.graph.stage(id).scan >= 0; });
-  }
-
-  // Scans go one way, and a reduction's accumulators want other lanes.
+  // Scans of a row go one way, and a reduction's accumulators want other lanes.
   bool may_join_scan(const Row& row, StageId stage) const {
-    std::optional<bool> down;
-    for (size_t i = 0; i <= row.joined.size(); ++i) {
-      const Stage& one = result_.graph.stage(i < row.joined.size() ? row.joined[i] : stage);
-      if (one.is_reduction()) return false;
-      if (one.scan >= 0 && down.value_or(one.down) != one.down) return false;
-      if (one.scan >= 0) down = one.down;
-    }
-    return true;
+    int up = 0, down = 0, reductions = 0;
+    auto count = [&](const Stage& one) {
+      reductions += one.is_reduction();
+      if (one.scan >= 0) ++(one.down ? down : up);
+    };
+    for (StageId id : row.joined) count(result_.graph.stage(id));
+    count(result_.graph.stage(stage));
+    return (up == 0 || down == 0) && (up + down == 0 || reductions == 0);
   }
 
   // Equal loops, and what the newcomer reads of the row it reads at the current point.
@@ -409,8 +404,7 @@ class RowPlacer {
                 const std::vector<int64_t>& extents) {
     if (is_window(*row)) return try_join_window(row, stage, extents);
     if (is_striped(striped_, stage) != is_striped(striped_, row->joined[0])) return false;
-    if (result_.graph.stage(stage).scan >= 0 || has_scan(*row))
-      if (!may_join_scan(*row, stage)) return false;
+    if (!may_join_scan(*row, stage)) return false;
     if (own.size() != row->own.size() || own.empty()) return false;
     const std::vector<int64_t>& first = row_extents_.back();
     for (size_t i = 0; i < own.size(); ++i) {

@@ -51,8 +51,7 @@ PlacedFusion place_top_k(const Problem& problem) {
 }
 
 bool scan_applies(const Problem& problem, const PlacedFusion&) {
-  return std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
-                     [](const Stage& stage) { return stage.scan >= 0; });
+  return problem.has(hlo::StageKind::scan);
 }
 
 // Digits stay as they are: a scan's is not merged with others.

@@ -32,15 +32,15 @@ class Problem {
   const std::optional<Product>& product() const;
   // The graph for rows: adjacent digits are one where every access allows it, vectors are full.
   const StageGraph& row_graph() const;
-  // The same in which a cheap value with several readers has no stage of its own.
-  const StageGraph& repeated_graph() const;
-  StageGraph staged_again() const;  // not flattened
+  // Staged so that a cheap value with several readers has no stage of its own; not flattened.
+  StageGraph staged_again() const;
+  bool has(hlo::StageKind kind) const;
 
  private:
   const stage::Members& members_;
   const bool fast_forms_;
   mutable std::optional<std::optional<Product>> product_;
-  mutable std::optional<StageGraph> row_graph_, repeated_graph_;
+  mutable std::optional<StageGraph> row_graph_;
 };
 
 // A product among other stages is in the tiles of its family, or in another kernel.

@@ -64,6 +64,7 @@ void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* bl
 }
 
 void RowEmitter::emit_members(Block* block) {
+  scan_at_.resize(row_.own.size());
   if (stage::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == stage::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
@@ -111,7 +112,6 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     const std::vector<Member> saved = members_;
     const bool down = std::any_of(members_.begin(), members_.end(),
                                   [&](const Member& member) { return stage_of(member).down; });
-    scan_at_.resize(row_.own.size());
     scan_at_[level] = down ? Expr(trips - 1) - Expr::digit(scope) : Expr::digit(scope);
     for (size_t m = 0; m < members_.size(); ++m) {
       Expr& digit = members_[m].digits[own.digits[m]];
@@ -312,7 +312,6 @@ int RowEmitter::wide_lanes(int64_t extent) const {
 // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
 void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
   const stage::Own& own = row_.own.back();
-  scan_at_.resize(row_.own.size());
   scan_at_.back() = lane;
   std::vector<std::pair<int, std::vector<Home>>> saved;
   for (size_t m = 0; m < members_.size(); ++m) {

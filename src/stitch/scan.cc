@@ -44,10 +44,9 @@ void RowEmitter::start_scans(size_t level, Block* block) {
                                 {s_.node(&context, stage.values[0].init)});
     const bool in_lanes = level + 1 == row_.own.size();
     const int64_t count = carries(member, m, level);
-    if (member.partials.empty())
-      member.partials.push_back(
-          in_lanes ? partial_buffer(stage, member.stage, 0, 1)
-                   : scratch_buffer(fmt::format("carry{}", member.stage), type, count));
+    member.partials = {in_lanes
+                           ? partial_buffer(stage, member.stage, 0, 1)
+                           : scratch_buffer(fmt::format("carry{}", member.stage), type, count)};
     const VarId l = k_.add_var("l");
     Block body;
     body.push_back(make_store(member.partials[0], {in_lanes ? k_.constant(0) : k_.ref(l)}, init));
@@ -58,7 +57,6 @@ void RowEmitter::start_scans(size_t level, Block* block) {
     last.type = type;
     last.extents = {1};
     last.space = kernel::Space::reg;
-    member.partials.resize(1);
     member.partials.push_back(k_.add_buffer(last));
   }
 }
