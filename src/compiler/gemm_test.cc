@@ -1,6 +1,8 @@
 // Products whose right side is no packed constant: in place, copied, turned in registers.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "compiler/fusion_check.h"
 #include "compiler/make_kernel.h"
 #include "cost/strides.h"
@@ -98,6 +100,50 @@ TEST(GemmTest, TypesOfSums) {
         compiler::FusionCheck checked = compiler::check_fusion(**module, *target, 3, 64);
         EXPECT_EQ(checked.failure, "") << text << checked.text;
         EXPECT_TRUE(stage::is_gemm(checked.placed)) << text;
+      }
+    }
+  }
+}
+
+// Products of words (kernel/mma.def), B in place, turned, and packed in words before: every number
+// of rows and columns, k of whole words.
+TEST(GemmTest, Words) {
+  struct {
+    const char *a, *b, *c, *target;
+    int64_t word;
+  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4}, {"u8", "s8", "s32", "avx2", 1}};
+  for (const auto& kind : kKinds) {
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 4},
+                                  {17, 29, 36},
+                                  {40, 65, 64},
+                                  {33, 7, 100},
+                                  {64, 80, 128}}) {
+      for (const char* b : {"b", "turned", "packed"}) {
+        const int64_t width = 16, panels = (n + width - 1) / width, w = kind.word;
+        const std::string text = fmt::format(
+            R"(HloModule m
+ENTRY e {{
+  a = {0}[{3},{5}] parameter(0)
+  b = {1}[{5},{4}] parameter(1)
+  t = {1}[{4},{5}] parameter(2)
+  turned = {1}[{5},{4}] transpose(t), dimensions={{1,0}}
+  p = {1}[{6},{7},{8},{9}] parameter(3)
+  q = {1}[{7},{9},{6},{8}] transpose(p), dimensions={{1,3,0,2}}
+  r = {1}[{5},{10}] reshape(q)
+  packed = {1}[{5},{4}] slice(r), slice={{[0:{5}], [0:{4}]}}
+  y = {2}[{3},{4}] parameter(4)
+  d = {2}[{3},{4}] dot(a, {11}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT s = {2}[{3},{4}] add(d, y)
+}})",
+            kind.a, kind.b, kind.c, m, n, k, panels, k / w, width, w, panels * width, b);
+        auto module = hlo::parse_module(text);
+        ASSERT_TRUE(module.has_value()) << module.error().message;
+        const target::Target target = *target::find_target(kind.target);
+        compiler::FusionCheck checked = compiler::check_fusion(**module, target, 3, 64);
+        EXPECT_EQ(checked.failure, "") << text << checked.text;
+        ASSERT_TRUE(stage::is_gemm(checked.placed)) << text << checked.text;
+        const auto& row = std::get<stage::Row>(checked.placed.schedule.nodes[0]);
+        EXPECT_EQ(row.gemm()->record.word(), kind.word) << text << checked.text;
       }
     }
   }

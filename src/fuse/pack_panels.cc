@@ -14,15 +14,28 @@ namespace heddle::fuse {
 
 namespace {
 
-// f32, no batch, one free dimension on the right.
-bool packs(const Instr* dot) {
+// The instruction that multiplies what a dot's operands have; null: none for packed panels.
+const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& target) {
+  const tensor::Type type = dot->shape().type();
+  const std::optional<tensor::Type> sums = schedule::sum_type(type);
+  const tensor::Type a = dot->operand(0)->shape().type(), b = dot->operand(1)->shape().type();
+  if (!sums) return nullptr;
+  const kernel::MmaDescriptor* mma = schedule::find_product(a, b, *sums, target);
+  const int64_t k =
+      dot->operand(1)->shape().dim(dot->attrs_as<hlo::DotAttrs>().rhs_contracting_dims.back());
+  if (mma != kernel::plain_mma()) return k % mma->k == 0 ? mma : nullptr;
+  const bool f32 = type == tensor::Type::f32 && a == type && b == type;
+  return f32 ? mma : nullptr;
+}
+
+// No batch, one free dimension on the right.
+bool packs(const Instr* dot, const target::Target& target) {
   if (!dot->is(Opcode::dot) || dot->operands().size() != 2) return false;
   const auto& attrs = dot->attrs_as<hlo::DotAttrs>();
   const tensor::Shape& rhs = dot->operand(1)->shape();
-  auto f32 = [](const Instr* x) { return x->shape().type() == tensor::Type::f32; };
   return attrs.lhs_batch_dims.empty() && !attrs.rhs_contracting_dims.empty() &&
-         rhs.rank() == static_cast<int64_t>(attrs.rhs_contracting_dims.size()) + 1 && f32(dot) &&
-         f32(dot->operand(0)) && f32(dot->operand(1)) && rhs.elems() > 0;
+         rhs.rank() == static_cast<int64_t>(attrs.rhs_contracting_dims.size()) + 1 &&
+         rhs.elems() > 0 && product_of(dot, target);
 }
 
 Instr* unpack(Instr* instr) {
@@ -31,9 +44,10 @@ Instr* unpack(Instr* instr) {
 }
 
 // `w` as [k, groups, n] lies in panels [groups, panel, k, width], padded with zeros; what comes
-// back is the inverse, a view of these panels as [k, groups·n]. One group is no dimension.
+// back is the inverse, a view of these panels as [k, groups·n]. One group is no dimension. With
+// words of k: [groups, panel, k/word, width, word].
 Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int64_t n,
-                      int64_t width) {
+                      int64_t width, int64_t word) {
   const int64_t panels = (n + width - 1) / width, padded = panels * width;
   auto with_groups = [&](hlo::Ints rest) {
     if (groups > 1) rest.insert(rest.begin() + 1, groups);
@@ -45,10 +59,21 @@ Instr* through_panels(hlo::Builder& b, Instr* w, int64_t k, int64_t groups, int6
   more.back() = padded - n;
   w = b.reshape(w, plain);
   if (padded != n) w = b.pad(w, b.scalar(w->shape().type(), 0), none, more, none);
-  w = b.reshape(w, with_groups({k, panels, width}));
   const bool grouped = groups > 1;
-  Instr* packed = b.transpose(w, grouped ? hlo::Ints{1, 2, 0, 3} : hlo::Ints{1, 0, 2});
-  Instr* back = unpack(b.transpose(packed, grouped ? hlo::Ints{2, 0, 1, 3} : hlo::Ints{1, 0, 2}));
+  hlo::Ints apart = with_groups({k, panels, width});
+  hlo::Ints order = grouped ? hlo::Ints{1, 2, 0, 3} : hlo::Ints{1, 0, 2};
+  if (word > 1) {  // k is the first dimension, its words become the last
+    apart[0] /= word;
+    apart.insert(apart.begin() + 1, word);
+    for (int64_t& d : order) d += d > 0;
+    order.push_back(1);
+  }
+  hlo::Ints inverse(order.size());
+  for (size_t d = 0; d < order.size(); ++d)
+    inverse[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  w = b.reshape(w, apart);
+  Instr* packed = b.transpose(w, order);
+  Instr* back = unpack(b.transpose(packed, inverse));
   back = unpack(b.reshape(back, with_groups({k, padded})));
   if (padded != n) back = unpack(b.slice(back, none, plain, ones));
   return grouped ? unpack(b.reshape(back, {k, groups * n})) : back;
@@ -71,19 +96,22 @@ void pack_dot(Instr* dot, const target::Target& target) {
   for (int64_t d : order) extents.push_back(w->shape().dim(d));
   const int64_t n = extents.back(), k = w->shape().elems() / n;
   const int64_t m = dot->operand(0)->shape().elems() / k;
-  const stage::Gemm gemm =
-      schedule::choose_gemm_between(schedule::least_rows(dot, m), m, n, k, true, target);
+  const kernel::MmaDescriptor* mma = product_of(dot, target);
+  const tensor::Type sums = *schedule::sum_type(dot->shape().type());
+  const stage::Gemm gemm = schedule::choose_gemm_between(schedule::least_rows(dot, m), m, n, k,
+                                                         true, target, 0, sums, mma);
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
-  Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes);
+  Instr* back = through_panels(b, w, k, 1, n, int64_t{gemm.nv} * gemm.lanes, mma->k);
   if (extents.size() > 2) back = unpack(b.reshape(back, extents));
   for (size_t i = 0; i < attrs.rhs_contracting_dims.size(); ++i)
     attrs.rhs_contracting_dims[i] = static_cast<int64_t>(i);
-  replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs), b);
+  const tensor::Shape shape = dot->shape();
+  replace(dot, b.make(Opcode::dot, {dot->operand(0), back}, attrs, {}, &shape), b);
 }
 
 // Panels of a convolution's kernel: how wide, and in how many groups the features stand.
 struct Panels {
-  int64_t width = 0, groups = 1;
+  int64_t width = 0, groups = 1, word = 1;
 };
 
 // Width 0: it stays as it is. Groups that share lanes (schedule/group_lanes.cc) stand side by side.
@@ -93,7 +121,7 @@ Panels choose_panels(Instr* conv, const target::Target& target) {
   const int64_t groups = attrs.feature_group_count;
   if (stage::is_gemm(placed)) {
     const stage::Gemm& gemm = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record;
-    return {int64_t{gemm.nv} * gemm.lanes, groups};
+    return {int64_t{gemm.nv} * gemm.lanes, groups, gemm.word()};
   }
   const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);
   if (schedule::count_windows(placed) == 0 || groups == features) return {};
@@ -114,8 +142,8 @@ bool pack_convolution(Instr* conv, const target::Target& target) {
   for (int64_t d : order) extents.push_back(w->shape().dim(d));
   const int64_t k = w->shape().elems() / extents.back();
   if (!std::is_sorted(order.begin(), order.end())) w = b.transpose(w, order);
-  Instr* back =
-      through_panels(b, w, k, panels.groups, extents.back() / panels.groups, panels.width);
+  Instr* back = through_panels(b, w, k, panels.groups, extents.back() / panels.groups, panels.width,
+                               panels.word);
   back = unpack(b.reshape(back, extents));
   const int64_t spatial = static_cast<int64_t>(attrs.dims.kernel_spatial.size());
   for (int64_t i = 0; i < spatial; ++i) attrs.dims.kernel_spatial[static_cast<size_t>(i)] = i;
@@ -132,7 +160,7 @@ bool pack_in(const Covered& covered, const target::Target& target) {
     if (is_unpack(instr->operand(1))) continue;  // packed already
     if (instr->is(Opcode::convolution)) {
       changed |= pack_convolution(instr, target);
-    } else if (packs(instr)) {
+    } else if (packs(instr, target)) {
       pack_dot(instr, target);
       changed = true;
     }

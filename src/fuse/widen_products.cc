@@ -21,7 +21,9 @@ bool is_small(const Instr* x) {
 bool is_worth_it(Instr* instr, const target::Target& target) {
   const stage::PlacedFusion placed = place_alone(instr, target);
   if (!stage::is_gemm(placed)) return false;
-  const stage::GemmShape& shape = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->shape;
+  const stage::GemmTile& tile = *std::get<stage::Row>(placed.schedule.nodes[0]).gemm();
+  if (tile.record.word() > 1) return false;  // it multiplies them as they are
+  const stage::GemmShape& shape = tile.shape;
   return shape.m_extent * shape.y_extent >= kLeastUses && shape.n_extent >= kLeastUses;
 }
 

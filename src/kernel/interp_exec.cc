@@ -386,6 +386,14 @@ void InterpExec::run_instrs(uint32_t begin, uint32_t end) {
       case Instr::Kind::shuffle:
         for (int l = 0; l < in.n; ++l) dst[l] = a[(l ^ static_cast<int>(in.imm)) * in.a.step];
         break;
+      case Instr::Kind::dot: {
+        const MmaDescriptor& mma = mma_table()[static_cast<size_t>(in.imm)];
+        for (int l = 0; l < in.n; ++l)
+          dst[l] = execute_dot(mma, a[l * in.a.step],
+                               cells_[in.b.at + static_cast<uint32_t>(l * in.b.step)],
+                               cells_[in.c.at + static_cast<uint32_t>(l * in.c.step)]);
+        break;
+      }
     }
   }
 }

@@ -165,6 +165,9 @@ class Compiler {
       case Op::shuffle_xor:
         instr.kind = Instr::Kind::shuffle;
         return;
+      case Op::dot:
+        instr.kind = Instr::Kind::dot;
+        return;
       case Op::floor_div:
       case Op::floor_mod:
         instr.kind = Instr::Kind::floors;

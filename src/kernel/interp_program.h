@@ -26,7 +26,7 @@ struct AccessPlan {
 };
 
 struct Instr {
-  enum class Kind : uint8_t { arithmetic, floors, load, convert, bitcast, lane, shuffle };
+  enum class Kind : uint8_t { arithmetic, floors, load, convert, bitcast, lane, shuffle, dot };
   Kind kind = Kind::arithmetic;
   Op op = Op::add;
   Type from = Type::s64, to = Type::s64;

@@ -89,7 +89,8 @@ struct Expr {
   Type type;                     // of the value
   std::vector<ExprId> operands;  // load: indices, then mask and other where guarded
   int64_t imm = 0;               // const: the bits (floats too, in the type's own format);
-                                 // dim: which; lane, shuffle_xor: lane number or mask
+                                 // dim: which; lane, shuffle_xor: lane number or mask; dot: row
+                                 // of mma_table()
   VarId var;                     // var
   BufferId buffer;               // load
   bool guarded = false;          // load: reads only where mask is true, else gives `other`

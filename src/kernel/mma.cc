@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/check.h"
 #include "kernel/scalar.h"
 
 namespace heddle::kernel {
@@ -85,6 +86,35 @@ const MmaDescriptor* find_mma(std::string_view name) {
   auto table = mma_table();
   auto it = std::find_if(table.begin(), table.end(), [&](auto& row) { return row.name == name; });
   return it == table.end() ? nullptr : &*it;
+}
+
+const MmaDescriptor* plain_mma() {
+  static const MmaDescriptor* const kPlain = find_mma("fma");
+  return kPlain;
+}
+
+int64_t mma_row(const MmaDescriptor& mma) { return &mma - mma_table().data(); }
+
+Type MmaDescriptor::word() const {
+  const int bits = k * tensor::type_bits(a);
+  HEDDLE_CHECK(is_dot() && bits == k * tensor::type_bits(b) && (bits == 32 || bits == 64), "{}",
+               name);
+  return bits == 32 ? Type::u32 : Type::u64;
+}
+
+uint64_t execute_dot(const MmaDescriptor& mma, uint64_t a, uint64_t b, uint64_t c) {
+  const int bits = tensor::type_bits(mma.a);
+  double sum = mma.numerics == MmaNumerics::wraps ? 0 : tensor::float_from_bits(mma.d, c);
+  for (int i = 0; i < mma.k; ++i) {
+    const uint64_t x = canonical_bits(mma.a, a >> (i * bits));
+    const uint64_t y = canonical_bits(mma.b, b >> (i * bits));
+    if (mma.numerics == MmaNumerics::wraps)
+      c += x * y;
+    else
+      sum += operand(mma.a, x, mma.numerics) * operand(mma.b, y, mma.numerics);
+  }
+  return mma.numerics == MmaNumerics::wraps ? canonical_bits(mma.d, c)
+                                            : tensor::float_to_bits(mma.d, sum);
 }
 
 void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const uint64_t* b,

@@ -1,5 +1,8 @@
-// Matrix instructions: what mma.def says, as data. The interpreter executes from it; emitters and
-// targets are checked against it.
+// Matrix instructions: what mma.def says, as data. The interpreter executes from it, schedules
+// choose from it (schedule/gemm.h), and emitters are checked against it.
+//
+// An instruction of one lane is the operator dot(a, b, c, name): a and b are words, unsigned
+// integers that hold K elements each, the first in the lowest bits.
 //
 // An mma statement acts on the registers of all lanes at once and stands outside vector and thread
 // loops. Its fragments d, a, b, c are reg or fragment buffers with the instruction's lanes; the
@@ -13,9 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/kernel.h"
+#include "tensor/type.h"
 
 namespace heddle::kernel {
+
+using tensor::Type;
 
 enum class MmaNumerics : uint8_t { wraps, once, tf32 };  // mma.def says what they mean
 
@@ -31,18 +36,24 @@ struct MmaMap {
 };
 
 struct MmaDescriptor {
-  std::string_view name, feature;
+  std::string_view name, features;
   int lanes, batch, m, n, k;
   Type d, a, b;  // c has the type of d
   MmaMap map_d, map_a, map_b;
   MmaNumerics numerics;
+  bool is_dot() const { return lanes == 1 && k > 1; }
+  Type word() const;  // of a dot: the unsigned integer of k elements
 };
 
 std::span<const MmaDescriptor> mma_table();
 const MmaDescriptor* find_mma(std::string_view name);  // null where there is none
+const MmaDescriptor* plain_mma();                      // `fma`: one element of k, any type
+int64_t mma_row(const MmaDescriptor& mma);             // in mma_table()
 
 // One execution on values as scalar.h has them, [lane][register] each. d may be c.
 void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const uint64_t* b,
                  const uint64_t* c);
+// A dot: of words, on a sum.
+uint64_t execute_dot(const MmaDescriptor& mma, uint64_t a, uint64_t b, uint64_t c);
 
 }  // namespace heddle::kernel

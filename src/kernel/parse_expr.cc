@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernel/mma.h"
 #include "kernel/parser.h"
 #include "kernel/scalar.h"
 
@@ -213,6 +214,14 @@ Result<ExprId> Parser::call() {
   if (expr.op == Op::lane || expr.op == Op::shuffle_xor) {
     HEDDLE_RETURN_IF_ERROR(expect(","));
     HEDDLE_ASSIGN_OR_RETURN(expr.imm, integer("a lane", 0, 1 << 20));
+  }
+  if (expr.op == Op::dot) {
+    HEDDLE_RETURN_IF_ERROR(expect(","));
+    HEDDLE_ASSIGN_OR_RETURN(const std::string name, word("the name of a matrix instruction"));
+    const MmaDescriptor* mma = find_mma(name);
+    if (mma == nullptr || !mma->is_dot()) return fail("'{}' is no instruction of one lane", name);
+    expr.imm = mma_row(*mma);
+    expr.type = mma->d;
   }
   HEDDLE_RETURN_IF_ERROR(expect(")"));
   return kernel_.add(std::move(expr));

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "kernel/lexer.h"
+#include "kernel/mma.h"
 #include "kernel/stmt_text.h"
 #include "kernel/text.h"
 
@@ -262,6 +263,7 @@ class Printer {
     if (e.op == Op::convert || e.op == Op::bitcast)
       text += fmt::format(", {}", tensor::type_name(e.type));
     if (e.op == Op::lane || e.op == Op::shuffle_xor) text += fmt::format(", {}", e.imm);
+    if (e.op == Op::dot) text += fmt::format(", {}", mma_table()[static_cast<size_t>(e.imm)].name);
     return text + ")";
   }
 

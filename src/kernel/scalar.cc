@@ -208,7 +208,8 @@ void run_select(const LaneArgs& x) {
 
 template <Op op, typename T>
 LaneFunction runner() {
-  constexpr bool kMoves = op == Op::select || op == Op::lane || op == Op::shuffle_xor;
+  constexpr bool kMoves =
+      op == Op::select || op == Op::lane || op == Op::shuffle_xor || op == Op::dot;
   if constexpr (kTakes<op, T> && !kMoves)
     return &run<op, T>;
   else

@@ -303,6 +303,7 @@ void Verifier::check_mma(const Stmt& stmt, const Context& context) {
   outside_lanes(context);
   const MmaDescriptor* mma = find_mma(stmt.name);
   if (mma == nullptr) return fail(14, "no matrix instruction is called '{}'", stmt.name);
+  if (mma->lanes == 1) return fail(14, "'{}' is for each lane: an operator", stmt.name);
   if (stmt.fragments.size() != 4) return fail(14, "it wants fragments d, a, b, c");
   const MmaMap* maps[] = {&mma->map_d, &mma->map_a, &mma->map_b, &mma->map_d};
   const Type types[] = {mma->d, mma->a, mma->b, mma->d};

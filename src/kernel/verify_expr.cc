@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "kernel/interp_clocks.h"
+#include "kernel/mma.h"
 #include "kernel/scalar.h"
 #include "kernel/stmt_text.h"
 #include "kernel/verifier.h"
@@ -67,6 +68,13 @@ bool Verifier::complete(const Expr& expr) {
     fail(12, "there is no dimension {}", expr.imm);
     return false;
   }
+  if (expr.op == Op::dot) {
+    const auto rows = static_cast<int64_t>(mma_table().size());
+    const bool is_dot =
+        expr.imm >= 0 && expr.imm < rows && mma_table()[static_cast<size_t>(expr.imm)].is_dot();
+    if (!is_dot) fail(14, "instruction {} of a dot is not one of one lane", expr.imm);
+    return is_dot;
+  }
   if (expr.op != Op::load) return true;
   if (!known(expr.buffer)) return false;
   if (expr.guarded && expr.operands.size() < 2) {
@@ -117,6 +125,13 @@ void Verifier::check_types(const Expr& expr) {
     }
     default:
       break;
+  }
+  if (expr.op == Op::dot) {
+    const MmaDescriptor& mma = mma_table()[static_cast<size_t>(expr.imm)];
+    const Type a = type(expr.operands[0]), b = type(expr.operands[1]), c = type(expr.operands[2]);
+    if (a != mma.word() || b != mma.word() || c != mma.d || expr.type != mma.d)
+      fail(14, "dot {} of {}, {} and {}", mma.name, name(a), name(b), name(c));
+    return;
   }
   size_t first = expr.op == Op::select ? 1 : 0;
   Type operand = type(expr.operands[first]);
@@ -256,7 +271,7 @@ void Verifier::check_grid_extent(ExprId extent) {
   for (ExprId id : reachable(kernel_, {extent})) {
     const Expr& expr = kernel_.expr(id);
     bool fine = expr.op != Op::var && expr.op != Op::load && expr.op != Op::lane &&
-                expr.op != Op::shuffle_xor && expr.op != Op::bitcast &&
+                expr.op != Op::shuffle_xor && expr.op != Op::bitcast && expr.op != Op::dot &&
                 !tensor::is_float(expr.type);
     if (!fine)
       return fail(8, "the grid extent {} is not made of constants and dims",

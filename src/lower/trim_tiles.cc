@@ -174,6 +174,7 @@ class Balancer {
       case Op::sub:
       case Op::mul:
       case Op::fma:
+      case Op::dot:
       case Op::max:
       case Op::min:
       case Op::select:

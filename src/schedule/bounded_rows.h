@@ -16,6 +16,7 @@ int64_t least_rows(const hlo::Instr* dot, int64_t rows);
 // choose_gemm() for a product of `least` to `m` rows: the record with the least predicted cycles a
 // row over these.
 Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
-                         const target::Target& target, int nv = 0, Type sums = Type::f32);
+                         const target::Target& target, int nv = 0, Type sums = Type::f32,
+                         const kernel::MmaDescriptor* mma = kernel::plain_mma());
 
 }  // namespace heddle::schedule

@@ -243,6 +243,9 @@ Decision begin(const StageGraph& graph, Chain* chain) {
   }
   link.base = link.joined[0];
   GemmShapeOrNot first = match_gemm(graph, link.base);
+  if (first.decision && first.shape.b_word > 1)
+    return Decision::no("chain-operand", "{}: its right operand is packed in words",
+                        graph.stage(link.base).name);
   if (first.decision && first.shape.m < 0)
     return Decision::no("chain-operand", "{} has one row", graph.stage(link.base).name);
   link.shape = std::move(first.shape);

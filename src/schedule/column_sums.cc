@@ -231,7 +231,7 @@ class SumPlacer {
     const Load& a = stage.loads[static_cast<size_t>(shape_.a_load)];
     record_ = choose_gemm(shape_, stage,
                           result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes(),
-                          target_);
+                          target_, find_product(shape_, stage, target_));
     record_.panels = 0;
     record_.kc = shape_.k_extent;
     // Tiles of several lines have blocks of their own at the edges: one block, or none of this.

@@ -57,13 +57,44 @@ class Cheapest {
 
 }  // namespace
 
+namespace {
+
+Type load_type(const Stage& stage, int load) {
+  for (const Node& node : stage.nodes)
+    if (node.kind == Node::Kind::load && node.load == load) return node.type;
+  return Type::f32;
+}
+
+}  // namespace
+
+const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const target::Target& target) {
+  for (const kernel::MmaDescriptor& mma : kernel::mma_table())
+    if (mma.is_dot() && mma.a == a && mma.b == b && mma.d == sums && target.has_any(mma.features) &&
+        target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums))
+      return &mma;
+  return kernel::plain_mma();
+}
+
+const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& stage,
+                                          const target::Target& target) {
+  constexpr int64_t kRowsForCopy = 16;
+  const kernel::MmaDescriptor* mma = find_product(
+      load_type(stage, shape.a_load), load_type(stage, shape.b_load), shape.type, target);
+  const int k = shape.k.back();
+  const bool fits =
+      shape.b_panel > 0 ? shape.b_word == mma->k : shape.m_extent * shape.y_extent >= kRowsForCopy;
+  const bool whole = stage.extents()[static_cast<size_t>(k)] % mma->k == 0;
+  return fits && whole && !shape.window_over(k) ? mma : kernel::plain_mma();
+}
+
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
 }
 
 Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
-                         const target::Target& target, int nv, Type sums) {
+                         const target::Target& target, int nv, Type sums,
+                         const kernel::MmaDescriptor* mma) {
   struct Tile {
     int mr, nv;
   };
@@ -74,9 +105,12 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   // Rows of A pass by once for each panel, and rows of results are stored in parts.
   constexpr double kSeveralPanels = 1.04;
   constexpr int64_t kSamples = 32;  // of numbers of rows
-  if (target.records && b_constant && sums == Type::f32)
+  const bool plain = mma == kernel::plain_mma();
+  if (target.records && b_constant && sums == Type::f32 && plain)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
+  k /= mma->k;  // words, as long as elements of the sums
   Gemm best;
+  best.mma = mma;
   best.lanes = target.lanes(sums);
   // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
   // Against one row a panel passes by once, as fast as it comes.
@@ -119,7 +153,7 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
     }
     best = cheapest.best();
   }
-  best.kc = k;
+  best.kc = k * mma->k;
   // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
   // beside two panels. That is as good as blocks of k, and needs no sums in memory.
   const int64_t second = target.second_cache_bytes();
@@ -224,19 +258,13 @@ void choose_blocks(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm->prefetch = static_cast<int>((int64_t{gemm->nv} * gemm->ku + tiles - 1) / tiles);
 }
 
-Type load_type(const Stage& stage, int load) {
-  for (const Node& node : stage.nodes)
-    if (node.kind == Node::Kind::load && node.load == load) return node.type;
-  return Type::f32;
-}
-
 // B that is not packed is copied by each task where its columns are not contiguous, and where
 // several tiles would read a panel again that does not stay in the first cache: it is too large and
 // lies scattered, or its rows fall into few sets (cpu-codegen §2.4.14).
 bool wants_copy(const Gemm& gemm, const GemmShape& shape, const Stage& stage,
                 const target::Target& target) {
   if (shape.b_panel > 0) return false;
-  if (shape.b_n != 1) return true;
+  if (shape.b_n != 1 || gemm.word() > 1) return true;
   // Converted once rather than by each tile.
   const int64_t rows = shape.m_extent * shape.y_extent;
   const Type type = load_type(stage, shape.b_load);
@@ -272,7 +300,7 @@ void cut_window(const GemmShape& shape, const Stage& stage, const target::Target
                 Gemm* gemm) {
   const int64_t second = target.second_cache_bytes();
   const int64_t width = int64_t{gemm->nv} * gemm->lanes;
-  if (shape.type != Type::f32 || shape.k_extent * width * 4 <= second / 2) return;
+  if (shape.type != Type::f32 || shape.k_extent / gemm->word() * width * 4 <= second / 2) return;
   Gemm cut = *gemm;
   cut.panels = 1;
   cut.kc = cut_unit(shape, stage);
@@ -301,7 +329,7 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
   constexpr int64_t kMostUncut = 1024;
   // Narrow vectors leave time enough for a panel to arrive while few rows are multiplied.
   const int64_t fewest_rows = target.vector_registers >= 32 ? 24 : 64;
-  const int64_t k = shape.k_extent, m = shape.m_extent;
+  const int64_t k = shape.k_extent / gemm->word(), m = shape.m_extent;  // words
   if (k <= kMostUncut || m < fewest_rows || shape.type != Type::f32 || !is_plain(shape)) return;
   const int64_t second = target.second_cache_bytes();
   const int64_t parts = (k + kMostUncut - 1) / kMostUncut;
@@ -321,7 +349,7 @@ void cut_k(const GemmShape& shape, bool bounded, const target::Target& target, G
     together = divisor;
     break;
   }
-  gemm->kc = kc;
+  gemm->kc = kc * gemm->word();
   gemm->m_block = rows;
   gemm->panels = together;
   const int64_t tiles = (rows + gemm->mr - 1) / gemm->mr;
@@ -352,11 +380,11 @@ bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
 }
 
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
-                 const target::Target& target) {
+                 const target::Target& target, const kernel::MmaDescriptor* mma) {
   const int nv = static_cast<int>(shape.b_panel / target.lanes(shape.type));
   Gemm gemm;
   std::optional<Gemm> tuned;
-  if (target.records && shape.type == Type::f32)
+  if (target.records && shape.type == Type::f32 && mma == kernel::plain_mma())
     tuned = tuned_gemm(gemm_key(shape, stage, a_bytes), nv, target);
   if (tuned) {
     gemm = *tuned;
@@ -366,14 +394,17 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
   } else if (stage.kind != hlo::StageKind::conv) {
     gemm =
         choose_gemm_between(least_rows(stage.instr, shape.m_extent), shape.m_extent, shape.n_extent,
-                            shape.k_extent, shape.b_panel > 0, target, nv, shape.type);
+                            shape.k_extent, shape.b_panel > 0, target, nv, shape.type, mma);
     cut_k(shape, is_bounded(stage.instr), target, &gemm);
     if (is_bounded(stage.instr)) share_panels(shape, stage, target, &gemm);
   } else {
+    gemm.mma = mma;
     gemm.lanes = target.lanes(shape.type);
     gemm.kc = shape.k_extent;
-    choose_tile(shape, stage, nv, target, &gemm);
-    choose_blocks(shape, stage, a_bytes, target, &gemm);
+    GemmShape words = shape;  // as long as elements of the sums
+    words.k_extent /= mma->k;
+    choose_tile(words, stage, nv, target, &gemm);
+    choose_blocks(words, stage, a_bytes, target, &gemm);
     cut_window(shape, stage, target, &gemm);
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);
@@ -385,6 +416,8 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
 }
 
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
+  if (shape.b_panel > 0 && shape.b_word != gemm.word())
+    return Decision::no("gemm-family", "{}: panels of words of {}", stage.name, shape.b_word);
   if (shape.b_panel > 0 && shape.b_panel != int64_t{gemm.nv} * gemm.lanes)
     return Decision::no("gemm-family", "{}: panels of {} columns", stage.name, shape.b_panel);
   if (gemm.panels > 0 && !can_cut_k(gemm, shape, stage))

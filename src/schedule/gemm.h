@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/decision.h"
+#include "kernel/mma.h"
 #include "schedule/stage_names.h"
 #include "stage/epilogue.h"
 #include "target/target.h"
@@ -34,12 +35,21 @@ int64_t uses_across(const StageGraph& graph);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 
+// The instruction of a tile with operands a and b: the first of mma.def that sums up in this type,
+// that the target has and that multiplies faster there than plain sums; plain ones else.
+const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const target::Target& target);
+// The same for a matched shape: its words need whole elements of k, and a B that is packed in them
+// or copied for many rows.
+const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& stage,
+                                          const target::Target& target);
+
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
 // already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv = 0, Type sums = Type::f32);
 // The same for any shape that match_gemm() gives; a_bytes: of the whole of A.
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
-                 const target::Target& target);
+                 const target::Target& target,
+                 const kernel::MmaDescriptor* mma = kernel::plain_mma());
 
 }  // namespace heddle::schedule

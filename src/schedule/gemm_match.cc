@@ -81,8 +81,8 @@ bool match_windows(const std::vector<Guard>& guards, const Stage& stage, GemmSha
   return true;
 }
 
-// S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel, row-major in k.
-bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
+// S·(n floordiv nr) + (n mod nr) + nr·k: a packed panel, row-major in k. `extents` of the stage.
+bool match_panel(const Expr& x, const std::vector<int64_t>& extents, GemmShape* shape) {
   int64_t width = 0, stride = 0;
   bool remainder = false;
   for (const index::Term& term : x.terms()) {
@@ -97,8 +97,12 @@ bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
       remainder = true;
     }
   }
-  if (!width || !remainder || x.factor_of(shape->n) != 0) return false;
-  const std::vector<int64_t> extents = stage.extents();
+  if (!width && x.factor_of(shape->n) == 1) {  // one panel
+    width = x.factor_of(shape->k.back());
+    if (width < shape->n_extent) return false;
+  } else if (!width || !remainder || x.factor_of(shape->n) != 0) {
+    return false;
+  }
   int64_t elems = width;
   for (size_t i = shape->k.size(); i-- > 0;) {
     if (x.factor_of(shape->k[i]) != elems) return false;
@@ -108,6 +112,27 @@ bool match_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
   shape->b_panel_stride = stride;
   shape->b_n = 1;
   return true;
+}
+
+// The same in words: `word` elements of k beside each other.
+bool match_word_panel(const Expr& x, const Stage& stage, int64_t word, GemmShape* shape) {
+  std::vector<int64_t> extents = stage.extents();
+  int64_t& k = extents[static_cast<size_t>(shape->k.back())];
+  if (k % word != 0) return false;
+  k /= word;
+  const Expr first = stage::in_words(x, *shape, word, extents);
+  for (int64_t i = 1; i < word; ++i)
+    if (!(stage::in_words(x, *shape, word, extents, i) == first + Expr(i))) return false;
+  if (!match_panel(floor_div(first, word, extents), extents, shape)) return false;
+  shape->b_word = word;
+  return true;
+}
+
+bool match_any_panel(const Expr& x, const Stage& stage, GemmShape* shape) {
+  if (match_panel(x, stage.extents(), shape)) return true;
+  constexpr int64_t kWords[] = {2, 4};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](int64_t word) { return match_word_panel(x, stage, word, shape); });
 }
 
 // Columns stand in B alone, rows in A alone, from the innermost digit on; the rest is batch.
@@ -150,13 +175,13 @@ const char* check_operands(const Stage& stage, const Expr& xa, const Expr& xb, G
     return "few rows, and columns of B that are not contiguous";
   for (int d : {shape->m, shape->y})
     if (d >= 0 && !affine_in(xa, d)) return "rows of A are not evenly spaced";
+  bool even = affine_in(xb, shape->n);
   for (int k : shape->k) {
     if (!affine_in(xa, k)) return "k of A is not evenly spaced";
-    if (!affine_in(xb, k)) return "k of B is not evenly spaced";
+    even = even && affine_in(xb, k);
   }
   shape->b_n = xb.factor_of(shape->n);
-  if (!affine_in(xb, shape->n) && !match_panel(xb, stage, shape))
-    return "columns of B are neither evenly spaced nor packed";
+  if (!even && !match_any_panel(xb, stage, shape)) return "B is neither evenly spaced nor packed";
   return nullptr;
 }
 
@@ -372,7 +397,7 @@ const char* match_right(const Stage& stage, const Expr& xb, GemmShape* shape) {
   for (int k : shape->k)
     if (!affine_in(xb, k)) return "k of its right operand is not evenly spaced";
   shape->b_n = xb.factor_of(shape->n);
-  if (!affine_in(xb, shape->n) && !match_panel(xb, stage, shape))
+  if (!affine_in(xb, shape->n) && !match_panel(xb, stage.extents(), shape))
     return "columns of its right operand are neither evenly spaced nor packed";
   return nullptr;
 }

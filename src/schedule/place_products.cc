@@ -59,7 +59,8 @@ PlacedFusion place_gemm(const Problem& problem) {
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
-  const Gemm record = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target);
+  const Gemm record = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target,
+                                  find_product(shape, stage, target));
   result.decision = fits_family(record, shape, stage);
   if (!result.decision) return result;
   result.decision = cost::fits_in_code(graph, row.joined, record, shape);

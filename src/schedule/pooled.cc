@@ -268,7 +268,8 @@ class PooledPlacer {
   // as cost least: what is computed twice, idle cores, and panels that every task reads again.
   Decision choose() {
     const GemmShape& shape = pooled_.shape;
-    record_ = choose_gemm(shape, conv(), bytes_of_a(result_.graph, conv(), shape), target_);
+    record_ = choose_gemm(shape, conv(), bytes_of_a(result_.graph, conv(), shape), target_,
+                          find_product(shape, conv(), target_));
     record_.my = 1;
     record_.m_block = shape.m_extent;
     record_.kc = shape.k_extent;
@@ -418,7 +419,8 @@ PooledTime pooled_time(const PlacedFusion& placed, const target::Target& target)
   const GemmShape& shape = pooled.shape;
   const Stage& conv = placed.graph.stage(pooled.joined[0]);
   const Gemm& record = std::get<Row>(placed.schedule.nodes[0]).gemm()->record;
-  const Gemm alone = choose_gemm(shape, conv, bytes_of_a(placed.graph, conv, shape), target);
+  const Gemm alone = choose_gemm(shape, conv, bytes_of_a(placed.graph, conv, shape), target,
+                                 find_product(shape, conv, target));
   const int64_t batch = images(conv, shape), cores = std::max(target.cores, 1);
   const double weights = weight_bytes(shape, record.lanes);
   auto panels = [&](int64_t width) { return (shape.n_extent + width - 1) / width; };

@@ -13,6 +13,7 @@ using testing::HasSubstr;
 target::Target named_target(const std::string& name) { return *target::find_target(name); }
 
 struct Case {
+  std::shared_ptr<hlo::Module> module;  // that the graph's stages look at
   StageGraph graph;
   GemmShape shape;
   int64_t a_bytes = 0;
@@ -22,7 +23,8 @@ Case gemm_case(const std::string& entry) {
   auto module = hlo::parse_module("HloModule m\nENTRY e {\n" + entry + "\n}\n");
   HEDDLE_CHECK(module.has_value(), "{}", module.error().message);
   Case result;
-  result.graph = stage::build_stage_graph(*(*module)->entry()).graph;
+  result.module = std::move(*module);
+  result.graph = stage::build_stage_graph(*result.module->entry()).graph;
   GemmShapeOrNot match = match_gemm(result.graph, StageId(0));
   HEDDLE_CHECK(static_cast<bool>(match.decision), "{}", match.decision.reason());
   result.shape = match.shape;
@@ -54,6 +56,7 @@ TEST(Tuning, RecordsAreReadBack) {
   gemm.prefetch = 3;
   gemm.panels = 5;
   gemm.panels_first = gemm.copy_b = true;
+  gemm.mma = kernel::find_mma("dpbusd");
   auto parsed = stage::parse_gemm(to_string(gemm));
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, gemm);

@@ -2,6 +2,16 @@
 
 namespace heddle::stage {
 
+index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
+                     const std::vector<int64_t>& extents, int64_t part) {
+  std::vector<index::Expr> digits;
+  for (size_t d = 0; d < extents.size(); ++d)
+    digits.push_back(index::Expr::digit(static_cast<int>(d)));
+  const auto k = static_cast<size_t>(shape.k.back());
+  digits[k] = digits[k] * word + index::Expr(part);
+  return substitute(at, digits, extents);
+}
+
 const Window* GemmShape::window_of(int out) const {
   for (const Window& window : windows)
     if (window.out == out) return &window;

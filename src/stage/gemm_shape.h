@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/mma.h"
 #include "stage/stage_graph.h"
 
 namespace heddle::stage {
@@ -28,6 +29,10 @@ struct Gemm {
   // K is cut in blocks of kc: a task has so many panels, and keeps their sums in scratch from one
   // block to the next. 0: K is whole.
   int64_t panels = 0;
+  // What a step of k does; its k elements are a word of A and of B. B is copied, or packed, in
+  // words.
+  const kernel::MmaDescriptor* mma = kernel::plain_mma();
+  int64_t word() const { return mma->k; }
   bool operator==(const Gemm&) const = default;
 };
 
@@ -50,7 +55,8 @@ struct GemmShape {
   int a_load = -1, b_load = -1;  // loads of the stage
   Type type = Type::f32;         // of the sums
   // B lies in panels [n/nr][k][nr] (a packed constant); nr columns each, 0 if not.
-  int64_t b_panel = 0, b_panel_stride = 0;
+  // With words of k: [n/nr][k/word][nr][word], the stride in words.
+  int64_t b_panel = 0, b_panel_stride = 0, b_word = 1;
 
   const Window* window_of(int out) const;  // none: null
   const Window* window_over(int k) const;
@@ -65,6 +71,11 @@ struct ColumnSum {
   int row = -1, line = -1;
   int64_t block = 0;  // rows, or lines, that the block's digit counts by; 0: no such digit
 };
+
+// Where element `part` of an operand's word lies when the innermost digit of k counts words of
+// `word` elements. `extents` are the stage's, with words in that digit.
+index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
+                     const std::vector<int64_t>& extents, int64_t part = 0);
 
 // A product: the first stage of its row. What is joined to it hangs on its tiles.
 struct GemmTile {

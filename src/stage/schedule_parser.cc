@@ -79,6 +79,14 @@ class Parser {
     }
     result.copy_b = accept("copy_b");
     result.panels_first = accept("panels_first");
+    if (accept("mma")) {
+      const std::string name = word();
+      result.mma = kernel::find_mma(name);
+      if (result.mma == nullptr || !result.mma->is_dot()) {
+        fail("an instruction of one lane, such as dpbusd");
+        result.mma = kernel::plain_mma();
+      }
+    }
     return result;
   }
 

@@ -15,7 +15,11 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number)
       dot_(static_cast<int>(row_.joined[0].index())),
       stage_(s->placed_.graph.stages[dot_]),
       shape_(row_.gemm()->shape),
+      word_(gemm_.word()),
+      a_place_(stage_.loads[shape_.a_load].coordinates[0]),
+      b_place_(stage_.loads[shape_.b_load].coordinates[0]),
       extents_(stage_.extents()) {
+  count_words();
   find_sums();
   Decision inverted = invert_epilogue(s->placed_.graph, joined_, &epilogue_digits_);
   HEDDLE_CHECK(static_cast<bool>(inverted), "{}", inverted.reason());
@@ -29,6 +33,20 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number)
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
   a_ = input_of(shape_.a_load);
   a_at_ = coordinate(shape_.a_load);
+}
+
+// From here on the innermost digit of k counts words.
+void GemmEmitter::count_words() {
+  if (word_ == 1) return;
+  extents_[shape_.k.back()] /= word_;
+  a_place_ = stage::in_words(a_place_, shape_, word_, extents_);
+  b_place_ = stage::in_words(b_place_, shape_, word_, extents_);
+  if (shape_.b_panel == 0) return;
+  b_place_ = floor_div(b_place_, word_, extents_);
+  kernel::Buffer& packed = k_.buffers[input_of(shape_.b_load).index()];
+  if (packed.type == operand_type()) return;  // another product of the kernel reads it, too
+  packed.type = operand_type();
+  packed.extents[0] /= word_;
 }
 
 void GemmEmitter::read_from(BufferId buffer, Expr at, Expr base) {
@@ -48,11 +66,11 @@ void GemmEmitter::make_panel() {
   if (!gemm_.copy_b) return;
   kernel::Buffer panel;
   panel.name = "panel";
-  panel.type = shape_.type;
-  panel.extents = {shape_.k_extent * width_};
+  panel.type = operand_type();
+  panel.extents = {shape_.k_extent / word_ * width_};
   panel.space = kernel::Space::scratch;
   panel.offset_bytes = k_.scratch_bytes;
-  k_.scratch_bytes += (shape_.k_extent * width_ * tensor::type_bytes(shape_.type) + 63) / 64 * 64;
+  k_.scratch_bytes += (panel.extents[0] * tensor::type_bytes(panel.type) + 63) / 64 * 64;
   panel_ = k_.add_buffer(panel);
 }
 

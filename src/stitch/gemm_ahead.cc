@@ -59,13 +59,13 @@ void GemmEmitter::prefetch_rows(const Tile& tile, const KRange& range, const Exp
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // in a cache already
   const Expr& a = coordinate(shape_.a_load);
   const int out = gemm_.my > 1 ? shape_.y : shape_.m;
-  if (out < 0 || a.factor_of(range.digit) != 1) return;
+  if (out < 0 || a.factor_of(range.digit) != word_) return;
   const int64_t row = a.factor_of(out);
   const int64_t rows = gemm_.my > 1 ? tile.lines->rows : tile.rows->rows;
   const int64_t line = 64 / tensor::type_bytes(k_.buffer(input_of(shape_.a_load)).type);
   // Not where a tile reads only a part of what lies there: one group of many, say.
   const int64_t apart = shape_.m >= 0 ? a.factor_of(shape_.m) : row;
-  if (row < line || apart > 2 * count) return;
+  if (row < line || apart > 2 * count * word_) return;
   const int64_t lines = (rows * row + line - 1) / line, each = (lines + steps - 1) / steps;
   if (each > kMostAStep) return;
   const bool is_short = lines * 64 <= kShortRowsBytes;

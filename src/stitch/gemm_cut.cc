@@ -62,7 +62,7 @@ kernel::Group GemmEmitter::cut_group(const AxisPart& lines, const AxisPart& rows
     emit_panel(panel, lines, rows, line_block * lines.step, block * rows.step, &inner);
     body->push_back(make_loop(LoopKind::serial, var, k_.constant(panels), std::move(inner)));
   };
-  const int64_t k = extents_[shape_.k[0]], kc = gemm_.kc / k_places_[0];
+  const int64_t k = extents_[shape_.k[0]], kc = gemm_.kc / word_ / k_places_[0];
   const int64_t blocks = (k + kc - 1) / kc;
   KBlock one;
   one.count = std::min(kc, k);

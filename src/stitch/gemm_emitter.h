@@ -56,6 +56,7 @@ class GemmEmitter {
   };
 
   // gemm.cc
+  void count_words();
   kernel::Group group(const AxisPart& lines, const AxisPart& rows, int64_t panels,
                       int64_t first_panel, int64_t width);
   void add_grid(kernel::Group* group, const std::string& name, int64_t extent, Expr* value);
@@ -80,6 +81,7 @@ class GemmEmitter {
   void emit_inner(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
                   const KRange& range, int64_t count, Block* block);
   ExprId guard_of_lines();
+  ExprId word_of(const std::vector<ExprId>& parts);
   ExprId add_product(ExprId a, ExprId b, ExprId sum);
   std::vector<ExprId> acc_at(const Expr& line, const Expr& row, int v);
   Block over_tile(const Segment& lines, const Segment& rows,
@@ -141,7 +143,11 @@ class GemmEmitter {
   ExprId index(const Expr& x) { return s_.index_expr(x); }
   // Linear index of an operand's element at `digits_`.
   Expr operand(int load) const { return substitute(coordinate(load), digits_, s_.scope_extents_); }
-  const Expr& coordinate(int load) const { return stage_.loads[load].coordinates[0]; }
+  // With k in words: of a word's first element, or of the word where B is packed in them.
+  const Expr& coordinate(int load) const { return load == shape_.b_load ? b_place_ : a_place_; }
+  // Elements of the operand between neighbours in a word.
+  int64_t part_step(const Expr& place) const { return place.factor_of(shape_.k.back()) / word_; }
+  Type operand_type() const { return word_ > 1 ? gemm_.mma->word() : shape_.type; }
   BufferId input_of(int load) const { return s_.inputs_[stage_.loads[load].source.input]; }
   // Place of the current k in a row-major panel.
   Expr k_linear() const;
@@ -158,11 +164,13 @@ class GemmEmitter {
   int dot_;
   const Stage& stage_;
   const GemmShape& shape_;
+  const int64_t word_;  // elements of k in a step: the innermost digit of k counts these
   BufferId a_;
+  Expr a_place_, b_place_;
   Expr a_at_, a_base_;  // over the digits; in scope
   int64_t width_ = 0;
   std::vector<int64_t> extents_;   // of the dot's digits
-  std::vector<int64_t> k_places_;  // by shape_.k: elements of k between neighbours
+  std::vector<int64_t> k_places_;  // by shape_.k: words of k between neighbours
   BufferId panel_;                 // of copy_b
   // Where K is cut, along its outermost digit: the block at hand (its start, its length, whether it
   // is the first or the last), and the sums of a task's tiles. Else all of K.

@@ -11,7 +11,9 @@ void GemmEmitter::copy_panel(const Panel& panel, Block* block) {
   const Expr& b = coordinate(shape_.b_load);
   int along = -1;
   for (int k : shape_.k)
-    if (shape_.b_n != 1 && b.factor_of(k) == 1 && extents_[k] >= gemm_.lanes / 2) along = k;
+    if (shape_.b_n != 1 && b.factor_of(k) == (k == shape_.k.back() ? word_ : 1) &&
+        extents_[k] >= gemm_.lanes / 2)
+      along = k;
   std::vector<VarId> vars;
   for (int k : shape_.k) {
     vars.push_back(k_.add_var("k"));
@@ -41,9 +43,14 @@ void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
   int ls = s_.add_scope(l, gemm_.lanes);
   Expr column = Expr(int64_t{v} * gemm_.lanes) + Expr::digit(ls);
   digits_[shape_.n] = panel.number * width_ + column;
-  ExprId x = columns_load(input_of(shape_.b_load), operand(shape_.b_load), ls, v, panel.width);
+  std::vector<ExprId> parts;
+  for (int64_t i = 0; i < word_; ++i)
+    parts.push_back(columns_load(input_of(shape_.b_load),
+                                 operand(shape_.b_load) + Expr(i * part_step(b_place_)), ls, v,
+                                 panel.width));
   Block store;
-  store.push_back(make_store(panel_, {index(k_linear() * width_ + column)}, widened(x)));
+  store.push_back(make_store(panel_, {index(k_linear() * width_ + column)},
+                             word_ > 1 ? word_of(parts) : widened(parts[0])));
   block->push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
 }
 
@@ -77,7 +84,7 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
   const ExprId outside = zero(k_.buffer(b).type);
   Block body;
   auto named = [&](ExprId x) {
-    VarId name = k_.add_var("t", shape_.type);
+    VarId name = k_.add_var("t", operand_type());
     body.push_back(make_let(name, x));
     return k_.ref(name);
   };
@@ -85,16 +92,18 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
   digits_[along] = first + lane;
   for (int64_t c = 0; c < lanes; ++c) {
     digits_[shape_.n] = panel.number * width_ + Expr(v * lanes + c);
-    ExprId at = index(operand(shape_.b_load));
     ExprId inside = k_.compare(Op::lt, lane_number, k_.constant(count));
+    std::vector<ExprId> parts;
+    for (int64_t i = 0; i < word_ && c < columns; ++i) {
+      ExprId at = index(operand(shape_.b_load) + Expr(i * part_step(b_place_)));
+      parts.push_back(count == lanes ? k_.load(b, {at}) : k_.load_if(b, {at}, inside, outside));
+    }
     if (c >= columns)
-      square.push_back(zero(shape_.type));
-    else if (count == lanes)
-      square.push_back(named(widened(k_.load(b, {at}))));
+      square.push_back(zero(operand_type()));
     else
-      square.push_back(named(widened(k_.load_if(b, {at}, inside, outside))));
+      square.push_back(named(word_ > 1 ? word_of(parts) : widened(parts[0])));
   }
-  turn(&k_, &square, lane_number, shape_.type, &body);
+  turn(&k_, &square, lane_number, operand_type(), &body);
   for (int64_t j = 0; j < count; ++j) {
     digits_[along] = first + Expr(j);
     Expr at = k_linear() * width_ + Expr(v * lanes) + lane;
@@ -119,7 +128,8 @@ ExprId GemmEmitter::b_vector(const Panel& panel, int v, int lane_scope) {
   if (gemm_.copy_b) return k_.load(panel_, {index(k_linear() * width_ + column)});
   if (shape_.b_panel > 0) {  // padded to whole vectors
     Expr base = operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
-    return widened(k_.load(input_of(shape_.b_load), {index(base + column)}));
+    ExprId x = k_.load(input_of(shape_.b_load), {index(base + column)});
+    return word_ > 1 ? x : widened(x);
   }
   digits_[shape_.n] = panel.number * width_ + column;
   Expr at = operand(shape_.b_load);

@@ -232,8 +232,24 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   }
 }
 
+// The elements of a word, the first in its lowest bits.
+ExprId GemmEmitter::word_of(const std::vector<ExprId>& parts) {
+  ExprId word;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Type type = k_.expr(parts[i]).type;
+    const int bits = tensor::type_bits(type);
+    ExprId x = k_.add({Op::bitcast, bits == 8 ? Type::u8 : Type::u16, {parts[i]}});
+    x = k_.convert(x, operand_type());
+    if (i > 0)
+      x = k_.binary(Op::shl, x, k_.constant(operand_type(), static_cast<double>(bits * i)));
+    word = i > 0 ? k_.binary(Op::or_, word, x) : x;
+  }
+  return word;
+}
+
 // Fused where the target can: to imitate it costs a hundred times as much.
 ExprId GemmEmitter::add_product(ExprId a, ExprId b, ExprId sum) {
+  if (word_ > 1) return k_.add({Op::dot, shape_.type, {a, b, sum}, kernel::mma_row(*gemm_.mma)});
   const bool can = s_.target_.has("fma") || s_.target_.has("avx512f");
   if (can && tensor::is_float(shape_.type)) return k_.fma(a, b, sum);
   return k_.binary(Op::add, sum, k_.binary(Op::mul, a, b));
@@ -247,16 +263,19 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
   Block body;
   std::vector<ExprId> b;
   for (int v = 0; v < panel.vectors; ++v) {
-    VarId name = k_.add_var("b", shape_.type);
+    VarId name = k_.add_var("b", operand_type());
     body.push_back(make_let(name, b_vector(panel, v, ls)));
     b.push_back(k_.ref(name));
   }
   Block updates = over_tile(lines, rows, [&](const Expr& line, const Expr& row) {
     if (shape_.y >= 0) digits_[shape_.y] = tile.y0 + line;
     if (shape_.m >= 0) digits_[shape_.m] = tile.m0 + row;
-    VarId name = k_.add_var("a", shape_.type);
-    ExprId a = k_.load(a_, {index(substitute(a_at_, digits_, s_.scope_extents_) - a_base_)});
-    Block update{make_let(name, widened(a))};
+    VarId name = k_.add_var("a", operand_type());
+    const Expr at = substitute(a_at_, digits_, s_.scope_extents_) - a_base_;
+    std::vector<ExprId> parts;
+    for (int64_t i = 0; i < word_; ++i)
+      parts.push_back(k_.load(a_, {index(at + Expr(i * part_step(a_at_)))}));
+    Block update{make_let(name, word_ > 1 ? word_of(parts) : widened(parts[0]))};
     for (int v = 0; v < panel.vectors; ++v) {
       std::vector<ExprId> at = acc_at(line, row, v);
       ExprId sum = k_.load(tile.acc, at);

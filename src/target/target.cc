@@ -17,6 +17,15 @@ bool Target::has(std::string_view feature) const {
   return std::binary_search(features.begin(), features.end(), feature);
 }
 
+bool Target::has_any(std::string_view names) const {
+  for (size_t at = 0; at < names.size();) {
+    const size_t end = std::min(names.find(' ', at), names.size());
+    if (has(names.substr(at, end - at))) return true;
+    at = end + 1;
+  }
+  return false;
+}
+
 int Target::lanes(Type type) const {
   return std::max<int>(1, simd_bits / static_cast<int>(8 * tensor::type_bytes(type)));
 }

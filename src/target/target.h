@@ -60,6 +60,7 @@ struct Target {
   std::shared_ptr<const std::map<std::string, std::string>> records;
 
   bool has(std::string_view feature) const;
+  bool has_any(std::string_view features) const;  // of names with blanks between
   // Elements of `type` in one vector register, at least 1.
   int lanes(tensor::Type type) const;
   double peak_flops_per_ns(tensor::Type type) const;  // all cores, fma counts two

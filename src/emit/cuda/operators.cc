@@ -104,6 +104,9 @@ std::string CudaEmitter::apply(const Expr& expr, const std::vector<std::string>&
       return shuffle(expr.type, "__shfl_xor_sync", x[0], expr.imm);
     case Op::select:
       return fmt::format("({} ? {} : {})", x[0], x[1], x[2]);
+    case Op::dot:
+      refuse("dot");
+      return "0";
     case Op::fma:
       return fmt::format("{}({}, {}, {})", is_wide(type) ? "fma" : "fmaf", x[0], x[1], x[2]);
     default:

@@ -74,6 +74,8 @@ Val KernelEmitter::compute(const Expr& expr) {
       return lane(expr);
     case Op::shuffle_xor:
       return shuffle(expr);
+    case Op::dot:
+      return dot(expr);
     default:
       break;
   }

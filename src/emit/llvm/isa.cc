@@ -1,5 +1,7 @@
 #include "emit/llvm/isa.h"
 
+#include "kernel/mma.h"
+
 namespace heddle::emit {
 
 Isa Isa::of(const target::Target& target) {
@@ -16,6 +18,8 @@ Isa Isa::of(const target::Target& target) {
     isa.features += (isa.features.empty() ? "+" : ",+") + feature;
   }
   isa.tune_cpu = target.llvm_cpu;
+  for (const kernel::MmaDescriptor& mma : kernel::mma_table())
+    if (mma.is_dot() && target.has_any(mma.features)) isa.dots.push_back(mma.name);
   return isa;
 }
 

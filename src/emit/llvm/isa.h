@@ -2,6 +2,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "target/target.h"
 
@@ -14,6 +16,7 @@ struct Isa {
   int simd_bits = 128;
   std::string features;  // "+avx,+avx2,…": exactly the target's list
   std::string tune_cpu;
+  std::vector<std::string_view> dots;  // its instructions of one lane, by mma.def
 
   static Isa of(const target::Target& target);
 };

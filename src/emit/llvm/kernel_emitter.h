@@ -123,6 +123,7 @@ class KernelEmitter {
   Val lane(const Expr& expr);
   Val shuffle(const Expr& expr);
   Val floating(const Expr& expr);
+  Val dot(const Expr& expr);
   Val poison(Type type);
   llvm::Value* vector(const Val& x, llvm::Type* element);  // <W x element>, from any form
   llvm::Value* operand(const Val& x, Type type, bool as_vector, bool narrow = false);

@@ -1,0 +1,65 @@
+// The operator `dot`: instructions of mma.def that each lane does on its own (kernel/mma.h).
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+
+#include "emit/llvm/kernel_emitter.h"
+#include "kernel/mma.h"
+
+namespace heddle::emit {
+
+using llvm::Value;
+namespace intrin = llvm::Intrinsic;
+
+namespace {
+
+// By 4, 8 and 16 lanes. They take (sum, a, b).
+struct DotRow {
+  std::string_view name;
+  unsigned intrinsics[3];
+};
+
+constexpr DotRow kRows[] = {
+    {"dpbusd",
+     {intrin::x86_avx512_vpdpbusd_128, intrin::x86_avx512_vpdpbusd_256,
+      intrin::x86_avx512_vpdpbusd_512}},
+};
+
+// Of the instruction in so many lanes; 0: it has none.
+unsigned intrinsic_of(const kernel::MmaDescriptor& mma, int lanes) {
+  for (const DotRow& row : kRows)
+    for (unsigned i = 0; i < 3; ++i)
+      if (row.name == mma.name && lanes == 4 << i) return row.intrinsics[i];
+  return 0;
+}
+
+}  // namespace
+
+Val KernelEmitter::dot(const Expr& expr) {
+  const kernel::MmaDescriptor& mma = kernel::mma_table()[static_cast<size_t>(expr.imm)];
+  const Val a = eval(expr.operands[0]), b = eval(expr.operands[1]), c = eval(expr.operands[2]);
+  Val result = join({&a, &b, &c});
+  result.varying = !a.uniform() || !b.uniform() || !c.uniform();
+  result.bounds = Bounds::of(expr.type);
+  const int lanes = result.varying ? lanes_ : 4;
+  const unsigned intrinsic =
+      std::ranges::count(isa_.dots, mma.name) > 0 ? intrinsic_of(mma, lanes) : 0;
+  if (intrinsic == 0) {
+    fail("dot {} in {} lanes is not one of this CPU", mma.name, lanes);
+    return poison(expr.type);
+  }
+  At at(*this, result.level);
+  // The words and the sum in the vectors that the intrinsic is declared with.
+  auto* function = intrin::getDeclaration(&module_, intrinsic);
+  auto argument = [&](const Val& x, Type type, unsigned place) {
+    Value* v = operand(x, type, result.varying);
+    if (!result.varying) v = b_.CreateVectorSplat(static_cast<unsigned>(lanes), v);
+    return b_.CreateBitCast(v, function->getFunctionType()->getParamType(place));
+  };
+  Value* sum = argument(c, mma.d, 0);
+  result.v = b_.CreateCall(function, {sum, argument(a, mma.word(), 1), argument(b, mma.word(), 2)});
+  if (!result.varying) result.v = b_.CreateExtractElement(result.v, uint64_t{0});
+  return result;
+}
+
+}  // namespace heddle::emit
