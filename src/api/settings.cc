@@ -9,6 +9,7 @@
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
 #include "library/library.h"
+#include "schedule/gemm.h"
 
 namespace heddle::api {
 namespace {
@@ -95,6 +96,8 @@ Result<Settings> read_settings(const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(settings.compiler, read_choices(options));
   HEDDLE_ASSIGN_OR_RETURN(settings.target,
                           settings.device->find_target(options.target, options.code));
+  if (settings.compiler.numerics == compiler::Numerics::strict)
+    settings.target = schedule::without_flushing(std::move(settings.target));
   // Decided for a target that another device runs.
   if (!settings.device->runs(settings.target.kind)) {
     settings.where.text = "cuda";

@@ -1,7 +1,9 @@
 #include "kernel/mma.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "base/check.h"
 #include "kernel/scalar.h"
@@ -57,7 +59,9 @@ std::vector<uint64_t> gather(const MmaMap& map, int lanes, int rows, int columns
 
 double operand(Type type, uint64_t bits, MmaNumerics numerics) {
   if (numerics == MmaNumerics::tf32) bits &= ~uint64_t{0x1fff};
-  return tensor::float_from_bits(type, bits);
+  const double x = tensor::float_from_bits(type, bits);
+  constexpr double kLeastNormal = std::numeric_limits<float>::min();  // of bf16, too
+  return numerics == MmaNumerics::flushes && std::abs(x) < kLeastNormal ? 0 : x;
 }
 
 }  // namespace
@@ -104,7 +108,7 @@ Type MmaDescriptor::word() const {
 
 uint64_t execute_dot(const MmaDescriptor& mma, uint64_t a, uint64_t b, uint64_t c) {
   const int bits = tensor::type_bits(mma.a);
-  double sum = mma.numerics == MmaNumerics::wraps ? 0 : tensor::float_from_bits(mma.d, c);
+  double sum = mma.numerics == MmaNumerics::wraps ? 0 : operand(mma.d, c, mma.sums());
   for (int i = 0; i < mma.k; ++i) {
     const uint64_t x = canonical_bits(mma.a, a >> (i * bits));
     const uint64_t y = canonical_bits(mma.b, b >> (i * bits));
@@ -113,8 +117,9 @@ uint64_t execute_dot(const MmaDescriptor& mma, uint64_t a, uint64_t b, uint64_t 
     else
       sum += operand(mma.a, x, mma.numerics) * operand(mma.b, y, mma.numerics);
   }
-  return mma.numerics == MmaNumerics::wraps ? canonical_bits(mma.d, c)
-                                            : tensor::float_to_bits(mma.d, sum);
+  if (mma.numerics == MmaNumerics::wraps) return canonical_bits(mma.d, c);
+  return tensor::float_to_bits(mma.d,
+                               operand(mma.d, tensor::float_to_bits(mma.d, sum), mma.sums()));
 }
 
 void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const uint64_t* b,
@@ -135,12 +140,13 @@ void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const
       }
       // Products of two numbers of at most 11 bits are exact in double, and so is nearly every sum
       // of these few.
-      double sum = tensor::float_from_bits(mma.d, start);
+      double sum = operand(mma.d, start, mma.sums());
       for (int k = 0; k < mma.k; ++k) {
         sum +=
             operand(mma.a, row[k], mma.numerics) * operand(mma.b, column[k * mma.n], mma.numerics);
       }
-      out = tensor::float_to_bits(mma.d, sum);
+      const uint64_t rounded = tensor::float_to_bits(mma.d, sum);
+      out = tensor::float_to_bits(mma.d, operand(mma.d, rounded, mma.sums()));
     }
   }
 }

@@ -22,7 +22,7 @@ namespace heddle::kernel {
 
 using tensor::Type;
 
-enum class MmaNumerics : uint8_t { wraps, once, tf32 };  // mma.def says what they mean
+enum class MmaNumerics : uint8_t { wraps, once, tf32, flushes };  // mma.def says what they mean
 
 struct MmaPlace {
   int batch = 0, row = 0, column = 0;
@@ -42,7 +42,10 @@ struct MmaDescriptor {
   MmaMap map_d, map_a, map_b;
   MmaNumerics numerics;
   bool is_dot() const { return lanes == 1 && k > 1; }
-  Type word() const;  // of a dot: the unsigned integer of k elements
+  Type word() const;          // of a dot: the unsigned integer of k elements
+  MmaNumerics sums() const {  // how sums are read and rounded
+    return numerics == MmaNumerics::flushes ? numerics : MmaNumerics::once;
+  }
 };
 
 std::span<const MmaDescriptor> mma_table();

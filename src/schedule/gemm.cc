@@ -87,6 +87,13 @@ const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& s
   return fits && whole && !shape.window_over(k) ? mma : kernel::plain_mma();
 }
 
+target::Target without_flushing(target::Target target) {
+  for (const kernel::MmaDescriptor& mma : kernel::mma_table())
+    if (mma.numerics == kernel::MmaNumerics::flushes)
+      target.mac_rate.erase(std::string(tensor::type_name(mma.b)));
+  return target;
+}
+
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);

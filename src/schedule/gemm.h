@@ -43,6 +43,9 @@ const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const targe
 const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& stage,
                                           const target::Target& target);
 
+// The target as strict numerics see it: what flushes subnormal numbers is no faster there.
+target::Target without_flushing(target::Target target);
+
 // The static rule of cpu-codegen §2.5: the record with the least predicted cycles; with panels
 // already packed, among those of `nv` vectors (0: any).
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
