@@ -111,7 +111,9 @@ TEST(GemmTest, Words) {
   struct {
     const char *a, *b, *c, *target;
     int64_t word;
-  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4}, {"u8", "s8", "s32", "avx2", 1}};
+  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4}, {"u8", "s8", "s32", "avx2", 1},
+                {"bf16", "bf16", "f32", "zen5", 2},    {"bf16", "bf16", "bf16", "zen5", 2},
+                {"bf16", "bf16", "f32", "icelake", 1}};
   for (const auto& kind : kKinds) {
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 4},
                                   {17, 29, 36},

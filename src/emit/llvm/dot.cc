@@ -23,6 +23,9 @@ constexpr DotRow kRows[] = {
     {"dpbusd",
      {intrin::x86_avx512_vpdpbusd_128, intrin::x86_avx512_vpdpbusd_256,
       intrin::x86_avx512_vpdpbusd_512}},
+    {"dpbf16ps",
+     {intrin::x86_avx512bf16_dpbf16ps_128, intrin::x86_avx512bf16_dpbf16ps_256,
+      intrin::x86_avx512bf16_dpbf16ps_512}},
 };
 
 // Of the instruction in so many lanes; 0: it has none.
