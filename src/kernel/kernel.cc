@@ -92,6 +92,17 @@ BufferId Kernel::add_buffer(Buffer buffer) {
   return BufferId(buffers.size() - 1);
 }
 
+BufferId Kernel::add_scratch(std::string name, Type type, int64_t elems) {
+  Buffer buffer;
+  buffer.name = std::move(name);
+  buffer.type = type;
+  buffer.extents = {elems};
+  buffer.space = Space::scratch;
+  buffer.offset_bytes = aligned_scratch(scratch_bytes);
+  scratch_bytes = buffer.offset_bytes + aligned_scratch(elems * tensor::type_bytes(type));
+  return add_buffer(std::move(buffer));
+}
+
 VarId Kernel::add_var(std::string_view name, Type type) {
   vars.push_back({unique_name(name), type});
   return VarId(vars.size() - 1);
@@ -117,6 +128,18 @@ ExprId Kernel::load_if(BufferId id, std::vector<ExprId> indices, ExprId mask, Ex
   indices.push_back(mask);
   indices.push_back(other);
   return add({Op::load, buffer(id).type, std::move(indices), 0, {}, id, true});
+}
+
+bool share_bytes(const Kernel& kernel, BufferId a, BufferId b) {
+  if (a == b) return true;
+  const Buffer &one = kernel.buffer(a), &other = kernel.buffer(b);
+  if (one.space != Space::scratch || other.space != Space::scratch) return false;
+  auto end = [](const Buffer& buffer) {
+    int64_t elems = 1;
+    for (int64_t extent : buffer.extents) elems *= extent;
+    return buffer.offset_bytes + elems * tensor::type_bytes(buffer.type);
+  };
+  return one.offset_bytes < end(other) && other.offset_bytes < end(one);
 }
 
 Stmt make_loop(LoopKind kind, VarId var, ExprId extent, std::vector<Stmt> body, int lanes,

@@ -203,6 +203,8 @@ class Kernel {
   // x + 0, x * 1, x * 0, x / 1, nested constant adds simplify; floating point is left alone.
   ExprId add(Expr expr);
   BufferId add_buffer(Buffer buffer);  // name made an identifier, and unique
+  // Scratch behind all that there is, aligned (lower's share_scratch lets live ranges share bytes).
+  BufferId add_scratch(std::string name, Type type, int64_t elems);
   VarId add_var(std::string_view name, Type type = Type::s64);  // name made unique
 
   // Shorthands.
@@ -229,6 +231,12 @@ class Kernel {
   size_t named_dims_ = 0, named_buffers_ = 0, named_vars_ = 0;
   std::unordered_map<std::string, int64_t> suffixes_;
 };
+
+// Bytes rounded up to the alignment of scratch.
+constexpr int64_t aligned_scratch(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// Are they one buffer, or scratch with common bytes?
+bool share_bytes(const Kernel& kernel, BufferId a, BufferId b);
 
 // Statements.
 Stmt make_loop(LoopKind kind, VarId var, ExprId extent, std::vector<Stmt> body, int lanes = 0,

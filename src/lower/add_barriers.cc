@@ -2,6 +2,7 @@
 // and what reads or overwrites it. They stand between loops over threads, of the subgroup inside
 // subgroup loops and of the block outside.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "kernel/lanes.h"
@@ -20,6 +21,8 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
+constexpr int kSubgroup = 32;  // threads
+
 struct Touched {
   std::set<BufferId> loads, stores;
 
@@ -37,7 +40,9 @@ struct Touched {
 
 class BarrierAdder {
  public:
-  BarrierAdder(Kernel* kernel, const Block& body) : k_(*kernel) {
+  BarrierAdder(Kernel* kernel, const Block& body, const Context& context) : k_(*kernel) {
+    for (size_t b = 0; b < k_.buffers.size(); ++b) memory_[BufferId(b)] = BufferId(b);
+    if (context.lanes > kSubgroup) join_shared();
     for (const Stmt& stmt : body) {
       const Touched all = touched(stmt);
       read_.insert(all.loads.begin(), all.loads.end());
@@ -114,6 +119,19 @@ class BarrierAdder {
     return result;
   }
 
+  // Scratch that shares bytes counts as one buffer. Only blocks that do a task together have any:
+  // where subgroups have tasks of their own, buffers overlap by what make_blocks repeats.
+  void join_shared() {
+    for (size_t b = 0; b < k_.buffers.size(); ++b) {
+      for (size_t other = 0; other < b; ++other) {
+        if (!kernel::share_bytes(k_, BufferId(b), BufferId(other))) continue;
+        const BufferId from = memory_[BufferId(b)], to = memory_[BufferId(other)];
+        for (auto& [id, memory] : memory_)
+          if (memory == from) memory = to;
+      }
+    }
+  }
+
   // What is only read, and a thread's own registers, need no barrier; nor does an output that
   // nobody reads back: each of its elements is stored once.
   void add_buffer(BufferId id, std::set<BufferId>* to) const {
@@ -121,22 +139,23 @@ class BarrierAdder {
     const bool global = buffer.space == kernel::Space::global;
     const bool constant = global && buffer.access == kernel::Access::in;
     const bool only_stored = global && all_read_ && !read_.contains(id);
-    if (buffer.space != kernel::Space::reg && !constant && !only_stored) to->insert(id);
+    if (buffer.space != kernel::Space::reg && !constant && !only_stored) to->insert(memory_.at(id));
   }
 
   Kernel& k_;
-  std::set<BufferId> read_;  // somewhere in the group
-  bool all_read_ = false;    // read_ is complete
-  bool added_ = false;       // a barrier
+  std::map<BufferId, BufferId> memory_;  // by buffer: the first that it shares bytes with
+  std::set<BufferId> read_;              // somewhere in the group
+  bool all_read_ = false;                // read_ is complete
+  bool added_ = false;                   // a barrier
 };
 
 }  // namespace
 
-Result<bool> add_barriers(Kernel& kernel, const Context&) {
+Result<bool> add_barriers(Kernel& kernel, const Context& context) {
   bool changed = false;
   for (kernel::Phase& phase : kernel.phases) {
     for (kernel::Group& group : phase.groups) {
-      BarrierAdder adder(&kernel, group.body);
+      BarrierAdder adder(&kernel, group.body, context);
       Touched before;
       group.body = adder.add(group.body, &before);
       changed |= adder.added();

@@ -191,7 +191,7 @@ class Holder {
         continue;
       }
       buffer.offset_bytes = bytes;
-      bytes += (buffer.extents[0] * tensor::type_bytes(buffer.type) + 63) / 64 * 64;
+      bytes += kernel::aligned_scratch(buffer.extents[0] * tensor::type_bytes(buffer.type));
     }
     k_.scratch_bytes = bytes;
   }

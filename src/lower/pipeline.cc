@@ -21,15 +21,16 @@ struct UnitTraits<kernel::Kernel> {
 
 namespace heddle::lower {
 
-// fetch_ahead before store_behind: what it fetches moves with the rows. line_starts last: it cuts
-// loops that the others look for whole.
-// On a GPU the same nests become blocks: threads first, so that a thread's own scratch can be told;
-// barriers last, between what is then shared.
+// fetch_ahead before store_behind: what it fetches moves with the rows. share_scratch behind it: a
+// row that is stored later lives longer. line_starts last: it cuts loops that the others look for
+// whole.
+// On a GPU the same nests become blocks: threads first, so that a thread's own scratch can be told,
+// then what is left of it is laid out; barriers last, between what is then shared.
 std::string_view pipeline_for(target::DeviceKind kind) {
   return kind == target::DeviceKind::gpu
              ? "fetch_ahead,store_behind,line_starts,cut_into_threads,hold_in_registers,"
-               "make_blocks,add_barriers"
-             : "fetch_ahead,store_behind,line_starts";
+               "share_scratch,make_blocks,add_barriers"
+             : "fetch_ahead,store_behind,share_scratch,line_starts";
 }
 
 Result<pass::RunReport> run(kernel::Kernel& kernel, std::string_view pipeline,

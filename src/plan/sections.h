@@ -5,14 +5,20 @@
 #include <functional>
 #include <vector>
 
+#include "arena/offsets.h"
 #include "plan/flow.h"
 #include "plan/lifetimes.h"
-#include "plan/offsets.h"
 #include "plan/options.h"
 #include "plan/order.h"
 #include "plan/ordering.h"
 
 namespace heddle::plan {
+
+using arena::Block;
+using arena::Conflicts;
+using arena::kSearchWork;
+using arena::kSearchWorkUnderLimit;
+using arena::Offsets;
 
 // Temporaries of one space.
 struct Arena {

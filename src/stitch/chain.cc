@@ -70,18 +70,6 @@ class ChainEmitter {
                  chain_.links.size());
   }
 
-  BufferId add_buffer(const std::string& name, Type type, int64_t elems) {
-    kernel::Buffer buffer;
-    buffer.name = name;
-    buffer.type = type;
-    buffer.extents = {elems};
-    buffer.space = kernel::Space::scratch;
-    buffer.offset_bytes = k_.scratch_bytes;
-    buffer.aligned_bytes = 64;
-    k_.scratch_bytes += (elems * tensor::type_bytes(type) + 63) / 64 * 64;
-    return k_.add_buffer(buffer);
-  }
-
   // Every value that is kept has the rows of a block; what a row's stages hand on, those of one.
   void add_buffers() {
     const int64_t rows = block_rows(chain_, graph_, records_);
@@ -89,10 +77,11 @@ class ChainEmitter {
       const Link& link = chain_.links[i];
       for (const Kept& kept : link.kept) {
         const size_t number = kept.stage.index();
-        buffers_[number] = kept.over.valid() ? buffers_.at(kept.over.index())
-                                             : add_buffer(fmt::format("d{}", number),
-                                                          graph_.stage(kept.stage).values[0].type,
-                                                          rows * row_pitch(graph_, kept));
+        buffers_[number] = kept.over.valid()
+                               ? buffers_.at(kept.over.index())
+                               : k_.add_scratch(fmt::format("d{}", number),
+                                                graph_.stage(kept.stage).values[0].type,
+                                                rows * row_pitch(graph_, kept));
         s_.homes_[number][0].kind = Home::Kind::buffer;  // settle() says where
       }
       if (!link.rows) continue;
@@ -104,8 +93,8 @@ class ChainEmitter {
           Home& home = s_.homes_[id.index()][v];
           home = Home{};
           home.kind = Home::Kind::buffer;
-          home.buffer = add_buffer(fmt::format("s{}_{}", id.index(), v), stage.values[v].type,
-                                   volume(placed.need));
+          home.buffer = k_.add_scratch(fmt::format("s{}_{}", id.index(), v), stage.values[v].type,
+                                       volume(placed.need));
           home.origin.assign(stage.out.size(), Expr(0));
           for (int digit : link.row_digits[id.index()])
             home.pitch.push_back(digit == link.shape.n ? 1 : 0);

@@ -63,15 +63,8 @@ Expr GemmEmitter::k_linear() const {
 }
 
 void GemmEmitter::make_panel() {
-  if (!gemm_.copy_b) return;
-  kernel::Buffer panel;
-  panel.name = "panel";
-  panel.type = operand_type();
-  panel.extents = {shape_.k_extent / word_ * width_};
-  panel.space = kernel::Space::scratch;
-  panel.offset_bytes = k_.scratch_bytes;
-  k_.scratch_bytes += (panel.extents[0] * tensor::type_bytes(panel.type) + 63) / 64 * 64;
-  panel_ = k_.add_buffer(panel);
+  if (gemm_.copy_b)
+    panel_ = k_.add_scratch("panel", operand_type(), shape_.k_extent / word_ * width_);
 }
 
 std::vector<kernel::Group> GemmEmitter::emit() {

@@ -21,14 +21,7 @@ void GemmEmitter::emit_cut(int64_t full, int64_t rest, std::vector<kernel::Group
     return most;
   };
   const int64_t tiles = most_tiles(line_blocks) * most_tiles(row_blocks);
-  kernel::Buffer sums;
-  sums.name = "sums";
-  sums.type = shape_.type;
-  sums.extents = {gemm_.panels * tiles * gemm_.mr * width_};
-  sums.space = kernel::Space::scratch;
-  sums.offset_bytes = k_.scratch_bytes;
-  k_.scratch_bytes += (sums.extents[0] * tensor::type_bytes(sums.type) + 63) / 64 * 64;
-  sums_ = k_.add_buffer(sums);
+  sums_ = k_.add_scratch("sums", shape_.type, gemm_.panels * tiles * gemm_.mr * width_);
   tiles_ = tiles;
   is_cut_ = true;
   const int64_t tasks = full / gemm_.panels, left = full % gemm_.panels;

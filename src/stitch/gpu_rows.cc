@@ -12,17 +12,6 @@ int RowEmitter::shuffled_lanes() const {
   return is_gpu() ? std::min(lanes_, s_.target_.warp_size) : lanes_;
 }
 
-BufferId RowEmitter::scratch_buffer(const std::string& name, Type type, int64_t elems) {
-  kernel::Buffer buffer;
-  buffer.name = name;
-  buffer.type = type;
-  buffer.extents = {elems};
-  buffer.space = kernel::Space::scratch;
-  buffer.offset_bytes = (k_.scratch_bytes + 63) / 64 * 64;
-  k_.scratch_bytes = buffer.offset_bytes + (elems * tensor::type_bytes(type) + 63) / 64 * 64;
-  return k_.add_buffer(buffer);
-}
-
 // The partial results of the subgroups, lane 0 of each, meet in scratch; every thread combines them
 // in the same order. `body` has combined the lanes of a subgroup, `lane` is its loop.
 std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId lane, Block body,
@@ -33,7 +22,7 @@ std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId la
   std::vector<BufferId> parts;
   for (size_t v = 0; v < member.partials.size(); ++v) {
     const Type type = k_.buffer(member.partials[v]).type;
-    parts.push_back(scratch_buffer(fmt::format("part{}", member.stage), type, subgroups));
+    parts.push_back(k_.add_scratch(fmt::format("part{}", member.stage), type, subgroups));
     const ExprId first =
         k_.compare(Op::eq, k_.binary(Op::floor_mod, k_.ref(lane), warp_size), k_.constant(0));
     body.push_back(make_store(parts[v], {k_.binary(Op::floor_div, k_.ref(lane), warp_size)},
@@ -56,7 +45,7 @@ void RowEmitter::load_square_through_scratch(const stage::Load& load, BufferId f
                                              BufferId turned, const Square& square, Block* block) {
   const int64_t pitch = lanes_ + 1;
   if (!turn_tile_.valid())
-    turn_tile_ = scratch_buffer("tile", k_.buffer(from).type, lanes_ * pitch);
+    turn_tile_ = k_.add_scratch("tile", k_.buffer(from).type, lanes_ * pitch);
   VarId l = k_.add_var("l");
   const Expr lane = Expr::digit(s_.add_scope(l, square.rows));
   Block body;

@@ -116,17 +116,6 @@ class LoopStitcher {
     return k_.add_buffer(std::move(made));
   }
 
-  BufferId scratch(const std::string& name, Type type, int64_t elems) {
-    kernel::Buffer made;
-    made.name = name;
-    made.type = type;
-    made.extents = {elems};
-    made.space = Space::scratch;
-    made.offset_bytes = k_.scratch_bytes;
-    k_.scratch_bytes += (elems * tensor::type_bytes(type) + 63) / 64 * 64;
-    return k_.add_buffer(std::move(made));
-  }
-
   // --- Values and where they lie. ---
 
   BufferId leaf(const Instr* value) {
@@ -134,7 +123,7 @@ class LoopStitcher {
     if (!maker->is(Opcode::constant)) return values_.at(maker).at(number);
     Buffers& made = constants_[maker];
     if (made.empty()) {
-      made.push_back(scratch("constant", maker->shape().type(), 1));
+      made.push_back(k_.add_scratch("constant", maker->shape().type(), 1));
       prologue_.push_back(make_store(made[0], {k_.constant(0)}, scalar(maker)));
     }
     return made[0];
@@ -161,7 +150,6 @@ class LoopStitcher {
     for (const Instr* instr : body.instrs())
       if (instr->is(Opcode::fusion))
         k_.scratch_bytes = std::max(k_.scratch_bytes, kernel_of_(instr).kernel.scratch_bytes);
-    k_.scratch_bytes = (k_.scratch_bytes + 63) / 64 * 64;
   }
 
   // --- One loop. ---
@@ -203,7 +191,7 @@ class LoopStitcher {
       const Instr* value = init->operand(static_cast<size_t>(i));
       if (i < 2) {  // the strip, its first row
         const Type type = value->shape().type();
-        leaves.push_back(scratch("strip", type, 1));
+        leaves.push_back(k_.add_scratch("strip", type, 1));
         const ExprId number = k_.binary(Op::mul, k_.ref(strip_), k_.constant(i == 0 ? 1 : rows_));
         prologue_.push_back(make_store(leaves.back(), {k_.constant(0)}, k_.convert(number, type)));
       } else if (hlo::goes_round(loop, i)) {
@@ -216,7 +204,7 @@ class LoopStitcher {
     Block result;
     for (const Instr* instr : body.instrs()) {
       if (instr->is(Opcode::dynamic_slice)) {
-        values_[instr] = {scratch("rows", instr->shape().type(), instr->shape().elems())};
+        values_[instr] = {k_.add_scratch("rows", instr->shape().type(), instr->shape().elems())};
         move_box({leaf(instr->operand(0)), values_[instr][0], instr, 1, instr->operand(0)->shape(),
                   instr->shape()},
                  /*into_box=*/true, &result);
@@ -316,7 +304,7 @@ class LoopStitcher {
         if (init->operand(i)->is(Opcode::parameter) && is_read_once(init->operand(i)))
           result_.in_place[o] = static_cast<int>(init->operand(i)->parameter_number());
       }
-      if (!place.valid()) place = scratch("state", shape.type(), shape.elems());
+      if (!place.valid()) place = k_.add_scratch("state", shape.type(), shape.elems());
       copy(from, place, &prologue_);
       state.push_back(place);
     }
@@ -340,13 +328,13 @@ class LoopStitcher {
     for (size_t r = 0; r < placed.size(); ++r) {
       const Shape& shape = shapes[r];
       results.push_back(placed[r] >= 0 ? state[static_cast<size_t>(placed[r])]
-                                       : scratch("value", shape.type(), shape.elems()));
+                                       : k_.add_scratch("value", shape.type(), shape.elems()));
       globals.push_back(results.back());
     }
     const int64_t global_count = inner.kernel.global_count();
     for (int64_t b = std::ssize(globals); b < global_count; ++b) {
       const kernel::Buffer& workspace = inner.kernel.buffers[static_cast<size_t>(b)];
-      globals.push_back(scratch("workspace", workspace.type, workspace.extents.at(0)));
+      globals.push_back(k_.add_scratch("workspace", workspace.type, workspace.extents.at(0)));
     }
     for (Stmt& stmt : inline_kernel(inner.kernel, globals, &k_)) step->push_back(std::move(stmt));
     result_.flops += trips * inner.flops;
@@ -432,7 +420,7 @@ class LoopStitcher {
       if (from[i] == state[i] || std::find(state.begin(), state.end(), from[i]) == state.end())
         continue;
       const kernel::Buffer& buffer = k_.buffer(from[i]);
-      const BufferId saved = scratch("saved", buffer.type, buffer.extents[0]);
+      const BufferId saved = k_.add_scratch("saved", buffer.type, buffer.extents[0]);
       copy(from[i], saved, step);
       from[i] = saved;
     }

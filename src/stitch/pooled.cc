@@ -38,15 +38,8 @@ class PooledEmitter {
   const Stage& value() const { return s_.placed_.graph.stage(pooled_.value); }
 
   void add_buffer() {
-    kernel::Buffer buffer;
-    buffer.name = "lines";
-    buffer.type = value().values[0].type;
-    buffer.extents = {strip_.lines * pooled_.shape.m_extent * pitch_};
-    buffer.space = kernel::Space::scratch;
-    buffer.offset_bytes = k_.scratch_bytes;
-    buffer.aligned_bytes = 64;
-    k_.scratch_bytes += (buffer.extents[0] * tensor::type_bytes(buffer.type) + 63) / 64 * 64;
-    buffer_ = k_.add_buffer(buffer);
+    buffer_ = k_.add_scratch("lines", value().values[0].type,
+                             strip_.lines * pooled_.shape.m_extent * pitch_);
   }
 
   // Where the pool's digit begins in this task.

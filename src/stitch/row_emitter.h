@@ -161,7 +161,6 @@ class RowEmitter {
   // Threads of a GPU as lanes (gpu_rows.cc).
   bool is_gpu() const;
   int shuffled_lanes() const;
-  BufferId scratch_buffer(const std::string& name, Type type, int64_t elems);
   std::vector<ExprId> combine_subgroups(const Member& member, VarId lane, Block body, Block* block);
   void load_square_through_scratch(const stage::Load& load, BufferId from, BufferId turned,
                                    const Square& square, Block* block);

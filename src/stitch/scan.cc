@@ -46,7 +46,7 @@ void RowEmitter::start_scans(size_t level, Block* block) {
     const int64_t count = carries(member, m, level);
     member.partials = {in_lanes
                            ? partial_buffer(stage, member.stage, 0, 1)
-                           : scratch_buffer(fmt::format("carry{}", member.stage), type, count)};
+                           : k_.add_scratch(fmt::format("carry{}", member.stage), type, count)};
     const VarId l = k_.add_var("l");
     Block body;
     body.push_back(make_store(member.partials[0], {in_lanes ? k_.constant(0) : k_.ref(l)}, init));

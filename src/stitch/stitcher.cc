@@ -85,11 +85,7 @@ void Stitcher::add_buffers() {
           result_.workspace_bytes.push_back(stage.out_elems() * tensor::type_bytes(type));
         } else if (scratch && !chain) {
           const int64_t elems = volume(placed.need) * placed.filled;
-          kernel::Buffer buffer = flat(name, type, elems, kernel::Access::out);
-          buffer.space = kernel::Space::scratch;
-          buffer.offset_bytes = kernel_.scratch_bytes;
-          kernel_.scratch_bytes += (elems * tensor::type_bytes(type) + 63) / 64 * 64;
-          home = {Home::Kind::buffer, {}, kernel_.add_buffer(buffer), false, false};
+          home = {Home::Kind::buffer, {}, kernel_.add_scratch(name, type, elems), false, false};
         }
       }
     }

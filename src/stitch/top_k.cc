@@ -113,8 +113,8 @@ void RowEmitter::store_top(const TopK& top, const Expr& at, ExprId key, ExprId p
 // In scratch; in front of the keys stands one that nothing goes before.
 void RowEmitter::add_list(TopK* top) {
   const int stage = members_[0].stage;
-  top->keys = scratch_buffer(fmt::format("keys{}", stage), top->key, top->k + 1);
-  top->places = scratch_buffer(fmt::format("places{}", stage), Type::s32, top->k + 1);
+  top->keys = k_.add_scratch(fmt::format("keys{}", stage), top->key, top->k + 1);
+  top->places = k_.add_scratch(fmt::format("places{}", stage), Type::s32, top->k + 1);
 }
 
 // One row: what is not greater than the last of the list is passed by in blocks.

@@ -57,7 +57,7 @@ void RowEmitter::emit_top_lanes(TopK* top, int digit, Block* block) {
   if (!is_gpu() && top->reduced >= 0 &&
       schedule::contiguity(stage, last) > schedule::contiguity(stage, digit))
     top->turned =
-        scratch_buffer(fmt::format("turned{}", member.stage), top->key, top->elems * lanes_);
+        k_.add_scratch(fmt::format("turned{}", member.stage), top->key, top->elems * lanes_);
   if (blocks > 0) {
     const VarId var = k_.add_var("b");
     const Expr first = saved + Expr::digit(s_.add_scope(var, blocks)) * lanes_;

@@ -123,14 +123,7 @@ class WinogradEmitter {
   }
 
   BufferId scratch(const char* name, int64_t stride) {
-    kernel::Buffer buffer;
-    buffer.name = name;
-    buffer.type = Type::f32;
-    buffer.extents = {stride * points()};
-    buffer.space = kernel::Space::scratch;
-    buffer.offset_bytes = k_.scratch_bytes;
-    k_.scratch_bytes += (stride * points() * 4 + 63) / 64 * 64;
-    return k_.add_buffer(buffer);
+    return k_.add_scratch(name, Type::f32, stride * points());
   }
 
   // A loop, or its only iteration.

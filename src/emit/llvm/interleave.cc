@@ -45,18 +45,6 @@ void each_expression(const Kernel& kernel, const std::vector<Stmt>& body,
   }
 }
 
-bool share_bytes(const Kernel& kernel, BufferId a, BufferId b) {
-  if (a == b) return true;
-  const Buffer &one = kernel.buffer(a), &other = kernel.buffer(b);
-  if (one.space != Space::scratch || other.space != Space::scratch) return false;
-  auto end = [](const Buffer& buffer) {
-    int64_t elems = 1;
-    for (int64_t extent : buffer.extents) elems *= extent;
-    return buffer.offset_bytes + elems * tensor::type_bytes(buffer.type);
-  };
-  return one.offset_bytes < end(other) && other.offset_bytes < end(one);
-}
-
 bool is_fetch(const llvm::Instruction* instr) {
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(instr);
   return call && call->getIntrinsicID() == llvm::Intrinsic::prefetch;

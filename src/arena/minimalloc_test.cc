@@ -9,9 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "plan/fit_offsets.h"
+#include "arena/fit_offsets.h"
 
-namespace heddle::plan {
+namespace heddle::arena {
 namespace {
 
 constexpr int64_t kCapacityBytes = int64_t{1} << 20;
@@ -76,4 +76,4 @@ TEST(minimalloc, HardProblemsFitIntoTwoToTheTwenty) {
 }
 
 }  // namespace
-}  // namespace heddle::plan
+}  // namespace heddle::arena

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace heddle::plan {
+namespace heddle::arena {
 
 struct Block {
   int64_t bytes = 0;            // a multiple of the alignment
@@ -48,4 +48,4 @@ Offsets assign_offsets(const std::vector<Block>& blocks, int64_t work = kSearchW
 Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan,
                      const Conflicts& conflicts = {});
 
-}  // namespace heddle::plan
+}  // namespace heddle::arena

@@ -1,4 +1,4 @@
-#include "plan/offsets.h"
+#include "arena/offsets.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <numeric>
 #include <random>
 
-#include "plan/fit_offsets.h"
+#include "arena/fit_offsets.h"
 
-namespace heddle::plan {
+namespace heddle::arena {
 namespace {
 
 bool meet(const Block& a, const Block& b) { return a.first <= b.last && b.first <= a.last; }
@@ -228,4 +228,4 @@ TEST(offsets, LargeOnesAreValidQuickAndTheSame) {
 }
 
 }  // namespace
-}  // namespace heddle::plan
+}  // namespace heddle::arena

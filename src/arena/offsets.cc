@@ -1,4 +1,4 @@
-#include "plan/offsets.h"
+#include "arena/offsets.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,9 +6,9 @@
 #include <numeric>
 #include <set>
 
-#include "plan/fit_offsets.h"
+#include "arena/fit_offsets.h"
 
-namespace heddle::plan {
+namespace heddle::arena {
 namespace {
 
 // Above it the search would go too deep.
@@ -291,4 +291,4 @@ Status check_offsets(const std::vector<Block>& blocks, const Offsets& plan,
   return {};
 }
 
-}  // namespace heddle::plan
+}  // namespace heddle::arena

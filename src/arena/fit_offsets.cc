@@ -1,4 +1,4 @@
-#include "plan/fit_offsets.h"
+#include "arena/fit_offsets.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-namespace heddle::plan {
+namespace heddle::arena {
 namespace {
 
 constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
@@ -368,4 +368,4 @@ FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, 
   return result;
 }
 
-}  // namespace heddle::plan
+}  // namespace heddle::arena

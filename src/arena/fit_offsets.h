@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/offsets.h"
+#include "arena/offsets.h"
 
-namespace heddle::plan {
+namespace heddle::arena {
 
 enum class Fit { fits, never, unknown };  // unknown: the work ran out
 
@@ -24,4 +24,4 @@ struct FitResult {
 FitResult fit_offsets(const std::vector<Block>& blocks, int64_t capacity_bytes, int64_t work,
                       const Conflicts& conflicts = {}, const Cliques& cliques = {});
 
-}  // namespace heddle::plan
+}  // namespace heddle::arena
