@@ -13,9 +13,8 @@ namespace heddle::fuse {
 namespace {
 
 constexpr size_t kMostTogether = 8, kMostKernels = 32;
-constexpr int64_t kMostStateBytes = int64_t{2} << 20;    // that a step has before it, as a whole
-constexpr int64_t kMostValueBytes = int64_t{512} << 10;  // of a step's values, in scratch
-constexpr double kStripGain = 0.1;                       // of a step's time
+constexpr int64_t kMostStateBytes = int64_t{2} << 20;  // that a step has before it, as a whole
+constexpr double kStripGain = 0.1;                     // of a step's time
 
 bool is_view_of_all(const Instr* instr) {
   return (instr->is(Opcode::reshape) || instr->is(Opcode::bitcast) || instr->is(Opcode::copy)) &&
@@ -54,7 +53,7 @@ class LoopFormer {
   Decision has_room() const {
     if (state_bytes_ > kMostStateBytes)
       return Decision::no("loop-state", "its state has {} bytes", state_bytes_);
-    if (value_bytes_ > kMostValueBytes)
+    if (value_bytes_ > stage::scratch_limit(target_))
       return Decision::no("loop-state", "a step makes {} bytes", value_bytes_);
     return Decision::yes();
   }

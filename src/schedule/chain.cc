@@ -287,8 +287,6 @@ Chain match_chain(const StageGraph& graph) {
   return chain;
 }
 
-int64_t resident_limit(const target::Target& target) { return target.second_cache_bytes() / 2; }
-
 namespace {
 
 // A product's tile; its blocks come later.

@@ -27,7 +27,6 @@ bool may_have_rows(const StageGraph& graph);
 Chain match_chain(const StageGraph& graph);
 // A link whose A is the value of the one before.
 Decision match_link(const StageGraph& graph, const Link& before, Link* link);
-int64_t resident_limit(const target::Target& target);
 
 // One record a link (of rows: their block alone); blocks of the first are those of all. Two
 // residences are considered: the rows of one register tile, and a block of rows for the second

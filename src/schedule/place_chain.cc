@@ -44,7 +44,7 @@ class ChainPlacer {
   Decision choose() {
     records_ = choose_chain(chain_, result_.graph, target_);
     const int64_t bytes = resident_bytes(chain_, result_.graph, records_);
-    const int64_t most = resident_limit(target_);
+    const int64_t most = stage::scratch_limit(target_);
     if (bytes > most)
       return Decision::no("chain-residence",
                           "{} rows between the products take {} bytes, only {} fit",

@@ -280,7 +280,7 @@ class PooledPlacer {
     width_ = shape.n_extent % panel == 0 ? panel : shape.n_extent;
     const int64_t pooled_lines = pool().out[static_cast<size_t>(pooled_.line)].extent;
     const int64_t others = images(conv(), shape) * (shape.n_extent / width_);
-    const int64_t room = target_.second_cache_bytes() / 4;
+    const int64_t room = stage::scratch_limit(target_) / 2;  // beside a panel of weights
     const int64_t type_bytes =
         tensor::type_bytes(result_.graph.stage(pooled_.value).values[0].type);
     const int64_t line_bytes = shape.m_extent * pooled_pitch(width_, record_.lanes) * type_bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "arena/offsets.h"
 #include "base/check.h"
 #include "stage/evaluations.h"
 
@@ -20,6 +21,7 @@ class Inference {
       : graph_(graph), schedule_(schedule), most_scratch_(most_scratch) {
     placement_.stages.resize(graph.stages.size());
     placement_.extents.assign(schedule.nodes.size(), 1);
+    spans_.resize(schedule.nodes.size());
     known_.resize(graph.stages.size());
     for (size_t i = 0; i < graph.stages.size(); ++i) {
       known_[i].extents = graph.stages[i].extents();
@@ -55,6 +57,12 @@ class Inference {
   };
 
   void visit(int number, int phase, std::vector<int>* path) {
+    spans_[static_cast<size_t>(number)].first = steps_++;
+    visit_below(number, phase, path);
+    spans_[static_cast<size_t>(number)].second = steps_++;
+  }
+
+  void visit_below(int number, int phase, std::vector<int>* path) {
     const ScheduleNode& node = schedule_.nodes.at(number);
     if (const Loop* loop = std::get_if<Loop>(&node)) {
       placement_.extents[number] = loop->trips;
@@ -187,10 +195,7 @@ class Inference {
                                          graph_.stages[reader].name, stage.name);
       return region;
     }
-    size_t common = 0;
-    while (common < placed.path.size() && common < other.path.size() &&
-           placed.path[common] == other.path[common])
-      ++common;
+    const size_t common = common_loops(placed, other);
     for (size_t i = common; i < other.path.size(); ++i)
       region = index::sweep(region, other.path[i], placement_.extents[other.path[i]],
                             known_[number].out_extents);
@@ -236,7 +241,6 @@ class Inference {
         last = reader;
       }
       if (!placement_.decision) return;
-      if (placed.space == Space::scratch) placement_.scratch_bytes += placed.bytes;
       if (placed.space == Space::reg) placed.bytes = 0;
       // A stored value that a task reads back must have been stored by that task alone.
       Region part(stage.out.size());
@@ -252,9 +256,40 @@ class Inference {
         }
       }
     }
+    placement_.scratch_bytes = lay_out();
     if (placement_.scratch_bytes > most_scratch_)
       placement_.decision = Decision::no("space-full", "scratch needs {} bytes, only {} fit",
                                          placement_.scratch_bytes, most_scratch_);
+  }
+
+  // A value is alive from what computes it to what reads it last, in each iteration of the loops
+  // that are around both.
+  int64_t lay_out() const {
+    std::vector<arena::Block> blocks;
+    for (size_t i = 0; i < graph_.stages.size(); ++i) {
+      const Placed& placed = placement_.stages[i];
+      if (placed.space != Space::scratch) continue;
+      size_t home = placed.path.size();
+      for (const auto& [reader, load] : known_[i].reads)
+        home = std::min(home, common_loops(placed, placement_.stages[reader]));
+      arena::Block block{placed.bytes, span_below(placed, home).first, 0};
+      for (const auto& [reader, load] : known_[i].reads)
+        block.last = std::max(block.last, span_below(placement_.stages[reader], home).second);
+      blocks.push_back(block);
+    }
+    if (blocks.size() < 2) return blocks.empty() ? 0 : blocks[0].bytes;
+    return arena::assign_offsets(blocks, /*work=*/0).height_bytes;
+  }
+
+  static size_t common_loops(const Placed& one, const Placed& other) {
+    const auto [end, unused] = std::ranges::mismatch(one.path, other.path);
+    return static_cast<size_t>(end - one.path.begin());
+  }
+
+  // The steps of what holds the stage inside its outermost `loops` loops.
+  std::pair<int64_t, int64_t> span_below(const Placed& placed, size_t loops) const {
+    return spans_[static_cast<size_t>(loops < placed.path.size() ? placed.path[loops]
+                                                                 : placed.row)];
   }
 
   Space space_for(size_t number, size_t reader) {
@@ -280,15 +315,18 @@ class Inference {
   const int64_t most_scratch_;
   std::vector<Known> known_;  // by stage
   Placement placement_;
-  std::unordered_map<int, size_t> order_;  // of rows, as they run
+  std::unordered_map<int, size_t> order_;           // of rows, as they run
+  std::vector<std::pair<int64_t, int64_t>> spans_;  // by node: its first and last step
+  int64_t steps_ = 0;
 };
 
 }  // namespace
 
+int64_t scratch_limit(const target::Target& target) { return target.second_cache_bytes() / 2; }
+
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target) {
-  const int64_t half = target.second_cache_bytes() / 2;
-  return Inference(graph, schedule, half).run();
+  return Inference(graph, schedule, scratch_limit(target)).run();
 }
 
 namespace {

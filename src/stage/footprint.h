@@ -32,9 +32,13 @@ struct Placed {
 struct Placement {
   std::vector<Placed> stages;    // by StageId
   std::vector<int64_t> extents;  // of loop variables
+  // Of a task, where values that are not alive together share bytes (lower's share_scratch).
   int64_t scratch_bytes = 0;
   Decision decision = Decision::yes();
 };
+
+// What fits into the scratch of one task: half of the second cache.
+int64_t scratch_limit(const target::Target& target);
 
 // Codes: `other-block` (a reader in another task of the same phase), `runtime-index`, `space-full`,
 // `not-joined`, `order` (a reader stands before what it reads), `missing` (a stage that is read has
