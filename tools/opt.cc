@@ -149,6 +149,7 @@ class Opt : public Command {
         run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
                           trim_, run_options(), &report));
     std::fputs(made.c_str(), stdout);
+    for (const std::string& note : report.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
     print_times(report);
     return 0;
   }

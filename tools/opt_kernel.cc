@@ -68,6 +68,8 @@ Result<std::string> run_kernel_passes(const std::string& file, std::string_view 
   Result<pass::RunReport> done = lower::run(*kernel, passes, context, options);
   if (!done) return error_in(file, done.error());
   *report = std::move(*done);
+  if (context.trim && !wanted.done)
+    report->notes.push_back(fmt::format("trim: {}: {}", wanted.done.code(), wanted.done.reason()));
   return kernel::to_string(*kernel);
 }
 

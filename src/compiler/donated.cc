@@ -28,9 +28,13 @@ int operand_of(const Instr& fusion, const Instr* parameter) {
   return found;
 }
 
-}  // namespace
-
-namespace {
+// What the module gives an input's memory: an element of its tuple, or all there is; null: neither.
+const Instr* output_of(const Instr* root, const hlo::Alias& alias) {
+  const bool is_tuple = root->is(Opcode::tuple);
+  if (!alias.parameter_index.empty() || alias.output_index.size() != (is_tuple ? 1 : 0))
+    return nullptr;
+  return is_tuple ? root->operand(static_cast<size_t>(alias.output_index[0])) : root;
+}
 
 bool is_in_part(const stitch::Stitched& stitched, size_t output) {
   return output < stitched.in_part.size() && stitched.in_part[output];
@@ -41,11 +45,10 @@ bool is_in_part(const stitch::Stitched& stitched, size_t output) {
 std::vector<int> inputs_to_overwrite(const Instr& fusion, const stitch::Stitched& stitched) {
   std::vector<int> result = stitched.in_place;
   const hlo::Computation* entry = fusion.parent()->module()->entry();
-  if (fusion.parent() != entry || !entry->root()->is(Opcode::tuple)) return result;
+  if (fusion.parent() != entry) return result;
   for (const hlo::Alias& alias : entry->module()->input_output_alias) {
-    if (alias.output_index.size() != 1 || !alias.parameter_index.empty()) continue;
-    const int output =
-        leaf_of(fusion, entry->root()->operand(static_cast<size_t>(alias.output_index[0])));
+    const Instr* value = output_of(entry->root(), alias);
+    const int output = value ? leaf_of(fusion, value) : -1;
     if (output < 0 || static_cast<size_t>(output) >= result.size()) continue;
     const int input = operand_of(fusion, entry->parameters()[static_cast<size_t>(alias.parameter)]);
     if (input < 0) continue;

@@ -149,72 +149,86 @@ class Trimming {
     return most;
   }
 
+  // A request on the way: `groups` by local class and its numbers to one, `times` what numbers_of()
+  // says.
+  struct Making {
+    const Instr* fusion;
+    const hlo::DimClasses& local;
+    const kernel::Kernel& kernel;
+    std::unordered_map<int, int64_t> times;
+    std::map<std::pair<int, int64_t>, int> groups = {};
+    Request result = {};
+  };
+
+  // `each` numbers of the class to one of the symbol's.
+  int group_of(int symbol_number, int number_class, int64_t each, Making* making) const {
+    Request& result = making->result;
+    const auto [known, added] = making->groups.emplace(
+        std::pair(number_class, each), static_cast<int>(result.kernel.groups.size()));
+    if (!added) return known->second;
+    const Symbol& symbol = symbols_[static_cast<size_t>(symbol_number)];
+    lower::TrimGroup group;
+    group.times = each;
+    group.bound = symbol.bound * each;
+    group.least = std::min(symbol.least, symbol.bound) * each;
+    for (size_t i = 0; i < making->fusion->operands().size(); ++i)
+      if (making->fusion->operand(i) == extent(symbol_number)) group.extent = kernel::BufferId(i);
+    if (!group.extent.valid())  // pass_extents was left out
+      result.refused =
+          Decision::no("trim-extent", "{} is not given {}", making->fusion->name(), symbol.name);
+    result.kernel.groups.push_back(group);
+    return known->second;
+  }
+
+  // The next global: `leaf` of `outer`, inside the fusion that of `inner`.
+  void add_array(const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
+                 int64_t counted, Making* making) const {
+    Request& result = making->result;
+    std::vector<lower::TrimDigit>& digits = result.kernel.globals.emplace_back();
+    result.kernel.reach.push_back(counted);
+    const tensor::Shape shape = leaves_of(outer)[leaf];
+    const size_t number = result.kernel.globals.size() - 1;
+    if (!shape.is_array() || number >= making->kernel.buffers.size() ||
+        elems_of(making->kernel.buffers[number]) != shape.elems()) {
+      result.refused = Decision::no("trim-form", "a buffer that is not an array of the graph");
+      return;
+    }
+    int64_t stride = 1;
+    for (int64_t d = shape.rank(); d-- > 0; stride *= shape.dim(d)) {
+      const int s = classes_.symbol_of(outer, d, leaf);
+      if (s < 0) continue;
+      const int number_class = making->local.of(inner, d, inner_leaf);
+      // Memory of one number of the extent, taken apart into numbers of the group, if it can be.
+      const int64_t numbers = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
+      const auto found = making->times.find(number_class);
+      int64_t each = found == making->times.end() ? 1 : found->second;
+      // The batch stands right inside of it, or is merged with it.
+      int64_t inside = numbers;
+      for (int64_t e = d + 1; e < shape.rank() && inside < each; ++e) inside *= shape.dim(e);
+      if (inside != each) each = 1;
+      digits.push_back({stride * numbers / each, group_of(s, number_class, each, making)});
+    }
+    if (!digits.empty() && shape.layout() &&
+        shape.layout() != shape.without_layout().layout_or_default())
+      result.refused = Decision::no("trim-form", "an array with a layout of its own");
+  }
+
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
                        const kernel::Kernel& kernel) const {
     const hlo::Computation& computation = *fusion->called().at(0);
-    Request result;
-    std::map<std::pair<int, int64_t>, int> groups;  // by local class, and its numbers to one
-    const std::unordered_map<int, int64_t> times = numbers_of(fusion, local);
-    auto add = [&](const Instr* inner, size_t inner_leaf, const Instr* outer, size_t leaf,
-                   int64_t counted) {
-      std::vector<lower::TrimDigit>& digits = result.kernel.globals.emplace_back();
-      result.kernel.reach.push_back(counted);
-      const tensor::Shape shape = leaves_of(outer)[leaf];
-      const size_t number = result.kernel.globals.size() - 1;
-      if (!shape.is_array() || number >= kernel.buffers.size() ||
-          elems_of(kernel.buffers[number]) != shape.elems()) {
-        result.refused = Decision::no("trim-form", "a buffer that is not an array of the graph");
-        return;
-      }
-      int64_t stride = 1;
-      for (int64_t d = shape.rank(); d-- > 0;) {
-        const int s = classes_.symbol_of(outer, d, leaf);
-        if (s >= 0) {
-          const Symbol& symbol = symbols_[static_cast<size_t>(s)];
-          const int number_class = local.of(inner, d, inner_leaf);
-          // Memory of one number of the extent, taken apart into numbers of the group, if it can
-          // be.
-          const int64_t whole = stride * (shape.dim(d) / symbol.bound);
-          const auto found = times.find(number_class);
-          int64_t each = found == times.end() ? 1 : found->second;
-          // The batch stands right inside of it, or is merged with it.
-          int64_t inside = shape.dim(d) / symbol.bound;
-          for (int64_t e = d + 1; e < shape.rank() && inside < each; ++e) inside *= shape.dim(e);
-          if (inside != each) each = 1;
-          const auto [known, added] = groups.emplace(std::pair(number_class, each),
-                                                     static_cast<int>(result.kernel.groups.size()));
-          if (added) {
-            lower::TrimGroup group;
-            group.times = each;
-            group.bound = symbol.bound * each;
-            group.least = std::min(symbol.least, symbol.bound) * each;
-            for (size_t i = 0; i < fusion->operands().size(); ++i)
-              if (fusion->operand(i) == extent(s)) group.extent = kernel::BufferId(i);
-            if (!group.extent.valid())  // pass_extents was left out
-              result.refused =
-                  Decision::no("trim-extent", "{} is not given {}", fusion->name(), symbol.name);
-            result.kernel.groups.push_back(group);
-          }
-          digits.push_back({whole / each, known->second});
-        }
-        stride *= shape.dim(d);
-      }
-      if (!digits.empty() && shape.layout() &&
-          shape.layout() != shape.without_layout().layout_or_default())
-        result.refused = Decision::no("trim-form", "an array with a layout of its own");
-    };
+    Making making{fusion, local, kernel, numbers_of(fusion, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
-      add(computation.parameters()[i], 0, fusion->operand(i), 0, 1);
+      add_array(computation.parameters()[i], 0, fusion->operand(i), 0, 1, &making);
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
-      add(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf));
+      add_array(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf), &making);
     for (const Instr* instr : all_of(computation)) {
       for (const auto& [operand, d] : reduced_by(instr)) {
-        const auto found = groups.find({local.of(operand, d), 1});
-        if (found == groups.end()) continue;
-        result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
+        const auto found = making.groups.find({local.of(operand, d), 1});
+        if (found == making.groups.end()) continue;
+        making.result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
       }
     }
-    return result;
+    return std::move(making.result);
   }
 
   // Loops run over the dimensions of these, not of what only gives elements other places.

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "cost/delta.h"
+#include "stage/stage_graph.h"
 
 namespace heddle::compiler {
 
@@ -80,9 +81,9 @@ class Edges {
           }
     for (const Instr* side : {producer, consumer}) {
       if (side->is(Opcode::fusion)) continue;
-      edge->code = "no-kernel";
-      edge->reason = fmt::format("{} is a {}, which has no stage form", side->name(),
-                                 hlo::opcode_text(side->opcode()));
+      const Decision can = stage::can_stage(*side);
+      edge->code = can ? "no-kernel" : can.code();
+      edge->reason = can ? fmt::format("{} has a command of its own", side->name()) : can.reason();
       return;
     }
     std::unordered_set<std::string> inside;

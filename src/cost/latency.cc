@@ -115,6 +115,7 @@ class Evaluation {
       form.lanes = gpu_ ? lanes_ : 0;
       double cycles = body_cycles(stage, form, target_);
       if (row.winograd()) cycles *= 16.0 / 36;
+      if (row.gemm() && m == 0) cycles /= rate_of(*row.gemm());
       // Lanes meet at the end of a round.
       const int out = static_cast<int>(stage.out.size());
       if (stage.is_reduction() && form.lane_digit >= out)
@@ -150,6 +151,13 @@ class Evaluation {
       for (size_t m = i + 1; m <= last[i]; ++m)
         held[m] += static_cast<int>(placed_.graph.stage(row.joined[i]).values.size());
     return held;
+  }
+
+  // Multiply-adds of a tile's instruction over those of plain steps, in the same time.
+  double rate_of(const stage::GemmTile& tile) const {
+    if (tile.record.word() == 1) return 1;
+    return target_.peak_flops_per_ns(tile.record.mma->b) /
+           target_.peak_flops_per_ns(tile.shape.type);
   }
 
   double warps_of_task() const {

@@ -307,104 +307,131 @@ int64_t movable_count(const Graph& graph) {
                        [](const Vertex& vertex) { return vertex.can_fuse; });
 }
 
+// One search: the covers of the basic fusion and of the patterns are priced, the best is refined.
+class Exploration {
+ public:
+  // Precondition: `space` has an order, and something to search.
+  Exploration(const SearchSpace& space, const target::Target& target, PlacedFacts* facts,
+              const SearchOptions& options)
+      : options_(options),
+        space_(space),
+        judge_(space, target, facts, options.patterns),
+        patterns_(space.graph, &judge_, options) {}
+
+  // Without groups where nothing was found.
+  Explored run() {
+    // What the basic fusion found is a candidate like others.
+    for (const Group* group : space_.free)
+      if (Members members = space_.vertices_of(*group, /*own=*/false); members.size() > 1)
+        patterns_.offer(std::move(members));
+    int broken = 0;
+    covers_ = search_covers(space_.graph, &patterns_, options_, &broken);
+    if (broken > 0)
+      result_.decision = Decision::no(kInternalCycle, "{} plans have a cycle", broken);
+    if (covers_.empty()) return std::move(result_);
+    price_basic();
+    for (const Cover& cover : covers_) price(cover);
+    if (options_.covers == Pricing::latency && options_.refinements > 0) refine();
+    SearchReport& report = result_.report;
+    report.ns = best_->total().ns;
+    report.peak_bytes = best_->peak();
+    report.kernels = static_cast<int64_t>(best_->kernels());
+    best_->finish(&result_);
+    report.placements = judge_.placements();
+    report.unions = patterns_.unions();
+    return std::move(result_);
+  }
+
+ private:
+  void price_basic() {
+    best_ = std::make_unique<Choice>(space_, &judge_, patterns_, nullptr, options_);
+    best_->choose(false);
+    basic_total_ = best_->total();
+    result_.report.basic_ns = basic_total_.ns;
+    result_.report.basic_kernels = static_cast<int64_t>(best_->kernels());
+    result_.report.basic_peak_bytes = best_->peak();
+  }
+
+  void price(const Cover& cover) {
+    for (const bool only_searched : {false, true}) {
+      auto choice = std::make_unique<Choice>(space_, &judge_, patterns_, &cover, options_);
+      if (!choice->choose(only_searched)) continue;
+      const Total& found = choice->total();
+      // Where all regions are taken, some may lose.
+      const bool better = only_searched ? is_clearly_less(found, basic_total_, options_) &&
+                                              may_replace(found, basic_total_, options_)
+                                        : found.price < basic_total_.price;
+      const bool grows = needs_more(*choice, result_.report.basic_peak_bytes);
+      if (better && found.price < best_->total().price &&
+          (!grows || found.price * kGainForPeak < basic_total_.price)) {
+        is_searched_ = true;
+        best_ = std::move(choice);
+      }
+      if (!only_searched) break;  // it had no cycle: no need of the second
+    }
+  }
+
+  static bool needs_more(const Choice& choice, int64_t peak_bytes) {
+    return static_cast<double>(choice.peak()) > kMostPeak * static_cast<double>(peak_bytes);
+  }
+
+  void take(std::unique_ptr<Choice> other) {
+    if (is_clearly_less(other->total(), best_->total(), options_) &&
+        may_replace(other->total(), basic_total_, options_) &&
+        (!needs_more(*other, best_->peak()) ||
+         other->total().ns * kGainForPeak < best_->total().ns))
+      best_ = std::move(other);
+  }
+
+  // The best cover of a small graph, by all there are where these are few.
+  void refine() {
+    const bool small = space_.graph.vertices.size() <= kSmallGraph;
+    const auto price = [&](const Members& members) {
+      const Judged& judged = judge_.judge(members);
+      return judged.builds || members.size() == 1 ? judged.ns
+                                                  : std::numeric_limits<double>::infinity();
+    };
+    if (small && movable_count(space_.graph) <= options_.most_enumerated) {
+      if (auto exact = best_cover(space_.graph, kMostKernels, price)) {
+        take(std::make_unique<Choice>(space_, &judge_, std::move(*exact), options_));
+        return;
+      }
+    }
+    if (!small && !is_searched_) return;
+    best_->refine(basic_total_);
+    if (!small) return;
+    // A small graph has time for a second beginning: the basic fusion may be far from the best.
+    auto other = std::make_unique<Choice>(space_, &judge_, patterns_, &covers_.front(), options_);
+    if (!other->choose(/*only_searched=*/true)) return;
+    other->refine(basic_total_);
+    take(std::move(other));
+  }
+
+  const SearchOptions& options_;
+  const SearchSpace& space_;
+  PatternJudge judge_;
+  Patterns patterns_;
+  std::vector<Cover> covers_;
+  Explored result_;
+  std::unique_ptr<Choice> best_;  // of basic and searched parts, so far
+  Total basic_total_;
+  bool is_searched_ = false;
+};
+
 }  // namespace
 
 Explored explore(const Basic& basic, const target::Target& target, PlacedFacts* facts,
                  const std::function<bool(const Group&)>& stays, const SearchOptions& options) {
   const SearchSpace space(basic, target, facts, stays, options);
   Explored result;
-  auto keep_basic = [&] {
+  if (!space.has_order())
+    result.decision = Decision::no(kInternalCycle, "the basic fusion has a cycle");
+  else if (!space.free.empty() && !space.graph.vertices.empty())
+    result = Exploration(space, target, facts, options).run();
+  if (result.groups.empty()) {
     result.groups = basic.groups;
     result.copies = basic.copies;
-    return std::move(result);
-  };
-  if (!space.has_order()) {
-    result.decision = Decision::no(kInternalCycle, "the basic fusion has a cycle");
-    return keep_basic();
   }
-  if (space.free.empty() || space.graph.vertices.empty()) return keep_basic();
-  PatternJudge judge(space, target, facts, options.patterns);
-  Patterns patterns(space.graph, &judge, options);
-  // What the basic fusion found is a candidate like others.
-  for (const Group* group : space.free)
-    if (Members members = space.vertices_of(*group, /*own=*/false); members.size() > 1)
-      patterns.offer(std::move(members));
-  int broken = 0;
-  const std::vector<Cover> covers = search_covers(space.graph, &patterns, options, &broken);
-  if (broken > 0) result.decision = Decision::no(kInternalCycle, "{} plans have a cycle", broken);
-  if (covers.empty()) return keep_basic();
-
-  SearchReport& report = result.report;
-  auto best = std::make_unique<Choice>(space, &judge, patterns, nullptr, options);
-  best->choose(false);
-  const Total basic_total = best->total();
-  double price = basic_total.price;
-  bool is_searched = false;
-  report.basic_ns = report.ns = best->total().ns;
-  report.basic_kernels = report.kernels = static_cast<int64_t>(best->kernels());
-  report.basic_peak_bytes = report.peak_bytes = best->peak();
-  for (const Cover& cover : covers) {
-    for (const bool only_searched : {false, true}) {
-      auto choice = std::make_unique<Choice>(space, &judge, patterns, &cover, options);
-      if (!choice->choose(only_searched)) continue;
-      const Total& found = choice->total();
-      // Where all regions are taken, some may lose.
-      const bool better = only_searched ? is_clearly_less(found, basic_total, options) &&
-                                              may_replace(found, basic_total, options)
-                                        : found.price < basic_total.price;
-      const int64_t peak = choice->peak();
-      const bool grows =
-          static_cast<double>(peak) > kMostPeak * static_cast<double>(report.basic_peak_bytes);
-      if (better && found.price < price &&
-          (!grows || found.price * kGainForPeak < basic_total.price)) {
-        price = found.price;
-        is_searched = true;
-        report.ns = found.ns;
-        report.peak_bytes = peak;
-        report.kernels = static_cast<int64_t>(choice->kernels());
-        best = std::move(choice);
-      }
-      if (!only_searched) break;  // it had no cycle: no need of the second
-    }
-  }
-  const auto take = [&](std::unique_ptr<Choice> other) {
-    const bool grows =
-        static_cast<double>(other->peak()) > kMostPeak * static_cast<double>(best->peak());
-    if (is_clearly_less(other->total(), best->total(), options) &&
-        may_replace(other->total(), basic_total, options) &&
-        (!grows || other->total().ns * kGainForPeak < best->total().ns))
-      best = std::move(other);
-  };
-  if (options.covers == Pricing::latency && options.refinements > 0) {
-    const bool small = space.graph.vertices.size() <= kSmallGraph;
-    const auto price = [&](const Members& members) {
-      const Judged& judged = judge.judge(members);
-      return judged.builds || members.size() == 1 ? judged.ns
-                                                  : std::numeric_limits<double>::infinity();
-    };
-    std::optional<std::vector<Members>> exact;
-    if (small && movable_count(space.graph) <= options.most_enumerated)
-      exact = best_cover(space.graph, kMostKernels, price);
-    if (exact) {
-      take(std::make_unique<Choice>(space, &judge, std::move(*exact), options));
-    } else if (small || is_searched) {
-      best->refine(basic_total);
-      // A small graph has time for a second beginning: the basic fusion may be far from the best.
-      if (small) {
-        auto other = std::make_unique<Choice>(space, &judge, patterns, &covers.front(), options);
-        if (other->choose(/*only_searched=*/true)) {
-          other->refine(basic_total);
-          take(std::move(other));
-        }
-      }
-    }
-    report.ns = best->total().ns;
-    report.peak_bytes = best->peak();
-    report.kernels = static_cast<int64_t>(best->kernels());
-  }
-  best->finish(&result);
-  report.placements = judge.placements();
-  report.unions = patterns.unions();
   return result;
 }
 

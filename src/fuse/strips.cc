@@ -229,74 +229,18 @@ class StripCutter {
   Instr* build() {
     Computation* around = loop_->parent();
     hlo::Module* module = around->module();
-    const Instr* init = loop_->operand(0);
     Builder outside(around), inside(module->add_computation(body_->name() + ".strips")),
         asks(module->add_computation(condition_->name() + ".strips"));
-    const tensor::Literal zero = number(0);
-    std::vector<Instr*> begin{outside.constant(zero), outside.constant(zero)};
-    for (int64_t i = 0; i < leaves_; ++i) {
-      Instr* leaf = init->operand(static_cast<size_t>(i));
-      if (flow_->use_of(i) == LeafUse::summed) {
-        Ints extents = leaf->shape().extents();
-        extents.insert(extents.begin(), count_);
-        leaf = outside.full(Shape::array(leaf->shape().type(), extents), 0);
-      } else if (unread_[static_cast<size_t>(i)]) {
-        leaf = outside.full(leaf->shape(), 0);
-        hlo::set_unread(leaf);
-      }
-      begin.push_back(leaf);
-    }
-    Instr* all = outside.tuple(begin);
+    Instr* all = outside.tuple(state_before(&outside));
 
     Instr* state = inside.parameter(0, all->shape(), "state");
     std::vector<Instr*> now;
-    for (size_t i = 0; i < begin.size(); ++i)
-      now.push_back(inside.get_tuple_element(state, static_cast<int64_t>(i)));
-    Instr *strip = now[0], *row = now[1], *none = inside.constant(zero);
-    auto at = [&](const Shape& shape, int64_t dim, Instr* start) {
-      std::vector<Instr*> starts(static_cast<size_t>(shape.rank()), none);
-      starts[static_cast<size_t>(dim)] = start;
-      return starts;
-    };
-    std::vector<Instr*> first;
-    for (int64_t i = 0; i < leaves_; ++i) {
-      Instr* leaf = now[static_cast<size_t>(i + kStripLeaves)];
-      const LeafUse use = flow_->use_of(i);
-      const Shape& shape = state_shape_.elements()[static_cast<size_t>(i)];
-      if (use == LeafUse::carried || use == LeafUse::sliced) {
-        leaf =
-            inside.dynamic_slice(leaf, at(shape, flow_->leaf_place(i)->dim, row), shape.extents());
-      } else if (use == LeafUse::summed) {
-        Ints box = leaf->shape().extents();
-        box[0] = 1;
-        leaf = inside.reshape(inside.dynamic_slice(leaf, at(leaf->shape(), 0, strip), box),
-                              shape.extents());
-      }
-      first.push_back(leaf);
-    }
-    first.push_back(row);
-    Instr* steps = inside.while_loop(condition_, body_, inside.tuple(first));
+    for (int64_t i = 0; i < leaves_ + kStripLeaves; ++i)
+      now.push_back(inside.get_tuple_element(state, i));
+    none_ = inside.constant(number(0));
+    Instr* steps = inside.while_loop(condition_, body_, inside.tuple(first_of_strip(now, &inside)));
     hlo::set_trips(steps, *hlo::known_trips(loop_));
-    std::vector<Instr*> next{inside.binary(Opcode::add, strip, inside.constant(number(1))),
-                             inside.binary(Opcode::add, row, inside.constant(number(rows_)))};
-    for (int64_t i = 0; i < leaves_; ++i) {
-      Instr* leaf = now[static_cast<size_t>(i + kStripLeaves)];
-      const LeafUse use = flow_->use_of(i);
-      auto result = [&] { return inside.get_tuple_element(steps, i); };
-      if (use == LeafUse::whole && !hlo::goes_round(loop_, i)) {
-        leaf = result();
-      } else if (use == LeafUse::carried && is_read(i)) {
-        leaf = inside.dynamic_update_slice(leaf, result(),
-                                           at(leaf->shape(), flow_->leaf_place(i)->dim, row));
-      } else if (use == LeafUse::summed) {
-        Ints box = leaf->shape().extents();
-        box[0] = 1;
-        leaf = inside.dynamic_update_slice(leaf, inside.reshape(result(), box),
-                                           at(leaf->shape(), 0, strip));
-      }
-      next.push_back(leaf);
-    }
-    inside.computation()->set_root(inside.tuple(next));
+    inside.computation()->set_root(inside.tuple(after_strip(now, steps, &inside)));
 
     Instr* asked = asks.get_tuple_element(asks.parameter(0, all->shape(), "state"), 0);
     asks.computation()->set_root(
@@ -310,6 +254,81 @@ class StripCutter {
     return strips;
   }
 
+  // The number of the strip, its first row, then the loop's leaves; what steps sum up has a place
+  // for each strip.
+  std::vector<Instr*> state_before(Builder* b) const {
+    const Instr* init = loop_->operand(0);
+    std::vector<Instr*> begin{b->constant(number(0)), b->constant(number(0))};
+    for (int64_t i = 0; i < leaves_; ++i) {
+      Instr* leaf = init->operand(static_cast<size_t>(i));
+      if (flow_->use_of(i) == LeafUse::summed) {
+        Ints extents = leaf->shape().extents();
+        extents.insert(extents.begin(), count_);
+        leaf = b->full(Shape::array(leaf->shape().type(), extents), 0);
+      } else if (unread_[static_cast<size_t>(i)]) {
+        leaf = b->full(leaf->shape(), 0);
+        hlo::set_unread(leaf);
+      }
+      begin.push_back(leaf);
+    }
+    return begin;
+  }
+
+  std::vector<Instr*> starts(const Shape& shape, int64_t dim, Instr* start) const {
+    std::vector<Instr*> result(static_cast<size_t>(shape.rank()), none_);
+    result[static_cast<size_t>(dim)] = start;
+    return result;
+  }
+
+  // One of the places of what is summed up.
+  static Ints box_of(const Instr* leaf) {
+    Ints box = leaf->shape().extents();
+    box[0] = 1;
+    return box;
+  }
+
+  // What the steps of a strip begin with: its rows, its place of the sums; the first row last.
+  std::vector<Instr*> first_of_strip(const std::vector<Instr*>& now, Builder* b) const {
+    Instr *strip = now[0], *row = now[1];
+    std::vector<Instr*> first;
+    for (int64_t i = 0; i < leaves_; ++i) {
+      Instr* leaf = now[static_cast<size_t>(i + kStripLeaves)];
+      const LeafUse use = flow_->use_of(i);
+      const Shape& shape = state_shape_.elements()[static_cast<size_t>(i)];
+      if (use == LeafUse::carried || use == LeafUse::sliced)
+        leaf =
+            b->dynamic_slice(leaf, starts(shape, flow_->leaf_place(i)->dim, row), shape.extents());
+      else if (use == LeafUse::summed)
+        leaf = b->reshape(b->dynamic_slice(leaf, starts(leaf->shape(), 0, strip), box_of(leaf)),
+                          shape.extents());
+      first.push_back(leaf);
+    }
+    first.push_back(row);
+    return first;
+  }
+
+  // The state behind a strip, whose results are put back where they belong.
+  std::vector<Instr*> after_strip(const std::vector<Instr*>& now, Instr* steps, Builder* b) const {
+    Instr *strip = now[0], *row = now[1];
+    std::vector<Instr*> next{b->binary(Opcode::add, strip, b->constant(number(1))),
+                             b->binary(Opcode::add, row, b->constant(number(rows_)))};
+    for (int64_t i = 0; i < leaves_; ++i) {
+      Instr* leaf = now[static_cast<size_t>(i + kStripLeaves)];
+      const LeafUse use = flow_->use_of(i);
+      auto result = [&] { return b->get_tuple_element(steps, i); };
+      if (use == LeafUse::whole && !hlo::goes_round(loop_, i))
+        leaf = result();
+      else if (use == LeafUse::carried && is_read(i))
+        leaf = b->dynamic_update_slice(leaf, result(),
+                                       starts(leaf->shape(), flow_->leaf_place(i)->dim, row));
+      else if (use == LeafUse::summed)
+        leaf = b->dynamic_update_slice(leaf, b->reshape(result(), box_of(leaf)),
+                                       starts(leaf->shape(), 0, strip));
+      next.push_back(leaf);
+    }
+    return next;
+  }
+
   tensor::Literal number(int64_t value) const {
     tensor::Literal literal(Shape::scalar(index_type_));
     literal.set_s64(0, value);
@@ -318,6 +337,7 @@ class StripCutter {
 
   Instr* loop_;
   Computation *body_, *condition_;
+  Instr* none_ = nullptr;  // zero, in the body of the loop over strips
   const int64_t leaves_;
   const std::vector<int64_t>& read_;
   const target::Target& target_;

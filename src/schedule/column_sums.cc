@@ -90,6 +90,18 @@ bool starts_neutral(const Stage& stage) {
          (root->is(hlo::Opcode::minimum) && value == INFINITY);
 }
 
+// Why the sum does not add up what it reads at its rows alone; null: it does.
+const char* check_reads(const Stage& stage, const Radix& rows, const Radix& lines) {
+  for (const Load& load : stage.loads)
+    if (load.source.input >= 0 && (!counts_rows(load.coordinates[0], rows) ||
+                                   (lines.inner >= 0 && !counts_rows(load.coordinates[0], lines))))
+      return "reads an input by other rows";
+  for (const Node& node : stage.nodes)
+    if (node.kind == Node::Kind::index || node.kind == Node::Kind::guard)
+      return "depends on where a row is";
+  return nullptr;
+}
+
 }  // namespace
 
 Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& joined,
@@ -143,13 +155,7 @@ Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& j
   if (reduced != stage.red.size() ||
       std::find(sum->product.begin(), sum->product.end(), -2) != sum->product.end())
     return no("has dimensions of its own");
-  for (const Load& load : stage.loads)
-    if (load.source.input >= 0 && (!counts_rows(load.coordinates[0], rows) ||
-                                   (lines.inner >= 0 && !counts_rows(load.coordinates[0], lines))))
-      return no("reads an input by other rows");
-  for (const Node& node : stage.nodes)
-    if (node.kind == Node::Kind::index || node.kind == Node::Kind::guard)
-      return no("depends on where a row is");
+  if (const char* why = check_reads(stage, rows, lines)) return no(why);
   sum->row = rows.inner;
   sum->line = lines.inner;
   return Decision::yes();

@@ -99,82 +99,106 @@ Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target:
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
 }
 
-Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
-                         const target::Target& target, int nv, Type sums,
-                         const kernel::MmaDescriptor* mma) {
-  struct Tile {
-    int mr, nv;
-  };
+namespace {
+
+// Of a product: its rows are at least `least`, k is in words, `nv` is 0 where any will do; its next
+// panel is fetched while one is used, if B does not stay in the cache anyway.
+struct Rows {
+  int64_t least, m, n, k;
+  int nv;
+  bool fetches;
+};
+
+struct Tile {
+  int mr, nv;
+};
+
+// Predicted cycles a row, on the average of its possible numbers of rows.
+double cycles_of(const Gemm& gemm, const Rows& of, const target::Target& target) {
+  constexpr int64_t kSamples = 32;  // of numbers of rows
+  // Rows of A pass by once for each panel, and rows of results are stored in parts.
+  constexpr double kSeveralPanels = 1.04;
+  const int64_t step = std::max<int64_t>(1, (of.m - of.least) / kSamples);
+  double cycles = 0;
+  for (int64_t rows = of.m; rows >= of.least; rows -= step) {
+    double one = of.least < of.m ? cost::bounded_cycles(gemm, rows, of.m, of.n, of.k, target)
+                                 : cost::gemm_cycles(gemm, rows, of.n, of.k, target);
+    one /= static_cast<double>(rows);
+    if (of.fetches) one *= cost::fetching_ahead(gemm, rows > cost::kOneBlock ? 256 : rows, target);
+    cycles += one;
+  }
+  return of.n > int64_t{gemm.nv} * gemm.lanes ? cycles * kSeveralPanels : cycles;
+}
+
+// The cheapest tile of several rows, with all else as in `gemm`.
+Gemm choose_rows(const Gemm& gemm, const Rows& of, const target::Target& target) {
   static constexpr Tile kWide[] = {{8, 3},  {14, 2}, {12, 2}, {6, 4}, {9, 3},
                                    {10, 2}, {7, 3},  {8, 2},  {7, 2}};
   static constexpr Tile kWhole[] = {{4, 4}, {4, 5}};  // where they hold all columns
   static constexpr Tile kNarrow[] = {{6, 2}, {4, 3}, {5, 2}, {12, 1}};
-  // Rows of A pass by once for each panel, and rows of results are stored in parts.
-  constexpr double kSeveralPanels = 1.04;
-  constexpr int64_t kSamples = 32;  // of numbers of rows
+  Cheapest cheapest;
+  Gemm candidate = gemm;
+  auto consider = [&](Tile tile) {
+    if (of.nv && tile.nv != of.nv) return;
+    candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, of.m));
+    candidate.nv = tile.nv;
+    const int64_t heights = of.least < of.m ? 1 : shapes_along(of.m, candidate.mr);
+    cheapest.add(candidate, cycles_of(candidate, of, target),
+                 heights * panel_shapes(candidate, of.n));
+  };
+  if (target.vector_registers >= 32) {
+    for (Tile tile : kWide) consider(tile);
+    for (Tile tile : kWhole)
+      if (of.n <= int64_t{tile.nv} * gemm.lanes) consider(tile);
+  } else {
+    for (Tile tile : kNarrow) consider(tile);
+  }
+  if (cheapest.empty()) {  // panels of an unusual width
+    const int registers = target.vector_registers;
+    consider({std::max(1, (registers - 1 - of.nv) / std::max(of.nv, 1)), of.nv});
+  }
+  return cheapest.best();
+}
+
+// Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
+// beside two panels. That is as good as blocks of k, and needs no sums in memory.
+int64_t rows_of_block(const Gemm& gemm, const Rows& of, const target::Target& target) {
+  const int64_t second = target.second_cache_bytes(), few = 4 * int64_t{gemm.mr};
+  int64_t rows = of.m;
+  if (of.m > cost::kOneBlock) rows = std::clamp<int64_t>(second / 4 / (of.k * 4), few, 256);
+  // Where little is summed up the stores weigh: those of a block's panels stay near each other.
+  if (of.k <= 256 && of.k * of.n * 4 <= second)
+    rows = std::clamp<int64_t>(second / 8 / ((of.k + of.n) * 4), std::min(few, rows), rows);
+  const int64_t blocks = (of.m + rows - 1) / rows;
+  return (of.m + blocks - 1) / blocks;
+}
+
+}  // namespace
+
+Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_constant,
+                         const target::Target& target, int nv, Type sums,
+                         const kernel::MmaDescriptor* mma) {
   const bool plain = mma == kernel::plain_mma();
   if (target.records && b_constant && sums == Type::f32 && plain)
     if (std::optional<Gemm> tuned = tuned_gemm(gemm_key(m, n, k), nv, target)) return *tuned;
-  k /= mma->k;  // words, as long as elements of the sums
+  const int64_t words = k / mma->k;  // as long as elements of the sums
+  // Against one row a panel passes by once, as fast as it comes.
+  const Rows of{least, m, n, words, nv, b_constant && m > 1 && words * n * 4 >= kFetchedBytes};
   Gemm best;
   best.mma = mma;
   best.lanes = target.lanes(sums);
-  // The next panel is fetched while this one is used, if B does not stay in the cache anyway.
-  // Against one row a panel passes by once, as fast as it comes.
-  const bool fetches = b_constant && m > 1 && k * n * 4 >= kFetchedBytes;
-  bool wide = target.vector_registers >= 32;
   best.ku = 4;
   if (m == 1) {
-    best.mr = 1;
-    best.nv = nv ? nv : static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, wide ? 8 : 6));
+    const int64_t most = target.vector_registers >= 32 ? 8 : 6;
+    best.nv = nv ? nv : static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, most));
   } else {
-    Cheapest cheapest;
-    Gemm candidate = best;
-    auto consider = [&](Tile tile) {
-      if (nv && tile.nv != nv) return;
-      candidate.mr = static_cast<int>(std::min<int64_t>(tile.mr, m));
-      candidate.nv = tile.nv;
-      double cycles = 0;
-      for (int64_t rows = m; rows >= least; rows -= std::max<int64_t>(1, (m - least) / kSamples)) {
-        double one = least < m ? cost::bounded_cycles(candidate, rows, m, n, k, target)
-                               : cost::gemm_cycles(candidate, rows, n, k, target);
-        one /= static_cast<double>(rows);
-        if (fetches)
-          one *= cost::fetching_ahead(candidate, rows > cost::kOneBlock ? 256 : rows, target);
-        cycles += one;
-      }
-      if (n > int64_t{tile.nv} * best.lanes) cycles *= kSeveralPanels;
-      const int64_t heights = least < m ? 1 : shapes_along(m, candidate.mr);
-      cheapest.add(candidate, cycles, heights * panel_shapes(candidate, n));
-    };
-    if (wide) {
-      for (Tile tile : kWide) consider(tile);
-      for (Tile tile : kWhole)
-        if (n <= int64_t{tile.nv} * best.lanes) consider(tile);
-    } else {
-      for (Tile tile : kNarrow) consider(tile);
-    }
-    if (cheapest.empty()) {  // panels of an unusual width
-      int registers = target.vector_registers;
-      consider({std::max(1, (registers - 1 - nv) / std::max(nv, 1)), nv});
-    }
-    best = cheapest.best();
+    best = choose_rows(best, of, target);
   }
-  best.kc = k * mma->k;
-  // Up to 512 rows stay one block; more are cut so that a block of A stays in the second cache
-  // beside two panels. That is as good as blocks of k, and needs no sums in memory.
-  const int64_t second = target.second_cache_bytes();
-  int64_t rows = m;
-  if (m > cost::kOneBlock)
-    rows = std::clamp<int64_t>(second / 4 / (k * 4), 4 * int64_t{best.mr}, 256);
-  // Where little is summed up the stores weigh: those of a block's panels stay near each other.
-  if (k <= 256 && k * n * 4 <= second)
-    rows =
-        std::clamp<int64_t>(second / 8 / ((k + n) * 4), std::min(4 * int64_t{best.mr}, rows), rows);
-  const int64_t blocks = (m + rows - 1) / rows;
-  best.m_block = (m + blocks - 1) / blocks;
-  int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
-  if (fetches) best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
+  best.kc = k;
+  best.m_block = rows_of_block(best, of, target);
+  const int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
+  if (of.fetches)
+    best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
   return best;
 }
 

@@ -30,6 +30,30 @@ int64_t panel_width(const Expr& b, int feature, int64_t features) {
   return features;
 }
 
+// Which digits of k are the window's and the channels', by how A moves along them.
+Decision find_roles(const Expr& a, const std::string& name, WinogradShape* shape) {
+  const GemmShape& roles = shape->roles;
+  auto refuse = [&](const char* code, const char* why) {
+    return Decision::no(code, "{}: {}", name, why);
+  };
+  for (int k : roles.k) {
+    int* role = a.factor_of(k) == a.factor_of(roles.y)   ? &shape->ky
+                : a.factor_of(k) == a.factor_of(roles.m) ? &shape->kx
+                : a.factor_of(k) == 1                    ? &shape->c
+                                                         : nullptr;
+    if (role && *role < 0) {
+      *role = k;
+    } else if (roles.window_over(k)) {
+      return refuse("winograd-window", "a window with strides or dilation");
+    } else {
+      return refuse("winograd-layout", "channels do not lie next to each other");
+    }
+  }
+  if (shape->c < 0 || shape->ky < 0 || shape->kx < 0)
+    return refuse("winograd-window", "not two dimensions of windows over several channels");
+  return Decision::yes();
+}
+
 }  // namespace
 
 const WinogradMatrices& winograd_matrices(int m) {
@@ -92,21 +116,7 @@ Decision match_winograd(const GemmShape& roles, const Stage& stage, const target
   const std::vector<int64_t> extents = stage.extents();
   *shape = WinogradShape();
   shape->roles = roles;
-  for (int k : roles.k) {
-    int* role = a.factor_of(k) == a.factor_of(roles.y)   ? &shape->ky
-                : a.factor_of(k) == a.factor_of(roles.m) ? &shape->kx
-                : a.factor_of(k) == 1                    ? &shape->c
-                                                         : nullptr;
-    if (role && *role < 0) {
-      *role = k;
-    } else if (roles.window_over(k)) {
-      return refuse("winograd-window", "a window with strides or dilation");
-    } else {
-      return refuse("winograd-layout", "channels do not lie next to each other");
-    }
-  }
-  if (shape->c < 0 || shape->ky < 0 || shape->kx < 0)
-    return refuse("winograd-window", "not two dimensions of windows over several channels");
+  if (Decision found = find_roles(a, stage.name, shape); !found) return found;
   auto extent = [&](int digit) { return extents[static_cast<size_t>(digit)]; };
   if (extent(shape->ky) != 3 || extent(shape->kx) != 3)
     return refuse("winograd-window", "the window is not 3x3");

@@ -109,9 +109,8 @@ Decision combine_ok(const Instr& instr) {
   return Decision::yes();
 }
 
-}  // namespace
-
-Decision can_stage(const Instr& instr) {
+// Arrays with elements of types that kernels have.
+Decision arrays_ok(const Instr& instr) {
   auto empty = [](const tensor::Shape& shape) { return shape.is_array() && shape.elems() == 0; };
   if (empty(instr.shape()) || std::any_of(instr.operands().begin(), instr.operands().end(),
                                           [&](const Instr* o) { return empty(o->shape()); }))
@@ -123,6 +122,13 @@ Decision can_stage(const Instr& instr) {
       return Decision::no("type", "{}: no kernels for {}", instr.name(),
                           to_string(operand->shape()));
   }
+  return Decision::yes();
+}
+
+}  // namespace
+
+Decision can_stage(const Instr& instr) {
+  if (Decision arrays = arrays_ok(instr); !arrays) return arrays;
   switch (instr.opcode()) {
     case Opcode::broadcast:
     case Opcode::reshape:

@@ -324,6 +324,17 @@ void flatten_digits(StageGraph* graph) {
   if (graph->stages.size() == 1) join_repeats(&graph->stages[0]);
 }
 
+// Puts a stage behind `at`, whose readers read it instead; later stages move up by one.
+static void insert_behind(size_t at, Stage stage, StageGraph* graph) {
+  graph->stages.insert(graph->stages.begin() + static_cast<long>(at) + 1, std::move(stage));
+  for (size_t i = at + 2; i < graph->stages.size(); ++i)
+    for (Load& load : graph->stages[i].loads)
+      if (load.source.input < 0 && load.source.stage.index() >= at)
+        load.source.stage = StageId(load.source.stage.index() + 1);
+  for (Output& output : graph->outputs)
+    if (output.stage.index() >= at) output.stage = StageId(output.stage.index() + 1);
+}
+
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts) {
   StageGraph result = graph;
   const size_t at = stage.index();
@@ -375,16 +386,8 @@ StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts
     combine.values.push_back(value);
     partial.values[v].output = -1;
   }
-  // Insert the combining stage behind the partials; later stages move up by one.
   result.stages[at] = std::move(partial);
-  result.stages.insert(result.stages.begin() + at + 1, std::move(combine));
-  for (size_t i = at + 2; i < result.stages.size(); ++i) {
-    for (Load& load : result.stages[i].loads)
-      if (load.source.input < 0 && load.source.stage.index() >= at)
-        load.source.stage = StageId(load.source.stage.index() + 1);
-  }
-  for (Output& output : result.outputs)
-    if (output.stage.index() >= at) output.stage = StageId(output.stage.index() + 1);
+  insert_behind(at, std::move(combine), &result);
   return result;
 }
 

@@ -40,7 +40,7 @@ void RowEmitter::emit_columns_outer(const std::vector<const stage::Own*>& out,
   Expr base = member.digits[digit];
   bool short_end = total % extent != 0 && !base.is_constant();
   if (short_end) {  // the last strip: as many vectors, the lanes beyond the end masked
-    emit_column_block(red, base, extent, s_.index_expr(base), total, block);
+    emit_column_block(red, {base, extent, s_.index_expr(base), total}, block);
     return;
   }
   int64_t blocks = extent / step, rest = extent - blocks * step;
@@ -48,89 +48,90 @@ void RowEmitter::emit_columns_outer(const std::vector<const stage::Own*>& out,
     VarId var = k_.add_var("b");
     int scope = s_.add_scope(var, blocks);
     Block body;
-    emit_column_block(red, base + Expr::digit(scope) * step, step, {}, 0, &body);
+    emit_column_block(red, {base + Expr::digit(scope) * step, step}, &body);
     block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
   }
-  if (rest > 0) emit_column_block(red, base + Expr(blocks * step), rest, {}, 0, block);
+  if (rest > 0) emit_column_block(red, {base + Expr(blocks * step), rest}, block);
 }
 
-// `width` columns from `base`; with `start` valid, only those below `total`.
-void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red, const Expr& base,
-                                   int64_t width, ExprId start, int64_t total, Block* block) {
+void RowEmitter::each_vector(const ColumnBlock& columns,
+                             const std::function<void(Stitcher::Context*, int, Block*)>& body,
+                             Block* block) {
   Member& member = members_[0];
-  const Stage& stage = stage_of(member);
-  int digit = row_.own.back().digits[0];
-  Expr saved = member.digits[digit];
-  int count = static_cast<int>((width + lanes_ - 1) / lanes_);
-  std::vector<BufferId> partials;
-  for (size_t v = 0; v < stage.values.size(); ++v)
-    partials.push_back(partial_buffer(stage, member.stage, static_cast<int>(v), count));
-  auto each_vector = [&](const std::function<void(Stitcher::Context*, int, Block*)>& body,
-                         Block* to) {
-    for (int c = 0; c < count; ++c) {
-      int64_t here = std::min<int64_t>(lanes_, width - int64_t{c} * lanes_);
-      VarId l = k_.add_var("l");
-      int scope = s_.add_scope(l, here);
-      member.digits[digit] = base + Expr(int64_t{c} * lanes_) + Expr::digit(scope);
-      Stitcher::Context context = s_.context(member.stage, member.digits);
-      Block inner;
-      body(&context, c, &inner);
-      ExprId trips = k_.constant(here);
-      if (start.valid()) {
-        ExprId left = k_.binary(Op::sub, k_.constant(total - int64_t{c} * lanes_), start);
-        trips = k_.binary(Op::max, k_.constant(0), k_.binary(Op::min, trips, left));
-      }
-      to->push_back(make_loop(LoopKind::vector, l, trips, std::move(inner), lanes_));
+  Expr& digit = member.digits[row_.own.back().digits[0]];
+  const Expr saved = digit;
+  for (int c = 0; c < columns.vectors(lanes_); ++c) {
+    const int64_t first = int64_t{c} * lanes_;
+    const int64_t here = std::min<int64_t>(lanes_, columns.width - first);
+    const VarId l = k_.add_var("l");
+    digit = columns.base + Expr(first) + Expr::digit(s_.add_scope(l, here));
+    Stitcher::Context context = s_.context(member.stage, member.digits);
+    Block inner;
+    body(&context, c, &inner);
+    ExprId trips = k_.constant(here);
+    if (columns.start.valid()) {
+      const ExprId left = k_.binary(Op::sub, k_.constant(columns.total - first), columns.start);
+      trips = k_.binary(Op::max, k_.constant(0), k_.binary(Op::min, trips, left));
     }
-    member.digits[digit] = saved;
-  };
-  each_vector(
-      [&](Stitcher::Context* context, int c, Block* to) {
-        bool neutral = true;
-        std::vector<ExprId> first = starts(context, stage, &neutral);
-        for (size_t v = 0; v < first.size(); ++v)
-          to->push_back(make_store(partials[v], {k_.constant(c)}, first[v]));
-      },
-      block);
-  Block body;
-  Block* inside = &body;
-  std::vector<std::pair<VarId, int64_t>> loops;
-  std::vector<Expr> saved_red;
-  for (const stage::Own* own : red) {
-    int d = own->digits[0];
-    VarId var = k_.add_var("r");
-    saved_red.push_back(member.digits[d]);
-    member.digits[d] = member.digits[d] + Expr::digit(s_.add_scope(var, member.extents[d]));
-    loops.emplace_back(var, member.extents[d]);
+    block->push_back(make_loop(LoopKind::vector, l, trips, std::move(inner), lanes_));
   }
-  each_vector(
-      [&](Stitcher::Context* context, int c, Block* to) {
-        std::vector<ExprId> accumulators;
-        for (BufferId partial : partials)
-          accumulators.push_back(k_.load(partial, {k_.constant(c)}));
-        std::vector<ExprId> next = accumulate(context, stage, accumulators);
-        if (next.size() > 1) next = name_all(next, to);
-        for (size_t v = 0; v < next.size(); ++v)
-          to->push_back(make_store(partials[v], {k_.constant(c)}, next[v]));
-      },
-      inside);
+  digit = saved;
+}
+
+void RowEmitter::add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body,
+                            Block* block) {
   for (size_t i = loops.size(); i-- > 0;) {
     Block outer;
-    outer.push_back(
-        make_loop(LoopKind::serial, loops[i].first, k_.constant(loops[i].second), std::move(body)));
+    outer.push_back(make_loop(LoopKind::serial, loops[i].first, loops[i].second, std::move(body)));
     body = std::move(outer);
   }
-  for (size_t i = 0; i < red.size(); ++i) member.digits[red[i]->digits[0]] = saved_red[i];
   for (Stmt& stmt : body) block->push_back(std::move(stmt));
-  each_vector(
-      [&](Stitcher::Context*, int c, Block* to) {
-        std::vector<ExprId> results;
-        for (BufferId partial : partials) results.push_back(k_.load(partial, {k_.constant(c)}));
-        Member at = member;
-        finish(&at, results, to);
-      },
-      block);
-  member.digits[digit] = saved;
+}
+
+void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red,
+                                   const ColumnBlock& columns, Block* block) {
+  Member& member = members_[0];
+  const Stage& stage = stage_of(member);
+  std::vector<BufferId> partials;
+  for (size_t v = 0; v < stage.values.size(); ++v)
+    partials.push_back(
+        partial_buffer(stage, member.stage, static_cast<int>(v), columns.vectors(lanes_)));
+  auto load_all = [&](int c) {
+    std::vector<ExprId> all;
+    for (BufferId partial : partials) all.push_back(k_.load(partial, {k_.constant(c)}));
+    return all;
+  };
+  auto store_all = [&](int c, const std::vector<ExprId>& values, Block* to) {
+    for (size_t v = 0; v < values.size(); ++v)
+      to->push_back(make_store(partials[v], {k_.constant(c)}, values[v]));
+  };
+  auto start = [&](Stitcher::Context* context, int c, Block* to) {
+    bool neutral = true;
+    store_all(c, starts(context, stage, &neutral), to);
+  };
+  each_vector(columns, start, block);
+  const std::vector<Expr> saved = member.digits;
+  std::vector<std::pair<VarId, ExprId>> loops;
+  for (const stage::Own* own : red) {
+    const int d = own->digits[0];
+    const VarId var = k_.add_var("r");
+    member.digits[d] = member.digits[d] + Expr::digit(s_.add_scope(var, member.extents[d]));
+    loops.emplace_back(var, k_.constant(member.extents[d]));
+  }
+  auto add = [&](Stitcher::Context* context, int c, Block* to) {
+    std::vector<ExprId> next = accumulate(context, stage, load_all(c));
+    if (next.size() > 1) next = name_all(next, to);
+    store_all(c, next, to);
+  };
+  Block body;
+  each_vector(columns, add, &body);
+  add_around(loops, std::move(body), block);
+  member.digits = saved;
+  auto end = [&](Stitcher::Context*, int c, Block* to) {
+    Member at = member;
+    finish(&at, load_all(c), to);
+  };
+  each_vector(columns, end, block);
 }
 
 }  // namespace heddle::stitch

@@ -88,8 +88,19 @@ class RowEmitter {
   void emit_columns_outer(const std::vector<const stage::Own*>& out,
                           const std::vector<const stage::Own*>& red, size_t level, Block* block);
   // `width` columns from `base`; with `start` valid, only those below `total`.
-  void emit_column_block(const std::vector<const stage::Own*>& red, const Expr& base, int64_t width,
-                         ExprId start, int64_t total, Block* block);
+  struct ColumnBlock {
+    Expr base;
+    int64_t width = 0;
+    ExprId start;
+    int64_t total = 0;
+    int vectors(int lanes) const { return static_cast<int>((width + lanes - 1) / lanes); }
+  };
+  void emit_column_block(const std::vector<const stage::Own*>& red, const ColumnBlock& columns,
+                         Block* block);
+  void each_vector(const ColumnBlock& columns,
+                   const std::function<void(Stitcher::Context*, int, Block*)>& body, Block* block);
+  // Serial loops around a body, outermost first.
+  void add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body, Block* block);
   // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
   struct Window;
   void emit_window(Block* block);
@@ -140,6 +151,18 @@ class RowEmitter {
   void in_lanes(const LaneRows& at, const std::function<void(Block*)>& emit, Block* to);
   void turn_keys(const TopK& top, int digit, int64_t rows, Block* block);
   std::pair<ExprId, ExprId> lane_element(const TopK& top, const Expr& at);
+  // A list by networks: its elements are values.
+  struct ListElement {
+    ExprId key, place;
+  };
+  void exchange(std::vector<ListElement>* list, const std::vector<std::pair<int, int>>& network,
+                Block* block);
+  std::vector<ListElement> sorted_list(const TopK& top, const Expr& from, int64_t count,
+                                       Block* block);
+  void keep_list(const TopK& top, const std::vector<ListElement>& list, Block* block);
+  void merge_list(const TopK& top, const Expr& from, int64_t count, BufferId left, Block* block);
+  void find_equals(const TopK& top, const LaneRows& at, BufferId left, BufferId equal,
+                   Block* block);
   ExprId merge_all(const TopK& top, const LaneRows& at, Block* block);
   void insert_all(const TopK& top, const LaneRows& at, Block* block);
   void start_lists(const TopK& top, Block* block);

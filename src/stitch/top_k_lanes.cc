@@ -158,80 +158,101 @@ ExprId RowEmitter::named(const char* name, ExprId x, Block* block) {
   return k_.ref(var);
 }
 
+void RowEmitter::exchange(std::vector<ListElement>* list,
+                          const std::vector<std::pair<int, int>>& network, Block* block) {
+  for (const auto& [i, j] : network) {
+    ListElement &a = (*list)[static_cast<size_t>(i)], &b = (*list)[static_cast<size_t>(j)];
+    const ExprId less = named("less", k_.compare(Op::lt, a.key, b.key), block);
+    const ListElement most{named("key", k_.binary(Op::max, a.key, b.key), block),
+                           named("place", k_.select(less, b.place, a.place), block)};
+    b = {named("key", k_.binary(Op::min, a.key, b.key), block),
+         named("place", k_.select(less, a.place, b.place), block)};
+    a = most;
+  }
+}
+
+// `count` elements of the row from `from` on, sorted; the least where the list has more slots.
+std::vector<RowEmitter::ListElement> RowEmitter::sorted_list(const TopK& top, const Expr& from,
+                                                             int64_t count, Block* block) {
+  const auto slots = static_cast<int>(top_slots(top));
+  std::vector<ListElement> list;
+  for (int i = 0; i < slots; ++i) {
+    if (i >= count) {
+      list.push_back({key_constant(top, top.least()), key_zero()});
+      continue;
+    }
+    const auto [key, place] = lane_element(top, from + Expr(i));
+    list.push_back({named("x", key, block), place});
+  }
+  exchange(&list, sorting_network(slots), block);
+  return list;
+}
+
+void RowEmitter::keep_list(const TopK& top, const std::vector<ListElement>& list, Block* block) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const ExprId at = k_.constant(static_cast<int64_t>(i));
+    block->push_back(make_store(top.keys, {at}, list[i].key));
+    block->push_back(make_store(top.places, {at}, list[i].place));
+  }
+}
+
+// The list with `count` more elements; the largest key that is left out is kept in `left`.
+void RowEmitter::merge_list(const TopK& top, const Expr& from, int64_t count, BufferId left,
+                            Block* block) {
+  const auto slots = static_cast<int>(top_slots(top));
+  const ExprId zero = k_.constant(0);
+  const std::vector<ListElement> others = sorted_list(top, from, count, block);
+  std::vector<ListElement> list;
+  ExprId out = k_.load(left, {zero});
+  for (int64_t i = 0; i < slots; ++i) {
+    const ListElement& other = others[static_cast<size_t>(slots - 1 - i)];
+    const ExprId key = named("key", k_.load(top.keys, {k_.constant(i)}), block);
+    const ExprId place = named("place", k_.load(top.places, {k_.constant(i)}), block);
+    const ExprId less = named("less", k_.compare(Op::lt, key, other.key), block);
+    out = k_.binary(Op::max, out, k_.binary(Op::min, key, other.key));
+    list.push_back({named("key", k_.binary(Op::max, key, other.key), block),
+                    named("place", k_.select(less, other.place, place), block)});
+  }
+  block->push_back(make_store(left, {zero}, out));
+  exchange(&list, bitonic_network(slots), block);
+  keep_list(top, list, block);
+}
+
 // The list by networks. True, the same in all lanes, where it may have equals in the wrong order:
 // two of the list, or one of it and one that has been left out.
 ExprId RowEmitter::merge_all(const TopK& top, const LaneRows& at, Block* block) {
-  const auto slots = static_cast<int>(top_slots(top));
+  const int64_t slots = top_slots(top);
   const BufferId left = lane_registers("left", top.key, 1),
                  equal = lane_registers("equal", Type::s32, 1);
   const ExprId zero = k_.constant(0);
-  struct Element {
-    ExprId key, place;
-  };
-  auto exchange = [&](std::vector<Element>* list, const std::vector<std::pair<int, int>>& network,
-                      Block* to) {
-    for (const auto& [i, j] : network) {
-      Element &a = (*list)[static_cast<size_t>(i)], &b = (*list)[static_cast<size_t>(j)];
-      const ExprId less = named("less", k_.compare(Op::lt, a.key, b.key), to);
-      const Element most{named("key", k_.binary(Op::max, a.key, b.key), to),
-                         named("place", k_.select(less, b.place, a.place), to)};
-      b = {named("key", k_.binary(Op::min, a.key, b.key), to),
-           named("place", k_.select(less, a.place, b.place), to)};
-      a = most;
-    }
-  };
-  auto sorted = [&](const Expr& from, int64_t count, Block* to) {
-    std::vector<Element> list;
-    for (int i = 0; i < slots; ++i) {
-      if (i >= count) {
-        list.push_back({key_constant(top, top.least()), key_zero()});
-        continue;
-      }
-      const auto [key, place] = lane_element(top, from + Expr(i));
-      list.push_back({named("x", key, to), place});
-    }
-    exchange(&list, sorting_network(slots), to);
-    return list;
-  };
-  auto keep = [&](const std::vector<Element>& list, Block* to) {
-    for (int64_t i = 0; i < slots; ++i) {
-      to->push_back(make_store(top.keys, {k_.constant(i)}, list[static_cast<size_t>(i)].key));
-      to->push_back(make_store(top.places, {k_.constant(i)}, list[static_cast<size_t>(i)].place));
-    }
-  };
-  auto merge = [&](const Expr& from, int64_t count, Block* to) {
-    const std::vector<Element> block_list = sorted(from, count, to);
-    std::vector<Element> list;
-    ExprId out = k_.load(left, {zero});
-    for (int64_t i = 0; i < slots; ++i) {
-      const Element& other = block_list[static_cast<size_t>(slots - 1 - i)];
-      const ExprId key = named("key", k_.load(top.keys, {k_.constant(i)}), to);
-      const ExprId place = named("place", k_.load(top.places, {k_.constant(i)}), to);
-      const ExprId less = named("less", k_.compare(Op::lt, key, other.key), to);
-      out = k_.binary(Op::max, out, k_.binary(Op::min, key, other.key));
-      list.push_back({named("key", k_.binary(Op::max, key, other.key), to),
-                      named("place", k_.select(less, other.place, place), to)});
-    }
-    to->push_back(make_store(left, {zero}, out));
-    exchange(&list, bitonic_network(slots), to);
-    keep(list, to);
-  };
   start_lists(top, block);
   Block start;
   start.push_back(make_store(left, {zero}, key_constant(top, top.least())));
   block->push_back(lanes_loop(k_.add_var("l"), lanes_, std::move(start)));
-  in_lanes(at, [&](Block* to) { keep(sorted(Expr(0), slots, to), to); }, block);
+  in_lanes(at, [&](Block* to) { keep_list(top, sorted_list(top, Expr(0), slots, to), to); }, block);
   const int64_t blocks = top.elems / slots - 1, rest = top.elems % slots;
   const VarId var = k_.add_var("r");
   const Expr from = Expr(slots) + Expr::digit(s_.add_scope(var, blocks)) * slots;
   Block body;
-  in_lanes(at, [&](Block* to) { merge(from, slots, to); }, &body);
+  in_lanes(at, [&](Block* to) { merge_list(top, from, slots, left, to); }, &body);
   block->push_back(make_loop(LoopKind::serial, var, k_.constant(blocks), std::move(body)));
-  if (rest > 0) in_lanes(at, [&](Block* to) { merge(Expr(top.elems - rest), rest, to); }, block);
+  if (rest > 0)
+    in_lanes(
+        at, [&](Block* to) { merge_list(top, Expr(top.elems - rest), rest, left, to); }, block);
+  find_equals(top, at, left, equal, block);
+  return k_.compare(Op::ne,
+                    k_.add({Op::lane, Type::s32, {k_.load(equal, {zero})}, 0, {}, {}, false}),
+                    key_zero());
+}
+
+// Into `equal` of every lane: has the list of some lane two equal keys, or one that is also `left`?
+void RowEmitter::find_equals(const TopK& top, const LaneRows& at, BufferId left, BufferId equal,
+                             Block* block) {
+  const ExprId zero = k_.constant(0);
   const VarId l = k_.add_var("l");
   Block test;
   std::vector<ExprId> keys;
-  for (int64_t i = 0; i < slots; ++i)
+  for (int64_t i = 0; i < top_slots(top); ++i)
     keys.push_back(named("key", k_.load(top.keys, {k_.constant(i)}), &test));
   ExprId same = k_.compare(Op::eq, keys.back(), k_.load(left, {zero}));
   for (size_t i = 0; i + 1 < keys.size(); ++i)
@@ -246,9 +267,6 @@ ExprId RowEmitter::merge_all(const TopK& top, const LaneRows& at, Block* block) 
                   k_.add({Op::shuffle_xor, Type::s32, {own}, distance, {}, {}, false}))));
   }
   block->push_back(lanes_loop(l, lanes_, std::move(test)));
-  return k_.compare(Op::ne,
-                    k_.add({Op::lane, Type::s32, {k_.load(equal, {zero})}, 0, {}, {}, false}),
-                    key_zero());
 }
 
 // Lists of nothing, in all lanes: they are turned and compared as a whole.

@@ -176,8 +176,7 @@ void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t
   const Stage& stage = stage_of(members_[0]);
   const auto vectors = static_cast<int>((width + lanes_ - 1) / lanes_);
   BufferId sums = partial_buffer(stage, members_[0].stage, 0, static_cast<int>(columns) * vectors);
-  using Each = std::function<void(int64_t slot, int64_t column, Block*)>;
-  // Every column of every vector; `at_once`: a block for all columns.
+  // Every vector: a block for all columns.
   auto each_vector = [&](const std::function<void(int64_t first_slot, Block*)>& body, Block* to) {
     const std::vector<Member> at = members_;
     for (int v = 0; v < vectors; ++v) {
@@ -187,14 +186,6 @@ void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t
       Block inner;
       body(v * columns, &inner);
       to->push_back(lanes_loop(l, here, std::move(inner)));
-      members_ = at;
-    }
-  };
-  auto each_column = [&](int64_t slot, const Each& body, Block* to) {
-    const std::vector<Member> at = members_;
-    for (int64_t c = 0; c < columns; ++c) {
-      move(*window.column, Expr(c));
-      body(slot + c, c, to);
       members_ = at;
     }
   };
@@ -208,11 +199,12 @@ void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t
       },
       block);
   const size_t assumed = s_.assumed_.size();
-  std::vector<VarId> vars;
+  std::vector<std::pair<VarId, ExprId>> loops;
   for (const WindowRows& rows : window.rows) {
-    vars.push_back(k_.add_var("r"));
-    move(*rows.own, rows.first + Expr::digit(s_.add_scope(
-                                     vars.back(), members_[0].extents[rows.own->digits[0]])));
+    const VarId var = k_.add_var("r");
+    loops.emplace_back(var, rows.trips);
+    move(*rows.own,
+         rows.first + Expr::digit(s_.add_scope(var, members_[0].extents[rows.own->digits[0]])));
   }
   for (const WindowRows& rows : window.rows)
     for (const index::Guard& guard : rows.guards)
@@ -224,20 +216,15 @@ void RowEmitter::emit_window_tile(const Window& window, int64_t columns, int64_t
               &body);
   members_ = saved;
   s_.assumed_.resize(assumed);
-  for (size_t i = window.rows.size(); i-- > 0;) {
-    Block outer;
-    outer.push_back(make_loop(LoopKind::serial, vars[i], window.rows[i].trips, std::move(body)));
-    body = std::move(outer);
-  }
-  for (Stmt& stmt : body) block->push_back(std::move(stmt));
+  add_around(loops, std::move(body), block);
   each_vector(
       [&](int64_t slot, Block* to) {
-        each_column(
-            slot,
-            [&](int64_t at, int64_t, Block* inner) {
-              finish_window_point(k_.load(sums, {k_.constant(at)}), inner);
-            },
-            to);
+        const std::vector<Member> at = members_;
+        for (int64_t c = 0; c < columns; ++c) {
+          move(*window.column, Expr(c));
+          finish_window_point(k_.load(sums, {k_.constant(slot + c)}), to);
+          members_ = at;
+        }
       },
       block);
 }
