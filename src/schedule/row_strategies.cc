@@ -67,13 +67,17 @@ bool may_be_rows(const Problem& problem) {
   return !problem.product() || problem.graph.stages.size() == 1;
 }
 
+static bool has_turn(const StageGraph& graph, const target::Target& target) {
+  return std::ranges::any_of(graph.stages, [&](const Stage& stage) {
+    return match_turn(graph, stage, target).has_value();
+  });
+}
+
 // Merged digits may leave too few tasks, or take what is turned apart from its squares.
 bool rows_applies(const Problem& problem, const PlacedFusion& best) {
   return may_be_rows(problem) &&
          (!best.decision || best.schedule.count_tasks() < 8 * problem.target.cores ||
-          std::any_of(best.graph.stages.begin(), best.graph.stages.end(), [&](const Stage& stage) {
-            return match_turn(best.graph, stage, problem.target).has_value();
-          }));
+          has_turn(best.graph, problem.target));
 }
 
 PlacedFusion place_rows(const Problem& problem) {
@@ -110,8 +114,17 @@ PlacedFusion place_repeated_rows(const Problem& problem) {
     result.decision = Decision::no(kDoesNotApply, "no cheap value has several readers");
     return result;
   }
-  merge(&graph, problem.target);
-  return place_rows(std::move(graph), problem.target);
+  StageGraph apart = graph;
+  const bool turns = has_turn(graph, problem.target);
+  const bool merged = merge(&graph, problem.target);
+  PlacedFusion placed = place_rows(std::move(graph), problem.target);
+  if (!merged || !turns) return placed;
+  // What is turned wants short strips, whose inputs are still in the first cache when they are read
+  // again: the price knows nothing of that.
+  PlacedFusion other = place_rows(std::move(apart), problem.target);
+  const bool shorter =
+      other.decision && 2 * placed.schedule.count_tasks() < other.schedule.count_tasks();
+  return !placed.decision || shorter ? other : placed;
 }
 
 }  // namespace heddle::schedule
