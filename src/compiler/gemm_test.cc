@@ -111,9 +111,11 @@ TEST(GemmTest, Words) {
   struct {
     const char *a, *b, *c, *target;
     int64_t word;
-  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4}, {"u8", "s8", "s32", "avx2", 1},
-                {"bf16", "bf16", "f32", "zen5", 2},    {"bf16", "bf16", "bf16", "zen5", 2},
-                {"bf16", "bf16", "f32", "icelake", 1}};
+  } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4},
+                      {"u8", "s8", "s32", "avx2", 1},
+                      {"bf16", "bf16", "f32", "zen5", 2},
+                      {"bf16", "bf16", "bf16", "zen5", 2},
+                      {"bf16", "bf16", "f32", "icelake", 1}};
   for (const auto& kind : kKinds) {
     for (const auto& [m, n, k] : {std::array<int64_t, 3>{16, 16, 4},
                                   {17, 29, 36},
@@ -149,6 +151,25 @@ ENTRY e {{
       }
     }
   }
+}
+
+// What is packed in words is a buffer of words: what reads the same array has a kernel
+// of its own.
+TEST(GemmTest, WordsAreReadByTheProductAlone) {
+  auto module = hlo::parse_module(R"(HloModule m
+ENTRY e {
+  a = bf16[16,16] parameter(0)
+  p = bf16[1,8,16,2] parameter(1)
+  q = bf16[8,2,1,16] transpose(p), dimensions={1,3,0,2}
+  b = bf16[16,16] reshape(q)
+  d = bf16[16,16] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  y = bf16[16,16] reshape(p)
+  ROOT s = bf16[16,16] add(d, y)
+})");
+  ASSERT_TRUE(module.has_value()) << module.error().message;
+  const target::Target target = *target::find_target("zen5");
+  compiler::FusionCheck checked = compiler::check_fusion(**module, target, 3, 64);
+  EXPECT_NE(checked.failure.find("is read elsewhere too"), std::string::npos) << checked.failure;
 }
 
 TEST(GemmTest, SmallFloatsAreWidenedWhereTheyAreUsedOften) {

@@ -188,8 +188,11 @@ class Trimming {
     result.kernel.reach.push_back(counted);
     const tensor::Shape shape = leaves_of(outer)[leaf];
     const size_t number = result.kernel.globals.size() - 1;
-    if (!shape.is_array() || number >= making->kernel.buffers.size() ||
-        elems_of(making->kernel.buffers[number]) != shape.elems()) {
+    const bool known = shape.is_array() && number < making->kernel.buffers.size();
+    const int64_t elems = known ? elems_of(making->kernel.buffers[number]) : 0;
+    // Weights that are packed in words are fewer numbers of more bytes.
+    if (!known || elems * tensor::type_bytes(making->kernel.buffers[number].type) !=
+                      shape.elems() * tensor::type_bytes(shape.type())) {
       result.refused = Decision::no("trim-form", "a buffer that is not an array of the graph");
       return;
     }
@@ -208,6 +211,8 @@ class Trimming {
       if (inside != each) each = 1;
       digits.push_back({stride * numbers / each, group_of(s, number_class, each, making)});
     }
+    if (!digits.empty() && elems != shape.elems())
+      result.refused = Decision::no("trim-form", "an array of other numbers than the graph's");
     if (!digits.empty() && shape.layout() &&
         shape.layout() != shape.without_layout().layout_or_default())
       result.refused = Decision::no("trim-form", "an array with a layout of its own");

@@ -269,6 +269,16 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
   return result;
 }
 
+// Words are read from their buffer as numbers of their own: nothing else may read it.
+bool is_read_elsewhere(const StageGraph& graph, StageId dot, int load) {
+  const int input = graph.stage(dot).loads[static_cast<size_t>(load)].source.input;
+  int64_t reads = 0;
+  for (const Stage& stage : graph.stages)
+    reads += std::ranges::count_if(stage.loads,
+                                   [&](const Load& other) { return other.source.input == input; });
+  return reads > 1;
+}
+
 }  // namespace
 
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
@@ -281,6 +291,8 @@ GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
   const char* why = stage.winograd > 0 ? "its filter is transformed"
                                        : check_operands(stage, at(result.shape.a_load),
                                                         at(result.shape.b_load), &result.shape);
+  if (!why && result.shape.b_word > 1 && is_read_elsewhere(graph, dot, result.shape.b_load))
+    why = "B, packed in words, is read elsewhere too";
   if (why) result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
   return result;
 }
