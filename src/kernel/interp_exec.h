@@ -10,7 +10,10 @@
 
 namespace heddle::kernel {
 
-inline constexpr size_t kOpCount = static_cast<size_t>(Op::fma) + 1;
+inline constexpr size_t kOpCount = 0
+#define HEDDLE_KERNEL_OP(...) +1
+#include "kernel/ops.def"
+    ;
 
 class InterpExec {
  public:

@@ -46,6 +46,7 @@ TEST(RandomKernel, IsValidFaultlessAndPrintable) {
   for (size_t i = 0; i < kOpCount; ++i) {
     Op op = static_cast<Op>(i);
     if (op == Op::constant || op == Op::var || op == Op::dim) continue;
+    if (op == Op::dot) continue;  // not every processor's; emit/llvm/dot_test.cc
     EXPECT_GT(evaluations[i], 0) << op_text(op);
   }
 }

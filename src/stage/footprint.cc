@@ -17,8 +17,11 @@ namespace {
 
 class Inference {
  public:
-  Inference(const StageGraph& graph, const Schedule& schedule, int64_t most_scratch)
-      : graph_(graph), schedule_(schedule), most_scratch_(most_scratch) {
+  Inference(const StageGraph& graph, const Schedule& schedule, const target::Target& target)
+      : graph_(graph),
+        schedule_(schedule),
+        most_scratch_(scratch_limit(target)),
+        shares_(target.kind == target::DeviceKind::cpu) {
     placement_.stages.resize(graph.stages.size());
     placement_.extents.assign(schedule.nodes.size(), 1);
     spans_.resize(schedule.nodes.size());
@@ -278,6 +281,11 @@ class Inference {
       blocks.push_back(block);
     }
     if (blocks.size() < 2) return blocks.empty() ? 0 : blocks[0].bytes;
+    if (!shares_) {
+      int64_t sum = 0;
+      for (const arena::Block& block : blocks) sum += block.bytes;
+      return sum;
+    }
     return arena::assign_offsets(blocks, /*work=*/0).height_bytes;
   }
 
@@ -313,6 +321,8 @@ class Inference {
   const StageGraph& graph_;
   const Schedule& schedule_;
   const int64_t most_scratch_;
+  // A GPU's subgroups keep their scratch apart, and what does not fit there cannot run at all.
+  const bool shares_;
   std::vector<Known> known_;  // by stage
   Placement placement_;
   std::unordered_map<int, size_t> order_;           // of rows, as they run
@@ -326,7 +336,7 @@ int64_t scratch_limit(const target::Target& target) { return target.second_cache
 
 Placement place_values(const StageGraph& graph, const Schedule& schedule,
                        const target::Target& target) {
-  return Inference(graph, schedule, scratch_limit(target)).run();
+  return Inference(graph, schedule, target).run();
 }
 
 namespace {

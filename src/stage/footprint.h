@@ -32,7 +32,7 @@ struct Placed {
 struct Placement {
   std::vector<Placed> stages;    // by StageId
   std::vector<int64_t> extents;  // of loop variables
-  // Of a task, where values that are not alive together share bytes (lower's share_scratch).
+  // Of a task. On a CPU, values that are not alive together share bytes (lower's share_scratch).
   int64_t scratch_bytes = 0;
   Decision decision = Decision::yes();
 };
