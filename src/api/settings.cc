@@ -96,6 +96,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(settings.compiler, read_choices(options));
   HEDDLE_ASSIGN_OR_RETURN(settings.target,
                           settings.device->find_target(options.target, options.code));
+  settings.tuning_device = tuning_device(settings.target);
   if (settings.compiler.numerics == compiler::Numerics::strict)
     settings.target = schedule::without_flushing(std::move(settings.target));
   // Decided for a target that another device runs.
@@ -120,7 +121,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   }
   if (settings.device->is_host()) {
     HEDDLE_ASSIGN_OR_RETURN(auto records, cache::TuningStore::load(compiler.object_cache_directory,
-                                                                   tuning_device(settings.target)));
+                                                                   settings.tuning_device));
     if (!records.empty())
       settings.target.records =
           std::make_shared<const std::map<std::string, std::string>>(std::move(records));

@@ -14,6 +14,7 @@ struct Settings {
   DeviceRequest where;
   std::shared_ptr<OpenedDevice> device;  // of `where`, for its facts: a program opens its own
   target::Target target;
+  std::string tuning_device;   // whose records `target` has; the same under all numerics
   compiler::Options compiler;  // with the cache's folder found, and made where it was named
   int threads = 1;
   bool explain = false;

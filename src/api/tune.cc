@@ -44,7 +44,7 @@ class Tuner {
   Result<TuneResult> run(std::vector<compiler::TuneTask> tasks) {
     result_.tasks = static_cast<int64_t>(tasks.size());
     result_.store = store_.path();
-    const std::string device = tuning_device(settings_.target);
+    const std::string& device = settings_.tuning_device;
     for (compiler::TuneTask& task : tasks) {
       TuneProgress progress;
       progress.key = task.key;

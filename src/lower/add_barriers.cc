@@ -21,8 +21,6 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
-constexpr int kSubgroup = 32;  // threads
-
 struct Touched {
   std::set<BufferId> loads, stores;
 

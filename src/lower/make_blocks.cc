@@ -20,7 +20,6 @@ using Block = std::vector<Stmt>;
 
 namespace {
 
-constexpr int kSubgroup = 32;
 constexpr int64_t kSubgroups = 4;            // of a block, where tasks are subgroups'
 constexpr int64_t kBlockScratch = 48 << 10;  // that any launch may have
 

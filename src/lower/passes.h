@@ -15,6 +15,8 @@ namespace heddle::lower {
 
 struct Trim;
 
+constexpr int kSubgroup = 32;  // threads of a GPU's subgroup
+
 // What a kernel pass may know besides the kernel. The caller owns the target.
 struct Context : pass::PassContext {
   const target::Target* target = nullptr;

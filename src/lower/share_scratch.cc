@@ -142,14 +142,12 @@ class LiveRanges {
 
 }  // namespace
 
-// Little scratch stays apart: a processor computes the next row before it has stored this one,
-// which bytes in common hold up (row x1 of the benchmarks: 10 %). A GPU's threads meet at a barrier
-// more where bytes change hands, which pays for itself where scratch limits how many blocks run
+// Little scratch stays where it is: all of it fits the first cache. A GPU's threads meet at a
+// barrier more where bytes change hands, which is for scratch that limits how many blocks run
 // beside each other. Subgroups with tasks of their own have little scratch, which make_blocks
 // repeats.
 static bool is_worth_it(const Kernel& kernel, const Context& context) {
   constexpr int64_t kLimitsBlocks = 16 << 10;
-  constexpr int kSubgroup = 32;
   if (context.lanes == 0) return 2 * kernel.scratch_bytes > context.target->first_cache_bytes();
   return context.lanes > kSubgroup && kernel.scratch_bytes > kLimitsBlocks;
 }
