@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "target/target.h"
 
 namespace heddle::compiler {

@@ -11,17 +11,15 @@
 #include "compiler/code_generator.h"
 #include "compiler/donated.h"
 #include "compiler/equal_fusions.h"
+#include "compiler/join_kernels.h"
 #include "compiler/kernel_fusions.h"
 #include "compiler/make_kernel.h"
 #include "compiler/options.h"
 #include "compiler/pending.h"
 #include "compiler/pipeline.h"
-#include "compiler/table_kernel.h"
 #include "compiler/trim_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
-#include "cost/rates.h"
-#include "hlo/composite.h"
 #include "hlo/dim_classes.h"
 #include "hlo/loop_trips.h"
 #include "hlo/text.h"
@@ -34,7 +32,6 @@
 #include "pass/files.h"
 #include "pass/run.h"
 #include "schedule/place.h"
-#include "stitch/composite.h"
 #include "stitch/stitch.h"
 
 namespace heddle::compiler {
@@ -283,84 +280,58 @@ class Compilation {
     return described(std::move(result));
   }
 
-  // The kernels of the fusions inside as one with tables.
-  Pending stitch_table(const hlo::Instr* fusion) {
-    std::vector<Pending> inner;
-    std::unordered_map<const hlo::Instr*, size_t> numbers;
+  // The kernels of the fusions inside in one.
+  Pending stitch_joined(const hlo::Instr* fusion) {
     const hlo::Computation& computation = *fusion->called()[0];
-    const bool streams = streams_inside(computation, target_);
+    const std::vector<bool> streamed = streamed_outputs(*fusion, target_);
+    std::vector<Pending> parts;
+    std::unordered_map<const hlo::Instr*, size_t> numbers;
     for (const hlo::Instr* instr : computation.instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
-      numbers.emplace(instr, inner.size());
-      inner.push_back(stitch_or_copy(
-          instr, &inner_, streams ? streamed_outputs_inside(*instr) : std::vector<bool>()));
+      numbers.emplace(instr, parts.size());
+      parts.push_back(stitch_or_copy(instr, &inner_, streamed_outputs_of_part(*instr, streamed)));
     }
-    auto kernel_of = [&](const hlo::Instr* one) -> const stitch::Stitched& {
-      return inner[numbers.at(one)].stitched;
-    };
     Pending result{.fusion = fusion};
-    result.stitched = make_table(computation, "kernel", target_,
-                                 {cost::kSerialFlops, cost::kSerialBytes}, kernel_of, run_);
+    result.stitched = join_kernels(
+        computation, hlo::join_of(*fusion), "kernel", target_,
+        [&](const hlo::Instr* part) -> const stitch::Stitched& {
+          return parts[numbers.at(part)].stitched;
+        },
+        run_);
     const kernel::Kernel& kernel = result.stitched.kernel;
-    result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", inner.size(),
-                                  kernel.inner.size(), kernel.phases.size());
+    std::string places;
+    if (!kernel.inner.empty())
+      result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", parts.size(),
+                                    kernel.inner.size(), kernel.phases.size());
     const double call = cost::call_ns(/*serial=*/true, 1, target_);
     result.predicted_ns = call;
     std::unordered_set<std::string_view> seen;
-    for (const Pending& one : inner) {
-      result.predicted_ns += std::max(0.0, one.predicted_ns - call);
-      if (seen.insert(one.text).second) result.schedule += one.schedule;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      result.predicted_ns += std::max(0.0, parts[i].predicted_ns - call);
+      if (!kernel.inner.empty()) {
+        if (seen.insert(parts[i].text).second) result.schedule += parts[i].schedule;
+        continue;
+      }
+      const std::string title = fmt::format("part {}: {}\n", i, parts[i].fusion->name());
+      result.schedule += title + parts[i].schedule + "\n";
+      places += title + described_.at(parts[i].text).first + "\n";
     }
-    return described(std::move(result));
+    return described(std::move(result), places);
   }
 
-  // The kernels of its parts in one, phases side by side and one behind the other.
-  Pending stitch_composite(const hlo::Instr* fusion) {
-    std::string schedule, places;
-    double ns = 0;
-    size_t count = 0;
-    auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& streamed) {
-      Pending one = stitch_one(part, streamed);
-      const std::string title = fmt::format("part {}: {}\n", count++, part->name());
-      schedule += title + one.schedule + "\n";
-      places += title + described_.at(one.text).first + "\n";
-      const double call = cost::call_ns(/*serial=*/true, 1, target_);
-      ns += std::max(0.0, one.predicted_ns - call) + (ns == 0 ? call : 0);
-      return std::move(one.stitched);
-    };
-    Pending result{.fusion = fusion};
-    result.stitched = stitch::stitch_composite(*fusion->called()[0], "kernel", target_, kernel_of,
-                                               streamed_outputs(*fusion, target_));
-    result.predicted_ns = ns;
-    check(result);
-    result.schedule = schedule;
-    result.text = kernel::to_string(result.stitched.kernel);
-    described_.emplace(result.text, std::pair(places, schedule + places));
-    return result;
-  }
-
-  // The schedule says what there is to say of it.
-  Pending described(Pending result) {
+  // `places`, where empty: the schedule says what there is to say of it.
+  Pending described(Pending result, const std::string& places = "") {
     check(result);
     result.text = kernel::to_string(result.stitched.kernel);
-    described_.emplace(result.text, std::pair(result.schedule, result.schedule));
+    described_.emplace(result.text, std::pair(places.empty() ? result.schedule : places,
+                                              result.schedule + places));
     return result;
   }
 
   Pending stitch_one(const hlo::Instr* fusion, const std::vector<bool>& streamed) {
     const hlo::Computation& computation = *fusion->called().at(0);
-    if (hlo::is_loop_fusion(computation)) return stitch_loop(fusion);
-    if (hlo::is_table(computation)) return stitch_table(fusion);
-    if (hlo::is_composite(computation)) return stitch_composite(fusion);
-    const char* what = "copies the parts side by side";
-    auto own = gpu_ ? std::nullopt : stitch::stitch_parts(computation, "kernel", target_);
-    if (!gpu_ && !own && (own = stitch::stitch_scatters(computation, "kernel", target_)))
-      what = "rows of a table, each by the task that owns it";
-    if (own) {
-      Pending result{fusion, std::move(*own), what, {}, {}, moved_ns(*fusion)};
-      result.waits_for_memory = true;
-      return described(std::move(result));
-    }
+    if (hlo::join_of(*fusion) == hlo::Join::loop) return stitch_loop(fusion);
+    if (hlo::join_of(*fusion) != hlo::Join::none) return stitch_joined(fusion);
     std::vector<schedule::Attempt> attempts;
     stage::PlacedFusion placed =
         schedule::place(computation, target_, options_.numerics != Numerics::strict, &attempts);
@@ -405,12 +376,6 @@ class Compilation {
     Pending result{fusion, {}, {}, {}, {}, 0};
     result.refused = true;
     return result;
-  }
-
-  // Of a kernel that only copies.
-  double moved_ns(const hlo::Instr& fusion) const {
-    const double array_ns = cost::DeltaEvaluator(target_).array_ns(cost::bytes_of(fusion.shape()));
-    return cost::call_ns(/*serial=*/false, 1, target_) + 2 * array_ns;
   }
 
   struct Named {
@@ -468,7 +433,7 @@ class Compilation {
   const bool gpu_;
   GpuCodeGenerator gpu_code_;
   plan::Kernels kernels_;
-  Known stitched_, inner_;                         // of the module; of table fusions
+  Known stitched_, inner_;                         // of the module; of fusions of fusions
   std::unordered_set<std::string> known_, codes_;  // names of kernels, of their code
   // By the text of a kernel: the places of its values, and what is dumped of its schedule.
   std::unordered_map<std::string, std::pair<std::string, std::string>> described_;

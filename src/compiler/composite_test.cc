@@ -3,9 +3,7 @@
 
 #include "compiler/compiler.h"
 #include "compiler/fusion_test_util.h"
-#include "compiler/make_kernel.h"
-#include "hlo/composite.h"
-#include "stitch/composite.h"
+#include "hlo/join.h"
 
 namespace heddle::compiler {
 namespace {
@@ -29,36 +27,33 @@ std::vector<const hlo::Instr*> fusions(const hlo::Module& module) {
   return found;
 }
 
-// The module is one composite, and its kernel computes what the module says.
-stitch::Stitched proved_composite(const std::unique_ptr<hlo::Module>& module) {
+// The module is one fusion of phases, and its kernel computes what the module says.
+FusionCheck proved(const std::unique_ptr<hlo::Module>& module) {
   const std::vector<const hlo::Instr*> found = fusions(*module);
-  if (found.size() != 1 || !hlo::is_composite(*found[0]->called()[0])) {
+  if (found.size() != 1 || hlo::join_of(*found[0]) != hlo::Join::phases) {
     ADD_FAILURE() << hlo::to_string(*module);
     return {};
   }
-  auto target = target::find_target("spr");
   hlo::Module alone("fusion");
   alone.set_entry(alone.clone_computation(*found[0]->called()[0]));
-  const FusionCheck check = check_fusion(alone, *target, 3, 2000);
+  FusionCheck check =
+      check_fusion(alone, *target::find_target("spr"), 3, 2000, {}, hlo::Join::phases);
   EXPECT_EQ(check.failure, "") << check.text;
-  auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& streamed) {
-    return *make_kernel(schedule::place(*part->called()[0], *target), "part", *target, streamed);
-  };
-  return stitch::stitch_composite(*found[0]->called()[0], "test", *target, kernel_of);
+  return check;
 }
 
 TEST(composite, SumsAlongDifferentDigitsShareAPhase) {
-  const stitch::Stitched made =
-      proved_composite(fused("x = f32[19,43] parameter(0) z = f32[] constant(0)\n"
-                             "a = f32[43] reduce(x, z), dimensions={0}, to_apply=sum\n"
-                             "b = f32[19] reduce(x, z), dimensions={1}, to_apply=max\n"
-                             "ROOT t = tuple(a, b)\n"));
+  const FusionCheck made =
+      proved(fused("x = f32[19,43] parameter(0) z = f32[] constant(0)\n"
+                   "a = f32[43] reduce(x, z), dimensions={0}, to_apply=sum\n"
+                   "b = f32[19] reduce(x, z), dimensions={1}, to_apply=max\n"
+                   "ROOT t = tuple(a, b)\n"));
   EXPECT_EQ(made.kernel.phases.size(), 1u);
   EXPECT_EQ(made.kernel.phases[0].groups.size(), 2u);
 }
 
 TEST(composite, WhatReadsAnotherPartStandsInALaterPhase) {
-  const stitch::Stitched made = proved_composite(parsed(std::string("HloModule m\n") + kSum + R"(
+  const FusionCheck made = proved(parsed(std::string("HloModule m\n") + kSum + R"(
 first {
   p = f32[19,43] parameter(0)
   z = f32[] constant(0)
@@ -79,7 +74,7 @@ both {
 }
 ENTRY e {
   x = f32[19,43] parameter(0)
-  f = f32[19,43] fusion(x), kind=kLoop, calls=both
+  f = f32[19,43] fusion(x), kind=kLoop, calls=both, heddle_join=phases
   ROOT t = (f32[19,43]) tuple(f)
 })"));
   EXPECT_EQ(made.kernel.phases.size(), 2u);
@@ -89,19 +84,19 @@ ENTRY e {
 }
 
 TEST(composite, TakesWhatCanStandAnywhere) {
-  const stitch::Stitched made = proved_composite(
-      fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
-            "a = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
-            "ROOT t = tuple(a, exponential(y))\n"));
+  const FusionCheck made =
+      proved(fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
+                   "a = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
+                   "ROOT t = tuple(a, exponential(y))\n"));
   EXPECT_EQ(made.kernel.phases.size(), 1u);
 }
 
 TEST(composite, OverwritesWhatNoOtherPartReads) {
-  const stitch::Stitched made = proved_composite(
-      fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
-            "a = f32[7] reduce(x, z), dimensions={0}, to_apply=max\n"
-            "b = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
-            "ROOT t = tuple(a, exponential(y), b, negate(x))\n"));
+  const FusionCheck made =
+      proved(fused("x = f32[5,7] parameter(0) y = f32[3,130] parameter(1) z = f32[] constant(0)\n"
+                   "a = f32[7] reduce(x, z), dimensions={0}, to_apply=max\n"
+                   "b = f32[5] reduce(x, z), dimensions={1}, to_apply=max\n"
+                   "ROOT t = tuple(a, exponential(y), b, negate(x))\n"));
   // exponential(y) lies on y; of x there are several readers in the same phase.
   int overwritten = 0;
   for (size_t o = 0; o < made.in_place.size(); ++o) {

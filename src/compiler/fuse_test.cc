@@ -91,7 +91,7 @@ void check_module(const hlo::Module& module, const target::Target& target, Mode 
     if (!instr->is(hlo::Opcode::fusion)) continue;
     hlo::Module alone("fusion");
     alone.set_entry(alone.clone_computation(*instr->called()[0]));
-    auto check = compiler::check_fusion(alone, target, seed, 4096);
+    auto check = compiler::check_fusion(alone, target, seed, 4096, {}, hlo::join_of(*instr));
     EXPECT_EQ(check.failure, "") << "seed " << seed << "\n" << hlo::to_string(alone) << check.text;
   }
 }

@@ -4,14 +4,12 @@
 #include <functional>
 #include <map>
 
+#include "compiler/join_kernels.h"
 #include "compiler/make_kernel.h"
-#include "compiler/table_kernel.h"
-#include "hlo/composite.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
-#include "stitch/composite.h"
 #include "tensor/compare.h"
 
 namespace heddle::compiler {
@@ -74,39 +72,34 @@ tensor::Type coarsest_type(const hlo::Module& module) {
 
 const pass::RunOptions kVerified = {.verify = true, .check_changed = true};
 
-// The kernel of a composite, each part of which must have a place.
-stitch::Stitched composite_of(const hlo::Computation& computation, const target::Target& target,
-                              FusionCheck* check) {
-  std::map<const hlo::Instr*, stage::PlacedFusion> parts;
+// The kernel of a fusion of fusions, each part of which must have a place.
+stitch::Stitched joined(const hlo::Computation& computation, hlo::Join join,
+                        const target::Target& target, FusionCheck* check) {
+  std::map<const hlo::Instr*, stitch::Stitched> parts;
   for (const hlo::Instr* part : computation.instrs()) {
     if (!part->is(hlo::Opcode::fusion)) continue;
-    const auto& placed = parts.emplace(part, schedule::place(*part->called()[0], target)).first;
-    if (placed->second.decision) continue;
-    check->failure = "refused: " + placed->second.decision.reason();
-    return {};
-  }
-  auto kernel_of = [&](const hlo::Instr* part, const std::vector<bool>& flags) {
-    return *make_kernel(parts.at(part), "part", target, flags, kVerified);
-  };
-  if (!hlo::is_table(computation))
-    return stitch::stitch_composite(computation, "test", target, kernel_of);
-  std::map<const hlo::Instr*, stitch::Stitched> rows;
-  for (const auto& [part, placed] : parts) {
-    stitch::Stitched& row = rows.emplace(part, kernel_of(part, {})).first->second;
-    row.kernel.schedule.clear();  // it names operators, which keeps equal kernels apart
+    const stage::PlacedFusion placed = schedule::place(*part->called()[0], target);
+    if (!placed.decision) {
+      check->failure = "refused: " + placed.decision.reason();
+      return {};
+    }
+    stitch::Stitched& made =
+        parts.emplace(part, *make_kernel(placed, "part", target, {}, kVerified)).first->second;
+    made.kernel.schedule.clear();  // it names operators, which keeps equal kernels apart
   }
   const Options options;
   std::vector<std::string> changes;
   Status lost_dump;  // nothing is dumped
-  return make_table(
-      computation, "test", target, {1000, 1000},
-      [&](const hlo::Instr* part) -> const stitch::Stitched& { return rows.at(part); },
+  return join_kernels(
+      computation, join, "test", target,
+      [&](const hlo::Instr* part) -> const stitch::Stitched& { return parts.at(part); },
       run_pass_of(options, target, &changes, &lost_dump));
 }
 
-stitch::Stitched kernel_of(const hlo::Computation& computation, const target::Target& target,
-                           const std::vector<bool>& streamed, FusionCheck* check) {
-  if (hlo::is_composite(computation)) return composite_of(computation, target, check);
+stitch::Stitched kernel_of(const hlo::Computation& computation, hlo::Join join,
+                           const target::Target& target, const std::vector<bool>& streamed,
+                           FusionCheck* check) {
+  if (join != hlo::Join::none) return joined(computation, join, target, check);
   check->placed = schedule::place(computation, target);
   if (check->placed.decision) {
     check->text = stage::to_string(check->placed.schedule, check->placed.graph);
@@ -140,9 +133,10 @@ void check_in_place(const stitch::Stitched& stitched, std::vector<void*> memory,
 }  // namespace
 
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
-                         int64_t reduction_length, const std::vector<bool>& streamed) {
+                         int64_t reduction_length, const std::vector<bool>& streamed,
+                         hlo::Join join) {
   FusionCheck check;
-  stitch::Stitched stitched = kernel_of(*module.entry(), target, streamed, &check);
+  stitch::Stitched stitched = kernel_of(*module.entry(), join, target, streamed, &check);
   if (!check.failure.empty()) return check;
   check.text += kernel::to_string(stitched.kernel);
   if (Status verified = kernel::verify(stitched.kernel); !verified) {
@@ -179,6 +173,7 @@ FusionCheck check_fusion(const hlo::Module& module, const target::Target& target
   if (check.failure.empty() && wanted[0].elems() <= kFewElems)
     check_in_place(stitched, std::move(memory), got, seed, &check);
   check.in_place = std::move(stitched.in_place);
+  check.workspace_bytes = std::move(stitched.workspace_bytes);
   check.kernel = std::move(stitched.kernel);
   return check;
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hlo/join.h"
 #include "hlo/module.h"
 #include "kernel/interp.h"
 #include "kernel/kernel.h"
@@ -20,13 +21,15 @@ struct FusionCheck {
   kernel::InterpReport report;
   std::string text;           // schedule and kernel
   std::vector<int> in_place;  // as stitched; on small results those were run, too
-  std::string failure;        // empty: equal and clean
+  std::vector<int64_t> workspace_bytes;
+  std::string failure;  // empty: equal and clean
 };
 
-// The entry of `module` as one fusion, or as a composite or a table of them (`placed` is empty
-// then). `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one
+// The entry of `module` as one fusion, or as a `join` of those in it (`placed` is empty then; no
+// loop). `reduction_length` as in tensor::derived_tolerance; `streamed` as in stitch(), of one
 // fusion.
 FusionCheck check_fusion(const hlo::Module& module, const target::Target& target, uint64_t seed,
-                         int64_t reduction_length, const std::vector<bool>& streamed = {});
+                         int64_t reduction_length, const std::vector<bool>& streamed = {},
+                         hlo::Join join = hlo::Join::none);
 
 }  // namespace heddle::compiler

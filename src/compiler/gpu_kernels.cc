@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/compiler.h"
 #include "compiler/make_kernel.h"
 #include "cost/latency.h"
 #include "kernel/text.h"

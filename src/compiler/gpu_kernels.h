@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "emit/cuda/cuda_text.h"
 #include "hlo/module.h"
 #include "stitch/stitch.h"

@@ -4,6 +4,7 @@
 #include <functional>
 #include <unordered_set>
 
+#include "hlo/join.h"
 #include "hlo/leaves.h"
 
 namespace heddle::compiler {
@@ -26,14 +27,6 @@ namespace {
 
 int64_t least_streamed_bytes(const target::Target& target) {
   return 4 * target.second_cache_bytes();
-}
-
-// Only the root of its computation reads it, through views.
-bool is_result_only(const hlo::Instr& value) {
-  return std::all_of(value.users().begin(), value.users().end(), [&](const hlo::Instr* user) {
-    return user == value.parent()->root() ||
-           (user->is(hlo::Opcode::reshape) && is_result_only(*user));
-  });
 }
 
 // A flag a leaf of the fusion's results.
@@ -65,6 +58,11 @@ std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Targe
   const hlo::Computation* entry = fusion.parent()->module()->entry();
   if (fusion.parent() != entry) return {};
   const int64_t least = least_streamed_bytes(target);
+  if (hlo::join_of(fusion) == hlo::Join::table) {
+    int64_t bytes = 0;
+    for (const tensor::Shape& result : hlo::leaves_of(fusion.shape())) bytes += result.bytes();
+    return std::vector<bool>(hlo::leaf_count(fusion.shape()), bytes >= least);
+  }
   return flags(fusion, [&](const hlo::Instr& value) {
     return value.shape().bytes() >= least &&
            std::all_of(value.users().begin(), value.users().end(),
@@ -72,16 +70,22 @@ std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Targe
   });
 }
 
-bool streams_inside(const hlo::Computation& table, const target::Target& target) {
-  int64_t bytes = 0;
-  for (const hlo::Instr* result : table.root()->operands()) bytes += result->shape().bytes();
-  return bytes >= least_streamed_bytes(target);
-}
-
-std::vector<bool> streamed_outputs_inside(const hlo::Instr& fusion) {
-  return flags(fusion, [](const hlo::Instr& value) {
-    return value.shape().rank() > 0 && is_result_only(value);
-  });
+std::vector<bool> streamed_outputs_of_part(const hlo::Instr& part,
+                                           const std::vector<bool>& streamed) {
+  if (std::find(streamed.begin(), streamed.end(), true) == streamed.end()) return {};
+  const hlo::Instr* root = part.parent()->root();
+  std::vector<bool> result(hlo::leaf_count(part.shape()), false);
+  for (size_t o = 0; o < streamed.size(); ++o) {
+    const hlo::Instr* output = root->is(hlo::Opcode::tuple) ? root->operand(o) : root;
+    const hlo::Origin from = hlo::origin_of(output);
+    if (from.maker == &part) result[from.leaf] = streamed[o] && output->shape().rank() > 0;
+  }
+  for (const hlo::Instr* other : part.parent()->instrs())
+    for (const hlo::Instr* operand : other->operands())
+      if (const hlo::Origin from = hlo::origin_of(operand);
+          other->is(hlo::Opcode::fusion) && from.maker == &part)
+        result[from.leaf] = false;
+  return result;
 }
 
 }  // namespace heddle::compiler

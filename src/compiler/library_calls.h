@@ -8,7 +8,7 @@
 
 #include "base/decision.h"
 #include "base/error.h"
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "hlo/module.h"
 #include "library/operation.h"
 #include "target/target.h"

@@ -4,8 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "fuse/mode.h"
+#include "pass/run.h"
 
 namespace heddle::compiler {
 

@@ -1,19 +1,12 @@
-// Concatenations of many arrays: copied part by part.
+// Concatenations of many arrays: stored part by part.
 #include <gtest/gtest.h>
 
-#include <random>
-
+#include "compiler/fusion_check.h"
 #include "hlo/text.h"
-#include "interp/interp.h"
-#include "kernel/interp.h"
-#include "kernel/verify.h"
-#include "schedule/parts.h"
-#include "stitch/stitch.h"
+#include "stage/parts.h"
 
 namespace heddle::compiler {
 namespace {
-
-using tensor::Literal;
 
 // `count` parameters of shape [rows, 1 + their number, inside], joined along dimension 1; every
 // third one stands twice, the second time through a reshape.
@@ -47,33 +40,16 @@ TEST(parts, EqualTheInterpreter) {
   for (const Case& c : {Case{3, 9, 5, "f32"}, Case{1, 8, 700, "f32"}, Case{2, 8, 2048, "s32"},
                         Case{4, 12, 2, "pred"}, Case{5, 8, 3, "s64"}}) {
     auto module = joined(c.rows, c.count, c.inside, c.type);
-    auto stitched = stitch::stitch_parts(*module->entry(), "k", target::host_target());
-    ASSERT_TRUE(stitched);
-    ASSERT_TRUE(kernel::verify(stitched->kernel))
-        << kernel::verify(stitched->kernel).error().message;
-    std::mt19937 random(7);
-    std::vector<Literal> inputs;
-    for (const hlo::Instr* parameter : module->entry()->parameters()) {
-      inputs.emplace_back(parameter->shape());
-      auto* bytes = static_cast<uint8_t*>(inputs.back().mutable_data());
-      for (int64_t i = 0; i < inputs.back().bytes(); ++i) bytes[i] = random() % 2;
-    }
-    Literal got(module->entry()->root()->shape());
-    std::vector<void*> memory;
-    for (Literal& input : inputs) memory.push_back(input.mutable_data());
-    memory.push_back(got.mutable_data());
-    auto report = kernel::interpret(stitched->kernel, memory);
-    EXPECT_TRUE(report.faults.empty()) << report.faults[0];
-    auto want = interp::evaluate(*module, inputs);
-    ASSERT_TRUE(want);
-    EXPECT_TRUE(got == *want) << c.type << c.rows;
+    const FusionCheck check = check_fusion(*module, target::host_target(), 7, 1);
+    EXPECT_EQ(check.failure, "") << c.type << c.rows;
+    EXPECT_EQ(check.placed.strategy, "parts");
   }
 }
 
 TEST(parts, AreForManyOfThem) {
-  EXPECT_FALSE(schedule::is_copied_by_parts(*joined(2, 4, 3, "f32")->entry()->root()));
-  EXPECT_FALSE(schedule::is_copied_by_parts(*joined(2, 9, 1, "f32")->entry()->root()));
-  EXPECT_TRUE(schedule::is_copied_by_parts(*joined(2, 9, 2, "f32")->entry()->root()));
+  EXPECT_FALSE(stage::is_stored_by_parts(*joined(2, 4, 3, "f32")->entry()->root()));
+  EXPECT_FALSE(stage::is_stored_by_parts(*joined(2, 9, 1, "f32")->entry()->root()));
+  EXPECT_TRUE(stage::is_stored_by_parts(*joined(2, 9, 2, "f32")->entry()->root()));
 }
 
 }  // namespace

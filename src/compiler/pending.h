@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "hlo/module.h"
 #include "lower/share_extents.h"
 #include "plan/plan.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "compiler/passes.h"
 
 namespace heddle::compiler {

@@ -2,11 +2,11 @@
 // kernel interpreter.
 #include <gtest/gtest.h>
 
+#include "compiler/make_kernel.h"
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "kernel/interp.h"
 #include "kernel/verify.h"
-#include "stitch/stitch.h"
 
 namespace heddle::compiler {
 namespace {
@@ -47,8 +47,11 @@ ENTRY e {{
 }
 
 void expect_equal(const hlo::Module& module, const std::vector<int64_t>& at) {
-  auto stitched = stitch::stitch_scatters(*module.entry(), "k", *target::find_target("spr"));
-  ASSERT_TRUE(stitched);
+  const target::Target& target = *target::find_target("spr");
+  const stage::PlacedFusion placed = schedule::place(*module.entry(), target);
+  ASSERT_TRUE(placed.decision) << placed.decision.reason();
+  const auto stitched = make_kernel(placed, "k", target, {}, {.verify = true});
+  ASSERT_TRUE(stitched) << stitched.error().message;
   ASSERT_TRUE(kernel::verify(stitched->kernel)) << kernel::verify(stitched->kernel).error().message;
   std::vector<Literal> inputs;
   for (const hlo::Instr* parameter : module.entry()->parameters())

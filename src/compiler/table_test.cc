@@ -104,7 +104,7 @@ TEST(Table, IsRightInTheInterpreter) {
     ++tables;
     hlo::Module alone("fusion");
     alone.set_entry(alone.clone_computation(*instr->called()[0]));
-    const FusionCheck check = check_fusion(alone, target, 3, 64);
+    const FusionCheck check = check_fusion(alone, target, 3, 64, {}, hlo::join_of(*instr));
     EXPECT_EQ(check.failure, "") << check.text;
     EXPECT_FALSE(check.kernel.inner.empty());
   }

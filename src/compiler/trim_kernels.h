@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/compiler.h"
+#include "compiler/compile_options.h"
 #include "compiler/pending.h"
 #include "hlo/module.h"
 

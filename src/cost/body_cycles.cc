@@ -51,6 +51,13 @@ class Body {
     std::vector<bool> all(extents_.size(), true);
     if (stage_.scan >= 0) computed += scan_combines() * combine_cycles() * evaluations(all);
     if (stage_.is_reduction()) computed += combine_cycles() * evaluations(all);
+    if (stage_.scatter >= 0) {
+      all[0] = false;  // each update is read, and put into one row
+      computed += combine_cycles() * evaluations(all);
+      moved +=
+          (cycles_of("load", 0.5, target_) + cycles_of("store", 1, target_)) * evaluations(all);
+      all[0] = true;
+    }
     if (form_.stored) {
       for (size_t d = stage_.out.size(); d < all.size(); ++d) all[d] = false;
       const bool across = form_.lane_digit >= 0 && !is_beside(stage_.position);

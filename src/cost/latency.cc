@@ -34,8 +34,7 @@ class Evaluation {
 
   Latency run() {
     for (const Stage& stage : placed_.graph.stages)
-      result_.flops += static_cast<double>(stage.out_elems()) *
-                       static_cast<double>(std::max<int64_t>(1, stage.red_elems()));
+      result_.flops += static_cast<double>(stage.points());
     for (size_t phase = 0; phase < placed_.schedule.phases.size(); ++phase) {
       measure(phase);
       result_.bytes += works_.back().bytes;
@@ -109,6 +108,7 @@ class Evaluation {
                                                 row.own.back().kind == LoopKind::thread);
       BodyForm form;
       form.lane_digit = vectors ? row.own.back().digits[m] : -1;
+      if (stage.scatter >= 0) form.lane_digit = static_cast<int>(stage.out.size()) - 1;
       form.recompute = place.recompute;
       form.stored = place.space == Space::scratch;
       for (const stage::Value& value : stage.values) form.stored |= value.output >= 0;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hlo/loop_trips.h"
+#include "hlo/join.h"
 
 namespace heddle::cost {
 
@@ -65,7 +65,7 @@ StepCost cost_of_step(const std::vector<const Instr*>& kernels, const target::Ta
   for (const Instr* kernel : kernels) {
     cost.spread_ns += target.serial_command_ns;
     // A loop inside is one task either way.
-    if (!kernel->is(Opcode::fusion) || hlo::is_loop_fusion(*kernel->called()[0])) continue;
+    if (!kernel->is(Opcode::fusion) || hlo::join_of(*kernel) == hlo::Join::loop) continue;
     const Work work = work_of(*kernel);
     const double time = std::max(work.flops / flops_per_ns, work.bytes / bytes_per_ns);
     cost.alone_ns += time;

@@ -1,5 +1,5 @@
 // Behind the cover: fusions without a product that read one another or the same arrays become parts
-// of one fusion (hlo/composite.h), a kernel whose phases are theirs (packing of different spaces,
+// of one fusion (hlo/join.h), a kernel whose phases are theirs (packing of different spaces,
 // grid composition). So do those that can stand anywhere, as they read arguments alone and nobody
 // but the caller reads them. Refusals: `cycle`, `too-large`, `far` (too much stands between them),
 // `memory` (what dies between them would be kept).
@@ -14,11 +14,9 @@
 #include "fuse/memory.h"
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
-#include "hlo/composite.h"
 #include "hlo/in_place.h"
 #include "hlo/loop_trips.h"
 #include "hlo/views.h"
-#include "schedule/parts.h"
 
 namespace heddle::fuse {
 
@@ -117,9 +115,7 @@ class Composer {
         !instr->control_predecessors().empty())
       return false;
     const Computation& fused = *instr->called()[0];
-    if (hlo::is_loop_fusion(fused) || hlo::is_composite(fused) ||
-        schedule::is_copied_by_parts(*fused.root()))
-      return false;
+    if (hlo::join_of(*instr) != hlo::Join::none) return false;
     return std::none_of(fused.instrs().begin(), fused.instrs().end(), is_product) &&
            are_elements_read(instr) && has_own_arrays(instr);
   }
@@ -310,7 +306,7 @@ class Composer {
     for (const Instr* instr : computation_->instrs()) index.emplace(instr, index.size());
     std::sort(parts.begin(), parts.end(),
               [&](const Instr* x, const Instr* y) { return index.at(x) < index.at(y); });
-    NewFusion made(computation_->module(), "composite");
+    NewFusion made(computation_->module(), "composite", hlo::Join::phases);
     auto value = [&](Instr* from) {
       return made.value_of(from, [&](const Instr* maker) {
         return std::find(parts.begin(), parts.end(), maker) != parts.end();

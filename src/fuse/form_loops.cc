@@ -1,5 +1,5 @@
 // Behind the cover: a while of known trips whose step is a few kernels of little work becomes a
-// loop fusion (hlo/loop_trips.h), one launch for all steps. What the step computes anew from what
+// loop fusion (hlo/join.h), one launch for all steps. What the step computes anew from what
 // does not change is computed in front of it. Refusals: `loop-count` (how often it runs is not
 // known), `loop-body` (a step does what no kernel does), `loop-state` (its state has no place in
 // the kernel), `loop-work` (a step pays for its launches, or for more than one core).
@@ -10,6 +10,7 @@
 
 #include "cost/step_cost.h"
 #include "fuse/passes.h"
+#include "hlo/join.h"
 #include "hlo/loop_trips.h"
 
 namespace heddle::fuse {
@@ -26,8 +27,8 @@ double time_ns(const Computation& step, const target::Target& target) {
       ns += static_cast<double>(hlo::known_trips(instr).value_or(1)) *
             time_ns(*instr->called()[1], target);
     else if (instr->is(Opcode::fusion))
-      ns += hlo::is_loop_fusion(*instr->called()[0]) ? time_ns(*instr->called()[0], target)
-                                                     : cost::cost_of_step({instr}, target).alone_ns;
+      ns += hlo::join_of(*instr) == hlo::Join::loop ? time_ns(*instr->called()[0], target)
+                                                    : cost::cost_of_step({instr}, target).alone_ns;
   }
   return ns;
 }

@@ -1,6 +1,6 @@
 // Kernels over many arrays (an optimizer's step over all tensors of a network) become one kernel.
 // Behind the cover: fusions bound by memory between the caller's arrays and the results become one
-// table (hlo/composite.h), where they are more than a composite holds and several of them do the
+// table (hlo/join.h), where they are more than a composite holds and several of them do the
 // same to different arrays, or make many. Nothing but results leaves it, so no order is lost; and
 // it reads the caller's arrays, constants and small values alone, so no array has to be kept longer
 // than it was. Those of one shape are flattened, so that arrays of all ranks are the same code.
@@ -13,9 +13,7 @@
 #include "fuse/groups.h"
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
-#include "hlo/composite.h"
 #include "hlo/views.h"
-#include "schedule/parts.h"
 
 namespace heddle::fuse {
 
@@ -58,9 +56,8 @@ bool has_rows(const Computation& fusion) {
       case Opcode::iota:
       case Opcode::convert:
       case Opcode::reduce:
-        return true;
       case Opcode::concatenate:
-        return !schedule::is_copied_by_parts(*instr);
+        return true;
       default:
         return has_trait(instr->opcode(), hlo::elementwise);
     }
@@ -166,7 +163,7 @@ class TableFormer {
   // --- Forming it. ---
 
   void form() {
-    made_.emplace(entry_->module(), "table");
+    made_.emplace(entry_->module(), "table", hlo::Join::table);
     std::vector<Instr*> outputs;  // values of the entry
     const std::vector<Instr*> order = entry_->instrs();
     Instr* last = nullptr;
@@ -181,20 +178,9 @@ class TableFormer {
       for (Instr* user : instr->users())
         if (is_read_outside(user)) outputs.push_back(user);
     }
-    std::vector<Instr*> roots;
-    std::vector<tensor::Shape> shapes;
-    for (Instr* output : outputs) {
-      roots.push_back(inside(output));
-      shapes.push_back(output->shape().without_layout());
-    }
-    Computation* made = made_->computation;
-    made->set_root(made->add(Opcode::tuple, tensor::Shape::make_tuple(shapes), roots));
-    Instr* fusion = entry_->add(Opcode::fusion, made->root()->shape(), made_->operands,
-                                hlo::FusionAttrs{}, {made}, last->name());
-    for (size_t i = 0; i < outputs.size(); ++i)
-      entry_->replace_all_uses(outputs[i],
-                               entry_->add(Opcode::get_tuple_element, shapes[i], {fusion},
-                                           hlo::TupleIndexAttrs{static_cast<int64_t>(i)}));
+    for (Instr* output : outputs) made_->outputs.push_back(inside(output));
+    const std::vector<Instr*> values = made_->add_to(entry_, last->name());
+    for (size_t i = 0; i < outputs.size(); ++i) entry_->replace_all_uses(outputs[i], values[i]);
     entry_->remove_dead();
     entry_->sort();
   }
@@ -219,10 +205,8 @@ class TableFormer {
     if (flat)
       for (size_t i = 0; i < operands.size(); ++i)
         operands[i] = viewed(operands[i], body->parameters()[i]->shape());
-    hlo::FusionAttrs attrs;
-    attrs.kind = hlo::kRowKind;
-    Instr* made = made_->computation->add(Opcode::fusion, body->root()->shape(), operands, attrs,
-                                          {body}, fusion->name());
+    Instr* made = made_->computation->add(Opcode::fusion, body->root()->shape(), operands,
+                                          hlo::FusionAttrs{}, {body}, fusion->name());
     made->add_nodes(fusion->nodes());
     if (fusion->shape().is_array()) {
       made_->values[fusion] = viewed(made, fusion->shape().without_layout());

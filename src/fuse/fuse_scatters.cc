@@ -1,10 +1,10 @@
 // Scatters of rows into one table, one into the result of the other, become one fusion; zeros that
-// the first one begins with are made there (schedule/scatter.h). A table that may be overwritten,
+// the first one begins with are made there (stage/row_scatter.h). A table that may be overwritten,
 // and that nobody else reads, is changed where it lies (hlo/in_place.h). Only for a cpu.
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
 #include "hlo/in_place.h"
-#include "schedule/scatter.h"
+#include "stage/row_scatter.h"
 
 namespace heddle::fuse {
 
@@ -19,14 +19,14 @@ bool is_filled(const Instr* value) {
 bool goes_on(const Instr* scatter) {
   if (scatter->users().size() != 1 || scatter == scatter->parent()->root()) return false;
   const Instr* next = scatter->users()[0];
-  return schedule::is_row_scatter(*next) && next->operand(0) == scatter &&
+  return stage::is_row_scatter(*next) && next->operand(0) == scatter &&
          next->operand(1) != scatter && next->operand(2) != scatter;
 }
 
 void form(Instr* last) {
   Computation* parent = last->parent();
   std::vector<Instr*> chain{last};
-  while (schedule::is_row_scatter(*chain.back()->operand(0)) && goes_on(chain.back()->operand(0)))
+  while (stage::is_row_scatter(*chain.back()->operand(0)) && goes_on(chain.back()->operand(0)))
     chain.push_back(chain.back()->operand(0));
   NewFusion fusion(parent->module(), "loop");
   Computation* made = fusion.computation;
@@ -58,7 +58,7 @@ bool fuse_in(Computation* computation) {
   bool changed = false;
   for (Instr* instr : std::vector<Instr*>(computation->instrs())) {
     const bool unread = instr->users().empty() && instr != computation->root();
-    if (!schedule::is_row_scatter(*instr) || goes_on(instr) || unread) continue;
+    if (!stage::is_row_scatter(*instr) || goes_on(instr) || unread) continue;
     form(instr);
     changed = true;
   }

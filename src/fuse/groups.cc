@@ -158,7 +158,8 @@ bool may_be_overwritten(const Instr* array) {
 }
 
 bool has_kernel(const Instr* instr) {
-  if (is_update(instr) || is_long_concatenate(instr)) return false;
+  // Scatters that have one are fusions already (fuse_scatters.cc).
+  if (is_update(instr) || is_long_concatenate(instr) || instr->is(Opcode::scatter)) return false;
   // Transformed filters come with their reader.
   if (instr->is(Opcode::custom_call) && !hlo::top_k_part(*instr)) return false;
   if (instr->is(Opcode::parameter) || instr->is(Opcode::constant) || instr->is(Opcode::tuple) ||

@@ -7,7 +7,6 @@
 #include "fuse/many_sums.h"
 #include "fuse/open_cover.h"
 #include "hlo/top_k_part.h"
-#include "schedule/parts.h"
 
 namespace heddle::fuse {
 
@@ -132,9 +131,6 @@ class Joiner {
   }
 
   Decision may_join(Instr* instr, Group* group, bool copy) {
-    if (schedule::is_copied_by_parts(*instr) ||
-        schedule::is_copied_by_parts(*group->members.back()))
-      return Decision::no("parts", "many arrays are concatenated by copies of their own");
     if (instr->is(Opcode::reduce) && puts_many_together(group->members))
       return Decision::no("many-sums",
                           "the sums of many arrays are combined in a kernel of their own");

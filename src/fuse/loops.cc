@@ -428,7 +428,7 @@ void form(Computation* parent, const NewFusion& made, const std::vector<LoopForm
 Decision form_strips(Computation* parent, LoopFormer* loop, const target::Target& target) {
   const bool alone = loop->has_room() && pays({loop}, target);
   const double now = alone ? loop->cost().alone_ns : loop->cost().spread_ns;
-  NewFusion made(parent->module(), "loop");
+  NewFusion made(parent->module(), "loop", hlo::Join::loop);
   if (Decision decision = loop->add_strips_to(&made, now); !decision) return decision;
   form(parent, made, {loop});
   return Decision::yes();
@@ -472,7 +472,7 @@ bool form_loops_in(Computation* computation, const target::Target& target,
       refuse(*together[0], decision);
       continue;
     }
-    NewFusion made(computation->module(), "loop");
+    NewFusion made(computation->module(), "loop", hlo::Join::loop);
     for (LoopFormer* loop : together) loop->add_to(&made);
     form(computation, made, together);
     changed = true;

@@ -40,6 +40,7 @@ std::vector<Instr*> NewFusion::add_to(Computation* parent, const std::string& na
   computation->remove_dead();
   Instr* fusion = parent->add(Opcode::fusion, computation->root()->shape(), operands,
                               hlo::FusionAttrs{}, {computation}, name);
+  hlo::set_join(fusion, join);
   if (single) return {fusion};
   std::vector<Instr*> elements;
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "fuse/groups.h"
+#include "hlo/join.h"
 
 namespace heddle::fuse {
 
 struct NewFusion {
-  NewFusion(hlo::Module* module, std::string_view name)
-      : computation(module->add_computation(name)) {}
+  NewFusion(hlo::Module* module, std::string_view name, hlo::Join join = hlo::Join::none)
+      : computation(module->add_computation(name)), join(join) {}
 
   // The parameter that stands for a value around the fusion.
   Instr* parameter(Instr* value);
@@ -24,6 +25,7 @@ struct NewFusion {
   std::vector<Instr*> add_to(Computation* parent, const std::string& name) const;
 
   Computation* computation;
+  hlo::Join join;  // of the fusion
   std::vector<Instr*> operands, outputs;
   std::unordered_map<const Instr*, Instr*> values;  // inside, by those around
 };

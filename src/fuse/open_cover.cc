@@ -6,7 +6,7 @@
 #include "fuse/feeds.h"
 #include "fuse/many_sums.h"
 #include "fuse/rebuild.h"
-#include "schedule/parts.h"
+#include "stage/parts.h"
 
 namespace heddle::fuse {
 
@@ -89,7 +89,7 @@ bool OpenCover::is_window(Instr* instr) {
 
 bool OpenCover::has_window(const Group& group) {
   return std::any_of(group.members.begin(), group.members.end(), [&](Instr* member) {
-    return is_window(member) || schedule::is_copied_by_parts(*member);
+    return is_window(member) || stage::is_stored_by_parts(*member);
   });
 }
 

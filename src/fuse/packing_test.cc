@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "fuse/fuse.h"
-#include "hlo/composite.h"
+#include "hlo/join.h"
 #include "hlo/text.h"
 
 namespace heddle::fuse {
@@ -55,7 +55,7 @@ Kernels kernels_of(const char* text, const char* target, bool remote) {
   for (const hlo::Instr* instr : (*module)->entry()->instrs()) {
     if (!instr->is(hlo::Opcode::fusion)) continue;
     ++kernels.fusions;
-    kernels.composites += hlo::is_composite(*instr->called()[0]);
+    kernels.composites += hlo::join_of(*instr) == hlo::Join::phases;
   }
   return kernels;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cost/rates.h"
-#include "schedule/parts.h"
 
 namespace heddle::fuse {
 
@@ -116,9 +115,6 @@ Judged PatternJudge::judge(const std::vector<Instr*>& instrs,
                            const std::function<bool(const Instr*)>& leaves, double delta_ns) {
   Judged judged;
   judged.ns = judged.delta_ns = delta_ns;
-  if (std::any_of(instrs.begin(), instrs.end(),
-                  [](const Instr* instr) { return schedule::is_copied_by_parts(*instr); }))
-    return judged;
   const Facts facts = facts_.of(instrs, leaves);
   if (!facts.decision || facts.is_template) return judged;
   judged.ns = facts.ns;

@@ -14,13 +14,11 @@
 #include "cost/strides.h"
 #include "fuse/kernel_order.h"
 #include "fuse/passes.h"
-#include "hlo/composite.h"
 #include "hlo/in_place.h"
+#include "hlo/join.h"
 #include "hlo/loop_trips.h"
 #include "hlo/views.h"
-#include "schedule/parts.h"
 #include "schedule/place.h"
-#include "schedule/scatter.h"
 #include "schedule/windows.h"
 
 namespace heddle::fuse {
@@ -56,7 +54,7 @@ std::optional<Made> made_by(Instr* value) {
   Instr* maker = element ? value->operand(0) : value;
   if (!maker->is(Opcode::fusion) || maker->shape().is_tuple() != element) return std::nullopt;
   const Computation& fused = *maker->called()[0];
-  if (hlo::is_loop_fusion(fused) || hlo::is_composite(fused)) return std::nullopt;
+  if (hlo::join_of(*maker) != hlo::Join::none) return std::nullopt;
   if (element && !fused.root()->is(Opcode::tuple)) return std::nullopt;
   return Made{maker, element ? static_cast<size_t>(value->tuple_index()) : 0};
 }
@@ -240,15 +238,12 @@ class BoxJoiner {
 
   Decision may_join(Instr* update, Instr* fusion) {
     if (!fusion) return Decision::yes();
-    const Computation& fused = *fusion->called()[0];
     if (constant_.count(fusion))
       return Decision::no("once", "{} depends only on constants and is computed once",
                           fusion->name());
     if (!fusion->control_predecessors().empty() || !fusion->control_successors().empty() ||
         !are_elements_read(fusion))
       return Decision::no("in-place", "{} is read or ordered as a whole", fusion->name());
-    if (schedule::is_scatter_kernel(fused) || schedule::is_copied_by_parts(*fused.root()))
-      return Decision::no("in-place", "{} has a special kernel", fusion->name());
     const Instr* array = behind_views(update->operand(0));
     for (Instr* operand : fusion->operands())
       if (is_same(behind_views(operand), array))

@@ -11,7 +11,6 @@
 #include <algorithm>
 
 #include "fuse/group_merger.h"
-#include "schedule/parts.h"
 #include "schedule/place.h"
 
 namespace heddle::fuse {
@@ -159,8 +158,6 @@ class Rules : public GroupMerger {
     std::unordered_set<const Instr*> read;
     for (const Instr* member : members) {
       reductions += member->is(Opcode::reduce) || member->is(Opcode::reduce_window);
-      if (members.size() > 1 && schedule::is_copied_by_parts(*member))
-        return Decision::no("parts", "many arrays are concatenated by copies of their own");
       for (const Instr* operand : member->operands())
         if (!inside.count(operand)) read.insert(operand);
     }

@@ -1,5 +1,6 @@
 #include "hlo/facts.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/check.h"
@@ -23,6 +24,17 @@ Status read(std::string_view key, std::string_view value, std::optional<int64_t>
   return {};
 }
 
+constexpr std::string_view kJoins[] = {"", "phases", "table", "loop"};
+
+Status read(std::string_view key, std::string_view value, Join* to) {
+  const auto* found = std::find(std::begin(kJoins) + 1, std::end(kJoins), value);
+  if (found == std::end(kJoins))
+    return user_error("{}: got '{}', wanted phases, table or loop", key, value);
+  *to = static_cast<Join>(found - std::begin(kJoins));
+  return {};
+}
+
+std::string text(Join value) { return std::string(kJoins[static_cast<size_t>(value)]); }
 std::string text(bool value) { return value ? "true" : ""; }
 std::string text(std::optional<int64_t> value) { return value ? std::to_string(*value) : ""; }
 

@@ -10,6 +10,8 @@
 
 namespace heddle::hlo {
 
+enum class Join : uint8_t { none, phases, table, loop };  // join.h
+
 struct Facts {
 #define HEDDLE_FACT(type, member, key) type member{};
 #include "hlo/facts.def"

@@ -20,11 +20,6 @@ const Instr* loop_of_steps(const Instr* loop) {
 bool is_unread(const Instr* value) { return value->facts().unread; }
 void set_unread(Instr* value) { value->facts().unread = true; }
 
-bool is_loop_fusion(const Computation& computation) {
-  return std::any_of(computation.instrs().begin(), computation.instrs().end(),
-                     [](const Instr* instr) { return instr->is(Opcode::while_); });
-}
-
 bool goes_round(const Instr* loop, int64_t leaf) {
   const Computation& body = *loop->called()[1];
   const Instr* next = body.root()->operand(static_cast<size_t>(leaf));

@@ -23,10 +23,6 @@ const Instr* loop_of_steps(const Instr* loop);
 bool is_unread(const Instr* value);
 void set_unread(Instr* value);
 
-// A fusion that is a loop: it holds a while (or several that do not read each other) whose steps
-// are kernels already, and becomes one kernel for all steps.
-bool is_loop_fusion(const Computation& computation);
-
 // The leaf of `loop`'s state goes round unchanged.
 bool goes_round(const Instr* loop, int64_t leaf);
 

@@ -1,47 +1,112 @@
-#include "schedule/parts.h"
-
+// A result that is stored by parts (stage/parts.h): each part, with what it alone is made of, is
+// placed as if it were a fusion of its own, and stores where it belongs. They stand side by side.
+//
+//   phase: group: for row of part 0 parallel: for element of the row vector
+//          group: for row of part 1 parallel: ...
 #include <algorithm>
+
+#include "schedule/place_rows.h"
+#include "schedule/strategy.h"
+#include "schedule/task_loops.h"
 
 namespace heddle::schedule {
 
-using hlo::Instr;
-using hlo::Opcode;
-
 namespace {
 
-constexpr size_t kFewestParts = 8;
-
-bool is_index_map(const Instr* value) {
-  switch (value->opcode()) {
-    case Opcode::broadcast:
-    case Opcode::slice:
-    case Opcode::transpose:
-    case Opcode::iota:
-    case Opcode::gather:
-    case Opcode::pad:
-    case Opcode::reverse:
-    case Opcode::copy:
-    case Opcode::dynamic_slice:
-    case Opcode::concatenate:
-    case Opcode::constant:
-      return true;
-    default:
-      return false;
+// Stages that others read belong to the part of their readers: the number of the last stage of it.
+std::vector<size_t> parts_of(const StageGraph& graph) {
+  std::vector<size_t> part(graph.stages.size());
+  for (size_t i = graph.stages.size(); i-- > 0;) {
+    if (is_output(graph.stages[i])) part[i] = i;
+    for (const Load& load : graph.stages[i].loads)
+      if (load.source.input < 0) part[load.source.stage.index()] = part[i];
   }
+  return part;
+}
+
+StageGraph subgraph(const StageGraph& graph, const std::vector<size_t>& part_of, size_t part) {
+  StageGraph result{graph.name, {}, graph.inputs, graph.outputs, graph.rewrites};
+  std::vector<StageId> moved(graph.stages.size());
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    if (part_of[i] != part) continue;
+    moved[i] = StageId(result.stages.size());
+    Stage& stage = result.stages.emplace_back(graph.stages[i]);
+    for (Load& load : stage.loads)
+      if (load.source.input < 0) load.source.stage = moved[load.source.stage.index()];
+  }
+  return result;
+}
+
+void append(PlacedFusion part, PlacedFusion* all) {
+  const size_t stages = all->graph.stages.size();
+  const auto nodes = static_cast<int>(all->schedule.nodes.size());
+  const auto move = [&](StageId& id) { id = StageId(id.index() + stages); };
+  for (Stage& stage : part.graph.stages) {
+    for (Load& load : stage.loads)
+      if (load.source.input < 0) move(load.source.stage);
+    all->graph.stages.push_back(std::move(stage));
+  }
+  const auto move_body = [&](std::vector<int>& body) {
+    for (int& node : body) node += nodes;
+  };
+  for (ScheduleNode& node : part.schedule.nodes) {
+    if (auto* loop = std::get_if<Loop>(&node)) {
+      for (Drive& drive : loop->drives) move(drive.stage);
+      move_body(loop->body);
+    } else {
+      for (StageId& stage : std::get<Row>(node).joined) move(stage);
+    }
+    all->schedule.nodes.push_back(std::move(node));
+  }
+  if (all->schedule.phases.size() < part.schedule.phases.size())
+    all->schedule.phases.resize(part.schedule.phases.size());
+  for (size_t p = 0; p < part.schedule.phases.size(); ++p)
+    for (Group& group : part.schedule.phases[p]) {
+      move_body(group.body);
+      all->schedule.phases[p].push_back(std::move(group));
+    }
 }
 
 }  // namespace
 
-bool is_copied_by_parts(const Instr& instr) {
-  if (!instr.is(Opcode::concatenate) || instr.operands().size() < kFewestParts) return false;
-  const tensor::Shape& shape = instr.shape();
-  int64_t inside = 1;  // elements behind the dimension that is joined
-  for (int64_t d = instr.dimensions()[0] + 1; d < shape.rank(); ++d) inside *= shape.dim(d);
-  if (inside <= 1) return false;
-  return std::all_of(instr.operands().begin(), instr.operands().end(), [](const Instr* part) {
-    while (part->is(Opcode::reshape) || part->is(Opcode::bitcast)) part = part->operand(0);
-    return part->shape().elems() > 0 && !is_index_map(part);
-  });
+bool parts_applies(const Problem& problem, const PlacedFusion&) {
+  for (size_t o = 0; o < problem.graph.outputs.size(); ++o)
+    if (problem.graph.is_in_parts(static_cast<int>(o))) return true;
+  return false;
+}
+
+PlacedFusion place_parts(const Problem& problem) {
+  PlacedFusion result;
+  StageGraph graph = problem.graph;
+  if (problem.product()) {
+    result.decision = Decision::no("parts", "{} is a product beside parts of a result",
+                                   graph.stage(problem.product()->stage).name);
+    return result;
+  }
+  merge_digits(&graph);
+  const std::vector<size_t> part_of = parts_of(graph);
+  for (size_t i = 0; i < graph.stages.size(); ++i)
+    for (const Load& load : graph.stages[i].loads)
+      if (load.source.input < 0 && part_of[load.source.stage.index()] != part_of[i])
+        result.decision = Decision::no("parts", "{} is read by several parts of a result",
+                                       graph.stage(load.source.stage).name);
+  result.graph = StageGraph{graph.name, {}, graph.inputs, graph.outputs, graph.rewrites};
+  result.schedule.name = graph.name;
+  result.schedule.target = problem.target.name;
+  for (size_t part = 0; part < graph.stages.size() && result.decision; ++part) {
+    if (part_of[part] != part) continue;
+    PlacedFusion placed = place_rows(subgraph(graph, part_of, part), problem.target);
+    result.decision = placed.decision;
+    if (result.decision) append(std::move(placed), &result);
+  }
+  if (!result.decision) return result;
+  for (size_t i = result.graph.stages.size(); i-- > 0;)
+    for (const Value& value : result.graph.stages[i].values)
+      if (value.output >= 0)
+        result.graph.outputs[static_cast<size_t>(value.output)].stage = StageId(i);
+  result.placement = place_values(result.graph, result.schedule, problem.target);
+  result.decision = result.placement.decision;
+  return result;
 }
 
 }  // namespace heddle::schedule

@@ -13,10 +13,12 @@ namespace heddle::schedule {
 
 Problem::Problem(const stage::Members& members, const target::Target& on, bool fast_forms)
     : target(on), members_(members), fast_forms_(fast_forms) {
-  StagedOrNot staged = stage::build_stage_graph(members, /*repeat_cheap=*/false,
-                                                /*scans=*/target.kind == target::DeviceKind::cpu);
+  const bool cpu = target.kind == target::DeviceKind::cpu;
+  StagedOrNot staged = stage::build_stage_graph(members, {.scans = cpu, .parts = cpu});
   decision = staged.decision;
   graph = std::move(staged.graph);
+  if (decision && !cpu && has(hlo::StageKind::scatter))
+    decision = Decision::no("no-kernel", "no threads of a GPU own rows of a table");
   if (decision && fast_forms) mark_fast_forms(&graph);
 }
 
@@ -49,7 +51,8 @@ bool Problem::has(hlo::StageKind kind) const {
 }
 
 StageGraph Problem::staged_again() const {
-  StagedOrNot staged = stage::build_stage_graph(members_, /*repeat_cheap=*/true);
+  StagedOrNot staged = stage::build_stage_graph(
+      members_, {.repeat_cheap = true, .parts = target.kind == target::DeviceKind::cpu});
   if (fast_forms_) mark_fast_forms(&staged.graph);
   return std::move(staged.graph);
 }

@@ -1,53 +1,68 @@
-#include "schedule/scatter.h"
+// Rows into a table: each task owns some rows, and looks through all updates for its own. Scatters
+// one into the result of the other are one row of the schedule.
+//
+//   for rows of the table parallel: what was there; for update: if the row is here: combine
+#include <algorithm>
 
-#include "hlo/combiner.h"
+#include "schedule/strategy.h"
 
 namespace heddle::schedule {
 
-using hlo::Instr;
-using hlo::Opcode;
-using tensor::Shape;
-using tensor::Type;
+namespace {
 
-bool is_row_scatter(const Instr& instr) {
-  if (!instr.is(Opcode::scatter) || instr.operands().size() != 3) return false;
-  const auto& attrs = instr.attrs_as<hlo::ScatterAttrs>();
-  const Shape &table = instr.shape(), &indices = instr.operand(1)->shape();
-  const Shape& rows = instr.operand(2)->shape();
-  if (!table.is_static() || !rows.is_static() || !indices.is_static()) return false;
-  if (table.type() != Type::f32 || rows.elems() == 0 || table.rank() < 1 ||
-      (indices.type() != Type::s32 && indices.type() != Type::s64))
-    return false;
-  const hlo::Ints first{0};
-  if (!attrs.input_batching_dims.empty() || attrs.scatter_dims_to_operand_dims != first ||
-      attrs.inserted_window_dims != first)
-    return false;
-  // Windows are the last dimensions of the updates, and whole rows.
-  const int64_t outer = rows.rank() - (table.rank() - 1);
-  for (int64_t d = 1; d < table.rank(); ++d)
-    if (attrs.update_window_dims[static_cast<size_t>(d - 1)] != outer + d - 1 ||
-        rows.dim(outer + d - 1) != table.dim(d))
+constexpr int64_t kLeastRows = 64;  // of a task
+constexpr int64_t kTasksOfCore = 4;
+
+// It reads of other stages the one before it alone, as what its table holds.
+bool goes_on(const StageGraph& graph, size_t number) {
+  const Stage& stage = graph.stages[number];
+  if (stage.scatter < 0) return false;
+  for (size_t n = 0; n < stage.nodes.size(); ++n) {
+    if (stage.nodes[n].kind != Node::Kind::load) continue;
+    const Load& load = stage.loads[static_cast<size_t>(stage.nodes[n].load)];
+    if (load.source.input >= 0) continue;
+    if (static_cast<int>(n) != stage.values[0].init || load.source.stage.index() + 1 != number)
       return false;
-  const bool in_order = attrs.index_vector_dim >= indices.rank() - 1;
-  int64_t count = 1;
-  for (int64_t d = 0; d < outer; ++d) count *= rows.dim(d);
-  if (!in_order || indices.elems() != count) return false;
-  const hlo::Computation& body = *instr.called()[0];
-  const Instr* root = body.root();
-  if (root == body.parameters()[1]) return true;
-  return hlo::combiner_of(body).has_value();
+    for (size_t d = 0; d < load.coordinates.size(); ++d)
+      if (!(load.coordinates[d] == index::Expr::digit(static_cast<int>(d)))) return false;
+  }
+  return number == 0 || stage.values[0].init >= 0;
 }
 
-bool is_scatter_kernel(const hlo::Computation& computation) {
-  const Instr* at = computation.root();
-  if (!is_row_scatter(*at)) return false;
-  for (; at->is(Opcode::scatter); at = at->operand(0))
-    if (!is_row_scatter(*at) || !at->operand(1)->is(Opcode::parameter) ||
-        !at->operand(2)->is(Opcode::parameter))
-      return false;
-  return at->is(Opcode::parameter) ||
-         (at->is(Opcode::broadcast) && at->operand(0)->is(Opcode::constant) &&
-          at->operand(0)->shape().is_scalar());
+}  // namespace
+
+bool scatter_applies(const Problem& problem, const PlacedFusion&) {
+  return problem.has(hlo::StageKind::scatter);
+}
+
+PlacedFusion place_scatter(const Problem& problem) {
+  PlacedFusion result;
+  result.graph = problem.graph;
+  merge_digits(&result.graph);
+  const StageGraph& graph = result.graph;
+  Row row;
+  for (size_t i = 0; i < graph.stages.size(); ++i) {
+    const bool last = i + 1 == graph.stages.size();
+    if (!goes_on(graph, i) || last != (graph.stages[i].values[0].output >= 0)) {
+      result.decision = Decision::no("scatter", "{} stands beside rows that go into a table",
+                                     graph.stages[i].name);
+      return result;
+    }
+    row.joined.push_back(StageId(i));
+  }
+  const int64_t rows = graph.stages.back().out[0].extent;
+  const int64_t tasks =
+      std::clamp<int64_t>(rows / kLeastRows, 1, kTasksOfCore * problem.target.cores);
+  const int64_t each = (rows + tasks - 1) / tasks;
+  Loop loop{"t0", LoopKind::parallel, (rows + each - 1) / each, {}, {0}};
+  for (StageId stage : row.joined) loop.drives.push_back({stage, 0, each});
+  result.schedule.name = graph.name;
+  result.schedule.target = problem.target.name;
+  result.schedule.nodes = {std::move(row), std::move(loop)};
+  result.schedule.phases = {{Group{{1}, problem.target.lanes(Type::f32)}}};
+  result.placement = place_values(graph, result.schedule, problem.target);
+  result.decision = result.placement.decision;
+  return result;
 }
 
 }  // namespace heddle::schedule

@@ -2,6 +2,7 @@
 
 #include "hlo/top_k_part.h"
 #include "hlo/winograd_filter.h"
+#include "stage/row_scatter.h"
 #include "stage/stage_graph.h"
 #include "stage/top_k.h"
 
@@ -159,6 +160,10 @@ Decision can_stage(const Instr& instr) {
       if (instr.attrs_as<hlo::ConvolutionAttrs>().batch_group_count != 1)
         return Decision::no("batch-groups", "{} has batch groups", instr.name());
       return Decision::yes();
+    case Opcode::scatter:
+      if (is_row_scatter(instr)) return Decision::yes();
+      return Decision::no("no-kernel", "{}: scatters of whole rows of f32 alone have a stage form",
+                          instr.name());
     case Opcode::dot:
       if (instr.operands().size() != 2)
         return Decision::no("sparse-dot", "{} has more than two operands", instr.name());

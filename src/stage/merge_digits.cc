@@ -101,6 +101,7 @@ class Merger {
   // All accesses of the stage count the pair as one digit.
   bool allows(size_t number, int digit) const {
     const Stage& stage = graph_.stages[number];
+    if (stage.scatter >= 0 && digit == 0) return false;  // rows are found by themselves
     const int64_t inner = extent(number, digit + 1);
     auto merged = [&](const Expr& x) {
       const int64_t low = x.factor_of(digit + 1), high = x.factor_of(digit);

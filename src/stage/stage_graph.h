@@ -87,6 +87,10 @@ struct Stage {
   // one element after the other, for another order would round differently.
   int scan = -1;
   bool down = false, exact = false;
+  // scatter: the body node of the row that an update goes into: out digit 0, which no other node
+  // uses. Updates are the red digits; `combine` puts one into what is there, or, null, it replaces
+  // that. Without values[0].init, a body node over the out digits, the output holds it already.
+  int scatter = -1;
   // Row-major linear index of the value's element over `out`, for the store; of a box in place, in
   // the array, without the starts.
   index::Expr position;
@@ -95,9 +99,10 @@ struct Stage {
   std::vector<int64_t> out_extents() const;
   int64_t out_elems() const;
   int64_t red_elems() const;
+  int64_t points() const;  // how often the body is evaluated
   bool is_reduction() const {
-    return !red.empty() || kind == hlo::StageKind::reduce || kind == hlo::StageKind::dot ||
-           kind == hlo::StageKind::conv;
+    return (!red.empty() && scatter < 0) || kind == hlo::StageKind::reduce ||
+           kind == hlo::StageKind::dot || kind == hlo::StageKind::conv;
   }
 };
 
@@ -111,7 +116,7 @@ struct Start {
   int64_t stride = 1;                 // elements of the array
 };
 struct Output {
-  StageId stage;
+  StageId stage;  // where it is stored by parts: of the first one, the others stand behind it
   int value = 0;
   tensor::Shape shape;
   // The output is this input with a box in it: its memory, of which the stage's elements alone are
@@ -128,6 +133,7 @@ struct StageGraph {
   std::vector<std::string> rewrites;  // named rewrites used (mark_fast_forms), for the summary
   const Stage& stage(StageId id) const { return stages[id.index()]; }
   int64_t stored_bytes(const Output& output) const;
+  bool is_in_parts(int output) const;  // several stages store it
 };
 
 // May this instruction stand in a fusion at all? (What it may stand beside is place()'s question.)
@@ -137,9 +143,16 @@ struct StagedOrNot {
   StageGraph graph;
   Decision decision = Decision::yes();
 };
-// `repeat_cheap`: a cheap value with several readers has no stage of its own.
-// `scans`: cumulative windows are scans; else reductions of a window an element.
-StagedOrNot build_stage_graph(const Members& members, bool repeat_cheap = false, bool scans = true);
+struct StageForms {
+  // A cheap value with several readers has no stage of its own.
+  bool repeat_cheap = false;
+  // Cumulative windows are scans; else reductions of a window an element.
+  bool scans = true;
+  // A result that joins many arrays is a stage a part (parts.h); else one map, which asks of every
+  // element which part it is of.
+  bool parts = true;
+};
+StagedOrNot build_stage_graph(const Members& members, StageForms forms = {});
 // Divides reduction digits of a stage into (parts, rest): partials, and a stage that combines them.
 // Returns the new graph; parts divides the extent of the stage's first red digit.
 StageGraph split_reduction(const StageGraph& graph, StageId stage, int64_t parts);

@@ -88,7 +88,7 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool r
   for (const Instr* output : members.outputs())
     if (!members.is_input(output)) roots.insert(producer(output, members));
   for (const Instr* instr : members.instrs())
-    if (is_reduction(instr)) roots.insert(instr);
+    if (is_reduction(instr) || instr->is(Opcode::scatter)) roots.insert(instr);
   add_links(members, &roots);
 
   // What an element costs with all that is below it, down to inputs and reductions.

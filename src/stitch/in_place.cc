@@ -83,11 +83,16 @@ class Overwriting {
     const Stage& reading = placed_.graph.stages[static_cast<size_t>(stage)];
     const Stage& writing = placed_.graph.stages[static_cast<size_t>(writer_)];
     if (reader->group != writer.group || reader > &writer || !load.guards.empty() ||
-        reading.extents() != writing.out_extents() || !(load.coordinates[0] == writing.position))
+        iterated(reading) != writing.out_extents() || !(load.coordinates[0] == writing.position))
       return false;
     // Of several values each is stored before the next one reads.
     if (stage == writer_) return writing.values.size() == 1;
     return (is_once(stage) && same_order(*reader, writer) && same_task(reading, stage));
+  }
+
+  // A table is read where it is to be written; its updates are no part of that.
+  static std::vector<int64_t> iterated(const Stage& stage) {
+    return stage.scatter >= 0 ? stage.out_extents() : stage.extents();
   }
 
   // Is each element computed in one iteration of the loops around the stage? Tiles that lie side by

@@ -1,6 +1,7 @@
 // Private to stitch: rows of joined stages (rows.cc), reductions whose lanes run along an output
 // digit (columns.cc), lists (top_k.cc, top_k_lanes.cc), windows of images (windows.cc), squares
-// that are turned (turns.cc), running sums (scan.cc), values and combines of all (row_values.cc).
+// that are turned (turns.cc), running sums (scan.cc), rows into a table (scatter.cc), values and
+// combines of all (row_values.cc).
 #pragma once
 
 #include <functional>
@@ -124,11 +125,19 @@ class RowEmitter {
   bool scans_along_lanes() const;
   void emit_scan_lanes(int64_t extent, Block* block);
   ExprId run_on(const Member& member, ExprId x, Block* block);
+  // Rows into a table (scatter.cc).
+  struct OwnRows {
+    ExprId low, count;
+  };
+  void start_rows(const OwnRows& own, Block* block);
+  void look_through(const Member& member, const OwnRows& own, Block* block);
+  ExprId place_in_table(const std::vector<Expr>& digits);
   // Squares of lanes by lanes over two digits of a map (turns.cc).
   struct Square {
     int across, along;
     int64_t rows, columns;
   };
+  void emit_scatters(Block* block);
   void emit_turn(Block* block);
   void each_square(int digit, const std::function<void(int64_t, Block*)>& body, Block* block);
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);

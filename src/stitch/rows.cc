@@ -66,6 +66,7 @@ void RowEmitter::emit_at(const std::vector<std::vector<Expr>>& digits, Block* bl
 void RowEmitter::emit_members(Block* block) {
   scan_at_.resize(row_.own.size());
   if (stage::is_top_k(stage_of(members_[0]))) return emit_top_k(block);
+  if (stage_of(members_[0]).scatter >= 0) return emit_scatters(block);
   const bool has_vector = !row_.own.empty() && row_.own.back().kind == stage::LoopKind::vector;
   if (!has_vector) return emit_scalar(block);
   if (row_.turn()) return emit_turn(block);

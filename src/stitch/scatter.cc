@@ -1,138 +1,96 @@
-// Rows scattered into a table: a task owns some rows of it, looks through all indices and takes
-// what is its own. The order of a row's sum is that of the updates, with any number of tasks.
-#include "schedule/scatter.h"
-
-#include <cstring>
+// Rows into a table. The order of a row's updates is theirs, with any number of tasks.
+//
+//   vector element of the task's rows { table = init }       (else it is there)
+//   serial update { row = index; if (row is the task's) vector element { table[row] += update } }
+//   the same for the next scatter into the table
+#include <algorithm>
 
 #include "hlo/combiner.h"
-#include "hlo/in_place.h"
-#include "stitch/stitcher.h"
+#include "stitch/row_emitter.h"
 
 namespace heddle::stitch {
 
-using hlo::Instr;
-using hlo::Opcode;
+void RowEmitter::emit_scatters(Block* block) {
+  const Member& first = members_[0];
+  const int64_t total = stage_of(first).out[0].extent, each = first.extents[0];
+  OwnRows own{s_.index_expr(first.digits[0]), k_.constant(each)};
+  if (total % each != 0)
+    own.count = k_.binary(Op::min, own.count, k_.binary(Op::sub, k_.constant(total), own.low));
+  own.low = named("low", own.low, block);
+  own.count = named("count", own.count, block);
+  if (stage_of(first).values[0].init >= 0) start_rows(own, block);
+  for (const Member& member : members_) look_through(member, own, block);
+}
 
-namespace {
+ExprId RowEmitter::place_in_table(const std::vector<Expr>& digits) {
+  return s_.index_expr(substitute(stage_of(members_.back()).position, digits, s_.scope_extents_));
+}
 
-constexpr int64_t kLeastRows = 64;  // of a task
-constexpr int kTasksOfCore = 4;
-
-class Scatters {
- public:
-  Scatters(const hlo::Computation& computation, const std::string& name,
-           const target::Target& target)
-      : k_(result_.kernel),
-        lanes_(target.lanes(Type::f32)),
-        tasks_(int64_t{kTasksOfCore} * target.cores) {
-    k_.name = name;
-    k_.target = target.name;
-    k_.phases.resize(1);
-    for (const Instr* parameter : computation.parameters())
-      inputs_.push_back(
-          buffer(fmt::format("in{}", inputs_.size()), parameter->shape(), kernel::Access::in));
-    const Instr* at = computation.root();
-    rows_ = at->shape().dim(0);
-    width_ = at->shape().elems() / rows_;
-    result_.in_part = {hlo::is_in_place(*at)};
-    out_ = buffer("out0", at->shape(),
-                  result_.in_part[0] ? kernel::Access::inout : kernel::Access::out);
-    for (; at->is(Opcode::scatter); at = at->operand(0)) scatters_.insert(scatters_.begin(), at);
-    start_ = at;
-    const bool once = start_->is(Opcode::parameter) && start_->users().size() == 1;
-    result_.in_place = {once ? static_cast<int>(start_->parameter_number()) : -1};
-    if (result_.in_part[0]) result_.min_bytes -= 2 * at->shape().bytes();
+// All elements as one digit, so that vectors are full.
+void RowEmitter::start_rows(const OwnRows& own, Block* block) {
+  const Member& first = members_[0];
+  const Stage& stage = stage_of(first);
+  const int64_t width = stage.out_elems() / stage.out[0].extent;
+  const VarId i = k_.add_var("i");
+  const Expr at = Expr::digit(s_.add_scope(i, first.extents[0] * width));
+  std::vector<Expr> digits = first.digits;
+  int64_t inside = width;
+  for (size_t d = 0; d < stage.out.size(); ++d) {
+    const Expr digit = floor_div(at, inside, s_.scope_extents_);
+    if (d == 0)
+      digits[d] = digits[d] + digit;
+    else
+      digits[d] = mod(digit, stage.out[d].extent, s_.scope_extents_);
+    if (d + 1 < stage.out.size()) inside /= stage.out[d + 1].extent;
   }
+  Stitcher::Context context = s_.context(first.stage, digits);
+  const ExprId init = s_.node(&context, stage.values[0].init);
+  Block body;
+  body.push_back(make_store(s_.outputs_.at(0), {place_in_table(digits)}, init));
+  block->push_back(make_loop(LoopKind::vector, i, k_.binary(Op::mul, own.count, k_.constant(width)),
+                             std::move(body), lanes_));
+}
 
-  Stitched run() {
-    const int64_t wanted = std::max<int64_t>(1, std::min(tasks_, rows_ / kLeastRows));
-    const int64_t each = (rows_ + wanted - 1) / wanted, full = rows_ / each;
-    add_group(full, 0, each);
-    if (const int64_t rest = rows_ % each; rest > 0) add_group(1, full * each, rest);
-    return std::move(result_);
+void RowEmitter::look_through(const Member& member, const OwnRows& own, Block* block) {
+  const Stage& stage = stage_of(member);
+  const size_t out = stage.out.size();
+  std::vector<Expr> digits = member.digits;
+  std::vector<std::pair<VarId, ExprId>> updates;
+  for (size_t r = 0; r < stage.red.size(); ++r) {
+    updates.emplace_back(k_.add_var("update"), k_.constant(stage.red[r].extent));
+    digits[out + r] = Expr::digit(s_.add_scope(updates.back().first, stage.red[r].extent));
   }
-
- private:
-  BufferId buffer(const std::string& name, const tensor::Shape& shape, kernel::Access access) {
-    kernel::Buffer made;
-    made.name = name;
-    made.type = shape.type();
-    made.extents = {shape.elems()};
-    made.access = access;
-    result_.min_bytes += shape.bytes();
-    return k_.add_buffer(made);
+  Stitcher::Context at_index = s_.context(member.stage, digits);
+  const VarId row = k_.add_var("row");
+  Block body, inner;
+  body.push_back(make_let(row, s_.node(&at_index, stage.scatter)));
+  digits[0] = Expr::digit(s_.add_scope(row, stage.out[0].extent));
+  std::vector<std::pair<VarId, ExprId>> inside;
+  for (size_t d = 1; d < out; ++d) {
+    inside.emplace_back(k_.add_var("i"), k_.constant(stage.out[d].extent));
+    digits[d] = Expr::digit(s_.add_scope(inside.back().first, stage.out[d].extent));
   }
-
-  BufferId input(const Instr* value) const {
-    return inputs_[static_cast<size_t>(value->parameter_number())];
+  Stitcher::Context context = s_.context(member.stage, digits);
+  ExprId x = s_.node(&context, stage.values[0].result);
+  const ExprId place = place_in_table(digits);
+  const BufferId table = s_.outputs_.at(0);
+  if (stage.combine)
+    x = emit_op(&k_, *hlo::combiner_of(*stage.combine), stage.values[0].type, stage.combine->root(),
+                {k_.load(table, {place}), x});
+  inner.push_back(make_store(table, {place}, x));
+  if (!inside.empty()) {
+    const auto [var, trips] = inside.back();
+    inside.pop_back();
+    Block lanes;
+    lanes.push_back(make_loop(LoopKind::vector, var, trips, std::move(inner), lanes_));
+    inner.clear();
+    add_around(inside, std::move(lanes), &inner);
   }
-
-  // `count` tasks of `rows` rows each, from row `first` on.
-  void add_group(int64_t count, int64_t first, int64_t rows) {
-    kernel::Group group;
-    const VarId owner = k_.add_var("owner");
-    group.grid = {{owner, k_.constant(count)}};
-    const VarId low = k_.add_var("low");
-    group.body.push_back(
-        make_let(low, k_.binary(Op::add, times(k_.ref(owner), rows), k_.constant(first))));
-    if (!result_.in_part[0]) group.body.push_back(begin(low, rows));
-    for (const Instr* scatter : scatters_) group.body.push_back(look_through(*scatter, low, rows));
-    k_.phases[0].groups.push_back(std::move(group));
-  }
-
-  // The owner's rows before anything is scattered into them.
-  Stmt begin(VarId low, int64_t rows) {
-    const VarId i = k_.add_var("i");
-    const ExprId at = k_.binary(Op::add, times(k_.ref(low), width_), k_.ref(i));
-    ExprId start;
-    if (start_->is(Opcode::parameter)) {
-      start = k_.load(input(start_), {at});
-    } else {
-      uint64_t bits = 0;
-      std::memcpy(&bits, start_->operand(0)->literal().data(), sizeof(float));
-      start = emit_constant(&k_, Type::f32, bits);
-    }
-    return make_loop(LoopKind::vector, i, k_.constant(rows * width_),
-                     {make_store(out_, {at}, start)}, lanes_);
-  }
-
-  Stmt look_through(const Instr& scatter, VarId low, int64_t rows) {
-    const BufferId indices = input(scatter.operand(1)), updates = input(scatter.operand(2));
-    const VarId update = k_.add_var("update"), row = k_.add_var("row"), i = k_.add_var("i");
-    const ExprId to = k_.binary(Op::add, times(k_.ref(row), width_), k_.ref(i));
-    ExprId x = k_.load(updates, {k_.binary(Op::add, times(k_.ref(update), width_), k_.ref(i))});
-    if (const auto combiner = hlo::combiner_of(*scatter.called()[0]))
-      x = emit_op(&k_, *combiner, Type::f32, scatter.called()[0]->root(), {k_.load(out_, {to}), x});
-    const ExprId high = k_.binary(Op::add, k_.ref(low), k_.constant(rows));
-    const ExprId mine = k_.binary(Op::and_, k_.compare(Op::ge, k_.ref(row), k_.ref(low)),
-                                  k_.compare(Op::lt, k_.ref(row), high));
-    Block body;
-    body.push_back(make_let(row, k_.convert(k_.load(indices, {k_.ref(update)}), Type::s64)));
-    body.push_back(make_if(mine, {make_loop(LoopKind::vector, i, k_.constant(width_),
-                                            {make_store(out_, {to}, x)}, lanes_)}));
-    return make_loop(LoopKind::serial, update, k_.constant(scatter.operand(1)->shape().elems()),
-                     std::move(body));
-  }
-
-  ExprId times(ExprId x, int64_t factor) { return k_.binary(Op::mul, x, k_.constant(factor)); }
-
-  Stitched result_;
-  kernel::Kernel& k_;
-  const int lanes_;
-  const int64_t tasks_;
-  std::vector<BufferId> inputs_;
-  BufferId out_;
-  std::vector<const Instr*> scatters_;  // in their order
-  const Instr* start_ = nullptr;        // what the table is before them
-  int64_t rows_ = 0, width_ = 0;
-};
-
-}  // namespace
-
-std::optional<Stitched> stitch_scatters(const hlo::Computation& computation,
-                                        const std::string& name, const target::Target& target) {
-  if (!schedule::is_scatter_kernel(computation)) return std::nullopt;
-  return Scatters(computation, name, target).run();
+  const ExprId here = k_.binary(Op::sub, k_.ref(row), own.low);
+  body.push_back(make_if(k_.binary(Op::and_, k_.compare(Op::ge, here, k_.constant(0)),
+                                   k_.compare(Op::lt, here, own.count)),
+                         std::move(inner)));
+  add_around(updates, std::move(body), block);
 }
 
 }  // namespace heddle::stitch

@@ -42,15 +42,6 @@ std::vector<int> overwritable(const Stitched& stitched, size_t output);
 Stitched stitch(const stage::PlacedFusion& placed, const std::string& name,
                 const target::Target& target, const std::vector<bool>& streamed = {});
 
-// The kernel of a fusion that joins many arrays and does nothing else (schedule/parts.h); none for
-// other fusions.
-std::optional<Stitched> stitch_parts(const hlo::Computation& computation, const std::string& name,
-                                     const target::Target& target);
-
-// The kernel of rows that are scattered into a table (schedule/scatter.h); none for other fusions.
-std::optional<Stitched> stitch_scatters(const hlo::Computation& computation,
-                                        const std::string& name, const target::Target& target);
-
 // The kernel of a loop fusion (hlo/loop_trips.h), of those of the fusions in its bodies: a group a
 // loop, one task each.
 using KernelOf = std::function<const Stitched&(const hlo::Instr* fusion)>;

@@ -15,8 +15,9 @@ Stitcher::Stitcher(const stage::PlacedFusion& placed, const std::string& name,
                    const target::Target& target, const std::vector<bool>& streamed)
     : placed_(placed), target_(target), streamed_(streamed), kernel_(result_.kernel) {
   streamed_.resize(placed.graph.outputs.size(), false);
-  for (size_t o = 0; o < streamed_.size(); ++o)  // a box begins anywhere
-    if (placed.graph.outputs[o].array >= 0) streamed_[o] = false;
+  for (size_t o = 0; o < streamed_.size(); ++o)  // a box, or a part, begins anywhere
+    if (placed.graph.outputs[o].array >= 0 || placed.graph.is_in_parts(static_cast<int>(o)))
+      streamed_[o] = false;
   kernel_.name = name;
   kernel_.target = target.name;
   kernel_.strategy = placed.strategy;
@@ -348,10 +349,10 @@ namespace {
 
 int64_t stage_flops(const Stage& stage) {
   if (stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv)
-    return 2 * stage.out_elems() * stage.red_elems();
+    return 2 * stage.points();
   int64_t operators = stage.is_reduction() ? static_cast<int64_t>(stage.values.size()) : 0;
   for (const Node& node : stage.nodes) operators += node.kind == Node::Kind::op;
-  return operators * stage.out_elems() * stage.red_elems();
+  return operators * stage.points();
 }
 
 }  // namespace
@@ -372,6 +373,9 @@ void Stitcher::count_phases() {
 Stitched Stitcher::run() {
   const stage::StageGraph& graph = placed_.graph;
   add_buffers();
+  // What a task reads there is known row by row: its loops are left as they are.
+  const bool scatters =
+      std::ranges::any_of(graph.stages, [](const Stage& stage) { return stage.scatter >= 0; });
   for (const auto& phase : placed_.schedule.phases) {
     kernel::Phase made;
     std::vector<bool> nests;
@@ -405,7 +409,7 @@ Stitched Stitcher::run() {
       }
       out.body = std::move(body);
       made.groups.push_back(std::move(out));
-      nests.resize(made.groups.size(), true);
+      nests.resize(made.groups.size(), !scatters);
     }
     nests.resize(made.groups.size());
     result_.nests.push_back(std::move(nests));

@@ -3,8 +3,9 @@
 // emitter may compute speculatively and in inactive lanes.
 #pragma once
 
-#include "emit/llvm/math.h"
+#include "emit/llvm/math_context.h"
 #include "emit/llvm/types.h"
+#include "kernel/kernel.h"
 
 namespace heddle::emit {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "emit/llvm/math.h"
+#include "emit/llvm/math_context.h"
 
 namespace heddle::emit {
 

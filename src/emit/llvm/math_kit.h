@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "emit/llvm/math.h"
+#include "emit/llvm/math_context.h"
 #include "emit/llvm/types.h"
 
 namespace heddle::emit {

@@ -1,15 +1,18 @@
-#include "compiler/table_kernel.h"
+#include "compiler/join_kernels.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "base/check.h"
+#include "compiler/inner_kernels.h"
+#include "cost/rates.h"
+#include "hlo/in_place.h"
 #include "hlo/leaves.h"
-#include "kernel/text.h"
-#include "schedule/place.h"
+#include "stitch/inline_phases.h"
 
 namespace heddle::compiler {
 
@@ -20,97 +23,32 @@ using hlo::Opcode;
 using kernel::BufferId;
 using stitch::Stitched;
 
-// The inner kernels, by the kernels that they stand for.
-class InnerKernels {
+class KernelJoiner {
  public:
-  InnerKernels(kernel::Kernel* to, const RunPass& run) : to_(*to), run_(run) {}
-
-  // The kernel of a fusion.
-  void add(const kernel::Kernel& kernel, const Instr* fusion) {
-    if (!seen_.emplace(kernel::to_string(kernel), Use{}).second) return;
-    lower::OpenExtents open = lower::opened(kernel, open_pass(run_, nullptr));
-    Form& form = forms_[kernel::to_string(open.kernel)];
-    if (form.kernels.empty()) form.open = std::move(open.kernel);
-    form.kernels.push_back(kernel);
-    form.fusions.push_back(fusion);
-    form.values.push_back(std::move(open.dims));
-  }
-
-  void finish() {
-    for (const auto& [text, form] : forms_) {
-      std::optional<lower::SharedExtents> shared;
-      if (form.kernels.size() > 1) shared = lower::share_extents(form.open, form.values);
-      int common = -1;
-      for (size_t i = 0; i < form.kernels.size(); ++i) {
-        Use& use = seen_.at(kernel::to_string(form.kernels[i]));
-        use.inner = static_cast<int>(to_.inner.size());
-        kernel::Kernel open = form.kernels[i];
-        if (!shared || !open_pass(run_, form.fusions[i])(&open, {})) {
-          push(form.kernels[i]);
-          continue;
-        }
-        use.dims = shared->dims[i];
-        if (common < 0) {
-          common = use.inner;
-          push(shared->kernel);
-        }
-        use.inner = common;
-      }
-    }
-  }
-
-  struct Use {
-    int inner = -1;
-    std::vector<int64_t> dims;
-  };
-  const Use& of(const kernel::Kernel& kernel) const { return seen_.at(kernel::to_string(kernel)); }
-
- private:
-  struct Form {
-    kernel::Kernel open;
-    std::vector<kernel::Kernel> kernels;
-    std::vector<const Instr*> fusions;
-    std::vector<std::vector<int64_t>> values;
-  };
-
-  void push(kernel::Kernel kernel) {
-    kernel.name = fmt::format("i{}", to_.inner.size());
-    kernel.target.clear();
-    to_.scratch_bytes = std::max(to_.scratch_bytes, kernel.scratch_bytes);
-    to_.inner.push_back(std::move(kernel));
-  }
-
-  kernel::Kernel& to_;
-  const RunPass& run_;
-  std::map<std::string, Form> forms_;  // by opened text
-  std::map<std::string, Use> seen_;    // by text
-};
-
-class TableMaker {
- public:
-  TableMaker(const hlo::Computation& computation, const std::string& name,
-             const target::Target& target, const TableLimits& small,
-             const stitch::KernelOf& kernel_of, const RunPass& run)
-      : computation_(computation),
-        small_(small),
-        kernel_of_(kernel_of),
-        k_(result_.kernel),
-        inner_(&result_.kernel, run) {
+  KernelJoiner(const hlo::Computation& computation, const std::string& name,
+               const target::Target& target)
+      : computation_(computation), k_(result_.kernel) {
     k_.name = name;
     k_.target = target.name;
   }
 
-  Stitched run() {
+  // `run`: as a table; none: phases.
+  Stitched join(const stitch::KernelOf& kernel_of, const RunPass* run) {
+    if (run) inner_.emplace(&k_, *run);
     for (const Instr* instr : computation_.instrs()) {
       if (!instr->is(Opcode::fusion)) continue;
-      launches_.push_back({instr, &kernel_of_(instr), 0});
-      inner_.add(launches_.back().stitched->kernel, instr);
+      launches_.push_back({instr, &kernel_of(instr), 0});
+      if (inner_) inner_->add(launches_.back().stitched->kernel, instr);
     }
-    inner_.finish();
+    if (inner_) inner_->finish();
     add_ports();
     for (Launch& launch : launches_) add_values(&launch);
-    add_rows();
-    join_small_phases();
+    for (const Launch& launch : launches_) add_phases(launch);
+    if (inner_) {
+      turn_rows();
+      join_small_phases();
+    }
+    for (const Launch& launch : launches_) find_boxes(launch);
     find_in_place();
     return std::move(result_);
   }
@@ -127,6 +65,7 @@ class TableMaker {
     BufferId buffer;
     size_t phase = 0;
   };
+  using Key = std::pair<const Instr*, size_t>;
 
   BufferId global(const std::string& name, tensor::Type type, int64_t elems,
                   kernel::Access access) {
@@ -138,28 +77,32 @@ class TableMaker {
     return k_.add_buffer(std::move(made));
   }
 
-  static std::pair<const Instr*, size_t> key_of(const Instr* value) {
+  static Key key_of(const Instr* value) {
     const hlo::Origin from = hlo::origin_of(value);
     return {from.maker, from.leaf};
   }
 
   void add_ports() {
     for (const Instr* parameter : computation_.parameters()) {
-      values_[{parameter, 0}] = {global(fmt::format("in{}", values_.size()),
-                                        parameter->shape().type(), parameter->shape().elems(),
-                                        kernel::Access::in)};
+      const BufferId buffer =
+          global(fmt::format("in{}", parameter->parameter_number()), parameter->shape().type(),
+                 parameter->shape().elems(), kernel::Access::in);
+      values_.emplace(Key{parameter, 0}, Value{buffer});
       result_.min_bytes += parameter->shape().bytes();
     }
     const Instr* root = computation_.root();
-    for (size_t o = 0; o < root->operands().size(); ++o) {
-      const tensor::Shape& shape = root->operand(o)->shape();
-      const BufferId buffer =
-          global(fmt::format("out{}", o), shape.type(), shape.elems(), kernel::Access::out);
-      HEDDLE_CHECK(values_.emplace(key_of(root->operand(o)), Value{buffer}).second,
-                   "{} has a result twice", computation_.name());
+    for (const Instr* output :
+         root->is(Opcode::tuple) ? root->operands() : std::vector<Instr*>{computation_.root()}) {
+      const tensor::Shape& shape = output->shape();
+      const BufferId buffer = global(fmt::format("out{}", outputs_++), shape.type(), shape.elems(),
+                                     kernel::Access::out);
+      HEDDLE_CHECK(values_.emplace(key_of(output), Value{buffer}).second, "{} has a result twice",
+                   computation_.name());
       result_.min_bytes += shape.bytes();
     }
-    outputs_ = root->operands().size();
+    result_.in_place.assign(outputs_, -1);
+    result_.in_part.assign(outputs_, false);
+    result_.may_overwrite.resize(outputs_);
   }
 
   void add_values(Launch* launch) {
@@ -171,8 +114,7 @@ class TableMaker {
       launch->first_phase = std::max(launch->first_phase, value.phase);
     }
     const size_t behind = launch->first_phase + kernel.phases.size();
-    const size_t results = fusion->shape().is_tuple() ? fusion->shape().elements().size() : 1;
-    for (size_t r = 0; r < results; ++r) {
+    for (size_t r = 0; r < hlo::leaf_count(fusion->shape()); ++r) {
       const auto [value, added] = values_.try_emplace({fusion, r});
       if (added) value->second.buffer = workspace(kernel.buffers[launch->buffers.size()]);
       value->second.phase = behind;
@@ -196,26 +138,31 @@ class TableMaker {
                   kernel::Access::out);
   }
 
-  void add_rows() {
-    for (const Launch& launch : launches_) {
-      const InnerKernels::Use& use = inner_.of(launch.stitched->kernel);
-      for (size_t p = 0; p < launch.stitched->kernel.phases.size(); ++p) {
-        const size_t at = launch.first_phase + p;
-        if (at >= k_.phases.size()) {
-          k_.phases.resize(at + 1);
-          result_.phase_flops.resize(at + 1);
-          result_.phase_bytes.resize(at + 1);
-        }
-        const bool several = p < launch.stitched->phase_flops.size();
-        result_.phase_flops[at] +=
-            several ? launch.stitched->phase_flops[p] : launch.stitched->flops;
-        result_.phase_bytes[at] +=
-            several ? launch.stitched->phase_bytes[p] : launch.stitched->min_bytes;
+  void add_phases(const Launch& launch) {
+    const Stitched& stitched = *launch.stitched;
+    const size_t count = stitched.kernel.phases.size(), behind = launch.first_phase + count;
+    if (behind > k_.phases.size()) {
+      k_.phases.resize(behind);
+      result_.phase_flops.resize(behind);
+      result_.phase_bytes.resize(behind);
+    }
+    std::vector<kernel::Phase> phases;
+    if (!inner_) phases = stitch::inline_phases(stitched.kernel, launch.buffers, &k_);
+    k_.scratch_bytes = std::max(k_.scratch_bytes, stitched.kernel.scratch_bytes);
+    for (size_t p = 0; p < count; ++p) {
+      const size_t at = launch.first_phase + p;
+      const bool several = p < stitched.phase_flops.size();
+      result_.phase_flops[at] += several ? stitched.phase_flops[p] : stitched.flops;
+      result_.phase_bytes[at] += several ? stitched.phase_bytes[p] : stitched.min_bytes;
+      if (inner_) {
+        const InnerKernels::Use& use = inner_->of(stitched.kernel);
         table(&k_.phases[at], use.inner, static_cast<int>(p))
             .table.push_back({launch.buffers, use.dims});
+        continue;
       }
+      for (kernel::Group& group : phases[p].groups)
+        k_.phases[at].groups.push_back(std::move(group));
     }
-    turn_rows();
   }
 
   // A phase that reads arrays which an earlier one has read begins with those that it read last:
@@ -252,7 +199,8 @@ class TableMaker {
   }
 
   bool is_small(size_t phase) const {
-    return result_.phase_flops[phase] < small_.flops && result_.phase_bytes[phase] < small_.bytes;
+    return result_.phase_flops[phase] < cost::kSerialFlops &&
+           result_.phase_bytes[phase] < cost::kSerialBytes;
   }
 
   void join_small_phases() {
@@ -260,8 +208,8 @@ class TableMaker {
     std::vector<int64_t> flops, bytes;
     for (size_t p = 0; p < k_.phases.size(); ++p) {
       const bool joins = p > 0 && is_small(p - 1) && is_small(p) &&
-                         flops.back() + result_.phase_flops[p] < small_.flops &&
-                         bytes.back() + result_.phase_bytes[p] < small_.bytes;
+                         flops.back() + result_.phase_flops[p] < cost::kSerialFlops &&
+                         bytes.back() + result_.phase_bytes[p] < cost::kSerialBytes;
       if (!joins) {
         phases.push_back(std::move(k_.phases[p]));
         flops.push_back(result_.phase_flops[p]);
@@ -279,11 +227,35 @@ class TableMaker {
     result_.phase_bytes = std::move(bytes);
   }
 
+  // The array that a part puts a box into: no other part has anything to do with it
+  // (fuse/form_composites.cc). It is not moved, the box alone.
+  void find_boxes(const Launch& launch) {
+    const std::vector<bool>& in_part = launch.stitched->in_part;
+    if (std::find(in_part.begin(), in_part.end(), true) == in_part.end()) return;
+    const size_t inputs = computation_.parameters().size();
+    const size_t operands = launch.fusion->operands().size();
+    for (size_t r = 0; r < in_part.size(); ++r) {
+      if (!in_part[r]) continue;
+      const size_t output = launch.buffers[operands + r].index() - inputs;
+      const size_t array =
+          launch.buffers[static_cast<size_t>(launch.stitched->in_place[r])].index();
+      HEDDLE_CHECK(output < outputs_ && array < inputs, "{} puts a box into what stays inside",
+                   launch.fusion->name());
+      result_.in_place[output] = static_cast<int>(array);
+      result_.in_part[output] = true;
+    }
+    result_.min_bytes += hlo::stored_bytes(*launch.fusion);
+    for (const tensor::Shape& leaf : hlo::leaves_of(launch.fusion->shape()))
+      result_.min_bytes -= leaf.bytes();
+    for (const int64_t parameter : hlo::updated_parameters(*launch.fusion->called()[0]))
+      if (parameter >= 0)
+        result_.min_bytes -=
+            launch.fusion->operand(static_cast<size_t>(parameter))->shape().bytes();
+  }
+
   // A result may lie on what its own launch may overwrite, if all others that read that have run in
   // phases before.
   void find_in_place() {
-    result_.in_place.assign(outputs_, -1);
-    result_.may_overwrite.resize(outputs_);
     const size_t inputs = computation_.parameters().size();
     struct Reading {
       int64_t count = 0;
@@ -301,12 +273,14 @@ class TableMaker {
       }
     }
     std::vector<bool> taken(inputs);
+    for (const int array : result_.in_place)
+      if (array >= 0) taken[static_cast<size_t>(array)] = true;
     for (const Launch& launch : launches_) {
       const size_t operands = launch.fusion->operands().size();
       const size_t end = launch.first_phase + launch.stitched->kernel.phases.size();
       for (size_t r = 0; r < launch.stitched->in_place.size(); ++r) {
         const size_t output = launch.buffers[operands + r].index() - inputs;
-        if (output >= outputs_) continue;
+        if (output >= outputs_ || result_.in_part[output]) continue;
         for (int from : stitch::overwritable(*launch.stitched, r)) {
           const size_t input = launch.buffers[static_cast<size_t>(from)].index();
           if (input >= inputs) continue;
@@ -324,22 +298,21 @@ class TableMaker {
   }
 
   const hlo::Computation& computation_;
-  const TableLimits small_;
-  const stitch::KernelOf& kernel_of_;
   Stitched result_;
   kernel::Kernel& k_;
-  InnerKernels inner_;
+  std::optional<InnerKernels> inner_;  // of a table
   std::vector<Launch> launches_;
-  std::map<std::pair<const Instr*, size_t>, Value> values_;
+  std::map<Key, Value> values_;
   size_t outputs_ = 0;
 };
 
 }  // namespace
 
-Stitched make_table(const hlo::Computation& computation, const std::string& name,
-                    const target::Target& target, const TableLimits& small,
-                    const stitch::KernelOf& kernel_of, const RunPass& run) {
-  return TableMaker(computation, name, target, small, kernel_of, run).run();
+Stitched join_kernels(const hlo::Computation& computation, hlo::Join join, const std::string& name,
+                      const target::Target& target, const stitch::KernelOf& kernel_of,
+                      const RunPass& run) {
+  return KernelJoiner(computation, name, target)
+      .join(kernel_of, join == hlo::Join::table ? &run : nullptr);
 }
 
 }  // namespace heddle::compiler

@@ -1,13 +1,13 @@
-// A concatenation of many arrays as copies side by side: a group of the kernel for every part.
+// A concatenation of many arrays as several stages: one a part, which stores it where it belongs.
 #pragma once
 
 #include "hlo/module.h"
 
-namespace heddle::schedule {
+namespace heddle::stage {
 
 // Elsewhere a concatenation is an expression that asks of every element which part it is of; with
 // many parts, and lanes that run inside one of them, the asking would be all of the work. No where
 // a part is cheaper read through its index map than made first (a slice, a broadcast, ...).
-bool is_copied_by_parts(const hlo::Instr& instr);
+bool is_stored_by_parts(const hlo::Instr& instr);
 
-}  // namespace heddle::schedule
+}  // namespace heddle::stage
