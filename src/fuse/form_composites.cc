@@ -307,21 +307,12 @@ class Composer {
     std::sort(parts.begin(), parts.end(),
               [&](const Instr* x, const Instr* y) { return index.at(x) < index.at(y); });
     NewFusion made(computation_->module(), "composite", hlo::Join::phases);
-    auto value = [&](Instr* from) {
-      return made.value_of(from, [&](const Instr* maker) {
-        return std::find(parts.begin(), parts.end(), maker) != parts.end();
-      });
+    const auto is_part = [&](const Instr* maker) {
+      return std::find(parts.begin(), parts.end(), maker) != parts.end();
     };
-    for (Instr* part : parts) {
-      std::vector<Instr*> read;
-      for (Instr* operand : part->operands()) read.push_back(value(operand));
-      Instr* copy = made.computation->add(Opcode::fusion, part->shape(), read, part->attrs(),
-                                          part->called(), part->name());
-      copy->add_nodes(part->nodes());
-      made.values[part] = copy;
-    }
+    for (Instr* part : parts) made.add_part(part, is_part);
     const std::vector<Instr*> old = find_outputs(parts);
-    for (Instr* output : old) made.outputs.push_back(value(output));
+    for (Instr* output : old) made.outputs.push_back(made.value_of(output, is_part));
     const std::vector<Instr*> values = made.add_to(computation_, parts.back()->name());
     for (size_t i = 0; i < old.size(); ++i) computation_->replace_all_uses(old[i], values[i]);
     computation_->sort();

@@ -3,13 +3,11 @@
 // table (hlo/join.h), where they are more than a composite holds and several of them do the
 // same to different arrays, or make many. Nothing but results leaves it, so no order is lost; and
 // it reads the caller's arrays, constants and small values alone, so no array has to be kept longer
-// than it was. Those of one shape are flattened, so that arrays of all ranks are the same code.
+// than it was.
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include "fuse/composites.h"
-#include "fuse/flatten.h"
 #include "fuse/groups.h"
 #include "fuse/new_fusion.h"
 #include "fuse/passes.h"
@@ -163,14 +161,15 @@ class TableFormer {
   // --- Forming it. ---
 
   void form() {
-    made_.emplace(entry_->module(), "table", hlo::Join::table);
+    NewFusion made(entry_->module(), "table", hlo::Join::table);
+    const auto is_member = [&](const Instr* maker) { return members_.count(maker) > 0; };
     std::vector<Instr*> outputs;  // values of the entry
     const std::vector<Instr*> order = entry_->instrs();
     Instr* last = nullptr;
     for (Instr* instr : order) {
       if (!members_.count(instr)) continue;
       last = instr;
-      add_member(instr);
+      made.add_part(instr, is_member);
       if (instr->shape().is_array()) {
         if (is_read_outside(instr)) outputs.push_back(instr);
         continue;
@@ -178,8 +177,8 @@ class TableFormer {
       for (Instr* user : instr->users())
         if (is_read_outside(user)) outputs.push_back(user);
     }
-    for (Instr* output : outputs) made_->outputs.push_back(inside(output));
-    const std::vector<Instr*> values = made_->add_to(entry_, last->name());
+    for (Instr* output : outputs) made.outputs.push_back(made.value_of(output, is_member));
+    const std::vector<Instr*> values = made.add_to(entry_, last->name());
     for (size_t i = 0; i < outputs.size(); ++i) entry_->replace_all_uses(outputs[i], values[i]);
     entry_->remove_dead();
     entry_->sort();
@@ -192,43 +191,9 @@ class TableFormer {
     });
   }
 
-  // The value in the table's computation.
-  Instr* inside(Instr* value) {
-    return made_->value_of(value, [&](const Instr* maker) { return members_.count(maker) > 0; });
-  }
-
-  void add_member(Instr* fusion) {
-    std::vector<Instr*> operands;
-    for (Instr* operand : fusion->operands()) operands.push_back(inside(operand));
-    Computation* body = entry_->module()->clone_computation(*fusion->called()[0]);
-    const bool flat = flatten(body);
-    if (flat)
-      for (size_t i = 0; i < operands.size(); ++i)
-        operands[i] = viewed(operands[i], body->parameters()[i]->shape());
-    Instr* made = made_->computation->add(Opcode::fusion, body->root()->shape(), operands,
-                                          hlo::FusionAttrs{}, {body}, fusion->name());
-    made->add_nodes(fusion->nodes());
-    if (fusion->shape().is_array()) {
-      made_->values[fusion] = viewed(made, fusion->shape().without_layout());
-      return;
-    }
-    for (Instr* user : fusion->users()) {
-      const auto leaf = static_cast<size_t>(user->tuple_index());
-      Instr* element = made_->computation->add(
-          Opcode::get_tuple_element, body->root()->shape().elements()[leaf], {made}, user->attrs());
-      made_->values[user] = viewed(element, user->shape().without_layout());
-    }
-  }
-
-  Instr* viewed(Instr* value, const tensor::Shape& shape) {
-    return value->shape() == shape ? value
-                                   : made_->computation->add(Opcode::reshape, shape, {value});
-  }
-
   const Covered& covered_;
   Computation* entry_;
   std::unordered_set<const Instr*> constant_, members_;
-  std::optional<NewFusion> made_;
 };
 
 }  // namespace

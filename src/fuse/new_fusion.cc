@@ -31,6 +31,15 @@ Instr* NewFusion::value_of(Instr* value, const std::function<bool(const Instr*)>
                                           value->attrs());
 }
 
+void NewFusion::add_part(const Instr* part, const std::function<bool(const Instr*)>& is_part) {
+  std::vector<Instr*> read;
+  for (Instr* operand : part->operands()) read.push_back(value_of(operand, is_part));
+  Instr* made = computation->add(Opcode::fusion, part->shape(), read, part->attrs(), part->called(),
+                                 part->name());
+  made->add_nodes(part->nodes());
+  values[part] = made;
+}
+
 std::vector<Instr*> NewFusion::add_to(Computation* parent, const std::string& name) const {
   std::vector<Shape> shapes;
   for (const Instr* output : outputs) shapes.push_back(output->shape());

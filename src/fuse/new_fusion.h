@@ -21,6 +21,8 @@ struct NewFusion {
   Instr* inside(Instr* value);
   // The value of a part inside, or what is a view or an element of one; else the parameter.
   Instr* value_of(Instr* value, const std::function<bool(const Instr*)>& is_part);
+  // A fusion as a part of this one, which reads values as value_of() gives them.
+  void add_part(const Instr* part, const std::function<bool(const Instr*)>& is_part);
   // The instruction in `parent`, and there one value for each output, with its name.
   std::vector<Instr*> add_to(Computation* parent, const std::string& name) const;
 

@@ -8,6 +8,7 @@
 #include "schedule/place_rows.h"
 #include "schedule/strategy.h"
 #include "schedule/task_loops.h"
+#include "stage/top_k.h"
 
 namespace heddle::schedule {
 
@@ -83,7 +84,10 @@ PlacedFusion place_parts(const Problem& problem) {
                                    graph.stage(problem.product()->stage).name);
     return result;
   }
-  merge_digits(&graph);
+  const bool plain = std::ranges::all_of(graph.stages, [](const Stage& stage) {
+    return stage.kind == hlo::StageKind::map || stage.kind == hlo::StageKind::reduce;
+  });
+  if (plain && !stage::has_top_k(graph)) merge_digits(&graph);  // those want theirs as they are
   const std::vector<size_t> part_of = parts_of(graph);
   for (size_t i = 0; i < graph.stages.size(); ++i)
     for (const Load& load : graph.stages[i].loads)
