@@ -23,7 +23,7 @@ using stage::Stage;
 // Advice below this share of the product is not worth a line.
 constexpr double kLeastShare = 0.02;
 
-// A product with what hangs on it.
+// A product with its epilogue.
 struct Product {
   std::string name;
   bool convolution = false, one_by_one = true;

@@ -266,7 +266,7 @@ ENTRY e {
 })");
 }
 
-// A value between the products is read again by what hangs on the last, or leaves, or both.
+// A value between the products is read again by the last one's epilogue, or leaves, or both.
 TEST(ChainTest, ValuesBetweenAreReadAgain) {
   for (const char* target : {"icelake", "avx2", "portable"}) {
     for (const char* last :

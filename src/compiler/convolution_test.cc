@@ -152,7 +152,7 @@ TEST_P(ConvolutionTest, InPlace) {
             stage::to_string(checked.placed.schedule, checked.placed.graph));
 }
 
-// The kernel depends on constants alone, and something hangs on the convolution.
+// The kernel depends on constants alone, and the convolution has an epilogue.
 TEST_P(ConvolutionTest, InPanels) {
   const Case& c = GetParam();
   std::string text = fmt::format(R"(HloModule m
@@ -189,7 +189,7 @@ ENTRY e {{
     auto checked = compiler::check_fusion(alone, *target, 3, 4096);
     EXPECT_EQ(checked.failure, "") << hlo::to_string(alone) << checked.text;
     if (!stage::is_gemm(checked.placed)) continue;
-    // The sum and the function hang on its tiles.
+    // The sum and the function are its epilogue.
     EXPECT_GE(checked.placed.graph.stages.size(), 2u) << hlo::to_string(*fused);
     for (size_t i = 0; i < checked.placed.graph.stages.size(); ++i) {
       if (checked.placed.graph.stages[i].kind != hlo::StageKind::conv) continue;

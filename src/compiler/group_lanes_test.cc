@@ -1,5 +1,5 @@
 // Convolutions in groups that share lanes, proved by the kernel interpreter against the reference:
-// widths of a group, windows, borders, tails, weights in place and in panels, what hangs on them.
+// widths of a group, windows, borders, tails, weights in place and in panels, epilogues.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -77,7 +77,7 @@ class Replacer {
   void run() {
     for (Computation* computation : computations_with_commands(*module_)) {
       const std::unordered_set<const Instr*> constants = constants_of(*computation);
-      std::vector<Instr*> products;  // what hangs on them goes with them
+      std::vector<Instr*> products;  // their epilogues go with them
       for (Instr* instr : computation->instrs())
         if (instr->is(Opcode::dot) || instr->is(Opcode::convolution)) products.push_back(instr);
       bool changed = false;

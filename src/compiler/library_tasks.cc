@@ -49,7 +49,7 @@ std::unique_ptr<hlo::Module> sample_of(const Instr& fusion) {
   return sample;
 }
 
-// Kernels with the same product, by what hangs on it: by how many instructions that is.
+// Kernels with the same product, by the number of instructions of their epilogue.
 struct Surrounded {
   std::string name;
   int64_t uses = 0;

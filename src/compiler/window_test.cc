@@ -1,5 +1,5 @@
 // Windows along channels (depthwise convolutions, pools) as kernels that the kernel interpreter
-// proves: many shapes, borders, strides, dilations, types, and what hangs on them.
+// proves: many shapes, borders, strides, dilations, types, and epilogues.
 #include <gtest/gtest.h>
 
 #include <random>

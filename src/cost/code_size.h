@@ -1,5 +1,5 @@
 // How much code an epilogue makes: the tile of a template is written out, register by register, and
-// so is everything that hangs on it.
+// so is its epilogue.
 #pragma once
 
 #include "base/decision.h"
@@ -8,7 +8,7 @@
 
 namespace heddle::cost {
 
-// Instructions of what hangs on a dot (the first of `joined`), for one tile, roughly.
+// Instructions of the epilogue of a dot (the first of `joined`), for one tile, roughly.
 int64_t code_of_tile(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
                      const stage::Gemm& gemm);
 // The back end takes 32,768 instructions a phase; of estimates so many, all tiles together.

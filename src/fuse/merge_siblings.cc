@@ -108,7 +108,7 @@ class SiblingMerger : public GroupMerger {
     if (together.strided > first.strided + second.strided)
       return Decision::no("across-lanes", "less data crosses the lanes if they are separate");
     const double apart = first.traffic_ns + second.traffic_ns;
-    // A small one that hangs on a large one cannot save much of both. Maps over one box are one
+    // A small one that reads a large one cannot save much of both. Maps over one box are one
     // loop, and a launch less; where that is nothing beside their time, more arrays that are read
     // and written at once are worse (an optimizer's tensors of one shape, which become a table).
     const double smaller_ns = std::min(first.traffic_ns, second.traffic_ns);

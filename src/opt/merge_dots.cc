@@ -1,6 +1,6 @@
 // merge_dots: narrow products of one input with constant matrices become one product with the
 // matrices side by side, and slices of it. A matrix of few columns leaves most of a tile of
-// registers unused, and each such product reads its input again. What hangs on all of them alike
+// registers unused, and each such product reads its input again. An epilogue that all of them have
 // (constants per column, activations) is done on the whole. Exact: every element is the sum it was.
 //
 // Where it does not pay it is left alone: wide products, few rows, products whose epilogues differ
@@ -65,7 +65,7 @@ class Siblings {
  public:
   explicit Siblings(std::vector<Instr*> dots) : ends_(dots), dots_(std::move(dots)) {}
 
-  // Goes along with what hangs on all alike. False: it does not pay.
+  // Goes along with the epilogue that all have. False: it does not pay.
   bool follow() {
     int64_t columns = 0;
     bool narrow = false;

@@ -1,4 +1,4 @@
-// Reductions that hang on another one of the same row: the sum of exp(x - max x), of softmax and
+// Reductions that read another one of the same row: the sum of exp(x - max x), of softmax and
 // log-sum-exp. Where a row is longer than the second cache keeps, it goes by strips: the maximum of
 // a strip and its sum by that, while the strip is near; behind the strips m = max m_p and
 // sum = sum_p sum_p exp(m_p - m). So a row is read from memory once.

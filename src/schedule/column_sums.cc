@@ -57,7 +57,7 @@ bool counts_rows(const Expr& x, const Radix& radix) {
                       [&](const auto& one) { return rest.uses(one.first); });
 }
 
-// The product's element that a load reads through whatever maps hang on it, element for element
+// The product's element that a load reads through maps of the epilogue, element for element
 // (invert_epilogue), over the digits of the reader.
 std::vector<Expr> at_product(const StageGraph& graph, StageId product, const Load& load,
                              const std::vector<int64_t>& box) {

@@ -1,4 +1,4 @@
-// Epilogue (iv): reductions over the rows of a product, or of what hangs on it, as a part of its
+// Epilogue (iv): reductions over the rows of a product, or of a map behind it, as a part of its
 // kernel. Every task sums up its rows in registers; where several blocks of rows share a column,
 // the partial sums leave with the task and a second phase adds them in a fixed order. Sums for each
 // image of a batch have a block of rows an image, and are whole.
@@ -11,7 +11,7 @@
 
 namespace heddle::schedule {
 
-// `joined`: the product, then the maps that hang on it. No, with code `gemm-epilogue`: it is
+// `joined`: the product, then the maps of its epilogue. No, with code `gemm-epilogue`: it is
 // another reduction.
 Decision match_column_sum(const StageGraph& graph, const std::vector<StageId>& joined,
                           const GemmShape& shape, StageId reduce, ColumnSum* sum);

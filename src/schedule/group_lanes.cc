@@ -66,8 +66,8 @@ void join_digits(Stage* stage, int group) {
   }
 }
 
-// The graph with that digit in all of its stages. None: the convolution has no such groups, or what
-// hangs on it does not follow them, or it is no window.
+// The graph with that digit in all of its stages. None: the convolution has no such groups, or its
+// epilogue does not follow them, or it is no window.
 std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
                                       const target::Target& target) {
   const Stage& stage = graph.stage(conv);

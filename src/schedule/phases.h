@@ -1,7 +1,7 @@
 // Several phases of one kernel (stages.md §2 split reductions, §4.3, §4.4). One
 // dimension is cut into strips, a task each. What is reduced along it becomes partial results of
 // the strips, which later phases combine; what follows it is computed strip by strip; what does not
-// have it (combined sums and what hangs on them) is computed by whoever reads it, or in a phase of
+// have it (combined sums and maps of them) is computed by whoever reads it, or in a phase of
 // its own where that is too much.
 #pragma once
 

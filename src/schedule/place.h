@@ -9,7 +9,7 @@
 namespace heddle::schedule {
 
 // Codes: those of can_stage, stage::build_stage_graph and place_values; `unmatched-output` (outputs
-// without common loops), `gemm-epilogue` (what hangs on a dot does not follow its tiles),
+// without common loops), `gemm-epilogue` (a map behind a dot does not follow its tiles),
 // `one-task` (all work would fall to one task), those of place_chain.
 // `fast_forms`: false under --numerics=strict.
 // `attempts`: every strategy that was asked (strategies.def), in order.

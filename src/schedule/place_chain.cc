@@ -246,7 +246,7 @@ class ChainPlacer {
     return rows;
   }
 
-  // The products are computed once, but for blocks that are not full; what hangs on them is done
+  // The products are computed once, but for blocks that are not full; their epilogue is done
   // with them.
   Decision check_once() const {
     double most = 1;

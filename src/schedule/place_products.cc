@@ -11,7 +11,7 @@ using index::Expr;
 
 namespace {
 
-// The dot, and the maps that hang on its tiles.
+// The dot, and the maps of its epilogue.
 Decision join_maps(const StageGraph& graph, size_t dot, Row* row) {
   row->joined.push_back(StageId(dot));
   for (size_t i = 0; i < graph.stages.size(); ++i) {

@@ -12,7 +12,7 @@
 
 namespace heddle::schedule {
 
-// Codes: `gemm-epilogue` (what hangs on the convolution does not follow its tiles),
+// Codes: `gemm-epilogue` (a map behind the convolution does not follow its tiles),
 // `chain-consumers` (its result has other readers, and windows overlap or leave lines out),
 // `pool-window` (the window is not one over lines and columns, with the channels in lanes),
 // `chain-residence` (the lines of one pooled line do not fit).

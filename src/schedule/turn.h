@@ -1,5 +1,5 @@
 // Private to schedule, and stitch: maps whose input runs along another digit than the output (a
-// transpose, and what hangs on it). Squares of lanes by lanes are read along the one, turned in
+// transpose and its epilogue). Squares of lanes by lanes are read along the one, turned in
 // registers and written along the other, so that both sides move whole vectors (stages.md §4.5).
 #pragma once
 

@@ -15,7 +15,7 @@ namespace heddle::schedule {
 // None: the stage is no window, or its form does not fit.
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target);
 
-// How many of its rows are windows of which all that hangs on them, too, is read and written along
+// How many of its rows are windows of which the epilogue, too, is read and written along
 // the lanes.
 int count_windows(const PlacedFusion& placed);
 

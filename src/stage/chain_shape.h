@@ -21,7 +21,7 @@ struct Kept {
 };
 
 struct Link {
-  std::vector<StageId> joined;  // the product, then the maps that hang on it; or stages in rows
+  std::vector<StageId> joined;  // the product, then its epilogue's maps; or stages in rows
   bool rows = false;            // no product
   // The stage whose digits `shape` speaks of: the product; of rows, the product before, or, where
   // they come first, their value.

@@ -8,7 +8,7 @@
 
 namespace heddle::stage {
 
-// The digits of every map that hangs on a dot, as expressions over the dot's out digits, by
+// The digits of every map of an epilogue, as expressions over the dot's out digits, by
 // StageId. `joined`: the dot first, then the maps. No: a map's elements are not the dot's, one for
 // one.
 Decision invert_epilogue(const StageGraph& graph, const std::vector<StageId>& joined,

@@ -77,7 +77,7 @@ struct ColumnSum {
 index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
                      const std::vector<int64_t>& extents, int64_t part = 0);
 
-// A product: the first stage of its row. What is joined to it hangs on its tiles.
+// A product: the first stage of its row. Stages joined to it are its epilogue.
 struct GemmTile {
   Gemm record;
   GemmShape shape;

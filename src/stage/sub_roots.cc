@@ -128,7 +128,7 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool r
     if (roots.count(instr) || moves_data(instr)) continue;
     bool shared = mine.stages.size() > 1;
     // A value that is broadcast is computed once where that saves enough: always when it is
-    // expensive or hangs on a reduction (one value a row), else it is cheaper to repeat.
+    // expensive or depends on a reduction (one value a row), else it is cheaper to repeat.
     bool hangs_on_reduction =
         std::any_of(instr->operands().begin(), instr->operands().end(), [&](const Instr* operand) {
           const Instr* made = producer(operand, members);

@@ -23,7 +23,7 @@ struct WindowForm {
 
 // A convolution and the pool behind it.
 struct Pooled {
-  std::vector<StageId> joined;  // the convolution, then the maps that hang on it
+  std::vector<StageId> joined;  // the convolution, then the maps of its epilogue
   StageId value;                // of these, what the pool reads
   StageId pool;
   std::vector<StageId> behind;    // maps of the pool's results, digit for digit

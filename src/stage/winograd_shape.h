@@ -27,7 +27,7 @@ struct WinogradShape {
   int64_t y_offset = 0, y_span = 0, x_offset = 0, x_span = 0;
 };
 
-// A convolution: the first stage of its row. What is joined to it hangs on its tiles.
+// A convolution: the first stage of its row. Stages joined to it are its epilogue.
 struct WinogradTile {
   Winograd record;
   WinogradShape shape;

@@ -1,5 +1,5 @@
 // The GEMM family's code (docs/gemm.md): register tiles of mr rows by nv vectors, B read in
-// panels, A in place, the next panel fetched ahead, whatever hangs on the dot done on the tile.
+// panels, A in place, the next panel fetched ahead, the epilogue done on the tile.
 #include <algorithm>
 
 #include "schedule/bounded_rows.h"

@@ -1,4 +1,4 @@
-// One register tile of the GEMM family: cleared, summed up over k, finished by what hangs on it.
+// One register tile of the GEMM family: cleared, summed up over k, finished by the epilogue.
 #include <algorithm>
 
 #include "stitch/gemm_emitter.h"
@@ -288,7 +288,7 @@ void GemmEmitter::emit_step(const Panel& panel, const Tile& tile, const Segment&
   if (shape_.y >= 0) digits_[shape_.y] = tile.y0;
 }
 
-// The tile is done: the dot's own output, and the maps that hang on it, element by element.
+// The tile is done: the dot's own output, and the maps of its epilogue, element by element.
 void GemmEmitter::emit_epilogue(const Panel& panel, const Tile& tile, Block* block) {
   const Segment lines{0, 1, 0, gemm_.my > 1 ? tile.lines->rows : 1};
   const Segment rows{0, 1, 0, tile.rows->rows};

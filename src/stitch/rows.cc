@@ -177,7 +177,7 @@ void RowEmitter::emit_lanes(Block* block) {
   }
 }
 
-// What hangs on memory is else computed in every vector.
+// Values that depend on memory are else computed in every vector.
 void RowEmitter::name_shared(Block* block) {
   if (is_gpu()) return;
   for (size_t m = 0; m < members_.size(); ++m) {

@@ -34,7 +34,7 @@ ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo:
                const std::vector<ExprId>& operands, bool fast = false);
 ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
 // x / y in f32, correctly rounded but for ties within 2^-20 ulp and subnormal results: all that
-// hangs on y alone is computed once where lanes share it.
+// depends on y alone is computed once where lanes share it.
 ExprId emit_shared_quotient(kernel::Kernel* kernel, ExprId x, ExprId y);
 // The type that a value of `type` accumulates in: f32 for f16 and bf16.
 Type accumulation_type(Type type);

@@ -317,7 +317,7 @@ void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t s
   }
 }
 
-// The window's value at one point, and the maps that hang on it.
+// The window's value at one point, and the maps of its epilogue.
 void RowEmitter::finish_window_point(ExprId sum, Block* block) {
   std::vector<std::pair<int, std::vector<Home>>> saved;
   for (size_t m = 0; m < members_.size(); ++m) {

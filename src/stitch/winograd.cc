@@ -1,7 +1,7 @@
 // Winograd's algorithm (schedule/winograd.h): a task takes some lines of tiles of one image and
 // some output features. It transforms the input of each tile into scratch, a matrix [tile, channel]
 // for each of the points; multiplies each matrix by its panels of the transformed filter; and
-// transforms the products [point, tile, feature] back, with what hangs on the convolution.
+// transforms the products [point, tile, feature] back, with the convolution's epilogue.
 #include <algorithm>
 #include <array>
 
@@ -429,7 +429,7 @@ class WinogradEmitter {
       for (Stmt& stmt : store) block->push_back(std::move(stmt));
   }
 
-  // What is stored for the output at `digits`, and for the maps that hang on it.
+  // What is stored for the output at `digits`, and for the maps of its epilogue.
   Block finished(const std::vector<Expr>& digits, ExprId sum) {
     Block body;
     const int conv = static_cast<int>(row_.joined[0].index());
