@@ -238,7 +238,7 @@ Decision BatchFlow::find_uses() {
   for (int64_t i = 0; i < leaves; ++i) {
     const Instr* next = body.root()->operand(static_cast<size_t>(i));
     const size_t at = class_of(next);
-    const bool round = hlo::goes_round(loop_, i);
+    const bool round = hlo::is_invariant_leaf(loop_, i);
     if (!classes_[at].place) {
       uses_.push_back(classes_[at].is_sum ? LeafUse::summed
                       : round             ? LeafUse::shared

@@ -20,11 +20,11 @@ struct RowPlace {
 
 // What becomes of a leaf of the state when a loop is cut into strips of rows.
 enum class LeafUse {
-  shared,   // has no rows, and goes round unchanged
+  shared,   // has no rows, and is loop-invariant
   counted,  // has no rows, and changes: every strip does it again
   summed,   // has no rows; each step adds a sum over all rows, and nothing else reads it
   whole,    // has rows; only boxes of it are read, or put into it
-  sliced,   // has rows, goes round unchanged
+  sliced,   // has rows, is loop-invariant
   carried,  // has rows and changes
 };
 

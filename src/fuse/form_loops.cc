@@ -73,7 +73,7 @@ Instr* cut(Instr* loop, int64_t piece) {
   std::vector<Instr*> next;
   for (int64_t i = 0; i < std::ssize(shape.elements()); ++i)
     next.push_back(pieces->add(Opcode::get_tuple_element, shape.elements()[static_cast<size_t>(i)],
-                               {hlo::goes_round(loop, i) ? state : inner},
+                               {hlo::is_invariant_leaf(loop, i) ? state : inner},
                                hlo::TupleIndexAttrs{i}));
   pieces->set_root(pieces->add(Opcode::tuple, shape, next));
   Instr* outer =

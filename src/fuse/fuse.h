@@ -18,13 +18,13 @@ namespace heddle::fuse {
 // The instructions that have a stage form end up in `fusion` instructions (kind
 // kLoop); views without work (reshape, bitcast) and the rest stay as they are. Values that depend
 // on constants alone are kept apart from the others, for the program's once section; so are, in a
-// loop's body, those that depend on what goes round unchanged: plan moves them out of the loop.
+// loop's body, those that depend on loop-invariant leaves: plan moves them out of the loop.
 // `options` and `report` are the search's.
 Result<bool> fuse(hlo::Module* module, const target::Target& target, Mode mode,
                   std::vector<Refusal>* refusals = nullptr, const SearchOptions& options = {},
                   SearchReport* report = nullptr);
 
-// Rewrites dots with a constant right side (in a loop's body: one that goes round unchanged) so
+// Rewrites dots with a constant right side (in a loop's body: one that is loop-invariant) so
 // that their fusion reads it in the panels of its GEMM record: packing is a pad, reshape and
 // transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
 // (stages.md §4.6).

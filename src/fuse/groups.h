@@ -71,11 +71,11 @@ bool has_control_edges(const Instr* instr);
 // Cheap enough to be computed again in every reader: data movement, scalars. Nothing with control
 // edges: these say when it runs.
 bool is_duplicable(const Instr* instr);
-// Depends on constants alone (in a loop's body: and on what goes round unchanged), and is more than
+// Depends on constants alone (in a loop's body: and on loop-invariant leaves), and is more than
 // a scalar or its broadcast. `constant`, where given: all that depends on these alone.
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* constant = nullptr);
-// Reads an element of a loop's state that goes round unchanged.
+// Reads a loop-invariant element of a loop's state.
 bool is_invariant(const Instr* instr, const Covered& covered);
 
 // Has a stage form, and is made by a kernel of its own or as part of one.

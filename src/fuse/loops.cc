@@ -154,7 +154,7 @@ class LoopFormer {
   void find_invariant() {
     for (const Instr* instr : body_->instrs()) {
       if (instr->is(Opcode::get_tuple_element) && instr->operand(0) == state_) {
-        if (hlo::goes_round(loop_, instr->tuple_index())) invariant_.insert(instr);
+        if (hlo::is_invariant_leaf(loop_, instr->tuple_index())) invariant_.insert(instr);
         continue;
       }
       if (instr->is(Opcode::constant)) {
@@ -203,13 +203,13 @@ class LoopFormer {
   Decision check_state() {
     const std::vector<Instr*>& next = body_->root()->operands();
     for (size_t i = 0; i < next.size(); ++i)
-      if (!hlo::goes_round(loop_, static_cast<int64_t>(i)) && !is_collected(i))
+      if (!hlo::is_invariant_leaf(loop_, static_cast<int64_t>(i)) && !is_collected(i))
         state_bytes_ += next[i]->shape().bytes();
     for (size_t n = body_->instrs().size(); n-- > 0;) {
       const Instr* instr = body_->instrs()[n];
       if (!instr->is(Opcode::dynamic_update_slice) || invariant_.count(instr)) continue;
       const int64_t leaf = leaf_of(instr);
-      if (leaf < 0 || hlo::goes_round(loop_, leaf))
+      if (leaf < 0 || hlo::is_invariant_leaf(loop_, leaf))
         return Decision::no("loop-state", "{} overwrites an array that is not state of the loop",
                             instr->name());
       if (!all_before(source(instr->operand(0)), instr))
@@ -354,7 +354,7 @@ class LoopFormer {
       const bool read =
           read_whole_ || std::any_of(loop_->users().begin(), loop_->users().end(),
                                      [&](const Instr* u) { return u->tuple_index() == i; });
-      if (read && !hlo::goes_round(loop_, i)) leaves_.push_back(i);
+      if (read && !hlo::is_invariant_leaf(loop_, i)) leaves_.push_back(i);
     }
   }
 

@@ -1,5 +1,5 @@
-// Dots and convolutions with a constant right side (in a loop's body: one that goes round
-// unchanged) read it in the panels of their GEMM record: packing is a pad, reshape and transpose of
+// Dots and convolutions with a constant right side (in a loop's body: one that is
+// loop-invariant) read it in the panels of their GEMM record: packing is a pad, reshape and transpose of
 // the constant (done once), and the fusion holds the inverse, which index maps undo
 // (stages.md 4.6).
 #include <algorithm>

@@ -52,7 +52,7 @@ class StripCutter {
     if (decision) decision = check();
     if (!decision) return decision;
     for (int64_t i = 0; i < leaves_; ++i)
-      unread_.push_back(flow_->use_of(i) == LeafUse::whole && !hlo::goes_round(loop_, i) &&
+      unread_.push_back(flow_->use_of(i) == LeafUse::whole && !hlo::is_invariant_leaf(loop_, i) &&
                         is_overwritten(loop_, i));
     shrink();
     if (decision = check_kernels(); !decision) return decision;
@@ -77,7 +77,7 @@ class StripCutter {
   Decision find_rows() {
     std::vector<std::pair<int64_t, int64_t>> starts;
     for (int64_t i = 0; i < leaves_; ++i)
-      if (!hlo::goes_round(loop_, i))
+      if (!hlo::is_invariant_leaf(loop_, i))
         for (int64_t d = 0; d < leaf_shape(i).rank(); ++d) starts.emplace_back(i, d);
     auto extent = [&](const auto& start) { return leaf_shape(start.first).dim(start.second); };
     std::stable_sort(starts.begin(), starts.end(),
@@ -111,7 +111,7 @@ class StripCutter {
   Decision check() {
     for (int64_t i = 0; i < leaves_; ++i) {
       const LeafUse use = flow_->use_of(i);
-      const bool changes = !hlo::goes_round(loop_, i);
+      const bool changes = !hlo::is_invariant_leaf(loop_, i);
       if (use == LeafUse::counted && is_read(i))
         return Decision::no("loop-rows", "leaf {} is the same in every strip", i);
       if ((use == LeafUse::summed || (use == LeafUse::whole && changes)) && !is_read(i))
@@ -316,7 +316,7 @@ class StripCutter {
       Instr* leaf = now[static_cast<size_t>(i + kStripLeaves)];
       const LeafUse use = flow_->use_of(i);
       auto result = [&] { return b->get_tuple_element(steps, i); };
-      if (use == LeafUse::whole && !hlo::goes_round(loop_, i))
+      if (use == LeafUse::whole && !hlo::is_invariant_leaf(loop_, i))
         leaf = result();
       else if (use == LeafUse::carried && is_read(i))
         leaf = b->dynamic_update_slice(leaf, result(),

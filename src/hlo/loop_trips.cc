@@ -20,7 +20,7 @@ const Instr* loop_of_steps(const Instr* loop) {
 bool is_unread(const Instr* value) { return value->facts().unread; }
 void set_unread(Instr* value) { value->facts().unread = true; }
 
-bool goes_round(const Instr* loop, int64_t leaf) {
+bool is_invariant_leaf(const Instr* loop, int64_t leaf) {
   const Computation& body = *loop->called()[1];
   const Instr* next = body.root()->operand(static_cast<size_t>(leaf));
   return next->is(Opcode::get_tuple_element) && next->operand(0) == body.parameters()[0] &&

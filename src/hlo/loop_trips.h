@@ -23,7 +23,7 @@ const Instr* loop_of_steps(const Instr* loop);
 bool is_unread(const Instr* value);
 void set_unread(Instr* value);
 
-// The leaf of `loop`'s state goes round unchanged.
-bool goes_round(const Instr* loop, int64_t leaf);
+// The leaf of `loop`'s state is loop-invariant.
+bool is_invariant_leaf(const Instr* loop, int64_t leaf);
 
 }  // namespace heddle::hlo

@@ -20,7 +20,7 @@ namespace {
 
 bool is_handed_on(const Instr* part, const Loop& loop) {
   return part->is(Opcode::get_tuple_element) && part->operand(0) == loop.state() &&
-         hlo::goes_round(loop.instr, part->tuple_index());
+         hlo::is_invariant_leaf(loop.instr, part->tuple_index());
 }
 
 // Nothing but another view of its operands, or a constant: made where it is read.

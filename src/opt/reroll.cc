@@ -54,7 +54,7 @@ class Roller {
     Instr* init = nullptr;
     size_t value = 0;       // of the step
     bool gathers = false;   // that value of every step
-    Instr* next = nullptr;  // in the body; null: it goes round
+    Instr* next = nullptr;  // in the body; null: it is invariant
   };
   // A product of every step as a slice of one product.
   struct Product {

@@ -106,7 +106,7 @@ bool sink_constants(Instr* loop, const std::unordered_map<const Computation*, in
   for (size_t i = 0; i < init->operands().size(); ++i) {
     const Instr* start = init->operand(i);
     if (!constant_of(start) || start->shape().elems() > kMaxSunkElems) continue;
-    if (!hlo::goes_round(loop, static_cast<int64_t>(i))) continue;
+    if (!hlo::is_invariant_leaf(loop, static_cast<int64_t>(i))) continue;
     if (!context.allow("simplify_control", "loop_constant")) continue;
     changed |= sink_into(condition, i, start);
     changed |= sink_into(body, i, start);

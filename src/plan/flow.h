@@ -2,7 +2,7 @@
 //
 // Nodes stand in regions: region 0 is the entry; a while has two, for its condition and its body, a
 // conditional one a branch. Storages know no regions: a node in a region may read any value made
-// before in the regions around it. What goes round a loop unchanged is no state: it is read where
+// before in the regions around it. A loop-invariant leaf is no state: it is read where
 // it lies. A node in a loop's region that reads only what is made outside the loop stands in the
 // region around the loop instead; what depends on constants only, in the entry.
 //

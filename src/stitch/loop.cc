@@ -194,7 +194,7 @@ class LoopStitcher {
         leaves.push_back(k_.add_scratch("strip", type, 1));
         const ExprId number = k_.binary(Op::mul, k_.ref(strip_), k_.constant(i == 0 ? 1 : rows_));
         prologue_.push_back(make_store(leaves.back(), {k_.constant(0)}, k_.convert(number, type)));
-      } else if (hlo::goes_round(loop, i)) {
+      } else if (hlo::is_invariant_leaf(loop, i)) {
         leaves.push_back(leaf(value));
       } else {
         leaves.push_back(result_of_strips(loop, i));
@@ -285,7 +285,7 @@ class LoopStitcher {
     Buffers state;
     for (size_t i = 0; i < init->operands().size(); ++i) {
       const BufferId from = leaf(init->operand(i));
-      if (hlo::goes_round(loop, static_cast<int64_t>(i))) {
+      if (hlo::is_invariant_leaf(loop, static_cast<int64_t>(i))) {
         state.push_back(from);
         continue;
       }
