@@ -30,12 +30,13 @@ std::string error_of(const std::string& text) {
 TEST(Facts, AreReadAndPrinted) {
   const std::string all =
       ", heddle_trips=12, heddle_strips=true, heddle_unread=true, heddle_in_place=true, "
-      "heddle_unpack=true";
+      "heddle_join=table, heddle_unpack=true";
   auto module = parse_module(module_text("", all));
   ASSERT_TRUE(module) << module.error().message;
   const Facts& facts = (*module)->entry()->root()->facts();
   EXPECT_EQ(facts.trips, 12);
   EXPECT_TRUE(facts.strips && facts.unread && facts.in_place && facts.unpack);
+  EXPECT_EQ(facts.join, Join::table);
   EXPECT_THAT(to_string(**module), HasSubstr(all));
   EXPECT_EQ((*module)->clone()->entry()->root()->facts(), facts);
   auto plain = parse_module(module_text("", ", heddle_strips=false"));
@@ -52,6 +53,8 @@ TEST(Facts, OfAnotherTypeAreErrors) {
               HasSubstr("heddle_trips"));
   EXPECT_THAT(error_of(module_text("", ", heddle_in_place=1")),
               HasSubstr("heddle_in_place: got '1', wanted true or false"));
+  EXPECT_THAT(error_of(module_text("", ", heddle_join=none")),
+              HasSubstr("heddle_join: got 'none', wanted phases, table or loop"));
 }
 
 TEST(Facts, SymbolsAreReadAndPrinted) {
