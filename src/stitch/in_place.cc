@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "schedule/pooled.h"
+#include "stage/epilogue.h"
 #include "stitch/stitch.h"
 
 namespace heddle::stitch {
@@ -126,12 +127,21 @@ class Overwriting {
 
   // In one row: its own loops run through both in the same way.
   bool same_order(const Where& reader, const Where& writer) const {
-    if (reader.row != writer.row || row(writer).gemm()) return true;
+    if (reader.row != writer.row) return true;
+    if (row(writer).gemm()) return same_tile_element(reader, writer);
     const auto& own = row(writer).own;
     return std::all_of(own.begin(), own.end(), [&](const stage::Own& loop) {
       return loop.digits[static_cast<size_t>(reader.member)] ==
              loop.digits[static_cast<size_t>(writer.member)];
     });
+  }
+
+  // A tile is stored before others are computed: both stand at the same element of it, neither is
+  // transposed against the other.
+  bool same_tile_element(const Where& reader, const Where& writer) const {
+    std::vector<std::vector<index::Expr>> digits;
+    return static_cast<bool>(stage::invert_epilogue(placed_.graph, row(writer).joined, &digits)) &&
+           digits[static_cast<size_t>(reader.stage)] == digits[static_cast<size_t>(writer.stage)];
   }
 
   // In every iteration of the loops around both, the elements that are read are among those that
