@@ -283,13 +283,13 @@ class Compilation {
   // The kernels of the fusions inside in one.
   Pending stitch_joined(const hlo::Instr* fusion) {
     const hlo::Computation& computation = *fusion->called()[0];
-    const std::vector<bool> streamed = streamed_outputs(*fusion, target_);
+    const StreamedParts streamed = streamed_parts(computation, streamed_outputs(*fusion, target_));
     std::vector<Pending> parts;
     std::unordered_map<const hlo::Instr*, size_t> numbers;
     for (const hlo::Instr* instr : computation.instrs()) {
       if (!instr->is(hlo::Opcode::fusion)) continue;
       numbers.emplace(instr, parts.size());
-      parts.push_back(stitch_or_copy(instr, &inner_, streamed_outputs_of_part(*instr, streamed)));
+      parts.push_back(stitch_or_copy(instr, &inner_, streamed.at(instr)));
     }
     Pending result{.fusion = fusion};
     result.stitched = join_kernels(

@@ -146,18 +146,18 @@ class KernelJoiner {
       result_.phase_flops.resize(behind);
       result_.phase_bytes.resize(behind);
     }
+    const InnerKernels::Use* use = inner_ ? &inner_->of(stitched.kernel) : nullptr;
     std::vector<kernel::Phase> phases;
-    if (!inner_) phases = stitch::inline_phases(stitched.kernel, launch.buffers, &k_);
+    if (!use) phases = stitch::inline_phases(stitched.kernel, launch.buffers, &k_);
     k_.scratch_bytes = std::max(k_.scratch_bytes, stitched.kernel.scratch_bytes);
     for (size_t p = 0; p < count; ++p) {
       const size_t at = launch.first_phase + p;
       const bool several = p < stitched.phase_flops.size();
       result_.phase_flops[at] += several ? stitched.phase_flops[p] : stitched.flops;
       result_.phase_bytes[at] += several ? stitched.phase_bytes[p] : stitched.min_bytes;
-      if (inner_) {
-        const InnerKernels::Use& use = inner_->of(stitched.kernel);
-        table(&k_.phases[at], use.inner, static_cast<int>(p))
-            .table.push_back({launch.buffers, use.dims});
+      if (use) {
+        table(&k_.phases[at], use->inner, static_cast<int>(p))
+            .table.push_back({launch.buffers, use->dims});
         continue;
       }
       for (kernel::Group& group : phases[p].groups)

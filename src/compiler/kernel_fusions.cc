@@ -70,21 +70,21 @@ std::vector<bool> streamed_outputs(const hlo::Instr& fusion, const target::Targe
   });
 }
 
-std::vector<bool> streamed_outputs_of_part(const hlo::Instr& part,
-                                           const std::vector<bool>& streamed) {
-  if (std::find(streamed.begin(), streamed.end(), true) == streamed.end()) return {};
-  const hlo::Instr* root = part.parent()->root();
-  std::vector<bool> result(hlo::leaf_count(part.shape()), false);
+StreamedParts streamed_parts(const hlo::Computation& computation,
+                             const std::vector<bool>& streamed) {
+  StreamedParts result;
+  for (const hlo::Instr* part : computation.instrs())
+    if (part->is(hlo::Opcode::fusion)) result[part].resize(hlo::leaf_count(part->shape()));
+  const hlo::Instr* root = computation.root();
   for (size_t o = 0; o < streamed.size(); ++o) {
     const hlo::Instr* output = root->is(hlo::Opcode::tuple) ? root->operand(o) : root;
     const hlo::Origin from = hlo::origin_of(output);
-    if (from.maker == &part) result[from.leaf] = streamed[o] && output->shape().rank() > 0;
+    result.at(from.maker)[from.leaf] = streamed[o] && output->shape().rank() > 0;
   }
-  for (const hlo::Instr* other : part.parent()->instrs())
-    for (const hlo::Instr* operand : other->operands())
-      if (const hlo::Origin from = hlo::origin_of(operand);
-          other->is(hlo::Opcode::fusion) && from.maker == &part)
-        result[from.leaf] = false;
+  for (const auto& [reader, flags] : result)
+    for (const hlo::Instr* operand : reader->operands())
+      if (const hlo::Origin from = hlo::origin_of(operand); result.count(from.maker))
+        result.at(from.maker)[from.leaf] = false;
   return result;
 }
 

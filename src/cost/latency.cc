@@ -315,8 +315,7 @@ Latency of_template(const PlacedFusion& placed, const Target& target) {
   result.scratch_bytes = placed.placement.scratch_bytes;
   for (const Stage& stage : placed.graph.stages) {
     const bool product = stage.kind == hlo::StageKind::dot || stage.kind == hlo::StageKind::conv;
-    result.flops += (product ? 2.0 : 1.0) * static_cast<double>(stage.out_elems()) *
-                    static_cast<double>(std::max<int64_t>(1, stage.red_elems()));
+    result.flops += (product ? 2.0 : 1.0) * static_cast<double>(stage.points());
   }
   for (const stage::Input& input : placed.graph.inputs)
     result.bytes += static_cast<double>(input.shape.bytes());

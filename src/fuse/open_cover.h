@@ -35,7 +35,7 @@ struct OpenCover {
   bool has_template(Instr* instr);
   // Windows along an image: by themselves they have a schedule of their own, lanes along channels.
   bool is_window(Instr* instr);
-  bool has_window(const Group& group);  // or is copied by parts: what has a kernel of its own kind
+  bool has_window(const Group& group);  // or is stored by parts: what has nests of its own
   // Merges of what waits for memory leave it alone.
   bool stays(const Group& group);
 

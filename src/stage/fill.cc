@@ -172,19 +172,8 @@ class Filler {
   // Where a window leaves the input: the neutral start for a reduce-window, zero for a convolution.
   int guarded_value(const Instr* operand, const Coordinates& at, const std::vector<Guard>& guards,
                     int outside) {
-    int inside = builder_.value(operand, at, guards);
-    if (guards.empty()) return inside;
-    Node guard;
-    guard.kind = Node::Kind::guard;
-    guard.type = Type::pred;
-    guard.guards = guards;
-    Node select;
-    select.kind = Node::Kind::op;
-    select.type = operand->shape().type();
-    select.opcode = Opcode::select;
-    int condition = builder_.add(std::move(guard));
-    select.operands = {condition, inside, outside};
-    return builder_.add(std::move(select));
+    const int inside = builder_.value(operand, at, guards);
+    return builder_.guarded(guards, inside, outside, operand->shape().type());
   }
 
   // A row scatter (row_scatter.h): its last one may lie where the table of the first one does.

@@ -38,12 +38,13 @@ class StageBuilder {
   int add(Node node);
   int constant(const tensor::Literal& literal);
   int multiply(int a, int b, Type type);
+  // `on_true` where all of the condition holds.
+  int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
   Decision decision = Decision::yes();
 
  private:
   int load(Source source, Coordinates coordinates, const std::vector<Guard>& guards, Type type);
   int integer(int64_t value, Type type);
-  int guarded(const std::vector<Guard>& condition, int on_true, int on_false, Type type);
   int runtime_start(const Instr* indices, const Coordinates& at, int64_t limit,
                     const std::vector<Guard>& guards);
   Expr position(const Instr* instr, const hlo::DimLink& link, const Coordinates& at,
