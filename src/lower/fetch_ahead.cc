@@ -173,8 +173,9 @@ class Ahead {
   // arrays that nobody has read before. `around`: the loops, innermost last.
   void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known) {
     if (stmt->kind != StmtKind::loop) return;
+    // Where a loop's end is known in a run only (the last strip is shorter), it is taken for long.
     const kernel::Expr& extent = k_.expr(stmt->extent);
-    around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : 1});
+    around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : kNearBytes});
     if (stmt->loop != LoopKind::vector) {
       for (Stmt& inner : stmt->body) add_near(&inner, around, known);
       around->pop_back();

@@ -373,9 +373,6 @@ void Stitcher::count_phases() {
 Stitched Stitcher::run() {
   const stage::StageGraph& graph = placed_.graph;
   add_buffers();
-  // What a task reads there is known row by row: its loops are left as they are.
-  const bool scatters =
-      std::ranges::any_of(graph.stages, [](const Stage& stage) { return stage.scatter >= 0; });
   for (const auto& phase : placed_.schedule.phases) {
     kernel::Phase made;
     std::vector<bool> nests;
@@ -409,7 +406,7 @@ Stitched Stitcher::run() {
       }
       out.body = std::move(body);
       made.groups.push_back(std::move(out));
-      nests.resize(made.groups.size(), !scatters);
+      nests.resize(made.groups.size(), true);
     }
     nests.resize(made.groups.size());
     result_.nests.push_back(std::move(nests));
