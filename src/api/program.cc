@@ -9,10 +9,9 @@
 #include "api/session.h"
 #include "compiler/compiler.h"
 #include "compiler/passes.h"
+#include "compiler/pipeline.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
-#include "opt/passes.h"
-#include "opt/pipeline.h"
 #include "pass/run.h"
 #include "program/saved.h"
 #include "program/text.h"
@@ -23,28 +22,16 @@ namespace {
 constexpr std::array<std::string_view, 6> kPoints = {"import",   "optimize", "fuse",
                                                      "schedule", "stitch",   "plan"};
 
-opt::Level opt_level(compiler::Level level) {
-  switch (level) {
-    case compiler::Level::O0:
-      return opt::Level::O0;
-    case compiler::Level::O1:
-      return opt::Level::O1;
-    case compiler::Level::O2:
-      break;
-  }
-  return opt::Level::O2;
-}
-
 // The graph behind the first run of a pass, or (empty name) behind all of them.
 Result<std::string> optimized_text(const hlo::Module& module, const Settings& settings,
                                    const std::string& stop_after) {
   const std::unique_ptr<hlo::Module> copy = module.clone();
   pass::RunOptions run = compiler::pass_options(settings.compiler);
   run.stop_after = stop_after;
-  const pass::PassTable table(opt::passes());
   HEDDLE_ASSIGN_OR_RETURN(
       const pass::RunReport report,
-      pass::run(*copy, opt::pipeline_for(opt_level(settings.compiler.level)), table, run));
+      pass::run(*copy, compiler::graph_pipeline(settings.compiler, settings.target),
+                compiler::graph_passes(), run));
   if (!stop_after.empty() && !report.stopped)
     return user_error("stop after '{}': no such pass in the pipeline of {}", stop_after,
                       level_name(settings.compiler));
@@ -59,12 +46,6 @@ std::string kernel_texts(const program::Program& program, bool schedules) {
     if (!text.empty() && text.back() != '\n') text += '\n';
   }
   return text;
-}
-
-bool is_pass(const std::string& name) {
-  for (const pass::PassInfo& pass : opt::passes())
-    if (pass.name == name) return true;
-  return false;
 }
 
 }  // namespace
@@ -181,7 +162,7 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   const hlo::Module& module = *from.module();
   if (point == "import") return hlo::to_string(module);
   if (point == "optimize") return optimized_text(module, settings, {});
-  if (is_pass(point)) return optimized_text(module, settings, point);
+  if (compiler::graph_passes().find(point)) return optimized_text(module, settings, point);
   if (compiler::module_passes().find(point))
     return compiler::text_behind(module.clone(), settings.target, settings.compiler, point);
   std::string words;

@@ -27,8 +27,6 @@
 #include "kernel/text.h"
 #include "kernel/verify.h"
 #include "lower/share_with_twins.h"
-#include "opt/passes.h"
-#include "opt/pipeline.h"
 #include "pass/files.h"
 #include "pass/run.h"
 #include "schedule/place.h"
@@ -134,12 +132,9 @@ class Compilation {
   std::string dump_text() const { return hlo::to_string(*module_, {.max_constant_elems = 4096}); }
 
   Status optimize() {
-    const auto level = static_cast<opt::Level>(options_.level);
-    HEDDLE_ASSIGN_OR_RETURN(pass::Pipeline pipeline,
-                            pass::parse_pipeline(opt::pipeline_for(level, target_.kind)));
-    pass::PassTable table(opt::passes());
     HEDDLE_ASSIGN_OR_RETURN(pass::RunReport done,
-                            pass::run(*module_, pipeline, table, pass_options(options_)));
+                            pass::run(*module_, graph_pipeline(options_, target_), graph_passes(),
+                                      pass_options(options_)));
     notes_ = done.notes;
     pass_changes_ = std::move(done.changes);
     if (report_) report_->notes = done.notes;

@@ -5,7 +5,6 @@
 
 #include "compiler/passes.h"
 #include "lower/passes.h"
-#include "opt/passes.h"
 
 namespace heddle::compiler {
 
@@ -18,11 +17,6 @@ std::vector<std::string> disabled_in(const Table& table, const Options& options)
   for (const std::string& name : options.disable)
     if (table.find(name.substr(0, name.find('.')))) result.push_back(name);
   return result;
-}
-
-const pass::PassTable& graph_passes() {
-  static const pass::PassTable kTable(opt::passes());
-  return kTable;
 }
 
 const lower::KernelPassTable& kernel_passes() {

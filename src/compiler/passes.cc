@@ -2,6 +2,7 @@
 
 #include "fuse/runner.h"
 #include "opt/passes.h"
+#include "precision/passes.h"
 
 namespace heddle::compiler {
 
@@ -12,6 +13,15 @@ std::span<const ModulePass> simplifying() {
 #define HEDDLE_PASS(name, required, rounds, summary) \
   {#name, summary, fuse::over_module<opt::name, Context>, required, rounds},
 #include "opt/passes.def"
+  };
+  return kRows;
+}
+
+std::span<const ModulePass> to_fewer_bits() {
+  static constexpr ModulePass kRows[] = {
+#define HEDDLE_PASS(name, required, rounds, summary) \
+  {#name, summary, fuse::over_module<precision::name, Context>, required, rounds},
+#include "precision/passes.def"
   };
   return kRows;
 }
@@ -29,6 +39,7 @@ std::span<const ModulePass> of_a_compilation() {
 
 std::vector<Stage> module_pass_stages() {
   return {{"Simplifying", simplifying()},
+          {"Computing in fewer bits", to_fewer_bits()},
           {"Fusing", fuse::passes<Context>()},
           {"Depending on options of the compilation", of_a_compilation()}};
 }
@@ -37,6 +48,15 @@ const ModulePassTable& module_passes() {
   static const ModulePassTable kTable = [] {
     ModulePassTable table;
     for (const Stage& stage : module_pass_stages()) table.add(stage.passes);
+    return table;
+  }();
+  return kTable;
+}
+
+const pass::PassTable& graph_passes() {
+  static const pass::PassTable kTable = [] {
+    pass::PassTable table(opt::passes());
+    table.add(precision::passes());
     return table;
   }();
   return kTable;

@@ -34,6 +34,9 @@ struct Stage {
 std::vector<Stage> module_pass_stages();
 const ModulePassTable& module_passes();
 
+// Those in front of fusion, as pass/run.h takes them.
+const pass::PassTable& graph_passes();
+
 // Runs a pipeline as pass/run.h says.
 Result<pass::RunReport> run(fuse::Covers& covers, std::string_view pipeline, const Context& context,
                             const pass::RunOptions& options = {});

@@ -2,8 +2,15 @@
 
 #include "compiler/options.h"
 #include "fuse/pipeline.h"
+#include "opt/pipeline.h"
+#include "precision/pipeline.h"
 
 namespace heddle::compiler {
+
+std::string graph_pipeline(const Options& options, const target::Target& target) {
+  const auto level = static_cast<opt::Level>(options.level);
+  return opt::pipeline_for(level, target.kind, precision::integer_pipeline(target));
+}
 
 // A library's products first: nothing packs or fuses what is a call. Panels are what a core's
 // vectors want. Trips before fusion, which makes kernels of loops.

@@ -9,6 +9,8 @@
 
 namespace heddle::compiler {
 
+// The passes in front of fusion that run, in order.
+std::string graph_pipeline(const Options& options, const target::Target& target);
 std::string fusing_pipeline(const Options& options, const target::Target& target);
 
 // Runs it, as `run` says. `refusals`, `report`: may be null.

@@ -278,7 +278,7 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   const int64_t opset = scope.opsets->at(normal_domain(node.domain));
   hlo::NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
-  if (small_and_known(inputs)) {
+  if (entry->folds && small_and_known(inputs)) {
     if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs))
       return define_outputs(node, std::move(*outputs), scope, names);
   }

@@ -100,6 +100,13 @@ class Op {
   Op(const Op& other, hlo::Builder& builder)
       : Op(other.node_, other.opset_, {}, builder, other.source_, other.limits_, other.folding_) {}
 
+  // The same node with other inputs and as an operator of another set, emitting in the same place:
+  // for handlers that another one calls. It tells `other` which attributes it read, in the end.
+  Op(const Op& other, int64_t opset, std::vector<Value*> inputs)
+      : Op(other.node_, opset, std::move(inputs), other.b, other.source_, other.limits_,
+           other.folding_) {}
+  void add_reads_to(const Op& other) const { other.read_.insert(read_.begin(), read_.end()); }
+
   hlo::Builder& b;
   int64_t opset() const { return opset_; }
   const Limits& limits() const { return limits_; }

@@ -16,7 +16,7 @@ const OpEntry* find_op(const proto::Node& node) {
                         quantize_ops,       loss_ops,       sample_ops,
                         signal_ops,         dynamic_ops,    linear_algebra_ops,
                         sequence_model_ops, contrib_ops,    contrib_attention_ops,
-                        contrib_decoder_ops}) {
+                        contrib_decoder_ops, contrib_quantize_ops}) {
       for (const OpEntry& entry : family())
         HEDDLE_CHECK(entries->emplace(entry.name, &entry).second, "{} twice", entry.name);
     }

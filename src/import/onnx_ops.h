@@ -15,6 +15,7 @@ struct OpEntry {
   std::string_view name;          // of another domain than ai.onnx: "domain.Name"
   int least_inputs, most_inputs;  // most: -1 is any number
   Handler handler;
+  bool folds = true;  // of constants; false: passes know what it is by its operators
 };
 
 std::span<const OpEntry> unary_ops();
@@ -45,6 +46,7 @@ std::span<const OpEntry> sequence_model_ops();
 std::span<const OpEntry> contrib_ops();
 std::span<const OpEntry> contrib_attention_ops();
 std::span<const OpEntry> contrib_decoder_ops();
+std::span<const OpEntry> contrib_quantize_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null
 

@@ -1,9 +1,10 @@
 // Quantisation: to and from integers and small floats, and products of quantised values, exact in
 // s32. A scale is one number, one a slice of an axis, or one a block along it.
+#include "import/onnx_quantize.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
 
 namespace heddle::import {
@@ -21,7 +22,8 @@ Range integer_range(Op& op, Type type) {
   return {-std::ldexp(1, bits - 1), std::ldexp(1, bits - 1) - 1};
 }
 
-// A scale or zero point for every element.
+}  // namespace
+
 Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block) {
   const Ints from = x->shape().extents();
   if (product(from) == 1 && from.size() <= 1) return splat(op, reshape(op, x, {}), extents);
@@ -44,18 +46,19 @@ Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block
   return op.b.slice(x, Ints(extents.size(), 0), extents, {});
 }
 
-// round(x / scale) + zero point within the type's range. `x` is x / scale already.
+// Both are whole numbers, so the sum is exact where it matters, and converting it clamps.
 Instr* to_integer(Op& op, Instr* x, Instr* zero_point, Type to) {
   const Range range = integer_range(op, to);
-  constexpr double kBeyond = 1 << 20;  // nothing past it matters, and s32 holds it
   x = op.b.unary(Opcode::round_nearest_even, x);
   if (x->shape().type() == Type::f16) x = op.b.convert(x, Type::f32);
-  x = binary(op, Opcode::minimum, binary(op, Opcode::maximum, x, -kBeyond), kBeyond);
-  x = op.b.convert(x, Type::s32);
-  if (zero_point != nullptr) x = op.b.binary(Opcode::add, x, op.b.convert(zero_point, Type::s32));
+  if (zero_point != nullptr)
+    x = op.b.binary(Opcode::add, x, op.b.convert(zero_point, x->shape().type()));
+  if (tensor::type_bits(to) >= 8) return op.b.convert(x, to);
   x = binary(op, Opcode::minimum, binary(op, Opcode::maximum, x, range.low), range.high);
-  return op.b.convert(x, to);
+  return op.b.convert(op.b.convert(x, Type::s32), to);
 }
+
+namespace {
 
 Instr* to_small_float(Op& op, Instr* x, Type to) {
   const tensor::FloatFormat& format = tensor::float_format(to);
@@ -127,8 +130,8 @@ Outputs dynamic_quantize_linear(Op& op) {
   return {to_integer(op, y, splat(op, zero, extents), Type::u8), scale, zero};
 }
 
-// An integer input less its zero point, as s32. `along`: the dimension that a list of zero points
-// belongs to.
+}  // namespace
+
 Instr* centred(Op& op, size_t input, size_t zero_point, int64_t along) {
   if (!tensor::is_integer(op.type(input)) || tensor::type_bits(op.type(input)) > 8)
     op.fail("input {} is {}, wanted int8 or uint8", input, to_string(op.shape(input)));
@@ -139,9 +142,21 @@ Instr* centred(Op& op, size_t input, size_t zero_point, int64_t along) {
   return op.b.binary(Opcode::subtract, x, spread(op, zero, x->shape().extents(), along, 0));
 }
 
-// The dimension of A's rows; of a vector its only one.
+namespace {
+
+}  // namespace
+
 int64_t row_dim(const Op& op, size_t input) { return std::max<int64_t>(op.rank(input) - 2, 0); }
 int64_t column_dim(const Op& op, size_t input) { return std::max<int64_t>(op.rank(input) - 1, 0); }
+
+Instr* dequantised(Op& op, size_t x, int64_t along) {
+  Instr* value = op.b.convert(centred(op, x, x + 2, along), Type::f32);
+  const Ints extents = value->shape().extents();
+  Instr* scale = spread(op, op.b.convert(op.in(x + 1), Type::f32), extents, along, 0);
+  return op.b.binary(Opcode::multiply, value, scale);
+}
+
+namespace {
 
 Outputs matmul_integer(Op& op) {
   return {
@@ -191,12 +206,14 @@ Outputs qlinear_conv(Op& op) {
 
 constexpr OpEntry kOps[] = {
     {"ConvInteger", 2, 4, conv_integer},
-    {"DequantizeLinear", 2, 3, dequantize_linear},
+    {"DequantizeLinear", 2, 3, dequantize_linear, /*folds=*/false},
     {"DynamicQuantizeLinear", 1, 1, dynamic_quantize_linear},
     {"MatMulInteger", 2, 4, matmul_integer},
     {"QLinearConv", 8, 9, qlinear_conv},
     {"QLinearMatMul", 8, 8, qlinear_matmul},
     {"QuantizeLinear", 2, 3, quantize_linear},
+    {"com.microsoft.DequantizeLinear", 2, 3, dequantize_linear, /*folds=*/false},
+    {"com.microsoft.QuantizeLinear", 2, 3, quantize_linear},
 };
 
 }  // namespace

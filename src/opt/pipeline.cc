@@ -34,7 +34,8 @@ constexpr char kRotate[] = ",rotate_loops,{fold_tuples,fold_constants,algebraic,
 
 }  // namespace
 
-std::string pipeline_for(Level level, target::DeviceKind kind) {
+std::string pipeline_for(Level level, target::DeviceKind kind,
+                         const std::string& on_primitives) {
   const std::string primitives = kToPrimitives;
   // Convolutions with their features last, and those of 1x1 as products: fewer kernels, and shorter
   // ones, as each would else turn its rows and results in registers. Filters are turned at once.
@@ -45,7 +46,8 @@ std::string pipeline_for(Level level, target::DeviceKind kind) {
   // narrow_indices behind it: index arithmetic is recognised in its simplest form.
   // reroll behind it too: steps are alike when shape arithmetic is gone, and before dots are
   // merged.
-  const std::string start = primitives + "," + simplify("") + ",narrow_indices,reroll,";
+  const std::string start = primitives + "," + (level == Level::O2 ? on_primitives : "") +
+                            simplify("") + ",narrow_indices,reroll,";
   if (level == Level::O1)
     return start + "choose_layout,split_input_dilation,convolution_to_dot," +
            simplify("canonicalize_dot,") + kRotate;

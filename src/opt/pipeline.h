@@ -13,7 +13,9 @@ enum class Level { O0, O1, O2 };
 
 // O0: what correctness needs. O1: and simplification to a fixpoint. O2: and what changes rounding.
 // `kind`: what it is compiled for; CPUs compute running sums by scans, GPUs by blocks.
-std::string pipeline_for(Level level, target::DeviceKind kind = target::DeviceKind::cpu);
+// `on_primitives`: more passes of O2 in front of what simplifies, each with a comma behind it.
+std::string pipeline_for(Level level, target::DeviceKind kind = target::DeviceKind::cpu,
+                         const std::string& on_primitives = "");
 
 // Operators that no pipeline leaves behind (on static shapes): calls (but for those of
 // lazy_calls.h, which wait until the module is fused) and fusions, batch

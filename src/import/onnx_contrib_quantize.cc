@@ -1,0 +1,248 @@
+// Quantised operators of the domain com.microsoft: those of floats between two conversions, products
+// whose results stay floats, and products by weights of 2, 4 or 8 bits in blocks (MatMulNBits).
+#include <cmath>
+#include <deque>
+
+#include "import/onnx_ops.h"
+#include "import/onnx_quantize.h"
+
+namespace heddle::import {
+namespace {
+
+// ---- operators between conversions ----
+
+// As an 8-bit value with the scale of input `scale` and the zero point behind it (may be missing).
+Instr* quantised(Op& op, Instr* x, size_t scale, Type to) {
+  const Ints extents = x->shape().extents();
+  Instr* y_scale = spread(op, op.b.convert(op.in(scale), Type::f32), extents, 0, 0);
+  Instr* zero = op.has(scale + 1) ? spread(op, op.in(scale + 1), extents, 0, 0) : nullptr;
+  return to_integer(op, op.b.binary(Opcode::divide, x, y_scale), zero, to);
+}
+
+// What the operator `name` of ONNX makes of these values.
+Instr* applied(Op& op, std::string_view name, int64_t opset, const std::vector<Instr*>& values) {
+  std::deque<Value> inputs(values.size());
+  std::vector<Value*> pointers;
+  for (size_t i = 0; i < values.size(); ++i) {
+    inputs[i].instr = values[i];
+    pointers.push_back(&inputs[i]);
+  }
+  proto::Node node;
+  node.op_type = name;
+  const OpEntry* entry = find_op(node);
+  HEDDLE_CHECK(entry, "no operator {}", name);
+  Op inner(op, opset, pointers);
+  Outputs outputs = entry->handler(inner);
+  inner.add_reads_to(op);
+  return outputs.at(0).instr;
+}
+
+// X, its scale and zero point, then those of Y.
+Outputs between(Op& op, std::string_view name, int64_t opset = 13) {
+  if (op.int_attr("channels_last", 0) != 0) op.fail("channels_last is 1, wanted 0");
+  Instr* y = applied(op, name, opset, {dequantised(op, 0, 0)});
+  return {quantised(op, y, 3, op.type(0))};
+}
+
+Outputs qlinear_average_pool(Op& op) { return between(op, "AveragePool"); }
+Outputs qlinear_global_average_pool(Op& op) { return between(op, "GlobalAveragePool"); }
+Outputs qlinear_leaky_relu(Op& op) { return between(op, "LeakyRelu"); }
+Outputs qlinear_reduce_mean(Op& op) { return between(op, "ReduceMean"); }
+Outputs qlinear_sigmoid(Op& op) { return between(op, "Sigmoid"); }
+Outputs qlinear_softmax(Op& op) { return between(op, "Softmax", op.int_attr("opset", 13)); }
+
+Outputs pairwise(Op& op, Opcode opcode) {
+  Instr* y = binary(op, opcode, dequantised(op, 0, 0), dequantised(op, 3, 0));
+  return {quantised(op, y, 6, op.type(0))};
+}
+
+Outputs qlinear_add(Op& op) { return pairwise(op, Opcode::add); }
+Outputs qlinear_mul(Op& op) { return pairwise(op, Opcode::multiply); }
+
+// The result's scale and zero point, then three inputs a part.
+Outputs qlinear_concat(Op& op) {
+  if (op.inputs() % 3 != 2) op.fail("{} inputs, wanted 2 and three a part", op.inputs());
+  std::vector<Instr*> parts;
+  for (size_t i = 2; i + 2 < op.inputs(); i += 3) parts.push_back(dequantised(op, i, 0));
+  return {quantised(op, applied(op, "Concat", 13, parts), 0, op.type(2))};
+}
+
+// The condition, three inputs for either value, and the result's two.
+Outputs qlinear_where(Op& op) {
+  if (op.type(0) != Type::pred) op.fail("the condition is {}", to_string(op.shape(0)));
+  Instr* y = select(op, op.in(0), dequantised(op, 1, 0), dequantised(op, 4, 0));
+  return {quantised(op, y, 7, op.type(1))};
+}
+
+// ---- products ----
+
+Instr* transposed(Op& op, Instr* x) {
+  if (x->shape().rank() != 2) op.fail("an operand is {}, wanted a matrix", to_string(x->shape()));
+  return op.b.transpose(x, {1, 0});
+}
+
+// alpha A' B' + C; C in s32 has the scale of the product. Without a scale of Y floats come out.
+Outputs qgemm(Op& op) {
+  const bool turns_a = op.int_attr("transA", 0) != 0, turns_b = op.int_attr("transB", 0) != 0;
+  const double alpha = op.float_attr("alpha", 1);
+  Instr* a = dequantised(op, 0, 0);
+  Instr* b = dequantised(op, 3, turns_b ? 0 : 1);
+  Instr* y = matrix_product(op, turns_a ? transposed(op, a) : a, turns_b ? transposed(op, b) : b);
+  op.check_builder();
+  const Ints extents = y->shape().extents();
+  if (op.has(6)) {
+    if (op.type(6) != Type::s32) op.fail("C is {}, wanted int32", to_string(op.shape(6)));
+    Instr* scale = op.b.binary(
+        Opcode::multiply, spread(op, op.b.convert(op.in(1), Type::f32), extents, 1, 0),
+        spread(op, op.b.convert(op.in(4), Type::f32), extents, 1, 0));
+    Instr* c = op.b.convert(broadcast_to(op, op.in(6), extents), Type::f32);
+    y = op.b.binary(Opcode::add, y, op.b.binary(Opcode::multiply, c, scale));
+  }
+  if (alpha != 1) y = binary(op, Opcode::multiply, y, alpha);
+  if (!op.has(7)) return {y};
+  return {quantised(op, y, 7, op.has(8) ? op.type(8) : op.type(0))};
+}
+
+Instr* with_bias(Op& op, Instr* y, size_t bias) {
+  op.check_builder();
+  if (!op.has(bias)) return y;
+  return op.b.binary(Opcode::add, y,
+                     broadcast_to(op, op.b.convert(op.in(bias), y->shape().type()), y->shape().extents()));
+}
+
+Instr* scaled(Op& op, Instr* x, size_t scale, int64_t along) {
+  Instr* factor = spread(op, op.b.convert(op.in(scale), Type::f32), x->shape().extents(), along, 0);
+  return op.b.binary(Opcode::multiply, op.b.convert(x, Type::f32), factor);
+}
+
+Outputs matmul_integer_to_float(Op& op) {
+  Instr* a = scaled(op, centred(op, 0, 4, row_dim(op, 0)), 2, row_dim(op, 0));
+  Instr* b = scaled(op, centred(op, 1, 5, column_dim(op, 1)), 3, column_dim(op, 1));
+  return {with_bias(op, matrix_product(op, a, b), 6)};
+}
+
+// A is quantised to u8 as a whole, by its range in this run.
+Outputs dynamic_quantize_matmul(Op& op) {
+  op.check_float(0);
+  std::deque<Value> x(1);
+  x[0].instr = op.in(0);
+  Op inner(op, 11, {&x[0]});
+  proto::Node node;
+  node.op_type = "DynamicQuantizeLinear";
+  const Outputs parts = find_op(node)->handler(inner);
+  const Ints extents = op.shape(0).extents();
+  Instr* a = op.b.binary(Opcode::subtract, op.b.convert(parts[0].instr, Type::s32),
+                         op.b.convert(splat(op, parts[2].instr, extents), Type::s32));
+  a = op.b.binary(Opcode::multiply, op.b.convert(a, Type::f32), splat(op, parts[1].instr, extents));
+  Instr* b = scaled(op, centred(op, 1, 3, column_dim(op, 1)), 2, column_dim(op, 1));
+  return {with_bias(op, matrix_product(op, a, b), 4)};
+}
+
+// ---- weights of few bits ----
+
+// u8 [..., bytes] as [..., bytes * (8 / bits)] of numbers of `bits` bits, the lowest first.
+Instr* unpacked(Op& op, Instr* x, int64_t bits) {
+  const Ints extents = x->shape().extents();
+  const int64_t each = 8 / bits;
+  if (each == 1) return x;
+  Ints apart = extents, merged = extents;
+  apart.push_back(1);
+  merged.back() *= each;
+  std::vector<Instr*> parts;
+  for (int64_t i = 0; i < each; ++i) {
+    Instr* part = binary(op, Opcode::shift_right_logical, x, bits * i);
+    part = binary(op, Opcode::and_, part, (1 << bits) - 1);
+    parts.push_back(op.b.reshape(part, apart));
+  }
+  return op.b.reshape(op.b.concatenate(parts, static_cast<int64_t>(extents.size())), merged);
+}
+
+struct Blocks {
+  int64_t k, n, bits, size, count;  // count: of blocks to a column
+};
+
+// [n, count] zero points: packed like the weights, or numbers of their own.
+Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
+  if (!op.has(3)) return op.b.scalar(compute, std::ldexp(1, static_cast<int>(blocks.bits) - 1));
+  Instr* x = op.in(3);
+  if (x->shape().type() != Type::u8) {
+    if (!tensor::is_float(x->shape().type()) || x->shape().elems() != blocks.n * blocks.count)
+      op.fail("zero_points is {}", to_string(x->shape()));
+    return op.b.convert(reshape(op, x, {blocks.n, blocks.count}), compute);
+  }
+  const int64_t bytes = (blocks.count * blocks.bits + 7) / 8;
+  if (x->shape().elems() != blocks.n * bytes)
+    op.fail("zero_points is {}, wanted {} bytes a column", to_string(x->shape()), bytes);
+  x = unpacked(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
+  if (x->shape().dim(1) != blocks.count)
+    x = op.b.slice(x, {0, 0}, {blocks.n, blocks.count}, {});
+  return op.b.convert(x, compute);
+}
+
+// Numbers that belong to blocks, for every element of [n, k].
+Instr* over_blocks(Op& op, Instr* x, const Blocks& blocks) {
+  const Ints extents{blocks.n, blocks.k};
+  if (x->shape().rank() == 0) return splat(op, x, extents);
+  return spread(op, x, extents, 1, blocks.size);
+}
+
+// A [..., k] times the transpose of the weights [n, k].
+Outputs matmul_nbits(Op& op) {
+  op.check_float(0);
+  op.ignore({"accuracy_level", "weight_prepacked"});  // how exactly it may be computed; layout hints
+  Blocks blocks{op.int_attr("K", 0), op.int_attr("N", 0), op.int_attr("bits", 4),
+                op.int_attr("block_size", 0), 0};
+  const int64_t most = op.limits().value_elems;
+  if (blocks.k < 1 || blocks.n < 1 || blocks.k > most || blocks.n > most)
+    op.fail("K is {}, N is {}", blocks.k, blocks.n);
+  if (blocks.bits != 2 && blocks.bits != 4 && blocks.bits != 8)
+    op.fail("bits is {}, wanted 2, 4 or 8", blocks.bits);
+  if (blocks.size < 16 || blocks.size > most || (blocks.size & (blocks.size - 1)) != 0)
+    op.fail("block_size is {}, wanted a power of two from 16 on", blocks.size);
+  if (op.has(4)) op.fail("g_idx is given; only blocks in order are supported");
+  blocks.count = (blocks.k + blocks.size - 1) / blocks.size;
+  const int64_t bytes = blocks.size * blocks.bits / 8;
+  op.check_extents({blocks.n, blocks.count, blocks.size});
+  if (op.rank(0) < 1 || op.shape(0).dim(op.rank(0) - 1) != blocks.k)
+    op.fail("A is {}, K is {}", to_string(op.shape(0)), blocks.k);
+  if (op.type(1) != Type::u8 || op.shape(1).elems() != blocks.n * blocks.count * bytes)
+    op.fail("B is {}, wanted uint8 [{},{},{}]", to_string(op.shape(1)), blocks.n, blocks.count, bytes);
+  if (op.shape(2).elems() != blocks.n * blocks.count)
+    op.fail("scales is {}, wanted {} by {}", to_string(op.shape(2)), blocks.n, blocks.count);
+  constexpr Type kCompute = Type::f32;
+  const Ints extents{blocks.n, blocks.k};
+  Instr* w = unpacked(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
+  if (w->shape().extents() != extents) w = op.b.slice(w, {0, 0}, extents, {});
+  w = op.b.convert(w, kCompute);
+  w = op.b.binary(Opcode::subtract, w, over_blocks(op, zero_points(op, blocks, kCompute), blocks));
+  Instr* scale = op.b.convert(reshape(op, op.in(2), {blocks.n, blocks.count}), kCompute);
+  w = op.b.binary(Opcode::multiply, w, over_blocks(op, scale, blocks));
+  Instr* a = op.b.convert(op.in(0), kCompute);
+  hlo::DotAttrs attrs;
+  attrs.lhs_contracting_dims = {op.rank(0) - 1};
+  attrs.rhs_contracting_dims = {1};
+  return {op.b.convert(with_bias(op, op.b.dot(a, w, attrs), 5), op.type(0))};
+}
+
+constexpr OpEntry kOps[] = {
+    {"com.microsoft.DynamicQuantizeMatMul", 3, 5, dynamic_quantize_matmul},
+    {"com.microsoft.MatMulIntegerToFloat", 4, 7, matmul_integer_to_float},
+    {"com.microsoft.MatMulNBits", 3, 6, matmul_nbits},
+    {"com.microsoft.QGemm", 6, 9, qgemm},
+    {"com.microsoft.QLinearAdd", 7, 8, qlinear_add},
+    {"com.microsoft.QLinearAveragePool", 4, 5, qlinear_average_pool},
+    {"com.microsoft.QLinearConcat", 5, -1, qlinear_concat},
+    {"com.microsoft.QLinearGlobalAveragePool", 5, 5, qlinear_global_average_pool},
+    {"com.microsoft.QLinearLeakyRelu", 4, 5, qlinear_leaky_relu},
+    {"com.microsoft.QLinearMul", 7, 8, qlinear_mul},
+    {"com.microsoft.QLinearReduceMean", 4, 5, qlinear_reduce_mean},
+    {"com.microsoft.QLinearSigmoid", 4, 5, qlinear_sigmoid},
+    {"com.microsoft.QLinearSoftmax", 5, 5, qlinear_softmax},
+    {"com.microsoft.QLinearWhere", 9, 9, qlinear_where},
+};
+
+}  // namespace
+
+std::span<const OpEntry> contrib_quantize_ops() { return kOps; }
+
+}  // namespace heddle::import

@@ -1,0 +1,23 @@
+// What quantisation operators of ONNX and of com.microsoft share.
+#pragma once
+
+#include "import/onnx_emit.h"
+
+namespace heddle::import {
+
+// A scale or zero point for every element of a value of these extents: it is one number, one a
+// slice of `axis`, or (`block` > 0) one a block of so many along it.
+Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block);
+// round(x) + zero point within the type's range; `x` is divided by its scale already.
+Instr* to_integer(Op& op, Instr* x, Instr* zero_point, Type to);
+// An integer input less its zero point, as s32. `along`: the dimension that a list of zero points
+// belongs to.
+Instr* centred(Op& op, size_t input, size_t zero_point, int64_t along);
+// The dimension of A's rows, and of B's columns; of a vector its only one.
+int64_t row_dim(const Op& op, size_t input);
+int64_t column_dim(const Op& op, size_t input);
+// DequantizeLinear of com.microsoft's operators: inputs `x`, `x` + 1 (scale) and `x` + 2 (zero point,
+// may be missing), in f32, by row or column as `along` says.
+Instr* dequantised(Op& op, size_t x, int64_t along);
+
+}  // namespace heddle::import

@@ -1,0 +1,270 @@
+// integer_products: a product (dot or convolution) of two quantised values sums up products of
+// their bytes, u8 on the left and s8 on the right, as instructions for bytes want them:
+//
+//   Σ sa (a - za) · sb (b - zb)  =  sa sb ( Σ a·b  -  za Σ b  -  zb Σ a  +  K za zb )
+//
+// Σ b over constant weights is a constant. Sums are exact in s32, where the sum of floats rounded; so
+// results may differ from those by what that lost. Bytes of the other kind are moved by 128, and
+// their zero points with them. Where a convolution pads, the zero point stands for zero.
+#include <algorithm>
+
+#include "opt/match.h"
+#include "opt/rewriter.h"
+#include "precision/passes.h"
+#include "precision/quantized_value.h"
+
+namespace heddle::precision {
+namespace {
+
+using hlo::Builder;
+using hlo::ConvolutionAttrs;
+using hlo::DotAttrs;
+using hlo::Opcode;
+using hlo::Shape;
+using tensor::Literal;
+using tensor::Type;
+
+constexpr int64_t kWord = 4;  // bytes that one instruction takes from each side
+
+// A product, and which dimension of its result is which of its operands (-1: summed over).
+struct Product {
+  Instr* instr;
+  Ints summed[2];      // dimensions of either operand
+  Ints result_dim[2];  // of either operand's dimensions
+};
+
+Product describe_dot(Instr* dot) {
+  const auto& attrs = dot->attrs_as<DotAttrs>();
+  const Ints* batch[2] = {&attrs.lhs_batch_dims, &attrs.rhs_batch_dims};
+  Product product{dot, {attrs.lhs_contracting_dims, attrs.rhs_contracting_dims}, {}};
+  auto next = static_cast<int64_t>(attrs.lhs_batch_dims.size());
+  for (size_t side : {size_t{0}, size_t{1}}) {
+    const int64_t rank = dot->operand(side)->shape().rank();
+    for (int64_t d = 0; d < rank; ++d) {
+      const auto at = std::find(batch[side]->begin(), batch[side]->end(), d);
+      if (at != batch[side]->end())
+        product.result_dim[side].push_back(at - batch[side]->begin());
+      else
+        product.result_dim[side].push_back(opt::contains(product.summed[side], d) ? -1 : next++);
+    }
+  }
+  return product;
+}
+
+// The kernel's side alone: an image has no slices that a window leaves whole but its batch.
+Product describe_convolution(Instr* conv) {
+  const auto& dims = conv->attrs_as<ConvolutionAttrs>().dims;
+  Product product{conv, {}, {}};
+  const int64_t rank = conv->shape().rank();
+  product.result_dim[0].assign(static_cast<size_t>(rank), -1);
+  product.result_dim[0][static_cast<size_t>(dims.input_batch)] = dims.output_batch;
+  for (int64_t d = 0; d < rank; ++d) {
+    const bool feature = d == dims.kernel_output_feature;
+    product.result_dim[1].push_back(feature ? dims.output_feature : -1);
+    if (!feature) product.summed[1].push_back(d);
+  }
+  return product;
+}
+
+// One side: bytes of the wanted type, and the zero point that belongs to them.
+struct Side {
+  Instr* bytes;
+  PerSlice zero;  // s32 as a whole; no value: 0
+  int64_t known_zero = 0;
+  bool has_zero() const { return zero.value != nullptr || known_zero != 0; }
+};
+
+Instr* shifted(Instr* bytes, Type to, Builder& b) {
+  if (const Literal* values = opt::constant_of(bytes)) {
+    Literal moved(Shape::array(to, values->shape().extents()));
+    const auto* from = static_cast<const uint8_t*>(values->data());
+    auto* into = static_cast<uint8_t*>(moved.mutable_data());
+    std::transform(from, from + values->elems(), into, [](uint8_t x) { return x ^ 0x80U; });
+    return b.constant(std::move(moved));
+  }
+  Instr* wide = b.convert(bytes, Type::s32);
+  return b.convert(b.binary(Opcode::add, wide, b.full(wide->shape(), to == Type::u8 ? 128 : -128)),
+                   to);
+}
+
+Side side_of(QuantizedValue value, Type wanted, Builder& b) {
+  Side side{nullptr, value.zero, value.known_zero};
+  if (value.bytes->shape().type() != wanted) {
+    value.bytes = shifted(value.bytes, wanted, b);
+    side.known_zero += wanted == Type::u8 ? 128 : -128;
+  }
+  side.bytes = moved_bytes(value, b);
+  if (side.zero.value && side.known_zero != 0)
+    side.zero.value = b.binary(Opcode::add, b.convert(side.zero.value, Type::s32),
+                               b.full(Shape::array(Type::s32, side.zero.value->shape().extents()),
+                                      static_cast<double>(side.known_zero)));
+  return side;
+}
+
+class IntegerProduct {
+ public:
+  IntegerProduct(Product product, const QuantizedValue& a, const QuantizedValue& c, Builder& b)
+      : product_(std::move(product)), values_{a, c}, b_(b) {}
+
+  Instr* build() {
+    for (size_t i : {size_t{0}, size_t{1}})
+      sides_[i] = side_of(values_[i], i == 0 ? Type::u8 : Type::s8, b_);
+    extents_ = product_.instr->shape().extents();
+    Instr* sums = product_.instr->is(Opcode::dot) ? dot() : convolution();
+    for (size_t i : {size_t{0}, size_t{1}})
+      if (sides_[i].has_zero())
+        sums = b_.binary(Opcode::subtract, sums,
+                         b_.binary(Opcode::multiply, zero_of(i), sums_of(1 - i)));
+    if (sides_[0].has_zero() && sides_[1].has_zero()) {
+      int64_t k = 1;
+      for (int64_t d : product_.summed[1]) k *= product_.instr->operand(1)->shape().dim(d);
+      Instr* both = b_.binary(Opcode::multiply, zero_of(0), zero_of(1));
+      Instr* count = b_.full(both->shape(), static_cast<double>(k));
+      sums = b_.binary(Opcode::add, sums, b_.binary(Opcode::multiply, both, count));
+    }
+    return scaled(sums);
+  }
+
+ private:
+  Instr* dot() {
+    const Shape shape = Shape::array(Type::s32, extents_);
+    return b_.make(Opcode::dot, {sides_[0].bytes, sides_[1].bytes}, product_.instr->attrs(), {},
+                   &shape);
+  }
+
+  Instr* convolution() {
+    auto attrs = product_.instr->attrs_as<ConvolutionAttrs>();
+    pad(&attrs);
+    const Shape shape = Shape::array(Type::s32, extents_);
+    return b_.make(Opcode::convolution, {sides_[0].bytes, sides_[1].bytes}, attrs, {}, &shape);
+  }
+
+  // What the window would pad with zeros gets the zero point, unless that is zero; input features
+  // are filled up to whole words, where the kernel is zero.
+  void pad(ConvolutionAttrs* attrs) {
+    const hlo::ConvolutionDims& dims = attrs->dims;
+    const Ints none(attrs->window.dims.size() + 2, 0);
+    Ints low = none, high = none, interior = none;
+    for (size_t i = 0; i < attrs->window.dims.size() && sides_[0].has_zero(); ++i) {
+      hlo::WindowDim& window = attrs->window.dims[i];
+      const auto at = static_cast<size_t>(dims.input_spatial[i]);
+      low[at] = std::exchange(window.pad_low, 0);
+      high[at] = std::exchange(window.pad_high, 0);
+      interior[at] = std::exchange(window.lhs_dilate, 1) - 1;
+    }
+    const auto feature = static_cast<size_t>(dims.input_feature);
+    const int64_t features = sides_[0].bytes->shape().dim(dims.input_feature);
+    if (attrs->feature_group_count == 1) high[feature] = (kWord - features % kWord) % kWord;
+    if (high[feature] > 0) {
+      Ints more = none;
+      more[static_cast<size_t>(dims.kernel_input_feature)] = high[feature];
+      sides_[1].bytes = b_.pad(sides_[1].bytes, b_.scalar(Type::s8, 0), none, more, none);
+    }
+    if (low == none && high == none && interior == none) return;
+    sides_[0].bytes = b_.pad(sides_[0].bytes, byte_of_zero(), low, high, interior);
+  }
+
+  Instr* byte_of_zero() {
+    const Side& side = sides_[0];
+    if (!side.zero.value) return b_.scalar(Type::u8, static_cast<double>(side.known_zero));
+    return b_.convert(b_.reshape(side.zero.value, {}), Type::u8);
+  }
+
+  // A side's zero point in every element of the result.
+  Instr* zero_of(size_t i) {
+    const Side& side = sides_[i];
+    if (!side.zero.value)
+      return b_.full(Shape::array(Type::s32, extents_), static_cast<double>(side.known_zero));
+    PerSlice zero = side.zero;
+    zero.value = b_.convert(zero.value, Type::s32);
+    return spread(of_result(zero, i), extents_, b_);
+  }
+
+  PerSlice of_result(PerSlice slices, size_t i) const {
+    if (slices.dim >= 0) slices.dim = product_.result_dim[i][static_cast<size_t>(slices.dim)];
+    return slices;
+  }
+
+  // A side's bytes, summed up as the product does.
+  Instr* sums_of(size_t i) {
+    Instr* sums = b_.reduce(Opcode::add, b_.convert(sides_[i].bytes, Type::s32), product_.summed[i]);
+    Ints dims;
+    for (int64_t dim : product_.result_dim[i])
+      if (dim >= 0) dims.push_back(dim);
+    return b_.broadcast(sums, extents_, dims);
+  }
+
+  // Both scales in one factor, where they lie along one dimension.
+  Instr* scaled(Instr* sums) {
+    if (product_.instr->shape().type() == Type::s32) return sums;
+    Instr* x = b_.convert(sums, Type::f32);
+    PerSlice factors[2];
+    for (size_t i : {size_t{0}, size_t{1}}) factors[i] = of_result(values_[i].scale, i);
+    if (const std::optional<PerSlice> factor = combined(Opcode::multiply, factors[0], factors[1], b_))
+      return b_.binary(Opcode::multiply, x, spread(*factor, extents_, b_));
+    for (const PerSlice& factor : factors)
+      x = b_.binary(Opcode::multiply, x, spread(factor, extents_, b_));
+    return x;
+  }
+
+  Product product_;
+  QuantizedValue values_[2];
+  Builder& b_;
+  Side sides_[2];
+  Ints extents_;
+};
+
+bool is_whole(const PerSlice& slices) { return !slices.value || slices.dim < 0; }
+
+// Slices lie along dimensions that the result has.
+bool fits(const Product& product, const QuantizedValue& value, size_t side) {
+  for (const PerSlice& slices : {value.scale, value.zero})
+    if (!is_whole(slices) && product.result_dim[side][static_cast<size_t>(slices.dim)] < 0)
+      return false;
+  return true;
+}
+
+bool is_symmetric(const QuantizedValue& value, Type wanted) {
+  const int64_t shift = value.bytes->shape().type() == wanted ? 0 : wanted == Type::u8 ? 128 : -128;
+  return !value.zero.value && value.known_zero + shift == 0;
+}
+
+// Narrow groups have no words; other products leave nothing but floats to multiply.
+bool fits_convolution(const Instr* conv, const QuantizedValue& a, const QuantizedValue& b) {
+  const auto& attrs = conv->attrs_as<ConvolutionAttrs>();
+  constexpr int64_t kFeatures = 16;  // of a group, which fill a vector
+  const int64_t groups = attrs.feature_group_count;
+  const int64_t inputs = conv->operand(0)->shape().dim(attrs.dims.input_feature) / groups;
+  const int64_t outputs = conv->shape().dim(attrs.dims.output_feature) / groups;
+  const bool pads = std::any_of(attrs.window.dims.begin(), attrs.window.dims.end(),
+                                [](const auto& d) { return d.pad_low < 0 || d.pad_high < 0; });
+  return attrs.rest.empty() && attrs.batch_group_count == 1 && !pads && is_whole(a.scale) &&
+         is_whole(a.zero) && is_symmetric(b, Type::s8) &&
+         (groups == 1 || (inputs % kWord == 0 && outputs >= kFeatures));
+}
+
+opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
+  const bool convolution = x->is(Opcode::convolution);
+  if (!convolution && !(x->is(Opcode::dot) && x->operands().size() == 2)) return {};
+  if (!opt::are_static_arrays(x) || x->shape().elems() == 0) return {};
+  if (!convolution && !x->attrs_as<DotAttrs>().rest.empty()) return {};
+  const std::optional<QuantizedValue> a = match_quantized(x->operand(0));
+  const std::optional<QuantizedValue> c = a ? match_quantized(x->operand(1)) : std::nullopt;
+  if (!c || (x->shape().type() == Type::f32) != (a->scale.value != nullptr) ||
+      (a->scale.value != nullptr) != (c->scale.value != nullptr))
+    return {};
+  if (convolution && !fits_convolution(x, *a, *c)) return {};
+  Product product = convolution ? describe_convolution(x) : describe_dot(x);
+  if (!fits(product, *a, 0) || !fits(product, *c, 1)) return {};
+  return {IntegerProduct(std::move(product), *a, *c, b).build(), "product"};
+}
+
+}  // namespace
+
+Result<bool> integer_products(hlo::Module& module, const PassContext& context) {
+  return opt::rewrite_module(module, context, "integer_products", visit, [](const Instr* instr) {
+    return instr->is(Opcode::dot) || instr->is(Opcode::convolution);
+  });
+}
+
+}  // namespace heddle::precision

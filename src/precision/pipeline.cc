@@ -1,0 +1,15 @@
+#include "precision/pipeline.h"
+
+namespace heddle::precision {
+
+// Before anything is folded: weights are known by their bytes, and scales by standing behind them.
+// unsigned_activations first: zero points that it moves are then part of the products' own.
+// requantize last: it follows the scales from behind the sums to the next rounding.
+std::string integer_pipeline(const target::Target& target) {
+  if (target.kind != target::DeviceKind::cpu) return "";
+  const bool fast = target.peak_flops_per_ns(tensor::Type::s8) >
+                    target.peak_flops_per_ns(tensor::Type::f32);
+  return fast ? "unsigned_activations,integer_products,fold_constants,requantize," : "";
+}
+
+}  // namespace heddle::precision
