@@ -139,6 +139,10 @@ def main():
     parser.add_argument("--round-seconds", type=float, default=0.1, help="of one contestant")
     parser.add_argument("--level", default="O2")
     parser.add_argument("--numerics", default="default", help="of heddle, for models")
+    parser.add_argument("--amp", default="off", help="of heddle, for models; with anything but off "
+                        "OpenVINO computes in bf16")
+    parser.add_argument("--bound", type=float, default=1e-3, help="how far a peer may be from the recorded "
+                        "outputs before its time means nothing, relative to the largest")
     parser.add_argument("--clock", choices=["wall", "cpu"], default="wall",
                         help="cpu: the thread's own clock where one thread runs, for a busy machine")
     parser.add_argument("--peers", type=lambda s: s.split(",") if s else [], help="of models: "

@@ -92,8 +92,8 @@ class Server:
 class Heddle(Server):
     """A model through heddle's C interface."""
 
-    def __init__(self, probe, model, threads, level="O2", inputs=None, numerics="default"):
-        given = [inputs, numerics] if inputs else []
+    def __init__(self, probe, model, threads, level="O2", inputs=None, numerics="default", amp="off"):
+        given = [inputs, numerics, amp] if inputs else []
         super().__init__(probe, model, threads, level, *given, name="heddle")
 
 

@@ -77,7 +77,7 @@ std::vector<void*> make_inputs(const heddle_model* model, int64_t count,
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 6 || std::atoi(argv[2]) < 1) {
+  if (argc < 3 || argc > 7 || std::atoi(argv[2]) < 1) {
     std::fprintf(
         stderr,
         "usage: heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]\n");
@@ -104,6 +104,7 @@ int main(int argc, char** argv) {
   options.fuse = fuse.empty() ? nullptr : fuse.c_str();
   options.library = library.empty() ? nullptr : library.c_str();
   options.numerics = argc >= 6 ? argv[5] : nullptr;
+  options.amp = argc >= 7 ? argv[6] : nullptr;
   heddle_program* program = nullptr;
   must(heddle_compile(model, &options, &program));
   heddle_context* context = nullptr;

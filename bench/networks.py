@@ -20,8 +20,6 @@ CASES = ["resnet18", "resnet50", "vgg16", "repvgg_a0_train", "repvgg_a0_deploy",
          "dlrm"]
 PACKAGES = {"onnxruntime": "onnxruntime", "openvino": "openvino", "inductor": "torch"}
 KINDS = [*peers.KINDS, "onednn"]
-# How far an engine may be from the recorded outputs before its time means nothing.
-BOUND = 1e-3
 
 
 def installed():
@@ -48,7 +46,8 @@ def error_of(got, expected_path):
 def start_peer(options, kind, model, inputs, threads):
     if kind == "onednn":
         return onednn.OneDnn(os.path.join(options.probes, "onednn_probe"), model, inputs, threads)
-    return contestants.Peer(kind, model, inputs, threads)
+    small = {"HEDDLE_PEER_PRECISION": "bf16"} if options.amp != "off" else None
+    return contestants.Peer(kind, model, inputs, threads, small)
 
 
 def start_peers(options, case, threads):
@@ -61,7 +60,7 @@ def start_peers(options, case, threads):
             peer = start_peer(options, kind, model, inputs, threads)
             with tempfile.TemporaryDirectory() as folder:
                 error = error_of(peer.outputs(os.path.join(folder, "out.npz")), expected)
-            if not error <= BOUND:
+            if not error <= options.bound:
                 peer.close()
                 raise contestants.Failed(f"{kind}: outputs are off by {error:.1e} of max|b|")
             peer.kind, peer.error = kind, error
@@ -80,7 +79,7 @@ def measure(options, case, threads):
             ours = contestants.Heddle(
                 os.path.join(options.probes, "heddle_probe"),
                 os.path.join(options.models, case["model"]), threads, options.level,
-                os.path.join(options.models, case["inputs"]), options.numerics)
+                os.path.join(options.models, case["inputs"]), options.numerics, options.amp)
             taking_part.append(ours)
         if ours and "flops" in case:
             roof = roofs.Roof(options.probes, case, threads)

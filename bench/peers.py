@@ -64,7 +64,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """One stream for latency, f32 (its default would use bf16 where the processor has it)."""
+    """One stream for latency, f32 (its default would use bf16 where the processor has it), or what
+    HEDDLE_PEER_PRECISION says."""
 
     def __init__(self, model, inputs, threads):
         import openvino as ov
@@ -75,7 +76,8 @@ class OpenVino:
         network.reshape({name: list(inputs[name].shape) for name in ports})
         compiled = core.compile_model(network, "CPU", {
             "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
-            "INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"})
+            "INFERENCE_PRECISION_HINT": os.environ.get("HEDDLE_PEER_PRECISION", "f32"),
+            **({} if "HEDDLE_PEER_PRECISION" in os.environ else {"EXECUTION_MODE_HINT": "ACCURACY"})})
         self.request = compiled.create_infer_request()
         self.held = []
         for name in ports:

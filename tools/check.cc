@@ -35,6 +35,8 @@ class Check : public Command {
     line.files()->reads([this](const FileUse::Add& add) { add("--expected", expected_); });
     line.real(rtol_, "--rtol", "X", "|a-b| <= atol + rtol|b| (derived from types and reductions)");
     line.real(atol_, "--atol", "X", "see --rtol");
+    line.real(cosine_, "--cosine", "X",
+              "the least cosine similarity, instead of a tolerance (with --amp 0.999, f16 0.9999)");
     compile_.declare(line);
     json_.declare(line);
     line.examples(
@@ -46,6 +48,8 @@ class Check : public Command {
   Result<int> run() override {
     for (const auto& tolerance : {rtol_, atol_})
       if (tolerance && !(*tolerance >= 0)) return user_error("a tolerance must be at least 0");
+    if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
+      return user_error("--cosine {}: wanted -1 to 1", *cosine_);
     HEDDLE_ASSIGN_OR_RETURN(NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
@@ -124,6 +128,11 @@ class Check : public Command {
     return tolerance;
   }
 
+  std::optional<double> least_cosine() const {
+    if (cosine_ || rtol_ || atol_ || compile_.amp.empty() || compile_.amp == "off") return cosine_;
+    return compile_.amp == "f16" ? 0.9999 : 0.999;
+  }
+
   Status compare(heddle_model* model, const std::vector<Literal>& got,
                  const std::vector<Literal>& want, InputValues& inputs) {
     std::vector<const void*> bytes;
@@ -134,6 +143,7 @@ class Check : public Command {
       const auto number = static_cast<int64_t>(i);
       const char* name = output_of(model, number).name;
       OutputCheck check = check_output(name, got[i], want[i], tolerance(model, number));
+      if (tensor::is_float(want[i].type())) check.least_cosine = least_cosine();
       // The model itself may lose more than types and lengths tell.
       if (!check.equal() && expected_.empty() && !rtol_ && !atol_) {
         if (!second) second.emplace(api::unwrap(model), bytes);
@@ -177,7 +187,7 @@ class Check : public Command {
   CompileChoices compile_;
   JsonChoice json_;
   std::string expected_;
-  std::optional<double> rtol_, atol_;
+  std::optional<double> rtol_, atol_, cosine_;
 
   std::string where_;
   Unbound unbound_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace heddle::tools {
@@ -15,6 +16,17 @@ std::vector<int64_t> multi_index(std::vector<int64_t> extents, int64_t linear) {
     linear /= extent;
   }
   return extents;
+}
+
+double cosine_of(const tensor::Literal& a, const tensor::Literal& b) {
+  double ab = 0, aa = 0, bb = 0;
+  for (int64_t i = 0; i < a.elems(); ++i) {
+    const double x = a.get_f64(i), y = b.get_f64(i);
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+  }
+  return aa == bb && aa == 0 ? 1 : ab / std::sqrt(aa * bb);
 }
 
 }  // namespace
@@ -31,6 +43,8 @@ OutputCheck check_output(const std::string& name, const tensor::Literal& got,
   check.shape = tensor::to_string(got.shape(), false);
   check.tolerance = tolerance;
   check.comparison = tensor::compare(got, want, tolerance);
+  if (tensor::is_float(want.type()) && got.elems() == want.elems())
+    check.cosine = cosine_of(got, want);
   if (check.comparison.worst_index >= 0)
     check.worst_at = multi_index(got.shape().extents(), check.comparison.worst_index);
   return check;
@@ -68,15 +82,18 @@ std::string to_string(const OutputCheck& check) {
   const tensor::Comparison& c = check.comparison;
   std::string text = fmt::format("{} {}: ", check.name, check.shape);
   if (c.worst_index < 0) return text + "equal";
-  if (!c.equal) text += fmt::format("{} elements differ, ", c.mismatches);
+  if (!check.equal()) text += fmt::format("{} elements differ, ", c.mismatches);
   text += fmt::format("worst [{}] got {:.9g} want {:.9g}, max|a-b| {:.3g}, max|a-b|/max|b| {:.3g}",
                       fmt::join(check.worst_at, ","), c.worst_got, c.worst_want, c.worst_error,
                       check.relative_error());
+  if (check.least_cosine)
+    return text + fmt::format(", cosine {:.6f} of {:.6g}{}", check.cosine, *check.least_cosine,
+                              check.equal() ? "" : ": DIFFERS");
   text += ", tolerance " + tolerance_text(check.tolerance);
   if (check.widened_by)
     text += fmt::format(" (widened from {}: {})", tolerance_text(check.derived),
                         api::measure_text(*check.widened_by));
-  return text + (c.equal ? "" : ": DIFFERS");
+  return text + (check.equal() ? "" : ": DIFFERS");
 }
 
 nlohmann::ordered_json to_json(const OutputCheck& check) {
@@ -84,11 +101,13 @@ nlohmann::ordered_json to_json(const OutputCheck& check) {
   nlohmann::ordered_json json;
   json["name"] = check.name;
   json["shape"] = check.shape;
-  json["equal"] = c.equal;
+  json["equal"] = check.equal();
   json["mismatches"] = c.mismatches;
   json["max_error"] = c.worst_error;
   json["max_error_over_max"] = check.relative_error();
   json["worst_ulp"] = c.worst_ulp;
+  json["cosine"] = check.cosine;
+  if (check.least_cosine) json["least_cosine"] = *check.least_cosine;
   if (c.worst_index >= 0)
     json["worst"] = {{"index", check.worst_at}, {"got", c.worst_got}, {"want", c.worst_want}};
   json["tolerance"] = tolerance_json(check.tolerance);

@@ -19,7 +19,11 @@ struct OutputCheck {
   // The measure that `tolerance` was widened by, and what it was before.
   std::optional<api::Measure> widened_by;
   tensor::Tolerance derived;
-  bool equal() const { return comparison.equal; }
+  // Of floats: the cosine of the angle between both, and what it must reach where that decides and
+  // the tolerance does not.
+  double cosine = 1;
+  std::optional<double> least_cosine;
+  bool equal() const { return least_cosine ? cosine >= *least_cosine : comparison.equal; }
   // max|a - b| / max|b|; 0 where nothing differs.
   double relative_error() const;
 };

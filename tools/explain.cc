@@ -15,6 +15,7 @@
 #include "fused_text.h"
 #include "import/mapped_file.h"
 #include "memory_plan.h"
+#include "mixed_text.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "program/nodes_text.h"
@@ -283,6 +284,7 @@ class Explain : public Command {
       print_indented(use.kernel->schedule);
       print_indented(places_of(program, use.kernel->name));
     }
+    if (program.report().mixed) fmt::print("{}", mixed_text(*program.report().mixed));
     print_library_calls(program.report());
     print_edges(program.report());
     print_refusals(program.report());
@@ -382,6 +384,7 @@ class Explain : public Command {
                                  {"schedule", use.kernel->schedule},
                                  {"strategies", facts_of(program, use.kernel->name).strategies},
                                  {"places", places_of(program, use.kernel->name)}});
+    if (program.report().mixed) json["mixed_precision"] = mixed_json(*program.report().mixed);
     json["library_calls"] = ordered_json::array();
     for (const auto& call : program.report().library_calls)
       json["library_calls"].push_back({{"name", call.name},

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,12 +13,15 @@
 #include "compiler/unfused_edges.h"
 #include "hlo/module.h"
 #include "plan/options.h"
+#include "precision/mixed_plan.h"
 
 namespace heddle::compiler {
 
 enum class Level { O0, O1, O2 };
 enum class Fuse { off, greedy, xla, stitch };
 enum class Numerics { strict, standard, relaxed };
+// Mixed precision (precision/mixed_plan.h); `propagate`: by a rule instead of by cost.
+enum class Amp { off, automatic, bf16, f16, propagate };
 
 enum class Memory { planned, pooled };
 
@@ -55,6 +59,16 @@ struct Options {
   std::vector<std::shared_ptr<const hlo::Module>> twins;
 };
 
+// What mixed precision made of a module.
+struct MixedReport {
+  std::string type;  // of what is low
+  std::vector<precision::MixedChoice> choices;
+  int values = 0, products = 0;        // that are low
+  int casts_made = 0, casts_kept = 0;  // conversions that were written; behind simplification
+  int cast_kernels = 0;                // kernels that do nothing else
+  double f32_ns = 0, mixed_ns = 0;     // predicted, of what was decided on
+};
+
 // What was decided on the way, for explain and inspect.
 struct Report {
   struct Refusal {
@@ -76,6 +90,7 @@ struct Report {
   };
   std::vector<KernelFacts> kernels;
   std::vector<UnfusedEdge> edges;  // that stay between commands
+  std::optional<MixedReport> mixed;
 };
 
 }  // namespace heddle::compiler

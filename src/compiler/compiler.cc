@@ -14,6 +14,7 @@
 #include "compiler/join_kernels.h"
 #include "compiler/kernel_fusions.h"
 #include "compiler/make_kernel.h"
+#include "compiler/mixed_precision.h"
 #include "compiler/options.h"
 #include "compiler/pending.h"
 #include "compiler/pipeline.h"
@@ -137,7 +138,8 @@ class Compilation {
                                       pass_options(options_)));
     notes_ = done.notes;
     pass_changes_ = std::move(done.changes);
-    if (report_) report_->notes = done.notes;
+    HEDDLE_RETURN_IF_ERROR(mix_precision(module_.get(), options_, target_, &notes_, report_));
+    if (report_) report_->notes = notes_;
     return {};
   }
 
@@ -152,6 +154,7 @@ class Compilation {
     pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
+    if (report_ && report_->mixed) report_->mixed->cast_kernels = count_cast_kernels(*module_);
     if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
     if (report_)
       for (fuse::Refusal& refusal : refusals)

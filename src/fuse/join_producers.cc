@@ -34,8 +34,18 @@ class Joiner {
   bool joined_readers(Instr* instr) {
     if (join_twin(instr)) return true;
     if (puts_many_together(instr)) return join_scalars(instr);
+    if (is_narrowed_once(instr)) return false;  // who makes it joins it
     if (is_duplicable(instr) && instr != entry_->root()) return join_all(instr);
     return join_one(instr);
+  }
+
+  // What is stored in fewer bits than it is computed in: where its readers converted it, all of the
+  // bits would be stored.
+  bool is_narrowed_once(const Instr* instr) const {
+    if (!instr->is(Opcode::convert)) return false;
+    const Instr* from = instr->operand(0);
+    return tensor::type_bits(instr->shape().type()) < tensor::type_bits(from->shape().type()) &&
+           from->users().size() == 1 && cover_.needs_group(from) && !is_duplicable(from);
   }
 
   // The other result of a top-k: one list gives both.

@@ -34,7 +34,8 @@ constexpr std::string_view kernel_text(std::string_view name) {
 }
 
 constexpr OpcodeInfo kTable[] = {
-#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping) \
+#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping, \
+                  narrowing)                                                               \
   {text,                                                                                   \
    least,                                                                                  \
    most,                                                                                   \
@@ -43,6 +44,7 @@ constexpr OpcodeInfo kTable[] = {
    kernel_text(#kernel_op),                                                                \
    CostClass::cost,                                                                        \
    Mapping::mapping,                                                                       \
+   Narrowing::narrowing,                                                                   \
    attrs_index<attrs>()},
 #include "hlo/ops.def"
 };

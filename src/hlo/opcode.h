@@ -56,6 +56,17 @@ enum class Mapping : uint8_t {
   whole,      // an element may need all of every operand, for all that is known
 };
 
+// What becomes of it where values have fewer bits (mixed precision; src/precision). Whatever it is,
+// it is computed in f32: the question is whether its result may be kept in 16 bits.
+enum class Narrowing : uint8_t {
+  none,     // says nothing of numbers, or nobody knows what it does: control flow, calls, integers
+  product,  // operands in 16 bits, sums in f32
+  exact,    // takes no harm: elements are moved or chosen, or are of such a type anyway
+  plain,    // rounded once, and no worse than its operands were
+  sums,     // sums many elements: in f32 inside, and what comes out decides over whole rows
+  wide,     // the result's range or meaning is far from the operand's: never
+};
+
 struct OpcodeInfo {
   std::string_view text;
   int least_operands, most_operands;  // most: -1 is any number
@@ -64,6 +75,7 @@ struct OpcodeInfo {
   std::string_view kernel_op;  // text of the operator in kernel/ops.def; empty: none
   CostClass cost;
   Mapping mapping;
+  Narrowing narrowing;
   int attrs_index;  // index of the attribute struct in Attrs (attrs.h)
 };
 

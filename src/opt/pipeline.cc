@@ -34,8 +34,7 @@ constexpr char kRotate[] = ",rotate_loops,{fold_tuples,fold_constants,algebraic,
 
 }  // namespace
 
-std::string pipeline_for(Level level, target::DeviceKind kind,
-                         const std::string& on_primitives) {
+std::string pipeline_for(Level level, target::DeviceKind kind, const std::string& on_primitives) {
   const std::string primitives = kToPrimitives;
   // Convolutions with their features last, and those of 1x1 as products: fewer kernels, and shorter
   // ones, as each would else turn its rows and results in registers. Filters are turned at once.
@@ -68,6 +67,8 @@ std::string pipeline_for(Level level, target::DeviceKind kind,
              "online_softmax,") +
          kRotate;
 }
+
+std::string cleanup_pipeline() { return simplify("canonicalize_dot,"); }
 
 bool is_lowered(hlo::Opcode opcode) {
   using enum hlo::Opcode;

@@ -17,6 +17,10 @@ enum class Level { O0, O1, O2 };
 std::string pipeline_for(Level level, target::DeviceKind kind = target::DeviceKind::cpu,
                          const std::string& on_primitives = "");
 
+// Of a module that has been through the pipeline of O1 or O2 and was changed in places: simplifies
+// what that left.
+std::string cleanup_pipeline();
+
 // Operators that no pipeline leaves behind (on static shapes): calls (but for those of
 // lazy_calls.h, which wait until the module is fused) and fusions, batch
 // normalisation, bitcasts, copies and what else has a meaning for placement and order only.

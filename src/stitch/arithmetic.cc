@@ -15,7 +15,8 @@ std::optional<Op> kernel_op(Opcode opcode) {
   using enum Op;
   constexpr std::nullopt_t none = std::nullopt;
   static constexpr std::optional<Op> kOps[] = {
-#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping) \
+#define HEDDLE_OP(name, text, least, most, attrs, traits, stage, kernel_op, cost, mapping, \
+                  narrowing)                                                               \
   kernel_op,
 #include "hlo/ops.def"
   };

@@ -1,0 +1,126 @@
+#include "compiler/mixed_precision.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/compiler.h"
+#include "compiler/kernel_fusions.h"
+#include "compiler/options.h"
+#include "compiler/passes.h"
+#include "fuse/pipeline.h"
+#include "opt/pipeline.h"
+#include "precision/mixed_rewrite.h"
+
+namespace heddle::compiler {
+
+namespace {
+
+using hlo::Opcode;
+using tensor::Type;
+
+// Less is not worth what it costs in accuracy.
+constexpr double kLeastGain = 0.03;
+
+Type small_type(const Options& options, const target::Target& target) {
+  if (options.amp == Amp::f16) return Type::f16;
+  return options.amp == Amp::bf16 ? Type::bf16 : precision::fastest_small_float(target);
+}
+
+// As fusion will have it, but for packed weights, which a plan says nothing of.
+Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const Options& options,
+                                                const target::Target& target) {
+  std::unique_ptr<hlo::Module> copy = module.clone();
+  fuse::Covers covers(copy.get());
+  Context context;
+  context.target = &target;
+  context.any_chain = options.any_chain;
+  pass::RunOptions run = fusing_pass_options(options, 0);
+  run.dump_directory.clear();
+  run.bisect_limit = -1;
+  const std::string pipeline =
+      "count_trips," + fuse::pipeline_for(fuse_mode(options), target.kind) + ",inline_kept_calls";
+  HEDDLE_ASSIGN_OR_RETURN([[maybe_unused]] const pass::RunReport done,
+                          compiler::run(covers, pipeline, context, run));
+  return copy;
+}
+
+int count_casts(const hlo::Module& module, Type low) {
+  int casts = 0;
+  for (const hlo::Computation* computation : module.post_order())
+    for (const hlo::Instr* x : computation->instrs())
+      if (x->is(Opcode::convert) &&
+          (x->shape().type() == low || x->operand(0)->shape().type() == low))
+        ++casts;
+  return casts;
+}
+
+bool is_cast(const hlo::Instr* x) {
+  return x->is(Opcode::convert) && tensor::is_float(x->shape().type()) &&
+         tensor::is_float(x->operand(0)->shape().type());
+}
+
+// Nothing is computed, something is converted.
+bool only_converts(const hlo::Computation& computation) {
+  bool converts = false;
+  for (const hlo::Instr* x : computation.instrs()) {
+    converts = converts || is_cast(x);
+    const bool moves = x->is(Opcode::parameter) || x->is(Opcode::reshape) ||
+                       x->is(Opcode::transpose) || x->is(Opcode::bitcast) || x->is(Opcode::tuple) ||
+                       x->is(Opcode::copy);
+    if (!moves && !is_cast(x)) return false;
+  }
+  return converts;
+}
+
+bool is_constant(const hlo::Instr* x) {
+  if (x->is(Opcode::parameter)) return false;
+  return std::all_of(x->operands().begin(), x->operands().end(), is_constant);
+}
+
+}  // namespace
+
+int count_cast_kernels(const hlo::Module& fused) {
+  int count = 0;
+  for (const hlo::Instr* fusion : kernel_fusions(fused))
+    if (only_converts(*fusion->called().at(0)) && !is_constant(fusion)) ++count;
+  return count;
+}
+
+Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
+                     std::vector<std::string>* notes, Report* report) {
+  if (options.amp == Amp::off) return {};
+  const Type low = small_type(options, target);
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
+                          fused_copy(*module, options, target));
+  const precision::MixedGraph graph = precision::mixed_graph(*fused, target, low);
+  const auto rule =
+      options.amp == Amp::propagate ? precision::MixedRule::propagate : precision::MixedRule::cost;
+  precision::MixedPlan plan = precision::plan_mixed(graph, target, low, rule);
+  MixedReport mixed;
+  mixed.type = tensor::type_name(low);
+  const bool pays = plan.mixed_ns <= (1 - kLeastGain) * plan.f32_ns;
+  if (options.amp != Amp::automatic || pays) {
+    const precision::MixedCounts counts = precision::apply_mixed(plan, module);
+    mixed.values = counts.values;
+    mixed.products = counts.products;
+    mixed.casts_made = counts.casts;
+    pass::RunOptions run = pass_options(options);
+    run.dump_directory.clear();
+    run.stop_after.clear();
+    HEDDLE_ASSIGN_OR_RETURN([[maybe_unused]] const pass::RunReport done,
+                            pass::run(*module, opt::cleanup_pipeline(), graph_passes(), run));
+    mixed.casts_kept = count_casts(*module, low);
+  }
+  mixed.f32_ns = plan.f32_ns;
+  mixed.mixed_ns = mixed.products + mixed.values > 0 ? plan.mixed_ns : plan.f32_ns;
+  mixed.choices = std::move(plan.choices);
+  notes->push_back(fmt::format("amp: {} products and {} values in {}, {} predicted for {}",
+                               mixed.products, mixed.values, mixed.type,
+                               fmt::format("{:.3g} us", mixed.mixed_ns / 1000),
+                               fmt::format("{:.3g} us in f32", mixed.f32_ns / 1000)));
+  if (report) report->mixed = std::move(mixed);
+  return {};
+}
+
+}  // namespace heddle::compiler

@@ -1,0 +1,22 @@
+// Mixed precision in a compilation (precision/mixed_plan.h): the module is fused once to see what
+// is kept in memory, what is then decided is written into the module as it was.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/compile_options.h"
+#include "hlo/module.h"
+#include "target/target.h"
+
+namespace heddle::compiler {
+
+// `module` is simplified and not fused. Does nothing where Options::amp is off. Notes are added to
+// `notes`; `report` may be null.
+Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
+                     std::vector<std::string>* notes, Report* report);
+
+// Fusions of `fused` that do nothing but convert (and move) what a run computes.
+int count_cast_kernels(const hlo::Module& fused);
+
+}  // namespace heddle::compiler

@@ -1,0 +1,282 @@
+#include "precision/mixed_graph.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "hlo/join.h"
+#include "hlo/views.h"
+#include "schedule/gemm.h"
+
+namespace heddle::precision {
+namespace {
+
+using hlo::Computation;
+using hlo::Instr;
+using hlo::Narrowing;
+using hlo::Opcode;
+using tensor::Type;
+
+using Values = std::vector<int>;  // of the leaves of an instruction's result
+
+bool is_product(const Instr* x) { return x->is(Opcode::dot) || x->is(Opcode::convolution); }
+
+// The elements of a root that is a tuple, or it alone.
+std::vector<const Instr*> leaves_of(const Instr* root) {
+  if (!root->is(Opcode::tuple)) return {root};
+  return {root->operands().begin(), root->operands().end()};
+}
+
+bool moves_elements(const Instr* x) {
+  return x->is(Opcode::reshape) || x->is(Opcode::transpose) || x->is(Opcode::bitcast) ||
+         x->is(Opcode::copy) || x->is(Opcode::broadcast);
+}
+
+// May the result of `x` be kept in fewer bits? Empty, or why not.
+std::string why_wide(const Instr* x, int depth = 0) {
+  constexpr int kDeep = 16;
+  if (depth > kDeep) return "unknown";
+  switch (hlo::opcode_info(x->opcode()).narrowing) {
+    case Narrowing::product:
+    case Narrowing::plain:
+      return "";
+    case Narrowing::exact:
+      for (const Instr* operand : x->operands())
+        if (operand->shape().type() == Type::f32)
+          if (std::string why = why_wide(operand, depth + 1); !why.empty()) return why;
+      return "";
+    case Narrowing::sums: {
+      if (!x->is(Opcode::reduce) && !x->is(Opcode::reduce_window)) return "sums";
+      const Opcode opcode = x->called().at(0)->root()->opcode();
+      const bool chooses = opcode == Opcode::maximum || opcode == Opcode::minimum;
+      return chooses ? why_wide(x->operand(0), depth + 1) : "sums";
+    }
+    case Narrowing::wide:
+      return "wide";
+    case Narrowing::none:
+      break;
+  }
+  return x->is(Opcode::parameter) ? "" : "unknown";
+}
+
+// f16 holds 65504 at most; what is known to stay far below that without looking at data.
+bool is_bounded(const Instr* x, int depth = 0) {
+  constexpr int kDeep = 8;
+  if (depth > kDeep) return false;
+  if (x->is(Opcode::tanh) || x->is(Opcode::logistic) || x->is(Opcode::erf)) return true;
+  if (moves_elements(x)) return is_bounded(x->operand(0), depth + 1);
+  return false;
+}
+
+class Collector {
+ public:
+  Collector(const target::Target& target, Type low) : target_(target), low_(low) {}
+
+  MixedGraph run(const hlo::Module& module) {
+    const Computation& entry = *module.entry();
+    std::vector<Values> parameters;
+    for (const Instr* parameter : entry.parameters()) {
+      const int value = add(parameter, "input");
+      graph_.values[static_cast<size_t>(value)].is_input = true;
+      parameters.push_back({value});
+    }
+    const std::vector<const Instr*> roots = leaves_of(entry.root());
+    for (const auto& alias : module.input_output_alias)
+      kept_.insert(alias.output_index.empty()
+                       ? entry.root()
+                       : roots.at(static_cast<size_t>(alias.output_index[0])));
+    for (int value : visit(entry, parameters)) fix(value, "output");
+    return std::move(graph_);
+  }
+
+ private:
+  int add(const Instr* made_by, std::string fixed) {
+    StoredValue value;
+    value.name = made_by->name();
+    value.opcode = made_by->opcode();
+    if (made_by->shape().is_array() && made_by->shape().is_static()) {
+      value.extents = made_by->shape().extents();
+      value.bytes = made_by->shape().bytes();
+    }
+    if (fixed.empty() && (value.bytes == 0 || made_by->shape().type() != Type::f32)) fixed = "type";
+    value.fixed = std::move(fixed);
+    graph_.values.push_back(std::move(value));
+    return static_cast<int>(graph_.values.size()) - 1;
+  }
+  void fix(int value, const char* why) {
+    std::string& fixed = graph_.values[static_cast<size_t>(value)].fixed;
+    if (fixed.empty()) fixed = why;
+  }
+  bool is_constant(const Values& values) const {
+    return std::all_of(values.begin(), values.end(), [&](int value) {
+      return graph_.values[static_cast<size_t>(value)].is_constant;
+    });
+  }
+
+  // The values of the root's leaves.
+  Values visit(const Computation& computation, const std::vector<Values>& parameters) {
+    std::unordered_map<const Instr*, Values> known;
+    for (const Instr* x : computation.instrs()) known.emplace(x, values_of(x, known, parameters));
+    return known.at(computation.root());
+  }
+
+  Values values_of(const Instr* x, const std::unordered_map<const Instr*, Values>& known,
+                   const std::vector<Values>& parameters) {
+    if (x->is(Opcode::parameter)) return parameters.at(static_cast<size_t>(x->parameter_number()));
+    if (x->is(Opcode::get_tuple_element)) {
+      const Values& all = known.at(x->operand(0));
+      const auto at = static_cast<size_t>(x->tuple_index());
+      return at < all.size() ? Values{all[at]} : all;
+    }
+    if (x->is(Opcode::tuple)) {
+      Values all;
+      for (const Instr* operand : x->operands()) {
+        const Values& part = known.at(operand);
+        all.insert(all.end(), part.begin(), part.end());
+      }
+      return all;
+    }
+    if (hlo::is_view(x)) return known.at(x->operand(0));
+    Values read;
+    std::vector<Values> operands;
+    for (const Instr* operand : x->operands()) {
+      operands.push_back(known.at(operand));
+      read.insert(read.end(), operands.back().begin(), operands.back().end());
+    }
+    if (x->is(Opcode::fusion) && joins(x)) return visit(*x->called().at(0), operands);
+    for (int value : read) ++graph_.values[static_cast<size_t>(value)].reads;
+    const bool constant = !x->is(Opcode::rng) && is_constant(read);
+    if (x->is(Opcode::fusion) && hlo::join_of(*x) == hlo::Join::none)
+      return kernel(x, operands, constant);
+    return other(x, read, constant);
+  }
+
+  static bool joins(const Instr* fusion) {
+    return hlo::join_of(*fusion) == hlo::Join::phases || hlo::join_of(*fusion) == hlo::Join::table;
+  }
+
+  // What no kernel makes, or one of several computations.
+  Values other(const Instr* x, const Values& read, bool constant) {
+    const bool calls = !x->called().empty() && !x->is(Opcode::reduce) &&
+                       !x->is(Opcode::reduce_window) && !x->is(Opcode::sort);
+    Values made;
+    if (x->shape().is_array()) {
+      made.push_back(add(x, calls ? "loop" : x->is(Opcode::constant) ? "" : why_wide(x)));
+    } else {
+      for (size_t i = 0; i < x->shape().elements().size(); ++i) made.push_back(add(x, "loop"));
+    }
+    for (int value : made) graph_.values[static_cast<size_t>(value)].is_constant = constant;
+    if (calls)
+      for (int value : read) fix(value, "loop");
+    return made;
+  }
+
+  Values kernel(const Instr* fusion, const std::vector<Values>& operands, bool constant) {
+    const Computation& inside = *fusion->called().at(0);
+    Values made;
+    for (const Instr* leaf : leaves_of(inside.root())) {
+      std::string fixed = why_wide(leaf);
+      if (fixed.empty() && low_ == Type::f16 && !is_bounded(leaf)) fixed = "range";
+      const int value = add(leaf, std::move(fixed));
+      graph_.values[static_cast<size_t>(value)].is_constant = constant;
+      made.push_back(value);
+    }
+    if (is_kept(fusion)) keep_state(inside, operands);
+    for (const Instr* x : inside.instrs())
+      if (is_product(x) && !constant) product(x, operands);
+    return made;
+  }
+
+  // One of its results is what a step of training keeps.
+  bool is_kept(const Instr* fusion) const {
+    if (kept_.contains(fusion)) return true;
+    return std::any_of(fusion->users().begin(), fusion->users().end(), [&](const Instr* user) {
+      return hlo::is_view_or_element(user) && is_kept(user);
+    });
+  }
+
+  // What reaches the results of such a kernel but through a product.
+  void keep_state(const Computation& inside, const std::vector<Values>& operands) {
+    std::unordered_set<const Instr*> reached;
+    std::vector<const Instr*> stack = leaves_of(inside.root());
+    while (!stack.empty()) {
+      const Instr* x = stack.back();
+      stack.pop_back();
+      if (!reached.insert(x).second || is_product(x)) continue;
+      if (x->is(Opcode::parameter))
+        for (int value : operands.at(static_cast<size_t>(x->parameter_number())))
+          fix(value, "state");
+      stack.insert(stack.end(), x->operands().begin(), x->operands().end());
+    }
+  }
+
+  void product(const Instr* x, const std::vector<Values>& operands) {
+    MixedProduct found;
+    found.name = x->name();
+    for (size_t side : {size_t{0}, size_t{1}}) {
+      const Instr* from = x->operand(side);
+      while (moves_elements(from)) from = from->operand(0);
+      if (from->is(Opcode::parameter))
+        found.operands[side] = operands.at(static_cast<size_t>(from->parameter_number())).at(0);
+      else if (!from->is(Opcode::constant))
+        found.fixed = "chain";
+    }
+    found.flops = flops_of(x);
+    if (found.fixed.empty() && !has_kernel(x, found)) found.fixed = "no-kernel";
+    graph_.products.push_back(std::move(found));
+  }
+
+  static double flops_of(const Instr* x) {
+    double k = 1;
+    if (x->is(Opcode::dot)) {
+      for (int64_t d : x->attrs_as<hlo::DotAttrs>().lhs_contracting_dims)
+        k *= static_cast<double>(x->operand(0)->shape().dim(d));
+    } else {
+      const auto& dims = x->attrs_as<hlo::ConvolutionAttrs>().dims;
+      k = static_cast<double>(x->operand(1)->shape().elems()) /
+          static_cast<double>(x->operand(1)->shape().dim(dims.kernel_output_feature));
+    }
+    return 2 * k * static_cast<double>(x->shape().elems());
+  }
+
+  // An instruction for words of this type, whole words of what is summed up, and rows enough to
+  // copy a right side into words that is not constant.
+  bool has_kernel(const Instr* x, const MixedProduct& product) const {
+    constexpr int64_t kRows = 16, kFeatures = 16;
+    const Type f32 = Type::f32;
+    if (x->shape().type() != f32 || x->operand(0)->shape().type() != f32 ||
+        x->operand(1)->shape().type() != f32 || x->operands().size() != 2)
+      return false;
+    const kernel::MmaDescriptor* mma = schedule::find_product(low_, low_, f32, target_);
+    if (mma == kernel::plain_mma()) return false;
+    const int right = product.operands[1];
+    const bool constant = right < 0 || graph_.values[static_cast<size_t>(right)].is_constant;
+    if (x->is(Opcode::convolution)) {
+      const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
+      const int64_t inputs = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);
+      const int64_t outputs = x->shape().dim(attrs.dims.output_feature) / attrs.feature_group_count;
+      return constant && inputs % mma->k == 0 && attrs.batch_group_count == 1 &&
+             (attrs.feature_group_count == 1 || outputs >= kFeatures);
+    }
+    const auto& attrs = x->attrs_as<hlo::DotAttrs>();
+    if (!attrs.rest.empty() || attrs.lhs_contracting_dims.empty()) return false;
+    const int64_t k = x->operand(0)->shape().dim(attrs.lhs_contracting_dims.back());
+    int64_t rows = x->operand(0)->shape().elems();
+    for (int64_t d : attrs.lhs_contracting_dims) rows /= x->operand(0)->shape().dim(d);
+    for (int64_t d : attrs.lhs_batch_dims) rows /= x->operand(0)->shape().dim(d);
+    return k % mma->k == 0 && (constant || rows >= kRows);
+  }
+
+  const target::Target& target_;
+  Type low_;
+  MixedGraph graph_;
+  std::unordered_set<const Instr*> kept_;  // leaves of the module that an input's memory keeps
+};
+
+}  // namespace
+
+MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, Type low) {
+  return Collector(target, low).run(fused);
+}
+
+}  // namespace heddle::precision

@@ -1,0 +1,47 @@
+// What a fused module keeps in memory, and what it multiplies: the two things that mixed precision
+// decides on. Between kernels values may be kept in 16 bits; inside of one everything is f32.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hlo/module.h"
+#include "target/target.h"
+
+namespace heddle::precision {
+
+struct StoredValue {
+  std::string name;  // of the instruction that makes it, as it was called before it was fused
+  hlo::Opcode opcode = hlo::Opcode::parameter;
+  std::vector<int64_t> extents;
+  int64_t bytes = 0;         // in f32
+  int reads = 0;             // by kernels
+  bool is_constant = false;  // depends on constants alone: made once, in any type
+  bool is_input = false;
+  std::string fixed;  // why it stays f32, a code; empty: it need not
+};
+
+struct MixedProduct {
+  std::string name;
+  double flops = 0;
+  int operands[2] = {-1, -1};  // values; -1: its kernel makes it
+  std::string fixed;
+};
+
+struct MixedGraph {
+  std::vector<StoredValue> values;
+  std::vector<MixedProduct> products;
+};
+
+// Codes of what is fixed:
+//   type        not f32
+//   input, output   of the module, whose types are its interface
+//   sums, wide  as hlo::Narrowing has it; unknown: an operator of which nothing is known
+//   loop        a loop's or a branch's, which other computations read
+//   state       goes into what a training step keeps (weights, moments) without a product between
+//   range       f16 does not hold what it may be
+//   no-kernel   the target multiplies this type no faster, or not these extents
+//   chain       an operand stays inside of the product's kernel
+MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low);
+
+}  // namespace heddle::precision
