@@ -113,6 +113,7 @@ TEST(GemmTest, Words) {
     int64_t word;
   } const kKinds[] = {{"u8", "s8", "s32", "icelake", 4},
                       {"u8", "s8", "s32", "avx2", 1},
+                      {"s16", "s16", "s32", "icelake", 2},
                       {"bf16", "bf16", "f32", "zen5", 2},
                       {"bf16", "bf16", "bf16", "zen5", 2},
                       {"bf16", "bf16", "f32", "icelake", 1}};

@@ -197,10 +197,13 @@ Target host_target() {
                        features.contains("avx512vl");
     if (some_avx512 || has_all(features, target)) break;
   }
-  if (!features.contains("avx512vnni")) {
-    target.mac_rate.erase("u8");
-    target.mac_rate.erase("s8");
-  }
+  // Integers by the instruction that sums up words of them, in vectors of either kind.
+  const bool words = features.contains("avx512vnni") || features.contains("avxvnni");
+  for (const auto& [type, rate] : {std::pair{"u8", 4.0}, {"s8", 4.0}, {"s16", 2.0}})
+    if (words)
+      target.mac_rate[type] = rate;
+    else
+      target.mac_rate.erase(type);
   // Zen 4, which is none of the shipped ones, multiplies bf16 at the same rate as Zen 5.
   if (is_amd() && features.contains("avx512bf16"))
     target.mac_rate["bf16"] = shipped("zen5").mac_rate["bf16"];
