@@ -26,6 +26,7 @@ constexpr DotRow kRows[] = {
     {"dpwssd",
      {intrin::x86_avx512_vpdpwssd_128, intrin::x86_avx512_vpdpwssd_256,
       intrin::x86_avx512_vpdpwssd_512}},
+    {"dpwusd", {intrin::x86_avx2_vpdpwusd_128, intrin::x86_avx2_vpdpwusd_256, 0}},
     {"dpbf16ps",
      {intrin::x86_avx512bf16_dpbf16ps_128, intrin::x86_avx512bf16_dpbf16ps_256,
       intrin::x86_avx512bf16_dpbf16ps_512}},
