@@ -13,6 +13,7 @@ using precision::MixedChoice;
 std::string_view reason(std::string_view code) {
   static const std::map<std::string_view, std::string_view> kReasons = {
       {"chain", "an operand stays inside of its kernel"},
+      {"copied", "arrays are copied into their places where it is made or read"},
       {"cost", "16 bits gain nothing here"},
       {"input", "an input has the type of the interface"},
       {"loop", "a loop or a branch reads or makes it"},

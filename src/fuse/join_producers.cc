@@ -35,7 +35,7 @@ class Joiner {
     if (join_twin(instr)) return true;
     if (puts_many_together(instr)) return join_scalars(instr);
     if (is_narrowed_once(instr)) return false;  // who makes it joins it
-    if (is_duplicable(instr) && instr != entry_->root()) return join_all(instr);
+    if ((is_duplicable(instr) || widens(instr)) && instr != entry_->root()) return join_all(instr);
     return join_one(instr);
   }
 
@@ -46,6 +46,12 @@ class Joiner {
     const Instr* from = instr->operand(0);
     return tensor::type_bits(instr->shape().type()) < tensor::type_bits(from->shape().type()) &&
            from->users().size() == 1 && cover_.needs_group(from) && !is_duplicable(from);
+  }
+
+  // Readers convert what is stored in fewer bits: more of them would be read otherwise.
+  static bool widens(const Instr* instr) {
+    return instr->is(Opcode::convert) && tensor::type_bits(instr->shape().type()) >
+                                             tensor::type_bits(instr->operand(0)->shape().type());
   }
 
   // The other result of a top-k: one list gives both.
@@ -152,7 +158,8 @@ class Joiner {
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
     if (is_product(instr) && group->has_dot)
       return Decision::no("two-dots", "successive products are joined as chains, if at all");
-    if (group->has_dot && !is_product(instr) && feeds_dot(instr, *group) && !is_duplicable(instr))
+    const bool read_as_it_is = is_duplicable(instr) || (widens(instr) && !group->has_gemm);
+    if (group->has_dot && !is_product(instr) && feeds_dot(instr, *group) && !read_as_it_is)
       return Decision::no("gemm-prologue", "an operand of a dot is computed separately");
     if (is_product(instr) && feeds_window(instr, *group) && cover_.has_template(instr))
       return Decision::no("window-prologue", "pools join a convolution in a later pass, if at all");

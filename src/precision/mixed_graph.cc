@@ -155,19 +155,23 @@ class Collector {
     return hlo::join_of(*fusion) == hlo::Join::phases || hlo::join_of(*fusion) == hlo::Join::table;
   }
 
-  // What no kernel makes, or one of several computations.
+  // What no kernel makes: arrays that are copied into their places, loops, branches. It reads and
+  // makes f32, or a kernel would have to convert.
   Values other(const Instr* x, const Values& read, bool constant) {
     const bool calls = !x->called().empty() && !x->is(Opcode::reduce) &&
                        !x->is(Opcode::reduce_window) && !x->is(Opcode::sort);
+    const char* why = calls ? "loop" : "copied";
     Values made;
     if (x->shape().is_array()) {
-      made.push_back(add(x, calls ? "loop" : x->is(Opcode::constant) ? "" : why_wide(x)));
+      made.push_back(add(x, constant ? "" : why));
     } else {
-      for (size_t i = 0; i < x->shape().elements().size(); ++i) made.push_back(add(x, "loop"));
+      for (size_t i = 0; i < x->shape().elements().size(); ++i) made.push_back(add(x, why));
     }
-    for (int value : made) graph_.values[static_cast<size_t>(value)].is_constant = constant;
-    if (calls)
-      for (int value : read) fix(value, "loop");
+    for (int value : made) {
+      graph_.values[static_cast<size_t>(value)].is_constant = constant;
+      graph_.values[static_cast<size_t>(value)].is_copied = !constant;
+    }
+    for (int value : read) fix(value, why);
     return made;
   }
 
@@ -222,8 +226,16 @@ class Collector {
         found.fixed = "chain";
     }
     found.flops = flops_of(x);
+    found.reads_narrow = is_depthwise(x);
     if (found.fixed.empty() && !has_kernel(x, found)) found.fixed = "no-kernel";
     graph_.products.push_back(std::move(found));
+  }
+
+  static bool is_depthwise(const Instr* x) {
+    if (!x->is(Opcode::convolution)) return false;
+    const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
+    return attrs.feature_group_count > 1 &&
+           x->operand(1)->shape().dim(attrs.dims.kernel_input_feature) == 1;
   }
 
   static double flops_of(const Instr* x) {

@@ -18,13 +18,15 @@ struct StoredValue {
   int reads = 0;             // by kernels
   bool is_constant = false;  // depends on constants alone: made once, in any type
   bool is_input = false;
-  std::string fixed;  // why it stays f32, a code; empty: it need not
+  bool is_copied = false;  // no kernel makes it
+  std::string fixed;       // why it stays f32, a code; empty: it need not
 };
 
 struct MixedProduct {
   std::string name;
   double flops = 0;
   int operands[2] = {-1, -1};  // values; -1: its kernel makes it
+  bool reads_narrow = false;   // in f32 it takes a 16-bit left side as it is
   std::string fixed;
 };
 
@@ -38,6 +40,7 @@ struct MixedGraph {
 //   input, output   of the module, whose types are its interface
 //   sums, wide  as hlo::Narrowing has it; unknown: an operator of which nothing is known
 //   loop        a loop's or a branch's, which other computations read
+//   copied      made or read where no kernel is: arrays are copied into their places
 //   state       goes into what a training step keeps (weights, moments) without a product between
 //   range       f16 does not hold what it may be
 //   no-kernel   the target multiplies this type no faster, or not these extents

@@ -23,8 +23,9 @@ struct MixedChoice {
   std::string name;
   bool is_product = false;
   bool low = false;
-  std::string why;     // a code of mixed_graph.h, or "cost"; empty: low
-  double gain_ns = 0;  // of being low, without what lies around it
+  std::string why;            // a code of mixed_graph.h, or "cost"; empty: low
+  bool reads_narrow = false;  // as MixedProduct has it
+  double gain_ns = 0;         // of being low, without what lies around it
 };
 
 struct MixedPlan {

@@ -38,6 +38,14 @@ void narrow_operands(Instr* x, Type low, Builder& b, MixedCounts* counts) {
   }
 }
 
+// A product in f32 that reads what is kept in 16 bits takes it as it is.
+void take_narrow(Instr* x, Type low, MixedCounts* counts) {
+  Instr* wide = x->operand(0);
+  if (!wide->is(Opcode::convert) || wide->operand(0)->shape().type() != low) return;
+  x->parent()->replace_operand(x, 0, wide->operand(0));
+  --counts->casts;
+}
+
 }  // namespace
 
 MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
@@ -57,6 +65,10 @@ MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
         ++counts.products;
       }
     }
+  for (const MixedChoice& choice : plan.choices)
+    if (!choice.low && choice.reads_narrow)
+      if (Instr* x = entry->find(choice.name); x && x->is(Opcode::convolution))
+        take_narrow(x, plan.low, &counts);
   b.check();
   entry->sort();
   return counts;
