@@ -29,7 +29,7 @@ std::vector<const Instr*> leaves_of(const Instr* root) {
 
 bool moves_elements(const Instr* x) {
   return x->is(Opcode::reshape) || x->is(Opcode::transpose) || x->is(Opcode::bitcast) ||
-         x->is(Opcode::copy) || x->is(Opcode::broadcast);
+         x->is(Opcode::copy) || x->is(Opcode::broadcast) || x->is(Opcode::slice);
 }
 
 // May the result of `x` be kept in fewer bits? Empty, or why not.

@@ -1,0 +1,45 @@
+"""--amp: results stay near those of f32, no conversion is a kernel, and explain says what was decided."""
+import json
+import sys
+import unittest
+
+from cli import MODELS, ROOT, CliTest
+
+NETWORKS = ["cnn", "conformer", "convnext", "densenet", "efficientnet", "gpt2_prefill", "llama_prefill", "minilm",
+            "mobilenet", "repvgg_train", "resnet50", "squeezenet", "swin_static", "transformer", "unet", "vit"]
+STEPS = ["asr", "bert", "crnn", "dien", "transformer"]
+
+
+class AmpTest(CliTest):
+    def test_networks_stay_near_f32_under_the_eager_rule(self):
+        for name in NETWORKS:
+            for rule in ["propagate", "bf16"]:
+                with self.subTest(model=name, rule=rule):
+                    out = self.ok("check", MODELS / name / "model.onnx", "--amp", rule, "--cache", "off").stdout
+                    self.assertIn("PASS", out)
+
+    def test_training_steps_stay_near_f32(self):
+        for name in STEPS:
+            with self.subTest(step=name):
+                step = ROOT / "tests" / "testdata" / "training" / f"{name}_step"
+                out = self.ok("check", f"{step}.hlo", "--inputs", f"{step}.inputs.npz", "--expected",
+                              f"{step}.expected.npz", "--amp", "bf16", "--cache", "off").stdout
+                self.assertIn("PASS", out)
+
+    def test_no_conversion_is_a_kernel(self):
+        for name in NETWORKS:
+            with self.subTest(model=name):
+                mixed = json.loads(self.ok("explain", MODELS / name / "model.onnx", "--target", "zen5", "--amp",
+                                           "bf16", "--json", "-").stdout)["mixed_precision"]
+                self.assertEqual(mixed["casts"]["left"], 0)
+                for choice in mixed["choices"]:
+                    self.assertEqual(choice["type"] == "f32", bool(choice["why"]))
+
+    def test_a_cosine_decides_where_one_is_asked_for(self):
+        model = MODELS / "minilm" / "model.onnx"
+        self.assertIn("cosine", self.ok("check", model, "--cosine", "0.9").stdout)
+        self.assertIn("--cosine 2: wanted -1 to 1", self.fails(2, "check", model, "--cosine", "2"))
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())
