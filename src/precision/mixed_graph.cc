@@ -217,6 +217,7 @@ class Collector {
   void product(const Instr* x, const std::vector<Values>& operands) {
     MixedProduct found;
     found.name = x->name();
+    bool right_constant = false;
     for (size_t side : {size_t{0}, size_t{1}}) {
       const Instr* from = x->operand(side);
       while (moves_elements(from)) from = from->operand(0);
@@ -224,10 +225,13 @@ class Collector {
         found.operands[side] = operands.at(static_cast<size_t>(from->parameter_number())).at(0);
       else if (!from->is(Opcode::constant))
         found.fixed = "chain";
+      const int value = found.operands[side];
+      right_constant = from->is(Opcode::constant) ||
+                       (value >= 0 && graph_.values[static_cast<size_t>(value)].is_constant);
     }
     found.flops = flops_of(x);
     found.reads_narrow = is_depthwise(x);
-    if (found.fixed.empty() && !has_kernel(x, found)) found.fixed = "no-kernel";
+    if (found.fixed.empty() && !has_kernel(x, right_constant)) found.fixed = "no-kernel";
     graph_.products.push_back(std::move(found));
   }
 
@@ -253,7 +257,7 @@ class Collector {
 
   // An instruction for words of this type, whole words of what is summed up, and rows enough to
   // copy a right side into words that is not constant.
-  bool has_kernel(const Instr* x, const MixedProduct& product) const {
+  bool has_kernel(const Instr* x, bool constant) const {
     constexpr int64_t kRows = 16, kFeatures = 16;
     const Type f32 = Type::f32;
     if (x->shape().type() != f32 || x->operand(0)->shape().type() != f32 ||
@@ -261,8 +265,6 @@ class Collector {
       return false;
     const kernel::MmaDescriptor* mma = schedule::find_product(low_, low_, f32, target_);
     if (mma == kernel::plain_mma()) return false;
-    const int right = product.operands[1];
-    const bool constant = right < 0 || graph_.values[static_cast<size_t>(right)].is_constant;
     if (x->is(Opcode::convolution)) {
       const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
       const int64_t inputs = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);

@@ -143,6 +143,10 @@ class RowEmitter {
   void emit_square(int across, int along, int64_t rows, int64_t columns, Block* block);
   void load_square(const stage::Load& load, BufferId from, BufferId turned, const Square& square,
                    Block* block);
+  // What a narrow element is in a lane that is turned: the low bits of 32.
+  static Type lane_type(Type type);
+  ExprId to_lane(ExprId x, Type type);
+  ExprId from_lane(ExprId x, Type type);
   // Sorted lists of keys and places (top_k.cc).
   struct TopK;
   void emit_top_k(Block* block);

@@ -51,7 +51,7 @@ void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t column
   const Type type = k_.buffer(from).type;
   kernel::Buffer registers;
   registers.name = "turned";
-  registers.type = type;
+  registers.type = lane_type(type);
   registers.extents = {lanes_};
   registers.space = kernel::Space::reg;
   registers.lanes = lanes_;
@@ -67,7 +67,8 @@ void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t column
     Stitcher::Context context = s_.context(member.stage, digits);
     for (size_t n = 0; n < stage.nodes.size(); ++n)
       if (stage.nodes[n].kind == Node::Kind::load && stage.nodes[n].load == form.load)
-        context.memo.emplace(static_cast<int>(n), k_.load(turned, {k_.constant(r)}));
+        context.memo.emplace(static_cast<int>(n),
+                             from_lane(k_.load(turned, {k_.constant(r)}), type));
     for (size_t v = 0; v < stage.values.size(); ++v) {
       const ExprId x = s_.node(&context, stage.values[v].result);
       s_.store_value(member.stage, static_cast<int>(v), digits, x, &body);
@@ -76,11 +77,29 @@ void RowEmitter::emit_square(int across, int along, int64_t rows, int64_t column
   block->push_back(lanes_loop(l, columns, std::move(body)));
 }
 
+namespace {
+
+Type bits_of(Type type) { return tensor::type_bits(type) == 8 ? Type::u8 : Type::u16; }
+
+}  // namespace
+
+Type RowEmitter::lane_type(Type type) { return tensor::type_bits(type) < 32 ? Type::u32 : type; }
+
+ExprId RowEmitter::to_lane(ExprId x, Type type) {
+  if (lane_type(type) == type) return x;
+  return k_.convert(k_.add({Op::bitcast, bits_of(type), {x}}), Type::u32);
+}
+
+ExprId RowEmitter::from_lane(ExprId x, Type type) {
+  if (lane_type(type) == type) return x;
+  return k_.add({Op::bitcast, type, {k_.convert(x, bits_of(type))}});
+}
+
 // All lanes take part in turning, also where the square is not whole.
 void RowEmitter::load_square(const stage::Load& load, BufferId from, BufferId turned,
                              const Square& square, Block* block) {
   if (is_gpu()) return load_square_through_scratch(load, from, turned, square, block);
-  const Type type = k_.buffer(from).type;
+  const Type stored = k_.buffer(from).type, type = lane_type(stored);
   VarId l = k_.add_var("l");
   const Expr lane = Expr::digit(s_.add_scope(l, lanes_));
   const ExprId lane_number = k_.ref(l);
@@ -102,8 +121,10 @@ void RowEmitter::load_square(const stage::Load& load, BufferId from, BufferId tu
     digits[square.along] = digits[square.along] + lane;
     const ExprId at = s_.index_expr(substitute(load.coordinates[0], digits, s_.scope_extents_));
     const ExprId inside = k_.compare(Op::lt, lane_number, k_.constant(square.rows));
-    rows.push_back(named(square.rows == lanes_ ? k_.load(from, {at})
-                                               : k_.load_if(from, {at}, inside, nothing)));
+    const ExprId x = square.rows == lanes_
+                         ? k_.load(from, {at})
+                         : k_.load_if(from, {at}, inside, emit_constant(&k_, stored, 0));
+    rows.push_back(named(to_lane(x, stored)));
   }
   stitch::turn(&k_, &rows, lane_number, type, &body);
   for (int64_t r = 0; r < square.rows; ++r)
