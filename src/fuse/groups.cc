@@ -51,6 +51,65 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
          next->tuple_index() == instr->tuple_index();
 }
 
+namespace {
+
+// How a constant is best read by a kernel that can compute a few instructions an element: as it is,
+// or as what it is made of, where that has fewer bytes.
+class Unpacking {
+ public:
+  // Bytes to be read for `x`.
+  int64_t bytes_of(const Instr* x) {
+    const auto known = bytes_.find(x);
+    if (known != bytes_.end()) return known->second;
+    int64_t bytes = x->is(Opcode::iota) ? 0 : x->shape().bytes();
+    const bool moves = x->is(Opcode::broadcast) || x->is(Opcode::reshape);
+    const bool cheap = has_trait(x->opcode(), hlo::elementwise) && !is_costly(x->opcode()) &&
+                       x->users().size() == 1;
+    if (moves || cheap) {
+      int64_t apart = 0;
+      for (const Instr* operand : x->operands()) apart += bytes_of(operand);
+      if (apart < bytes || moves) {
+        bytes = apart;
+        unpacked_.insert(x);
+      }
+    }
+    bytes_.emplace(x, bytes);
+    return bytes;
+  }
+  // Calls `found` for what is computed where it is read.
+  template <typename Found>
+  void each_unpacked(const Instr* x, Found&& found) const {
+    if (!unpacked_.contains(x)) return;
+    found(x);
+    for (const Instr* operand : x->operands()) each_unpacked(operand, found);
+  }
+
+ private:
+  std::unordered_map<const Instr*, int64_t> bytes_;
+  std::unordered_set<const Instr*> unpacked_;
+};
+
+// A constant factor that only a sum of products reads, and that is unpacked from far fewer bytes,
+// is not made once: to read what is packed, and to unpack it, takes less time than to read the
+// result.
+void drop_unpacked(const Covered& covered, const std::unordered_set<const Instr*>& constant,
+                   std::unordered_set<const Instr*>* once) {
+  constexpr int64_t kTimesFewer = 2;
+  for (const Instr* x : covered.computation->instrs()) {
+    if (!x->is(Opcode::multiply) || x->users().size() != 1 || !x->users()[0]->is(Opcode::reduce))
+      continue;
+    for (size_t side : {size_t{0}, size_t{1}}) {
+      const Instr* factor = x->operand(side);
+      if (!constant.contains(factor) || constant.contains(x->operand(1 - side))) continue;
+      Unpacking unpacking;
+      if (kTimesFewer * unpacking.bytes_of(factor) <= factor->shape().bytes())
+        unpacking.each_unpacked(factor, [&](const Instr* part) { once->erase(part); });
+    }
+  }
+}
+
+}  // namespace
+
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* all) {
   // What is made of numbers and places (iota) alone is computed where it is read: it costs no
@@ -84,6 +143,7 @@ std::unordered_set<const Instr*> find_once(const Covered& covered,
                     instr->is(Opcode::bitcast) || is_unpack(instr);
     if (!from_scalars && !map_only) once.insert(instr);
   }
+  drop_unpacked(covered, constant, &once);
   if (all != nullptr) *all = std::move(constant);
   return once;
 }

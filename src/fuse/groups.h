@@ -72,7 +72,8 @@ bool has_control_edges(const Instr* instr);
 // edges: these say when it runs.
 bool is_duplicable(const Instr* instr);
 // Depends on constants alone (in a loop's body: and on loop-invariant leaves), and is more than
-// a scalar or its broadcast. `constant`, where given: all that depends on these alone.
+// a scalar or its broadcast, or of a sum's factor that unpacks far fewer bytes. `constant`, where
+// given: all that depends on these alone.
 std::unordered_set<const Instr*> find_once(const Covered& covered,
                                            std::unordered_set<const Instr*>* constant = nullptr);
 // Reads a loop-invariant element of a loop's state.

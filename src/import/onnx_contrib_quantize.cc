@@ -1,5 +1,6 @@
-// Quantised operators of the domain com.microsoft: those of floats between two conversions, products
-// whose results stay floats, and products by weights of 2, 4 or 8 bits in blocks (MatMulNBits).
+// Quantised operators of the domain com.microsoft: those of floats between two conversions,
+// products whose results stay floats, and products by weights of 2, 4 or 8 bits in blocks
+// (MatMulNBits).
 #include <cmath>
 #include <deque>
 
@@ -92,9 +93,9 @@ Outputs qgemm(Op& op) {
   const Ints extents = y->shape().extents();
   if (op.has(6)) {
     if (op.type(6) != Type::s32) op.fail("C is {}, wanted int32", to_string(op.shape(6)));
-    Instr* scale = op.b.binary(
-        Opcode::multiply, spread(op, op.b.convert(op.in(1), Type::f32), extents, 1, 0),
-        spread(op, op.b.convert(op.in(4), Type::f32), extents, 1, 0));
+    Instr* scale =
+        op.b.binary(Opcode::multiply, spread(op, op.b.convert(op.in(1), Type::f32), extents, 1, 0),
+                    spread(op, op.b.convert(op.in(4), Type::f32), extents, 1, 0));
     Instr* c = op.b.convert(broadcast_to(op, op.in(6), extents), Type::f32);
     y = op.b.binary(Opcode::add, y, op.b.binary(Opcode::multiply, c, scale));
   }
@@ -106,8 +107,9 @@ Outputs qgemm(Op& op) {
 Instr* with_bias(Op& op, Instr* y, size_t bias) {
   op.check_builder();
   if (!op.has(bias)) return y;
-  return op.b.binary(Opcode::add, y,
-                     broadcast_to(op, op.b.convert(op.in(bias), y->shape().type()), y->shape().extents()));
+  return op.b.binary(
+      Opcode::add, y,
+      broadcast_to(op, op.b.convert(op.in(bias), y->shape().type()), y->shape().extents()));
 }
 
 Instr* scaled(Op& op, Instr* x, size_t scale, int64_t along) {
@@ -174,22 +176,55 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
   if (x->shape().elems() != blocks.n * bytes)
     op.fail("zero_points is {}, wanted {} bytes a column", to_string(x->shape()), bytes);
   x = unpacked(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
-  if (x->shape().dim(1) != blocks.count)
-    x = op.b.slice(x, {0, 0}, {blocks.n, blocks.count}, {});
+  if (x->shape().dim(1) != blocks.count) x = op.b.slice(x, {0, 0}, {blocks.n, blocks.count}, {});
   return op.b.convert(x, compute);
 }
 
-// Numbers that belong to blocks, for every element of [n, k].
-Instr* over_blocks(Op& op, Instr* x, const Blocks& blocks) {
-  const Ints extents{blocks.n, blocks.k};
-  if (x->shape().rank() == 0) return splat(op, x, extents);
-  return spread(op, x, extents, 1, blocks.size);
+// The numbers of B in the order of k: u8 [n, blocks, size].
+Instr* in_order(Op& op, const Blocks& blocks) {
+  const int64_t bytes = blocks.size * blocks.bits / 8;
+  Instr* x = unpacked(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
+  return op.b.reshape(x, {blocks.n, blocks.count, blocks.size});
+}
+
+// The weights [n, parts, blocks, size] in the order of k, made of bytes that each hold as many
+// numbers as there are parts, one of every part: a run that reads them unpacks neighbours into
+// neighbours.
+Instr* weights_in_parts(Op& op, const Blocks& blocks) {
+  const bool parts_fit = blocks.count % (8 / blocks.bits) == 0;
+  const int64_t parts = parts_fit ? 8 / blocks.bits : 1, each = blocks.count / parts;
+  const Ints extents{blocks.n, parts, each, blocks.size};
+  Instr* numbers = in_order(op, blocks);
+  Instr* packed = nullptr;
+  for (int64_t i = 0; i < parts; ++i) {
+    Instr* part =
+        op.b.slice(numbers, {0, i * each, 0}, {blocks.n, (i + 1) * each, blocks.size}, {});
+    if (i > 0) part = binary(op, Opcode::shift_left, part, blocks.bits * i);
+    packed = packed ? op.b.binary(Opcode::or_, packed, part) : part;
+  }
+  Instr* w = op.b.broadcast(packed, extents, {0, 2, 3});
+  if (parts > 1) {
+    w = op.b.convert(w, Type::s32);  // no vector of bytes can be shifted
+    Instr* part = iota(op, Type::s32, {parts}, 0);
+    Instr* shift = op.b.broadcast(binary(op, Opcode::multiply, part, blocks.bits), extents, {1});
+    w = op.b.binary(Opcode::shift_right_logical, w, shift);
+    w = binary(op, Opcode::and_, w, (1 << blocks.bits) - 1);
+  }
+  const auto of_blocks = [&](Instr* x) {
+    if (x->shape().rank() == 0) return splat(op, x, extents);
+    return op.b.broadcast(op.b.reshape(x, {blocks.n, parts, each}), extents, {0, 1, 2});
+  };
+  w = op.b.binary(Opcode::subtract, op.b.convert(w, Type::f32),
+                  of_blocks(zero_points(op, blocks, Type::f32)));
+  Instr* scale = op.b.convert(reshape(op, op.in(2), {blocks.n, blocks.count}), Type::f32);
+  return op.b.binary(Opcode::multiply, w, of_blocks(scale));
 }
 
 // A [..., k] times the transpose of the weights [n, k].
 Outputs matmul_nbits(Op& op) {
   op.check_float(0);
-  op.ignore({"accuracy_level", "weight_prepacked"});  // how exactly it may be computed; layout hints
+  op.ignore(
+      {"accuracy_level", "weight_prepacked"});  // how exactly it may be computed; layout hints
   Blocks blocks{op.int_attr("K", 0), op.int_attr("N", 0), op.int_attr("bits", 4),
                 op.int_attr("block_size", 0), 0};
   const int64_t most = op.limits().value_elems;
@@ -206,18 +241,14 @@ Outputs matmul_nbits(Op& op) {
   if (op.rank(0) < 1 || op.shape(0).dim(op.rank(0) - 1) != blocks.k)
     op.fail("A is {}, K is {}", to_string(op.shape(0)), blocks.k);
   if (op.type(1) != Type::u8 || op.shape(1).elems() != blocks.n * blocks.count * bytes)
-    op.fail("B is {}, wanted uint8 [{},{},{}]", to_string(op.shape(1)), blocks.n, blocks.count, bytes);
+    op.fail("B is {}, wanted uint8 [{},{},{}]", to_string(op.shape(1)), blocks.n, blocks.count,
+            bytes);
   if (op.shape(2).elems() != blocks.n * blocks.count)
     op.fail("scales is {}, wanted {} by {}", to_string(op.shape(2)), blocks.n, blocks.count);
-  constexpr Type kCompute = Type::f32;
   const Ints extents{blocks.n, blocks.k};
-  Instr* w = unpacked(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
+  Instr* w = op.b.reshape(weights_in_parts(op, blocks), {blocks.n, blocks.count * blocks.size});
   if (w->shape().extents() != extents) w = op.b.slice(w, {0, 0}, extents, {});
-  w = op.b.convert(w, kCompute);
-  w = op.b.binary(Opcode::subtract, w, over_blocks(op, zero_points(op, blocks, kCompute), blocks));
-  Instr* scale = op.b.convert(reshape(op, op.in(2), {blocks.n, blocks.count}), kCompute);
-  w = op.b.binary(Opcode::multiply, w, over_blocks(op, scale, blocks));
-  Instr* a = op.b.convert(op.in(0), kCompute);
+  Instr* a = op.b.convert(op.in(0), Type::f32);
   hlo::DotAttrs attrs;
   attrs.lhs_contracting_dims = {op.rank(0) - 1};
   attrs.rhs_contracting_dims = {1};

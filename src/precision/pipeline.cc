@@ -7,9 +7,10 @@ namespace heddle::precision {
 // requantize last: it follows the scales from behind the sums to the next rounding.
 std::string integer_pipeline(const target::Target& target) {
   if (target.kind != target::DeviceKind::cpu) return "";
-  const bool fast = target.peak_flops_per_ns(tensor::Type::s8) >
-                    target.peak_flops_per_ns(tensor::Type::f32);
-  return fast ? "unsigned_activations,integer_products,fold_constants,requantize," : "";
+  const bool fast =
+      target.peak_flops_per_ns(tensor::Type::s8) > target.peak_flops_per_ns(tensor::Type::f32);
+  return std::string("stream_weights,") +
+         (fast ? "unsigned_activations,integer_products,fold_constants,requantize," : "");
 }
 
 }  // namespace heddle::precision

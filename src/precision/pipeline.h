@@ -7,8 +7,9 @@
 
 namespace heddle::precision {
 
-// What turns a quantised model's products into those of integers, between primitives and the rest
-// of opt's pipeline. Empty: the target multiplies floats as fast.
+// What keeps a quantised model's products in few bits, between primitives and the rest of opt's
+// pipeline: packed weights are read as they are, and products are those of integers where the
+// target multiplies these faster than floats.
 std::string integer_pipeline(const target::Target& target);
 
 }  // namespace heddle::precision

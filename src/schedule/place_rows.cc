@@ -281,6 +281,9 @@ class RowPlacer {
       own.push_back({LoopKind::serial, {stage.scan}, 1});
     bool accumulates = stage.is_reduction();
     int unroll = accumulates && extents[lane_digit] >= 4 * lanes_ ? 4 : 1;
+    // Short, but summed up over and over: one chain of sums would wait for itself.
+    if (accumulates && unroll == 1 && own.size() > 1 && extents[lane_digit] == 2 * lanes_)
+      unroll = 2;
     own.push_back({LoopKind::vector, {lane_digit}, int64_t{lanes_} * unroll});
     return own;
   }

@@ -18,14 +18,15 @@ def normal(*shape):
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", **attributes):
-    """inputs, constants: {place: array}. All outputs are floats, or {place: type}."""
+def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", kind=TensorProto.FLOAT,
+          **attributes):
+    """inputs, constants: {place: array}. `kind`: of the outputs."""
     inputs, constants = dict(inputs), dict(constants)
     places = {**inputs, **constants}
     names = [f"x{i}" if i in places else "" for i in range(max(places) + 1)]
     results = [f"y{i}" for i in range(outputs)]
     nodes = [helper.make_node(op, names, results, domain=domain, **attributes)]
-    kinds = [TensorProto.INT32 if op == "EmbedLayerNormalization" and i == 1 else TensorProto.FLOAT
+    kinds = [TensorProto.INT32 if op == "EmbedLayerNormalization" and i == 1 else kind
              for i in range(outputs)]
     graph = helper.make_graph(
         nodes, name,
@@ -48,6 +49,57 @@ def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", **a
         for number, value in enumerate(values):
             tensor = numpy_helper.from_array(np.asarray(value))
             (data / f"{kind}_{number}.pb").write_bytes(tensor.SerializeToString())
+
+
+def byte(kind, *shape):
+    info = np.iinfo(kind)
+    return RANDOM.integers(info.min, info.max + 1, shape).astype(kind)
+
+
+def of(kind, *numbers):
+    """Scales as f32, zero points in `kind`, in turn."""
+    return [np.asarray(n, np.float32 if i % 2 == 0 else kind) for i, n in enumerate(numbers)]
+
+
+def quantised():
+    u8, s8 = TensorProto.UINT8, TensorProto.INT8
+    for kind, tensor, zero in [(np.uint8, u8, 120), (np.int8, s8, -7)]:
+        name = np.dtype(kind).name
+        xs, xz, ys, yz = of(kind, 0.0517, zero, 0.0831, zero + 3)
+        for op, shape, more in [("QLinearSigmoid", (2, 33), {}), ("QLinearLeakyRelu", (2, 33), {"alpha": 0.25}),
+                                ("QLinearGlobalAveragePool", (2, 3, 4, 4), {"channels_last": 0}),
+                                ("QLinearAveragePool", (1, 2, 6, 5), {"kernel_shape": [2, 2], "strides": [2, 1]}),
+                                ("QLinearSoftmax", (3, 17), {"axis": -1, "opset": 13})]:
+            scale = np.float32(1 / 256) if op in ("QLinearSoftmax", "QLinearSigmoid") else ys
+            write(f"{op.lower()}_{name}", op, {0: byte(kind, *shape)}, constants={1: xs, 2: xz, 3: scale, 4: yz},
+                  kind=tensor, **more)
+        for op in ["QLinearAdd", "QLinearMul"]:
+            write(f"{op.lower()}_{name}", op, {0: byte(kind, 4, 9), 3: byte(kind, 9)},
+                  constants={1: xs, 2: xz, 4: np.float32(0.0313), 5: yz, 6: np.float32(0.317), 7: xz}, kind=tensor)
+        write(f"qlinearconcat_{name}", "QLinearConcat", {2: byte(kind, 2, 3), 5: byte(kind, 2, 4)},
+              constants={0: ys, 1: yz, 3: xs, 4: xz, 6: np.float32(1 / 4), 7: yz}, kind=tensor, axis=1)
+        write(f"qgemm_{name}", "QGemm", {0: byte(kind, 5, 12)},
+              constants={1: xs, 2: xz, 3: byte(np.int8, 7, 12), 4: np.full(7, 1 / 64, np.float32),
+                         5: np.zeros(7, np.int8), 6: RANDOM.integers(-500, 500, 7).astype(np.int32), 7: np.float32(1 / 2),
+                         8: xz}, kind=tensor, transB=1)
+        write(f"qlinearwhere_{name}", "QLinearWhere", {0: RANDOM.random((3, 5)) < 0.5, 1: byte(kind, 3, 5),
+                                                       4: byte(kind, 5)},
+              constants={2: xs, 3: xz, 5: np.float32(1 / 32), 6: yz, 7: ys, 8: yz}, kind=tensor)
+    write("matmul_integer_to_float", "MatMulIntegerToFloat", {0: byte(np.uint8, 3, 8)},
+          constants={1: byte(np.int8, 8, 6), 2: np.float32(0.02), 3: np.full(6, 0.03, np.float32), 4: np.uint8(11),
+                     5: np.zeros(6, np.int8), 6: normal(6)})
+    write("dynamic_quantize_matmul", "DynamicQuantizeMatMul", {0: normal(3, 8)},
+          constants={1: byte(np.int8, 8, 6), 2: np.float32(0.02), 3: np.int8(0), 4: normal(6)})
+    for bits, size, zeros in [(4, 32, False), (4, 16, True), (8, 32, False), (4, 64, True)]:
+        k, n = 192, 24
+        blocks = -(-k // size)
+        for rows in [1, 5]:
+            constants = {1: byte(np.uint8, n, blocks, size * bits // 8),
+                         2: np.abs(normal(n, blocks)) * np.float32(0.01)}
+            if zeros:
+                constants[3] = byte(np.uint8, n, -(-blocks * bits // 8))
+            write(f"matmul_nbits_{bits}_{size}{'_zeros' if zeros else ''}_{rows}", "MatMulNBits", {0: normal(rows, k)},
+                  constants=constants, K=k, N=n, bits=bits, block_size=size)
 
 
 def products():
@@ -154,7 +206,7 @@ def group_query():
 
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
-    for family in (products, pointwise, normalisations, attention, rotary, group_query):
+    for family in (products, pointwise, normalisations, attention, rotary, group_query, quantised):
         family()
 
 

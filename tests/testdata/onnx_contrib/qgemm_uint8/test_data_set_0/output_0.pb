@@ -1,0 +1,1 @@
+J#c£œ\ lsupbjm`“^t‰VecF†‡lRy>v{r®©¼

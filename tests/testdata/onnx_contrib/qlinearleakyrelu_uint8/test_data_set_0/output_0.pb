@@ -1,0 +1,1 @@
+!JBwr¿“ls¨Ãli¤xÀŸ”µowÃlkqt¸t»vu°w—šmury±j±¥koƒ¼¢puˆkyyÅs¤nq ·¬šºt

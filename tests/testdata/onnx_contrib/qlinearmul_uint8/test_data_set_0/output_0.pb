@@ -1,0 +1,1 @@
+	J$šGwg’€mNzvD~shq…°wvŠzUghy|Hw‡sz™w
