@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kMostMembers = 96;
 // An operand of a dot that is used so often is worth a copy that runs along what is summed up.
 constexpr int64_t kUsesOfCopy = 256;
+// The same where a word is put together from elements that do not lie beside each other.
+constexpr int64_t kUsesOfWords = 16;
 
 class Joiner {
  public:
@@ -248,7 +250,7 @@ class Joiner {
       return Decision::no("shared-sets", "{:.0f} us would be lost because rows share cache sets",
                           placed.shared_sets_ns / 1000);
     if (gemm && !is_product(newcomer) && feeds_dot(newcomer, *group) &&
-        placed.uses_across >= kUsesOfCopy)
+        placed.uses_across >= (placed.word > 1 ? kUsesOfWords : kUsesOfCopy))
       return Decision::no("gemm-prologue", "an operand is transposed once, not by every tile");
     if (placed.reduces && !gemm && placed.stages > 1 &&
         cost::leaves_cores_idle(placed.tasks, placed.elems, target_))

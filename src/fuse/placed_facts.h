@@ -17,6 +17,7 @@ struct Facts {
   int windows = 0;          // schedule::count_windows
   int64_t strided = 0;      // elements that move across the lanes
   int64_t uses_across = 0;  // of templates: schedule::uses_across
+  int64_t word = 1;         // of templates: elements of k that an instruction takes
   size_t stages = 0;
   bool reduces = false;       // a stage does
   bool is_packing = false;    // maps over one box
