@@ -23,7 +23,7 @@ class AmpTest(CliTest):
             with self.subTest(step=name):
                 step = ROOT / "tests" / "testdata" / "training" / f"{name}_step"
                 out = self.ok("check", f"{step}.hlo", "--inputs", f"{step}.inputs.npz", "--expected",
-                              f"{step}.expected.npz", "--amp", "bf16", "--cache", "off").stdout
+                              f"{step}.expected.npz", "--amp", "auto", "--cache", "off").stdout
                 self.assertIn("PASS", out)
 
     def test_no_conversion_is_a_kernel(self):
