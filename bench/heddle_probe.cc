@@ -2,7 +2,7 @@
 // those of others and this process is idle in between. Buffers are bound once; without INPUTS.npz,
 // which also says the shapes of an ONNX model, values are random.
 //
-//   heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS]]]
+//   heddle_probe MODEL THREADS [LEVEL[,FUSE[,LIBRARY]] [INPUTS.npz [NUMERICS [AMP]]]]
 //
 // For every line on standard input that holds a count, runs once unmeasured and then that often,
 // and answers with one line of JSON: the wall and the caller's CPU nanoseconds of every run.

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "compiler/compiler.h"
 #include "compiler/kernel_fusions.h"
@@ -74,8 +74,16 @@ bool only_converts(const hlo::Computation& computation) {
 }
 
 bool is_constant(const hlo::Instr* x) {
-  if (x->is(Opcode::parameter)) return false;
-  return std::all_of(x->operands().begin(), x->operands().end(), is_constant);
+  std::unordered_set<const hlo::Instr*> seen{x};
+  std::vector<const hlo::Instr*> left{x};
+  while (!left.empty()) {
+    const hlo::Instr* at = left.back();
+    left.pop_back();
+    if (at->is(Opcode::parameter)) return false;
+    for (const hlo::Instr* operand : at->operands())
+      if (seen.insert(operand).second) left.push_back(operand);
+  }
+  return true;
 }
 
 }  // namespace

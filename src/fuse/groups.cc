@@ -58,16 +58,17 @@ namespace {
 class Unpacking {
  public:
   // Bytes to be read for `x`.
-  int64_t bytes_of(const Instr* x) {
+  int64_t bytes_of(const Instr* x, int depth = 0) {
+    constexpr int kDeep = 32;
     const auto known = bytes_.find(x);
     if (known != bytes_.end()) return known->second;
     int64_t bytes = x->is(Opcode::iota) ? 0 : x->shape().bytes();
     const bool moves = x->is(Opcode::broadcast) || x->is(Opcode::reshape);
     const bool cheap = has_trait(x->opcode(), hlo::elementwise) && !is_costly(x->opcode()) &&
                        x->users().size() == 1;
-    if (moves || cheap) {
+    if (depth < kDeep && (moves || cheap)) {
       int64_t apart = 0;
-      for (const Instr* operand : x->operands()) apart += bytes_of(operand);
+      for (const Instr* operand : x->operands()) apart += bytes_of(operand, depth + 1);
       if (apart < bytes || moves) {
         bytes = apart;
         unpacked_.insert(x);

@@ -142,10 +142,6 @@ Instr* centred(Op& op, size_t input, size_t zero_point, int64_t along) {
   return op.b.binary(Opcode::subtract, x, spread(op, zero, x->shape().extents(), along, 0));
 }
 
-namespace {
-
-}  // namespace
-
 int64_t row_dim(const Op& op, size_t input) { return std::max<int64_t>(op.rank(input) - 2, 0); }
 int64_t column_dim(const Op& op, size_t input) { return std::max<int64_t>(op.rank(input) - 1, 0); }
 

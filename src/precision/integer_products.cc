@@ -3,8 +3,8 @@
 //
 //   Σ sa (a - za) · sb (b - zb)  =  sa sb ( Σ a·b  -  za Σ b  -  zb Σ a  +  K za zb )
 //
-// Σ b over constant weights is a constant. Sums are exact in s32, where the sum of floats rounded; so
-// results may differ from those by what that lost. Bytes of the other kind are moved by 128, and
+// Σ b over constant weights is a constant. Sums are exact in s32, where the sum of floats rounded;
+// so results may differ from those by what that lost. Bytes of the other kind are moved by 128, and
 // their zero points with them. Where a convolution pads, the zero point stands for zero.
 #include <algorithm>
 
@@ -187,7 +187,8 @@ class IntegerProduct {
 
   // A side's bytes, summed up as the product does.
   Instr* sums_of(size_t i) {
-    Instr* sums = b_.reduce(Opcode::add, b_.convert(sides_[i].bytes, Type::s32), product_.summed[i]);
+    Instr* sums =
+        b_.reduce(Opcode::add, b_.convert(sides_[i].bytes, Type::s32), product_.summed[i]);
     Ints dims;
     for (int64_t dim : product_.result_dim[i])
       if (dim >= 0) dims.push_back(dim);
@@ -200,7 +201,8 @@ class IntegerProduct {
     Instr* x = b_.convert(sums, Type::f32);
     PerSlice factors[2];
     for (size_t i : {size_t{0}, size_t{1}}) factors[i] = of_result(values_[i].scale, i);
-    if (const std::optional<PerSlice> factor = combined(Opcode::multiply, factors[0], factors[1], b_))
+    if (const std::optional<PerSlice> factor =
+            combined(Opcode::multiply, factors[0], factors[1], b_))
       return b_.binary(Opcode::multiply, x, spread(*factor, extents_, b_));
     for (const PerSlice& factor : factors)
       x = b_.binary(Opcode::multiply, x, spread(factor, extents_, b_));
@@ -224,9 +226,23 @@ bool fits(const Product& product, const QuantizedValue& value, size_t side) {
   return true;
 }
 
-bool is_symmetric(const QuantizedValue& value, Type wanted) {
+// Of a value as bytes of the wanted type, where it is known.
+std::optional<int64_t> zero_point(const QuantizedValue& value, Type wanted) {
+  if (value.zero.value) return std::nullopt;
   const int64_t shift = value.bytes->shape().type() == wanted ? 0 : wanted == Type::u8 ? 128 : -128;
-  return !value.zero.value && value.known_zero + shift == 0;
+  return value.known_zero + shift;
+}
+
+// A byte can stand for zero where a window pads: that of ONNX's operators, whose zero points are
+// bytes; any s32 could be written in HLO.
+bool is_byte(const QuantizedValue& value) {
+  constexpr int64_t kMostByte = 255;
+  if (const std::optional<int64_t> zero = zero_point(value, Type::u8))
+    return *zero >= 0 && *zero <= kMostByte;
+  const Instr* x = value.zero.value;
+  while (x->is(Opcode::reshape)) x = x->operand(0);
+  return value.known_zero == 0 && x->is(Opcode::convert) &&
+         x->operand(0)->shape().type() == value.bytes->shape().type();
 }
 
 // Narrow groups have no words; other products leave nothing but floats to multiply.
@@ -239,7 +255,7 @@ bool fits_convolution(const Instr* conv, const QuantizedValue& a, const Quantize
   const bool pads = std::any_of(attrs.window.dims.begin(), attrs.window.dims.end(),
                                 [](const auto& d) { return d.pad_low < 0 || d.pad_high < 0; });
   return attrs.rest.empty() && attrs.batch_group_count == 1 && !pads && is_whole(a.scale) &&
-         is_whole(a.zero) && is_symmetric(b, Type::s8) &&
+         is_whole(a.zero) && is_byte(a) && zero_point(b, Type::s8) == 0 &&
          (groups == 1 || (inputs % kWord == 0 && outputs >= kFeatures));
 }
 

@@ -22,10 +22,6 @@ void MinCut::add(int from, int to, int64_t cost) {
 void MinCut::pay_if(int node, int64_t cost) { add(node, sink_, cost); }
 void MinCut::pay_unless(int node, int64_t cost) { add(source_, node, cost); }
 void MinCut::pay_between(int a, int b, int64_t cost) { add(a, b, cost); }
-void MinCut::tie(int a, int b) {
-  add(a, b, kNever);
-  add(b, a, kNever);
-}
 
 bool MinCut::find_levels() {
   level_.assign(arcs_.size(), -1);

@@ -18,8 +18,6 @@ class MinCut {
   void pay_unless(int node, int64_t cost);
   // Paid where `a` is chosen and `b` is not.
   void pay_between(int a, int b, int64_t cost);
-  // Both or neither.
-  void tie(int a, int b);
   // So much that no sum of other costs reaches it.
   static constexpr int64_t kNever = int64_t{1} << 50;
 

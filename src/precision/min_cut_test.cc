@@ -69,8 +69,8 @@ TEST(MinCut, TiesHold) {
   cut.pay_unless(0, 10);
   cut.pay_if(1, 3);
   cut.pay_if(2, 4);
-  cut.tie(0, 1);
-  cut.tie(1, 2);
+  for (const auto& [a, b] : {std::pair{0, 1}, {1, 0}, {1, 2}, {2, 1}})
+    cut.pay_between(a, b, MinCut::kNever);
   EXPECT_EQ(cut.solve(), (std::vector<bool>{true, true, true}));
 }
 

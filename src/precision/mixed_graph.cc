@@ -217,7 +217,9 @@ class Collector {
   void product(const Instr* x, const std::vector<Values>& operands) {
     MixedProduct found;
     found.name = x->name();
-    bool right_constant = false;
+    found.opcode = x->opcode();
+    found.extents = x->shape().extents();
+    bool right_constant = false;  // the last side decides
     for (size_t side : {size_t{0}, size_t{1}}) {
       const Instr* from = x->operand(side);
       while (moves_elements(from)) from = from->operand(0);

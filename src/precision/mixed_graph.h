@@ -11,7 +11,9 @@
 namespace heddle::precision {
 
 struct StoredValue {
-  std::string name;  // of the instruction that makes it, as it was called before it was fused
+  // Of the instruction that makes it, as it was called before it was fused. Fusion may have given
+  // the name to another one: opcode and extents tell them apart.
+  std::string name;
   hlo::Opcode opcode = hlo::Opcode::parameter;
   std::vector<int64_t> extents;
   int64_t bytes = 0;         // in f32
@@ -23,7 +25,9 @@ struct StoredValue {
 };
 
 struct MixedProduct {
-  std::string name;
+  std::string name;  // and the rest as of a value
+  hlo::Opcode opcode = hlo::Opcode::dot;
+  std::vector<int64_t> extents;
   double flops = 0;
   int operands[2] = {-1, -1};  // values; -1: its kernel makes it
   bool reads_narrow = false;   // in f32 it takes a 16-bit left side as it is

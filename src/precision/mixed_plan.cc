@@ -34,9 +34,13 @@ class Planner {
     for (size_t i = 0; i < all; ++i) {
       MixedChoice choice;
       choice.is_product = i >= values;
-      choice.name = choice.is_product ? graph_.products[i - values].name : graph_.values[i].name;
+      const auto identify = [&](const auto& of) {
+        choice.name = of.name;
+        choice.opcode = of.opcode;
+        choice.extents = of.extents;
+      };
+      choice.is_product ? identify(product(i)) : identify(graph_.values[i]);
       choice.low = chosen[i];
-      choice.reads_narrow = choice.is_product && product(i).reads_narrow;
       const std::string& fixed = why_fixed(i);
       if (!choice.low) choice.why = fixed.empty() ? "cost" : fixed;
       choice.gain_ns = own_ns(i, false) - own_ns(i, true);

@@ -20,12 +20,13 @@ enum class MixedRule { cost, propagate };
 
 // What was decided on one value or product.
 struct MixedChoice {
-  std::string name;
+  std::string name;  // with opcode and extents, as StoredValue has them
+  hlo::Opcode opcode = hlo::Opcode::parameter;
+  std::vector<int64_t> extents;
   bool is_product = false;
   bool low = false;
-  std::string why;            // a code of mixed_graph.h, or "cost"; empty: low
-  bool reads_narrow = false;  // as MixedProduct has it
-  double gain_ns = 0;         // of being low, without what lies around it
+  std::string why;     // a code of mixed_graph.h, or "cost"; empty: low
+  double gain_ns = 0;  // of being low, without what lies around it
 };
 
 struct MixedPlan {

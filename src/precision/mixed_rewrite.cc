@@ -1,7 +1,5 @@
 #include "precision/mixed_rewrite.h"
 
-#include <algorithm>
-
 #include "hlo/builder.h"
 
 namespace heddle::precision {
@@ -38,14 +36,6 @@ void narrow_operands(Instr* x, Type low, Builder& b, MixedCounts* counts) {
   }
 }
 
-// A product in f32 that reads what is kept in 16 bits takes it as it is.
-void take_narrow(Instr* x, Type low, MixedCounts* counts) {
-  Instr* wide = x->operand(0);
-  if (!wide->is(Opcode::convert) || wide->operand(0)->shape().type() != low) return;
-  x->parent()->replace_operand(x, 0, wide->operand(0));
-  --counts->casts;
-}
-
 }  // namespace
 
 MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
@@ -57,18 +47,16 @@ MixedCounts apply_mixed(const MixedPlan& plan, hlo::Module* module) {
     for (const MixedChoice& choice : plan.choices) {
       if (!choice.low || choice.is_product != products) continue;
       Instr* x = entry->find(choice.name);
-      if (!x || x->shape().type() != Type::f32) continue;
-      if (!products && x != entry->root()) {
-        counts.values += round(x, plan.low, b, &counts) ? 1 : 0;
-      } else if (x->is(Opcode::dot) || x->is(Opcode::convolution)) {
+      if (!x || x->opcode() != choice.opcode || x->shape().type() != Type::f32 ||
+          x->shape().extents() != choice.extents)
+        continue;
+      if (products) {
         narrow_operands(x, plan.low, b, &counts);
         ++counts.products;
+      } else if (x != entry->root()) {
+        counts.values += round(x, plan.low, b, &counts) ? 1 : 0;
       }
     }
-  for (const MixedChoice& choice : plan.choices)
-    if (!choice.low && choice.reads_narrow)
-      if (Instr* x = entry->find(choice.name); x && x->is(Opcode::convolution))
-        take_narrow(x, plan.low, &counts);
   b.check();
   entry->sort();
   return counts;

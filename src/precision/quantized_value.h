@@ -1,5 +1,5 @@
-// Values that are quantised: scale * (q - zero) of bytes q, as DequantizeLinear writes them (§3.7 of
-// ONNX interop: one scale, or one a slice of a dimension; zero points likewise).
+// Values that are quantised: scale * (q - zero) of bytes q, as ONNX's DequantizeLinear writes them:
+// one scale, or one a slice of a dimension; zero points likewise.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct PerSlice {
 };
 
 struct QuantizedValue {
-  Instr* bytes = nullptr;         // s8 or u8
-  std::vector<Instr*> movement;   // what bytes go through to be the value's, the first one first
+  Instr* bytes = nullptr;        // s8 or u8
+  std::vector<Instr*> movement;  // what bytes go through to be the value's, the first one first
   // Dimensions are those of the value. The scale is f32, none: 1. The zero point is s32: what is
   // known of it and the same for all is in `known_zero`, to which the rest is added.
   PerSlice scale, zero;

@@ -1,5 +1,5 @@
-// requantize: what is divided by a constant scale and rounded is scaled once, where its first factor
-// stands, instead of twice:
+// requantize: what is divided by a constant scale and rounded is scaled once, where its first
+// factor stands, instead of twice:
 //
 //   round(max(x * a + b, 0) / s)   =>   round(max(x * (a / s) + b / s, 0))
 //
@@ -38,20 +38,22 @@ class Scaling {
   Scaling(PerSlice factor, Builder& b) : factor_(factor), b_(b) {}
 
   // Can `x` take the factor without a multiplication of its own?
-  bool takes(Instr* x) const {
+  bool takes(Instr* x, int depth = 0) const {
+    constexpr int kDeep = 32;
+    if (depth++ > kDeep) return false;
     if (const std::optional<PerSlice> slices = constant_slices(x)) return fits(*slices);
     if (x->users().size() != 1) return false;
     switch (x->opcode()) {
       case Opcode::multiply:
       case Opcode::divide: {
         const std::optional<PerSlice> scale = constant_slices(x->operand(1));
-        return (scale && fits(*scale)) || takes(x->operand(0));
+        return (scale && fits(*scale)) || takes(x->operand(0), depth);
       }
       case Opcode::add:
       case Opcode::subtract:
       case Opcode::maximum:
       case Opcode::minimum:
-        return takes(x->operand(0)) && takes(x->operand(1));
+        return takes(x->operand(0), depth) && takes(x->operand(1), depth);
       default:
         return false;
     }
@@ -91,8 +93,7 @@ opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   const PerSlice factor{b.binary(Opcode::divide, one, scale->value), scale->dim};
   Scaling scaling(factor, b);
   if (scaling.takes(value)) return {b.unary(x->opcode(), scaling.build(value)), "into_sums"};
-  Instr* scaled =
-      b.binary(Opcode::multiply, value, spread(factor, value->shape().extents(), b));
+  Instr* scaled = b.binary(Opcode::multiply, value, spread(factor, value->shape().extents(), b));
   return {b.unary(x->opcode(), scaled), "by_product"};
 }
 
