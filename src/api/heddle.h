@@ -230,9 +230,8 @@ typedef struct heddle_compile_options {
   void* progress_context;
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
   int32_t compile_threads;           /* that compile it [as many as `threads`] */
-  /* Mixed precision: ["off"], "auto" (16 bits where the cost model says that they are faster),
-     "bf16", "f16" (this type), "propagate" (by rule, for comparison). */
-  const char* amp;
+  const char* amp; /* mixed precision: ["off"], "auto" (where 16 bits are predicted to be faster),
+                      "bf16", "f16" (this type), "propagate" (by rule, for comparison) */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; then only the options device (it must be the
