@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+import gpu_programs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 ROUNDS, RUNS = 15, 20
@@ -211,6 +213,8 @@ def run(name, programs, out, dry):
         status, told = test(programs, rest[0])
     elif kind == "row":
         status, told = row(programs, rest[0], dry)
+    elif kind in ("suite", "model", "network", "torchnet"):
+        status, told = gpu_programs.run(kind, rest, programs, out, dry)
     elif kind == "compile":
         status, told = peer(rest[0], rest[1], timed=False, dry=dry)
     else:

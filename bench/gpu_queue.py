@@ -3,7 +3,7 @@
 Every item is a child process with its own time limit, so that a fault or a hang costs one item. Its
 last line of output is a JSON object; that, its status and its seconds are written to the results
 file at once, as one line, so whatever ends the queue loses nothing. Items in the file are skipped: the same
-command resumes. Background items run one at a time beside the others, and are paused while an item runs
+command resumes. Background items run beside the others, `lanes` at a time, and are paused while an item runs
 that must be alone because it measures time. An item that needs another one waits for it, and is not run
 if that one failed.
 """
@@ -64,17 +64,17 @@ def status_of(code):
 
 
 class Queue:
-    def __init__(self, items, path, budget, again=False, say=print, environment=None):
+    def __init__(self, items, path, budget, again=False, say=print, environment=None, lanes=1):
         self.items, self.path, self.say = items, path, say
-        self.environment = environment
+        self.environment, self.lanes = environment, lanes
         self.end = time.monotonic() + budget
         self.records = {name: record for name, record in read_results(path).items()
                         if record["status"] == DONE or (record["status"] in FINAL and not again)}
         self.lock = threading.Lock()
         self.alone = threading.RLock()  # held while an item is alone
         self.children = {}
-        self.behind = None  # the child of the background
-        self.stood = 0.0  # seconds that this one stood still
+        self.behind = {}  # the children of the background, by item
+        self.stood = 0.0  # seconds that the background stood still
         self.stopped = False
 
     def left(self):
@@ -120,9 +120,11 @@ class Queue:
 
     def wait_for(self, child, item, begin):
         """(output, errors, whether it ran past its limit or the budget, which of the two)."""
+        before = self.stood
         while True:
-            stood = self.stood if item.background else 0
-            limit = min(item.limit + stood - (time.monotonic() - begin), self.left())
+            stood = self.stood
+            extra = stood - before if item.background else 0
+            limit = min(item.limit + extra - (time.monotonic() - begin), self.left())
             try:
                 return *child.communicate(timeout=max(0, limit)), ""
             except subprocess.TimeoutExpired:
@@ -150,9 +152,9 @@ class Queue:
                 self.signal_behind(signal.SIGCONT)
 
     def signal_behind(self, number):
-        if self.behind is not None:
+        for child in list(self.behind.values()):
             try:
-                os.killpg(self.behind.pid, number)
+                os.killpg(child.pid, number)
             except ProcessLookupError:
                 pass
 
@@ -161,10 +163,9 @@ class Queue:
             self.run_alone(item)
         elif item.background:
             with self.alone:
-                self.stood = 0.0
-                child = self.behind = self.start(item)
+                child = self.behind[item.name] = self.start(item)
             self.run_child(item, child)
-            self.behind = None
+            del self.behind[item.name]
         else:
             self.run_child(item, self.start(item))
 
@@ -198,7 +199,7 @@ class Queue:
                 continue
             if item.needs in names:
                 needed = self.records.get(item.needs)
-                if needed is None and item.needs not in self.tried:
+                if needed is None and (item.needs in self.running or item.needs not in self.tried):
                     waiting = True
                     continue
                 if needed is None or needed["status"] != DONE:
@@ -212,20 +213,26 @@ class Queue:
 
     def lane(self, background):
         while self.left() >= LEAST_SECONDS:
-            item, more = self.next_item(background)
+            with self.choosing:
+                item, more = self.next_item(background)
+                if item is not None:
+                    self.tried.add(item.name)
+                    self.running.add(item.name)
             if item is None:
                 if not more:
                     return
                 time.sleep(0.05)
                 continue
             self.run_item(item)
-            self.tried.add(item.name)
+            self.running.discard(item.name)
 
     def run(self):
         """The records by item. Items that the budget left are not among them."""
-        self.tried = set()
-        beside = threading.Thread(target=self.lane, args=(True,))
-        beside.start()
+        self.tried, self.running, self.choosing = set(), set(), threading.Lock()
+        beside = [threading.Thread(target=self.lane, args=(True,)) for _ in range(self.lanes)]
+        for lane in beside:
+            lane.start()
         self.lane(False)
-        beside.join()
+        for lane in beside:
+            lane.join()
         return self.records

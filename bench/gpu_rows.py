@@ -4,8 +4,10 @@
 
 Runs from a checkout or from a folder made by script/gpu_kit, wherever it is. Items, in this order: the
 machine's facts; `test:ROW`, every kernel of a row at small extents against the reference interpreter;
-`row:ROW`, the full row: checked, and timed with its arrays on the device; `torch:ROW` and `jax:ROW`,
-compiled earlier by concurrent `compile:…` items, which are paused while something is timed.
+`suite:…` and `model:…`, whole programs on the GPU (gpu_programs.py); `compile:…`, which prepares the
+peers; `row:ROW`, the full row: checked, and timed with its arrays on the device; `torch:ROW` and
+`jax:ROW`; `network:…` and `torchnet:…`. What is not timed runs beside, --lanes at a time, and is paused
+while something is timed.
 Inputs are made when an item is reached, from a fixed seed. FOLDER/results.jsonl gets one line per item,
 at once (gpu_queue.py): the same command resumes where the last one ended. FOLDER/summary.txt is
 written at the end.
@@ -26,10 +28,13 @@ ROOT = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(HERE, "rows")]
 
 import gpu_items  # noqa: E402
+import gpu_programs  # noqa: E402
 import gpu_queue  # noqa: E402
 
 DEFAULT_BUDGET = 540
-LIMITS = {"facts": 60, "test": 90, "row": 90, "compile": 120, "torch": 60, "jax": 60}
+LIMITS = {"facts": 60, "test": 90, "row": 90, "compile": 120, "torch": 60, "jax": 60,
+          "suite": 120, "model": 60, "network": 60, "torchnet": 90}
+TIMED = ("row", "torch", "jax", "network", "torchnet")
 DRY_FACTOR = 4  # the host's compiler and the host in place of a GPU
 
 
@@ -42,18 +47,20 @@ def child(options, name):
 def all_items(options):
     def item(name, **more):
         limit = LIMITS[name.split(":")[0]] * (DRY_FACTOR if options.dry else 1)
-        timed = name.split(":")[0] in ("row", "torch", "jax")
-        return gpu_queue.Item(name, child(options, name), limit, alone=timed, **more)
+        timed = name.split(":")[0] in TIMED
+        return gpu_queue.Item(name, child(options, name), limit, alone=timed, background=not timed,
+                              **more)
 
-    items = [item("facts"), item("test:streams")]
     rows = gpu_items.row_names()
-    for kind in ["test", "row"]:
-        items += [item(f"{kind}:{row}", needs=f"test:{row}" if kind == "row" else "facts")
-                  for row in rows]
-    for row in rows:
-        for peer in ["torch", "jax"]:
-            items.append(item(f"compile:{peer}:{row}", needs="facts", background=True))
-            items.append(item(f"{peer}:{row}", needs=f"compile:{peer}:{row}"))
+    checked, networks = gpu_programs.names(options.programs)
+    items = [item("facts"), item("test:streams", needs="facts")]
+    items += [item(f"test:{row}", needs="facts") for row in rows]
+    items += [item(name, needs="facts") for name in checked]
+    peers = [f"{peer}:{row}" for row in rows for peer in ["torch", "jax"]]
+    items += [item(f"compile:{peer}", needs="facts") for peer in peers]
+    items += [item(f"row:{row}", needs=f"test:{row}") for row in rows]
+    items += [item(name, needs="facts") for name in networks]
+    items += [item(peer, needs=f"compile:{peer}") for peer in peers]
     return items
 
 
@@ -119,6 +126,8 @@ def main():
         HERE, "results", "gpu", str(datetime.date.today())))
     parser.add_argument("--programs", help="the folder of gpu_probe and gpu_run_test",
                         default=gpu_items.program_folder(ROOT))
+    parser.add_argument("--lanes", type=int, default=max(1, min(8, (os.cpu_count() or 1) // 2)),
+                        help="items beside each other that are not timed")
     parser.add_argument("--only", help="items or rows, separated by commas; patterns")
     parser.add_argument("--list", action="store_true", help="lists the items, their limits and known results")
     parser.add_argument("--again", action="store_true", help="also runs what failed before")
@@ -137,7 +146,7 @@ def main():
         return 0
     os.makedirs(options.out, exist_ok=True)
     environment = gpu_items.environment(ROOT, options.programs, options.out, options.dry)
-    queue = gpu_queue.Queue(items, results, options.budget, options.again, environment=environment,
+    queue = gpu_queue.Queue(items, results, options.budget, options.again, environment=environment, lanes=options.lanes,
                             say=lambda text: print(text, file=sys.stderr, flush=True))
     signal.signal(signal.SIGTERM, queue.stop)
     signal.signal(signal.SIGINT, queue.stop)

@@ -1,6 +1,7 @@
 // Vector loops become loops over the threads of a subgroup or block, at most one iteration a
 // thread: longer ones are cut.
 #include "kernel/rewriter.h"
+#include "lower/most.h"
 #include "lower/passes.h"
 
 namespace heddle::lower {
@@ -38,10 +39,28 @@ class ThreadCutter {
     HEDDLE_CHECK(stmt.lanes == lanes_, "a loop of {} lanes among threads", stmt.lanes);
     stmt.loop = LoopKind::thread;
     const kernel::Expr extent = k_.expr(stmt.extent);
-    if (extent.op != Op::constant || extent.imm <= lanes_)
+    const int64_t length = most(k_, stmt.extent).value_or(0);
+    if (length <= lanes_)
       to->push_back(std::move(stmt));
-    else
+    else if (extent.op == Op::constant)
       add_cut(std::move(stmt), extent.imm, to);
+    else
+      add_cut_at_edge(std::move(stmt), length, to);
+  }
+
+  // An extent that an edge shortens: serial k { thread l min(extent - k·lanes, lanes) { … } }.
+  void add_cut_at_edge(Stmt loop, int64_t length, Block* to) {
+    const VarId k = k_.add_var("k");
+    const ExprId first = k_.binary(Op::mul, k_.ref(k), k_.constant(lanes_));
+    const ExprId left = k_.binary(Op::sub, loop.extent, first);
+    const ExprId extent = k_.binary(Op::max, k_.binary(Op::min, left, k_.constant(lanes_)),
+                                    k_.constant(int64_t{0}));
+    add_named(&loop, first, lanes_);
+    loop.extent = extent;
+    Block inside;
+    inside.push_back(std::move(loop));
+    to->push_back(make_loop(LoopKind::serial, k, k_.constant((length + lanes_ - 1) / lanes_),
+                            std::move(inside)));
   }
 
   // serial k { thread l { let i = k·lanes + l; … } }, and the rest.

@@ -9,6 +9,7 @@
 #include "kernel/lanes.h"
 #include "kernel/linear.h"
 #include "kernel/rewriter.h"
+#include "lower/most.h"
 #include "lower/passes.h"
 #include "target/held_registers.h"
 
@@ -67,7 +68,7 @@ class Holder {
 
   struct Loops {
     std::vector<VarId> unrollable;  // serial and unrolled ones with constant extents, outside in
-    VarId lane;                     // of the loop over threads; invalid: none
+    VarId lane;  // of the loop over threads, of one iteration each; invalid: none
   };
 
   // Every access to scratch: is it the lane's own, and which loops number it?
@@ -91,7 +92,10 @@ class Holder {
         values_[stmt.var.value] = stmt.value;
       }
       Loops inside = loops;
-      if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::thread) inside.lane = stmt.var;
+      if (stmt.kind == StmtKind::loop && stmt.loop == LoopKind::thread) {
+        const auto length = most(k_, stmt.extent);
+        inside.lane = length && *length <= lanes_ ? stmt.var : VarId();
+      }
       const bool counted = stmt.kind == StmtKind::loop &&
                            (stmt.loop == LoopKind::serial || stmt.loop == LoopKind::unrolled) &&
                            k_.expr(stmt.extent).op == Op::constant;
