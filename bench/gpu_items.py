@@ -6,15 +6,13 @@ import subprocess
 import sys
 import tempfile
 
+import gpu_peers
 import gpu_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-ROUNDS, RUNS = 15, 20
-BOUND = 1e-3  # of max|b|, and the share of integers that may differ: beyond it a peer is wrong
 MANY_TENSORS = ["l7", "l8"]  # written by a program at full extents
 STAND_IN = "libhost_gpu.so"
-NOT_MEASURED = "not measured"
 
 
 def program_folder(root):
@@ -121,89 +119,6 @@ def row(programs, name, dry):
     return done.returncode, json.loads(done.stdout)
 
 
-def error_of(results, expected):
-    worst = 0.0
-    for got, want in zip(results, expected, strict=True):
-        if want.is_floating_point():
-            difference = (got.double() - want.double()).abs().max().item()
-            worst = max(worst, difference / max(want.double().abs().max().item(), 1e-37))
-        else:
-            worst = max(worst, (got.long() != want.long()).double().mean().item())
-    return worst
-
-
-def by_torch(name, timed):
-    """The fastest form, checked against torch in f64."""
-    import torch
-    import torch_rows
-    if not torch.cuda.is_available():
-        raise RuntimeError("torch has no GPU")
-    arguments = [torch.as_tensor(x).cuda() for x in inputs_of(name).values()]
-    wide = [x.double() if x.is_floating_point() else x for x in arguments]
-
-    def listed(results):
-        return list(results) if isinstance(results, (tuple, list)) else [results]
-
-    forms = torch_rows.forms_of(name)
-    best = None
-    with torch.no_grad():
-        expected = listed(next(iter(forms.values()))(*wide)) if timed else None
-        for form, function in forms.items():
-            torch._dynamo.reset()
-            compiled = torch.compile(function, dynamic=False)
-            results = listed(compiled(*arguments))
-            torch.cuda.synchronize()
-            if not timed:
-                continue
-            error = error_of(results, expected)
-            if not error <= BOUND:
-                return 1, {"error": f"{form}: off by {error:.1e} of max|b|"}
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            rounds = []
-            for _ in range(ROUNDS):
-                begin.record()
-                for _ in range(RUNS):
-                    compiled(*arguments)
-                end.record()
-                end.synchronize()
-                rounds.append(begin.elapsed_time(end) * 1e3 / RUNS)
-            us = sorted(rounds)[len(rounds) // 2]
-            if best is None or us < best["us"]:
-                best = {"us": us, "form": form, "error_of_max": error, "version": torch.__version__}
-    return 0, best or {"compiled": True}
-
-
-def by_jax(name, timed):
-    import time
-
-    import jax
-    import jax_rows
-    if jax.default_backend() != "gpu":
-        raise RuntimeError("jax has no GPU")
-    function = jax_rows.compiled(name)
-    arguments = [jax.device_put(x) for x in inputs_of(name).values()]
-    last = jax.block_until_ready(function(*arguments))
-    if not timed:
-        return 0, {"compiled": True}
-    rounds = []
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        for _ in range(RUNS):
-            last = function(*arguments)
-        jax.block_until_ready(last)
-        rounds.append((time.perf_counter() - begin) * 1e6 / RUNS)
-    return 0, {"us": sorted(rounds)[len(rounds) // 2], "version": jax.__version__}
-
-
-def peer(name, row_name, timed, dry):
-    if dry:
-        return 0, {"us": NOT_MEASURED} if timed else {"compiled": NOT_MEASURED}
-    try:
-        return {"torch": by_torch, "jax": by_jax}[name](row_name, timed)
-    except Exception as problem:  # a peer may fail in any way
-        return 3, {"error": f"{type(problem).__name__}: {problem}"[:300]}
-
-
 def run(name, programs, out, dry):
     """The item of that name; its exit status."""
     kind, *rest = name.split(":")
@@ -213,11 +128,9 @@ def run(name, programs, out, dry):
         status, told = test(programs, rest[0])
     elif kind == "row":
         status, told = row(programs, rest[0], dry)
-    elif kind in ("suite", "model", "network", "torchnet"):
+    elif kind in ("suite", "model", "network"):
         status, told = gpu_programs.run(kind, rest, programs, out, dry)
-    elif kind == "compile":
-        status, told = peer(rest[0], rest[1], timed=False, dry=dry)
     else:
-        status, told = peer(kind, rest[0], timed=True, dry=dry)
+        status, told = gpu_peers.run(kind, rest[0].split("+"), inputs_of, out, dry)
     print(json.dumps(told), flush=True)
     return status

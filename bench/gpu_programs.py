@@ -1,27 +1,23 @@
 """Items of gpu_rows.py that run whole programs on the GPU through the command `heddle`: test suites and
-small models compared with recorded or interpreted results, and full networks timed beside torch."""
+small models compared with recorded or interpreted results, and full networks, timed.
+ONNX's own backend tests are run where HEDDLE_ONNX_TESTS names their folder."""
 import glob
-import importlib.util
 import json
 import os
 import shutil
 import subprocess
-import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 DATA = os.path.join(ROOT, "tests", "testdata")
 SHARDS = 8  # of a suite with hundreds of files: each is an item
-BOUND = 1e-3  # of max|b|
-ROUNDS, RUNS = 15, 5
 
 
 def suite_folder(suite):
     """(kind of `heddle conform`, folder), or None where it is not here."""
-    if suite == "backend":  # ONNX's own tests, of the installed package
-        spec = importlib.util.find_spec("onnx")
-        folder = spec and os.path.join(os.path.dirname(spec.origin), "backend", "test", "data", "node")
-        return ("onnx", folder) if folder and os.path.isdir(folder) else None
+    if suite == "backend":  # ONNX's own tests
+        folder = os.environ.get("HEDDLE_ONNX_TESTS")
+        return ("onnx", folder) if folder else None
     folder = os.path.join(DATA, suite)
     if not os.path.isdir(folder):
         return None
@@ -48,8 +44,7 @@ def names(programs):
     """Items that may run beside others, and those that measure time."""
     checked = [f"suite:{suite}:{shard}" for suite in suites() for shard in range(SHARDS)]
     checked += [f"model:{name}" for name in small_models()]
-    timed = [f"{kind}:{name}" for name in network_texts(programs) for kind in ["network", "torchnet"]]
-    return checked, timed
+    return checked, [f"network:{name}" for name in network_texts(programs)]
 
 
 def heddle(programs, *words):
@@ -113,57 +108,9 @@ def network(programs, name, dry):
                "compile_ms": told["compile_ms"], "constants": told["memory_bytes"]["constants"]}
 
 
-def torch_network(name, dry):
-    """The same module of bench/models in eager mode, as a graph, and by torch.compile; f32 without tf32."""
-    if dry:
-        return 0, {"us": "not measured"}
-    import torch
-    sys.path.insert(0, os.path.join(HERE, "models"))
-    import language
-    import vision
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.manual_seed(0)
-    spec = {**vision.MODELS, **language.MODELS}[name]()
-    module = spec["module"].cuda()
-    values = [x.pin_memory() for x in next(iter(spec["inputs"].values())).values()]
-    result = {"version": torch.__version__}
-
-    def time(function):
-        def once():
-            out = function(*(x.cuda(non_blocking=True) for x in values))
-            flat = torch.utils._pytree.tree_leaves(out)
-            return [x.cpu() for x in flat if isinstance(x, torch.Tensor)]
-        for _ in range(3):
-            once()
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        rounds = []
-        for _ in range(ROUNDS):
-            begin.record()
-            for _ in range(RUNS):
-                once()
-            end.record()
-            end.synchronize()
-            rounds.append(begin.elapsed_time(end) * 1e3 / RUNS)
-        return sorted(rounds)[len(rounds) // 2]
-
-    with torch.no_grad():
-        result["eager_us"] = time(module)
-        try:
-            result["us"] = time(torch.compile(module, mode="reduce-overhead"))
-        except Exception as problem:  # a peer may fail in any way
-            result["compile_error"] = f"{type(problem).__name__}: {problem}"[:200]
-            result["us"] = result["eager_us"]
-    return 0, result
-
-
 def run(kind, rest, programs, out, dry):
     if kind == "suite":
         return suite(programs, rest[0], rest[1], out)
     if kind == "model":
         return model(programs, rest[0])
-    if kind == "network":
-        return network(programs, rest[0], dry)
-    try:
-        return torch_network(rest[0], dry)
-    except Exception as problem:
-        return 3, {"error": f"{type(problem).__name__}: {problem}"[:300]}
+    return network(programs, rest[0], dry)

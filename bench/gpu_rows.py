@@ -4,10 +4,10 @@
 
 Runs from a checkout or from a folder made by script/gpu_kit, wherever it is. Items, in this order: the
 machine's facts; `test:ROW`, every kernel of a row at small extents against the reference interpreter;
-`suite:…` and `model:…`, whole programs on the GPU (gpu_programs.py); `compile:…`, which prepares the
-peers; `row:ROW`, the full row: checked, and timed with its arrays on the device; `torch:ROW` and
-`jax:ROW`; `network:…` and `torchnet:…`. What is not timed runs beside, --lanes at a time, and is paused
-while something is timed.
+`suite:…` and `model:…`, whole programs on the GPU (gpu_programs.py); `row:ROW`, the full row: checked, and
+timed with its arrays on the device; `network:NAME`, timed; `torch:…`, `jax:…` and `torchnet:…`, the peers
+of several rows or networks each (gpu_peers.py). Rows and networks are alone: what runs beside, --lanes at a
+time, is paused meanwhile.
 Inputs are made when an item is reached, from a fixed seed. FOLDER/results.jsonl gets one line per item,
 at once (gpu_queue.py): the same command resumes where the last one ended. FOLDER/summary.txt is
 written at the end.
@@ -28,13 +28,14 @@ ROOT = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(HERE, "rows")]
 
 import gpu_items  # noqa: E402
+import gpu_peers  # noqa: E402
 import gpu_programs  # noqa: E402
 import gpu_queue  # noqa: E402
 
 DEFAULT_BUDGET = 540
-LIMITS = {"facts": 60, "test": 90, "row": 90, "compile": 120, "torch": 60, "jax": 60,
-          "suite": 120, "model": 60, "network": 60, "torchnet": 90}
-TIMED = ("row", "torch", "jax", "network", "torchnet")
+LIMITS = {"facts": 60, "test": 90, "row": 90, "torch": 240, "jax": 240, "suite": 120, "model": 60,
+          "network": 60, "torchnet": 240}
+TIMED = ("row", "network")
 DRY_FACTOR = 4  # the host's compiler and the host in place of a GPU
 
 
@@ -56,11 +57,12 @@ def all_items(options):
     items = [item("facts"), item("test:streams", needs="facts")]
     items += [item(f"test:{row}", needs="facts") for row in rows]
     items += [item(name, needs="facts") for name in checked]
-    peers = [f"{peer}:{row}" for row in rows for peer in ["torch", "jax"]]
-    items += [item(f"compile:{peer}", needs="facts") for peer in peers]
     items += [item(f"row:{row}", needs=f"test:{row}") for row in rows]
     items += [item(name, needs="facts") for name in networks]
-    items += [item(peer, needs=f"compile:{peer}") for peer in peers]
+    for peer, names in [("torch", rows), ("jax", rows),
+                        ("torchnet", [name.split(":")[1] for name in networks])]:
+        shares = [names[share::gpu_peers.SHARES] for share in range(gpu_peers.SHARES)]
+        items += [item(f"{peer}:{'+'.join(share)}", needs="facts") for share in shares if share]
     return items
 
 
@@ -71,11 +73,33 @@ def chosen(items, only):
     patterns = only.split(",")
     return [item for item in items
             if item.name == "facts" or any(fnmatch.fnmatch(item.name, p) or
-                                           item.name.split(":")[-1] == p for p in patterns)]
+                                           p in item.name.split(":")[-1].split("+") for p in patterns)]
 
 
 def text_of(value):
     return f"{value:.1f}" if isinstance(value, (int, float)) else str(value)
+
+
+def measured_peers(records):
+    """By "torch:a1": what the shares of the peers measured."""
+    return {f"{name.split(':')[0]}:{what}": result for name, record in records.items()
+            for what, result in record.get("measured", {}).items()}
+
+
+def networks_as_markdown(records, peers_of):
+    names = [name.split(":")[1] for name in records if name.startswith("network:")]
+    if not names:
+        return []
+    lines = ["", "Networks, f32, µs of a run with inputs and outputs on the host:", "",
+             "| network | heddle | launches | torch eager | torch.compile, graphs | torch.compile / heddle |",
+             "|" + "---|" * 6]
+    for name in names:
+        ours, peer = records[f"network:{name}"], peers_of.get(f"torchnet:{name}", {})
+        us, theirs = ours.get("us", ours["status"]), peer.get("us", "-")
+        ratio = f"{theirs / us:.2f}" if all(isinstance(x, float) for x in (us, theirs)) else "-"
+        lines.append(f"| {name} | {text_of(us)} | {ours.get('launches', '-')} | "
+                     f"{text_of(peer.get('eager_us', '-'))} | {text_of(theirs)} | {ratio} |")
+    return lines
 
 
 def as_markdown(items, records):
@@ -85,19 +109,22 @@ def as_markdown(items, records):
              "| row | kernels at small extents | the row | error of max | launches | copy | heddle | "
              "×copy | torch.compile | JAX | best peer / heddle |", "|" + "---|" * 11]
     ratios = []
+    peers_of = measured_peers(records)
 
     def told(name):
-        record = records.get(name)
+        record = records.get(name) or peers_of.get(name)
         if record is None:
             return "not run"
-        return record["status"] if record["status"] != gpu_queue.DONE else text_of(record.get("us", ""))
+        if record.get("status", gpu_queue.DONE) != gpu_queue.DONE:
+            return record["status"]
+        return text_of(record.get("us", "failed"))
 
-    asked = {item.name.split(":")[-1] for item in items}
+    asked = {word for item in items for word in item.name.split(":")[-1].split("+")}
     for row in filter(asked.__contains__, gpu_items.row_names()):
         ours = records.get(f"row:{row}", {})
         us, copy = ours.get("us"), ours.get("copy_us")
         numbers = [x for x in (us, copy) if isinstance(x, (int, float))]
-        peers = [records.get(f"{peer}:{row}", {}).get("us") for peer in ("torch", "jax")]
+        peers = [peers_of.get(f"{peer}:{row}", {}).get("us") for peer in ("torch", "jax")]
         peers = [x for x in peers if isinstance(x, (int, float))]
         ratio = min(peers) / us if peers and len(numbers) == 2 and us > 0 else None
         if ratio:
@@ -111,10 +138,12 @@ def as_markdown(items, records):
     if ratios:
         lines += ["", f"Best peer over heddle: geomean {statistics.geometric_mean(ratios):.2f}, "
                       f"least {min(ratios):.2f}, {len(ratios)} rows."]
+    lines += networks_as_markdown(records, peers_of)
     left = [item.name for item in items if item.name not in records]
     lines += ["", f"{len(items) - len(left)} of {len(items)} items; left: {', '.join(left) or 'none'}.", ""]
     lines += [f"- {name}: {record['status']}: {record.get('error', '')} {record.get('stderr', '')[-200:]}".rstrip()
               for name, record in records.items() if record["status"] != gpu_queue.DONE]
+    lines += [f"- {name}: {record['error']}" for name, record in peers_of.items() if "error" in record]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -16,14 +16,13 @@ int capability_of(const std::string& name) {
 
 Result<std::shared_ptr<runtime::CudaDevice>> open_gpu(int number) {
   static std::mutex mutex;
-  static std::map<int, std::weak_ptr<runtime::CudaDevice>> all;
+  // Never destroyed: at exit the driver may have gone before.
+  static auto& all = *new std::map<int, std::shared_ptr<runtime::CudaDevice>>;
   const std::lock_guard lock(mutex);
-  if (auto shared = all[number].lock()) return shared;
+  if (const auto known = all.find(number); known != all.end()) return known->second;
   HEDDLE_ASSIGN_OR_RETURN(auto driver, runtime::CudaDriver::open());
   HEDDLE_ASSIGN_OR_RETURN(auto opened, runtime::CudaDevice::open(std::move(driver), number));
-  std::shared_ptr<runtime::CudaDevice> shared = std::move(opened);
-  all[number] = shared;
-  return shared;
+  return all[number] = std::move(opened);
 }
 
 Result<target::Target> gpu_target(const runtime::CudaDeviceInfo& info) {
