@@ -65,6 +65,7 @@ def torch_row(name, inputs, out):
     """The fastest form by torch.compile, checked against torch in f64."""
     import torch
     import torch_rows
+    torch.set_default_device("cuda")  # also of constants
     arguments = [torch.as_tensor(x).cuda() for x in inputs.values()]
     wide = [x.double() if x.is_floating_point() else x for x in arguments]
 
