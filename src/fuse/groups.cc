@@ -22,8 +22,23 @@ bool has_control_edges(const Instr* instr) {
   return !instr->control_predecessors().empty() || !instr->control_successors().empty();
 }
 
+// Numbers of places: an iota, or one counted otherwise (opt/fold_constants.cc).
+bool counts_places(const Instr* x) {
+  for (int step = 0; step < 4; ++step) {
+    if (x->is(Opcode::iota)) return true;
+    const bool counts =
+        (x->is(Opcode::multiply) || x->is(Opcode::add)) && tensor::is_integer(x->shape().type()) &&
+        x->operand(1)->is(Opcode::broadcast) && x->operand(1)->operand(0)->is(Opcode::constant) &&
+        x->operand(1)->operand(0)->shape().is_scalar();
+    if (!counts) return false;
+    x = x->operand(0);
+  }
+  return false;
+}
+
 bool is_duplicable(const Instr* instr) {
   if (has_control_edges(instr)) return false;
+  if (counts_places(instr)) return true;
   if (is_unpack(instr)) return true;
   switch (instr->opcode()) {
     case Opcode::broadcast:
@@ -54,7 +69,7 @@ bool is_invariant(const Instr* instr, const Covered& covered) {
 namespace {
 
 // How a constant is best read by a kernel that can compute a few instructions an element: as it is,
-// or as what it is made of, where that has fewer bytes.
+// or as what it is made of, where that has no more bytes.
 class Unpacking {
  public:
   // Bytes to be read for `x`.
@@ -64,12 +79,11 @@ class Unpacking {
     if (known != bytes_.end()) return known->second;
     int64_t bytes = x->is(Opcode::iota) ? 0 : x->shape().bytes();
     const bool moves = x->is(Opcode::broadcast) || x->is(Opcode::reshape);
-    const bool cheap = has_trait(x->opcode(), hlo::elementwise) && !is_costly(x->opcode()) &&
-                       x->users().size() == 1;
+    const bool cheap = has_trait(x->opcode(), hlo::elementwise) && !is_costly(x->opcode());
     if (depth < kDeep && (moves || cheap)) {
       int64_t apart = 0;
       for (const Instr* operand : x->operands()) apart += bytes_of(operand, depth + 1);
-      if (apart < bytes || moves) {
+      if (apart <= bytes || moves) {
         bytes = apart;
         unpacked_.insert(x);
       }
@@ -77,12 +91,15 @@ class Unpacking {
     bytes_.emplace(x, bytes);
     return bytes;
   }
-  // Calls `found` for what is computed where it is read.
-  template <typename Found>
-  void each_unpacked(const Instr* x, Found&& found) const {
-    if (!unpacked_.contains(x)) return;
-    found(x);
-    for (const Instr* operand : x->operands()) each_unpacked(operand, found);
+  // Collects what is computed where `x` is read, and what that reads.
+  void look(const Instr* x, std::unordered_set<const Instr*>* parts,
+            std::unordered_set<const Instr*>* sources) const {
+    if (!unpacked_.contains(x)) {
+      sources->insert(x);
+      return;
+    }
+    if (!parts->insert(x).second) return;
+    for (const Instr* operand : x->operands()) look(operand, parts, sources);
   }
 
  private:
@@ -90,22 +107,45 @@ class Unpacking {
   std::unordered_set<const Instr*> unpacked_;
 };
 
-// A constant factor that only a sum of products reads, and that is unpacked from far fewer bytes,
-// is not made once: to read what is packed, and to unpack it, takes less time than to read the
+// The factors of products that a sum adds up, perhaps after adding or scaling some of them.
+void add_factors(const Instr* x, int depth, std::vector<const Instr*>* found) {
+  if (depth == 0 || !(x->is(Opcode::multiply) || x->is(Opcode::add))) return;
+  for (const Instr* operand : x->operands()) {
+    if (x->is(Opcode::multiply)) found->push_back(operand);
+    if (operand->users().size() == 1) add_factors(operand, depth - 1, found);
+  }
+}
+
+// Constant factors that only a sum of products reads, and that are unpacked from far fewer bytes,
+// are not made once: to read what is packed, and to unpack it, takes less time than to read the
 // result.
 void drop_unpacked(const Covered& covered, const std::unordered_set<const Instr*>& constant,
                    std::unordered_set<const Instr*>* once) {
   constexpr int64_t kTimesFewer = 2;
-  for (const Instr* x : covered.computation->instrs()) {
-    if (!x->is(Opcode::multiply) || x->users().size() != 1 || !x->users()[0]->is(Opcode::reduce))
-      continue;
-    for (size_t side : {size_t{0}, size_t{1}}) {
-      const Instr* factor = x->operand(side);
-      if (!constant.contains(factor) || constant.contains(x->operand(1 - side))) continue;
-      Unpacking unpacking;
-      if (kTimesFewer * unpacking.bytes_of(factor) <= factor->shape().bytes())
-        unpacking.each_unpacked(factor, [&](const Instr* part) { once->erase(part); });
+  constexpr int kDeep = 20;
+  for (const Instr* sum : covered.computation->instrs()) {
+    if (!sum->is(Opcode::reduce)) continue;
+    const Instr* x = sum->operand(0);
+    if (constant.contains(x) || x->users().size() != 1) continue;
+    std::vector<const Instr*> factors;
+    add_factors(x, kDeep, &factors);
+    Unpacking unpacking;
+    std::unordered_set<const Instr*> made, parts, sources;  // sources: several may share them
+    for (const Instr* factor : factors) {
+      if (!constant.contains(factor)) continue;
+      while (factor->is(Opcode::broadcast) || factor->is(Opcode::reshape))
+        factor = factor->operand(0);
+      if (!once->contains(factor) || unpacking.bytes_of(factor) > factor->shape().bytes()) continue;
+      made.insert(factor);
+      unpacking.look(factor, &parts, &sources);
     }
+    const auto bytes = [](const std::unordered_set<const Instr*>& all) {
+      int64_t sum = 0;
+      for (const Instr* one : all) sum += one->is(Opcode::iota) ? 0 : one->shape().bytes();
+      return sum;
+    };
+    if (kTimesFewer * bytes(sources) > bytes(made)) continue;
+    for (const Instr* part : parts) once->erase(part);
   }
 }
 

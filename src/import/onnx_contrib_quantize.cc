@@ -187,35 +187,14 @@ Instr* in_order(Op& op, const Blocks& blocks) {
   return op.b.reshape(x, {blocks.n, blocks.count, blocks.size});
 }
 
-// The weights [n, parts, blocks, size] in the order of k, made of bytes that each hold as many
-// numbers as there are parts, one of every part: a run that reads them unpacks neighbours into
-// neighbours.
-Instr* weights_in_parts(Op& op, const Blocks& blocks) {
-  const bool parts_fit = blocks.count % (8 / blocks.bits) == 0;
-  const int64_t parts = parts_fit ? 8 / blocks.bits : 1, each = blocks.count / parts;
-  const Ints extents{blocks.n, parts, each, blocks.size};
-  Instr* numbers = in_order(op, blocks);
-  Instr* packed = nullptr;
-  for (int64_t i = 0; i < parts; ++i) {
-    Instr* part =
-        op.b.slice(numbers, {0, i * each, 0}, {blocks.n, (i + 1) * each, blocks.size}, {});
-    if (i > 0) part = binary(op, Opcode::shift_left, part, blocks.bits * i);
-    packed = packed ? op.b.binary(Opcode::or_, packed, part) : part;
-  }
-  Instr* w = op.b.broadcast(packed, extents, {0, 2, 3});
-  if (parts > 1) {
-    w = op.b.convert(w, Type::s32);  // no vector of bytes can be shifted
-    Instr* part = iota(op, Type::s32, {parts}, 0);
-    Instr* shift = op.b.broadcast(binary(op, Opcode::multiply, part, blocks.bits), extents, {1});
-    w = op.b.binary(Opcode::shift_right_logical, w, shift);
-    w = binary(op, Opcode::and_, w, (1 << blocks.bits) - 1);
-  }
+// The weights [n, blocks, size].
+Instr* weights_in_blocks(Op& op, const Blocks& blocks) {
+  const Ints extents{blocks.n, blocks.count, blocks.size};
   const auto of_blocks = [&](Instr* x) {
-    if (x->shape().rank() == 0) return splat(op, x, extents);
-    return op.b.broadcast(op.b.reshape(x, {blocks.n, parts, each}), extents, {0, 1, 2});
+    return x->shape().rank() == 0 ? splat(op, x, extents) : op.b.broadcast(x, extents, {0, 1});
   };
-  w = op.b.binary(Opcode::subtract, op.b.convert(w, Type::f32),
-                  of_blocks(zero_points(op, blocks, Type::f32)));
+  Instr* w = op.b.binary(Opcode::subtract, op.b.convert(in_order(op, blocks), Type::f32),
+                         of_blocks(zero_points(op, blocks, Type::f32)));
   Instr* scale = op.b.convert(reshape(op, op.in(2), {blocks.n, blocks.count}), Type::f32);
   return op.b.binary(Opcode::multiply, w, of_blocks(scale));
 }
@@ -246,7 +225,7 @@ Outputs matmul_nbits(Op& op) {
   if (op.shape(2).elems() != blocks.n * blocks.count)
     op.fail("scales is {}, wanted {} by {}", to_string(op.shape(2)), blocks.n, blocks.count);
   const Ints extents{blocks.n, blocks.k};
-  Instr* w = op.b.reshape(weights_in_parts(op, blocks), {blocks.n, blocks.count * blocks.size});
+  Instr* w = op.b.reshape(weights_in_blocks(op, blocks), {blocks.n, blocks.count * blocks.size});
   if (w->shape().extents() != extents) w = op.b.slice(w, {0, 0}, extents, {});
   Instr* a = op.b.convert(op.in(0), Type::f32);
   hlo::DotAttrs attrs;

@@ -80,7 +80,9 @@ class Ahead {
     fetch_gathers(sweeps.back(), around.back(), gathers);
     for (Stmt* sweep : sweeps) add_looked_up(sweep);
     for (Stmt* sweep : sweeps) {
-      add_near(sweep, &around, known);
+      std::vector<Stmt> before;
+      add_near(sweep, &around, known, &before);
+      HEDDLE_CHECK(before.empty(), "fetches before a sweep");
       for (const Access& access : accesses(*sweep)) known.insert(access.buffer.value);
     }
   }
@@ -170,18 +172,33 @@ class Ahead {
   }
 
   // Some lines ahead of the processor's own prefetching, in every vector of the sweep, for the
-  // arrays that nobody has read before. `around`: the loops, innermost last.
-  void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known) {
+  // arrays that nobody has read before. `around`: the loops, innermost last; `before`: gets what is
+  // to stand before the statement, because no step of it changes what is read.
+  void add_near(Stmt* stmt, std::vector<Around>* around, const std::set<uint32_t>& known,
+                std::vector<Stmt>* before) {
     if (stmt->kind != StmtKind::loop) return;
     // Where a loop's end is known in a run only (the last strip is shorter), it is taken for long.
     const kernel::Expr& extent = k_.expr(stmt->extent);
     around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : kNearBytes});
     if (stmt->loop != LoopKind::vector) {
-      for (Stmt& inner : stmt->body) add_near(&inner, around, known);
+      // A sweep's own fetches stay in it.
+      const bool again = around->size() > 2;
+      const bool once = around->back().trips == 1;
+      std::vector<Stmt> body;
+      for (Stmt& inner : stmt->body) {
+        std::vector<Stmt> fetches;
+        add_near(&inner, around, known, &fetches);
+        for (Stmt& fetch : fetches)
+          (again && (once || factor_of(k_, fetch.indices[0], stmt->var) == 0) ? *before : body)
+              .push_back(without(std::move(fetch), stmt->var, once));
+        body.push_back(std::move(inner));
+      }
+      stmt->body = std::move(body);
       around->pop_back();
       return;
     }
     std::vector<Stmt> fetches;
+    const Around* parent = around->size() > 2 ? &(*around)[around->size() - 2] : nullptr;
     for (const Access& access : accesses(*stmt)) {
       if (k_.buffer(access.buffer).access != kernel::Access::in ||
           known.count(access.buffer.value) > 0 ||
@@ -189,10 +206,28 @@ class Ahead {
           factor_of(k_, access.index, stmt->var) != 1)
         continue;
       const int64_t distance = near(access, *around);
-      if (distance != 0) add_fetches(access, access.buffer, distance, 1, stmt->lanes, &fetches);
+      if (distance == 0) continue;
+      if (parent && extent.op == Op::constant &&
+          (parent->trips == 1 || factor_of(k_, access.index, parent->var) == 0)) {
+        Rewriter first(&k_);
+        first.replace(stmt->var, k_.constant(int64_t{0}));
+        const Access start{access.buffer, first.expr(access.index)};
+        add_fetches(start, access.buffer, distance, 1, stmt->lanes, before);
+      } else {
+        add_fetches(access, access.buffer, distance, 1, stmt->lanes, &fetches);
+      }
     }
     stmt->body.insert(stmt->body.begin(), fetches.begin(), fetches.end());
     around->pop_back();
+  }
+
+  // A fetch as it stands outside a loop of one step.
+  Stmt without(Stmt fetch, VarId var, bool once) {
+    if (!once) return fetch;
+    Rewriter first(&k_);
+    first.replace(var, k_.constant(int64_t{0}));
+    fetch.indices[0] = first.expr(fetch.indices[0]);
+    return fetch;
   }
 
   // What is read that many elements later: along the lanes, or where these are few so many

@@ -57,6 +57,21 @@ bool is_foldable(const Instr* instr) {
          !instr->operands().empty() && are_static_arrays(instr);
 }
 
+// Places in a row, counted otherwise (shifts 0, 4, 8, …), that broadcasts alone read: who unrolls
+// the loop over them knows each one.
+bool counts_places(const Instr* x) {
+  if (!is_integer(x) || x->shape().rank() != 1 ||
+      !(x->is(Opcode::multiply) || x->is(Opcode::add)) || !splat_of(x->operand(1)))
+    return false;
+  const Instr* places = x->operand(0);
+  return !x->users().empty() && (places->is(Opcode::iota) || counts_places(places)) &&
+         std::all_of(x->users().begin(), x->users().end(), [&](const Instr* user) {
+           return user->is(Opcode::broadcast) ||
+                  ((user->is(Opcode::multiply) || user->is(Opcode::add)) &&
+                   splat_of(user->operand(1)));
+         });
+}
+
 // Scalar operations, roughly; an upper bound for what loops.
 double work_of(const Instr* instr) {
   double work = static_cast<double>(instr->shape().elems());
@@ -105,7 +120,9 @@ class Folder {
       if (value->elems() < 2 || !all_elements_equal(*value)) return {};
       return {splat(*value, b), "splat"};
     }
-    if (!is_foldable(instr) || instr->shape().bytes() > context_.fold_limit_bytes) return {};
+    if (!is_foldable(instr) || instr->shape().bytes() > context_.fold_limit_bytes ||
+        counts_places(instr))
+      return {};
     bool generated = true;
     for (const Instr* operand : instr->operands())
       if (!is_known(operand, generated)) return {};

@@ -79,10 +79,11 @@ void RowEmitter::each_vector(const ColumnBlock& columns,
 }
 
 void RowEmitter::add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body,
-                            Block* block) {
+                            Block* block, LoopKind kind) {
   for (size_t i = loops.size(); i-- > 0;) {
     Block outer;
-    outer.push_back(make_loop(LoopKind::serial, loops[i].first, loops[i].second, std::move(body)));
+    outer.push_back(make_loop(kind, loops[i].first, loops[i].second, std::move(body)));
+    kind = LoopKind::serial;
     body = std::move(outer);
   }
   for (Stmt& stmt : body) block->push_back(std::move(stmt));
@@ -125,7 +126,9 @@ void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red,
   };
   Block body;
   each_vector(columns, add, &body);
-  add_around(loops, std::move(body), block);
+  const bool shared = !red.empty() && columns.width <= 4 * int64_t{lanes_} &&
+                      shares_loads(member, red.back()->digits[0], row_.own.back().digits[0]);
+  add_around(loops, std::move(body), block, shared ? LoopKind::unrolled : LoopKind::serial);
   member.digits = saved;
   auto end = [&](Stitcher::Context*, int c, Block* to) {
     Member at = member;

@@ -52,6 +52,9 @@ class RowEmitter {
   std::vector<ExprId> combine(const Stage& stage, const std::vector<ExprId>& a,
                               const std::vector<ExprId>& b);
   // One more element into the accumulators: a product goes in by fma.
+  ExprId multiply_add(ExprId a, ExprId b, ExprId c);
+  static bool is_product(const Stage& stage, int number);
+  ExprId summand(Stitcher::Context* context, const Stage& stage, int number);
   std::vector<ExprId> accumulate(Stitcher::Context* context, const Stage& stage,
                                  const std::vector<ExprId>& accumulators);
   // The results of a reduction are at hand: the initial value joins where the start was neutral.
@@ -62,6 +65,7 @@ class RowEmitter {
   void emit_scalar(Block* block);
   void emit_level(size_t level, Block* block);
   int unroll() const;
+  int slots(size_t m) const;
   void init_partials(size_t m, Block* block);
   BufferId partial_buffer(const Stage& stage, int number, int value, int count);
   Stmt lanes_loop(VarId var, int64_t extent, Block body);
@@ -101,7 +105,10 @@ class RowEmitter {
   void each_vector(const ColumnBlock& columns,
                    const std::function<void(Stitcher::Context*, int, Block*)>& body, Block* block);
   // Serial loops around a body, outermost first.
-  void add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body, Block* block);
+  // Serial loops around the body, the innermost of that kind.
+  void add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body, Block* block,
+                  LoopKind kind = LoopKind::serial);
+  bool shares_loads(const Member& member, int digit, int lane) const;
   // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
   struct Window;
   void emit_window(Block* block);
@@ -213,6 +220,9 @@ class RowEmitter {
   ExprId lane_;                // of the loop over rows in lanes at hand
   ExprId scan_lane_;           // of the lanes along a scan; else not valid
   std::vector<Expr> scan_at_;  // by loop of the row: where its iteration stands
+  // Steps of the loop around the lanes that keep sums apart, as a chain each, and the step of now.
+  int chains_ = 0;
+  ExprId chain_;
 };
 
 }  // namespace heddle::stitch

@@ -41,19 +41,58 @@ std::vector<ExprId> RowEmitter::combine(const Stage& stage, const std::vector<Ex
   return emit_combine(&k_, *stage.combine, arguments);
 }
 
+// A sum where the target has it in one instruction: a * b + c.
+ExprId RowEmitter::multiply_add(ExprId a, ExprId b, ExprId c) {
+  if (is_gpu() || s_.target_.has("fma") || s_.target_.has("avx512f")) return k_.fma(a, b, c);
+  return k_.binary(Op::add, c, k_.binary(Op::mul, a, b));
+}
+
+// Products that are added to something, of a type that is added up as it is.
+bool RowEmitter::is_product(const Stage& stage, int number) {
+  const Node& node = stage.nodes[static_cast<size_t>(number)];
+  return node.kind == Node::Kind::op && node.opcode == hlo::Opcode::multiply &&
+         node.guards.empty() && !node.fast && (node.type == Type::f32 || node.type == Type::f64);
+}
+
+// A node that a sum adds up or multiplies: the products in it are added by multiply_add().
+ExprId RowEmitter::summand(Stitcher::Context* context, const Stage& stage, int number) {
+  const Node& node = stage.nodes[static_cast<size_t>(number)];
+  const bool adds = node.kind == Node::Kind::op && node.opcode == hlo::Opcode::add &&
+                    node.guards.empty() && (node.type == Type::f32 || node.type == Type::f64);
+  if (!adds || context->memo.contains(number)) return s_.node(context, number);
+  for (size_t side : {size_t{1}, size_t{0}}) {
+    const int product = node.operands[side], rest = node.operands[1 - side];
+    if (!is_product(stage, product) || context->memo.contains(product)) continue;
+    const auto& sides = stage.nodes[static_cast<size_t>(product)].operands;
+    return multiply_add(s_.node(context, sides[0]), s_.node(context, sides[1]),
+                        summand(context, stage, rest));
+  }
+  return s_.node(context, number);
+}
+
 std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Stage& stage,
                                            const std::vector<ExprId>& accumulators) {
+  const bool adds = !stage.combine || stage.combine->root()->is(hlo::Opcode::add);
+  const int result = stage.values[0].result;
+  const Type type = accumulation_type(stage.values[0].type);
+  const bool is_float = type == Type::f32 || type == Type::f64;
   if (!stage.combine) {
-    const Node& product = stage.nodes[stage.values[0].result];
-    Type type = accumulation_type(stage.values[0].type);
-    bool is_float = type == Type::f32 || type == Type::f64;
+    const Node& product = stage.nodes[result];
     if (product.kind == Node::Kind::op && product.opcode == hlo::Opcode::multiply && is_float) {
       std::vector<ExprId> sides;
       for (int operand : product.operands)
         sides.push_back(
             emit_op(&k_, hlo::Opcode::convert, type, nullptr, {s_.node(context, operand)}));
-      return {k_.fma(sides[0], sides[1], accumulators[0])};
+      return {multiply_add(sides[0], sides[1], accumulators[0])};
     }
+  } else if (adds && is_float && stage.values.size() == 1 &&
+             stage.nodes[static_cast<size_t>(result)].type == type) {
+    if (is_product(stage, result) && !context->memo.contains(result)) {
+      const auto& sides = stage.nodes[static_cast<size_t>(result)].operands;
+      return {multiply_add(summand(context, stage, sides[0]), summand(context, stage, sides[1]),
+                           accumulators[0])};
+    }
+    return combine(stage, accumulators, {summand(context, stage, result)});
   }
   std::vector<ExprId> elements;
   for (const stage::Value& value : stage.values)

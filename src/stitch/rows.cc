@@ -76,6 +76,13 @@ void RowEmitter::emit_members(Block* block) {
   int lane_digit = row_.own.back().digits[0];
   if (accumulates(members_[0]) && lane_digit < static_cast<int>(stage_of(members_[0]).out.size()))
     return emit_columns(block);
+  chains_ = 0;
+  if (row_.own.size() > 1) {
+    const int digit = row_.own[row_.own.size() - 2].digits[0];
+    const int64_t steps = members_[0].extents[digit];
+    if ((steps & (steps - 1)) == 0 && shares_loads(members_[0], digit, lane_digit))
+      chains_ = static_cast<int>(steps);
+  }
   emit_level(0, block);
 }
 
@@ -110,6 +117,8 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     int64_t trips = members_[0].extents[own.digits[0]];
     VarId var = k_.add_var("i");
     int scope = s_.add_scope(var, trips);
+    const bool chained = level + 2 == row_.own.size() && chains_ > 0;
+    if (chained) chain_ = k_.ref(var);
     const std::vector<Member> saved = members_;
     const bool down = std::any_of(members_.begin(), members_.end(),
                                   [&](const Member& member) { return stage_of(member).down; });
@@ -121,10 +130,33 @@ void RowEmitter::emit_level(size_t level, Block* block) {
     Block body;
     emit_level(level + 1, &body);
     for (size_t m = 0; m < members_.size(); ++m) members_[m].digits = saved[m].digits;
-    block->push_back(make_loop(LoopKind::serial, var, k_.constant(trips), std::move(body)));
+    block->push_back(make_loop(chained ? LoopKind::unrolled : LoopKind::serial, var,
+                               k_.constant(trips), std::move(body)));
+    if (chained) chain_ = ExprId();
   }
   for (size_t m = 0; m < members_.size(); ++m)
     if (accumulates(members_[m]) && reduced_from(m) == level) combine_partials(m, block);
+}
+
+// Sums that a member keeps apart: by unrolled vectors, and by the steps of the digit around them.
+int RowEmitter::slots(size_t m) const {
+  return unroll() * (reduced_from(m) + 1 < row_.own.size() ? std::max(1, chains_) : 1);
+}
+
+// Do the few steps of a digit around the lanes read something in common, which they then read once?
+bool RowEmitter::shares_loads(const Member& member, int digit, int lane) const {
+  constexpr int64_t kFewSteps = 8;
+  const Stage& stage = stage_of(member);
+  if (is_gpu() || digit < static_cast<int>(stage.out.size()) || member.extents[digit] > kFewSteps ||
+      member.extents[lane] > int64_t{4} * lanes_)
+    return false;
+  const auto uses = [](const stage::Load& load, int d) {
+    return std::any_of(load.coordinates.begin(), load.coordinates.end(),
+                       [&](const Expr& x) { return x.uses(d); });
+  };
+  return std::any_of(stage.loads.begin(), stage.loads.end(), [&](const stage::Load& load) {
+    return uses(load, lane) && !uses(load, digit);
+  });
 }
 
 int RowEmitter::unroll() const {
@@ -139,13 +171,13 @@ void RowEmitter::init_partials(size_t m, Block* block) {
   std::vector<ExprId> first = starts(&context, stage, &neutral);
   if (member.partials.empty()) {
     for (size_t v = 0; v < stage.values.size(); ++v)
-      member.partials.push_back(partial_buffer(stage, member.stage, static_cast<int>(v), unroll()));
+      member.partials.push_back(partial_buffer(stage, member.stage, static_cast<int>(v), slots(m)));
   }
   Block body;
   VarId u = k_.add_var("u"), l = k_.add_var("l");
   for (size_t v = 0; v < stage.values.size(); ++v)
     body.push_back(make_store(member.partials[v], {k_.ref(u)}, first[v]));
-  block->push_back(unrolled(u, unroll(), lanes_loop(l, lanes_, std::move(body))));
+  block->push_back(unrolled(u, slots(m), lanes_loop(l, lanes_, std::move(body))));
 }
 
 void RowEmitter::emit_lanes(Block* block) {
@@ -332,12 +364,15 @@ void RowEmitter::emit_point(const Expr& lane, ExprId slot, Block* block) {
         map_value(&context, member, static_cast<int>(v), digits, block);
       continue;
     }
+    ExprId at = slot;
+    if (chain_.valid() && slots(m) > unroll())
+      at = k_.binary(Op::add, k_.binary(Op::mul, chain_, k_.constant(unroll())), slot);
     std::vector<ExprId> accumulators;
-    for (BufferId partial : member.partials) accumulators.push_back(k_.load(partial, {slot}));
+    for (BufferId partial : member.partials) accumulators.push_back(k_.load(partial, {at}));
     std::vector<ExprId> next = accumulate(&context, stage, accumulators);
     if (next.size() > 1) next = name_all(next, block);
     for (size_t v = 0; v < next.size(); ++v)
-      block->push_back(make_store(member.partials[v], {slot}, next[v]));
+      block->push_back(make_store(member.partials[v], {at}, next[v]));
   }
   for (auto& [stage, homes] : saved) s_.homes_[stage] = homes;
 }
@@ -371,7 +406,7 @@ void RowEmitter::combine_partials(size_t m, Block* block) {
     for (size_t v = 0; v < next.size(); ++v)
       body.push_back(make_store(member.partials[v], {k_.constant(slot)}, next[v]));
   };
-  for (int half = unroll() / 2; half > 0; half /= 2) {
+  for (int half = slots(m) / 2; half > 0; half /= 2) {
     for (int slot = 0; slot < half; ++slot) {
       std::vector<ExprId> others;
       for (BufferId partial : member.partials)
