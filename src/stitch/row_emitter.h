@@ -54,6 +54,7 @@ class RowEmitter {
   // One more element into the accumulators: a product goes in by fma.
   ExprId multiply_add(ExprId a, ExprId b, ExprId c);
   static bool is_product(const Stage& stage, int number);
+  static bool sums_products(const Stage& stage, int number);
   ExprId summand(Stitcher::Context* context, const Stage& stage, int number);
   std::vector<ExprId> accumulate(Stitcher::Context* context, const Stage& stage,
                                  const std::vector<ExprId>& accumulators);

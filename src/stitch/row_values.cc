@@ -54,12 +54,17 @@ bool RowEmitter::is_product(const Stage& stage, int number) {
          node.guards.empty() && !node.fast && (node.type == Type::f32 || node.type == Type::f64);
 }
 
+bool RowEmitter::sums_products(const Stage& stage, int number) {
+  const Node& node = stage.nodes[static_cast<size_t>(number)];
+  return node.kind == Node::Kind::op && node.opcode == hlo::Opcode::add && node.guards.empty() &&
+         (is_product(stage, node.operands[0]) || is_product(stage, node.operands[1]));
+}
+
 // A node that a sum adds up or multiplies: the products in it are added by multiply_add().
 ExprId RowEmitter::summand(Stitcher::Context* context, const Stage& stage, int number) {
   const Node& node = stage.nodes[static_cast<size_t>(number)];
-  const bool adds = node.kind == Node::Kind::op && node.opcode == hlo::Opcode::add &&
-                    node.guards.empty() && (node.type == Type::f32 || node.type == Type::f64);
-  if (!adds || context->memo.contains(number)) return s_.node(context, number);
+  if (!sums_products(stage, number) || context->memo.contains(number))
+    return s_.node(context, number);
   for (size_t side : {size_t{1}, size_t{0}}) {
     const int product = node.operands[side], rest = node.operands[1 - side];
     if (!is_product(stage, product) || context->memo.contains(product)) continue;
@@ -87,12 +92,15 @@ std::vector<ExprId> RowEmitter::accumulate(Stitcher::Context* context, const Sta
     }
   } else if (adds && is_float && stage.values.size() == 1 &&
              stage.nodes[static_cast<size_t>(result)].type == type) {
+    // A product alone is added as it is: a sum that waits for itself waits longer for an fma.
     if (is_product(stage, result) && !context->memo.contains(result)) {
       const auto& sides = stage.nodes[static_cast<size_t>(result)].operands;
-      return {multiply_add(summand(context, stage, sides[0]), summand(context, stage, sides[1]),
-                           accumulators[0])};
+      if (sums_products(stage, sides[0]) || sums_products(stage, sides[1]))
+        return {multiply_add(summand(context, stage, sides[0]), summand(context, stage, sides[1]),
+                             accumulators[0])};
+    } else if (sums_products(stage, result)) {
+      return combine(stage, accumulators, {summand(context, stage, result)});
     }
-    return combine(stage, accumulators, {summand(context, stage, result)});
   }
   std::vector<ExprId> elements;
   for (const stage::Value& value : stage.values)
