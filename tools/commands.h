@@ -19,6 +19,7 @@ std::unique_ptr<Command> make_profile();
 std::unique_ptr<Command> make_opt();
 std::unique_ptr<Command> make_tune();
 std::unique_ptr<Command> make_dryrun();
+std::unique_ptr<Command> make_quantize();
 std::unique_ptr<Command> make_calibrate();
 std::unique_ptr<Command> make_advise();
 std::unique_ptr<Command> make_reduce();

@@ -37,6 +37,7 @@ Commands all_commands() {
   all.push_back(make_opt());
   all.push_back(make_tune());
   all.push_back(make_dryrun());
+  all.push_back(make_quantize());
   all.push_back(make_calibrate());
   all.push_back(make_advise());
   all.push_back(make_reduce());

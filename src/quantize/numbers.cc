@@ -1,0 +1,137 @@
+#include "quantize/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace heddle::quantize {
+
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+
+double decibels(double signal, double noise) {
+  if (noise <= 0) return std::numeric_limits<double>::infinity();
+  return 10 * std::log10(std::max(signal, 1e-300) / noise);
+}
+
+Params params_of(const Range& range, bool symmetric) {
+  const double low = std::min(range.low, 0.0), high = std::max(range.high, 0.0);
+  // No quotient by it overflows.
+  const auto usable = [](double scale) {
+    return static_cast<float>(std::clamp(scale, 1e-30, 1e30));
+  };
+  if (low == 0 && high == 0) return {1, symmetric ? 0 : 0, symmetric};
+  if (symmetric) return {usable(std::max(-low, high) / 127), 0, true};
+  const float scale = usable((high - low) / 255);
+  return {scale, std::clamp(static_cast<int>(std::nearbyint(-low / scale)), 0, 255), false};
+}
+
+namespace {
+
+// Calls f(channel, element's place) for all elements.
+template <typename Function>
+void each_element(const Shape& shape, int64_t axis, Function&& f) {
+  const std::vector<int64_t> extents = shape.extents();
+  int64_t inner = 1;
+  for (size_t d = static_cast<size_t>(axis) + 1; d < extents.size(); ++d) inner *= extents[d];
+  const int64_t channels = extents[static_cast<size_t>(axis)], elems = shape.elems();
+  for (int64_t i = 0; i < elems; ++i) f(i / inner % channels, i);
+}
+
+}  // namespace
+
+Weights quantize_weights(const Literal& weights, int64_t axis) {
+  const Shape& shape = weights.shape();
+  const int64_t channels = shape.extents()[static_cast<size_t>(axis)];
+  const auto x = weights.values<float>();
+  std::vector<float> most(static_cast<size_t>(channels), 0);
+  each_element(shape, axis, [&](int64_t c, int64_t i) {
+    const float here = std::abs(x[static_cast<size_t>(i)]);
+    if (std::isfinite(here)) most[static_cast<size_t>(c)] = std::max(most[static_cast<size_t>(c)], here);
+  });
+  Weights result{Literal(Shape::array(Type::s8, shape.extents())),
+                 Literal(Shape::array(Type::f32, {channels}))};
+  const auto scales = result.scales.mutable_values<float>();
+  for (size_t c = 0; c < most.size(); ++c)
+    scales[c] = most[c] > 0 ? std::max(most[c] / 127, 1e-30F) : 1;
+  const auto numbers = result.numbers.mutable_values<int8_t>();
+  double signal = 0, noise = 0;
+  each_element(shape, axis, [&](int64_t c, int64_t i) {
+    const auto place = static_cast<size_t>(i);
+    const float scale = scales[static_cast<size_t>(c)];
+    const float q = std::clamp(std::nearbyint(x[place] / scale), -127.0F, 127.0F);
+    numbers[place] = std::isnan(q) ? 0 : static_cast<int8_t>(q);
+    const double lost = static_cast<double>(x[place]) - static_cast<double>(numbers[place]) * scale;
+    signal += static_cast<double>(x[place]) * x[place];
+    noise += lost * lost;
+  });
+  result.sqnr = decibels(signal, noise);
+  return result;
+}
+
+Literal dequantized(const Weights& weights, int64_t axis) {
+  Literal result(Shape::array(Type::f32, weights.numbers.shape().extents()));
+  const auto numbers = weights.numbers.values<int8_t>();
+  const auto scales = weights.scales.values<float>();
+  const auto x = result.mutable_values<float>();
+  each_element(result.shape(), axis, [&](int64_t c, int64_t i) {
+    x[static_cast<size_t>(i)] =
+        static_cast<float>(numbers[static_cast<size_t>(i)]) * scales[static_cast<size_t>(c)];
+  });
+  return result;
+}
+
+Blocks quantize_blocks(const Literal& weights, int64_t size) {
+  const int64_t k = weights.shape().dim(0), n = weights.shape().dim(1);
+  const int64_t blocks = (k + size - 1) / size;
+  Blocks result{Literal(Shape::array(Type::u8, {n, blocks, size / 2})),
+                Literal(Shape::array(Type::f32, {n * blocks}))};
+  const auto x = weights.values<float>();
+  const auto bytes = result.numbers.mutable_values<uint8_t>();
+  const auto scales = result.scales.mutable_values<float>();
+  double signal = 0, noise = 0;
+  std::vector<float> block(static_cast<size_t>(size));
+  const auto number = [](float value, float scale) {
+    const float q = std::nearbyint(value / scale) + 8;
+    return std::isnan(q) ? 8.0F : std::clamp(q, 0.0F, 15.0F);
+  };
+  for (int64_t column = 0; column < n; ++column)
+    for (int64_t at = 0; at < blocks; ++at) {
+      float most = 0;  // with its sign: that one becomes -8
+      for (int64_t i = 0; i < size; ++i) {
+        const int64_t row = at * size + i;
+        const float value = row < k ? x[static_cast<size_t>(row * n + column)] : 0;
+        block[static_cast<size_t>(i)] = value;
+        if (std::abs(value) > std::abs(most)) most = value;
+      }
+      float best = most != 0 && std::isfinite(most) ? most / -8 : 1;
+      double least = std::numeric_limits<double>::infinity();
+      const float first = best;
+      for (int step = 0; step < 12 && most != 0; ++step) {
+        const float scale = first * (1 - 0.03F * static_cast<float>(step));
+        double lost = 0;
+        for (float value : block) {
+          const double off = static_cast<double>(value) - (number(value, scale) - 8) * scale;
+          lost += off * off;
+        }
+        if (lost < least) {
+          least = lost;
+          best = scale;
+        }
+      }
+      scales[static_cast<size_t>(column * blocks + at)] = best;
+      for (int64_t i = 0; i < size; i += 2) {
+        const auto low = static_cast<unsigned>(number(block[static_cast<size_t>(i)], best));
+        const auto high = static_cast<unsigned>(number(block[static_cast<size_t>(i + 1)], best));
+        bytes[static_cast<size_t>((column * blocks + at) * (size / 2) + i / 2)] =
+            static_cast<uint8_t>(low | high << 4);
+      }
+      for (float value : block) signal += static_cast<double>(value) * value;
+      noise += most != 0 ? least : 0;
+    }
+  result.sqnr = decibels(signal, noise);
+  return result;
+}
+
+}  // namespace heddle::quantize

@@ -1,0 +1,214 @@
+#include "quantize/rewrite.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace heddle::quantize {
+
+using import::OnnxEdit;
+using import::OnnxNode;
+using tensor::Literal;
+using tensor::Shape;
+using tensor::Type;
+
+Result<Literal> value_now(const OnnxEdit& model, const Plan& plan, const std::string& name) {
+  const auto found = plan.values.find(name);
+  if (found != plan.values.end()) return found->second;
+  return model.value_of(name);
+}
+
+namespace {
+
+Literal scalar(float value) {
+  Literal literal(Shape::array(Type::f32, {}));
+  literal.set_f64(0, value);
+  return literal;
+}
+
+class Rewriter {
+ public:
+  Rewriter(OnnxEdit* model, const std::vector<Layer>& layers, const Plan& plan)
+      : model_(*model), layers_(layers), plan_(plan), readers_(readers_of(*model)) {}
+
+  Result<std::vector<Stored>> int8() {
+    std::vector<Stored> stored(layers_.size());
+    for (const auto& [name, value] : plan_.values) model_.set(name, value);
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (!plan_.chosen[i]) continue;
+      const Layer& layer = layers_[i];
+      if (layer.kind == Kind::table) {
+        HEDDLE_ASSIGN_OR_RETURN(stored[i], table(layer));
+        continue;
+      }
+      quantize_value(layer.input, {layer.node});
+      if (!layer.output.empty() && plan_.activations.contains(layer.output))
+        quantize_value(layer.output, readers_[layer.output]);
+      HEDDLE_ASSIGN_OR_RETURN(stored[i], weights(layer));
+    }
+    place_values();
+    return stored;
+  }
+
+  Result<std::vector<Stored>> int4(int64_t block) {
+    std::vector<Stored> stored(layers_.size());
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = layers_[i];
+      if (!plan_.chosen[i]) continue;
+      if (layer.kind == Kind::table) {
+        HEDDLE_ASSIGN_OR_RETURN(stored[i], table(layer));
+      } else if (layer.blocks) {
+        HEDDLE_ASSIGN_OR_RETURN(stored[i], blocks(layer, block));
+      }
+    }
+    return stored;
+  }
+
+ private:
+  // The value is read through Q and DQ by these nodes.
+  void quantize_value(const std::string& name, const std::vector<size_t>& nodes) {
+    values_[name].insert(nodes.begin(), nodes.end());
+  }
+
+  void place_values() {
+    for (const auto& [name, nodes] : values_) {
+      if (nodes.empty()) continue;
+      const Params& params = plan_.activations.at(name);
+      const std::string scale = name + "_scale", zero = name + "_zero_point";
+      model_.add(scale, scalar(params.scale));
+      Literal zero_point(Shape::array(params.is_signed ? Type::s8 : Type::u8, {}));
+      zero_point.set_s64(0, params.zero);
+      model_.add(zero, zero_point);
+      const std::string small = name + "_quantized", back = name + "_dequantized";
+      const size_t first = *nodes.begin();
+      model_.put_before(first, {"QuantizeLinear", "", small, {name, scale, zero}, {small}});
+      model_.put_before(first, {"DequantizeLinear", "", back, {small, scale, zero}, {back}});
+      for (size_t node : nodes) {
+        const OnnxNode& reader = model_.nodes()[node];
+        for (size_t i = 0; i < reader.inputs.size(); ++i)
+          if (reader.inputs[i] == name) model_.rename_input(node, i, back);
+      }
+    }
+  }
+
+  Result<Stored> weights(const Layer& layer) {
+    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
+    const Weights made = quantize_weights(value, layer.axis);
+    const std::string small = layer.weights + "_quantized", scale = layer.weights + "_scale";
+    const std::string zero = layer.weights + "_zero_point", back = layer.weights + "_dequantized";
+    if (made_.insert(layer.weights).second) {
+      model_.add(small, made.numbers);
+      model_.add(scale, made.scales);
+      model_.add(zero, Literal(Shape::array(Type::s8, made.scales.shape().extents())));
+      model_.put_before(layer.node, {"DequantizeLinear", "", back, {small, scale, zero}, {back},
+                                     {{"axis", layer.axis}}});
+    }
+    rename(layer.node, layer.weights, back);
+    if (!layer.bias.empty()) HEDDLE_RETURN_IF_ERROR(bias(layer, made.scales));
+    return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
+  }
+
+  // s32 by the product of both scales, where it fits: what integer kernels of others add.
+  Status bias(const Layer& layer, const Literal& scales) {
+    if (!model_.is_initializer(layer.bias) || !model_.is_f32(layer.bias) ||
+        model_.dims_of(layer.bias) != scales.shape().extents())
+      return {};
+    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.bias));
+    const float of_input = plan_.activations.at(layer.input).scale;
+    Literal small(Shape::array(Type::s32, scales.shape().extents())), both = scales;
+    for (int64_t c = 0; c < scales.elems(); ++c) {
+      const double scale = static_cast<float>(of_input * static_cast<float>(scales.get_f64(c)));
+      const double q = std::nearbyint(value.get_f64(c) / scale);
+      if (!(std::abs(q) < 2147483647.0) || !(scale > 1e-37)) return {};
+      both.set_f64(c, scale);
+      small.set_s64(c, static_cast<int64_t>(q));
+    }
+    const std::string name = layer.bias + "_" + std::to_string(layer.node);
+    model_.add(name + "_quantized", small);
+    model_.add(name + "_scale", both);
+    model_.add(name + "_zero_point", Literal(Shape::array(Type::s32, scales.shape().extents())));
+    const std::string back = name + "_dequantized";
+    model_.put_before(layer.node,
+                      {"DequantizeLinear", "", back,
+                       {name + "_quantized", name + "_scale", name + "_zero_point"}, {back},
+                       {{"axis", 0}}});
+    rename(layer.node, layer.bias, back);
+    return {};
+  }
+
+  void rename(size_t node, const std::string& from, const std::string& to) {
+    const OnnxNode& reader = model_.nodes()[node];
+    for (size_t i = 1; i < reader.inputs.size(); ++i)
+      if (reader.inputs[i] == from) model_.rename_input(node, i, to);
+  }
+
+  // Rows of s8, each with its own scale, looked up together.
+  Result<Stored> table(const Layer& layer) {
+    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
+    const Weights made = quantize_weights(value, 0);
+    const std::string small = layer.weights + "_quantized", scale = layer.weights + "_scale";
+    if (made_.insert(layer.weights).second) {
+      model_.add(small, made.numbers);
+      Literal scales(Shape::array(Type::f32, {made.scales.elems(), 1}));
+      std::memcpy(scales.mutable_data(), made.scales.data(),
+                  static_cast<size_t>(made.scales.bytes()));
+      model_.add(scale, scales);
+    }
+    const OnnxNode& node = model_.nodes()[layer.node];
+    const std::string &places = node.inputs[1], &result = node.outputs[0];
+    const std::string rows = result + "_rows", wide = result + "_f32", scales = result + "_scales";
+    model_.replace(layer.node,
+                   {{"Gather", "", rows, {small, places}, {rows}, {{"axis", 0}}},
+                    {"Gather", "", scales, {scale, places}, {scales}, {{"axis", 0}}},
+                    {"Cast", "", wide, {rows}, {wide}, {{"to", 1}}},
+                    {"Mul", "", node.name, {wide, scales}, {result}}});
+    return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
+  }
+
+  Result<Stored> blocks(const Layer& layer, int64_t size) {
+    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
+    const Blocks made = quantize_blocks(value, size);
+    const std::string small = layer.weights + "_q4", scale = layer.weights + "_scales";
+    if (made_.insert(layer.weights).second) {
+      model_.add(small, made.numbers);
+      model_.add(scale, made.scales);
+    }
+    const OnnxNode& node = model_.nodes()[layer.node];
+    OnnxNode product{"MatMulNBits", "com.microsoft", node.name, {layer.input, small, scale},
+                     {node.outputs[0]},
+                     {{"K", value.shape().dim(0)}, {"N", value.shape().dim(1)}, {"bits", 4},
+                      {"block_size", size}}};
+    if (layer.bias.empty()) {
+      model_.replace(layer.node, {product});
+    } else {  // not every runtime knows MatMulNBits' own
+      product.outputs[0] += "_product";
+      const OnnxNode sum{"Add", "", node.name + "_bias", {product.outputs[0], layer.bias},
+                         {node.outputs[0]}};
+      model_.replace(layer.node, {product, sum});
+    }
+    model_.need_opset("com.microsoft", 1);
+    return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
+  }
+
+  OnnxEdit& model_;
+  const std::vector<Layer>& layers_;
+  const Plan& plan_;
+  Readers readers_;
+  std::map<std::string, std::set<size_t>> values_;
+  std::set<std::string> made_;  // weights that are there in their new form
+};
+
+}  // namespace
+
+Result<std::vector<Stored>> rewrite_int8(OnnxEdit* model, const std::vector<Layer>& layers,
+                                         const Plan& plan) {
+  return Rewriter(model, layers, plan).int8();
+}
+
+Result<std::vector<Stored>> rewrite_int4(OnnxEdit* model, const std::vector<Layer>& layers,
+                                         const Plan& plan, int64_t block) {
+  return Rewriter(model, layers, plan).int4(block);
+}
+
+}  // namespace heddle::quantize

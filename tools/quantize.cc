@@ -1,0 +1,511 @@
+// heddle quantize: a float ONNX model with weights of 8 or 4 bits, from what a calibration set shows.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "agreement.h"
+#include "calibration.h"
+#include "command_line.h"
+#include "commands.h"
+#include "model_options.h"
+#include "output_file.h"
+#include "quantize/adjust.h"
+#include "report.h"
+#include "terminal.h"
+#include "values.h"
+
+namespace heddle::tools {
+namespace {
+
+using nlohmann::ordered_json;
+using quantize::Histogram;
+using quantize::Kind;
+using quantize::Layer;
+using tensor::Literal;
+
+constexpr int64_t kRandomSamples = 8, kMostHeldOut = 32;
+constexpr int kMostReverts = 8;
+
+// What the calibration set showed of a value.
+struct Seen {
+  Histogram histogram;
+  std::vector<double> sums;  // by channel
+  int64_t each = 0;          // elements that were added to a sum
+};
+
+class Quantize : public Command {
+ public:
+  std::string_view name() const override { return "quantize"; }
+  std::string_view summary() const override {
+    return "makes a model with weights of 8 or 4 bits, by a calibration set";
+  }
+
+  void declare(CommandLine& line) override {
+    open_.declare(line);
+    line.group("Quantisation");
+    line.output(out_, "-o,--output", "F.onnx", "the quantised model (ONNX)");
+    line.choice(weights_, "--weights", {"int8", "int4"},
+                "int8: weights and activations; int4: weights alone, in blocks (int8)");
+    line.text(calib_, "--calib", "DIR|F.npz",
+              "the calibration set: npz files, one a sample; or one file whose arrays hold many "
+              "samples along their first dimension (default: random values)");
+    line.choice(method_, "--method", {"mse", "minmax", "percentile", "kl"},
+                "how ranges of activations are chosen (mse)");
+    line.real(percentile_, "--percentile", "P", "of --method percentile (99.999)");
+    line.flag(asymmetric_, "--asymmetric", "activations as u8 with a zero point, not as s8");
+    line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
+    line.list(keep_, "--keep", "NAME", "a node that stays float");
+    line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
+    line.real(cosine_, "--cosine", "X",
+              "layers stay float, the worst first, until the outputs are that near (int8 0.99, int4 "
+              "0.98)");
+    line.output(statistics_, "--statistics", "F",
+                "keeps what was seen of the calibration set; the same command goes on from it");
+    line.number(seed_, "--seed", "N", "seed of random inputs (0)");
+    line.files()->reads([this](const FileUse::Add& add) {
+      if (calib_.ends_with(".npz")) add("--calib", calib_);
+    });
+    json_.declare(line);
+    line.examples(
+        "  heddle quantize resnet50.onnx -o small.onnx --calib images/\n"
+        "  heddle quantize llama.onnx -o llama4.onnx --weights int4 --block 32\n"
+        "  heddle quantize model.onnx -o q.onnx --calib set.npz --method kl --json report.json\n");
+  }
+
+  Result<int> run() override {
+    HEDDLE_RETURN_IF_ERROR(check_options());
+    HEDDLE_ASSIGN_OR_RETURN(import::OnnxEdit model, import::OnnxEdit::open(open_.model));
+    HEDDLE_RETURN_IF_ERROR(check_model(model));
+    layers_ = quantize::find_layers(model);
+    if (is_int4())
+      std::erase_if(layers_, [](const Layer& layer) {
+        return layer.kind != Kind::table && !layer.blocks;
+      });
+    if (layers_.empty())
+      return user_error("{}: nothing to quantise: no product, convolution or table of f32 "
+                        "constants of a useful size", open_.model);
+    for (const Layer& layer : layers_)
+      if (layer.kind == Kind::conv) convolved_.insert({layer.input, layer.output});
+    HEDDLE_RETURN_IF_ERROR(choose_layers());
+    float_bytes_ = model.bytes();
+    const auto begin = std::chrono::steady_clock::now();
+    const Interrupt interrupt;
+    HEDDLE_RETURN_IF_ERROR(open_samples());
+    if (!is_int4() && !plain_) {
+      HEDDLE_ASSIGN_OR_RETURN(equalized_, quantize::equalize(model, layers_, &plan_));
+    }
+    HEDDLE_RETURN_IF_ERROR(collect(&model));
+    if (!is_int4()) {
+      choose_ranges();
+      if (!plain_) {
+        HEDDLE_ASSIGN_OR_RETURN(corrected_,
+                                quantize::correct_biases(model, layers_, means(), &plan_));
+      }
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const bool near, search(&model));
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    HEDDLE_RETURN_IF_ERROR(out_.write(bytes_));
+    progress_.hide();
+    if (!json_.only_json()) print(near);
+    HEDDLE_RETURN_IF_ERROR(json_.write(json(near)));
+    return near ? 0 : 1;
+  }
+
+ private:
+  bool is_int4() const { return weights_ == "int4"; }
+  double least_cosine() const { return cosine_.value_or(is_int4() ? 0.98 : 0.99); }
+
+  Status check_options() const {
+    if (!out_.given()) return user_error("quantize: no output was named; add -o F.onnx");
+    if (out_.is_standard_output()) return user_error("quantize: -o -: wanted a file");
+    const int64_t block = block_.value_or(32);
+    if (block < 16 || block > 256 || (block & (block - 1)) != 0)
+      return user_error("--block {}: wanted 16, 32, 64, 128 or 256", block);
+    if (percentile_ && !(*percentile_ > 50 && *percentile_ <= 100))
+      return user_error("--percentile {}: wanted more than 50, at most 100", *percentile_);
+    if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
+      return user_error("--cosine {}: wanted -1 to 1", *cosine_);
+    return {};
+  }
+
+  Status check_model(const import::OnnxEdit& model) const {
+    for (const import::OnnxNode& node : model.nodes())
+      for (const char* type : {"QuantizeLinear", "DequantizeLinear", "QLinearConv",
+                               "QLinearMatMul", "MatMulInteger", "ConvInteger", "MatMulNBits"})
+        if (node.op_type == type)
+          return user_error("{}: has {} in it: it is quantised already; wanted a float model",
+                            open_.model, type);
+    constexpr int64_t kOpset = 13;  // scales by channel
+    if (!is_int4() && model.opset() < kOpset)
+      return user_error("{}: opset {}: scales by channel need {}; convert the model (onnx's "
+                        "version_converter) or use --weights int4",
+                        open_.model, model.opset(), kOpset);
+    return {};
+  }
+
+  Status choose_layers() {
+    plan_.chosen.assign(layers_.size(), true);
+    for (const std::string& name : keep_) {
+      bool found = false;
+      for (size_t i = 0; i < layers_.size(); ++i)
+        if (layers_[i].name == name) plan_.chosen[i] = false, found = true;
+      if (!found) return user_error("--keep {}: no layer that is quantised has that name", name);
+    }
+    kept_ = plan_.chosen;
+    return {};
+  }
+
+  Status open_samples() {
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
+    for (int64_t i = 0; i < info_of(model.get()).inputs; ++i) {
+      const heddle_port port = input_of(model.get(), i);
+      inputs.emplace_back(port.name, std::vector<int64_t>(port.dims, port.dims + port.rank));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(samples_, Samples::open(calib_, kRandomSamples, inputs));
+    if (samples_.is_random())
+      notes_.push_back(fmt::format(
+          "no --calib: {} random samples, whose ranges need not be those of real ones",
+          samples_.count()));
+    return {};
+  }
+
+  Result<std::vector<Literal>> inputs(const heddle_model* model, int64_t number) const {
+    HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals given, samples_.read(number));
+    InputChoices choices;
+    choices.random_rest = true;
+    choices.seed = seed_.value_or(0) + number;
+    auto found = choices.values(model, given);
+    if (!found) return error_in(fmt::format("--calib, sample {}", number), found.error());
+    return std::move(found->values);
+  }
+
+  // A model as it is with the changes, compiled. It lies beside the output meanwhile.
+  struct Compiled {
+    ModelHandle model;
+    ProgramHandle program;
+  };
+  Result<Compiled> compiled(const std::string& bytes) const {
+    const std::string path = out_.target() + ".part.onnx";
+    struct Remove {
+      const std::string& path;
+      ~Remove() { std::remove(path.c_str()); }
+    } const remove{path};
+    std::ofstream file(path, std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    if (!file) return machine_error("cannot write {}", path);
+    OpenChoices choices = open_;
+    choices.model = path;
+    Compiled made;
+    HEDDLE_ASSIGN_OR_RETURN(made.model, choices.open());
+    const CompileChoices compile;
+    HEDDLE_ASSIGN_OR_RETURN(made.program, compile.compile(made.model.get(), false));
+    return made;
+  }
+
+  // The values whose ranges are wanted.
+  std::vector<std::string> watched() const {
+    std::set<std::string> names;
+    if (is_int4()) return {};
+    for (const Layer& layer : layers_) {
+      if (!layer.input.empty()) names.insert(layer.input);
+      if (!layer.output.empty()) names.insert(layer.output);
+    }
+    return {names.begin(), names.end()};
+  }
+
+  int64_t held_out() const {
+    return std::clamp<int64_t>(samples_.count() / 4, 1, kMostHeldOut);
+  }
+
+  // Runs the float model over the set: ranges, and the outputs of the samples that are held out.
+  Status collect(import::OnnxEdit* model) {
+    model->clear();
+    for (const auto& [name, value] : plan_.values) model->set(name, value);
+    const std::vector<std::string> outputs = model->outputs();
+    std::vector<std::pair<std::string, size_t>> where;
+    size_t next = outputs.size();
+    for (const std::string& name : watched()) {
+      const auto output = std::find(outputs.begin(), outputs.end(), name);
+      if (output == outputs.end()) model->add_output(name);
+      where.emplace_back(name, output == outputs.end()
+                                   ? next++
+                                   : static_cast<size_t>(output - outputs.begin()));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const std::string bytes, model->write());
+    // An input of the model needs no output of its own; it cannot be one.
+    HEDDLE_ASSIGN_OR_RETURN(const Compiled program, compiled(bytes));
+    const int64_t first = load_statistics(bytes.size());
+    for (int64_t s = 0; s < samples_.count(); ++s) {
+      if (Interrupt::asked()) {
+        save_statistics(bytes.size(), s);
+        return tl::unexpected<Error>(Error{ErrorKind::cancelled, "stopped after " + std::to_string(s) +
+                                                                     " samples"});
+      }
+      const bool held = s >= samples_.count() - held_out();
+      if (s < first && !held) continue;
+      progress_.show(fmt::format("{} calibrating", Progress::bar(s, samples_.count())));
+      HEDDLE_ASSIGN_OR_RETURN(std::vector<Literal> values, inputs(program.model.get(), s));
+      HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> results,
+                              run_once(program.program.get(), values));
+      if (s >= first)
+        for (const auto& [name, place] : where) note(name, results[place]);
+      if (held)
+        expected_.emplace_back(results.begin(),
+                               results.begin() + static_cast<std::ptrdiff_t>(outputs.size()));
+    }
+    save_statistics(bytes.size(), samples_.count());
+    return {};
+  }
+
+  void note(const std::string& name, const Literal& value) {
+    Seen& seen = seen_[name];
+    if (value.type() != tensor::Type::f32) return;
+    const auto values = value.values<float>();
+    seen.histogram.add(values);
+    const std::vector<int64_t> extents = value.shape().extents();
+    if (extents.size() < 2) return;
+    // Channels: the second dimension of images, the last of rows.
+    const size_t axis = extents.size() >= 3 && convolved_.contains(name) ? 1 : extents.size() - 1;
+    int64_t inner = 1;
+    for (size_t d = axis + 1; d < extents.size(); ++d) inner *= extents[d];
+    const int64_t channels = extents[axis];
+    if (channels == 0) return;
+    seen.sums.resize(static_cast<size_t>(channels), 0);
+    for (int64_t at = 0; at < value.elems(); at += inner) {
+      double sum = 0;
+      for (int64_t i = 0; i < inner; ++i) sum += values[static_cast<size_t>(at + i)];
+      seen.sums[static_cast<size_t>(at / inner % channels)] += sum;
+    }
+    seen.each += value.elems() / channels;
+  }
+
+  std::vector<std::vector<double>> means() const {
+    std::vector<std::vector<double>> all(layers_.size());
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const auto found = seen_.find(layers_[i].input);
+      if (found == seen_.end() || found->second.each == 0) continue;
+      for (double sum : found->second.sums)
+        all[i].push_back(sum / static_cast<double>(found->second.each));
+    }
+    return all;
+  }
+
+  void choose_ranges() {
+    const std::map<std::string, quantize::Method> methods = {
+        {"mse", quantize::Method::mse},
+        {"minmax", quantize::Method::minmax},
+        {"percentile", quantize::Method::percentile},
+        {"kl", quantize::Method::kl}};
+    for (const auto& [name, seen] : seen_) {
+      if (seen.histogram.count() == 0) continue;
+      const quantize::Range range = seen.histogram.range(methods.at(method_), !asymmetric_,
+                                                         percentile_.value_or(99.999));
+      ranges_[name] = range;
+      plan_.activations[name] = quantize::params_of(range, !asymmetric_);
+      if (seen.histogram.unusable() > 0)
+        notes_.push_back(fmt::format("{}: {} values that are not finite were left out", name,
+                                     seen.histogram.unusable()));
+    }
+    // What was never computed as f32 has no range.
+    for (size_t i = 0; i < layers_.size(); ++i)
+      if (layers_[i].kind != Kind::table && !plan_.activations.contains(layers_[i].input))
+        plan_.chosen[i] = kept_[i] = false;
+  }
+
+  double activation_sqnr(const Layer& layer) const {
+    const auto seen = seen_.find(layer.input);
+    const auto range = ranges_.find(layer.input);
+    if (seen == seen_.end() || range == ranges_.end()) return 1e9;
+    return quantize::decibels(seen->second.histogram.power(),
+                              seen->second.histogram.error(range->second));
+  }
+
+  // Writes and checks; where the outputs are too far off, the worst layers stay float.
+  Result<bool> search(import::OnnxEdit* model) {
+    for (int attempt = 0;; ++attempt) {
+      model->clear();
+      Result<std::vector<quantize::Stored>> stored =
+          is_int4() ? quantize::rewrite_int4(model, layers_, plan_, block_.value_or(32))
+                    : quantize::rewrite_int8(model, layers_, plan_);
+      if (!stored) return tl::unexpected<Error>(stored.error());
+      stored_ = std::move(*stored);
+      HEDDLE_ASSIGN_OR_RETURN(bytes_, model->write());
+      HEDDLE_ASSIGN_OR_RETURN(const Compiled program, compiled(bytes_));
+      agreement_ = Agreement();
+      for (int64_t s = 0; s < held_out(); ++s) {
+        if (Interrupt::asked())
+          return tl::unexpected<Error>(Error{ErrorKind::cancelled, "stopped while checking"});
+        progress_.show(fmt::format("{} checking", Progress::bar(s, held_out())));
+        HEDDLE_ASSIGN_OR_RETURN(
+            std::vector<Literal> values,
+            inputs(program.model.get(), samples_.count() - held_out() + s));
+        HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> results,
+                                run_once(program.program.get(), values));
+        agreement_.add(results, expected_[static_cast<size_t>(s)]);
+      }
+      if (agreement_.cosine() >= least_cosine()) return true;
+      if (attempt >= kMostReverts || !revert_worst()) return false;
+    }
+  }
+
+  double worth(size_t i) const { return std::min(stored_[i].sqnr, activation_sqnr(layers_[i])); }
+
+  bool revert_worst() {
+    std::vector<size_t> left;
+    for (size_t i = 0; i < layers_.size(); ++i)
+      if (plan_.chosen[i]) left.push_back(i);
+    std::sort(left.begin(), left.end(), [&](size_t a, size_t b) { return worth(a) < worth(b); });
+    const size_t some = std::max<size_t>(1, layers_.size() / 16);
+    for (size_t n = 0; n < std::min(some, left.size()); ++n) plan_.chosen[left[n]] = false;
+    return left.size() > some;
+  }
+
+  // ---- statistics in a file ----
+  std::string identity(size_t bytes) const {
+    return fmt::format("heddle.statistics 1 {} {} {}", bytes, samples_.count(), layers_.size());
+  }
+  // The number of samples that it has seen; 0: none of it can be used.
+  int64_t load_statistics(size_t bytes) {
+    if (!statistics_.given()) return 0;
+    std::ifstream file(statistics_.path);
+    std::string line;
+    int64_t samples = 0;
+    if (!std::getline(file, line) || line != identity(bytes) || !(file >> samples)) return 0;
+    std::getline(file, line);
+    std::map<std::string, Seen> read;
+    std::string name, histogram, sums;
+    while (std::getline(file, name) && std::getline(file, histogram) && std::getline(file, sums)) {
+      Seen& seen = read[name];
+      if (!Histogram::load(histogram, &seen.histogram)) return 0;
+      std::istringstream in(sums);
+      in >> seen.each;
+      for (double sum = 0; in >> sum;) seen.sums.push_back(sum);
+    }
+    seen_ = std::move(read);
+    notes_.push_back(fmt::format("{} samples were seen before, by {}", samples, statistics_.path));
+    return samples;
+  }
+  void save_statistics(size_t bytes, int64_t samples) {
+    if (!statistics_.given()) return;
+    std::string text = fmt::format("{}\n{}\n", identity(bytes), samples);
+    for (const auto& [name, seen] : seen_) {
+      text += fmt::format("{}\n{}\n{}", name, seen.histogram.save(), seen.each);
+      for (double sum : seen.sums) text += fmt::format(" {}", sum);
+      text += "\n";
+    }
+    if (const Status written = statistics_.write(text); !written)
+      notes_.push_back(written.error().message);
+  }
+
+  // ---- what is told ----
+  std::string state_of(size_t i) const {
+    if (plan_.chosen[i]) return layers_[i].kind == Kind::table || !is_int4() ? "int8" : "int4";
+    return kept_[i] ? "float: its error is among the largest" : "float: by --keep";
+  }
+
+  void print(bool near) const {
+    fmt::print("{}: {} layers, {} samples, {:.1f} s\n", open_.model, layers_.size(),
+               samples_.count(), seconds_);
+    for (const std::string& note : notes_) fmt::print("note: {}\n", note);
+    fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {}\n", "bytes", "before", "weights", "input", "", "");
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = layers_[i];
+      const double input = activation_sqnr(layer);
+      fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {} ({})\n",
+                 bytes_text(plan_.chosen[i] ? stored_[i].bytes : 4 * layer.weight_elems),
+                 bytes_text(4 * layer.weight_elems),
+                 plan_.chosen[i] ? fmt::format("{:.1f} dB", stored_[i].sqnr) : "-",
+                 plan_.chosen[i] && input < 1e8 ? fmt::format("{:.1f} dB", input) : "-",
+                 layer.op_type, layer.name, state_of(i));
+    }
+    const auto quantized = std::count(plan_.chosen.begin(), plan_.chosen.end(), true);
+    fmt::print("{} of {} layers quantised; {} pairs equalised, {} biases corrected\n", quantized,
+               layers_.size(), equalized_, corrected_);
+    fmt::print("{}: {}, {:.3f} of the {} of weights before\n", out_.path,
+               bytes_text(static_cast<int64_t>(bytes_.size())),
+               static_cast<double>(bytes_.size()) / static_cast<double>(float_bytes_),
+               bytes_text(float_bytes_));
+    fmt::print("on {} samples that are held out: {}\n", held_out(), to_string(agreement_));
+    fmt::print("{}\n", near ? "pass"
+                            : fmt::format("FAIL: the cosine is less than {} (--cosine)",
+                                          least_cosine()));
+  }
+
+  ordered_json json(bool near) const {
+    ordered_json result = {{"schema", 1},
+                           {"model", open_.model},
+                           {"output", out_.path},
+                           {"weights", weights_},
+                           {"method", method_},
+                           {"symmetric", !asymmetric_},
+                           {"samples", samples_.count()},
+                           {"random", samples_.is_random()},
+                           {"held_out", held_out()},
+                           {"seconds", seconds_},
+                           {"bytes", bytes_.size()},
+                           {"float_bytes", float_bytes_},
+                           {"equalised_pairs", equalized_},
+                           {"corrected_biases", corrected_},
+                           {"agreement", to_json(agreement_)},
+                           {"pass", near},
+                           {"notes", notes_}};
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      ordered_json layer = {{"name", layers_[i].name},
+                            {"op", layers_[i].op_type},
+                            {"type", plan_.chosen[i] ? state_of(i) : "f32"},
+                            {"float_bytes", 4 * layers_[i].weight_elems}};
+      if (plan_.chosen[i]) {
+        layer["bytes"] = stored_[i].bytes;
+        layer["weights_sqnr_db"] = stored_[i].sqnr;
+        if (const double input = activation_sqnr(layers_[i]); input < 1e8)
+          layer["input_sqnr_db"] = input;
+        if (const auto range = ranges_.find(layers_[i].input); range != ranges_.end())
+          layer["input_range"] = {range->second.low, range->second.high};
+      } else {
+        layer["why"] = state_of(i);
+      }
+      result["layers"].push_back(std::move(layer));
+    }
+    return result;
+  }
+
+  OpenChoices open_;
+  OutputFile out_, statistics_;
+  std::string weights_ = "int8", calib_, method_ = "mse";
+  std::optional<double> percentile_, cosine_;
+  std::optional<int64_t> block_, seed_;
+  bool asymmetric_ = false, plain_ = false;
+  std::vector<std::string> keep_;
+  JsonChoice json_;
+
+  std::vector<Layer> layers_;
+  quantize::Plan plan_;
+  std::vector<bool> kept_;  // layers that were to be quantised
+  Samples samples_;
+  std::map<std::string, Seen> seen_;
+  std::set<std::string> convolved_;
+  std::map<std::string, quantize::Range> ranges_;
+  std::vector<std::vector<Literal>> expected_;
+  std::vector<quantize::Stored> stored_;
+  std::string bytes_;
+  Agreement agreement_;
+  std::vector<std::string> notes_;
+  int64_t equalized_ = 0, corrected_ = 0, float_bytes_ = 0;
+  double seconds_ = 0;
+  Progress progress_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_quantize() { return std::make_unique<Quantize>(); }
+
+}  // namespace heddle::tools
