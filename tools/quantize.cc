@@ -59,13 +59,15 @@ class Quantize : public Command {
     line.choice(method_, "--method", {"mse", "minmax", "percentile", "kl"},
                 "how ranges of activations are chosen (mse)");
     line.real(percentile_, "--percentile", "P", "of --method percentile (99.999)");
-    line.flag(asymmetric_, "--asymmetric", "activations as u8 with a zero point, not as s8");
+    line.flag(asymmetric_, "--asymmetric", "activations that may be negative as u8 with a zero point, not as s8");
+    line.flag(unsigned_, "--unsigned",
+              "symmetric activations as u8 with zero point 128: ONNX Runtime multiplies them faster "
+              "on x86");
     line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
     line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
     line.real(cosine_, "--cosine", "X",
-              "layers stay float, the worst first, until the outputs are that near (int8 0.99, int4 "
-              "0.98)");
+              "layers stay float, the worst first, until the outputs are that near (0.98)");
     line.output(statistics_, "--statistics", "F",
                 "keeps what was seen of the calibration set; the same command goes on from it");
     line.number(seed_, "--seed", "N", "seed of random inputs (0)");
@@ -120,7 +122,7 @@ class Quantize : public Command {
 
  private:
   bool is_int4() const { return weights_ == "int4"; }
-  double least_cosine() const { return cosine_.value_or(is_int4() ? 0.98 : 0.99); }
+  double least_cosine() const { return cosine_.value_or(0.98); }
 
   Status check_options() const {
     if (!out_.given()) return user_error("quantize: no output was named; add -o F.onnx");
@@ -310,7 +312,9 @@ class Quantize : public Command {
       const quantize::Range range = seen.histogram.range(methods.at(method_), !asymmetric_,
                                                          percentile_.value_or(99.999));
       ranges_[name] = range;
-      plan_.activations[name] = quantize::params_of(range, !asymmetric_);
+      quantize::Params params = quantize::params_of(range, !asymmetric_);
+      if (unsigned_ && params.is_signed) params = {params.scale, 128, false};
+      plan_.activations[name] = params;
       if (seen.histogram.unusable() > 0)
         notes_.push_back(fmt::format("{}: {} values that are not finite were left out", name,
                                      seen.histogram.unusable()));
@@ -331,6 +335,12 @@ class Quantize : public Command {
 
   // Writes and checks; where the outputs are too far off, the worst layers stay float.
   Result<bool> search(import::OnnxEdit* model) {
+    struct {
+      std::vector<bool> chosen;
+      std::vector<quantize::Stored> stored;
+      std::string bytes;
+      Agreement agreement;
+    } first;
     for (int attempt = 0;; ++attempt) {
       model->clear();
       Result<std::vector<quantize::Stored>> stored =
@@ -353,7 +363,18 @@ class Quantize : public Command {
         agreement_.add(results, expected_[static_cast<size_t>(s)]);
       }
       if (agreement_.cosine() >= least_cosine()) return true;
-      if (attempt >= kMostReverts || !revert_worst()) return false;
+      if (attempt == 0) first = {plan_.chosen, stored_, bytes_, agreement_};
+      if (attempt < kMostReverts && revert_worst()) continue;
+      notes_.push_back(
+          fmt::format("with {} layers less the outputs would be no nearer than cosine {:.5f}: all "
+                      "are quantised",
+                      std::count(plan_.chosen.begin(), plan_.chosen.end(), false),
+                      agreement_.cosine()));
+      plan_.chosen = first.chosen;
+      stored_ = first.stored;
+      bytes_ = first.bytes;
+      agreement_ = first.agreement;
+      return false;
     }
   }
 
@@ -483,7 +504,7 @@ class Quantize : public Command {
   std::string weights_ = "int8", calib_, method_ = "mse";
   std::optional<double> percentile_, cosine_;
   std::optional<int64_t> block_, seed_;
-  bool asymmetric_ = false, plain_ = false;
+  bool asymmetric_ = false, unsigned_ = false, plain_ = false;
   std::vector<std::string> keep_;
   JsonChoice json_;
 

@@ -8,7 +8,11 @@
 //     sum over words of scale * (sum over the shifts of a block of a * (word >> shift & mask)
 //                                - zero * sum over these of a)
 //
-// The order of the sum is another one.
+// The order of the sum is another one. Where the zero point is the middle of the numbers, as it
+// mostly is, the words hold the differences to it: two shifts extend their signs, at the cost of the
+// shift and the mask.
+#include <cmath>
+
 #include "opt/match.h"
 #include "opt/rewriter.h"
 #include "precision/passes.h"
@@ -49,8 +53,8 @@ Instr* with_scalar(Opcode opcode, Instr* x, double value, Builder& b) {
 }
 
 // first, first + step, …
-Instr* shifts(int64_t first, int64_t step, int64_t count, Builder& b) {
-  Instr* x = b.iota(Shape::array(Type::u32, {count}), 0);
+Instr* shifts(Type type, int64_t first, int64_t step, int64_t count, Builder& b) {
+  Instr* x = b.iota(Shape::array(type, {count}), 0);
   x = with_scalar(Opcode::multiply, x, static_cast<double>(step), b);
   return with_scalar(Opcode::add, x, static_cast<double>(first), b);
 }
@@ -83,7 +87,7 @@ Instr* packed(Instr* numbers, const Layout& layout, Builder& b) {
   const Ints apart{from[0], layout.groups, layout.each(), kLanes};
   Instr* x = padded_to(b.reshape(numbers, {from[0], from[1] * from[2]}), 1, layout.k(), b);
   x = b.convert(b.reshape(x, apart), Type::u32);
-  Instr* by = b.broadcast(shifts(0, layout.bits, layout.each(), b), apart, {2});
+  Instr* by = b.broadcast(shifts(Type::u32, 0, layout.bits, layout.each(), b), apart, {2});
   return b.reduce(Opcode::add, b.binary(Opcode::shift_left, x, by), {2});
 }
 
@@ -99,6 +103,24 @@ Instr* of_blocks(Instr* x, const Ints& all, const Layout& layout, Builder& b) {
   if (many == 1) return b.broadcast(b.reshape(y, {all[0], all[1], all[2]}), all, {0, 1, 2});
   y = b.broadcast(y, {all[0], all[1] / many, many, kLanes}, {0, 1});
   return b.reshape(y, all);
+}
+
+// The numbers of one step out of words [n,groups,parts,kLanes], as f32; `is_signed`: with their signs.
+Instr* number(Instr* words, const Layout& layout, int64_t step, bool is_signed, Builder& b) {
+  const Ints all = words->shape().extents();
+  const int64_t first = layout.bits * step, next = layout.bits * layout.steps;
+  if (is_signed) {
+    const int64_t rest = kWordBits - layout.bits;
+    Instr* by = shifts(Type::s32, rest - first, -next, layout.parts, b);
+    Instr* q = b.bitcast_convert(words, Shape::array(Type::s32, all));
+    q = b.binary(Opcode::shift_left, q, b.broadcast(by, all, {2}));
+    return b.convert(with_scalar(Opcode::shift_right_arithmetic, q, static_cast<double>(rest), b),
+                     Type::f32);
+  }
+  Instr* by = shifts(Type::u32, first, next, layout.parts, b);
+  Instr* q = b.binary(Opcode::shift_right_logical, words, b.broadcast(by, all, {2}));
+  q = with_scalar(Opcode::and_, q, static_cast<double>((int64_t{1} << layout.bits) - 1), b);
+  return b.convert(b.convert(q, Type::s32), Type::f32);
 }
 
 opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
@@ -134,18 +156,22 @@ opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
 
   const Ints apart{layout.groups, layout.parts, layout.steps, kLanes};
   Instr* row = b.reshape(padded_to(b.reshape(a, {k}), 0, layout.k(), b), apart);
+  const double middle = std::ldexp(1, static_cast<int>(layout.bits) - 1);
+  const bool centered = opt::is_splat(zero, middle);
+  if (centered) numbers = with_scalar(Opcode::xor_, numbers, middle, b);
   Instr* words = b.broadcast(packed(numbers, layout, b), all, {0, 1, 3});
   const auto of_row = [&](Instr* y) { return b.broadcast(y, all, {1, 2, 3}); };
-  Instr* sums = of_row(b.reduce(Opcode::add, row, {2}));
-  sums = b.binary(Opcode::multiply, sums, b.unary(Opcode::negate, zero));
+  Instr* sums = nullptr;
+  if (!centered) {
+    sums = of_row(b.reduce(Opcode::add, row, {2}));
+    sums = b.binary(Opcode::multiply, sums, b.unary(Opcode::negate, zero));
+  }
   for (int64_t step = 0; step < layout.steps; ++step) {
-    Instr* by = shifts(layout.bits * step, layout.bits * layout.steps, layout.parts, b);
-    Instr* q = b.binary(Opcode::shift_right_logical, words, b.broadcast(by, all, {2}));
-    q = with_scalar(Opcode::and_, q, static_cast<double>((int64_t{1} << layout.bits) - 1), b);
-    q = b.convert(b.convert(q, Type::s32), Type::f32);
+    Instr* q = number(words, layout, step, centered, b);
     Instr* part = b.slice(row, {0, 0, step, 0}, {apart[0], apart[1], step + 1, apart[3]}, {});
     part = b.reshape(part, {apart[0], apart[1], apart[3]});
-    sums = b.binary(Opcode::add, sums, b.binary(Opcode::multiply, of_row(part), q));
+    Instr* product = b.binary(Opcode::multiply, of_row(part), q);
+    sums = sums ? b.binary(Opcode::add, sums, product) : product;
   }
   sums = b.reduce(Opcode::add, b.binary(Opcode::multiply, sums, scale), {1, 2, 3});
   return {b.reshape(sums, x->shape().extents()), "row"};

@@ -99,7 +99,8 @@ Range Histogram::cut(double tail) const {
 Range Histogram::best(bool symmetric) const {
   constexpr int kSteps = 64;
   const double most = std::max(-low_, high_);
-  Range best = symmetric ? Range{-most, most} : Range{low_, high_};
+  const double below = low_ < 0 ? -most : 0;
+  Range best = symmetric ? Range{below, most} : Range{low_, high_};
   double least = error(best);
   const auto consider = [&](const Range& range) {
     const double here = error(range);
@@ -111,7 +112,7 @@ Range Histogram::best(bool symmetric) const {
   for (int i = 2; i < kSteps; ++i) {
     const double share = static_cast<double>(i) / kSteps;
     if (symmetric) {
-      consider({-most * share, most * share});
+      consider({below * share, most * share});
       continue;
     }
     consider({low_, high_ * share});
@@ -176,7 +177,7 @@ Range Histogram::range(Method method, bool symmetric, double percentile) const {
   if (method == Method::kl) found = least_divergence();
   if (!symmetric) return found;
   const double most = std::max(-found.low, found.high);
-  return {-most, most};
+  return {low_ < 0 ? -most : 0, most};
 }
 
 std::string Histogram::save() const {

@@ -30,7 +30,8 @@ class Histogram {
   double power() const { return count_ > 0 ? squares_ / static_cast<double>(count_) : 0; }
   Range limits() const { return {low_, high_}; }
 
-  // Contains 0. Symmetric: of the same length to both sides.
+  // Contains 0. Symmetric: of the same length to both sides, or without the negative one where no
+  // value is negative.
   Range range(Method method, bool symmetric, double percentile = 99.999) const;
   // Mean squared error of 8 bits over that range.
   double error(const Range& range) const;

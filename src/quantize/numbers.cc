@@ -21,7 +21,8 @@ Params params_of(const Range& range, bool symmetric) {
   const auto usable = [](double scale) {
     return static_cast<float>(std::clamp(scale, 1e-30, 1e30));
   };
-  if (low == 0 && high == 0) return {1, symmetric ? 0 : 0, symmetric};
+  if (low == 0 && high == 0) return {1, 0, symmetric};
+  if (symmetric && low == 0) return {usable(high / 255), 0, false};
   if (symmetric) return {usable(std::max(-low, high) / 127), 0, true};
   const float scale = usable((high - low) / 255);
   return {scale, std::clamp(static_cast<int>(std::nearbyint(-low / scale)), 0, 255), false};

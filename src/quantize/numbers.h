@@ -16,7 +16,8 @@ struct Params {
   bool is_signed = true;
 };
 
-// Of an activation: s8 with zero point 0 in [-127, 127], or u8 with any zero point. 0 is exact.
+// Of an activation, symmetric: s8 in [-127, 127], or u8 where nothing is negative, with zero point
+// 0; else u8 with any zero point. 0 is exact.
 Params params_of(const Range& range, bool symmetric);
 
 // s8 in [-127, 127], one scale for each place of `axis`. A channel of zeros has scale 1.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "hlo/in_place.h"
@@ -62,6 +63,39 @@ bool is_computed(const Instr* value, const Members& members) {
   return !is_source(value, members) && !value->shape().is_scalar();
 }
 
+// The factors of the products that a sum adds up, in sums and products of them.
+void each_factor(const Instr* x, const Members& members, int depth,
+                 const std::function<void(const Instr*)>& found) {
+  if (depth == 0 || is_source(x, members) || !(x->is(Opcode::multiply) || x->is(Opcode::add)))
+    return;
+  for (const Instr* operand : x->operands()) {
+    if (x->is(Opcode::multiply)) found(operand);
+    each_factor(operand, members, depth - 1, found);
+  }
+}
+
+// A sum of products is a product in front of which the same holds, where one of its sides is read
+// for many results.
+void add_factors(const Instr* sum, const Members& members,
+                 std::unordered_set<const Instr*>* roots) {
+  constexpr int64_t kMany = 64;
+  constexpr int kDeep = 20;
+  if (!sum->is(Opcode::reduce) || !sum->called()[0]->root()->is(Opcode::add)) return;
+  const int64_t products = sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
+                               ? sum->operand(0)->shape().elems()
+                               : 0;
+  each_factor(sum->operand(0), members, kDeep, [&](const Instr* factor) {
+    bool repeated = false;
+    while (moves_data(factor) && !is_source(factor, members)) {
+      repeated |= factor->is(Opcode::broadcast);
+      factor = factor->operand(0);
+    }
+    if (repeated && is_computed(factor, members) && factor->shape().is_static() &&
+        factor->shape().elems() <= products / kMany)
+      roots->insert(factor);
+  });
+}
+
 // In front of a product: what it reads is a value of its own, not computed for every column.
 void add_links(const Members& members, std::unordered_set<const Instr*>* roots) {
   auto is_product = [](const Instr* instr) {
@@ -73,6 +107,7 @@ void add_links(const Members& members, std::unordered_set<const Instr*>* roots) 
     const bool reads = std::any_of(operands.begin(), operands.end(),
                                    [&](const Instr* x) { return behind.count(x) > 0; });
     if (reads || is_product(instr)) behind.insert(instr);
+    add_factors(instr, members, roots);
     if (!is_product(instr)) continue;
     const Instr* left = instr->operand(0);
     while (moves_data(left) && !is_source(left, members)) left = left->operand(0);
