@@ -20,9 +20,6 @@
 namespace heddle::tools {
 namespace {
 
-// Of the contract, to be built.
-constexpr const char* kLater[] = {"quantize"};
-
 using Commands = std::vector<std::unique_ptr<Command>>;
 
 Commands all_commands() {
@@ -71,8 +68,6 @@ Result<Command*> find_command(const Commands& all, const std::string& name) {
     names += (names.empty() ? "" : ", ") + std::string(command->name());
     words.emplace_back(command->name());
   }
-  for (const char* later : kLater)
-    if (name == later) return user_error("heddle {}: not built yet; available: {}", name, names);
   if (name.starts_with("-"))
     return user_error("heddle {}: unknown option{}; see heddle --help", name,
                       did_you_mean(name, {"--help", "--version"}));

@@ -1,4 +1,5 @@
-// heddle quantize: a float ONNX model with weights of 8 or 4 bits, from what a calibration set shows.
+// heddle quantize: a float ONNX model with weights of 8 or 4 bits, from what a calibration set
+// shows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "agreement.h"
 #include "calibration.h"
@@ -19,6 +19,7 @@
 #include "quantize/adjust.h"
 #include "report.h"
 #include "terminal.h"
+#include "value_statistics.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -32,14 +33,6 @@ using tensor::Literal;
 
 constexpr int64_t kRandomSamples = 8, kMostHeldOut = 32;
 constexpr int kMostReverts = 8;
-
-// What the calibration set showed of a value.
-struct Seen {
-  Histogram histogram;
-  std::vector<double> sums;  // by channel
-  int64_t each = 0;          // elements that were added to a sum
-};
-
 class Quantize : public Command {
  public:
   std::string_view name() const override { return "quantize"; }
@@ -59,10 +52,12 @@ class Quantize : public Command {
     line.choice(method_, "--method", {"mse", "minmax", "percentile", "kl"},
                 "how ranges of activations are chosen (mse)");
     line.real(percentile_, "--percentile", "P", "of --method percentile (99.999)");
-    line.flag(asymmetric_, "--asymmetric", "activations that may be negative as u8 with a zero point, not as s8");
-    line.flag(unsigned_, "--unsigned",
-              "symmetric activations as u8 with zero point 128: ONNX Runtime multiplies them faster "
-              "on x86");
+    line.flag(asymmetric_, "--asymmetric",
+              "activations that may be negative as u8 with a zero point, not as s8");
+    line.flag(
+        unsigned_, "--unsigned",
+        "symmetric activations as u8 with zero point 128: ONNX Runtime multiplies them faster "
+        "on x86");
     line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
     line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
@@ -84,15 +79,17 @@ class Quantize : public Command {
   Result<int> run() override {
     HEDDLE_RETURN_IF_ERROR(check_options());
     HEDDLE_ASSIGN_OR_RETURN(import::OnnxEdit model, import::OnnxEdit::open(open_.model));
-    HEDDLE_RETURN_IF_ERROR(check_model(model));
+    if (const Status usable = quantize::check_float(model, !is_int4()); !usable)
+      return error_in(open_.model, usable.error());
     layers_ = quantize::find_layers(model);
     if (is_int4())
-      std::erase_if(layers_, [](const Layer& layer) {
-        return layer.kind != Kind::table && !layer.blocks;
-      });
+      std::erase_if(layers_,
+                    [](const Layer& layer) { return layer.kind != Kind::table && !layer.blocks; });
     if (layers_.empty())
-      return user_error("{}: nothing to quantise: no product, convolution or table of f32 "
-                        "constants of a useful size", open_.model);
+      return user_error(
+          "{}: nothing to quantise: no product, convolution or table of f32 "
+          "constants of a useful size",
+          open_.model);
     for (const Layer& layer : layers_)
       if (layer.kind == Kind::conv) convolved_.insert({layer.input, layer.output});
     HEDDLE_RETURN_IF_ERROR(choose_layers());
@@ -137,21 +134,6 @@ class Quantize : public Command {
     return {};
   }
 
-  Status check_model(const import::OnnxEdit& model) const {
-    for (const import::OnnxNode& node : model.nodes())
-      for (const char* type : {"QuantizeLinear", "DequantizeLinear", "QLinearConv",
-                               "QLinearMatMul", "MatMulInteger", "ConvInteger", "MatMulNBits"})
-        if (node.op_type == type)
-          return user_error("{}: has {} in it: it is quantised already; wanted a float model",
-                            open_.model, type);
-    constexpr int64_t kOpset = 13;  // scales by channel
-    if (!is_int4() && model.opset() < kOpset)
-      return user_error("{}: opset {}: scales by channel need {}; convert the model (onnx's "
-                        "version_converter) or use --weights int4",
-                        open_.model, model.opset(), kOpset);
-    return {};
-  }
-
   Status choose_layers() {
     plan_.chosen.assign(layers_.size(), true);
     for (const std::string& name : keep_) {
@@ -164,19 +146,41 @@ class Quantize : public Command {
     return {};
   }
 
+  // The extents of the first sample bind dynamic dimensions, where the model's own do not fit it.
   Status open_samples() {
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    Result<Samples> samples = samples_for({});
+    if (!samples && !calib_.empty()) {
+      InputChoices file;
+      file.file = calib_.ends_with(".npz") ? calib_ : "";
+      auto first = file.read();
+      if (first && !first->empty()) {
+        Result<Samples> whole = samples_for(*first);
+        if (whole) {
+          extents_ = std::move(*first);
+          samples = std::move(whole);
+        }
+      }
+    }
+    if (!samples) return tl::unexpected<Error>(samples.error());
+    samples_ = std::move(*samples);
+    if (extents_.empty() && !samples_.is_random() && !calib_.ends_with(".npz")) {
+      HEDDLE_ASSIGN_OR_RETURN(extents_, samples_.read(0));
+    }
+    if (samples_.is_random())
+      notes_.push_back(
+          fmt::format("no --calib: {} random samples, whose ranges need not be those of real ones",
+                      samples_.count()));
+    return {};
+  }
+
+  Result<Samples> samples_for(tensor::NamedLiterals given) const {
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, InputChoices()));
     std::vector<std::pair<std::string, std::vector<int64_t>>> inputs;
     for (int64_t i = 0; i < info_of(model.get()).inputs; ++i) {
       const heddle_port port = input_of(model.get(), i);
       inputs.emplace_back(port.name, std::vector<int64_t>(port.dims, port.dims + port.rank));
     }
-    HEDDLE_ASSIGN_OR_RETURN(samples_, Samples::open(calib_, kRandomSamples, inputs));
-    if (samples_.is_random())
-      notes_.push_back(fmt::format(
-          "no --calib: {} random samples, whose ranges need not be those of real ones",
-          samples_.count()));
-    return {};
+    return Samples::open(calib_, kRandomSamples, inputs);
   }
 
   Result<std::vector<Literal>> inputs(const heddle_model* model, int64_t number) const {
@@ -207,7 +211,8 @@ class Quantize : public Command {
     OpenChoices choices = open_;
     choices.model = path;
     Compiled made;
-    HEDDLE_ASSIGN_OR_RETURN(made.model, choices.open());
+    tensor::NamedLiterals extents = extents_;
+    HEDDLE_ASSIGN_OR_RETURN(made.model, choices.open(extents, InputChoices()));
     const CompileChoices compile;
     HEDDLE_ASSIGN_OR_RETURN(made.program, compile.compile(made.model.get(), false));
     return made;
@@ -224,9 +229,7 @@ class Quantize : public Command {
     return {names.begin(), names.end()};
   }
 
-  int64_t held_out() const {
-    return std::clamp<int64_t>(samples_.count() / 4, 1, kMostHeldOut);
-  }
+  int64_t held_out() const { return std::clamp<int64_t>(samples_.count() / 4, 1, kMostHeldOut); }
 
   // Runs the float model over the set: ranges, and the outputs of the samples that are held out.
   Status collect(import::OnnxEdit* model) {
@@ -238,9 +241,8 @@ class Quantize : public Command {
     for (const std::string& name : watched()) {
       const auto output = std::find(outputs.begin(), outputs.end(), name);
       if (output == outputs.end()) model->add_output(name);
-      where.emplace_back(name, output == outputs.end()
-                                   ? next++
-                                   : static_cast<size_t>(output - outputs.begin()));
+      where.emplace_back(
+          name, output == outputs.end() ? next++ : static_cast<size_t>(output - outputs.begin()));
     }
     HEDDLE_ASSIGN_OR_RETURN(const std::string bytes, model->write());
     // An input of the model needs no output of its own; it cannot be one.
@@ -249,8 +251,8 @@ class Quantize : public Command {
     for (int64_t s = 0; s < samples_.count(); ++s) {
       if (Interrupt::asked()) {
         save_statistics(bytes.size(), s);
-        return tl::unexpected<Error>(Error{ErrorKind::cancelled, "stopped after " + std::to_string(s) +
-                                                                     " samples"});
+        return tl::unexpected<Error>(
+            Error{ErrorKind::cancelled, "stopped after " + std::to_string(s) + " samples"});
       }
       const bool held = s >= samples_.count() - held_out();
       if (s < first && !held) continue;
@@ -259,7 +261,8 @@ class Quantize : public Command {
       HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> results,
                               run_once(program.program.get(), values));
       if (s >= first)
-        for (const auto& [name, place] : where) note(name, results[place]);
+        for (const auto& [name, place] : where)
+          seen_.add(name, results[place], convolved_.contains(name));
       if (held)
         expected_.emplace_back(results.begin(),
                                results.begin() + static_cast<std::ptrdiff_t>(outputs.size()));
@@ -268,36 +271,9 @@ class Quantize : public Command {
     return {};
   }
 
-  void note(const std::string& name, const Literal& value) {
-    Seen& seen = seen_[name];
-    if (value.type() != tensor::Type::f32) return;
-    const auto values = value.values<float>();
-    seen.histogram.add(values);
-    const std::vector<int64_t> extents = value.shape().extents();
-    if (extents.size() < 2) return;
-    // Channels: the second dimension of images, the last of rows.
-    const size_t axis = extents.size() >= 3 && convolved_.contains(name) ? 1 : extents.size() - 1;
-    int64_t inner = 1;
-    for (size_t d = axis + 1; d < extents.size(); ++d) inner *= extents[d];
-    const int64_t channels = extents[axis];
-    if (channels == 0) return;
-    seen.sums.resize(static_cast<size_t>(channels), 0);
-    for (int64_t at = 0; at < value.elems(); at += inner) {
-      double sum = 0;
-      for (int64_t i = 0; i < inner; ++i) sum += values[static_cast<size_t>(at + i)];
-      seen.sums[static_cast<size_t>(at / inner % channels)] += sum;
-    }
-    seen.each += value.elems() / channels;
-  }
-
   std::vector<std::vector<double>> means() const {
-    std::vector<std::vector<double>> all(layers_.size());
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const auto found = seen_.find(layers_[i].input);
-      if (found == seen_.end() || found->second.each == 0) continue;
-      for (double sum : found->second.sums)
-        all[i].push_back(sum / static_cast<double>(found->second.each));
-    }
+    std::vector<std::vector<double>> all;
+    for (const Layer& layer : layers_) all.push_back(seen_.means(layer.input));
     return all;
   }
 
@@ -307,10 +283,10 @@ class Quantize : public Command {
         {"minmax", quantize::Method::minmax},
         {"percentile", quantize::Method::percentile},
         {"kl", quantize::Method::kl}};
-    for (const auto& [name, seen] : seen_) {
+    for (const auto& [name, seen] : seen_.values()) {
       if (seen.histogram.count() == 0) continue;
-      const quantize::Range range = seen.histogram.range(methods.at(method_), !asymmetric_,
-                                                         percentile_.value_or(99.999));
+      const quantize::Range range =
+          seen.histogram.range(methods.at(method_), !asymmetric_, percentile_.value_or(99.999));
       ranges_[name] = range;
       quantize::Params params = quantize::params_of(range, !asymmetric_);
       if (unsigned_ && params.is_signed) params = {params.scale, 128, false};
@@ -326,11 +302,10 @@ class Quantize : public Command {
   }
 
   double activation_sqnr(const Layer& layer) const {
-    const auto seen = seen_.find(layer.input);
     const auto range = ranges_.find(layer.input);
-    if (seen == seen_.end() || range == ranges_.end()) return 1e9;
-    return quantize::decibels(seen->second.histogram.power(),
-                              seen->second.histogram.error(range->second));
+    if (range == ranges_.end()) return 1e9;
+    const Histogram& histogram = seen_.values().at(layer.input).histogram;
+    return quantize::decibels(histogram.power(), histogram.error(range->second));
   }
 
   // Writes and checks; where the outputs are too far off, the worst layers stay float.
@@ -355,9 +330,8 @@ class Quantize : public Command {
         if (Interrupt::asked())
           return tl::unexpected<Error>(Error{ErrorKind::cancelled, "stopped while checking"});
         progress_.show(fmt::format("{} checking", Progress::bar(s, held_out())));
-        HEDDLE_ASSIGN_OR_RETURN(
-            std::vector<Literal> values,
-            inputs(program.model.get(), samples_.count() - held_out() + s));
+        HEDDLE_ASSIGN_OR_RETURN(std::vector<Literal> values,
+                                inputs(program.model.get(), samples_.count() - held_out() + s));
         HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> results,
                                 run_once(program.program.get(), values));
         agreement_.add(results, expected_[static_cast<size_t>(s)]);
@@ -365,11 +339,10 @@ class Quantize : public Command {
       if (agreement_.cosine() >= least_cosine()) return true;
       if (attempt == 0) first = {plan_.chosen, stored_, bytes_, agreement_};
       if (attempt < kMostReverts && revert_worst()) continue;
-      notes_.push_back(
-          fmt::format("with {} layers less the outputs would be no nearer than cosine {:.5f}: all "
-                      "are quantised",
-                      std::count(plan_.chosen.begin(), plan_.chosen.end(), false),
-                      agreement_.cosine()));
+      notes_.push_back(fmt::format(
+          "with {} layers less the outputs would be no nearer than cosine {:.5f}: all "
+          "are quantised",
+          std::count(plan_.chosen.begin(), plan_.chosen.end(), false), agreement_.cosine()));
       plan_.chosen = first.chosen;
       stored_ = first.stored;
       bytes_ = first.bytes;
@@ -397,33 +370,15 @@ class Quantize : public Command {
   // The number of samples that it has seen; 0: none of it can be used.
   int64_t load_statistics(size_t bytes) {
     if (!statistics_.given()) return 0;
-    std::ifstream file(statistics_.path);
-    std::string line;
-    int64_t samples = 0;
-    if (!std::getline(file, line) || line != identity(bytes) || !(file >> samples)) return 0;
-    std::getline(file, line);
-    std::map<std::string, Seen> read;
-    std::string name, histogram, sums;
-    while (std::getline(file, name) && std::getline(file, histogram) && std::getline(file, sums)) {
-      Seen& seen = read[name];
-      if (!Histogram::load(histogram, &seen.histogram)) return 0;
-      std::istringstream in(sums);
-      in >> seen.each;
-      for (double sum = 0; in >> sum;) seen.sums.push_back(sum);
-    }
-    seen_ = std::move(read);
-    notes_.push_back(fmt::format("{} samples were seen before, by {}", samples, statistics_.path));
+    const int64_t samples = seen_.load(statistics_.path, identity(bytes));
+    if (samples > 0)
+      notes_.push_back(
+          fmt::format("{} samples were seen before, by {}", samples, statistics_.path));
     return samples;
   }
   void save_statistics(size_t bytes, int64_t samples) {
     if (!statistics_.given()) return;
-    std::string text = fmt::format("{}\n{}\n", identity(bytes), samples);
-    for (const auto& [name, seen] : seen_) {
-      text += fmt::format("{}\n{}\n{}", name, seen.histogram.save(), seen.each);
-      for (double sum : seen.sums) text += fmt::format(" {}", sum);
-      text += "\n";
-    }
-    if (const Status written = statistics_.write(text); !written)
+    if (const Status written = statistics_.write(seen_.text(identity(bytes), samples)); !written)
       notes_.push_back(written.error().message);
   }
 
@@ -437,7 +392,8 @@ class Quantize : public Command {
     fmt::print("{}: {} layers, {} samples, {:.1f} s\n", open_.model, layers_.size(),
                samples_.count(), seconds_);
     for (const std::string& note : notes_) fmt::print("note: {}\n", note);
-    fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {}\n", "bytes", "before", "weights", "input", "", "");
+    fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {}\n", "bytes", "before", "weights", "input", "",
+               "");
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
       const double input = activation_sqnr(layer);
@@ -456,9 +412,9 @@ class Quantize : public Command {
                static_cast<double>(bytes_.size()) / static_cast<double>(float_bytes_),
                bytes_text(float_bytes_));
     fmt::print("on {} samples that are held out: {}\n", held_out(), to_string(agreement_));
-    fmt::print("{}\n", near ? "pass"
-                            : fmt::format("FAIL: the cosine is less than {} (--cosine)",
-                                          least_cosine()));
+    fmt::print(
+        "{}\n",
+        near ? "pass" : fmt::format("FAIL: the cosine is less than {} (--cosine)", least_cosine()));
   }
 
   ordered_json json(bool near) const {
@@ -512,7 +468,8 @@ class Quantize : public Command {
   quantize::Plan plan_;
   std::vector<bool> kept_;  // layers that were to be quantised
   Samples samples_;
-  std::map<std::string, Seen> seen_;
+  tensor::NamedLiterals extents_;  // values whose shapes bind dimensions
+  ValueStatistics seen_;
   std::set<std::string> convolved_;
   std::map<std::string, quantize::Range> ranges_;
   std::vector<std::vector<Literal>> expected_;

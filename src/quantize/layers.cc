@@ -9,7 +9,7 @@ using import::OnnxNode;
 
 namespace {
 
-constexpr int64_t kLeastElems = 256;          // fewer weights are not worth their scales
+constexpr int64_t kLeastElems = 64;  // fewer weights are not worth their scales
 constexpr int64_t kLeastTable = int64_t{1} << 14;
 constexpr int64_t kLeastBlockRows = 32;
 
@@ -29,10 +29,12 @@ int64_t elements(const std::vector<int64_t>& dims) {
   return elems;
 }
 
-// An f32 array of at least so many elements that stands in the file, and that no nested graph reads.
+// An f32 array of at least so many elements that stands in the file, and that no nested graph
+// reads.
 bool has_weights(const OnnxEdit& model, const std::string& name, size_t rank, int64_t least) {
   return model.is_initializer(name) && model.is_f32(name) && !model.is_pinned(name) &&
-         (rank == 0 || model.dims_of(name).size() == rank) && elements(model.dims_of(name)) >= least;
+         (rank == 0 || model.dims_of(name).size() == rank) &&
+         elements(model.dims_of(name)) >= least;
 }
 
 // What stands behind a convolution: its activation's result where one follows it and nothing else.
@@ -76,7 +78,8 @@ std::optional<Layer> layer_of(const OnnxEdit& model, const Readers& readers, siz
   } else if (node.op_type == "Gather") {
     layer.input.clear();
     layer.weights = node.inputs[0];
-    if (number(node, "axis", 0) != 0 || !has_weights(model, layer.weights, 2, kLeastTable)) return {};
+    if (number(node, "axis", 0) != 0 || !has_weights(model, layer.weights, 2, kLeastTable))
+      return {};
     layer.kind = Kind::table;
   } else {
     return {};
@@ -106,6 +109,21 @@ std::optional<size_t> only_reader(const OnnxEdit& model, const Readers& readers,
       std::find(outputs.begin(), outputs.end(), value) != outputs.end())
     return {};
   return found->second[0];
+}
+
+Status check_float(const OnnxEdit& model, bool by_channel) {
+  for (const OnnxNode& node : model.nodes())
+    for (const char* type : {"QuantizeLinear", "DequantizeLinear", "QLinearConv", "QLinearMatMul",
+                             "MatMulInteger", "ConvInteger", "MatMulNBits"})
+      if (node.op_type == type)
+        return user_error("has {} in it: it is quantised already; wanted a float model", type);
+  constexpr int64_t kOpset = 13;
+  if (by_channel && model.opset() < kOpset)
+    return user_error(
+        "opset {}: scales by channel need {}; convert the model (onnx's "
+        "version_converter) or use --weights int4",
+        model.opset(), kOpset);
+  return {};
 }
 
 std::vector<Layer> find_layers(const OnnxEdit& model) {

@@ -14,18 +14,21 @@ enum class Kind : uint8_t { conv, product, table };
 
 struct Layer {
   Kind kind = Kind::conv;
-  size_t node = 0;           // its place in the graph
-  std::string name;          // for people: the node's, or its output's
+  size_t node = 0;   // its place in the graph
+  std::string name;  // for people: the node's, or its output's
   std::string op_type;
-  std::string input;         // the activation; empty for a table
-  std::string weights;       // an f32 initialiser
-  std::string bias;          // an initialiser, or empty
-  std::string output;        // what is quantised behind it too (behind its activation); or empty
-  int64_t axis = 0;          // of the weights: their output channels
-  int64_t groups = 1;        // of a convolution
+  std::string input;    // the activation; empty for a table
+  std::string weights;  // an f32 initialiser
+  std::string bias;     // an initialiser, or empty
+  std::string output;   // what is quantised behind it too (behind its activation); or empty
+  int64_t axis = 0;     // of the weights: their output channels
+  int64_t groups = 1;   // of a convolution
   int64_t weight_elems = 0;
-  bool blocks = false;       // the weights can be those of MatMulNBits
+  bool blocks = false;  // the weights can be those of MatMulNBits
 };
+
+// Errors (user): it is quantised already; `by_channel`: its opset has no scales by channel.
+Status check_float(const import::OnnxEdit& model, bool by_channel);
 
 // In the order of the graph.
 std::vector<Layer> find_layers(const import::OnnxEdit& model);

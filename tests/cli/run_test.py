@@ -368,8 +368,8 @@ class ErrorTest(CliTest):
     def test_the_users_mistakes_are_one_line_and_status_2(self):
         model = self.file("add.hlo", ADD)
         wrong = [
-            ([], "no command"), (["fly"], "unknown command"), (["quantize", model], "not built yet"),
-            (["quantize", model], "not built yet"), (["run"], "MODEL"), (["--bogus"], "unknown"),
+            ([], "no command"), (["fly"], "unknown command"), (["quantize", model], "no output was named"),
+            (["quantize", model, "-o", "q.onnx"], "wanted ONNX"), (["run"], "MODEL"), (["--bogus"], "unknown"),
             (["run", model, "--bogus"], "--bogus"), (["run", "/no/such/file"], "/no/such/file"),
             (["run", str(self.folder)], str(self.folder)), (["run", model, "more"], "more"),
             (["run", model, "--device", "cuda:"], "plugin:FILE and interp"),
