@@ -79,6 +79,7 @@ class Ahead {
     }
     fetch_gathers(sweeps.back(), around.back(), gathers);
     for (Stmt* sweep : sweeps) add_looked_up(sweep);
+    tasks_ = around.size();
     for (Stmt* sweep : sweeps) {
       std::vector<Stmt> before;
       add_near(sweep, &around, known, &before);
@@ -182,7 +183,7 @@ class Ahead {
     around->push_back({stmt->var, extent.op == Op::constant ? extent.imm : kNearBytes});
     if (stmt->loop != LoopKind::vector) {
       // A sweep's own fetches stay in it.
-      const bool again = around->size() > 2;
+      const bool again = around->size() > tasks_ + 1;
       const bool once = around->back().trips == 1;
       std::vector<Stmt> body;
       for (Stmt& inner : stmt->body) {
@@ -198,7 +199,8 @@ class Ahead {
       return;
     }
     std::vector<Stmt> fetches;
-    const Around* parent = around->size() > 2 ? &(*around)[around->size() - 2] : nullptr;
+    const Around* parent =
+        around->size() > tasks_ + 1 ? &(*around)[around->size() - 2] : nullptr;
     for (const Access& access : accesses(*stmt)) {
       if (k_.buffer(access.buffer).access != kernel::Access::in ||
           known.count(access.buffer.value) > 0 ||
@@ -387,6 +389,7 @@ class Ahead {
 
   Kernel& k_;
   const target::Target& target_;
+  size_t tasks_ = 0;  // loops around the sweeps
   int64_t share_ = 0;  // bytes of one task
 };
 

@@ -64,13 +64,15 @@ bool is_computed(const Instr* value, const Members& members) {
 }
 
 // The factors of the products that a sum adds up, in sums and products of them.
-void each_factor(const Instr* x, const Members& members, int depth,
+void each_factor(const Instr* x, const Members& members, std::unordered_set<const Instr*>* seen,
                  const std::function<void(const Instr*)>& found) {
-  if (depth == 0 || is_source(x, members) || !(x->is(Opcode::multiply) || x->is(Opcode::add)))
+  constexpr size_t kMost = 100;
+  if (is_source(x, members) || !(x->is(Opcode::multiply) || x->is(Opcode::add)) ||
+      seen->size() == kMost || !seen->insert(x).second)
     return;
   for (const Instr* operand : x->operands()) {
     if (x->is(Opcode::multiply)) found(operand);
-    each_factor(operand, members, depth - 1, found);
+    each_factor(operand, members, seen, found);
   }
 }
 
@@ -79,19 +81,19 @@ void each_factor(const Instr* x, const Members& members, int depth,
 void add_factors(const Instr* sum, const Members& members,
                  std::unordered_set<const Instr*>* roots) {
   constexpr int64_t kMany = 64;
-  constexpr int kDeep = 20;
   if (!sum->is(Opcode::reduce) || !sum->called()[0]->root()->is(Opcode::add)) return;
   const int64_t products = sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
                                ? sum->operand(0)->shape().elems()
                                : 0;
-  each_factor(sum->operand(0), members, kDeep, [&](const Instr* factor) {
+  std::unordered_set<const Instr*> seen;
+  each_factor(sum->operand(0), members, &seen, [&](const Instr* factor) {
     bool repeated = false;
     while (moves_data(factor) && !is_source(factor, members)) {
       repeated |= factor->is(Opcode::broadcast);
       factor = factor->operand(0);
     }
-    if (repeated && is_computed(factor, members) && factor->shape().is_static() &&
-        factor->shape().elems() <= products / kMany)
+    if (repeated && factor->shape().is_array() && factor->shape().is_static() &&
+        is_computed(factor, members) && factor->shape().elems() <= products / kMany)
       roots->insert(factor);
   });
 }
