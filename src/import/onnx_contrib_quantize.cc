@@ -15,7 +15,7 @@ namespace {
 // As an 8-bit value with the scale of input `scale` and the zero point behind it (may be missing).
 Instr* quantised(Op& op, Instr* x, size_t scale, Type to) {
   const Ints extents = x->shape().extents();
-  Instr* y_scale = spread(op, op.b.convert(op.in(scale), Type::f32), extents, 0, 0);
+  Instr* y_scale = spread(op, scale_input(op, scale, Type::f32), extents, 0, 0);
   Instr* zero = op.has(scale + 1) ? spread(op, op.in(scale + 1), extents, 0, 0) : nullptr;
   return to_integer(op, op.b.binary(Opcode::divide, x, y_scale), zero, to);
 }
@@ -94,8 +94,8 @@ Outputs qgemm(Op& op) {
   if (op.has(6)) {
     if (op.type(6) != Type::s32) op.fail("C is {}, wanted int32", to_string(op.shape(6)));
     Instr* scale =
-        op.b.binary(Opcode::multiply, spread(op, op.b.convert(op.in(1), Type::f32), extents, 1, 0),
-                    spread(op, op.b.convert(op.in(4), Type::f32), extents, 1, 0));
+        op.b.binary(Opcode::multiply, spread(op, scale_input(op, 1, Type::f32), extents, 1, 0),
+                    spread(op, scale_input(op, 4, Type::f32), extents, 1, 0));
     Instr* c = op.b.convert(broadcast_to(op, op.in(6), extents), Type::f32);
     y = op.b.binary(Opcode::add, y, op.b.binary(Opcode::multiply, c, scale));
   }
@@ -113,7 +113,7 @@ Instr* with_bias(Op& op, Instr* y, size_t bias) {
 }
 
 Instr* scaled(Op& op, Instr* x, size_t scale, int64_t along) {
-  Instr* factor = spread(op, op.b.convert(op.in(scale), Type::f32), x->shape().extents(), along, 0);
+  Instr* factor = spread(op, scale_input(op, scale, Type::f32), x->shape().extents(), along, 0);
   return op.b.binary(Opcode::multiply, op.b.convert(x, Type::f32), factor);
 }
 
@@ -195,7 +195,7 @@ Instr* weights_in_blocks(Op& op, const Blocks& blocks) {
   };
   Instr* w = op.b.binary(Opcode::subtract, op.b.convert(in_order(op, blocks), Type::f32),
                          of_blocks(zero_points(op, blocks, Type::f32)));
-  Instr* scale = op.b.convert(reshape(op, op.in(2), {blocks.n, blocks.count}), Type::f32);
+  Instr* scale = reshape(op, scale_input(op, 2, Type::f32, true), {blocks.n, blocks.count});
   return op.b.binary(Opcode::multiply, w, of_blocks(scale));
 }
 

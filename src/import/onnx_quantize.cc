@@ -24,6 +24,17 @@ Range integer_range(Op& op, Type type) {
 
 }  // namespace
 
+Instr* scale_input(Op& op, size_t input, Type type, bool any_sign) {
+  const Literal* value = op.known(input);
+  for (int64_t i = 0; value != nullptr && i < value->elems(); ++i) {
+    const double scale = value->get_f64(i);
+    if (std::isfinite(scale) && (any_sign || scale > 0)) continue;
+    op.fail("input {}, a scale: element {} is {}, wanted a {} number", input, i, scale,
+            any_sign ? "finite" : "positive");
+  }
+  return op.b.convert(op.in(input), type);
+}
+
 Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block) {
   const Ints from = x->shape().extents();
   if (product(from) == 1 && from.size() <= 1) return splat(op, reshape(op, x, {}), extents);
@@ -87,7 +98,7 @@ Outputs quantize_linear(Op& op) {
   const Type compute = optional_type(op, "precision", op.type(1));
   if (!tensor::is_float(compute)) op.fail("the scale is {}", to_string(op.shape(1)));
   const Ints extents = op.shape(0).extents();
-  Instr* scale = spread(op, op.b.convert(op.in(1), compute), extents, axis, block);
+  Instr* scale = spread(op, scale_input(op, 1, compute), extents, axis, block);
   Instr* x = op.b.binary(Opcode::divide, op.b.convert(op.in(0), compute), scale);
   Instr* zero = op.has(2) && !to_float ? spread(op, op.in(2), extents, axis, block) : nullptr;
   if (to_float) return {to_small_float(op, x, to)};  // their zero point is 0
@@ -107,7 +118,7 @@ Outputs dequantize_linear(Op& op) {
     x = op.b.binary(Opcode::subtract, op.b.convert(x, Type::s32), zero);
   }
   const Type compute = op.type(1) == Type::f64 ? Type::f64 : Type::f32;
-  Instr* scale = spread(op, op.b.convert(op.in(1), compute), extents, axis, block);
+  Instr* scale = spread(op, scale_input(op, 1, compute, block > 0), extents, axis, block);
   x = op.b.binary(Opcode::multiply, op.b.convert(x, compute), scale);
   return {op.b.convert(x, to)};
 }
@@ -148,7 +159,7 @@ int64_t column_dim(const Op& op, size_t input) { return std::max<int64_t>(op.ran
 Instr* dequantised(Op& op, size_t x, int64_t along) {
   Instr* value = op.b.convert(centred(op, x, x + 2, along), Type::f32);
   const Ints extents = value->shape().extents();
-  Instr* scale = spread(op, op.b.convert(op.in(x + 1), Type::f32), extents, along, 0);
+  Instr* scale = spread(op, scale_input(op, x + 1, Type::f32), extents, along, 0);
   return op.b.binary(Opcode::multiply, value, scale);
 }
 
@@ -161,7 +172,7 @@ Outputs matmul_integer(Op& op) {
 
 // A scale of a product: as many as rows (A) or columns (B, Y), or one.
 Instr* product_scale(Op& op, size_t input, const Ints& extents, int64_t along) {
-  Instr* scale = op.b.convert(op.in(input), Type::f32);
+  Instr* scale = scale_input(op, input, Type::f32);
   if (scale->shape().rank() <= 1) return spread(op, scale, extents, along, 0);
   return broadcast_to(op, scale, extents);
 }

@@ -5,6 +5,10 @@
 
 namespace heddle::import {
 
+// The scale that is an input, in that type. Fails where it is known and not all of it is a positive
+// number; `any_sign`: a
+// finite one (of a block, which may be all zeros).
+Instr* scale_input(Op& op, size_t input, Type type, bool any_sign = false);
 // A scale or zero point for every element of a value of these extents: it is one number, one a
 // slice of `axis`, or (`block` > 0) one a block of so many along it.
 Instr* spread(Op& op, Instr* x, const Ints& extents, int64_t axis, int64_t block);
@@ -16,8 +20,8 @@ Instr* centred(Op& op, size_t input, size_t zero_point, int64_t along);
 // The dimension of A's rows, and of B's columns; of a vector its only one.
 int64_t row_dim(const Op& op, size_t input);
 int64_t column_dim(const Op& op, size_t input);
-// DequantizeLinear of com.microsoft's operators: inputs `x`, `x` + 1 (scale) and `x` + 2 (zero point,
-// may be missing), in f32, by row or column as `along` says.
+// DequantizeLinear of com.microsoft's operators: inputs `x`, `x` + 1 (scale) and `x` + 2 (zero
+// point, may be missing), in f32, by row or column as `along` says.
 Instr* dequantised(Op& op, size_t x, int64_t along);
 
 }  // namespace heddle::import
