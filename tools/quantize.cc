@@ -58,6 +58,9 @@ class Quantize : public Command {
         unsigned_, "--unsigned",
         "symmetric activations as u8 with zero point 128: ONNX Runtime multiplies them faster "
         "on x86");
+    line.flag(float_outputs_, "--float-outputs",
+              "what MatMul and Gemm give stays float: nearer, but ONNX Runtime then multiplies "
+              "floats");
     line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
     line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
@@ -81,7 +84,7 @@ class Quantize : public Command {
     HEDDLE_ASSIGN_OR_RETURN(import::OnnxEdit model, import::OnnxEdit::open(open_.model));
     if (const Status usable = quantize::check_float(model, !is_int4()); !usable)
       return error_in(open_.model, usable.error());
-    layers_ = quantize::find_layers(model);
+    layers_ = quantize::find_layers(model, !float_outputs_);
     if (is_int4())
       std::erase_if(layers_,
                     [](const Layer& layer) { return layer.kind != Kind::table && !layer.blocks; });
@@ -460,7 +463,7 @@ class Quantize : public Command {
   std::string weights_ = "int8", calib_, method_ = "mse";
   std::optional<double> percentile_, cosine_;
   std::optional<int64_t> block_, seed_;
-  bool asymmetric_ = false, unsigned_ = false, plain_ = false;
+  bool asymmetric_ = false, unsigned_ = false, float_outputs_ = false, plain_ = false;
   std::vector<std::string> keep_;
   JsonChoice json_;
 

@@ -126,11 +126,15 @@ Status check_float(const OnnxEdit& model, bool by_channel) {
   return {};
 }
 
-std::vector<Layer> find_layers(const OnnxEdit& model) {
+std::vector<Layer> find_layers(const OnnxEdit& model, bool product_outputs) {
   const Readers readers = readers_of(model);
   std::vector<Layer> layers;
   for (size_t n = 0; n < model.nodes().size(); ++n)
-    if (auto layer = layer_of(model, readers, n)) layers.push_back(std::move(*layer));
+    if (auto layer = layer_of(model, readers, n)) {
+      if (product_outputs && layer->kind == Kind::product)
+        layer->output = model.nodes()[n].outputs[0];
+      layers.push_back(std::move(*layer));
+    }
   return layers;
 }
 

@@ -30,8 +30,9 @@ struct Layer {
 // Errors (user): it is quantised already; `by_channel`: its opset has no scales by channel.
 Status check_float(const import::OnnxEdit& model, bool by_channel);
 
-// In the order of the graph.
-std::vector<Layer> find_layers(const import::OnnxEdit& model);
+// In the order of the graph. `product_outputs`: MatMul and Gemm have outputs that are quantised
+// too.
+std::vector<Layer> find_layers(const import::OnnxEdit& model, bool product_outputs = false);
 
 // Readers of a value in the main graph, by node.
 using Readers = std::map<std::string, std::vector<size_t>>;

@@ -34,7 +34,7 @@ class QuantizeTest(CliTest):
 
     def test_methods(self):
         for more in [["--method", "minmax"], ["--method", "kl"], ["--method", "percentile", "--percentile", "99.9"],
-                     ["--asymmetric"], ["--unsigned"], ["--no-adjust"]]:
+                     ["--asymmetric"], ["--unsigned"], ["--float-outputs"], ["--no-adjust"]]:
             with self.subTest(more=more):
                 self.quantize("resnet18", "--calib", MODELS / "resnet18" / "inputs.npz", *more)
                 self.near("resnet18", "0.97")
