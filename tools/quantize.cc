@@ -14,6 +14,7 @@
 #include "calibration.h"
 #include "command_line.h"
 #include "commands.h"
+#include "edited_model.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "quantize/adjust.h"
@@ -62,6 +63,8 @@ class Quantize : public Command {
               "what MatMul and Gemm give stays float: nearer, but ONNX Runtime then multiplies "
               "floats");
     line.number(block_, "--block", "N", "weights that share a scale, of int4 (32)");
+    line.flag(apart_, "--external-data",
+              "weights in F.onnx.data beside the model, as they are anyway from 1.5 GiB on");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
     line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
     line.real(cosine_, "--cosine", "X",
@@ -113,7 +116,7 @@ class Quantize : public Command {
     }
     HEDDLE_ASSIGN_OR_RETURN(const bool near, search(&model));
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    HEDDLE_RETURN_IF_ERROR(out_.write(bytes_));
+    HEDDLE_RETURN_IF_ERROR(publish(&model));
     progress_.hide();
     if (!json_.only_json()) print(near);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(near)));
@@ -196,29 +199,11 @@ class Quantize : public Command {
     return std::move(found->values);
   }
 
-  // A model as it is with the changes, compiled. It lies beside the output meanwhile.
-  struct Compiled {
-    ModelHandle model;
-    ProgramHandle program;
-  };
-  Result<Compiled> compiled(const std::string& bytes) const {
-    const std::string path = out_.target() + ".part.onnx";
-    struct Remove {
-      const std::string& path;
-      ~Remove() { std::remove(path.c_str()); }
-    } const remove{path};
-    std::ofstream file(path, std::ios::binary);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) return machine_error("cannot write {}", path);
-    OpenChoices choices = open_;
-    choices.model = path;
-    Compiled made;
-    tensor::NamedLiterals extents = extents_;
-    HEDDLE_ASSIGN_OR_RETURN(made.model, choices.open(extents, InputChoices()));
-    const CompileChoices compile;
-    HEDDLE_ASSIGN_OR_RETURN(made.program, compile.compile(made.model.get(), false));
-    return made;
+  // From here on weights lie beside a model: an ONNX file holds 2 GiB.
+  bool is_apart() const { return apart_ || float_bytes_ > int64_t{3} << 29; }
+  // Compiled as it is with the changes; it lies beside the output meanwhile.
+  Result<EditedModel> compiled(const import::OnnxEdit& model) const {
+    return compile_edited(model, open_, extents_, out_.target() + ".part.onnx", is_apart());
   }
 
   // The values whose ranges are wanted.
@@ -247,13 +232,12 @@ class Quantize : public Command {
       where.emplace_back(
           name, output == outputs.end() ? next++ : static_cast<size_t>(output - outputs.begin()));
     }
-    HEDDLE_ASSIGN_OR_RETURN(const std::string bytes, model->write());
-    // An input of the model needs no output of its own; it cannot be one.
-    HEDDLE_ASSIGN_OR_RETURN(const Compiled program, compiled(bytes));
-    const int64_t first = load_statistics(bytes.size());
+    HEDDLE_ASSIGN_OR_RETURN(const EditedModel program, compiled(*model));
+    const size_t size = program.bytes;
+    const int64_t first = load_statistics(size);
     for (int64_t s = 0; s < samples_.count(); ++s) {
       if (Interrupt::asked()) {
-        save_statistics(bytes.size(), s);
+        save_statistics(size, s);
         return tl::unexpected<Error>(
             Error{ErrorKind::cancelled, "stopped after " + std::to_string(s) + " samples"});
       }
@@ -270,7 +254,7 @@ class Quantize : public Command {
         expected_.emplace_back(results.begin(),
                                results.begin() + static_cast<std::ptrdiff_t>(outputs.size()));
     }
-    save_statistics(bytes.size(), samples_.count());
+    save_statistics(size, samples_.count());
     return {};
   }
 
@@ -311,23 +295,36 @@ class Quantize : public Command {
     return quantize::decibels(histogram.power(), histogram.error(range->second));
   }
 
+  Result<std::vector<quantize::Stored>> rewritten(import::OnnxEdit* model) const {
+    model->clear();
+    return is_int4() ? quantize::rewrite_int4(model, layers_, plan_, block_.value_or(32))
+                     : quantize::rewrite_int8(model, layers_, plan_);
+  }
+
+  Status publish(import::OnnxEdit* model) {
+    HEDDLE_RETURN_IF_ERROR(rewritten(model));
+    HEDDLE_ASSIGN_OR_RETURN(const EditedFiles written,
+                            edited_files(*model, out_.target(), is_apart()));
+    if (!written.apart.bytes.empty()) {
+      OutputFile data(out_.path + ".data");
+      HEDDLE_RETURN_IF_ERROR(data.prepare("-o"));
+      HEDDLE_RETURN_IF_ERROR(data.write(written.apart.bytes));
+    }
+    return out_.write(written.model);
+  }
+
   // Writes and checks; where the outputs are too far off, the worst layers stay float.
   Result<bool> search(import::OnnxEdit* model) {
     struct {
       std::vector<bool> chosen;
       std::vector<quantize::Stored> stored;
-      std::string bytes;
+      size_t size = 0;
       Agreement agreement;
     } first;
     for (int attempt = 0;; ++attempt) {
-      model->clear();
-      Result<std::vector<quantize::Stored>> stored =
-          is_int4() ? quantize::rewrite_int4(model, layers_, plan_, block_.value_or(32))
-                    : quantize::rewrite_int8(model, layers_, plan_);
-      if (!stored) return tl::unexpected<Error>(stored.error());
-      stored_ = std::move(*stored);
-      HEDDLE_ASSIGN_OR_RETURN(bytes_, model->write());
-      HEDDLE_ASSIGN_OR_RETURN(const Compiled program, compiled(bytes_));
+      HEDDLE_ASSIGN_OR_RETURN(stored_, rewritten(model));
+      HEDDLE_ASSIGN_OR_RETURN(const EditedModel program, compiled(*model));
+      size_ = program.bytes;
       agreement_ = Agreement();
       for (int64_t s = 0; s < held_out(); ++s) {
         if (Interrupt::asked())
@@ -340,7 +337,7 @@ class Quantize : public Command {
         agreement_.add(results, expected_[static_cast<size_t>(s)]);
       }
       if (agreement_.cosine() >= least_cosine()) return true;
-      if (attempt == 0) first = {plan_.chosen, stored_, bytes_, agreement_};
+      if (attempt == 0) first = {plan_.chosen, stored_, size_, agreement_};
       if (attempt < kMostReverts && revert_worst()) continue;
       notes_.push_back(fmt::format(
           "with {} layers less the outputs would be no nearer than cosine {:.5f}: all "
@@ -348,7 +345,7 @@ class Quantize : public Command {
           std::count(plan_.chosen.begin(), plan_.chosen.end(), false), agreement_.cosine()));
       plan_.chosen = first.chosen;
       stored_ = first.stored;
-      bytes_ = first.bytes;
+      size_ = first.size;
       agreement_ = first.agreement;
       return false;
     }
@@ -411,8 +408,8 @@ class Quantize : public Command {
     fmt::print("{} of {} layers quantised; {} pairs equalised, {} biases corrected\n", quantized,
                layers_.size(), equalized_, corrected_);
     fmt::print("{}: {}, {:.3f} of the {} of weights before\n", out_.path,
-               bytes_text(static_cast<int64_t>(bytes_.size())),
-               static_cast<double>(bytes_.size()) / static_cast<double>(float_bytes_),
+               bytes_text(static_cast<int64_t>(size_)),
+               static_cast<double>(size_) / static_cast<double>(float_bytes_),
                bytes_text(float_bytes_));
     fmt::print("on {} samples that are held out: {}\n", held_out(), to_string(agreement_));
     fmt::print(
@@ -431,7 +428,7 @@ class Quantize : public Command {
                            {"random", samples_.is_random()},
                            {"held_out", held_out()},
                            {"seconds", seconds_},
-                           {"bytes", bytes_.size()},
+                           {"bytes", size_},
                            {"float_bytes", float_bytes_},
                            {"equalised_pairs", equalized_},
                            {"corrected_biases", corrected_},
@@ -463,7 +460,8 @@ class Quantize : public Command {
   std::string weights_ = "int8", calib_, method_ = "mse";
   std::optional<double> percentile_, cosine_;
   std::optional<int64_t> block_, seed_;
-  bool asymmetric_ = false, unsigned_ = false, float_outputs_ = false, plain_ = false;
+  bool asymmetric_ = false, unsigned_ = false, float_outputs_ = false, plain_ = false,
+       apart_ = false;
   std::vector<std::string> keep_;
   JsonChoice json_;
 
@@ -477,7 +475,7 @@ class Quantize : public Command {
   std::map<std::string, quantize::Range> ranges_;
   std::vector<std::vector<Literal>> expected_;
   std::vector<quantize::Stored> stored_;
-  std::string bytes_;
+  size_t size_ = 0;  // of all that is written
   Agreement agreement_;
   std::vector<std::string> notes_;
   int64_t equalized_ = 0, corrected_ = 0, float_bytes_ = 0;

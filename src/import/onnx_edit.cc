@@ -20,10 +20,12 @@ using tensor::Type;
 // Field numbers of onnx.proto.
 constexpr uint32_t kModelGraph = 7, kModelOpset = 8;
 constexpr uint32_t kGraphNode = 1, kGraphInitializer = 5, kGraphInput = 11, kGraphOutput = 12;
-constexpr uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeType = 4, kNodeAttribute = 5,
-                   kNodeDomain = 7;
+constexpr uint32_t kNodeInput = 1, kNodeOutput = 2, kNodeName = 3, kNodeType = 4,
+                   kNodeAttribute = 5, kNodeDomain = 7;
 constexpr int64_t kMostBytes = (int64_t{1} << 31) - 1;
 constexpr int64_t kMostNodes = 2'000'000;
+constexpr int64_t kLarge = 1024;   // bytes of a tensor that a file of its own is for
+constexpr size_t kAligned = 4096;  // so that it can be mapped
 
 void copy_field(pbf_reader& in, pbf_writer& out) {
   const protozero::pbf_tag_type tag = in.tag();  // gone once the value is read
@@ -58,13 +60,28 @@ int64_t data_type_of(Type type) {
   }
 }
 
-std::string tensor_message(const std::string& name, const Literal& value) {
+std::string tensor_message(const std::string& name, const Literal& value, OnnxEdit::Apart* apart) {
   std::string bytes;
   pbf_writer out(bytes);
   for (int64_t extent : value.shape().extents()) out.add_int64(1, extent);
   out.add_int64(2, data_type_of(value.type()));
   out.add_string(8, name);
-  out.add_bytes(9, static_cast<const char*>(value.data()), static_cast<size_t>(value.bytes()));
+  const std::string_view data(static_cast<const char*>(value.data()),
+                              static_cast<size_t>(value.bytes()));
+  if (!apart || value.bytes() < kLarge) {
+    out.add_bytes(9, data.data(), data.size());
+    return bytes;
+  }
+  apart->bytes.resize((apart->bytes.size() + kAligned - 1) / kAligned * kAligned);
+  for (const auto& [key, text] : {std::pair<const char*, std::string>{"location", apart->name},
+                                  {"offset", std::to_string(apart->bytes.size())},
+                                  {"length", std::to_string(data.size())}}) {
+    pbf_writer entry(out, 13);
+    entry.add_string(1, key);
+    entry.add_string(2, text);
+  }
+  out.add_enum(14, 1);
+  apart->bytes += data;
   return bytes;
 }
 
@@ -181,18 +198,24 @@ struct OnnxEdit::State {
     }
   }
 
+  // Of the types that are written; what is no tensor of these stays as it is.
+  static bool is_written(int64_t type) {
+    return type == 1 || type == 2 || type == 3 || type == 6 || type == 7;
+  }
+
   void write_initializer(pbf_writer& graph, const proto::Tensor& tensor,
-                         const protozero::data_view& bytes) const {
+                         const protozero::data_view& bytes, Apart* apart) const {
     const std::string name(tensor.name);
     if (const auto now = changed.find(name); now != changed.end())
-      graph.add_message(kGraphInitializer, tensor_message(name, now->second));
-    else if (tensor.external)
-      graph.add_message(kGraphInitializer, tensor_message(name, value(tensor)));
+      graph.add_message(kGraphInitializer, tensor_message(name, now->second, apart));
+    else if (tensor.external ||
+             (apart && is_written(tensor.data_type) && bytes.size() >= static_cast<size_t>(kLarge)))
+      graph.add_message(kGraphInitializer, tensor_message(name, value(tensor), apart));
     else
       graph.add_message(kGraphInitializer, bytes.data(), bytes.size());
   }
 
-  void write_graph(pbf_writer& graph, const protozero::data_view& bytes) const {
+  void write_graph(pbf_writer& graph, const protozero::data_view& bytes, Apart* apart) const {
     const std::set<std::string> names = read_names();
     pbf_reader in(bytes);
     size_t node = 0, number = 0, input = 0;
@@ -202,7 +225,7 @@ struct OnnxEdit::State {
       } else if (in.tag() == kGraphInitializer) {
         const proto::Tensor& tensor = model.graph.initializers[number++];
         const protozero::data_view view = in.get_view();
-        if (names.contains(std::string(tensor.name))) write_initializer(graph, tensor, view);
+        if (names.contains(std::string(tensor.name))) write_initializer(graph, tensor, view, apart);
       } else if (in.tag() == kGraphInput) {  // an old file lists its initialisers there too
         const std::string name(model.graph.inputs[input++].name);
         const protozero::data_view view = in.get_view();
@@ -213,7 +236,7 @@ struct OnnxEdit::State {
       }
     }
     for (const std::string& name : order)
-      graph.add_message(kGraphInitializer, tensor_message(name, added.at(name)));
+      graph.add_message(kGraphInitializer, tensor_message(name, added.at(name), apart));
     for (const std::string& name : outputs) {
       pbf_writer output(graph, kGraphOutput);
       output.add_string(1, name);
@@ -223,7 +246,7 @@ struct OnnxEdit::State {
     }
   }
 
-  std::string write() const {
+  std::string write(Apart* apart) const {
     std::string bytes;
     pbf_writer out(bytes);
     pbf_reader in(file->bytes().data(), file->bytes().size());
@@ -232,7 +255,7 @@ struct OnnxEdit::State {
     while (in.next()) {
       if (in.tag() == kModelGraph) {
         pbf_writer graph(out, kModelGraph);
-        write_graph(graph, in.get_view());
+        write_graph(graph, in.get_view(), apart);
       } else if (in.tag() == kModelOpset) {
         const proto::OpsetImport& known = model.opsets[opset++];
         const std::string domain(known.domain == "ai.onnx" ? "" : known.domain);
@@ -269,8 +292,8 @@ Result<OnnxEdit> OnnxEdit::open(const std::string& path) {
     auto state = std::make_unique<State>();
     state->file = found.file;
     const size_t slash = path.rfind('/');
-    state->external = std::make_unique<ExternalFiles>(
-        slash == std::string::npos ? "." : path.substr(0, slash));
+    state->external =
+        std::make_unique<ExternalFiles>(slash == std::string::npos ? "." : path.substr(0, slash));
     state->model = proto::decode_model(found.file->bytes(), kMostNodes);
     if (!state->model.has_graph) fail("{}: the model has no graph", path);
     for (const proto::Node& node : state->model.graph.nodes) {
@@ -290,7 +313,8 @@ const std::vector<OnnxNode>& OnnxEdit::nodes() const { return state_->nodes; }
 
 std::vector<std::string> OnnxEdit::outputs() const {
   std::vector<std::string> names;
-  for (const proto::ValueInfo& output : state_->model.graph.outputs) names.emplace_back(output.name);
+  for (const proto::ValueInfo& output : state_->model.graph.outputs)
+    names.emplace_back(output.name);
   return names;
 }
 
@@ -307,8 +331,7 @@ bool OnnxEdit::is_f32(const std::string& name) const {
 }
 
 Result<Literal> OnnxEdit::value_of(const std::string& name) const {
-  if (const auto now = state_->changed.find(name); now != state_->changed.end())
-    return now->second;
+  if (const auto now = state_->changed.find(name); now != state_->changed.end()) return now->second;
   try {
     return state_->value(*state_->initializers.at(name));
   } catch (const Failure& failure) {
@@ -369,9 +392,10 @@ void OnnxEdit::need_opset(std::string domain, int64_t version) {
   known = std::max(known, version);
 }
 
-Result<std::string> OnnxEdit::write() const {
+Result<std::string> OnnxEdit::write(Apart* apart) const {
   try {
-    std::string bytes = state_->write();
+    if (apart) apart->bytes.clear();
+    std::string bytes = state_->write(apart);
     if (static_cast<int64_t>(bytes.size()) > kMostBytes)
       fail("the model would have {} bytes; an ONNX file holds 2 GiB", bytes.size());
     return bytes;

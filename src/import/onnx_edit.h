@@ -1,8 +1,8 @@
 // Changes to an ONNX file that leave all else as it is: what is not changed is copied byte by byte,
 // what no field of ours describes too. For tools that write models (quantize).
 //
-// Everything an edit names must exist, or the model that comes out is not valid. Tensors in files of
-// their own are written into the new file. Not thread-safe.
+// Everything an edit names must exist, or the model that comes out is not valid. Tensors in files
+// of their own are written into the new file. Not thread-safe.
 #pragma once
 
 #include <map>
@@ -58,9 +58,13 @@ class OnnxEdit {
   void add_output(std::string name);  // an f32 tensor that the model computes, of any shape
   void need_opset(std::string domain, int64_t version);
 
-  // The model with the changes; initialisers that nothing reads any more are left out. Error
-  // (user): more than 2 GiB, which no ONNX file holds.
-  Result<std::string> write() const;
+  // The model with the changes; initialisers that nothing reads any more are left out. `apart`: a
+  // file beside the model, by its name, that gets what is large. Error (user): more than 2 GiB,
+  // which no ONNX file holds.
+  struct Apart {
+    std::string name, bytes;
+  };
+  Result<std::string> write(Apart* apart = nullptr) const;
 
  private:
   struct State;

@@ -56,6 +56,16 @@ class QuantizeTest(CliTest):
         self.near("llama_block", "0.95")
         self.assertIn("MatMulNBits", self.ok("inspect", self.out).stdout + self.out.read_bytes().decode("latin1"))
 
+    def test_weights_may_lie_beside_the_model(self):
+        self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9", "--external-data")
+        beside = self.out.with_name("small.onnx.data")
+        self.assertGreater(beside.stat().st_size, 0)
+        self.near("llama_block", "0.95")
+        apart = self.ok("run", self.out).stdout.splitlines()[1:]
+        self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9")
+        self.assertEqual(self.ok("run", self.out).stdout.splitlines()[1:], apart)
+        self.assertFalse(list(self.folder.glob("*.part*")))
+
     def test_layers_may_be_kept(self):
         names = [layer["name"] for layer in self.quantize("resnet18")["layers"]]
         report = self.quantize("resnet18", "--keep", names[0])
