@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/places.h"
 #include "hlo/top_k_part.h"
 #include "schedule/place.h"
 
@@ -22,23 +23,9 @@ bool has_control_edges(const Instr* instr) {
   return !instr->control_predecessors().empty() || !instr->control_successors().empty();
 }
 
-// Numbers of places: an iota, or one counted otherwise (opt/fold_constants.cc).
-bool counts_places(const Instr* x) {
-  for (int step = 0; step < 4; ++step) {
-    if (x->is(Opcode::iota)) return true;
-    const bool counts =
-        (x->is(Opcode::multiply) || x->is(Opcode::add)) && tensor::is_integer(x->shape().type()) &&
-        x->operand(1)->is(Opcode::broadcast) && x->operand(1)->operand(0)->is(Opcode::constant) &&
-        x->operand(1)->operand(0)->shape().is_scalar();
-    if (!counts) return false;
-    x = x->operand(0);
-  }
-  return false;
-}
-
 bool is_duplicable(const Instr* instr) {
   if (has_control_edges(instr)) return false;
-  if (counts_places(instr)) return true;
+  if (hlo::counts_places(instr)) return true;
   if (is_unpack(instr)) return true;
   switch (instr->opcode()) {
     case Opcode::broadcast:

@@ -2,9 +2,11 @@
 // is small and the work is bounded. Larger results stay expressions: they become the program's
 // `once` section. What a broadcast or an iota can say stays one of those, and a constant whose
 // elements are all equal becomes a broadcast: rules see through it, and it costs no memory.
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
+#include "hlo/places.h"
 #include "interp/interp.h"
 #include "opt/match.h"
 #include "opt/passes.h"
@@ -57,18 +59,13 @@ bool is_foldable(const Instr* instr) {
          !instr->operands().empty() && are_static_arrays(instr);
 }
 
-// Places in a row, counted otherwise (shifts 0, 4, 8, …), that broadcasts alone read: who unrolls
-// the loop over them knows each one.
-bool counts_places(const Instr* x) {
-  if (!is_integer(x) || x->shape().rank() != 1 ||
-      !(x->is(Opcode::multiply) || x->is(Opcode::add)) || !splat_of(x->operand(1)))
-    return false;
-  const Instr* places = x->operand(0);
-  return !x->users().empty() && (places->is(Opcode::iota) || counts_places(places)) &&
-         std::all_of(x->users().begin(), x->users().end(), [&](const Instr* user) {
-           return user->is(Opcode::broadcast) ||
-                  ((user->is(Opcode::multiply) || user->is(Opcode::add)) &&
-                   splat_of(user->operand(1)));
+// Numbers of places that broadcasts alone read, perhaps after more counting: who unrolls the loop
+// over them knows each one.
+bool stays_counted(const Instr* x) {
+  return x->shape().is_array() && x->shape().rank() == 1 && hlo::counts_places(x) &&
+         !x->users().empty() &&
+         std::all_of(x->users().begin(), x->users().end(), [](const Instr* user) {
+           return user->is(Opcode::broadcast) || hlo::counts_places(user);
          });
 }
 
@@ -121,7 +118,7 @@ class Folder {
       return {splat(*value, b), "splat"};
     }
     if (!is_foldable(instr) || instr->shape().bytes() > context_.fold_limit_bytes ||
-        counts_places(instr))
+        stays_counted(instr))
       return {};
     bool generated = true;
     for (const Instr* operand : instr->operands())
