@@ -258,7 +258,8 @@ void clean(Module& module) {
   Computation* entry = module.entry();
   for (size_t i = entry->parameters().size(); module.input_output_alias.empty() && i-- > 0;) {
     const Instr* parameter = entry->parameters()[i];
-    if (parameter->users().empty() && parameter != entry->root())
+    if (parameter->users().empty() && parameter->control_successors().empty() &&
+        parameter != entry->root())
       entry->remove_parameter(static_cast<int64_t>(i));
   }
   module.remove_dead_computations();

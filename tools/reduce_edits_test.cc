@@ -56,6 +56,19 @@ TEST(reduce_edits, WhatIsDroppedBecomesInputs) {
   EXPECT_LT(size_of(*module), before);
 }
 
+TEST(reduce_edits, AParameterThatSomethingWaitsForStays) {
+  auto module = parse(R"(HloModule m
+ENTRY e {
+  x = f32[4] parameter(0)
+  y = f32[4] parameter(1), control-predecessors={x}
+  a = f32[4] negate(x), control-predecessors={y}
+  ROOT b = f32[4] multiply(a, x)
+}
+)");
+  EXPECT_THAT(cleaned(*module), HasSubstr("control-predecessors={%y}"));
+  EXPECT_EQ(module->entry()->parameters().size(), 2u);
+}
+
 TEST(reduce_edits, WhatTheDroppedReadBecomesOutput) {
   auto module = parse(kChain);
   const std::vector<int64_t> all = {id_of(*module, "s"), id_of(*module, "d")};

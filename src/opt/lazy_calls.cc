@@ -171,7 +171,8 @@ class Signature {
     *changed |= drop_results();
     std::vector<int64_t> unread;
     for (const Instr* parameter : computation->parameters())
-      if (parameter->users().empty() && parameter != computation->root())
+      if (parameter->users().empty() && parameter->control_successors().empty() &&
+          parameter != computation->root())
         unread.push_back(parameter->parameter_number());
     *changed |= !unread.empty();
     for (size_t i = unread.size(); i-- > 0;) computation->remove_parameter(unread[i]);
