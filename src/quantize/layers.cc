@@ -74,7 +74,8 @@ std::optional<Layer> layer_of(const OnnxEdit& model, const Readers& readers, siz
       return {};
     layer.kind = Kind::product;
     layer.axis = number(node, "transB", 0) != 0 ? 0 : 1;
-    layer.blocks = layer.axis == 1 && model.dims_of(layer.weights)[0] >= kLeastBlockRows;
+    layer.blocks =
+        model.dims_of(layer.weights)[static_cast<size_t>(1 - layer.axis)] >= kLeastBlockRows;
   } else if (node.op_type == "Gather") {
     layer.input.clear();
     layer.weights = node.inputs[0];

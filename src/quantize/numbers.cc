@@ -49,7 +49,8 @@ Weights quantize_weights(const Literal& weights, int64_t axis) {
   std::vector<float> most(static_cast<size_t>(channels), 0);
   each_element(shape, axis, [&](int64_t c, int64_t i) {
     const float here = std::abs(x[static_cast<size_t>(i)]);
-    if (std::isfinite(here)) most[static_cast<size_t>(c)] = std::max(most[static_cast<size_t>(c)], here);
+    if (std::isfinite(here))
+      most[static_cast<size_t>(c)] = std::max(most[static_cast<size_t>(c)], here);
   });
   Weights result{Literal(Shape::array(Type::s8, shape.extents())),
                  Literal(Shape::array(Type::f32, {channels}))};
@@ -83,8 +84,8 @@ Literal dequantized(const Weights& weights, int64_t axis) {
   return result;
 }
 
-Blocks quantize_blocks(const Literal& weights, int64_t size) {
-  const int64_t k = weights.shape().dim(0), n = weights.shape().dim(1);
+Blocks quantize_blocks(const Literal& weights, int64_t axis, int64_t size) {
+  const int64_t k = weights.shape().dim(1 - axis), n = weights.shape().dim(axis);
   const int64_t blocks = (k + size - 1) / size;
   Blocks result{Literal(Shape::array(Type::u8, {n, blocks, size / 2})),
                 Literal(Shape::array(Type::f32, {n * blocks}))};
@@ -102,7 +103,8 @@ Blocks quantize_blocks(const Literal& weights, int64_t size) {
       float most = 0;  // with its sign: that one becomes -8
       for (int64_t i = 0; i < size; ++i) {
         const int64_t row = at * size + i;
-        const float value = row < k ? x[static_cast<size_t>(row * n + column)] : 0;
+        const int64_t place = axis == 1 ? row * n + column : column * k + row;
+        const float value = row < k ? x[static_cast<size_t>(place)] : 0;
         block[static_cast<size_t>(i)] = value;
         if (std::abs(value) > std::abs(most)) most = value;
       }

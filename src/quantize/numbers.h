@@ -28,13 +28,14 @@ struct Weights {
 Weights quantize_weights(const tensor::Literal& weights, int64_t axis);
 tensor::Literal dequantized(const Weights& weights, int64_t axis);  // f32
 
-// f32 [k,n] as MatMulNBits has it: u8 [n, blocks, size/2], the lower half first, 8 for 0; f32
-// [n · blocks]. Each block's scale is the one of some that loses least.
+// f32 [k,n] (`axis` 1, that of n) or [n,k] (0) as MatMulNBits has it: u8 [n, blocks, size/2], the
+// lower half first, 8 for 0; f32 [n · blocks]. Each block's scale is the one of some that loses
+// least.
 struct Blocks {
   tensor::Literal numbers, scales;
   double sqnr = 0;
 };
-Blocks quantize_blocks(const tensor::Literal& weights, int64_t size);
+Blocks quantize_blocks(const tensor::Literal& weights, int64_t axis, int64_t size);
 
 double decibels(double signal, double noise);  // 10 log10; noise 0: infinite
 

@@ -100,7 +100,7 @@ TEST(Weights, LoseWhatGaussianNumbersMust) {
   const Weights rows = quantize_weights(x, 0);
   EXPECT_GT(rows.sqnr, 38);  // the ceiling of 8 bits over the whole range is 39 to 43 dB
   EXPECT_LT(rows.sqnr, 45);
-  const Blocks blocks = quantize_blocks(x, 32);
+  const Blocks blocks = quantize_blocks(x, 0, 32);
   EXPECT_GT(blocks.sqnr, 18);  // of 4 bits: 14.5 over a whole row, 18.8 at the best clipping
   EXPECT_LT(blocks.sqnr, 24);
   const Literal back = dequantized(rows, 0);
@@ -125,11 +125,14 @@ TEST(Blocks, HoldTheLargestElementExactly) {
   std::vector<float> values(64, 0.25F);
   values[10] = -2;
   const Blocks made =
-      quantize_blocks(Literal::from<float>(Shape::array(Type::f32, {64, 1}), values), 32);
+      quantize_blocks(Literal::from<float>(Shape::array(Type::f32, {64, 1}), values), 1, 32);
   EXPECT_EQ(made.numbers.shape().extents(), (std::vector<int64_t>{1, 2, 16}));
   EXPECT_FLOAT_EQ(static_cast<float>(made.scales.get_f64(0)), 0.25F);
   EXPECT_EQ(made.numbers.get_s64(5) & 15, 0);  // -8
   EXPECT_EQ(made.numbers.get_s64(5) >> 4, 9);
+  const Blocks turned =
+      quantize_blocks(Literal::from<float>(Shape::array(Type::f32, {1, 64}), values), 0, 32);
+  EXPECT_TRUE(turned.numbers == made.numbers && turned.scales == made.scales);
 }
 
 }  // namespace

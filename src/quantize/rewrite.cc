@@ -101,8 +101,9 @@ class Rewriter {
       model_.add(small, made.numbers);
       model_.add(scale, made.scales);
       model_.add(zero, Literal(Shape::array(Type::s8, made.scales.shape().extents())));
-      model_.put_before(layer.node, {"DequantizeLinear", "", back, {small, scale, zero}, {back},
-                                     {{"axis", layer.axis}}});
+      model_.put_before(
+          layer.node,
+          {"DequantizeLinear", "", back, {small, scale, zero}, {back}, {{"axis", layer.axis}}});
     }
     rename(layer.node, layer.weights, back);
     if (!layer.bias.empty()) HEDDLE_RETURN_IF_ERROR(bias(layer, made.scales));
@@ -129,10 +130,12 @@ class Rewriter {
     model_.add(name + "_scale", both);
     model_.add(name + "_zero_point", Literal(Shape::array(Type::s32, scales.shape().extents())));
     const std::string back = name + "_dequantized";
-    model_.put_before(layer.node,
-                      {"DequantizeLinear", "", back,
-                       {name + "_quantized", name + "_scale", name + "_zero_point"}, {back},
-                       {{"axis", 0}}});
+    model_.put_before(layer.node, {"DequantizeLinear",
+                                   "",
+                                   back,
+                                   {name + "_quantized", name + "_scale", name + "_zero_point"},
+                                   {back},
+                                   {{"axis", 0}}});
     rename(layer.node, layer.bias, back);
     return {};
   }
@@ -158,33 +161,37 @@ class Rewriter {
     const OnnxNode& node = model_.nodes()[layer.node];
     const std::string &places = node.inputs[1], &result = node.outputs[0];
     const std::string rows = result + "_rows", wide = result + "_f32", scales = result + "_scales";
-    model_.replace(layer.node,
-                   {{"Gather", "", rows, {small, places}, {rows}, {{"axis", 0}}},
-                    {"Gather", "", scales, {scale, places}, {scales}, {{"axis", 0}}},
-                    {"Cast", "", wide, {rows}, {wide}, {{"to", 1}}},
-                    {"Mul", "", node.name, {wide, scales}, {result}}});
+    model_.replace(layer.node, {{"Gather", "", rows, {small, places}, {rows}, {{"axis", 0}}},
+                                {"Gather", "", scales, {scale, places}, {scales}, {{"axis", 0}}},
+                                {"Cast", "", wide, {rows}, {wide}, {{"to", 1}}},
+                                {"Mul", "", node.name, {wide, scales}, {result}}});
     return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
   }
 
   Result<Stored> blocks(const Layer& layer, int64_t size) {
     HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
-    const Blocks made = quantize_blocks(value, size);
+    const Blocks made = quantize_blocks(value, layer.axis, size);
     const std::string small = layer.weights + "_q4", scale = layer.weights + "_scales";
     if (made_.insert(layer.weights).second) {
       model_.add(small, made.numbers);
       model_.add(scale, made.scales);
     }
     const OnnxNode& node = model_.nodes()[layer.node];
-    OnnxNode product{"MatMulNBits", "com.microsoft", node.name, {layer.input, small, scale},
+    OnnxNode product{"MatMulNBits",
+                     "com.microsoft",
+                     node.name,
+                     {layer.input, small, scale},
                      {node.outputs[0]},
-                     {{"K", value.shape().dim(0)}, {"N", value.shape().dim(1)}, {"bits", 4},
+                     {{"K", value.shape().dim(1 - layer.axis)},
+                      {"N", value.shape().dim(layer.axis)},
+                      {"bits", 4},
                       {"block_size", size}}};
     if (layer.bias.empty()) {
       model_.replace(layer.node, {product});
     } else {  // not every runtime knows MatMulNBits' own
       product.outputs[0] += "_product";
-      const OnnxNode sum{"Add", "", node.name + "_bias", {product.outputs[0], layer.bias},
-                         {node.outputs[0]}};
+      const OnnxNode sum{
+          "Add", "", node.name + "_bias", {product.outputs[0], layer.bias}, {node.outputs[0]}};
       model_.replace(layer.node, {product, sum});
     }
     model_.need_opset("com.microsoft", 1);
