@@ -1,7 +1,7 @@
 """HLO text of a network without its weights: elide.py HEDDLE MODEL.onnx OUT.hlo
 
-Constants of more than 64 elements become {...}; `heddle … --random-constants` invents them again. A network
-of 400 MB is then a text of 200 kB, which says as much about speed.
+Constants whose text has 2,000 characters or more become {...}; `heddle … --random-constants` invents
+them again. A network of 400 MB is then a text of 200 kB, which says as much about speed.
 """
 import re
 import subprocess

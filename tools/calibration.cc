@@ -27,6 +27,13 @@ int64_t samples_in(const Literal& value, const std::vector<int64_t>& wanted) {
   return extents[0] / wanted[0];
 }
 
+std::string identity_of(const std::string& path) {
+  std::error_code code;
+  const auto size = fs::file_size(path, code);
+  const auto written = fs::last_write_time(path, code);
+  return fmt::format("{} {} {}\n", path, size, written.time_since_epoch().count());
+}
+
 }  // namespace
 
 Result<Samples> Samples::open(
@@ -43,11 +50,13 @@ Result<Samples> Samples::open(
     std::sort(samples.files_.begin(), samples.files_.end());
     if (samples.files_.empty()) return user_error("--calib {}: holds no .npz file", path);
     samples.count_ = static_cast<int64_t>(samples.files_.size());
+    for (const std::string& file : samples.files_) samples.identity_ += identity_of(file);
     return samples;
   }
   Result<NamedLiterals> read = tensor::read_npz(path);
   if (!read) return error_in("--calib", read.error());
   samples.whole_ = std::move(*read);
+  samples.identity_ = identity_of(path);
   samples.count_ = 1;
   for (const auto& [name, value] : samples.whole_) {
     const auto input = std::find_if(inputs.begin(), inputs.end(),
@@ -56,9 +65,10 @@ Result<Samples> Samples::open(
       return user_error("--calib {}, entry {}: the model has no such input", path, name);
     const int64_t here = samples_in(value, input->second);
     if (here == 0)
-      return user_error("--calib {}, entry {}: {}, wanted [{}] or that many times more along the "
-                        "first dimension",
-                        path, name, to_string(value.shape()), fmt::join(input->second, ","));
+      return user_error(
+          "--calib {}, entry {}: {}, wanted [{}] or that many times more along the "
+          "first dimension",
+          path, name, to_string(value.shape()), fmt::join(input->second, ","));
     if (here > 1 && samples.count_ > 1 && here != samples.count_)
       return user_error("--calib {}, entry {}: {} samples, where others have {}", path, name, here,
                         samples.count_);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/hash.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -44,6 +45,7 @@ Result<EditedModel> compile_edited(const import::OnnxEdit& model, OpenChoices op
     if (!files.apart.bytes.empty())
       HEDDLE_RETURN_IF_ERROR(write_file(path + ".data", files.apart.bytes));
     made.bytes = files.model.size() + files.apart.bytes.size();
+    made.hash = hash64(files.apart.bytes, hash64(files.model));
   }
   open.model = path;
   HEDDLE_ASSIGN_OR_RETURN(made.model, open.open(extents, InputChoices()));

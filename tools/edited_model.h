@@ -1,6 +1,7 @@
 // A changed ONNX model as files, and compiled from them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "import/onnx_edit.h"
@@ -19,7 +20,8 @@ Result<EditedFiles> edited_files(const import::OnnxEdit& model, const std::strin
 struct EditedModel {
   ModelHandle model;
   ProgramHandle program;
-  size_t bytes = 0;  // of its files
+  size_t bytes = 0;   // of its files
+  uint64_t hash = 0;  // of what they hold
 };
 // `path`: where the files lie while it is opened; they are removed again, and what was mapped of
 // them stays. `extents`: values whose shapes bind dynamic dimensions.

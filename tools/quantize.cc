@@ -11,6 +11,7 @@
 #include <set>
 
 #include "agreement.h"
+#include "base/hash.h"
 #include "calibration.h"
 #include "command_line.h"
 #include "commands.h"
@@ -116,7 +117,7 @@ class Quantize : public Command {
     }
     HEDDLE_ASSIGN_OR_RETURN(const bool near, search(&model));
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    HEDDLE_RETURN_IF_ERROR(publish(&model));
+    HEDDLE_RETURN_IF_ERROR(publish(model));
     progress_.hide();
     if (!json_.only_json()) print(near);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(near)));
@@ -145,11 +146,14 @@ class Quantize : public Command {
     for (const std::string& name : keep_) {
       bool found = false;
       for (size_t i = 0; i < layers_.size(); ++i)
-        if (layers_[i].name == name) plan_.chosen[i] = false, found = true;
+        if (layers_[i].name == name) keep(i, "by --keep"), found = true;
       if (!found) return user_error("--keep {}: no layer that is quantised has that name", name);
     }
-    kept_ = plan_.chosen;
     return {};
+  }
+  void keep(size_t layer, const char* why) {
+    plan_.chosen[layer] = false;
+    why_float_.emplace(layer, why);
   }
 
   // The extents of the first sample bind dynamic dimensions, where the model's own do not fit it.
@@ -233,11 +237,11 @@ class Quantize : public Command {
           name, output == outputs.end() ? next++ : static_cast<size_t>(output - outputs.begin()));
     }
     HEDDLE_ASSIGN_OR_RETURN(const EditedModel program, compiled(*model));
-    const size_t size = program.bytes;
-    const int64_t first = load_statistics(size);
+    const std::string identity = identity_with(program);
+    const int64_t first = load_statistics(identity);
     for (int64_t s = 0; s < samples_.count(); ++s) {
       if (Interrupt::asked()) {
-        save_statistics(size, s);
+        save_statistics(identity, s);
         return tl::unexpected<Error>(
             Error{ErrorKind::cancelled, "stopped after " + std::to_string(s) + " samples"});
       }
@@ -254,7 +258,7 @@ class Quantize : public Command {
         expected_.emplace_back(results.begin(),
                                results.begin() + static_cast<std::ptrdiff_t>(outputs.size()));
     }
-    save_statistics(size, samples_.count());
+    save_statistics(identity, samples_.count());
     return {};
   }
 
@@ -285,7 +289,7 @@ class Quantize : public Command {
     // What was never computed as f32 has no range.
     for (size_t i = 0; i < layers_.size(); ++i)
       if (layers_[i].kind != Kind::table && !plan_.activations.contains(layers_[i].input))
-        plan_.chosen[i] = kept_[i] = false;
+        keep(i, "its input has no f32 range");
   }
 
   double activation_sqnr(const Layer& layer) const {
@@ -301,10 +305,9 @@ class Quantize : public Command {
                      : quantize::rewrite_int8(model, layers_, plan_);
   }
 
-  Status publish(import::OnnxEdit* model) {
-    HEDDLE_RETURN_IF_ERROR(rewritten(model));
+  Status publish(const import::OnnxEdit& model) {
     HEDDLE_ASSIGN_OR_RETURN(const EditedFiles written,
-                            edited_files(*model, out_.target(), is_apart()));
+                            edited_files(model, out_.target(), is_apart()));
     if (!written.apart.bytes.empty()) {
       OutputFile data(out_.path + ".data");
       HEDDLE_RETURN_IF_ERROR(data.prepare("-o"));
@@ -313,11 +316,11 @@ class Quantize : public Command {
     return out_.write(written.model);
   }
 
-  // Writes and checks; where the outputs are too far off, the worst layers stay float.
+  // Rewrites and checks; where the outputs are too far off, the worst layers stay float. The model
+  // is then as it is to be written.
   Result<bool> search(import::OnnxEdit* model) {
     struct {
       std::vector<bool> chosen;
-      std::vector<quantize::Stored> stored;
       size_t size = 0;
       Agreement agreement;
     } first;
@@ -337,14 +340,14 @@ class Quantize : public Command {
         agreement_.add(results, expected_[static_cast<size_t>(s)]);
       }
       if (agreement_.cosine() >= least_cosine()) return true;
-      if (attempt == 0) first = {plan_.chosen, stored_, size_, agreement_};
+      if (attempt == 0) first = {plan_.chosen, size_, agreement_};
       if (attempt < kMostReverts && revert_worst()) continue;
       notes_.push_back(fmt::format(
           "with {} layers less the outputs would be no nearer than cosine {:.5f}: all "
           "are quantised",
           std::count(plan_.chosen.begin(), plan_.chosen.end(), false), agreement_.cosine()));
       plan_.chosen = first.chosen;
-      stored_ = first.stored;
+      HEDDLE_ASSIGN_OR_RETURN(stored_, rewritten(model));
       size_ = first.size;
       agreement_ = first.agreement;
       return false;
@@ -364,28 +367,32 @@ class Quantize : public Command {
   }
 
   // ---- statistics in a file ----
-  std::string identity(size_t bytes) const {
-    return fmt::format("heddle.statistics 1 {} {} {}", bytes, samples_.count(), layers_.size());
+  // Of the values that are seen: the model as it runs, and its samples.
+  std::string identity_with(const EditedModel& program) const {
+    return fmt::format("heddle.statistics 1 {:016x} {} {:016x} {}", program.hash, samples_.count(),
+                       hash64(samples_.identity()), seed_.value_or(0));
   }
   // The number of samples that it has seen; 0: none of it can be used.
-  int64_t load_statistics(size_t bytes) {
+  int64_t load_statistics(const std::string& identity) {
     if (!statistics_.given()) return 0;
-    const int64_t samples = seen_.load(statistics_.path, identity(bytes));
+    const int64_t samples = seen_.load(statistics_.path, identity);
     if (samples > 0)
       notes_.push_back(
           fmt::format("{} samples were seen before, by {}", samples, statistics_.path));
     return samples;
   }
-  void save_statistics(size_t bytes, int64_t samples) {
+  void save_statistics(const std::string& identity, int64_t samples) {
     if (!statistics_.given()) return;
-    if (const Status written = statistics_.write(seen_.text(identity(bytes), samples)); !written)
+    if (const Status written = statistics_.write(seen_.text(identity, samples)); !written)
       notes_.push_back(written.error().message);
   }
 
   // ---- what is told ----
   std::string state_of(size_t i) const {
     if (plan_.chosen[i]) return layers_[i].kind == Kind::table || !is_int4() ? "int8" : "int4";
-    return kept_[i] ? "float: its error is among the largest" : "float: by --keep";
+    const auto why = why_float_.find(i);
+    return why == why_float_.end() ? "float: its error is among the largest"
+                                   : fmt::format("float: {}", why->second);
   }
 
   void print(bool near) const {
@@ -467,7 +474,7 @@ class Quantize : public Command {
 
   std::vector<Layer> layers_;
   quantize::Plan plan_;
-  std::vector<bool> kept_;  // layers that were to be quantised
+  std::map<size_t, const char*> why_float_;  // layers that were never to be quantised
   Samples samples_;
   tensor::NamedLiterals extents_;  // values whose shapes bind dimensions
   ValueStatistics seen_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 #include <sstream>
 
@@ -32,8 +33,10 @@ std::vector<double> ValueStatistics::means(const std::string& name) const {
   std::vector<double> means;
   const auto found = values_.find(name);
   if (found == values_.end() || found->second.each == 0) return means;
-  for (double sum : found->second.sums)
+  for (double sum : found->second.sums) {
+    if (!std::isfinite(sum)) return {};
     means.push_back(sum / static_cast<double>(found->second.each));
+  }
   return means;
 }
 

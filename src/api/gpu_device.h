@@ -1,4 +1,4 @@
-// Private to api: the GPUs of this machine, each opened once and kept while a program needs it.
+// Private to api: the GPUs of this machine, each opened once and kept until the process ends.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,9 @@
 #include "import/onnx_edit.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
@@ -43,21 +47,19 @@ void copy_field(pbf_reader& in, pbf_writer& out) {
   }
 }
 
+// The types that are written; what is no tensor of these stays as it is.
+constexpr std::pair<Type, int64_t> kWritten[] = {
+    {Type::f32, 1}, {Type::u8, 2}, {Type::s8, 3}, {Type::s32, 6}, {Type::s64, 7}};
+
 int64_t data_type_of(Type type) {
-  switch (type) {
-    case Type::f32:
-      return 1;
-    case Type::u8:
-      return 2;
-    case Type::s8:
-      return 3;
-    case Type::s32:
-      return 6;
-    case Type::s64:
-      return 7;
-    default:
-      fail("no initialiser of {} is written", tensor::type_name(type));
-  }
+  for (const auto& [written, number] : kWritten)
+    if (written == type) return number;
+  fail("no initialiser of {} is written", tensor::type_name(type));
+}
+
+bool is_written(int64_t data_type) {
+  return std::any_of(std::begin(kWritten), std::end(kWritten),
+                     [&](const auto& one) { return one.second == data_type; });
 }
 
 std::string tensor_message(const std::string& name, const Literal& value, OnnxEdit::Apart* apart) {
@@ -198,11 +200,6 @@ struct OnnxEdit::State {
     }
   }
 
-  // Of the types that are written; what is no tensor of these stays as it is.
-  static bool is_written(int64_t type) {
-    return type == 1 || type == 2 || type == 3 || type == 6 || type == 7;
-  }
-
   void write_initializer(pbf_writer& graph, const proto::Tensor& tensor,
                          const protozero::data_view& bytes, Apart* apart) const {
     const std::string name(tensor.name);
@@ -301,8 +298,14 @@ Result<OnnxEdit> OnnxEdit::open(const std::string& path) {
       for (const proto::Attribute& attribute : node.attributes)
         if (attribute.g) add_names(*attribute.g, &state->pinned);
     }
-    for (const proto::Tensor& tensor : state->model.graph.initializers)
+    for (const proto::Tensor& tensor : state->model.graph.initializers) {
+      if (!sensible_extents(tensor.dims, Options().max_constant_bytes))
+        fail(
+            "initialiser '{}': shape [{}]; dimensions must be 0 or more and their product at most "
+            "{}",
+            tensor.name, fmt::join(tensor.dims, ","), Options().max_constant_bytes);
       state->initializers.emplace(tensor.name, &tensor);
+    }
     return OnnxEdit(std::move(state));
   } catch (const Failure& failure) {
     return tl::unexpected<Error>(failure.error);
@@ -351,9 +354,13 @@ int64_t OnnxEdit::bytes() const {
   int64_t sum = 0;
   for (const auto& [name, tensor] : state_->initializers) {
     int64_t elems = 1;
-    for (int64_t extent : tensor->dims) elems *= std::max<int64_t>(extent, 0);
-    const int64_t type = tensor->data_type;
-    sum += elems * (type == 7 || type == 11 ? 8 : type == 1 || type == 6 ? 4 : type == 10 ? 2 : 1);
+    for (int64_t extent : tensor->dims) elems *= extent;
+    try {
+      const Type type = element_type(tensor->data_type, name);
+      sum += elems * static_cast<int64_t>(tensor::type_bits(type)) / 8;
+    } catch (const Failure&) {
+      continue;  // text, or no type at all: what compiles the model says so if it reads that
+    }
   }
   return sum;
 }

@@ -9,8 +9,8 @@
 //                                - zero * sum over these of a)
 //
 // The order of the sum is another one. Where the zero point is the middle of the numbers, as it
-// mostly is, the words hold the differences to it: two shifts extend their signs, at the cost of the
-// shift and the mask.
+// mostly is, the words hold the differences to it: two shifts extend their signs, at the cost of
+// the shift and the mask.
 #include <cmath>
 
 #include "opt/match.h"
@@ -105,7 +105,8 @@ Instr* of_blocks(Instr* x, const Ints& all, const Layout& layout, Builder& b) {
   return b.reshape(y, all);
 }
 
-// The numbers of one step out of words [n,groups,parts,kLanes], as f32; `is_signed`: with their signs.
+// The numbers of one step out of words [n,groups,parts,kLanes], as f32; `is_signed`: with their
+// signs.
 Instr* number(Instr* words, const Layout& layout, int64_t step, bool is_signed, Builder& b) {
   const Ints all = words->shape().extents();
   const int64_t first = layout.bits * step, next = layout.bits * layout.steps;
@@ -124,9 +125,9 @@ Instr* number(Instr* words, const Layout& layout, int64_t step, bool is_signed, 
 }
 
 opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
-  if (!x->is(Opcode::dot) || x->operands().size() != 2 || !opt::are_static_arrays(x) ||
-      x->shape().type() != Type::f32)
-    return {};
+  if (!x->is(Opcode::dot) || x->operands().size() != 2 || !opt::are_static_arrays(x)) return {};
+  for (Instr* one : {x, x->operand(0), x->operand(1)})
+    if (one->shape().type() != Type::f32) return {};
   const auto& attrs = x->attrs_as<hlo::DotAttrs>();
   Instr *a = x->operand(0), *w = x->operand(1);
   const int64_t k = w->shape().rank() == 2 ? w->shape().dim(1) : 0;

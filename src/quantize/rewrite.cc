@@ -30,7 +30,12 @@ Literal scalar(float value) {
 class Rewriter {
  public:
   Rewriter(OnnxEdit* model, const std::vector<Layer>& layers, const Plan& plan)
-      : model_(*model), layers_(layers), plan_(plan), readers_(readers_of(*model)) {}
+      : model_(*model), layers_(layers), plan_(plan), readers_(readers_of(*model)) {
+    for (const OnnxNode& node : model_.nodes()) {
+      taken_.insert(node.inputs.begin(), node.inputs.end());
+      taken_.insert(node.outputs.begin(), node.outputs.end());
+    }
+  }
 
   Result<std::vector<Stored>> int8() {
     std::vector<Stored> stored(layers_.size());
@@ -66,6 +71,13 @@ class Rewriter {
   }
 
  private:
+  // A name that nothing in the model has; the same for the same words.
+  std::string name_of(const std::string& value, const char* suffix) const {
+    std::string name = value + suffix;
+    while (taken_.contains(name)) name += "_";
+    return name;
+  }
+
   // The value is read through Q and DQ by these nodes.
   void quantize_value(const std::string& name, const std::vector<size_t>& nodes) {
     values_[name].insert(nodes.begin(), nodes.end());
@@ -75,12 +87,12 @@ class Rewriter {
     for (const auto& [name, nodes] : values_) {
       if (nodes.empty()) continue;
       const Params& params = plan_.activations.at(name);
-      const std::string scale = name + "_scale", zero = name + "_zero_point";
+      const std::string scale = name_of(name, "_scale"), zero = name_of(name, "_zero_point");
       model_.add(scale, scalar(params.scale));
       Literal zero_point(Shape::array(params.is_signed ? Type::s8 : Type::u8, {}));
       zero_point.set_s64(0, params.zero);
       model_.add(zero, zero_point);
-      const std::string small = name + "_quantized", back = name + "_dequantized";
+      const std::string small = name_of(name, "_quantized"), back = name_of(name, "_dequantized");
       const size_t first = *nodes.begin();
       model_.put_before(first, {"QuantizeLinear", "", small, {name, scale, zero}, {small}});
       model_.put_before(first, {"DequantizeLinear", "", back, {small, scale, zero}, {back}});
@@ -95,9 +107,11 @@ class Rewriter {
   Result<Stored> weights(const Layer& layer) {
     HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
     const Weights made = quantize_weights(value, layer.axis);
-    const std::string small = layer.weights + "_quantized", scale = layer.weights + "_scale";
-    const std::string zero = layer.weights + "_zero_point", back = layer.weights + "_dequantized";
-    if (made_.insert(layer.weights).second) {
+    const std::string small = name_of(layer.weights, "_quantized"),
+                      scale = name_of(layer.weights, "_scale"),
+                      zero = name_of(layer.weights, "_zero_point"),
+                      back = name_of(layer.weights, "_dequantized");
+    if (made_.insert(small).second) {
       model_.add(small, made.numbers);
       model_.add(scale, made.scales);
       model_.add(zero, Literal(Shape::array(Type::s8, made.scales.shape().extents())));
@@ -119,23 +133,20 @@ class Rewriter {
     const float of_input = plan_.activations.at(layer.input).scale;
     Literal small(Shape::array(Type::s32, scales.shape().extents())), both = scales;
     for (int64_t c = 0; c < scales.elems(); ++c) {
-      const double scale = static_cast<float>(of_input * static_cast<float>(scales.get_f64(c)));
-      const double q = std::nearbyint(value.get_f64(c) / scale);
-      if (!(std::abs(q) < 2147483647.0) || !(scale > 1e-37)) return {};
-      both.set_f64(c, scale);
+      const double step = static_cast<float>(of_input * static_cast<float>(scales.get_f64(c)));
+      const double q = std::nearbyint(value.get_f64(c) / step);
+      if (!(std::abs(q) < 2147483647.0) || !(step > 1e-37)) return {};
+      both.set_f64(c, step);
       small.set_s64(c, static_cast<int64_t>(q));
     }
     const std::string name = layer.bias + "_" + std::to_string(layer.node);
-    model_.add(name + "_quantized", small);
-    model_.add(name + "_scale", both);
-    model_.add(name + "_zero_point", Literal(Shape::array(Type::s32, scales.shape().extents())));
-    const std::string back = name + "_dequantized";
-    model_.put_before(layer.node, {"DequantizeLinear",
-                                   "",
-                                   back,
-                                   {name + "_quantized", name + "_scale", name + "_zero_point"},
-                                   {back},
-                                   {{"axis", 0}}});
+    const std::string numbers = name_of(name, "_quantized"), scale = name_of(name, "_scale"),
+                      zero = name_of(name, "_zero_point"), back = name_of(name, "_dequantized");
+    model_.add(numbers, small);
+    model_.add(scale, both);
+    model_.add(zero, Literal(Shape::array(Type::s32, scales.shape().extents())));
+    model_.put_before(
+        layer.node, {"DequantizeLinear", "", back, {numbers, scale, zero}, {back}, {{"axis", 0}}});
     rename(layer.node, layer.bias, back);
     return {};
   }
@@ -150,8 +161,9 @@ class Rewriter {
   Result<Stored> table(const Layer& layer) {
     HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
     const Weights made = quantize_weights(value, 0);
-    const std::string small = layer.weights + "_quantized", scale = layer.weights + "_scale";
-    if (made_.insert(layer.weights).second) {
+    const std::string small = name_of(layer.weights, "_table"),
+                      scale = name_of(layer.weights, "_table_scale");
+    if (made_.insert(small).second) {
       model_.add(small, made.numbers);
       Literal scales(Shape::array(Type::f32, {made.scales.elems(), 1}));
       std::memcpy(scales.mutable_data(), made.scales.data(),
@@ -160,7 +172,8 @@ class Rewriter {
     }
     const OnnxNode& node = model_.nodes()[layer.node];
     const std::string &places = node.inputs[1], &result = node.outputs[0];
-    const std::string rows = result + "_rows", wide = result + "_f32", scales = result + "_scales";
+    const std::string rows = name_of(result, "_rows"), wide = name_of(result, "_f32"),
+                      scales = name_of(result, "_row_scales");
     model_.replace(layer.node, {{"Gather", "", rows, {small, places}, {rows}, {{"axis", 0}}},
                                 {"Gather", "", scales, {scale, places}, {scales}, {{"axis", 0}}},
                                 {"Cast", "", wide, {rows}, {wide}, {{"to", 1}}},
@@ -171,8 +184,11 @@ class Rewriter {
   Result<Stored> blocks(const Layer& layer, int64_t size) {
     HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
     const Blocks made = quantize_blocks(value, layer.axis, size);
-    const std::string small = layer.weights + "_q4", scale = layer.weights + "_scales";
-    if (made_.insert(layer.weights).second) {
+    // What is made of weights depends on which of their dimensions is summed up.
+    const bool turned = layer.axis == 0;
+    const std::string small = name_of(layer.weights, turned ? "_turned_q4" : "_q4"),
+                      scale = name_of(layer.weights, turned ? "_turned_scales" : "_scales");
+    if (made_.insert(small).second) {
       model_.add(small, made.numbers);
       model_.add(scale, made.scales);
     }
@@ -189,7 +205,7 @@ class Rewriter {
     if (layer.bias.empty()) {
       model_.replace(layer.node, {product});
     } else {  // not every runtime knows MatMulNBits' own
-      product.outputs[0] += "_product";
+      product.outputs[0] = name_of(node.outputs[0], "_product");
       const OnnxNode sum{
           "Add", "", node.name + "_bias", {product.outputs[0], layer.bias}, {node.outputs[0]}};
       model_.replace(layer.node, {product, sum});
@@ -203,7 +219,8 @@ class Rewriter {
   const Plan& plan_;
   Readers readers_;
   std::map<std::string, std::set<size_t>> values_;
-  std::set<std::string> made_;  // weights that are there in their new form
+  std::set<std::string> taken_;  // names of the model's values
+  std::set<std::string> made_;   // weights that are there in a new form
 };
 
 }  // namespace

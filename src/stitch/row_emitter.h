@@ -105,8 +105,7 @@ class RowEmitter {
                          Block* block);
   void each_vector(const ColumnBlock& columns,
                    const std::function<void(Stitcher::Context*, int, Block*)>& body, Block* block);
-  // Serial loops around a body, outermost first.
-  // Serial loops around the body, the innermost of that kind.
+  // Loops around a body, outermost first: serial ones, the innermost of `kind`.
   void add_around(const std::vector<std::pair<VarId, ExprId>>& loops, Block body, Block* block,
                   LoopKind kind = LoopKind::serial);
   bool shares_loads(const Member& member, int digit, int lane) const;
