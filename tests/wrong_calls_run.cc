@@ -198,6 +198,13 @@ std::vector<Row> program_rows() {
   CALL(heddle_program_output_dim, "dim", g.program, 0, 0, nullptr);
   CALL(heddle_program_input_dim, "dim->struct_size", g.program, 0, 0, no_dim_size.get());
   CALL(heddle_program_output_dim, "dim->struct_size", g.program, 0, 0, no_dim_size.get());
+  SILENT(heddle_program_state, "program", nullptr, 0, port.get());
+  SILENT(heddle_program_state, "number", g.program, 0, port.get());
+  static char byte = 0;
+  CALL(heddle_program_read_state, "program", nullptr, 0, &byte, 1);
+  CALL(heddle_program_read_state, "number", g.program, 0, &byte, 1);
+  CALL(heddle_program_write_state, "program", nullptr, 0, &byte, 1);
+  CALL(heddle_program_write_state, "number", g.program, 0, &byte, 1);
   SILENT(heddle_program_note, "program", nullptr, 0);
   SILENT(heddle_program_note, "number", g.program, -1);
   SILENT(heddle_program_note, "number", g.program, 999);

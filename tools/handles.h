@@ -57,6 +57,16 @@ inline heddle_port output_of(const heddle_model* model, int64_t number) {
   heddle_model_output(model, number, &port);
   return port;
 }
+inline heddle_port input_of(const heddle_program* program, int64_t number) {
+  auto port = sized<heddle_port>();
+  heddle_program_input(program, number, &port);
+  return port;
+}
+inline heddle_port state_of(const heddle_program* program, int64_t number) {
+  auto port = sized<heddle_port>();
+  heddle_program_state(program, number, &port);
+  return port;
+}
 inline heddle_port output_of(const heddle_program* program, int64_t number) {
   auto port = sized<heddle_port>();
   heddle_program_output(program, number, &port);

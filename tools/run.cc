@@ -7,6 +7,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
+#include "loss_scale.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
@@ -136,6 +137,7 @@ class Run : public Command {
     double first_ms = 0;
     int64_t done = 0;         // fewer than were asked for: Ctrl-C
     int64_t swapped_at = -1;  // the first that found the other program ready, from 0; -1: none
+    std::optional<LossScale> loss_scale;  // behind the last
   };
 
   Result<Steps> run_steps(heddle_program* program, std::vector<tensor::Literal>& inputs,
@@ -157,6 +159,8 @@ class Run : public Command {
       HEDDLE_RETURN_IF_ERROR(to_status(heddle_context_run(context.get())));
       if (steps.done == 0)
         steps.first_ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+      HEDDLE_ASSIGN_OR_RETURN(steps.loss_scale, loss_scale_of(program));
+      if (steps.loss_scale) HEDDLE_RETURN_IF_ERROR(check_loss_scale(*steps.loss_scale));
       progress.show(steps.done + 1);
     }
     if (steps.done < wanted)
@@ -189,6 +193,7 @@ class Run : public Command {
       const heddle_port port = output_of(model, static_cast<int64_t>(i));
       fmt::print("output {} {}: {}\n", port.name, shape_text(port), value_text(outputs[i]));
     }
+    if (steps.loss_scale) fmt::print("{}\n", to_string(*steps.loss_scale));
     fmt::print(stderr, "import {}, compile {} (cache {}), first run {}\n",
                ms_text(info_of(model).import_ms), ms_text(info.compile_ms),
                info.cache_warm ? "warm" : "cold", ms_text(steps.first_ms));
@@ -208,6 +213,7 @@ class Run : public Command {
     json["compile_ms"] = info.compile_ms;
     json["first_run_ms"] = steps.first_ms;
     json["steps"] = steps.done;
+    if (steps.loss_scale) json["loss_scale"] = to_json(*steps.loss_scale);
     if (compile_.background) json["swap"] = {{"step", steps.swapped_at}, {"results", info.swap}};
     json["outputs"] = ordered_json::array();
     for (size_t i = 0; i < outputs.size(); ++i) {

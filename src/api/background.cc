@@ -78,6 +78,8 @@ class BackgroundProgram : public Program, public std::enable_shared_from_this<Ba
   }
   const compiler::Report& report() const override { return now()->report(); }
   const program::Program* compiled() const override { return now()->compiled(); }
+  const std::vector<Port>& state_ports() const override { return now()->state_ports(); }
+  std::shared_ptr<runtime::StateArrays> states() const override { return now()->states(); }
 
   Status save(const std::string& path) override {
     {

@@ -73,6 +73,11 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     const std::lock_guard lock(mutex_);
     return all_.front()->program->compiled();
   }
+  const std::vector<Port>& state_ports() const override {
+    const std::lock_guard lock(mutex_);
+    return all_.front()->program->state_ports();
+  }
+  std::shared_ptr<runtime::StateArrays> states() const override { return states_; }
   // With the programs of all buckets.
   Status save(const std::string& path) override {
     if (saved_) return user_error("{}: the program came from a file already", path);

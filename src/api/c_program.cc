@@ -9,6 +9,7 @@
 #include "api/settings.h"
 #include "api/tune.h"
 #include "base/trace.h"
+#include "runtime/state_arrays.h"
 
 namespace heddle::api {
 namespace {
@@ -158,6 +159,7 @@ heddle_program_info info_of(const Program& from) {
   result.pending = facts.pending;
   result.swap = facts.swap.c_str();
   result.compilations = facts.compilations;
+  result.states = std::ssize(from.state_ports());
   result.bucket = facts.bucket.c_str();
   result.temporary_unshared_bytes = facts.temporary_unshared_bytes;
   result.object_bytes = facts.object_bytes;
@@ -165,6 +167,18 @@ heddle_program_info info_of(const Program& from) {
   result.peak_flops_per_ns = facts.peak_flops_per_ns;
   result.bandwidth_bytes_per_ns = facts.bandwidth_bytes_per_ns;
   return result;
+}
+
+Status check_state(const Call& call, const heddle_program* program, int64_t number,
+                   const void* data, int64_t bytes) {
+  HEDDLE_RETURN_IF_ERROR(call.given({{"program", program}}));
+  const std::vector<Port>& ports = program->program->state_ports();
+  HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(ports) - 1));
+  HEDDLE_RETURN_IF_ERROR(call.given({{"data", data}}));
+  const Port& port = ports[static_cast<size_t>(number)];
+  if (bytes == port.bytes) return {};
+  return call.wrong("bytes", std::to_string(bytes),
+                    fmt::format("the {} of '{}'", port.bytes, port.name));
 }
 
 }  // namespace
@@ -180,6 +194,7 @@ CompileOptions unwrap(const heddle_compile_options& options) { return compile_op
 using namespace heddle;  // NOLINT: the C functions are outside of all namespaces
 using api::answered;
 using api::Call;
+using api::check_state;
 using api::guarded;
 using api::told;
 
@@ -255,6 +270,32 @@ void heddle_program_output(const heddle_program* program, int64_t number, heddle
   told(__func__, [&](const Call& call) -> Status {
     return api::write_port(
         call, "program", program == nullptr ? nullptr : &program->program->outputs(), number, port);
+  });
+}
+
+void heddle_program_state(const heddle_program* program, int64_t number, heddle_port* port) {
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(call, "program",
+                           program == nullptr ? nullptr : &program->program->state_ports(), number,
+                           port);
+  });
+}
+
+heddle_status* heddle_program_read_state(const heddle_program* program, int64_t number, void* data,
+                                         int64_t bytes) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(check_state(call, program, number, data, bytes));
+    return program->program->states()->read(static_cast<size_t>(number),
+                                            {static_cast<char*>(data), static_cast<size_t>(bytes)});
+  });
+}
+
+heddle_status* heddle_program_write_state(heddle_program* program, int64_t number, const void* data,
+                                          int64_t bytes) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(check_state(call, program, number, data, bytes));
+    return program->program->states()->write(
+        static_cast<size_t>(number), {static_cast<const char*>(data), static_cast<size_t>(bytes)});
   });
 }
 

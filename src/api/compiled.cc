@@ -146,6 +146,8 @@ class CompiledProgram : public Program, public std::enable_shared_from_this<Comp
     index_checks_ = model.index_checks();
     HEDDLE_RETURN_IF_ERROR(check_against(program));
     notes_ = program.notes;
+    for (size_t i = program.inputs.size() - program.states.size(); i < program.inputs.size(); ++i)
+      state_ports_.push_back(make_port(program.inputs[i].alias_name, "", program.inputs[i].shape));
     HEDDLE_RETURN_IF_ERROR(describe(program));
     const Clock::time_point begin = Clock::now();
     HEDDLE_ASSIGN_OR_RETURN(const target::Target target, target_of(program));

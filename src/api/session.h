@@ -212,7 +212,9 @@ class Program {
   // Prepares its weights now, and has those in common with others that were shared through the same
   // `weights`. Before its first context.
   virtual Status share(SharedWeights* /*weights*/) { return {}; }
-  // What its contexts keep from run to run; null: nothing (it is interpreted).
+  // What its contexts keep from run to run: names and shapes, and the arrays; none, null: nothing
+  // (it is interpreted; it has bounded dimensions and has not run).
+  virtual const std::vector<Port>& state_ports() const { return state_ports_; }
   virtual std::shared_ptr<runtime::StateArrays> states() const { return nullptr; }
   // From now on that is another program's of the same model: runs of the one go on where those of
   // the other stopped. Before its first context.
@@ -227,7 +229,7 @@ class Program {
 
  protected:
   Program();
-  std::vector<Port> inputs_, outputs_;
+  std::vector<Port> inputs_, outputs_, state_ports_;
   std::vector<tensor::IndexCheck> index_checks_;
   std::vector<std::string> notes_;
   std::vector<std::pair<std::string, double>> steps_;  // name, ms

@@ -46,8 +46,6 @@ Result<compiler::Options> read_choices(const CompileOptions& options) {
 #undef HEDDLE_TAKE_target
 #undef HEDDLE_TAKE_where
 #undef HEDDLE_TAKE_none
-  if (options.precision != "f32")
-    return user_error("precision '{}': not supported; only f32 is", options.precision);
   return result;
 }
 

@@ -103,10 +103,8 @@ class Compilation {
 
  private:
   Status check_options() const {
-    if (options_.precision != "f32")
-      return user_error("--precision={}: only f32 is supported; leave it out", options_.precision);
-    HEDDLE_RETURN_IF_ERROR(check_pass_names(options_));
-    return {};
+    HEDDLE_RETURN_IF_ERROR(check_loss_scale(options_));
+    return check_pass_names(options_);
   }
 
   template <typename Function>

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include "compiler/compiler.h"
@@ -10,6 +13,7 @@
 #include "compiler/passes.h"
 #include "fuse/pipeline.h"
 #include "opt/pipeline.h"
+#include "precision/loss_scale.h"
 #include "precision/mixed_rewrite.h"
 
 namespace heddle::compiler {
@@ -22,7 +26,12 @@ using tensor::Type;
 // Less is not worth what it costs in accuracy.
 constexpr double kLeastGain = 0.03;
 
+bool is_mixed(const Options& options) {
+  return options.amp != Amp::off || options.precision != "f32";
+}
+
 Type small_type(const Options& options, const target::Target& target) {
+  if (options.precision != "f32") return options.precision == "f16" ? Type::f16 : Type::bf16;
   if (options.amp == Amp::f16) return Type::f16;
   return options.amp == Amp::bf16 ? Type::bf16 : precision::fastest_small_float(target);
 }
@@ -95,29 +104,81 @@ int count_cast_kernels(const hlo::Module& fused) {
   return count;
 }
 
+namespace {
+
+// What is behind it, made simple.
+Status simplify(hlo::Module* module, const Options& options) {
+  pass::RunOptions run = pass_options(options);
+  run.dump_directory.clear();
+  run.stop_after.clear();
+  HEDDLE_ASSIGN_OR_RETURN([[maybe_unused]] const pass::RunReport done,
+                          pass::run(*module, opt::cleanup_pipeline(), graph_passes(), run));
+  return {};
+}
+
+// Empty: no such number.
+std::optional<double> power_of_two(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  int exponent = 0;
+  if (read.ec != std::errc() || read.ptr != end || std::frexp(value, &exponent) != 0.5)
+    return std::nullopt;
+  return exponent > -100 && exponent < 100 ? std::optional(value) : std::nullopt;
+}
+
+// Whether gradients that are not finite are noticed.
+Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is_f16,
+                            std::vector<std::string>* notes) {
+  const std::string& asked = options.loss_scale;
+  if (asked == "none" || (asked.empty() && !is_f16)) return false;
+  precision::LossScale scale;
+  scale.is_automatic = asked.empty() || asked == "auto";
+  scale.scale = power_of_two(asked).value_or(1);
+  const precision::LossScaleCounts counts = precision::scale_loss(scale, module);
+  if (counts.gradients == 0 && asked.empty()) return false;
+  if (counts.gradients == 0)
+    return user_error(
+        "--loss-scale {}: {} is no step of training: wanted results that an input's memory keeps "
+        "(input_output_alias), a loss that none keeps, and products between the two",
+        asked, module->name());
+  notes->push_back(fmt::format("loss scale {}: {} gradients, put in at {} values, {} carry it",
+                               scale.is_automatic ? "automatic" : asked, counts.gradients,
+                               counts.starts, counts.carriers));
+  HEDDLE_RETURN_IF_ERROR(simplify(module, options));
+  return scale.is_automatic;
+}
+
+}  // namespace
+
+Status check_loss_scale(const Options& options) {
+  const std::string& asked = options.loss_scale;
+  if (asked.empty() || asked == "none" || asked == "auto" || power_of_two(asked)) return {};
+  return user_error("--loss-scale {}: wanted none, auto or a power of two, such as 1024", asked);
+}
+
 Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
                      std::vector<std::string>* notes, Report* report) {
-  if (options.amp == Amp::off) return {};
   const Type low = small_type(options, target);
+  HEDDLE_ASSIGN_OR_RETURN(
+      const bool guarded,
+      add_loss_scale(module, options, is_mixed(options) && low == Type::f16, notes));
+  if (!is_mixed(options)) return {};
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fused_copy(*module, options, target));
-  const precision::MixedGraph graph = precision::mixed_graph(*fused, target, low);
-  const auto rule =
-      options.amp == Amp::propagate ? precision::MixedRule::propagate : precision::MixedRule::cost;
+  const precision::MixedGraph graph = precision::mixed_graph(*fused, target, low, guarded);
+  const bool all = options.amp == Amp::propagate || options.precision != "f32";
+  const auto rule = all ? precision::MixedRule::propagate : precision::MixedRule::cost;
   precision::MixedPlan plan = precision::plan_mixed(graph, target, low, rule);
   MixedReport mixed;
   mixed.type = tensor::type_name(low);
   const bool pays = plan.mixed_ns <= (1 - kLeastGain) * plan.f32_ns;
-  if (options.amp != Amp::automatic || pays) {
+  if (all || options.amp != Amp::automatic || pays) {
     const precision::MixedCounts counts = precision::apply_mixed(plan, module);
     mixed.values = counts.values;
     mixed.products = counts.products;
     mixed.casts_made = counts.casts;
-    pass::RunOptions run = pass_options(options);
-    run.dump_directory.clear();
-    run.stop_after.clear();
-    HEDDLE_ASSIGN_OR_RETURN([[maybe_unused]] const pass::RunReport done,
-                            pass::run(*module, opt::cleanup_pipeline(), graph_passes(), run));
+    HEDDLE_RETURN_IF_ERROR(simplify(module, options));
     mixed.casts_kept = count_casts(*module, low);
   }
   mixed.f32_ns = plan.f32_ns;

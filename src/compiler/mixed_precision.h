@@ -11,8 +11,13 @@
 
 namespace heddle::compiler {
 
-// `module` is simplified and not fused. Does nothing where Options::amp is off. Notes are added to
-// `notes`; `report` may be null.
+// Options::loss_scale is "none", "auto", a power of two that f32 holds, or empty. Error: the
+// user's.
+Status check_loss_scale(const Options& options);
+
+// `module` is simplified and not fused. Does nothing where all is in f32 and no scale is asked for.
+// Notes are added to `notes`; `report` may be null. Error (user): a scale is asked for, and the
+// module is no step of training.
 Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
                      std::vector<std::string>* notes, Report* report);
 

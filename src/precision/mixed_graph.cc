@@ -70,7 +70,8 @@ bool is_bounded(const Instr* x, int depth = 0) {
 
 class Collector {
  public:
-  Collector(const target::Target& target, Type low) : target_(target), low_(low) {}
+  Collector(const target::Target& target, Type low, bool guarded)
+      : target_(target), low_(low), guarded_(guarded) {}
 
   MixedGraph run(const hlo::Module& module) {
     const Computation& entry = *module.entry();
@@ -180,7 +181,7 @@ class Collector {
     Values made;
     for (const Instr* leaf : leaves_of(inside.root())) {
       std::string fixed = why_wide(leaf);
-      if (fixed.empty() && low_ == Type::f16 && !is_bounded(leaf)) fixed = "range";
+      if (fixed.empty() && low_ == Type::f16 && !guarded_ && !is_bounded(leaf)) fixed = "range";
       const int value = add(leaf, std::move(fixed));
       graph_.values[static_cast<size_t>(value)].is_constant = constant;
       made.push_back(value);
@@ -285,14 +286,16 @@ class Collector {
 
   const target::Target& target_;
   Type low_;
+  bool guarded_;
   MixedGraph graph_;
   std::unordered_set<const Instr*> kept_;  // leaves of the module that an input's memory keeps
 };
 
 }  // namespace
 
-MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, Type low) {
-  return Collector(target, low).run(fused);
+MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, Type low,
+                       bool guarded) {
+  return Collector(target, low, guarded).run(fused);
 }
 
 }  // namespace heddle::precision

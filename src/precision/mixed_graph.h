@@ -49,6 +49,9 @@ struct MixedGraph {
 //   range       f16 does not hold what it may be
 //   no-kernel   the target multiplies this type no faster, or not these extents
 //   chain       an operand stays inside of the product's kernel
-MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low);
+// `guarded`: a step that meets what f16 does not hold is noticed and taken back (loss_scale.h), so
+// that no value is fixed for its range.
+MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low,
+                       bool guarded = false);
 
 }  // namespace heddle::precision

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -21,12 +22,16 @@ class StateArrays {
   // start values (user); no memory (machine).
   Status begin(const program::Program& program);
 
+  // Copies of one as it is between two runs; `array` has its bytes. Waits for a run under way.
+  Status read(size_t i, std::span<char> array);
+  Status write(size_t i, std::span<const char> array);
   // 64-byte aligned, of the host.
   void* memory(size_t i) { return arrays_[i].mutable_data(); }
   // Waits until no other context runs. False: `cancellation` was asked for meanwhile, and taken.
   bool take_turn(std::unique_lock<std::timed_mutex>& turn, Cancellation& cancellation);
 
  private:
+  Status check(size_t i, size_t bytes) const;
   std::timed_mutex turn_;
   bool begun_ = false;
   std::vector<program::StateArray> starts_;
