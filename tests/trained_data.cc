@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kClasses = 10;
 constexpr int64_t kSide = 16, kChannels = 3, kPixels = kSide * kSide * kChannels;
 constexpr int64_t kLength = 32, kTokens = 64, kMotif = 4, kMotifTokens = 20, kPlanted = 8;
-constexpr double kNoise = 1.6;
+constexpr double kNoise = 1.4;
 constexpr int64_t kMoved = 2;
 
 // Four waves a channel, of deviation 1 together.
