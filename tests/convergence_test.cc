@@ -32,7 +32,7 @@ constexpr Mode kModes[] = {
 constexpr size_t kModeCount = std::size(kModes);
 constexpr uint64_t kSeeds = 5;
 constexpr double kApart = 0.01;       // of the mean final losses
-constexpr double kRightApart = 0.01;  // of the parts that are right, means too: three deviations
+constexpr double kRightApart = 0.01;  // of the mean parts that are right
 constexpr double kFallen = 0.6;       // final losses are below this part of the first
 constexpr int64_t kHeldOut = 1024;
 
