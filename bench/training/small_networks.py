@@ -78,7 +78,7 @@ def cnn_logits(p, kept, x, training):
 
 
 # Inverted residuals: a product to more channels, a depthwise convolution, a product back.
-MOBILE = [(64, 32, 1), (64, 48, 2), (96, 48, 1)]  # inner, outputs, stride
+MOBILE = [(64, 48, 2), (96, 48, 1)]  # inner, outputs, stride
 MOBILE_STEM, MOBILE_HEAD = 32, 96
 
 

@@ -79,7 +79,7 @@ def mobile(graph):
         return graph("Clip", graph.convolution(name, x, stride), low, high, name=name + "_clip")
 
     x = layer("stem", "x", 2)
-    for block, stride in [("block0", 1), ("block1", 2), ("block2", 1)]:
+    for block, stride in [("block0", 2), ("block1", 1)]:
         y = layer(block + "_depthwise", layer(block + "_expand", x), stride)
         y = graph.convolution(block + "_project", y, 1)
         x = y if stride == 2 else graph("Add", x, y, name=block)
