@@ -36,6 +36,8 @@ def hashed(shape, seed):
 
 
 def dropout(x, seed, rate):
+    if not rate:
+        return x
     kept = (hashed(x.shape, seed) >> 1) >= jnp.uint32(rate * 2**31)
     return jnp.where(kept, x / (1 - rate), 0)
 
