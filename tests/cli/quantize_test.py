@@ -4,7 +4,7 @@ import unittest
 
 try:
     import numpy as np
-    from onnx import TensorProto, helper, numpy_helper, save
+    from onnx import TensorProto, helper, load, numpy_helper, save
 except ImportError:
     helper = None
 
@@ -100,6 +100,10 @@ class QuantizeTest(CliTest):
                 report = json.loads(self.ok("quantize", model, "-o", self.out, "--weights", kind, "--json", "-").stdout)
                 self.assertGreater(report["agreement"]["cosine"], least)
                 self.assertNotIn("f32", {layer["type"] for layer in report["layers"]})
+                # The table and the head have the same rows with the same scales: they are there once.
+                large = [one for one in load(self.out).graph.initializer if one.data_type == TensorProto.INT8
+                         and list(one.dims) == [512, 64]]
+                self.assertEqual(len(large), {"int8": 2, "int4": 1}[kind])
 
     def test_the_worst_layers_stay_float_where_that_helps(self):
         report = self.quantize("diseased", "--no-adjust", "--cosine", "0.5")
