@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "model_options.h"
 #include "output_file.h"
 #include "quantize/adjust.h"
+#include "quantize/smooth.h"
 #include "quantize_report.h"
 #include "quantize_search.h"
 #include "report.h"
@@ -56,7 +58,10 @@ class Quantize : public Command {
     line.flag(apart_, "--external-data",
               "weights in F.onnx.data beside the model, as they are anyway from 1.5 GiB on");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
-    line.flag(plain_, "--no-adjust", "without equalisation and bias correction");
+    line.flag(plain_, "--no-adjust", "without equalisation, smoothing and bias correction");
+    line.text(smooth_, "--smooth", "auto|off|A",
+              "int8: activations with a few large channels are divided by max|x|^A / max|w|^(1-A), "
+              "where that is predicted to help (auto: the best A of 0.25, 0.5, 0.75)");
     line.real(cosine_, "--cosine", "X",
               "layers stay float, the worst first, until the outputs are that near (0.98)");
     line.output(statistics_, "--statistics", "F",
@@ -114,7 +119,23 @@ class Quantize : public Command {
       return user_error("--percentile {}: wanted more than 50, at most 100", *percentile_);
     if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
       return user_error("--cosine {}: wanted -1 to 1", *cosine_);
+    if (is_int4() && !smooth_.empty() && smooth_ != "off")
+      return user_error("--smooth {}: only with --weights int8; got int4", smooth_);
+    if (smooth_.empty() || smooth_ == "auto" || smooth_ == "off") return {};
+    if (const auto exponent = smooth_exponent(); !exponent || !(*exponent >= 0 && *exponent <= 1))
+      return user_error("--smooth {}: wanted auto, off or a number from 0 (off) to 1", smooth_);
     return {};
+  }
+
+  std::optional<double> smooth_exponent() const {
+    double exponent = 0;
+    const char* end = smooth_.data() + smooth_.size();
+    const auto read = std::from_chars(smooth_.data(), end, exponent);
+    if (read.ec != std::errc() || read.ptr != end) return {};
+    return exponent;
+  }
+  bool may_smooth() const {
+    return !is_int4() && !plain_ && smooth_ != "off" && smooth_exponent() != 0.0;
   }
 
   Status choose_layers(const import::OnnxEdit& model) {
@@ -150,6 +171,7 @@ class Quantize : public Command {
       HEDDLE_ASSIGN_OR_RETURN(equalized_, quantize::equalize(*model, layers_, &plan_));
     }
     HEDDLE_RETURN_IF_ERROR(see(model));
+    if (may_smooth()) HEDDLE_RETURN_IF_ERROR(smooth(model));
     choose_ranges();
     if (!plain_) {
       HEDDLE_ASSIGN_OR_RETURN(corrected_,
@@ -179,6 +201,29 @@ class Quantize : public Command {
     HEDDLE_ASSIGN_OR_RETURN(
         seen_, collect(runs_, model, wanted(), &statistics_file_, &progress_, &notes_));
     return {};
+  }
+
+  // Where that changed something, its values are seen again: their ranges are others.
+  Status smooth(import::OnnxEdit* model) {
+    std::map<std::string, quantize::Channels> channels;
+    for (const auto& [name, seen] : seen_.seen.values()) {
+      if (seen.each == 0) continue;
+      quantize::Channels& one = channels[name];
+      one.most.assign(seen.most.begin(), seen.most.end());
+      for (double sum : seen.squares) one.power.push_back(sum / static_cast<double>(seen.each));
+      one.rounding = seen.histogram.error(range_of(seen.histogram));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(smoothed_,
+                            quantize::smooth(*model, layers_, channels, smooth_exponent(), &plan_));
+    if (count_smoothed() == 0) return {};
+    auto expected = std::move(seen_.expected);
+    HEDDLE_RETURN_IF_ERROR(see(model));
+    seen_.expected = std::move(expected);
+    return {};
+  }
+  int64_t count_smoothed() const {
+    return std::count_if(smoothed_.begin(), smoothed_.end(),
+                         [](const auto& layer) { return layer.exponent > 0; });
   }
 
   std::vector<std::vector<double>> means() const {
@@ -258,6 +303,9 @@ class Quantize : public Command {
     report.float_bytes = float_bytes_;
     report.equalized = equalized_;
     report.corrected = corrected_;
+    report.smoothed = count_smoothed();
+    report.unfoldable = std::count_if(smoothed_.begin(), smoothed_.end(),
+                                      [](const auto& layer) { return layer.unfoldable; });
     report.agreement = found_.agreement;
     report.notes = notes_;
     for (size_t i = 0; i < layers_.size(); ++i) report.layers.push_back(reported_layer(i));
@@ -269,6 +317,10 @@ class Quantize : public Command {
     ReportedLayer told{layer.name, layer.op_type};
     told.input = layer.input;
     told.bytes = told.float_bytes = 4 * layer.weight_elems;
+    if (!smoothed_.empty() && smoothed_[i].exponent > 0) {
+      told.smoothed = smoothed_[i].exponent;
+      told.smoothing_gain = smoothed_[i].gain;
+    }
     if (!plan_.chosen[i]) {
       const auto why = why_float_.find(i);
       told.type = "f32";
@@ -288,7 +340,7 @@ class Quantize : public Command {
 
   OpenChoices open_;
   OutputFile out_, statistics_;
-  std::string weights_ = "int8", calib_, method_ = "mse";
+  std::string weights_ = "int8", calib_, method_ = "mse", smooth_;
   std::optional<double> percentile_, cosine_;
   std::optional<int64_t> block_, seed_;
   bool asymmetric_ = false, unsigned_ = false, float_outputs_ = false, plain_ = false,
@@ -302,6 +354,7 @@ class Quantize : public Command {
   CalibrationRuns runs_;
   StatisticsFile statistics_file_{&statistics_};
   Collected seen_;
+  std::vector<quantize::Smoothing> smoothed_;  // by layer
   std::map<std::string, quantize::Range> ranges_;
   Found found_;
   std::vector<std::string> notes_;

@@ -27,7 +27,10 @@ std::string state_of(const ReportedLayer& layer) {
 ordered_json to_json(const ReportedLayer& from) {
   ordered_json layer = {
       {"name", from.name}, {"op", from.op}, {"type", from.type}, {"float_bytes", from.float_bytes}};
-  if (from.smoothed) layer["smoothed"] = *from.smoothed;
+  if (from.smoothed) {
+    layer["smoothed"] = *from.smoothed;
+    layer["smoothing_gain_db"] = *from.smoothing_gain;
+  }
   if (from.type == "f32") {
     layer["why"] = "float: " + from.why;
     return layer;

@@ -19,7 +19,7 @@ struct ReportedLayer {
   std::string input;                               // the activation's name
   std::optional<double> weights_sqnr, input_sqnr;  // dB
   std::optional<quantize::Range> range, seen;      // of the activation: chosen; lowest to highest
-  std::optional<double> smoothed;                  // SmoothQuant's exponent
+  std::optional<double> smoothed, smoothing_gain;  // SmoothQuant's exponent; predicted, dB
   std::optional<double> gptq_ratio;                // GPTQ's error of the layer, 1: plain rounding's
 };
 

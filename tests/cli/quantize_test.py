@@ -55,6 +55,35 @@ class QuantizeTest(CliTest):
         self.quantize("diseased", "--calib", MODELS / "diseased" / "inputs.npz")
         self.near("diseased", "0.999")
 
+    def test_smoothing_repairs_channels_of_outliers(self):
+        # Xiao et al.: channels of an activation that are 50 times as large as the others.
+        ill = self.quantize("outliers", "--smooth", "off", "--cosine", "-1")
+        self.assertLess(ill["agreement"]["sqnr_db"], 10)
+        self.assertEqual((ill["smoothed_layers"], ill["unfoldable_layers"]), (0, 0))
+        for more in [[], ["--smooth", "0.5"], ["--smooth", "auto"]]:
+            with self.subTest(more=more):
+                well = self.quantize("outliers", *more)
+                self.assertGreater(well["agreement"]["sqnr_db"], 30)
+                # What attention mixes does not come from constants; nor has it outliers.
+                self.assertEqual({layer["name"] for layer in well["layers"] if "smoothed" in layer},
+                                 {f"{name}_node" for name in ["q", "k", "v", "gate", "up", "down"]})
+                self.assertEqual({layer["type"] for layer in well["layers"]}, {"int8"})
+        self.quantize("outliers", "--calib", MODELS / "outliers" / "inputs.npz")
+        self.near("outliers", "0.999")
+        self.assertEqual(self.quantize("outliers", "--no-adjust", "--cosine", "-1")["smoothed_layers"], 0)
+        self.assertEqual(self.quantize("resnet18")["smoothed_layers"], 0)
+
+    @unittest.skipIf(helper is None, "the packages numpy and onnx are missing")
+    def test_outliers_that_nothing_takes_are_counted(self):
+        # The residual branch reads the normalised value too.
+        model = load(MODELS / "outliers" / "model.onnx")
+        output = helper.make_tensor_value_info("norm1", TensorProto.FLOAT, [1, 16, 32])
+        model.graph.output.append(output)
+        path = self.folder / "read.onnx"
+        save(model, path)
+        report = json.loads(self.ok("quantize", path, "-o", self.out, "--json", "-", "--cosine", "-1").stdout)
+        self.assertEqual((report["smoothed_layers"], report["unfoldable_layers"]), (3, 3))
+
     def test_four_bits(self):
         report = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9")
         kinds = {layer["type"] for layer in report["layers"]}
@@ -128,6 +157,13 @@ class QuantizeTest(CliTest):
         self.assertEqual(self.out.read_bytes(), before)
         self.assertIn("8 samples were seen before", " ".join(again["notes"]))
         self.assertNotIn("seen before", " ".join(first["notes"]))
+        # Smoothing sees the set twice, and both are kept.
+        self.quantize("outliers", "--statistics", seen)
+        before_smooth = self.out.read_bytes()
+        again = self.quantize("outliers", "--statistics", seen)
+        self.assertEqual(sum("seen before" in note for note in again["notes"]), 2)
+        self.assertEqual(self.out.read_bytes(), before_smooth)
+        self.quantize("resnet18", "--statistics", seen)
         # What was seen of other samples, or of another model, is not used.
         for more in [["--seed", "1"], ["--calib", MODELS / "resnet18" / "inputs.npz"], ["--no-adjust"]]:
             with self.subTest(more=more):
@@ -170,6 +206,9 @@ class QuantizeTest(CliTest):
                  ([MODELS / "diseased" / "model.onnx", "-o", new, "--calib", shape], "wanted [1,3,16,16]"),
                  ([model, "-o", new, "--keep", "nothing"], "--keep nothing"),
                  ([model, "-o", new, "--percentile", "3"], "--percentile 3"),
+                 ([model, "-o", new, "--smooth", "some"], "--smooth some"),
+                 ([model, "-o", new, "--smooth", "1.5"], "--smooth 1.5"),
+                 ([model, "-o", new, "--smooth", "0.5", "--weights", "int4"], "--smooth 0.5: only"),
                  ([model, "-o", model], "MODEL"), ([model, "-o", new, "--cosine", "2"], "--cosine 2"),
                  ([MODELS / "cnn_opset9" / "model.onnx", "-o", new], "opset")]
         for words, said in cases:
