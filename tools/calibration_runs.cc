@@ -113,7 +113,7 @@ Result<Collected> collect(const CalibrationRuns& runs, import::OnnxEdit* model,
   int64_t first = file->begin(runs.identity_of(program), &all.seen);
   if (first > 0)
     notes->push_back(fmt::format("{} samples were seen before, by {}", first, file->path()));
-  if (wanted.values.empty() && wanted.sums.empty()) first = runs.count();
+  if (wanted.values.empty()) first = wanted.sums.empty() ? runs.count() : 0;
   const int64_t already = first;
   for (int64_t s = std::min(first, runs.first_held_out()); s < runs.count(); ++s) {
     if (Interrupt::asked()) {
@@ -128,8 +128,10 @@ Result<Collected> collect(const CalibrationRuns& runs, import::OnnxEdit* model,
     if (s < already) continue;
     for (size_t i = 0; i < values.size(); ++i)
       all.seen.add(wanted.values[i], results[values[i]], wanted.images.contains(wanted.values[i]));
-    for (size_t i = 0; i < sums.size(); ++i) add_to(&all.sums[wanted.sums[i]], results[sums[i]]);
     note(file->saw(s + 1, all.seen));
+    // Weights that are fitted to what they are judged by would be judged too well.
+    if (s >= runs.first_held_out() && runs.count() > 1) continue;
+    for (size_t i = 0; i < sums.size(); ++i) add_to(&all.sums[wanted.sums[i]], results[sums[i]]);
   }
   // Nothing new: the file has what it had, a later pass too.
   if (already < runs.count()) note(file->save(runs.count(), all.seen));

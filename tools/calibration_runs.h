@@ -51,7 +51,7 @@ class CalibrationRuns {
 struct Wanted {
   std::vector<std::string> values;  // statistics of them
   std::set<std::string> images;     // those of them whose channels come second
-  std::vector<std::string> sums;    // f32 outputs, added up over all samples
+  std::vector<std::string> sums;    // f32 outputs, added up over the samples that are not held out
 };
 
 struct Collected {

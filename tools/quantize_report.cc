@@ -62,6 +62,7 @@ void print(const QuantizeReport& report) {
   if (report.smoothed + report.unfoldable > 0)
     fmt::print("{} layers smoothed; {} have nothing that takes the factors\n", report.smoothed,
                report.unfoldable);
+  if (report.gptq > 0) fmt::print("{} layers by GPTQ\n", report.gptq);
   fmt::print("{}: {}, {:.3f} of the {} of weights before\n", report.output,
              bytes_text(report.bytes),
              static_cast<double>(report.bytes) / static_cast<double>(report.float_bytes),

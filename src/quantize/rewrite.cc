@@ -64,7 +64,7 @@ class Rewriter {
       if (layer.kind == Kind::table) {
         HEDDLE_ASSIGN_OR_RETURN(stored[i], table(layer));
       } else if (layer.blocks) {
-        HEDDLE_ASSIGN_OR_RETURN(stored[i], blocks(layer, block));
+        HEDDLE_ASSIGN_OR_RETURN(stored[i], blocks(i, block));
       }
     }
     return stored;
@@ -193,9 +193,16 @@ class Rewriter {
     return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
   }
 
-  Result<Stored> blocks(const Layer& layer, int64_t size) {
-    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
-    const Blocks made = quantize_blocks(value, layer.axis, size);
+  Result<Stored> blocks(size_t number, int64_t size) {
+    const Layer& layer = layers_[number];
+    const std::vector<int64_t> dims = model_.dims_of(layer.weights);
+    Blocks made;
+    if (const auto before = plan_.blocks.find(number); before != plan_.blocks.end()) {
+      made = before->second;
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
+      made = quantize_blocks(value, layer.axis, size);
+    }
     // What is made of weights depends on which of their dimensions is summed up.
     const bool turned = layer.axis == 0;
     const std::string small = name_of(layer.weights, turned ? "_turned_q4" : "_q4"),
@@ -210,8 +217,8 @@ class Rewriter {
                      node.name,
                      {layer.input, small, scale},
                      {node.outputs[0]},
-                     {{"K", value.shape().dim(1 - layer.axis)},
-                      {"N", value.shape().dim(layer.axis)},
+                     {{"K", dims[static_cast<size_t>(1 - layer.axis)]},
+                      {"N", dims[static_cast<size_t>(layer.axis)]},
                       {"bits", 4},
                       {"block_size", size}}};
     if (layer.bias.empty()) {

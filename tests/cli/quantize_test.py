@@ -91,6 +91,43 @@ class QuantizeTest(CliTest):
         self.near("llama_block", "0.95")
         self.assertIn(b"MatMulNBits", self.out.read_bytes())
 
+    @unittest.skipIf(helper is None, "the packages numpy and onnx are missing")
+    def test_gptq_rounds_by_the_inputs(self):
+        # What the products read are mixtures of eight numbers.
+        random = np.random.default_rng(0)
+
+        def weights(name, rows, columns):
+            return numpy_helper.from_array((random.standard_normal((rows, columns)) / np.sqrt(rows))
+                                           .astype(np.float32), name)
+        nodes = [helper.make_node("MatMul", ["x", "mix"], ["h"], name="mix"),
+                 helper.make_node("MatMul", ["h", "a"], ["y"], name="first"),
+                 helper.make_node("Gemm", ["h", "b"], ["h_gram"], name="second", transB=1)]
+        graph = helper.make_graph(nodes, "mixed", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 8])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [64, 48]),
+                                   helper.make_tensor_value_info("h_gram", TensorProto.FLOAT, [64, 40])],
+                                  [weights("mix", 8, 96), weights("a", 96, 48), weights("b", 40, 96)])
+        model = self.folder / "mixed.onnx"
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8), model)
+        options = ["quantize", model, "-o", self.out, "--weights", "int4", "--json", "-"]
+        plain, better = [json.loads(self.ok(*options, *more).stdout) for more in [[], ["--gptq"]]]
+        self.assertEqual((plain["gptq_layers"], better["gptq_layers"]), (0, 2))
+        for layer in better["layers"]:
+            self.assertLess(layer["gptq_error_ratio"], 0.4)
+        self.assertGreater(better["agreement"]["sqnr_db"], plain["agreement"]["sqnr_db"] + 4)
+        again = self.out.read_bytes()
+        self.ok(*options, "--gptq")
+        self.assertEqual(self.out.read_bytes(), again)
+        kept = json.loads(self.ok(*options, "--gptq", "--keep", "first").stdout)
+        self.assertEqual(kept["gptq_layers"], 1)
+
+    def test_gptq_of_a_transformer(self):
+        plain = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9")
+        better = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9", "--gptq")
+        # A few rows of random numbers: little to go by, and nothing is lost by that either.
+        self.assertGreater(better["agreement"]["sqnr_db"], plain["agreement"]["sqnr_db"] - 0.5)
+        self.assertTrue(all(layer["gptq_error_ratio"] <= 1 for layer in better["layers"]))
+        self.near("llama_block", "0.95")
+
     def test_weights_may_lie_beside_the_model(self):
         self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9", "--external-data")
         beside = self.out.with_name("small.onnx.data")
@@ -209,6 +246,7 @@ class QuantizeTest(CliTest):
                  ([model, "-o", new, "--smooth", "some"], "--smooth some"),
                  ([model, "-o", new, "--smooth", "1.5"], "--smooth 1.5"),
                  ([model, "-o", new, "--smooth", "0.5", "--weights", "int4"], "--smooth 0.5: only"),
+                 ([model, "-o", new, "--gptq"], "--gptq: only"),
                  ([model, "-o", model], "MODEL"), ([model, "-o", new, "--cosine", "2"], "--cosine 2"),
                  ([MODELS / "cnn_opset9" / "model.onnx", "-o", new], "opset")]
         for words, said in cases:
