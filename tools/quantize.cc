@@ -71,6 +71,7 @@ class Quantize : public Command {
               "layers stay float, the worst first, until the outputs are that near (0.98)");
     line.output(statistics_, "--statistics", "F",
                 "keeps what was seen of the calibration set; the same command goes on from it");
+    line.output(html_, "--html", "F.html", "a page: layers and what they lose, ranges, agreement");
     line.number(seed_, "--seed", "N", "seed of random inputs (0)");
     line.files()->reads([this](const FileUse::Add& add) {
       if (calib_.ends_with(".npz")) add("--calib", calib_);
@@ -106,6 +107,7 @@ class Quantize : public Command {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!json_.only_json()) print(report);
     HEDDLE_RETURN_IF_ERROR(json_.write(to_json(report)));
+    if (html_.given()) HEDDLE_RETURN_IF_ERROR(html_.write(html_of(report)));
     return found_.near ? 0 : 1;
   }
 
@@ -405,7 +407,7 @@ class Quantize : public Command {
   }
 
   OpenChoices open_;
-  OutputFile out_, statistics_;
+  OutputFile out_, statistics_, html_;
   std::string weights_ = "int8", calib_, method_ = "mse", smooth_;
   std::optional<double> percentile_, cosine_;
   std::optional<int64_t> block_, seed_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "page_text.h"
 #include "report.h"
 
 namespace heddle::tools {
@@ -38,7 +39,11 @@ ordered_json to_json(const ReportedLayer& from) {
   layer["bytes"] = from.bytes;
   layer["weights_sqnr_db"] = *from.weights_sqnr;
   if (from.input_sqnr) layer["input_sqnr_db"] = *from.input_sqnr;
-  if (from.range) layer["input_range"] = {from.range->low, from.range->high};
+  if (from.range) {
+    layer["input"] = from.input;
+    layer["input_range"] = {from.range->low, from.range->high};
+    layer["input_seen"] = {from.seen->low, from.seen->high};
+  }
   if (from.gptq_ratio) layer["gptq_error_ratio"] = *from.gptq_ratio;
   return layer;
 }
@@ -96,6 +101,13 @@ ordered_json to_json(const QuantizeReport& report) {
                          {"notes", report.notes}};
   for (const ReportedLayer& layer : report.layers) result["layers"].push_back(to_json(layer));
   return result;
+}
+
+std::string html_of(const QuantizeReport& report) {
+  return filled(kQuantizeHtml, {{"{title}", escaped(report.model + ", quantised")},
+                                {"{style}", kQuantizeStyle},
+                                {"{data}", script_text(to_json(report))},
+                                {"{script}", kQuantizeScript}});
 }
 
 }  // namespace heddle::tools

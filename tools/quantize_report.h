@@ -40,5 +40,6 @@ struct QuantizeReport {
 
 void print(const QuantizeReport& report);  // to standard output
 nlohmann::ordered_json to_json(const QuantizeReport& report);
+std::string html_of(const QuantizeReport& report);  // one file, nothing from outside
 
 }  // namespace heddle::tools
