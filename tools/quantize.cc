@@ -11,10 +11,10 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "input_rounding.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "quantize/adjust.h"
-#include "quantize/gptq.h"
 #include "quantize/smooth.h"
 #include "quantize_report.h"
 #include "quantize_search.h"
@@ -178,7 +178,7 @@ class Quantize : public Command {
       if (statistics_.given())
         notes_.push_back("--statistics: int4 goes by no ranges; nothing is kept");
       HEDDLE_RETURN_IF_ERROR(see(model));
-      return round_by_inputs(*model);
+      return rounding_.round(*model, layers_, block_.value_or(32), &seen_, &plan_, &progress_);
     }
     if (!plain_) {
       HEDDLE_ASSIGN_OR_RETURN(equalized_, quantize::equalize(*model, layers_, &plan_));
@@ -196,8 +196,7 @@ class Quantize : public Command {
   Wanted wanted() const {
     Wanted all;
     std::set<std::string> names;
-    for (const auto& [input, outputs] : grams_)
-      all.sums.insert(all.sums.end(), {outputs.sum, outputs.rows});
+    all.sums = rounding_.outputs();
     if (is_int4()) return all;
     for (const Layer& layer : layers_)
       for (const std::string& name : {layer.input, layer.output}) {
@@ -213,58 +212,9 @@ class Quantize : public Command {
   Status see(import::OnnxEdit* model) {
     model->clear();
     for (const auto& [name, value] : plan_.values) model->set(name, value);
-    if (gptq_) add_grams(model);
+    if (gptq_) rounding_.add_outputs(layers_, plan_, model, &notes_);
     HEDDLE_ASSIGN_OR_RETURN(
         seen_, collect(runs_, model, wanted(), &statistics_file_, &progress_, &notes_));
-    return {};
-  }
-
-  int64_t inputs_of(const import::OnnxEdit& model, const Layer& layer) const {
-    return model.dims_of(layer.weights)[static_cast<size_t>(1 - layer.axis)];
-  }
-  void add_grams(import::OnnxEdit* model) {
-    int64_t elems = 0, left_out = 0;
-    for (size_t i = 0; i < layers_.size(); ++i) {
-      const Layer& layer = layers_[i];
-      if (!plan_.chosen[i] || !layer.blocks || grams_.contains(layer.input)) continue;
-      const int64_t k = inputs_of(*model, layer);
-      if (k > quantize::kMostGramWidth || elems + k * k > quantize::kMostGramElems) {
-        ++left_out;
-        continue;
-      }
-      elems += k * k;
-      grams_[layer.input] = quantize::add_gram(model, layer);
-    }
-    if (left_out > 0)
-      notes_.push_back(fmt::format(
-          "GPTQ: {} layers are rounded plainly: {} inputs at most, and {} for all layers' sums",
-          left_out, quantize::kMostGramWidth, bytes_text(4 * quantize::kMostGramElems)));
-  }
-
-  Status round_by_inputs(const import::OnnxEdit& model) {
-    for (const auto& [input, outputs] : grams_) {
-      std::optional<quantize::GramFactor> factor;
-      for (size_t i = 0; i < layers_.size(); ++i) {
-        const Layer& layer = layers_[i];
-        if (!plan_.chosen[i] || !layer.blocks || layer.input != input) continue;
-        if (Interrupt::asked()) return cancelled_error("stopped while rounding");
-        progress_.show(fmt::format(
-            "{} rounding {}",
-            Progress::bar(static_cast<int64_t>(i), static_cast<int64_t>(layers_.size())),
-            layer.name));
-        if (!factor)
-          factor = quantize::GramFactor::of(seen_.sums.at(outputs.sum), inputs_of(model, layer),
-                                            seen_.sums.at(outputs.rows)[0]);
-        if (!factor) break;
-        HEDDLE_ASSIGN_OR_RETURN(const tensor::Literal weights,
-                                quantize::value_now(model, plan_, layer.weights));
-        quantize::Gptq made =
-            quantize::gptq_blocks(weights, layer.axis, block_.value_or(32), *factor);
-        gptq_ratios_[i] = made.plain_error > 0 ? made.error / made.plain_error : 1;
-        plan_.blocks.insert_or_assign(i, std::move(made.blocks));
-      }
-      seen_.sums.erase(outputs.sum);
-    }
     return {};
   }
 
@@ -371,7 +321,7 @@ class Quantize : public Command {
     report.smoothed = count_smoothed();
     report.unfoldable = std::count_if(smoothed_.begin(), smoothed_.end(),
                                       [](const auto& layer) { return layer.unfoldable; });
-    report.gptq = static_cast<int64_t>(gptq_ratios_.size());
+    report.gptq = static_cast<int64_t>(rounding_.ratios().size());
     report.agreement = found_.agreement;
     report.notes = notes_;
     for (size_t i = 0; i < layers_.size(); ++i) report.layers.push_back(reported_layer(i));
@@ -396,8 +346,8 @@ class Quantize : public Command {
     told.type = layer.kind == Kind::table || !is_int4() ? "int8" : "int4";
     told.bytes = found_.stored[i].bytes;
     told.weights_sqnr = found_.stored[i].sqnr;
-    if (const auto ratio = gptq_ratios_.find(i); ratio != gptq_ratios_.end())
-      told.gptq_ratio = ratio->second;
+    const auto ratio = rounding_.ratios().find(i);
+    if (ratio != rounding_.ratios().end()) told.gptq_ratio = ratio->second;
     told.input_sqnr = input_sqnr(layer);
     if (told.input_sqnr) {
       told.range = ranges_.at(layer.input);
@@ -422,9 +372,8 @@ class Quantize : public Command {
   CalibrationRuns runs_;
   StatisticsFile statistics_file_{&statistics_};
   Collected seen_;
-  std::vector<quantize::Smoothing> smoothed_;           // by layer
-  std::map<std::string, quantize::GramOutputs> grams_;  // by activation
-  std::map<size_t, double> gptq_ratios_;                // by layer: its error, of plain rounding's
+  std::vector<quantize::Smoothing> smoothed_;  // by layer
+  InputRounding rounding_;
   std::map<std::string, quantize::Range> ranges_;
   Found found_;
   std::vector<std::string> notes_;

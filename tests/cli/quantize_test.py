@@ -170,6 +170,10 @@ class QuantizeTest(CliTest):
                 large = [one for one in load(self.out).graph.initializer if one.data_type == TensorProto.INT8
                          and list(one.dims) == [512, 64]]
                 self.assertEqual(len(large), {"int8": 2, "int4": 1}[kind])
+        # The inputs of one layer are not those of the other.
+        report = json.loads(self.ok("quantize", model, "-o", self.out, "--weights", "int4", "--gptq", "--json",
+                                    "-").stdout)
+        self.assertEqual(report["gptq_layers"], 0)
 
     def test_the_worst_layers_stay_float_where_that_helps(self):
         report = self.quantize("diseased", "--no-adjust", "--cosine", "0.5")
