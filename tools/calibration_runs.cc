@@ -117,7 +117,7 @@ Result<Collected> collect(const CalibrationRuns& runs, import::OnnxEdit* model,
   const int64_t already = first;
   for (int64_t s = std::min(first, runs.first_held_out()); s < runs.count(); ++s) {
     if (Interrupt::asked()) {
-      note(file->save(std::max(s, already), all.seen));
+      if (s > already) note(file->save(s, all.seen));
       return cancelled_error("stopped after {} samples", s);
     }
     progress->show(fmt::format("{} calibrating", Progress::bar(s, runs.count())));

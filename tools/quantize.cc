@@ -63,7 +63,8 @@ class Quantize : public Command {
     line.flag(apart_, "--external-data",
               "weights in F.onnx.data beside the model, as they are anyway from 1.5 GiB on");
     line.list(keep_, "--keep", "NAME", "a node that stays float");
-    line.flag(plain_, "--no-adjust", "without equalisation, smoothing and bias correction");
+    line.flag(plain_, "--no-adjust",
+              "without equalisation, smoothing (but by --smooth) and bias correction");
     line.text(smooth_, "--smooth", "auto|off|A",
               "int8: activations with a few large channels are divided by max|x|^A / max|w|^(1-A), "
               "where that is predicted to help (auto: the best A of 0.25, 0.5, 0.75)");
@@ -143,7 +144,8 @@ class Quantize : public Command {
     return exponent;
   }
   bool may_smooth() const {
-    return !is_int4() && !plain_ && smooth_ != "off" && smooth_exponent() != 0.0;
+    return !is_int4() && (!plain_ || !smooth_.empty()) && smooth_ != "off" &&
+           smooth_exponent() != 0.0;
   }
 
   Status choose_layers(const import::OnnxEdit& model) {

@@ -71,6 +71,7 @@ class QuantizeTest(CliTest):
         self.quantize("outliers", "--calib", MODELS / "outliers" / "inputs.npz")
         self.near("outliers", "0.999")
         self.assertEqual(self.quantize("outliers", "--no-adjust", "--cosine", "-1")["smoothed_layers"], 0)
+        self.assertEqual(self.quantize("outliers", "--no-adjust", "--smooth", "auto")["smoothed_layers"], 6)
         self.assertEqual(self.quantize("resnet18")["smoothed_layers"], 0)
 
     @unittest.skipIf(helper is None, "the packages numpy and onnx are missing")
