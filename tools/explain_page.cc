@@ -7,35 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "page_text.h"
 #include "report.h"
 
 namespace heddle::tools {
-
-extern const char* const kPageHtml;  // the files of page/
-extern const char* const kPageStyle;
-extern const char* const kPageScript;
 
 namespace {
 
 constexpr int kBoxWidth = 196, kBoxHeight = 36, kGapX = 40, kGapY = 30, kMargin = 20;
 constexpr int kSweeps = 8;
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '&')
-      result += "&amp;";
-    else if (c == '"')
-      result += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 32 || c == '\n')
-      result += c;
-  }
-  return result;
-}
 
 std::string shortened(const std::string& text, size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 1) + "\u2026";
@@ -67,11 +47,7 @@ std::string data_of(const Page& page) {
                              {"code", page.edges[e].code},
                              {"ms", page.edges[e].ms},
                              {"label", page.edges[e].label}});
-  std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  // The text of a script ends at the first "</script", wherever it stands.
-  for (size_t at = 0; (at = text.find('<', at)) != std::string::npos;)
-    text.replace(at, 1, "\\u003c");
-  return text;
+  return script_text(data);
 }
 
 std::string svg_of(const Page& page) {
@@ -180,29 +156,15 @@ std::string html_of(const Page& page) {
   std::string key;
   for (const char* kind : {"product", "reduction", "map", "copy", "other"})
     key += fmt::format("<span class=\"{0}\">{0}</span>", kind);
-  const std::pair<std::string_view, std::string> parts[] = {
-      {"{title}", escaped(page.title)},
-      {"{style}", kPageStyle},
-      {"{summary}", escaped(page.summary)},
-      {"{key}", key},
-      {"{memory_title}", escaped(page.memory_title)},
-      {"{memory}", page.memory_svg},
-      {"{graph}", svg_of(page)},
-      {"{data}", data_of(page)},
-      {"{script}", kPageScript}};
-  std::string result;
-  for (std::string_view rest = kPageHtml; !rest.empty();) {
-    const auto* part = std::find_if(std::begin(parts), std::end(parts),
-                                    [&](const auto& one) { return rest.starts_with(one.first); });
-    if (part != std::end(parts)) {
-      result += part->second;
-      rest.remove_prefix(part->first.size());
-    } else {
-      result += rest.front();
-      rest.remove_prefix(1);
-    }
-  }
-  return result;
+  return filled(kPageHtml, {{"{title}", escaped(page.title)},
+                            {"{style}", kPageStyle},
+                            {"{summary}", escaped(page.summary)},
+                            {"{key}", key},
+                            {"{memory_title}", escaped(page.memory_title)},
+                            {"{memory}", page.memory_svg},
+                            {"{graph}", svg_of(page)},
+                            {"{data}", data_of(page)},
+                            {"{script}", kPageScript}});
 }
 
 }  // namespace heddle::tools

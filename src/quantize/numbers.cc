@@ -84,55 +84,80 @@ Literal dequantized(const Weights& weights, int64_t axis) {
   return result;
 }
 
+float number_in_block(float value, float scale) {
+  const float q = std::nearbyint(value / scale) + 8;
+  return std::isnan(q) ? 8.0F : std::clamp(q, 0.0F, 15.0F);
+}
+
+BlockScale scale_of_block(std::span<const float> block) {
+  float most = 0;  // with its sign: that one becomes -8
+  for (float value : block)
+    if (std::abs(value) > std::abs(most)) most = value;
+  if (most == 0) return {};
+  const float first = std::isfinite(most) ? most / -8 : 1;
+  BlockScale best{first, std::numeric_limits<double>::infinity()};
+  for (int step = 0; step < 12; ++step) {
+    const float scale = first * (1 - 0.03F * static_cast<float>(step));
+    double lost = 0;
+    for (float value : block) {
+      const double off = static_cast<double>(value) - (number_in_block(value, scale) - 8) * scale;
+      lost += off * off;
+    }
+    if (lost < best.lost) best = {scale, lost};
+  }
+  return best;
+}
+
+Blocks empty_blocks(int64_t k, int64_t n, int64_t size) {
+  const int64_t blocks = (k + size - 1) / size;
+  return {Literal(Shape::array(Type::u8, {n, blocks, size / 2})),
+          Literal(Shape::array(Type::f32, {n * blocks}))};
+}
+
+void set_row(Blocks* blocks, int64_t row, std::span<const float> numbers,
+             std::span<const float> scales) {
+  const auto bytes = static_cast<size_t>(blocks->numbers.elems() / blocks->numbers.shape().dim(0));
+  const auto to =
+      blocks->numbers.mutable_values<uint8_t>().subspan(static_cast<size_t>(row) * bytes, bytes);
+  const auto number = [&](size_t i) {  // behind the last one lie zeros
+    return i < numbers.size() ? static_cast<unsigned>(numbers[i]) : 8U;
+  };
+  for (size_t i = 0; i < bytes; ++i)
+    to[i] = static_cast<uint8_t>(number(2 * i) | number(2 * i + 1) << 4);
+  std::copy(scales.begin(), scales.end(),
+            blocks->scales.mutable_values<float>().begin() +
+                static_cast<std::ptrdiff_t>(static_cast<size_t>(row) * scales.size()));
+}
+
+std::vector<float> row_of(const Literal& weights, int64_t axis, int64_t row) {
+  const int64_t k = weights.shape().dim(1 - axis), n = weights.shape().dim(axis);
+  const auto x = weights.values<float>();
+  std::vector<float> values(static_cast<size_t>(k));
+  for (int64_t i = 0; i < k; ++i)
+    values[static_cast<size_t>(i)] = x[static_cast<size_t>(axis == 1 ? i * n + row : row * k + i)];
+  return values;
+}
+
 Blocks quantize_blocks(const Literal& weights, int64_t axis, int64_t size) {
   const int64_t k = weights.shape().dim(1 - axis), n = weights.shape().dim(axis);
-  const int64_t blocks = (k + size - 1) / size;
-  Blocks result{Literal(Shape::array(Type::u8, {n, blocks, size / 2})),
-                Literal(Shape::array(Type::f32, {n * blocks}))};
-  const auto x = weights.values<float>();
-  const auto bytes = result.numbers.mutable_values<uint8_t>();
-  const auto scales = result.scales.mutable_values<float>();
+  Blocks result = empty_blocks(k, n, size);
   double signal = 0, noise = 0;
-  std::vector<float> block(static_cast<size_t>(size));
-  const auto number = [](float value, float scale) {
-    const float q = std::nearbyint(value / scale) + 8;
-    return std::isnan(q) ? 8.0F : std::clamp(q, 0.0F, 15.0F);
-  };
-  for (int64_t column = 0; column < n; ++column)
-    for (int64_t at = 0; at < blocks; ++at) {
-      float most = 0;  // with its sign: that one becomes -8
-      for (int64_t i = 0; i < size; ++i) {
-        const int64_t row = at * size + i;
-        const int64_t place = axis == 1 ? row * n + column : column * k + row;
-        const float value = row < k ? x[static_cast<size_t>(place)] : 0;
-        block[static_cast<size_t>(i)] = value;
-        if (std::abs(value) > std::abs(most)) most = value;
-      }
-      float best = most != 0 && std::isfinite(most) ? most / -8 : 1;
-      double least = std::numeric_limits<double>::infinity();
-      const float first = best;
-      for (int step = 0; step < 12 && most != 0; ++step) {
-        const float scale = first * (1 - 0.03F * static_cast<float>(step));
-        double lost = 0;
-        for (float value : block) {
-          const double off = static_cast<double>(value) - (number(value, scale) - 8) * scale;
-          lost += off * off;
-        }
-        if (lost < least) {
-          least = lost;
-          best = scale;
-        }
-      }
-      scales[static_cast<size_t>(column * blocks + at)] = best;
-      for (int64_t i = 0; i < size; i += 2) {
-        const auto low = static_cast<unsigned>(number(block[static_cast<size_t>(i)], best));
-        const auto high = static_cast<unsigned>(number(block[static_cast<size_t>(i + 1)], best));
-        bytes[static_cast<size_t>((column * blocks + at) * (size / 2) + i / 2)] =
-            static_cast<uint8_t>(low | high << 4);
-      }
-      for (float value : block) signal += static_cast<double>(value) * value;
-      noise += most != 0 ? least : 0;
+  std::vector<float> numbers(static_cast<size_t>(k));
+  for (int64_t row = 0; row < n; ++row) {
+    const std::vector<float> values = row_of(weights, axis, row);
+    std::vector<float> scales;
+    for (size_t at = 0; at < values.size(); at += static_cast<size_t>(size)) {
+      const auto block =
+          std::span(values).subspan(at, std::min(static_cast<size_t>(size), values.size() - at));
+      const BlockScale best = scale_of_block(block);
+      scales.push_back(best.scale);
+      for (size_t i = 0; i < block.size(); ++i)
+        numbers[at + i] = number_in_block(block[i], best.scale);
+      noise += best.lost;
     }
+    for (float value : values) signal += static_cast<double>(value) * value;
+    set_row(&result, row, numbers, scales);
+  }
   result.sqnr = decibels(signal, noise);
   return result;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "quantize/histogram.h"
@@ -28,13 +29,28 @@ struct Weights {
 Weights quantize_weights(const tensor::Literal& weights, int64_t axis);
 tensor::Literal dequantized(const Weights& weights, int64_t axis);  // f32
 
+// The scale of 4-bit numbers of a block of weights: of some the one that loses least, by squared
+// errors. A block of zeros has scale 1.
+struct BlockScale {
+  float scale = 1;
+  double lost = 0;
+};
+BlockScale scale_of_block(std::span<const float> block);
+// 0 to 15, as a float; 8 for 0.
+float number_in_block(float value, float scale);
+
 // f32 [k,n] (`axis` 1, that of n) or [n,k] (0) as MatMulNBits has it: u8 [n, blocks, size/2], the
-// lower half first, 8 for 0; f32 [n · blocks]. Each block's scale is the one of some that loses
-// least.
+// lower half first, 8 for 0; f32 [n · blocks].
 struct Blocks {
   tensor::Literal numbers, scales;
   double sqnr = 0;
 };
+Blocks empty_blocks(int64_t k, int64_t n, int64_t size);
+// One of the n rows of weights of either order: its k values.
+std::vector<float> row_of(const tensor::Literal& weights, int64_t axis, int64_t row);
+// A row of it: its numbers and scales, k of them and one a block.
+void set_row(Blocks* blocks, int64_t row, std::span<const float> numbers,
+             std::span<const float> scales);
 Blocks quantize_blocks(const tensor::Literal& weights, int64_t axis, int64_t size);
 
 double decibels(double signal, double noise);  // 10 log10; noise 0: infinite

@@ -64,7 +64,7 @@ class Rewriter {
       if (layer.kind == Kind::table) {
         HEDDLE_ASSIGN_OR_RETURN(stored[i], table(layer));
       } else if (layer.blocks) {
-        HEDDLE_ASSIGN_OR_RETURN(stored[i], blocks(layer, block));
+        HEDDLE_ASSIGN_OR_RETURN(stored[i], blocks(i, block));
       }
     }
     return stored;
@@ -104,20 +104,34 @@ class Rewriter {
     }
   }
 
+  // Weights in s8, once for all layers whose output channels are the same dimension of them.
+  struct Small {
+    Weights made;
+    std::string numbers, suffix;  // the suffix of all names for this dimension
+  };
+  Result<Small> small(const std::string& weights, int64_t axis) {
+    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, weights));
+    const auto first = axes_.emplace(weights, axis).first->second;
+    Small small{quantize_weights(value, axis), "", first == axis ? "" : "_turned"};
+    small.numbers = name_of(weights + small.suffix, "_quantized");
+    if (made_.insert(small.numbers).second) model_.add(small.numbers, small.made.numbers);
+    return small;
+  }
+
   Result<Stored> weights(const Layer& layer) {
-    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
-    const Weights made = quantize_weights(value, layer.axis);
-    const std::string small = name_of(layer.weights, "_quantized"),
-                      scale = name_of(layer.weights, "_scale"),
-                      zero = name_of(layer.weights, "_zero_point"),
-                      back = name_of(layer.weights, "_dequantized");
-    if (made_.insert(small).second) {
-      model_.add(small, made.numbers);
+    HEDDLE_ASSIGN_OR_RETURN(const Small all, small(layer.weights, layer.axis));
+    const Weights& made = all.made;
+    const std::string base = layer.weights + all.suffix, scale = name_of(base, "_scale"),
+                      zero = name_of(base, "_zero_point"), back = name_of(base, "_dequantized");
+    if (made_.insert(back).second) {
       model_.add(scale, made.scales);
       model_.add(zero, Literal(Shape::array(Type::s8, made.scales.shape().extents())));
-      model_.put_before(
-          layer.node,
-          {"DequantizeLinear", "", back, {small, scale, zero}, {back}, {{"axis", layer.axis}}});
+      model_.put_before(layer.node, {"DequantizeLinear",
+                                     "",
+                                     back,
+                                     {all.numbers, scale, zero},
+                                     {back},
+                                     {{"axis", layer.axis}}});
     }
     rename(layer.node, layer.weights, back);
     if (!layer.bias.empty()) HEDDLE_RETURN_IF_ERROR(bias(layer, made.scales));
@@ -159,12 +173,10 @@ class Rewriter {
 
   // Rows of s8, each with its own scale, looked up together.
   Result<Stored> table(const Layer& layer) {
-    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
-    const Weights made = quantize_weights(value, 0);
-    const std::string small = name_of(layer.weights, "_table"),
-                      scale = name_of(layer.weights, "_table_scale");
-    if (made_.insert(small).second) {
-      model_.add(small, made.numbers);
+    HEDDLE_ASSIGN_OR_RETURN(const Small all, small(layer.weights, 0));
+    const Weights& made = all.made;
+    const std::string scale = name_of(layer.weights, "_table_scale");
+    if (made_.insert(scale).second) {
       Literal scales(Shape::array(Type::f32, {made.scales.elems(), 1}));
       std::memcpy(scales.mutable_data(), made.scales.data(),
                   static_cast<size_t>(made.scales.bytes()));
@@ -174,16 +186,23 @@ class Rewriter {
     const std::string &places = node.inputs[1], &result = node.outputs[0];
     const std::string rows = name_of(result, "_rows"), wide = name_of(result, "_f32"),
                       scales = name_of(result, "_row_scales");
-    model_.replace(layer.node, {{"Gather", "", rows, {small, places}, {rows}, {{"axis", 0}}},
+    model_.replace(layer.node, {{"Gather", "", rows, {all.numbers, places}, {rows}, {{"axis", 0}}},
                                 {"Gather", "", scales, {scale, places}, {scales}, {{"axis", 0}}},
                                 {"Cast", "", wide, {rows}, {wide}, {{"to", 1}}},
                                 {"Mul", "", node.name, {wide, scales}, {result}}});
     return Stored{made.numbers.bytes() + made.scales.bytes(), made.sqnr};
   }
 
-  Result<Stored> blocks(const Layer& layer, int64_t size) {
-    HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
-    const Blocks made = quantize_blocks(value, layer.axis, size);
+  Result<Stored> blocks(size_t number, int64_t size) {
+    const Layer& layer = layers_[number];
+    const std::vector<int64_t> dims = model_.dims_of(layer.weights);
+    Blocks made;
+    if (const auto before = plan_.blocks.find(number); before != plan_.blocks.end()) {
+      made = before->second;
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(const Literal value, value_now(model_, plan_, layer.weights));
+      made = quantize_blocks(value, layer.axis, size);
+    }
     // What is made of weights depends on which of their dimensions is summed up.
     const bool turned = layer.axis == 0;
     const std::string small = name_of(layer.weights, turned ? "_turned_q4" : "_q4"),
@@ -198,8 +217,8 @@ class Rewriter {
                      node.name,
                      {layer.input, small, scale},
                      {node.outputs[0]},
-                     {{"K", value.shape().dim(1 - layer.axis)},
-                      {"N", value.shape().dim(layer.axis)},
+                     {{"K", dims[static_cast<size_t>(1 - layer.axis)]},
+                      {"N", dims[static_cast<size_t>(layer.axis)]},
                       {"bits", 4},
                       {"block_size", size}}};
     if (layer.bias.empty()) {
@@ -219,8 +238,9 @@ class Rewriter {
   const Plan& plan_;
   Readers readers_;
   std::map<std::string, std::set<size_t>> values_;
-  std::set<std::string> taken_;  // names of the model's values
-  std::set<std::string> made_;   // weights that are there in a new form
+  std::set<std::string> taken_;          // names of the model's values
+  std::set<std::string> made_;           // weights that are there in a new form
+  std::map<std::string, int64_t> axes_;  // by weights: the output channels of the first layer
 };
 
 }  // namespace

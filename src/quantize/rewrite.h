@@ -12,10 +12,11 @@
 namespace heddle::quantize {
 
 struct Plan {
-  std::vector<bool> chosen;                     // by layer
-  std::map<std::string, Params> activations;    // by value; of all chosen layers
+  std::vector<bool> chosen;                   // by layer
+  std::map<std::string, Params> activations;  // by value; of all chosen layers
   // Initialisers that are others now (adjust.h); what is not here is as in the file.
   std::map<std::string, tensor::Literal> values;
+  std::map<size_t, Blocks> blocks;  // by layer: its weights in 4 bits, where they were made already
 };
 
 // What became of the weights of a layer.

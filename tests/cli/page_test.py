@@ -1,25 +1,11 @@
 """The page of heddle explain, in a browser: every control has its effect. Needs Chromium."""
-import html
-import json
-import os
-import re
-import shutil
-import subprocess
 import sys
 import unittest
 
+from browser import BROWSER, driven
 from cli import MODELS, CliTest
 
-BROWSER = next(filter(None, map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])), None)
-
-# Runs behind the page's own script; what it returns is left in the document as JSON.
 DRIVER = """
-<script>
-'use strict';
-const got = {};
-window.addEventListener('error', event => { got.error = event.message; });
-function press(key) { document.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true })); }
-function click(element) { element.dispatchEvent(new MouseEvent('click', { bubbles: true })); }
 const by = id => document.getElementById(id);
 const width = () => +document.querySelector('#graph svg').getAttribute('width');
 const memoryBefore = document.querySelector('#memory svg').getAttribute('height');
@@ -60,46 +46,16 @@ by('search').dispatchEvent(new Event('input'));
 got.unfaded = document.querySelectorAll('.node.faded').length;
 by('n0').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
 got.byKeyboard = [...document.querySelectorAll('.node.chosen')].map(e => e.id);
-got.rules = [...document.styleSheets].map(sheet => sheet.cssRules.length);
-got.outside = performance.getEntriesByType('resource').length;
-const result = document.createElement('pre');
-result.id = 'result';
-result.textContent = JSON.stringify(got);
-document.body.appendChild(result);
-</script>
 """
-
-
-def styles(text):
-    """Rules at the outermost level of a style sheet."""
-    depth = count = 0
-    for c in text:
-        depth += (c == "{") - (c == "}")
-        count += c == "{" and depth == 1
-    return count
 
 
 @unittest.skipUnless(BROWSER, "no Chromium here")
 class PageTest(CliTest):
-    def open(self, page):
-        """What the driver found on the page."""
-        path = self.folder / "driven.html"
-        path.write_text(page.read_text().replace("</body>", DRIVER + "</body>"))
-        done = subprocess.run(
-            [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,800",
-             f"--user-data-dir={self.folder / 'browser'}", "--dump-dom", f"file://{path}"],
-            capture_output=True, text=True, timeout=120, check=False)
-        found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
-        self.assertTrue(found, done.stderr[-2000:])
-        got = json.loads(html.unescape(found[1]))
-        self.assertNotIn("error", got)
-        return got
-
     def test_every_control_has_its_effect(self):
         page = self.folder / "page.html"
         model = MODELS / "minilm" / "model.onnx"
         self.ok("explain", model, "--html", page)
-        got = self.open(page)
+        got = driven(self, page, DRIVER)
         self.assertGreater(got["nodes"], 5)
         self.assertEqual(got["nodes"], got["boxes"])
         self.assertEqual(got["edges"], got["lines"])
@@ -127,9 +83,6 @@ class PageTest(CliTest):
         self.assertLess(got["faded"], got["nodes"])
         self.assertEqual(0, got["unfaded"])
         self.assertEqual(["n0"], got["byKeyboard"])
-        self.assertEqual(0, got["outside"])
-        style = re.search(r"<style>(.*?)</style>", page.read_text(), re.DOTALL)[1]
-        self.assertEqual([styles(style)], got["rules"])  # none was dropped as wrong
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import unittest
 
 try:
     import numpy as np
-    from onnx import TensorProto, helper, numpy_helper, save
+    from onnx import TensorProto, helper, load, numpy_helper, save
 except ImportError:
     helper = None
 
@@ -55,12 +55,79 @@ class QuantizeTest(CliTest):
         self.quantize("diseased", "--calib", MODELS / "diseased" / "inputs.npz")
         self.near("diseased", "0.999")
 
+    def test_smoothing_repairs_channels_of_outliers(self):
+        # Xiao et al.: channels of an activation that are 50 times as large as the others.
+        ill = self.quantize("outliers", "--smooth", "off", "--cosine", "-1")
+        self.assertLess(ill["agreement"]["sqnr_db"], 10)
+        self.assertEqual((ill["smoothed_layers"], ill["unfoldable_layers"]), (0, 0))
+        for more in [[], ["--smooth", "0.5"], ["--smooth", "auto"]]:
+            with self.subTest(more=more):
+                well = self.quantize("outliers", *more)
+                self.assertGreater(well["agreement"]["sqnr_db"], 30)
+                # What attention mixes does not come from constants; nor has it outliers.
+                self.assertEqual({layer["name"] for layer in well["layers"] if "smoothed" in layer},
+                                 {f"{name}_node" for name in ["q", "k", "v", "gate", "up", "down"]})
+                self.assertEqual({layer["type"] for layer in well["layers"]}, {"int8"})
+        self.quantize("outliers", "--calib", MODELS / "outliers" / "inputs.npz")
+        self.near("outliers", "0.999")
+        self.assertEqual(self.quantize("outliers", "--no-adjust", "--cosine", "-1")["smoothed_layers"], 0)
+        self.assertEqual(self.quantize("outliers", "--no-adjust", "--smooth", "auto")["smoothed_layers"], 6)
+        self.assertEqual(self.quantize("resnet18")["smoothed_layers"], 0)
+
+    @unittest.skipIf(helper is None, "the packages numpy and onnx are missing")
+    def test_outliers_that_nothing_takes_are_counted(self):
+        # The residual branch reads the normalised value too.
+        model = load(MODELS / "outliers" / "model.onnx")
+        output = helper.make_tensor_value_info("norm1", TensorProto.FLOAT, [1, 16, 32])
+        model.graph.output.append(output)
+        path = self.folder / "read.onnx"
+        save(model, path)
+        report = json.loads(self.ok("quantize", path, "-o", self.out, "--json", "-", "--cosine", "-1").stdout)
+        self.assertEqual((report["smoothed_layers"], report["unfoldable_layers"]), (3, 3))
+
     def test_four_bits(self):
         report = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9")
         kinds = {layer["type"] for layer in report["layers"]}
         self.assertIn("int4", kinds)
         self.near("llama_block", "0.95")
         self.assertIn(b"MatMulNBits", self.out.read_bytes())
+
+    @unittest.skipIf(helper is None, "the packages numpy and onnx are missing")
+    def test_gptq_rounds_by_the_inputs(self):
+        # What the products read are mixtures of eight numbers.
+        random = np.random.default_rng(0)
+
+        def weights(name, rows, columns):
+            return numpy_helper.from_array((random.standard_normal((rows, columns)) / np.sqrt(rows))
+                                           .astype(np.float32), name)
+        nodes = [helper.make_node("MatMul", ["x", "mix"], ["h"], name="mix"),
+                 helper.make_node("MatMul", ["h", "a"], ["y"], name="first"),
+                 helper.make_node("Gemm", ["h", "b"], ["h_gram"], name="second", transB=1)]
+        graph = helper.make_graph(nodes, "mixed", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [64, 8])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, [64, 48]),
+                                   helper.make_tensor_value_info("h_gram", TensorProto.FLOAT, [64, 40])],
+                                  [weights("mix", 8, 96), weights("a", 96, 48), weights("b", 40, 96)])
+        model = self.folder / "mixed.onnx"
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8), model)
+        options = ["quantize", model, "-o", self.out, "--weights", "int4", "--json", "-"]
+        plain, better = [json.loads(self.ok(*options, *more).stdout) for more in [[], ["--gptq"]]]
+        self.assertEqual((plain["gptq_layers"], better["gptq_layers"]), (0, 2))
+        for layer in better["layers"]:
+            self.assertLess(layer["gptq_error_ratio"], 0.4)
+        self.assertGreater(better["agreement"]["sqnr_db"], plain["agreement"]["sqnr_db"] + 4)
+        again = self.out.read_bytes()
+        self.ok(*options, "--gptq")
+        self.assertEqual(self.out.read_bytes(), again)
+        kept = json.loads(self.ok(*options, "--gptq", "--keep", "first").stdout)
+        self.assertEqual(kept["gptq_layers"], 1)
+
+    def test_gptq_of_a_transformer(self):
+        plain = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9")
+        better = self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9", "--gptq")
+        # A few rows of random numbers: little to go by, and nothing is lost by that either.
+        self.assertGreater(better["agreement"]["sqnr_db"], plain["agreement"]["sqnr_db"] - 0.5)
+        self.assertTrue(all(layer["gptq_error_ratio"] <= 1 for layer in better["layers"]))
+        self.near("llama_block", "0.95")
 
     def test_weights_may_lie_beside_the_model(self):
         self.quantize("llama_block", "--weights", "int4", "--cosine", "0.9", "--external-data")
@@ -100,6 +167,14 @@ class QuantizeTest(CliTest):
                 report = json.loads(self.ok("quantize", model, "-o", self.out, "--weights", kind, "--json", "-").stdout)
                 self.assertGreater(report["agreement"]["cosine"], least)
                 self.assertNotIn("f32", {layer["type"] for layer in report["layers"]})
+                # The table and the head have the same rows with the same scales: they are there once.
+                large = [one for one in load(self.out).graph.initializer if one.data_type == TensorProto.INT8
+                         and list(one.dims) == [512, 64]]
+                self.assertEqual(len(large), {"int8": 2, "int4": 1}[kind])
+        # The inputs of one layer are not those of the other.
+        report = json.loads(self.ok("quantize", model, "-o", self.out, "--weights", "int4", "--gptq", "--json",
+                                    "-").stdout)
+        self.assertEqual(report["gptq_layers"], 0)
 
     def test_the_worst_layers_stay_float_where_that_helps(self):
         report = self.quantize("diseased", "--no-adjust", "--cosine", "0.5")
@@ -124,6 +199,13 @@ class QuantizeTest(CliTest):
         self.assertEqual(self.out.read_bytes(), before)
         self.assertIn("8 samples were seen before", " ".join(again["notes"]))
         self.assertNotIn("seen before", " ".join(first["notes"]))
+        # Smoothing sees the set twice, and both are kept.
+        self.quantize("outliers", "--statistics", seen)
+        before_smooth = self.out.read_bytes()
+        again = self.quantize("outliers", "--statistics", seen)
+        self.assertEqual(sum("seen before" in note for note in again["notes"]), 2)
+        self.assertEqual(self.out.read_bytes(), before_smooth)
+        self.quantize("resnet18", "--statistics", seen)
         # What was seen of other samples, or of another model, is not used.
         for more in [["--seed", "1"], ["--calib", MODELS / "resnet18" / "inputs.npz"], ["--no-adjust"]]:
             with self.subTest(more=more):
@@ -166,6 +248,10 @@ class QuantizeTest(CliTest):
                  ([MODELS / "diseased" / "model.onnx", "-o", new, "--calib", shape], "wanted [1,3,16,16]"),
                  ([model, "-o", new, "--keep", "nothing"], "--keep nothing"),
                  ([model, "-o", new, "--percentile", "3"], "--percentile 3"),
+                 ([model, "-o", new, "--smooth", "some"], "--smooth some"),
+                 ([model, "-o", new, "--smooth", "1.5"], "--smooth 1.5"),
+                 ([model, "-o", new, "--smooth", "0.5", "--weights", "int4"], "--smooth 0.5: only"),
+                 ([model, "-o", new, "--gptq"], "--gptq: only"),
                  ([model, "-o", model], "MODEL"), ([model, "-o", new, "--cosine", "2"], "--cosine 2"),
                  ([MODELS / "cnn_opset9" / "model.onnx", "-o", new], "opset")]
         for words, said in cases:
