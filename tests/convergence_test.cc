@@ -27,7 +27,8 @@ struct Mode {
 // The first is what the others are compared with.
 constexpr Mode kModes[] = {
     {"f32", [](compiler::Options*) {}},
-    {"bf16", [](compiler::Options* options) { options->amp = compiler::Amp::propagate; }},
+    {"bf16", [](compiler::Options* options) { options->precision = "bf16"; }},
+    {"f16", [](compiler::Options* options) { options->precision = "f16"; }},  // scales its loss
 };
 constexpr size_t kModeCount = std::size(kModes);
 constexpr uint64_t kSeeds = 5;

@@ -48,15 +48,10 @@ Places find_places(const program::Program& program) {
   return places;
 }
 
-std::vector<Literal> first_inputs(const program::Program& program, const TrainedNetwork& network,
-                                  uint64_t seed) {
+std::vector<Literal> first_inputs(const TrainedNetwork& network, uint64_t seed) {
   std::vector<Literal> inputs;
   Random random(seed ^ 0x5eed);
   for (const auto& argument : network.arguments) inputs.push_back(first_value(argument, &random));
-  for (size_t i = inputs.size(); i < program::shown_inputs(program); ++i) {
-    inputs.emplace_back(program.inputs[i].shape.without_layout());
-    inputs.back().set_f64(0, 32768);
-  }
   return inputs;
 }
 
@@ -124,8 +119,8 @@ LoadedProgram::LoadedProgram(const std::string& name, const compiler::Options& o
     *failure = program.error().message;
     return;
   }
-  auto loaded =
-      runtime::Executable::load(std::move(*program), device_.device(), api::host_functions());
+  program_ = std::move(*program);
+  auto loaded = load();
   if (!loaded) {
     *failure = loaded.error().message;
     return;
@@ -133,17 +128,24 @@ LoadedProgram::LoadedProgram(const std::string& name, const compiler::Options& o
   executable_ = std::move(*loaded);
 }
 
+Result<std::shared_ptr<runtime::Executable>> LoadedProgram::load() const {
+  return runtime::Executable::load(program::Program(program_), device_.device(),
+                                   api::host_functions());
+}
+
 Training train(const LoadedProgram& step, const TrainedNetwork& network, uint64_t seed) {
   Training training;
   const Places places = find_places(step.program());
   if (!keeps_all_state(places, network)) return training.failure = "not in place", training;
-  training.inputs = first_inputs(step.program(), network, seed);
+  training.inputs = first_inputs(network, seed);
   std::vector<Literal> others;
   for (size_t i = 0; i < places.input_of.size(); ++i)
     others.push_back(places.input_of[i] < 0
                          ? Literal(step.program().outputs[i].shape.without_layout())
                          : Literal());
-  auto context = step.executable().make_context();
+  const auto own = step.load();
+  if (!own) return training.failure = own.error().message, training;
+  auto context = (*own)->make_context();
   if (!context) return training.failure = context.error().message, training;
   if (auto bound = bind(context->get(), places, &training.inputs, &others); !bound)
     return training.failure = bound.error().message, training;

@@ -35,11 +35,14 @@ class LoadedProgram {
   // NAME.hlo of the folder. `failure`: what went wrong, else untouched.
   LoadedProgram(const std::string& name, const compiler::Options& options, std::string* failure);
   runtime::Executable& executable() const { return *executable_; }
-  const program::Program& program() const { return executable_->program(); }
+  const program::Program& program() const { return program_; }
+  // Once more, with states (a loss scale) of its own.
+  Result<std::shared_ptr<runtime::Executable>> load() const;
 
  private:
   Workers workers_{1};
   runtime::CpuDevice device_{workers_};
+  program::Program program_;
   std::shared_ptr<runtime::Executable> executable_;
 };
 
@@ -50,9 +53,7 @@ struct Training {
 };
 
 // A step of `network`, as many as it says, from the weights and over the data of `seed`. Outputs
-// that lie on inputs are the next step's; a state behind the network's own arguments begins as
-// {32768, 0, 0, …}, which is what a loss scale and its counts begin with. The loss is the output of
-// rank 0 that lies on nothing.
+// that lie on inputs are the next step's. The loss is the output of rank 0 that lies on nothing.
 Training train(const LoadedProgram& step, const TrainedNetwork& network, uint64_t seed);
 
 // NAME_forward.hlo by trained weights over fresh samples with true labels: logits [count,10] in a

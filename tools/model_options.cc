@@ -219,11 +219,14 @@ void CompileChoices::declare(CommandLine& line) {
 
 namespace {
 
-// What other tools call it, too.
-bool is_f32(const std::string& word) {
+// A type by what other tools call it, too.
+const char* float_type(const std::string& word) {
   std::string lower = word;
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower == "f32" || lower == "fp32" || lower == "float32";
+  if (lower == "f32" || lower == "fp32" || lower == "float32") return "f32";
+  if (lower == "f16" || lower == "fp16" || lower == "float16" || lower == "half") return "f16";
+  if (lower == "bf16" || lower == "bfloat16") return "bf16";
+  return word.c_str();
 }
 
 Status check_number(const std::string& flag, std::optional<int64_t> number, bool any,
@@ -263,7 +266,7 @@ Result<heddle_compile_options> CompileChoices::options() const {
       check_number(flag_of(#field), field, std::string_view(value).ends_with("|any"), most)); \
   options.field = c_member<C>(field);
 #include "compiler/options.def"
-  if (is_f32(precision)) options.precision = "f32";
+  options.precision = float_type(precision);
   return options;
 }
 

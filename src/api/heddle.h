@@ -197,16 +197,15 @@ typedef struct heddle_allocator {
 /* NULL and 0: the default, in brackets. */
 typedef struct heddle_compile_options {
   size_t struct_size;
-  const char* device;   /* ["cpu"; a compiled program: its own], "cuda", "cuda:1",
-                           "virtual:NAME" (a target; runs on the host, in a hostile order),
-                           "interp": the reference interpreter, "interp:f64" */
-  const char* target;   /* what to compile for: ["host"], or the name of a shipped target */
-  const char* level;    /* "O0", "O1", ["O2"] */
-  const char* fuse;     /* "off", "greedy", "xla", ["stitch"] */
-  const char* memory;   /* ["static"], "dynamic" */
-  const char* numerics; /* "strict", ["default"], "relaxed" */
-  const char*
-      precision; /* ["f32"]; "bf16", "f16": all products and values in this type that can be */
+  const char* device;         /* ["cpu"; a compiled program: its own], "cuda", "cuda:1",
+                                 "virtual:NAME" (a target; runs on the host, in a hostile order),
+                                 "interp": the reference interpreter, "interp:f64" */
+  const char* target;         /* what to compile for: ["host"], or the name of a shipped target */
+  const char* level;          /* "O0", "O1", ["O2"] */
+  const char* fuse;           /* "off", "greedy", "xla", ["stitch"] */
+  const char* memory;         /* ["static"], "dynamic" */
+  const char* numerics;       /* "strict", ["default"], "relaxed" */
+  const char* precision;      /* ["f32"], "bf16", "f16": of all products and values that can */
   const char* library;        /* ["none"], "auto" (where tuning found it faster), "onednn" */
   const char* cache;          /* folder for compiled code [the user's], "off" */
   const char* dump;           /* folder for every stage as text [none] */
@@ -231,11 +230,9 @@ typedef struct heddle_compile_options {
   void* progress_context;
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
   int32_t compile_threads;           /* that compile it [as many as `threads`] */
-  const char* amp; /* mixed precision: ["off"], "auto" (where 16 bits are predicted to be faster),
-                      "bf16", "f16" (this type), "propagate" (by rule, for comparison) */
+  const char* amp; /* mixed precision: ["off"], "auto" (where faster), "bf16", "f16", "propagate" */
   const char*
-      loss_scale; /* a factor for the gradients of a training step: "none", "auto" (found, and kept
-                     as the program's state), a power of two [auto in f16, else none] */
+      loss_scale; /* "none", "auto" (heddle_state.h), a power of two [f16: auto, else none] */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; then only the options device (it must be the
@@ -283,11 +280,9 @@ typedef struct heddle_program_info {
   int32_t pending;  /* it is not ready */
   const char* swap; /* results of the two programs agree in their "bits", or differ by "rounding",
                        within heddle_model_tolerance; "" where nothing is swapped */
-  /* For bounded dimensions: the number of programs compiled so far, and the bounds of the last one,
-     which this struct describes: "length=64, batch=4". */
-  int64_t compilations; /* else 1 */
-  const char* bucket;   /* else "" */
-  int64_t states;       /* how many: heddle_program_state */
+  int64_t compilations; /* for bounded dimensions: the number of programs so far; else 1 */
+  const char* bucket; /* the bounds of the last one, which this struct describes: "n=64"; else "" */
+  int64_t states;     /* how many: heddle_state.h */
 } heddle_program_info;
 HEDDLE_EXPORT void heddle_program_get_info(const heddle_program* program,
                                            heddle_program_info* info);
@@ -295,18 +290,6 @@ HEDDLE_EXPORT void heddle_program_input(const heddle_program* program, int64_t n
                                         heddle_port* port);
 HEDDLE_EXPORT void heddle_program_output(const heddle_program* program, int64_t number,
                                          heddle_port* port);
-/* What the program keeps from run to run beside its inputs and outputs, by number (see `states` of
- * its info): random generators, and the scale of a training step's gradients: "loss_scale", f32[5]:
- * the scale, good steps since it changed, skipped steps, those skipped since the last good one, and
- * the number of the input whose gradient was not finite in the last step, or -1. Reading and
- * writing copies `bytes` bytes, the port's, and waits for a run under way: a checkpoint has them.
- */
-HEDDLE_EXPORT void heddle_program_state(const heddle_program* program, int64_t number,
-                                        heddle_port* port);
-HEDDLE_EXPORT heddle_status* heddle_program_read_state(const heddle_program* program,
-                                                       int64_t number, void* data, int64_t bytes);
-HEDDLE_EXPORT heddle_status* heddle_program_write_state(heddle_program* program, int64_t number,
-                                                        const void* data, int64_t bytes);
 /* Rewrites that change numbers, defaults that were used, …: one line each. NULL out of range. */
 HEDDLE_EXPORT const char* heddle_program_note(const heddle_program* program, int64_t number);
 /* A step of the compilation and its time; NULL out of range. */
@@ -513,4 +496,5 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* co
 }
 #endif
 #include "heddle_device.h"
+#include "heddle_state.h"
 #endif /* HEDDLE_API_HEDDLE_H */

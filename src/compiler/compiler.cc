@@ -103,7 +103,7 @@ class Compilation {
 
  private:
   Status check_options() const {
-    HEDDLE_RETURN_IF_ERROR(check_loss_scale(options_));
+    HEDDLE_RETURN_IF_ERROR(check_precision(options_));
     return check_pass_names(options_);
   }
 

@@ -151,7 +151,9 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
 
 }  // namespace
 
-Status check_loss_scale(const Options& options) {
+Status check_precision(const Options& options) {
+  if (place_of_word(options.precision, "f32|bf16|f16") < 0)
+    return user_error("--precision {}: wanted f32, bf16 or f16", options.precision);
   const std::string& asked = options.loss_scale;
   if (asked.empty() || asked == "none" || asked == "auto" || power_of_two(asked)) return {};
   return user_error("--loss-scale {}: wanted none, auto or a power of two, such as 1024", asked);

@@ -11,9 +11,9 @@
 
 namespace heddle::compiler {
 
-// Options::loss_scale is "none", "auto", a power of two that f32 holds, or empty. Error: the
-// user's.
-Status check_loss_scale(const Options& options);
+// Options::precision is a type that this makes, loss_scale "none", "auto", a power of two that f32
+// holds, or empty. Error: the user's.
+Status check_precision(const Options& options);
 
 // `module` is simplified and not fused. Does nothing where all is in f32 and no scale is asked for.
 // Notes are added to `notes`; `report` may be null. Error (user): a scale is asked for, and the
