@@ -20,6 +20,7 @@ std::string_view reason(std::string_view code) {
       {"no-kernel", "no faster instruction for these types or extents"},
       {"output", "an output has the type of the interface"},
       {"range", "its values may leave the range of f16"},
+      {"scalar", "one number: nothing is gained"},
       {"state", "what a training step keeps is made of it"},
       {"sums", "sums over many elements stay f32"},
       {"type", "it is not f32"},

@@ -13,6 +13,7 @@
 #include "compiler/passes.h"
 #include "fuse/pipeline.h"
 #include "opt/pipeline.h"
+#include "precision/gradient_flow.h"
 #include "precision/loss_scale.h"
 #include "precision/mixed_rewrite.h"
 
@@ -149,6 +150,16 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
   return scale.is_automatic;
 }
 
+precision::MixedHints hints_of(const hlo::Module& module, bool guarded) {
+  precision::MixedHints hints;
+  hints.guarded = guarded;
+  const precision::GradientFlow flow = precision::find_gradients(module);
+  if (flow.gradients.empty()) return hints;
+  hints.update.emplace();
+  for (const hlo::Instr* x : flow.update) hints.update->insert(precision::same_value(*x));
+  return hints;
+}
+
 }  // namespace
 
 Status check_precision(const Options& options) {
@@ -168,7 +179,8 @@ Status mix_precision(hlo::Module* module, const Options& options, const target::
   if (!is_mixed(options)) return {};
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fused_copy(*module, options, target));
-  const precision::MixedGraph graph = precision::mixed_graph(*fused, target, low, guarded);
+  const precision::MixedGraph graph =
+      precision::mixed_graph(*fused, target, low, hints_of(*module, guarded));
   const bool all = options.amp == Amp::propagate || options.precision != "f32";
   const auto rule = all ? precision::MixedRule::propagate : precision::MixedRule::cost;
   precision::MixedPlan plan = precision::plan_mixed(graph, target, low, rule);

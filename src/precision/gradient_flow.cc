@@ -98,6 +98,7 @@ class Finder {
     extend();
     list_gradients();
     if (flow_.gradients.empty()) return {};
+    flow_.update.insert(update_.begin(), update_.end());
     return std::move(flow_);
   }
 
@@ -233,7 +234,7 @@ class Finder {
 
   // On to all that is linear in what carries the factor, up to the update.
   void extend() {
-    Set behind;  // what depends on gradients and does not carry the factor
+    Set& behind = flow_.update;  // so far: what depends on gradients and does not carry the factor
     for (Instr* x : entry_.instrs()) {
       if (has_factor(x)) continue;
       const auto is_behind = [&](const Instr* operand) { return behind.contains(operand); };

@@ -30,6 +30,9 @@ struct GradientFlow {
   };
   std::vector<Gradient> gradients;
 
+  // What the update computes: behind the gradients, and of what it keeps for itself (moments).
+  std::unordered_set<const hlo::Instr*> update;
+
   bool carries(const hlo::Instr* user, size_t operand) const {
     const auto found = carrying.find(user);
     return found != carrying.end() && operand < 64 && (found->second >> operand & 1) != 0;

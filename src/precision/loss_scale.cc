@@ -1,6 +1,7 @@
 #include "precision/loss_scale.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "hlo/builder.h"
 #include "hlo/state_arrays.h"
@@ -18,7 +19,7 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
-constexpr double kNoNumber = 1 << 24;  // more than parameters have
+constexpr double kNoNumber = INT32_MAX;  // of a parameter
 
 Shape state_shape() { return Shape::array(Type::f32, {kLossScaleNumbers}); }
 
@@ -96,7 +97,7 @@ class Scaler {
       Instr* count = b_.reduce(Opcode::add, bad, rows);
       finite = b_.compare(Direction::eq, count, b_.full(count->shape(), 0));
     }
-    const Shape shape = of_f32(finite);
+    const Shape shape = Shape::array(Type::s32, finite->shape().extents());
     return b_.select(finite, b_.full(shape, kNoNumber),
                      b_.full(shape, static_cast<double>(gradient.parameter)));
   }
@@ -107,7 +108,7 @@ class Scaler {
     for (const GradientFlow::Gradient& gradient : flow_.gradients)
       numbers.push_back(number_where_bad(gradient));
     Instr* first = b_.reduce(Opcode::minimum, b_.concatenate(numbers, 0), {0});
-    Instr* good = b_.compare(Direction::eq, first, f32(kNoNumber));
+    Instr* good = b_.compare(Direction::eq, first, b_.scalar(Type::s32, kNoNumber));
     choose(good);
     add_port(next_state(good, first));
   }
@@ -140,7 +141,7 @@ class Scaler {
         b_.select(good, b_.select(grows, zero, steps), zero),
         b_.binary(Opcode::add, number(kSkippedSteps), b_.select(good, zero, f32(1))),
         b_.select(good, zero, b_.binary(Opcode::add, number(kSkippedNow), f32(1))),
-        b_.select(good, f32(-1), first)};
+        b_.select(good, f32(-1), b_.convert(first, Type::f32))};
     std::vector<Instr*> parts;
     parts.reserve(next.size());
     for (Instr* one : next) parts.push_back(b_.reshape(one, {1}));

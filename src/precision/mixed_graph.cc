@@ -1,5 +1,7 @@
 #include "precision/mixed_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -70,8 +72,8 @@ bool is_bounded(const Instr* x, int depth = 0) {
 
 class Collector {
  public:
-  Collector(const target::Target& target, Type low, bool guarded)
-      : target_(target), low_(low), guarded_(guarded) {}
+  Collector(const target::Target& target, Type low, const MixedHints& hints)
+      : target_(target), low_(low), hints_(hints) {}
 
   MixedGraph run(const hlo::Module& module) {
     const Computation& entry = *module.entry();
@@ -100,6 +102,7 @@ class Collector {
       value.bytes = made_by->shape().bytes();
     }
     if (fixed.empty() && (value.bytes == 0 || made_by->shape().type() != Type::f32)) fixed = "type";
+    if (fixed.empty() && made_by->shape().elems() == 1) fixed = "scalar";
     value.fixed = std::move(fixed);
     graph_.values.push_back(std::move(value));
     return static_cast<int>(graph_.values.size()) - 1;
@@ -181,12 +184,15 @@ class Collector {
     Values made;
     for (const Instr* leaf : leaves_of(inside.root())) {
       std::string fixed = why_wide(leaf);
-      if (fixed.empty() && low_ == Type::f16 && !guarded_ && !is_bounded(leaf)) fixed = "range";
+      if (fixed.empty() && hints_.update && hints_.update->contains(same_value(*leaf)))
+        fixed = "state";
+      if (fixed.empty() && low_ == Type::f16 && !hints_.guarded && !is_bounded(leaf))
+        fixed = "range";
       const int value = add(leaf, std::move(fixed));
       graph_.values[static_cast<size_t>(value)].is_constant = constant;
       made.push_back(value);
     }
-    if (is_kept(fusion)) keep_state(inside, operands);
+    if (!hints_.update && is_kept(fusion)) keep_state(inside, operands);
     for (const Instr* x : inside.instrs())
       if (is_product(x) && !constant) product(x, operands);
     return made;
@@ -286,16 +292,21 @@ class Collector {
 
   const target::Target& target_;
   Type low_;
-  bool guarded_;
+  const MixedHints& hints_;
   MixedGraph graph_;
   std::unordered_set<const Instr*> kept_;  // leaves of the module that an input's memory keeps
 };
 
 }  // namespace
 
+std::string same_value(const Instr& instr) {
+  return fmt::format("{} {} {}", instr.name(), hlo::opcode_text(instr.opcode()),
+                     tensor::to_string(instr.shape(), false));
+}
+
 MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, Type low,
-                       bool guarded) {
-  return Collector(target, low, guarded).run(fused);
+                       const MixedHints& hints) {
+  return Collector(target, low, hints).run(fused);
 }
 
 }  // namespace heddle::precision

@@ -2,7 +2,9 @@
 // decides on. Between kernels values may be kept in 16 bits; inside of one everything is f32.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "hlo/module.h"
@@ -41,17 +43,28 @@ struct MixedGraph {
 
 // Codes of what is fixed:
 //   type        not f32
+//   scalar      one number: nothing is gained
 //   input, output   of the module, whose types are its interface
 //   sums, wide  as hlo::Narrowing has it; unknown: an operator of which nothing is known
 //   loop        a loop's or a branch's, which other computations read
 //   copied      made or read where no kernel is: arrays are copied into their places
-//   state       goes into what a training step keeps (weights, moments) without a product between
+//   state       the update of a training step computes it; where no gradients are found: it goes
+//               into what a run keeps without a product between
 //   range       f16 does not hold what it may be
 //   no-kernel   the target multiplies this type no faster, or not these extents
 //   chain       an operand stays inside of the product's kernel
-// `guarded`: a step that meets what f16 does not hold is noticed and taken back (loss_scale.h), so
-// that no value is fixed for its range.
+// What is known of the module before it was fused.
+struct MixedHints {
+  // A step that meets what f16 does not hold is noticed and taken back (loss_scale.h): no value is
+  // fixed for its range.
+  bool guarded = false;
+  // Of a step of training: what its update computes (gradient_flow.h), by same_value().
+  std::optional<std::unordered_set<std::string>> update;
+};
+// A value before and after fusion: its name alone may be another's behind it.
+std::string same_value(const hlo::Instr& instr);
+
 MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low,
-                       bool guarded = false);
+                       const MixedHints& hints = {});
 
 }  // namespace heddle::precision
