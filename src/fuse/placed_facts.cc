@@ -97,9 +97,9 @@ Facts facts_of(const stage::PlacedFusion& placed, const target::Target& target) 
   facts.windows = schedule::count_windows(placed);
   facts.strided = cost::strided_elems(placed);
   facts.shared_sets_ns = cost::shared_sets_ns(placed, target);
-  if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph);
   if (stage::is_gemm(placed))
     facts.word = std::get<stage::Row>(placed.schedule.nodes[0]).gemm()->record.word();
+  if (facts.is_template) facts.uses_across = schedule::uses_across(placed.graph, facts.word);
   const auto& stages = placed.graph.stages;
   facts.stages = stages.size();
   facts.is_packing = true;

@@ -30,8 +30,9 @@ bool is_group(const GemmShape& shape, const Stage& stage, int digit);
 // digit of K; a convolution's are lines of the window, which move with the lines of the image.
 bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 // How often an element of A is used, where A runs on along its rows (or along its batch) and not
-// along k, which is deep: then a copy that runs along k may pay. 0 elsewhere.
-int64_t uses_across(const StageGraph& graph);
+// along k, which is deep or read in words of so many elements: then a copy that runs along k may
+// pay. 0 elsewhere.
+int64_t uses_across(const StageGraph& graph, int64_t word);
 // Code `gemm-family`: false where a matched shape would make too much code (gemm_axis.h).
 Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 

@@ -208,7 +208,7 @@ bool is_group(const GemmShape& shape, const Stage& stage, int digit) {
   return stage.kind == hlo::StageKind::conv && uses(shape.a_load) && uses(shape.b_load);
 }
 
-int64_t uses_across(const StageGraph& graph) {
+int64_t uses_across(const StageGraph& graph, int64_t word) {
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     const Stage& stage = graph.stages[i];
     if (stage.kind != hlo::StageKind::conv && stage.kind != hlo::StageKind::dot) continue;
@@ -232,7 +232,7 @@ int64_t uses_across(const StageGraph& graph) {
       if (!shape.window_over(k) || extent > kSmallWindow) depth *= extent;
     }
     constexpr int64_t kDeep = 16;
-    if (depth < kDeep) return 0;
+    if (depth < (word > 1 ? word : kDeep)) return 0;
     const int64_t elems = graph.inputs[static_cast<size_t>(load.source.input)].shape.elems();
     return stage.out_elems() * shape.k_extent / std::max<int64_t>(1, elems);
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "schedule/gemm.h"
 #include "schedule/windows.h"
 #include "stage/stage_builder.h"
 
@@ -89,8 +90,14 @@ std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
 
 }  // namespace
 
+// A group that fills a vector is a product in words where there are some.
 bool group_lanes_applies(const Problem& problem, const PlacedFusion&) {
-  return problem.has(hlo::StageKind::conv);
+  if (!problem.has(hlo::StageKind::conv)) return false;
+  if (!problem.product() || !problem.product()->match.decision) return true;
+  const Stage& conv = problem.graph.stage(problem.product()->stage);
+  const GemmShape& shape = problem.product()->match.shape;
+  return conv.out.back().extent != problem.target.lanes(Type::f32) ||
+         find_product(shape, conv, problem.target)->k == 1;
 }
 
 PlacedFusion place_group_lanes(const Problem& problem) {
