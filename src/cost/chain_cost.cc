@@ -27,19 +27,33 @@ double rows_of(const stage::Link& link, const stage::StageGraph& graph) {
          static_cast<double>(std::max<int64_t>(link.shape.n_extent, 1));
 }
 
+// Steps of k: words, where the record's instruction takes those.
+int64_t steps_of(const stage::GemmShape& shape, const stage::Gemm& record) {
+  return (shape.k_extent + record.word() - 1) / record.word();
+}
+
+// How long an instruction for words takes, in those for one element each.
+double step_time(const stage::GemmShape& shape, const stage::Gemm& record,
+                 const target::Target& target) {
+  if (record.word() == 1) return 1;
+  return static_cast<double>(record.word()) * target.peak_flops_per_ns(shape.type) /
+         target.peak_flops_per_ns(record.mma->b);
+}
+
 // Tiles of one product, on one core.
 double tiles_ns(const stage::Link& link, const stage::Gemm& record, const stage::StageGraph& graph,
                 const target::Target& target) {
   const stage::GemmShape& shape = link.shape;
   stage::Gemm gemm = record;
-  gemm.kc = shape.k_extent;
+  gemm.kc = steps_of(shape, record);
   int64_t rows = shape.m_extent;  // that are cut into tiles together
   if (link.counted) rows = std::min(rows, gemm.m_block);
   if (gemm.my > 1) {
     gemm.mr = static_cast<int>(gemm.my * shape.m_extent);
     rows = shape.y_extent * shape.m_extent;
   }
-  const double cycles = gemm_cycles(gemm, rows, shape.n_extent, shape.k_extent, target);
+  const double cycles =
+      gemm_cycles(gemm, rows, shape.n_extent, gemm.kc, target) * step_time(shape, record, target);
   return cycles * rows_of(link, graph) / static_cast<double>(rows) / target.clock_ghz;
 }
 
@@ -47,7 +61,7 @@ double weights_bytes(const stage::Link& link, const stage::Gemm& gemm) {
   if (link.rows) return 0;
   const int64_t lanes = gemm.lanes;
   return static_cast<double>((link.shape.n_extent + lanes - 1) / lanes * lanes *
-                             link.shape.k_extent * tensor::type_bytes(link.shape.type));
+                             steps_of(link.shape, gemm) * tensor::type_bytes(link.shape.type));
 }
 
 // Blocks of rows, each of which passes by all weights.
@@ -67,7 +81,7 @@ double copies_ns(const stage::Link& link, const stage::Gemm& gemm, double blocks
                  const target::Target& target) {
   if (link.rows || !gemm.copy_b) return 0;
   const double cycles = link.shape.b_n == 1 ? 2 : 4;  // a vector; turned
-  return cycles * blocks * static_cast<double>(link.shape.n_extent * link.shape.k_extent) /
+  return cycles * blocks * static_cast<double>(link.shape.n_extent * steps_of(link.shape, gemm)) /
          target.lanes(tensor::Type::f32) / target.clock_ghz;
 }
 
