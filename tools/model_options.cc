@@ -89,6 +89,9 @@ void OpenChoices::declare(CommandLine& line) {
   line.text(module, "--module", "NAME", "which module, of a text file that holds several");
   line.flag(random_constants, "--random-constants",
             "invents the values of constants that HLO text elides: {...}");
+  line.choice(kv_cache, "--kv-cache", {"f32", "bf16", "int8"},
+              "caches of keys and values as inputs and outputs: int8 with a scale for each row, "
+              "NAME.scale (f32)");
   files_ = line.files();
   files_->reads([this](const FileUse::Add& add) { add("MODEL", model); });
 }
@@ -146,6 +149,7 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();
   options.random_constants = random_constants ? 1 : 0;
+  options.kv_cache = kv_cache.empty() ? nullptr : kv_cache.c_str();
   heddle_model* made = nullptr;
   if (Status opened = to_status(heddle_model_open(model.c_str(), &options, &made)); !opened)
     return tl::unexpected<Error>(inputs.with_sources(opened.error(), given));

@@ -24,6 +24,7 @@ struct OpenChoices {
   std::vector<std::string> dims, shapes, fixed;
   std::string module;
   bool random_constants = false;
+  std::string kv_cache;
 
   void declare(CommandLine& line);
   // `given`: values that will be bound. Their shapes bind dynamic dimensions; those that --fix

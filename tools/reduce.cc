@@ -176,6 +176,7 @@ class Reduce : public Command {
   Words options() const {
     Words words = compile_.words();
     if (open_.random_constants) words.emplace_back("--random-constants");
+    if (!open_.kv_cache.empty()) words.insert(words.end(), {"--kv-cache", open_.kv_cache});
     if (inputs_.seed) words.insert(words.end(), {"--seed", std::to_string(*inputs_.seed)});
     return words;
   }

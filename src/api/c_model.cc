@@ -116,6 +116,7 @@ Result<OpenOptions> open_options(const Call& call, const heddle_open_options* fr
     HEDDLE_RETURN_IF_ERROR(add_constant(call, i, c.constants[i], options));
   if (c.module != nullptr) options.module_name = c.module;
   options.random_constants = c.random_constants != 0;
+  if (c.kv_cache != nullptr) options.kv_cache = c.kv_cache;
   return options;
 }
 
@@ -238,14 +239,13 @@ const char* heddle_model_file(const heddle_model* model, int64_t number) {
 }
 
 heddle_dim heddle_model_unbound(const heddle_model* model, int64_t number) {
-  return answered<heddle_dim>(
-      __func__, {nullptr, 0}, [&](const Call& call) -> Result<heddle_dim> {
-        HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
-        const auto& all = model->model->unbound();
-        HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(all) - 1));
-        const auto& [name, extent] = all[static_cast<size_t>(number)];
-        return heddle_dim{name.c_str(), extent};
-      });
+  return answered<heddle_dim>(__func__, {nullptr, 0}, [&](const Call& call) -> Result<heddle_dim> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    const auto& all = model->model->unbound();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(all) - 1));
+    const auto& [name, extent] = all[static_cast<size_t>(number)];
+    return heddle_dim{name.c_str(), extent};
+  });
 }
 
 void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port) {

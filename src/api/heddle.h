@@ -22,8 +22,8 @@
  * they were read from and live as long as it does.
  *
  * Structs. The caller sets struct_size to sizeof the struct and zeroes the rest; zero is always the
- * default. Members are only ever added at the end, so old callers work with new libraries; and new
- * callers with old libraries, provided that the members unknown to the library are zero.
+ * default. Members are only added at the end: old callers work with new libraries, and new callers
+ * with old ones where the members that these do not know are zero.
  *
  * Threads. Different objects may be used from different threads. One model or program may be read
  * by several threads at once (compiling with consume_model counts as writing); a context is used by
@@ -113,9 +113,9 @@ typedef struct heddle_open_options {
   const heddle_shape* hints; /* ONNX: shapes of values that will be bound; used where `shapes` */
   size_t hint_count;         /* has none. Ignored where shapes are fixed */
   const heddle_dim* bounds;  /* ONNX files: dimensions that stay dynamic, up to `size`; see */
-  size_t bound_count; /* heddle_context_set_dim. Initially, and in the model's ports, the extent is
-                         that of `dims` or `hints`, else `size` */
-  int32_t random_constants; /* HLO text: invents constants written as {...}; else an error */
+  size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size` */
+  int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
+  const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
 } heddle_open_options;
 
 /* Opens a model of any kind, recognised by content: ONNX, HLO text, a compiled program. The file is

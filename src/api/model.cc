@@ -32,11 +32,13 @@ import::Options import_options(const OpenOptions& options) {
   import::Options result;
   result.dims = options.dims;
   result.shapes = options.shapes;
-  for (const auto& [name, shape] : options.hints)  // shapes win
-    if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
+  for (const auto& [name, shape] : options.hints)  // shapes win; scales have those of their caches
+    if (options.kv_cache.empty() || !name.ends_with(".scale"))
+      if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
   result.values = options.constants;
   result.module_name = options.module_name;
   result.random_constants = options.random_constants;
+  result.kv_cache = options.kv_cache;
   return result;
 }
 

@@ -62,6 +62,7 @@ struct OpenOptions {
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
   std::string module_name;
+  std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
 };
 

@@ -8,6 +8,7 @@
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "import/hlo_lapack.h"
+#include "import/kv_cache.h"
 #include "import/onnx.h"
 
 namespace heddle::import {
@@ -102,6 +103,7 @@ Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& 
   });
   run_at_bounds(*module);
   result.module = std::move(module);
+  HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
   return result;
 }
 

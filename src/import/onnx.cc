@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "hlo/module.h"
+#include "import/kv_cache.h"
 #include "import/onnx_model.h"
 
 namespace heddle::import {
@@ -37,6 +38,7 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   try {
     Imported imported = import_decoded(bytes, options, source);
     imported.files = external.paths();
+    HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &imported));
     return imported;
   } catch (const Failure& failure) {
     return tl::unexpected<Error>(one_line(failure.error));

@@ -48,6 +48,7 @@ struct Options {
   // Of `shapes`: those that are not asked for but those of values, for messages.
   std::set<std::string> shapes_of_values;
   std::string module_name;
+  std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: as they are
   bool random_constants = false;  // constants written as {...} get invented values, with a note
   int64_t max_nodes = 2'000'000;  // ONNX nodes, inlined bodies included
   int64_t max_value_elems = int64_t{1} << 29;      // one computed value, or input
