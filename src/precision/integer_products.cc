@@ -259,13 +259,24 @@ bool fits_convolution(const Instr* conv, const QuantizedValue& a, const Quantize
          (groups == 1 || (inputs % kWord == 0 && outputs >= kFeatures));
 }
 
+// Bytes as they are, or what match_quantized() finds.
+std::optional<QuantizedValue> match_side(Instr* x) {
+  if (x->shape().type() != Type::s8 && x->shape().type() != Type::u8) return match_quantized(x);
+  QuantizedValue bytes;
+  bytes.bytes = x;
+  return bytes;
+}
+
 opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   const bool convolution = x->is(Opcode::convolution);
   if (!convolution && !(x->is(Opcode::dot) && x->operands().size() == 2)) return {};
   if (!opt::are_static_arrays(x) || x->shape().elems() == 0) return {};
   if (!convolution && !x->attrs_as<DotAttrs>().rest.empty()) return {};
-  const std::optional<QuantizedValue> a = match_quantized(x->operand(0));
-  const std::optional<QuantizedValue> c = a ? match_quantized(x->operand(1)) : std::nullopt;
+  const auto type_of = [&](size_t side) { return x->operand(side)->shape().type(); };
+  if (type_of(0) == Type::u8 && type_of(1) == Type::s8) return {};  // made already
+  if (x->shape().type() != Type::s32 && x->shape().type() != Type::f32) return {};
+  const std::optional<QuantizedValue> a = match_side(x->operand(0));
+  const std::optional<QuantizedValue> c = a ? match_side(x->operand(1)) : std::nullopt;
   if (!c || (x->shape().type() == Type::f32) != (a->scale.value != nullptr) ||
       (a->scale.value != nullptr) != (c->scale.value != nullptr))
     return {};
