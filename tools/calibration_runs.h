@@ -29,6 +29,7 @@ class CalibrationRuns {
   static Result<CalibrationRuns> open(RunChoices choices);
 
   const Samples& samples() const { return samples_; }
+  const tensor::NamedLiterals& extents() const { return extents_; }
   int64_t count() const { return samples_.count(); }
   // A quarter of the samples, the last ones, and at most 32: what is made is judged by them.
   int64_t held_out() const;

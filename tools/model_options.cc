@@ -198,14 +198,14 @@ void declare_number(CommandLine& line, std::optional<int64_t>& to, const std::st
 
 }  // namespace
 
-void CompileChoices::declare(CommandLine& line) {
+void CompileChoices::declare(CommandLine& line, std::string_view but) {
   line.group("Compilation");
 #define HEDDLE_CHOICE(part, Type, field, plain, words, help) \
   line.choice(field, flag_of(#field).c_str(), divided(words), help);
 #define HEDDLE_OPEN(part, field, plain, words, help) \
   line.choice(field, flag_of(#field).c_str(), divided(words), help, /*open=*/true);
 #define HEDDLE_TEXT(part, Type, field, plain, value, help) \
-  line.text(field, flag_of(#field).c_str(), value, help);
+  if (but != #field) line.text(field, flag_of(#field).c_str(), value, help);
 #define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value, help) \
   declare_number(line, field, flag_of(#field), value, help);
 #define HEDDLE_FOLDER(part, field, help) line.output_folder(field, flag_of(#field).c_str(), help);
@@ -215,6 +215,7 @@ void CompileChoices::declare(CommandLine& line) {
       "prints the result of import, a pass, optimize, fuse, schedule, stitch or plan, and stops");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--target", target);
+    add("--ranges", ranges);
     // "plugin:FILE", "virtual:FILE,option=…"
     if (const size_t colon = device.find(':'); colon != std::string::npos)
       add("--device", device.substr(colon + 1, device.find(',', colon) - colon - 1));

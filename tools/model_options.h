@@ -52,7 +52,8 @@ struct CompileChoices {
 #include "compiler/options.def"
   std::string stop_after;
 
-  void declare(CommandLine& line);
+  // `but`: a field that is not declared, as its option means something else here.
+  void declare(CommandLine& line, std::string_view but = "");
   // The texts inside point into this object.
   Result<heddle_compile_options> options() const;
   Result<ProgramHandle> compile(heddle_model* model, bool consume) const;

@@ -1,4 +1,4 @@
-// heddle profile: where the time of a run goes, by kernel.
+// heddle profile: where the time of a run goes, by kernel; or what its values are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "program/nodes_text.h"
 #include "report.h"
 #include "statistics.h"
+#include "value_profile.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -54,15 +55,23 @@ class Profile : public Command {
     line.flag(breakdown_, "--breakdown",
               "totals of host, products, memory, copies and the whole run, instead of kernels");
     line.output(trace_, "--trace", "F.json", "also writes a trace for Perfetto");
-    compile_.declare(line);
+    values_.declare(line);
+    compile_.declare(line, "ranges");  // here they are written
     json_.declare(line);
     line.examples(
         "  heddle profile model.onnx\n"
-        "  heddle profile model.onnx --commands --threads 1 --trace trace.json\n");
+        "  heddle profile model.onnx --commands --threads 1 --trace trace.json\n"
+        "  heddle profile model.onnx --ranges ranges.json --calib samples/\n");
   }
 
   Result<int> run() override {
     if (runs_ && *runs_ < 1) return user_error("--iterations {}: wanted at least 1", *runs_);
+    HEDDLE_RETURN_IF_ERROR(values_.check());
+    if (values_.asked() && (runs_ || commands_ || breakdown_ || trace_.given()))
+      return user_error(
+          "--ranges, --grad-histogram: no time is measured; leave out --iterations, --commands, "
+          "--breakdown and --trace");
+    if (values_.asked()) return values_.run(open_, inputs_, compile_, json_);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
@@ -232,6 +241,7 @@ class Profile : public Command {
   InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
+  ValueProfile values_;
   std::optional<int64_t> runs_;
   bool commands_ = false;
   OutputFile trace_;

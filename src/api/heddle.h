@@ -231,8 +231,8 @@ typedef struct heddle_compile_options {
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
   int32_t compile_threads;           /* that compile it [as many as `threads`] */
   const char* amp; /* mixed precision: ["off"], "auto" (where faster), "bf16", "f16", "propagate" */
-  const char*
-      loss_scale; /* "none", "auto" (heddle_state.h), a power of two [f16: auto, else none] */
+  const char* loss_scale; /* "none", "auto" (heddle_state.h), 2^n [f16: auto, else none] */
+  const char* ranges;     /* a file of heddle profile --ranges: which values f16 holds [none] */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; then only the options device (it must be the

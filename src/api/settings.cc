@@ -5,10 +5,13 @@
 #include <optional>
 
 #include "api/tune.h"
+#include "base/hash.h"
 #include "base/parallel.h"
 #include "cache/object_cache.h"
 #include "cache/tuning_store.h"
+#include "import/mapped_file.h"
 #include "library/library.h"
+#include "precision/value_ranges.h"
 #include "schedule/gemm.h"
 
 namespace heddle::api {
@@ -72,6 +75,17 @@ Result<std::string> cache_directory(const std::string& wanted) {
   return opened.directory();
 }
 
+Status read_ranges(const std::string& path, compiler::Options* options) {
+  if (path.empty()) return {};
+  const auto file = import::MappedFile::open(path);
+  if (!file) return error_in("--ranges", file.error());
+  auto ranges = precision::parse_ranges((*file)->bytes());
+  if (!ranges) return user_error("--ranges {}: {}", path, ranges.error().message);
+  options->value_ranges = std::make_shared<const precision::ValueRanges>(std::move(*ranges));
+  options->ranges = hash128((*file)->bytes()).hex();
+  return {};
+}
+
 }  // namespace
 
 std::string level_name(const compiler::Options& options) {
@@ -92,6 +106,7 @@ Result<Settings> read_settings(const CompileOptions& options) {
   HEDDLE_ASSIGN_OR_RETURN(settings.threads, read_threads(options.threads));
   settings.where = {options.device, settings.threads, options.allocator};
   HEDDLE_ASSIGN_OR_RETURN(settings.compiler, read_choices(options));
+  HEDDLE_RETURN_IF_ERROR(read_ranges(options.ranges, &settings.compiler));
   HEDDLE_ASSIGN_OR_RETURN(settings.target,
                           settings.device->find_target(options.target, options.code));
   settings.tuning_device = tuning_device(settings.target);

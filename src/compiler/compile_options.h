@@ -47,10 +47,11 @@ struct Options {
 #undef HEDDLE_MEMBER_where
 #undef HEDDLE_MEMBER_none
 
-  int compile_threads = 1;             // objects compiled side by side
-  std::string object_cache_directory;  // empty: off
-  bool keep_once = true;               // prepared weights may lie in the cache, too
-  GpuAssembler gpu_assembler;          // of a GPU's target; empty: NVRTC
+  int compile_threads = 1;                                     // objects compiled side by side
+  std::string object_cache_directory;                          // empty: off
+  std::shared_ptr<const precision::ValueRanges> value_ranges;  // `ranges` is their hash; or null
+  bool keep_once = true;       // prepared weights may lie in the cache, too
+  GpuAssembler gpu_assembler;  // of a GPU's target; empty: NVRTC
   // Called before every step, by its name, and between the objects of code generation; on the
   // compiling thread. False: the compilation ends with an error of the cancelled kind.
   std::function<bool(const char* step)> progress;

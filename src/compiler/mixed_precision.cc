@@ -37,7 +37,8 @@ Type small_type(const Options& options, const target::Target& target) {
   return options.amp == Amp::bf16 ? Type::bf16 : precision::fastest_small_float(target);
 }
 
-// As fusion will have it, but for packed weights, which a plan says nothing of.
+}  // namespace
+
 Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const Options& options,
                                                 const target::Target& target) {
   std::unique_ptr<hlo::Module> copy = module.clone();
@@ -55,6 +56,8 @@ Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const
                           compiler::run(covers, pipeline, context, run));
   return copy;
 }
+
+namespace {
 
 int count_casts(const hlo::Module& module, Type low) {
   int casts = 0;
@@ -94,6 +97,18 @@ bool is_constant(const hlo::Instr* x) {
       if (seen.insert(operand).second) left.push_back(operand);
   }
   return true;
+}
+
+std::string ranges_note(const precision::MixedGraph& graph, const precision::ValueRanges& ranges) {
+  size_t known = 0;
+  for (const precision::StoredValue& value : graph.values)
+    known += ranges.contains(precision::same_value(value)) ? 1 : 0;
+  if (known == 0)
+    return fmt::format(
+        "ranges: none of the {} records is of a value here; record them again, with "
+        "this model, target and level",
+        ranges.size());
+  return fmt::format("ranges: of {} of {} values", known, graph.values.size());
 }
 
 }  // namespace
@@ -150,9 +165,10 @@ Result<bool> add_loss_scale(hlo::Module* module, const Options& options, bool is
   return scale.is_automatic;
 }
 
-precision::MixedHints hints_of(const hlo::Module& module, bool guarded) {
+precision::MixedHints hints_of(const hlo::Module& module, const Options& options, bool guarded) {
   precision::MixedHints hints;
   hints.guarded = guarded;
+  hints.ranges = options.value_ranges;
   const precision::GradientFlow flow = precision::find_gradients(module);
   if (flow.gradients.empty()) return hints;
   hints.update.emplace();
@@ -180,7 +196,9 @@ Status mix_precision(hlo::Module* module, const Options& options, const target::
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fused_copy(*module, options, target));
   const precision::MixedGraph graph =
-      precision::mixed_graph(*fused, target, low, hints_of(*module, guarded));
+      precision::mixed_graph(*fused, target, low, hints_of(*module, options, guarded));
+  if (options.value_ranges && low == Type::f16)
+    notes->push_back(ranges_note(graph, *options.value_ranges));
   const bool all = options.amp == Amp::propagate || options.precision != "f32";
   const auto rule = all ? precision::MixedRule::propagate : precision::MixedRule::cost;
   precision::MixedPlan plan = precision::plan_mixed(graph, target, low, rule);

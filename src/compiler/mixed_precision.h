@@ -2,6 +2,7 @@
 // is kept in memory, what is then decided is written into the module as it was.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ Status check_precision(const Options& options);
 // module is no step of training.
 Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
                      std::vector<std::string>* notes, Report* report);
+
+// As fusion will have it, but for packed weights, which a plan says nothing of.
+Result<std::unique_ptr<hlo::Module>> fused_copy(const hlo::Module& module, const Options& options,
+                                                const target::Target& target);
 
 // Fusions of `fused` that do nothing but convert (and move) what a run computes.
 int count_cast_kernels(const hlo::Module& fused);

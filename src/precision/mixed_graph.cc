@@ -103,9 +103,26 @@ class Collector {
     }
     if (fixed.empty() && (value.bytes == 0 || made_by->shape().type() != Type::f32)) fixed = "type";
     if (fixed.empty() && made_by->shape().elems() == 1) fixed = "scalar";
+    const ValueRange* seen = record_of(made_by);
+    value.leaves_f16 = seen && overflows_f16(*seen);
+    if (fixed.empty() && value.leaves_f16) fixed = "range";
     value.fixed = std::move(fixed);
     graph_.values.push_back(std::move(value));
     return static_cast<int>(graph_.values.size()) - 1;
+  }
+  // Null: nothing is known of what it was, or is to be.
+  const ValueRange* record_of(const Instr* x) const {
+    if (low_ != Type::f16 || hints_.guarded || !hints_.ranges) return nullptr;
+    const auto found = hints_.ranges->find(same_value(*x));
+    return found == hints_.ranges->end() ? nullptr : &found->second;
+  }
+  // Weights are told by the largest alone, as are operands of products (`leaves_f16`): what is
+  // small adds little to their sums.
+  bool may_leave_f16(const Instr* x, bool constant) const {
+    if (low_ != Type::f16 || hints_.guarded) return false;
+    if (const ValueRange* seen = record_of(x))
+      return constant ? overflows_f16(*seen) : !fits_f16(*seen);
+    return !is_bounded(x);
   }
   void fix(int value, const char* why) {
     std::string& fixed = graph_.values[static_cast<size_t>(value)].fixed;
@@ -186,8 +203,7 @@ class Collector {
       std::string fixed = why_wide(leaf);
       if (fixed.empty() && hints_.update && hints_.update->contains(same_value(*leaf)))
         fixed = "state";
-      if (fixed.empty() && low_ == Type::f16 && !hints_.guarded && !is_bounded(leaf))
-        fixed = "range";
+      if (fixed.empty() && may_leave_f16(leaf, constant)) fixed = "range";
       const int value = add(leaf, std::move(fixed));
       graph_.values[static_cast<size_t>(value)].is_constant = constant;
       made.push_back(value);
@@ -227,6 +243,7 @@ class Collector {
     found.opcode = x->opcode();
     found.extents = x->shape().extents();
     bool right_constant = false;  // the last side decides
+    bool leaves_f16 = false;
     for (size_t side : {size_t{0}, size_t{1}}) {
       const Instr* from = x->operand(side);
       while (moves_elements(from)) from = from->operand(0);
@@ -235,9 +252,11 @@ class Collector {
       else if (!from->is(Opcode::constant))
         found.fixed = "chain";
       const int value = found.operands[side];
+      leaves_f16 |= value >= 0 && graph_.values[static_cast<size_t>(value)].leaves_f16;
       right_constant = from->is(Opcode::constant) ||
                        (value >= 0 && graph_.values[static_cast<size_t>(value)].is_constant);
     }
+    if (found.fixed.empty() && leaves_f16) found.fixed = "range";
     found.flops = flops_of(x);
     found.reads_narrow = is_depthwise(x);
     if (found.fixed.empty() && !has_kernel(x, right_constant)) found.fixed = "no-kernel";
@@ -302,6 +321,11 @@ class Collector {
 std::string same_value(const Instr& instr) {
   return fmt::format("{} {} {}", instr.name(), hlo::opcode_text(instr.opcode()),
                      tensor::to_string(instr.shape(), false));
+}
+
+std::string same_value(const StoredValue& value) {
+  return fmt::format("{} {} {}", value.name, hlo::opcode_text(value.opcode),
+                     tensor::to_string(tensor::Shape::array(Type::f32, value.extents), false));
 }
 
 MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, Type low,

@@ -2,12 +2,14 @@
 // decides on. Between kernels values may be kept in 16 bits; inside of one everything is f32.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "hlo/module.h"
+#include "precision/value_ranges.h"
 #include "target/target.h"
 
 namespace heddle::precision {
@@ -22,8 +24,9 @@ struct StoredValue {
   int reads = 0;             // by kernels
   bool is_constant = false;  // depends on constants alone: made once, in any type
   bool is_input = false;
-  bool is_copied = false;  // no kernel makes it
-  std::string fixed;       // why it stays f32, a code; empty: it need not
+  bool is_copied = false;   // no kernel makes it
+  bool leaves_f16 = false;  // by its record
+  std::string fixed;        // why it stays f32, a code; empty: it need not
 };
 
 struct MixedProduct {
@@ -50,7 +53,8 @@ struct MixedGraph {
 //   copied      made or read where no kernel is: arrays are copied into their places
 //   state       the update of a training step computes it; where no gradients are found: it goes
 //               into what a run keeps without a product between
-//   range       f16 does not hold what it may be
+//   range       f16 does not hold what it was (value_ranges.h) or, where nothing is known of it,
+//               what it may be; of a product: what an operand was
 //   no-kernel   the target multiplies this type no faster, or not these extents
 //   chain       an operand stays inside of the product's kernel
 // What is known of the module before it was fused.
@@ -60,9 +64,11 @@ struct MixedHints {
   bool guarded = false;
   // Of a step of training: what its update computes (gradient_flow.h), by same_value().
   std::optional<std::unordered_set<std::string>> update;
+  std::shared_ptr<const ValueRanges> ranges;  // what values were; may be null
 };
 // A value before and after fusion: its name alone may be another's behind it.
 std::string same_value(const hlo::Instr& instr);
+std::string same_value(const StoredValue& value);  // of f32
 
 MixedGraph mixed_graph(const hlo::Module& fused, const target::Target& target, tensor::Type low,
                        const MixedHints& hints = {});
