@@ -237,6 +237,62 @@ ENTRY e {{
   }
 }
 
+// Pairs of bf16 with a filter that is computed: copied into words, once for several images where a
+// core has tasks enough; k in another order where a window stands innermost.
+struct WordCase {
+  const char *input, *filter, *output, *rest;
+  int64_t word, shared;
+};
+
+const WordCase kWordCases[] = {
+    {"1,5,7,6", "3,3,6,20", "1,5,7,20", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+     2, 1},
+    {"9,4,4,6", "3,3,6,20", "9,4,4,20", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+     2, 1},
+    {"8,4,5,6", "3,3,6,40", "8,4,5,40", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+     2, 2},
+    {"8,7,9,4", "3,3,4,40", "8,4,5,40",
+     "window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f", 2, 2},
+    {"8,4,5,3", "3,3,3,40", "8,4,5,40", "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f",
+     1, 2},
+    {"4,8,4,64", "2,2,32,64", "4,7,3,64",
+     "window={size=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=2", 2, 2},
+    // Gradients of filters, of a strided convolution too, in both layouts.
+    {"12,5,7,4", "5,7,4,18", "12,3,3,18",
+     "window={size=5x7 pad=1_1x1_1}, dim_labels=b01f_01io->b01f", 2, 3},
+    {"16,5,7,4", "4,5,7,18", "16,3,3,18",
+     "window={size=5x7 pad=1_1x1_1}, dim_labels=b01f_i01o->b01f", 2, 4},
+    {"16,9,7,4", "5,4,4,40", "16,3,3,40",
+     "window={size=5x4 pad=1_1x1_1 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f", 2, 4},
+    {"4,5,7,12", "4,5,7,18", "3,3,12,18",
+     "window={size=5x7 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf", 2, 1},
+    {"3,5,7,16", "3,5,7,18", "3,3,16,18",
+     "window={size=5x7 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf", 1, 1},
+    {"4,3,5,20", "4,3,5,18", "1,1,20,18", "window={size=3x5}, dim_labels=f01b_i01o->01bf", 2, 1},
+};
+
+TEST(ConvolutionWordsTest, ComputedFilters) {
+  target::Target target = *target::find_target("zen5");
+  target.cores = 1;
+  for (const WordCase& c : kWordCases) {
+    const std::string text = fmt::format(R"(HloModule m
+ENTRY e {{
+  x = bf16[{}] parameter(0)
+  w = bf16[{}] parameter(1)
+  ROOT c = f32[{}] convolution(x, w), {}
+}})",
+                                         c.input, c.filter, c.output, c.rest);
+    auto module = hlo::parse_module(text);
+    ASSERT_TRUE(module.has_value()) << module.error().message << text;
+    const FusionCheck checked = compiler::check_fusion(**module, target, 11, 4096);
+    EXPECT_EQ(checked.failure, "") << text << checked.text;
+    ASSERT_TRUE(stage::is_gemm(checked.placed)) << text << checked.text;
+    const stage::Gemm& gemm = std::get<stage::Row>(checked.placed.schedule.nodes[0]).gemm()->record;
+    EXPECT_EQ(gemm.word(), c.word) << text << checked.text;
+    EXPECT_EQ(gemm.shared, c.shared) << text << checked.text;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, ConvolutionTest, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -12,12 +12,12 @@ namespace {
 //  drop_layouts before the rest: other passes compare shapes, and only it knows what a bitcast
 //  means.
 //  inline_lazily before expand_map: a map's body may call.
+//  batch_groups_to_features among them: kernels have no groups of images.
 //  remove_identities before fold_tuples: barriers and asynchronous pairs stand between a tuple and
 //  its elements.
 constexpr char kToPrimitives[] =
     "dynamic_outermost,thread_random_state,drop_layouts,inline_lazily,expand_map,expand_batch_norm,"
-    "{remove_"
-    "identities,fold_tuples}*";
+    "batch_groups_to_features,{remove_identities,fold_tuples}*";
 
 // Each makes work for the others. dce comes last in a round: it takes away the readers that rules
 // for single readers trip over. fold_constants before algebraic: rules know constants by sight.

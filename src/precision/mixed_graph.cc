@@ -283,6 +283,21 @@ class Collector {
     return 2 * k * static_cast<double>(x->shape().elems());
   }
 
+  // How many rows a copy of a convolution's right side serves (schedule/gemm.cc): the two innermost
+  // dimensions of what has positions, and others as long as every core has tasks.
+  int64_t rows_of_copy(const Instr* x) const {
+    const auto& dims = x->attrs_as<hlo::ConvolutionAttrs>().dims;
+    int64_t rows = 1, taken = 0;
+    std::vector<int64_t> order{dims.output_batch};
+    order.insert(order.end(), dims.output_spatial.begin(), dims.output_spatial.end());
+    for (size_t i = order.size(); i-- > 0 && taken < 2;) {
+      rows *= x->shape().dim(order[i]);
+      taken += x->shape().dim(order[i]) > 1 ? 1 : 0;
+    }
+    const int64_t all = x->shape().elems() / x->shape().dim(dims.output_feature);
+    return std::max(rows, all / (4 * std::max(1, target_.cores)));
+  }
+
   // An instruction for words of this type, whole words of what is summed up, and rows enough to
   // copy a right side into words that is not constant.
   bool has_kernel(const Instr* x, bool constant) const {
@@ -297,8 +312,9 @@ class Collector {
       const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
       const int64_t inputs = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);
       const int64_t outputs = x->shape().dim(attrs.dims.output_feature) / attrs.feature_group_count;
-      return constant && inputs % mma->k == 0 && attrs.batch_group_count == 1 &&
-             (attrs.feature_group_count == 1 || outputs >= kFeatures);
+      return inputs % mma->k == 0 && attrs.batch_group_count == 1 &&
+             (attrs.feature_group_count == 1 || outputs >= kFeatures) &&
+             (constant || rows_of_copy(x) >= kRows);
     }
     const auto& attrs = x->attrs_as<hlo::DotAttrs>();
     if (!attrs.rest.empty() || attrs.lhs_contracting_dims.empty()) return false;

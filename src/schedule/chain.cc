@@ -301,6 +301,7 @@ Gemm tile_of(const Link& link, const StageGraph& graph, const target::Target& ta
   gemm.panels = 0;
   gemm.prefetch = 0;
   gemm.panels_first = false;
+  gemm.shared = 1;
   if (link.shape.y < 0) gemm.my = 1, gemm.y_block = 1;
   return gemm;
 }

@@ -239,6 +239,7 @@ class SumPlacer {
                           result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes(),
                           target_, find_product(shape_, stage, target_));
     record_.panels = 0;
+    record_.shared = 1;
     record_.kc = shape_.k_extent;
     // Tiles of several lines have blocks of their own at the edges: one block, or none of this.
     if (record_.my > 1 && record_.y_block < shape_.y_extent)

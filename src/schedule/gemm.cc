@@ -57,43 +57,6 @@ class Cheapest {
 
 }  // namespace
 
-namespace {
-
-Type load_type(const Stage& stage, int load) {
-  for (const Node& node : stage.nodes)
-    if (node.kind == Node::Kind::load && node.load == load) return node.type;
-  return Type::f32;
-}
-
-}  // namespace
-
-const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const target::Target& target) {
-  for (const kernel::MmaDescriptor& mma : kernel::mma_table())
-    if (mma.is_dot() && mma.a == a && mma.b == b && mma.d == sums && target.has_any(mma.features) &&
-        target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums))
-      return &mma;
-  return kernel::plain_mma();
-}
-
-const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& stage,
-                                          const target::Target& target) {
-  constexpr int64_t kRowsForCopy = 16;
-  const kernel::MmaDescriptor* mma = find_product(
-      load_type(stage, shape.a_load), load_type(stage, shape.b_load), shape.type, target);
-  const int k = shape.k.back();
-  const bool fits =
-      shape.b_panel > 0 ? shape.b_word == mma->k : shape.m_extent * shape.y_extent >= kRowsForCopy;
-  const bool whole = stage.extents()[static_cast<size_t>(k)] % mma->k == 0;
-  return fits && whole && !shape.window_over(k) ? mma : kernel::plain_mma();
-}
-
-target::Target without_flushing(target::Target target) {
-  for (const kernel::MmaDescriptor& mma : kernel::mma_table())
-    if (mma.numerics == kernel::MmaNumerics::flushes)
-      target.mac_rate.erase(std::string(tensor::type_name(mma.b)));
-  return target;
-}
-
 Gemm choose_gemm(int64_t m, int64_t n, int64_t k, bool b_constant, const target::Target& target,
                  int nv, Type sums) {
   return choose_gemm_between(m, m, n, k, b_constant, target, nv, sums);
@@ -443,6 +406,9 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     const int64_t blocks = (shape.m_extent + 1023) / 1024;
     gemm.m_block = (shape.m_extent + blocks - 1) / blocks;
   }
+  if (gemm.copy_b)
+    gemm.shared = choose_shared(shape, stage, gemm.m_block * gemm.y_block,
+                                int64_t{gemm.nv} * gemm.lanes, target);
   return gemm;
 }
 
@@ -453,6 +419,11 @@ Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stag
     return Decision::no("gemm-family", "{}: panels of {} columns", stage.name, shape.b_panel);
   if (gemm.panels > 0 && !can_cut_k(gemm, shape, stage))
     return Decision::no("gemm-family", "{}: K is not cut in blocks of {}", stage.name, gemm.kc);
+  if (const int digit = shared_batch(shape, stage);
+      gemm.shared > 1 && (!gemm.copy_b || digit < 0 ||
+                          stage.out[static_cast<size_t>(digit)].extent % gemm.shared != 0))
+    return Decision::no("gemm-family", "{}: {} of its batch share no copy", stage.name,
+                        gemm.shared);
   const int64_t segments = segments_of(gemm, shape, stage);
   if (segments > kMostSegments)
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,

@@ -26,6 +26,8 @@ struct GemmShapeOrNot {
 GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
 // A batch digit that numbers groups of features of a convolution: neighbours in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
+// The innermost batch digit that A alone has, so that its elements may share a copy of B; -1: none.
+int shared_batch(const GemmShape& shape, const Stage& stage);
 // Can the shape's K be cut by this record? B in panels, blocks of whole elements of the outermost
 // digit of K; a convolution's are lines of the window, which move with the lines of the image.
 bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
@@ -43,6 +45,17 @@ const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const targe
 // or copied for many rows.
 const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& stage,
                                           const target::Target& target);
+
+// The same; k may be put in another order where that makes words whole.
+const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage,
+                                            const target::Target& target);
+
+// The type that a load reads.
+Type load_type(const Stage& stage, int load);
+// By how many elements of the batch a copy of B in panels of `width` columns is shared, where a
+// task has `rows` of each.
+int64_t choose_shared(const GemmShape& shape, const Stage& stage, int64_t rows, int64_t width,
+                      const target::Target& target);
 
 // The target as strict numerics see it: what flushes subnormal numbers is no faster there.
 target::Target without_flushing(target::Target target);

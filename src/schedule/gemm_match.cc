@@ -208,6 +208,15 @@ bool is_group(const GemmShape& shape, const Stage& stage, int digit) {
   return stage.kind == hlo::StageKind::conv && uses(shape.a_load) && uses(shape.b_load);
 }
 
+int shared_batch(const GemmShape& shape, const Stage& stage) {
+  auto uses = [&](int load, int digit) {
+    return stage.loads[static_cast<size_t>(load)].coordinates[0].uses(digit);
+  };
+  for (size_t i = shape.batch.size(); i-- > 0;)
+    if (const int d = shape.batch[i]; uses(shape.a_load, d) && !uses(shape.b_load, d)) return d;
+  return -1;
+}
+
 int64_t uses_across(const StageGraph& graph, int64_t word) {
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     const Stage& stage = graph.stages[i];

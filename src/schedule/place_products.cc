@@ -50,7 +50,7 @@ PlacedFusion place_gemm(const Problem& problem) {
   PlacedFusion result;
   result.decision = match.decision;
   if (!result.decision) return result;
-  const GemmShape& shape = match.shape;
+  GemmShape shape = match.shape;
   const target::Target& target = problem.target;
   const size_t dot = product.index();
   StageGraph graph = problem.graph;
@@ -59,8 +59,9 @@ PlacedFusion place_gemm(const Problem& problem) {
   if (!result.decision) return result;
   const Stage& stage = graph.stages[dot];
   const Load& a = stage.loads[static_cast<size_t>(shape.a_load)];
-  const Gemm record = choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target,
-                                  find_product(shape, stage, target));
+  const kernel::MmaDescriptor* mma = choose_product(&shape, stage, target);
+  const Gemm record =
+      choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target, mma);
   result.decision = fits_family(record, shape, stage);
   if (!result.decision) return result;
   result.decision = cost::fits_in_code(graph, row.joined, record, shape);

@@ -275,6 +275,7 @@ class PooledPlacer {
     record_.kc = shape.k_extent;
     record_.panels = 0;
     record_.panels_first = false;
+    record_.shared = 1;
     if (Decision fits = fits_family(record_, shape, conv()); !fits) return fits;
     const int64_t panel = int64_t{record_.nv} * record_.lanes;
     width_ = shape.n_extent % panel == 0 ? panel : shape.n_extent;

@@ -23,6 +23,9 @@ struct Gemm {
   int64_t y_block = 1;  // lines of a task
   // B is copied into panels in scratch before the loops.
   bool copy_b = false;
+  // Elements of the batch that a task takes against one copy (of schedule::shared_batch()'s digit,
+  // whose extent it divides).
+  int64_t shared = 1;
   // Tasks run through the batch against one panel before they come to the next (else a panel's
   // neighbours come first, and share their rows of A).
   bool panels_first = false;

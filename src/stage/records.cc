@@ -10,10 +10,12 @@ std::string to_string(const Gemm& gemm) {
   if (gemm.panels > 0) lines = fmt::format(" panels {}", gemm.panels);
   if (gemm.my > 1 || gemm.y_block > 1)
     lines += fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
+  std::string copy = gemm.copy_b ? " copy_b" : "";
+  if (gemm.shared > 1) copy += fmt::format(" shared {}", gemm.shared);
   const std::string mma = gemm.word() > 1 ? fmt::format(" mma {}", gemm.mma->name) : std::string();
   return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}{}{}{}", gemm.mr,
                      gemm.nv, gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block, lines,
-                     gemm.copy_b ? " copy_b" : "", gemm.panels_first ? " panels_first" : "", mma);
+                     copy, gemm.panels_first ? " panels_first" : "", mma);
 }
 
 std::string to_string(const Winograd& winograd) {

@@ -78,6 +78,7 @@ class Parser {
       result.y_block = number();
     }
     result.copy_b = accept("copy_b");
+    if (accept("shared")) result.shared = std::clamp<int64_t>(number(), 1, 1 << 20);
     result.panels_first = accept("panels_first");
     if (accept("mma")) {
       const std::string name = word();

@@ -103,10 +103,12 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   };
   if (gemm_.panels_first) add_panel();
   digits_.assign(extents_.size(), Expr(0));
+  const int shared = gemm_.shared > 1 ? schedule::shared_batch(shape_, stage_) : -1;
   auto add_batch = [&](bool groups) {
     for (int d : shape_.batch)
       if (schedule::is_group(shape_, stage_, d) == groups)
-        add_grid(&group, stage_.out[d].name, extents_[d], &digits_[d]);
+        add_grid(&group, stage_.out[d].name, d == shared ? extents_[d] / gemm_.shared : extents_[d],
+                 &digits_[d]);
   };
   add_batch(false);
   auto add_blocks = [&](const char* name, const AxisPart& part) {
@@ -121,7 +123,17 @@ kernel::Group GemmEmitter::group(const AxisPart& lines, const AxisPart& rows, in
   Expr m0 = add_blocks("rows_of", rows);
   add_batch(true);
   if (!gemm_.panels_first) add_panel();
-  emit_panel(panel, lines, rows, y0, m0, &group.body);
+  if (shared < 0) {
+    emit_panel(panel, lines, rows, y0, m0, &group.body);
+    return group;
+  }
+  copy_panel(panel, &group.body);
+  VarId var = k_.add_var("of_batch");
+  digits_[shared] = digits_[shared] * gemm_.shared + Expr::digit(s_.add_scope(var, gemm_.shared));
+  Block body;
+  emit_tiles(panel, lines, rows, y0, m0, &body);
+  group.body.push_back(
+      make_loop(LoopKind::serial, var, k_.constant(gemm_.shared), std::move(body)));
   return group;
 }
 
@@ -144,6 +156,12 @@ void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const Ax
                              const Expr& y0, const Expr& m0, Block* block) {
   if (gemm_.copy_b) copy_panel(panel, block);
   start_sums(panel, block);
+  emit_tiles(panel, lines, rows, y0, m0, block);
+  store_sums(panel, block);
+}
+
+void GemmEmitter::emit_tiles(const Panel& panel, const AxisPart& lines, const AxisPart& rows,
+                             const Expr& y0, const Expr& m0, Block* block) {
   int64_t across = 0, down = 0;
   for (const Run& run : rows.runs) across += run.count;
   for (const Run& line_run : lines.runs) {
@@ -161,7 +179,6 @@ void GemmEmitter::emit_panel(const Panel& panel, const AxisPart& lines, const Ax
             });
     down += line_run.count;
   }
-  store_sums(panel, block);
 }
 
 void GemmEmitter::emit_line(const Panel& panel, const AxisPart& rows, const Expr& y,

@@ -62,6 +62,8 @@ class GemmEmitter {
   void add_grid(kernel::Group* group, const std::string& name, int64_t extent, Expr* value);
   void emit_panel(const Panel& panel, const AxisPart& lines, const AxisPart& rows, const Expr& y0,
                   const Expr& m0, Block* block);
+  void emit_tiles(const Panel& panel, const AxisPart& lines, const AxisPart& rows, const Expr& y0,
+                  const Expr& m0, Block* block);
   // All tiles of one line, the task's number `number`.
   void emit_line(const Panel& panel, const AxisPart& rows, const Expr& y, const Expr& number,
                  Block* block);
