@@ -19,13 +19,14 @@ class AmpTest(CliTest):
                     self.assertIn("PASS", out)
 
     def test_training_steps_stay_near_f32(self):
-        # Gradients of few samples: a pixel whose maximum or sign rounds to the other side sends its whole gradient elsewhere
-        # (the interpreter, with operands rounded alike, differs from f32 by as much).
+        # Of crnn's gradients: where a maximum or a sign rounds to the other side, a pixel's whole gradient goes elsewhere
+        # (the interpreter, with operands rounded alike, differs from f32 by as much). Its loss and weights stay near.
         for name in STEPS:
             with self.subTest(step=name):
                 step = ROOT / "tests" / "testdata" / "training" / f"{name}_step"
+                least = ["--cosine", "0.98"] if name == "crnn" else []
                 out = self.ok("check", f"{step}.hlo", "--inputs", f"{step}.inputs.npz", "--expected",
-                              f"{step}.expected.npz", "--amp", "auto", "--cosine", "0.98", "--cache", "off").stdout
+                              f"{step}.expected.npz", "--amp", "auto", *least, "--cache", "off").stdout
                 self.assertIn("PASS", out)
 
     def test_no_conversion_is_a_kernel(self):
