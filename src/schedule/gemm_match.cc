@@ -237,7 +237,9 @@ int64_t uses_across(const StageGraph& graph, int64_t word) {
     constexpr int64_t kSmallWindow = 7;
     for (int k : shape.k) {
       const int64_t extent = extents[static_cast<size_t>(k)];
-      if (extent > 1 && std::abs(a.factor_of(k)) == 1 && !shape.window_over(k)) return 0;
+      const bool along = std::abs(a.factor_of(k)) == 1 && !shape.window_over(k);
+      // Words lie along the last one: others are windows, or short.
+      if (extent > 1 && along && (word == 1 || k == shape.k.back())) return 0;
       if (!shape.window_over(k) || extent > kSmallWindow) depth *= extent;
     }
     constexpr int64_t kDeep = 16;
