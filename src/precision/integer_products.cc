@@ -259,6 +259,24 @@ bool fits_convolution(const Instr* conv, const QuantizedValue& a, const Quantize
          (groups == 1 || (inputs % kWord == 0 && outputs >= kFeatures));
 }
 
+// Few numbers are added up in floats without rounding, which narrow groups have lanes for: sums of
+// differences of bytes stay below 2^24. Null: they may not.
+Instr* convolution_in_floats(const Instr* conv, Builder& b) {
+  const auto& attrs = conv->attrs_as<ConvolutionAttrs>();
+  const Shape& kernel = conv->operand(1)->shape();
+  const int64_t k = kernel.elems() / kernel.dim(attrs.dims.kernel_output_feature);
+  constexpr int64_t kMost = (1 << 24) / (255 * 255);
+  const bool is_narrow =
+      attrs.feature_group_count > 1 && kernel.dim(attrs.dims.kernel_input_feature) > 1;
+  if (conv->shape().type() != Type::s32 || !is_narrow || k > kMost) return nullptr;
+  const Shape shape = Shape::array(Type::f32, conv->shape().extents());
+  return b.convert(
+      b.make(Opcode::convolution,
+             {b.convert(conv->operand(0), Type::f32), b.convert(conv->operand(1), Type::f32)},
+             attrs, {}, &shape),
+      Type::s32);
+}
+
 // Bytes as they are, or what match_quantized() finds.
 std::optional<QuantizedValue> match_side(Instr* x) {
   if (x->shape().type() != Type::s8 && x->shape().type() != Type::u8) return match_quantized(x);
@@ -280,7 +298,11 @@ opt::Rewriter::Proposal visit(Instr* x, Builder& b) {
   if (!c || (x->shape().type() == Type::f32) != (a->scale.value != nullptr) ||
       (a->scale.value != nullptr) != (c->scale.value != nullptr))
     return {};
-  if (convolution && !fits_convolution(x, *a, *c)) return {};
+  if (convolution && !fits_convolution(x, *a, *c)) {
+    Instr* made = convolution_in_floats(x, b);
+    if (!made) return {};
+    return {made, "product"};
+  }
   Product product = convolution ? describe_convolution(x) : describe_dot(x);
   if (!fits(product, *a, 0) || !fits(product, *c, 1)) return {};
   return {IntegerProduct(std::move(product), *a, *c, b).build(), "product"};
