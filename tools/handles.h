@@ -47,30 +47,27 @@ inline heddle_program_info info_of(const heddle_program* program) {
   heddle_program_get_info(program, &info);
   return info;
 }
-inline heddle_port input_of(const heddle_model* model, int64_t number) {
+// `Get`: one of the functions that describe a port by number.
+template <auto Get, typename Owner>
+heddle_port port_of(const Owner* owner, int64_t number) {
   auto port = sized<heddle_port>();
-  heddle_model_input(model, number, &port);
+  Get(owner, number, &port);
   return port;
+}
+inline heddle_port input_of(const heddle_model* model, int64_t number) {
+  return port_of<heddle_model_input>(model, number);
 }
 inline heddle_port output_of(const heddle_model* model, int64_t number) {
-  auto port = sized<heddle_port>();
-  heddle_model_output(model, number, &port);
-  return port;
+  return port_of<heddle_model_output>(model, number);
 }
 inline heddle_port input_of(const heddle_program* program, int64_t number) {
-  auto port = sized<heddle_port>();
-  heddle_program_input(program, number, &port);
-  return port;
+  return port_of<heddle_program_input>(program, number);
 }
 inline heddle_port state_of(const heddle_program* program, int64_t number) {
-  auto port = sized<heddle_port>();
-  heddle_program_state(program, number, &port);
-  return port;
+  return port_of<heddle_program_state>(program, number);
 }
 inline heddle_port output_of(const heddle_program* program, int64_t number) {
-  auto port = sized<heddle_port>();
-  heddle_program_output(program, number, &port);
-  return port;
+  return port_of<heddle_program_output>(program, number);
 }
 
 }  // namespace heddle::tools

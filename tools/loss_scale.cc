@@ -26,9 +26,10 @@ Status check_loss_scale(const LossScale& at) {
   constexpr int64_t kMostSkipped = 20;
   if (at.scale > kLeast || at.skipped_now < kMostSkipped) return {};
   return user_error(
-      "loss scale: {} steps in a row were skipped at the smallest scale, 1/1024; the first "
-      "gradient that "
-      "is not finite is that of {}: look at its values (--amp off), or lower the learning rate",
+      "loss scale: {} steps in a row changed nothing, down to the smallest scale, 1/1024; the "
+      "first "
+      "gradient that is not finite is that of {}: look at its values (--amp off), or lower the "
+      "learning rate",
       at.skipped_now, at.bad_input);
 }
 

@@ -18,7 +18,7 @@ struct LossScale {
 
 // Empty: the program has none.
 Result<std::optional<LossScale>> loss_scale_of(const heddle_program* program);
-// Error (user): the scale is as small as it gets, and 20 steps have changed nothing.
+// Error (user): the scale is as small as it gets, and the last 20 steps or more changed nothing.
 Status check_loss_scale(const LossScale& at);
 std::string to_string(const LossScale& at);
 nlohmann::ordered_json to_json(const LossScale& at);

@@ -33,7 +33,7 @@ import::Options import_options(const OpenOptions& options) {
   result.dims = options.dims;
   result.shapes = options.shapes;
   for (const auto& [name, shape] : options.hints)  // shapes win; scales have those of their caches
-    if (options.kv_cache.empty() || !name.ends_with(".scale"))
+    if (options.kv_cache != "int8" || !name.ends_with(".scale"))
       if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
   result.values = options.constants;
   result.module_name = options.module_name;

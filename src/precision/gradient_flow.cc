@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hlo/combiner.h"
 #include "opt/match.h"
 
 namespace heddle::precision {
@@ -12,8 +13,6 @@ using hlo::Instr;
 using hlo::Opcode;
 
 using Set = std::unordered_set<const Instr*>;
-
-bool is_product(const Instr* x) { return x->is(Opcode::dot) || x->is(Opcode::convolution); }
 
 bool is_float(const Instr* x) {
   return x->shape().is_array() && x->shape().is_static() && tensor::is_float(x->shape().type());
@@ -34,8 +33,7 @@ void add_ancestors(const Instr* from, Set* to) {
 }
 
 bool adds(const Instr* x) {
-  return x->called().size() == 1 && x->called()[0]->root()->is(Opcode::add) &&
-         x->called()[0]->instrs().size() == 3;
+  return x->called().size() == 1 && hlo::combiner_of(*x->called()[0]) == Opcode::add;
 }
 
 // How an operator depends on its operands linearly.
@@ -208,10 +206,12 @@ class Finder {
       if (!seen_.insert(x).second) continue;
       const uint64_t operands = comes_through(x);
       if (operands == 0) {
-        if (x == from)
+        if (x == from) {
           seen_.erase(x);  // a start only for what reads it
-        else
+          plain_.insert(x);
+        } else {
           starts_.insert(x);
+        }
         continue;
       }
       flow_.carrying[x] = operands;
@@ -242,7 +242,7 @@ class Finder {
                            std::none_of(x->operands().begin(), x->operands().end(), is_behind);
       if (!goes_on || !extend_to(x))
         if (std::any_of(x->operands().begin(), x->operands().end(), [&](const Instr* operand) {
-              return is_behind(operand) || has_factor(operand);
+              return is_behind(operand) || has_factor(operand) || plain_.contains(operand);
             }))
           behind.insert(x);
     }
@@ -268,6 +268,7 @@ class Finder {
   void list_gradients() {
     for (Instr* x : entry_.instrs()) {
       if (starts_.contains(x)) flow_.starts.push_back(x);
+      if (plain_.contains(x) && !has_factor(x)) flow_.gradients.push_back({x, parameter_of(x)});
       if (!flow_.carrying.contains(x)) continue;
       flow_.carriers.push_back(x);
       const bool is_read =
@@ -311,10 +312,13 @@ class Finder {
   Set update_;
   std::unordered_map<const Instr*, int64_t> depth_;
   Set seen_, starts_;
+  Set plain_;  // backward products that nothing in front of them could scale
   GradientFlow flow_;
 };
 
 }  // namespace
+
+bool is_product(const Instr* x) { return x->is(Opcode::dot) || x->is(Opcode::convolution); }
 
 GradientFlow find_gradients(const hlo::Module& module) { return Finder(module).run(); }
 

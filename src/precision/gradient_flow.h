@@ -15,6 +15,8 @@
 
 namespace heddle::precision {
 
+bool is_product(const hlo::Instr* x);  // a dot or a convolution
+
 struct GradientFlow {
   // Values of the entry that are multiplied by the factor for those that carry it: the first of the
   // backward pass. Each is also read as it is.
@@ -22,8 +24,8 @@ struct GradientFlow {
   // Those that carry it otherwise, in order, and by which operands: bit i is operand i.
   std::vector<hlo::Instr*> carriers;
   std::unordered_map<const hlo::Instr*, uint64_t> carrying;
-  // Of `starts` and `carriers`: what the update reads, and the number of the first parameter that
-  // it goes into.
+  // Of `starts` and `carriers`, or of a product in front of which nothing can carry the factor:
+  // what the update reads, and the number of the first parameter that it goes into.
   struct Gradient {
     hlo::Instr* value = nullptr;
     int64_t parameter = 0;

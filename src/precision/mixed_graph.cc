@@ -8,6 +8,7 @@
 
 #include "hlo/join.h"
 #include "hlo/views.h"
+#include "precision/gradient_flow.h"
 #include "schedule/gemm.h"
 
 namespace heddle::precision {
@@ -20,8 +21,6 @@ using hlo::Opcode;
 using tensor::Type;
 
 using Values = std::vector<int>;  // of the leaves of an instruction's result
-
-bool is_product(const Instr* x) { return x->is(Opcode::dot) || x->is(Opcode::convolution); }
 
 // The elements of a root that is a tuple, or it alone.
 std::vector<const Instr*> leaves_of(const Instr* root) {

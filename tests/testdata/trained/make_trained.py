@@ -139,7 +139,7 @@ def main():
     names = sys.argv[1:] or list(NETWORKS)
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([TRAINER, f"--gtest_filter=*WritesWhatF32TrainedWhereAsked/{name}"], check=True,
+            subprocess.run([TRAINER, f"--gtest_filter=*TrainedWeights.AreWritten/{name}"], check=True,
                            env={**os.environ, "HEDDLE_TRAINED": folder}, stdout=subprocess.DEVNULL)
             arrays = dict(np.load(os.path.join(folder, name + ".npz")))
         graph = Graph(arrays)
