@@ -121,6 +121,7 @@ TEST_P(Convergence, IsThatOfF32InEveryMode) {
 
 // No test of anything: there only where HEDDLE_TRAINED names a folder.
 class TrainedWeights : public ::testing::TestWithParam<std::string> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(TrainedWeights);
 
 std::vector<std::string> asked_networks() {
   if (std::getenv("HEDDLE_TRAINED") == nullptr) return {};
