@@ -27,6 +27,9 @@ int64_t instructions(const stage::Node& node) {
   }
 }
 
+// Of a tile; what fragments leave in scratch is finished in a loop over its rows.
+int64_t rows_written_out(const stage::Gemm& gemm) { return gemm.tile ? 1 : gemm.mr; }
+
 }  // namespace
 
 int64_t code_of_tile(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
@@ -34,7 +37,7 @@ int64_t code_of_tile(const stage::StageGraph& graph, const std::vector<stage::St
   int64_t total = 0;
   for (size_t i = 1; i < joined.size(); ++i)
     for (const stage::Node& node : graph.stage(joined[i]).nodes) total += instructions(node);
-  return total * gemm.mr * gemm.nv;
+  return total * rows_written_out(gemm) * gemm.nv;
 }
 
 Decision fits_in_code(const stage::StageGraph& graph, const std::vector<stage::StageId>& joined,
@@ -50,6 +53,7 @@ int64_t code_of_tiles(const stage::StageGraph& graph, const std::vector<stage::S
                       const stage::Gemm& gemm, const stage::GemmShape& shape) {
   const stage::Stage& stage = graph.stage(joined[0]);
   int64_t tiles = 0, segments = 0;
+  if (copies_lines(gemm, shape)) return 2 * code_of_tile(graph, joined, gemm);
   for (const stage::AxisPart& lines : line_parts(gemm, shape, stage))
     for (const stage::AxisPart& rows : row_parts(gemm, shape, stage)) {
       tiles += static_cast<int64_t>(lines.runs.size() * rows.runs.size());
@@ -61,7 +65,7 @@ int64_t code_of_tiles(const stage::StageGraph& graph, const std::vector<stage::S
   const int64_t width = int64_t{gemm.nv} * gemm.lanes;
   const int64_t rest = (shape.n_extent % width + gemm.lanes - 1) / gemm.lanes;
   const int64_t vectors = (shape.n_extent >= width ? gemm.nv : 0) + rest;  // of both panels
-  const int64_t registers = int64_t{gemm.my} * gemm.mr * gemm.nv;
+  const int64_t registers = gemm.my * rows_written_out(gemm) * gemm.nv;
   const int64_t each = (code_of_tile(graph, joined, gemm) * gemm.my + 8 * registers) * tiles +
                        3 * registers * gemm.ku * segments;
   return each * vectors / gemm.nv;

@@ -39,6 +39,7 @@ std::vector<bool> find_data(const Kernel& k) {
 void note_copies(const std::vector<Stmt>& body, std::vector<Reads>& reads) {
   for (const Stmt& stmt : body) {
     if (stmt.kind == StmtKind::async_copy) reads[stmt.source.index()].by_place = true;
+    if (stmt.kind == StmtKind::fragment_load) reads[stmt.buffer.index()].by_place = true;
     note_copies(stmt.body, reads);
     note_copies(stmt.otherwise, reads);
   }

@@ -175,6 +175,10 @@ void InterpExec::run_node(const Node& node) {
       return run_async_wait(node.stmt->count);
     case StmtKind::mma:
       return run_mma(node);
+    case StmtKind::fragment_clear:
+    case StmtKind::fragment_load:
+    case StmtKind::fragment_store:
+      return move_fragment(node);
   }
 }
 
@@ -317,40 +321,6 @@ void InterpExec::run_async_wait(int64_t count) {
                           element_text(memory_.view(from.buffer), copy.from)));
       }
       memory_.complete(memory_.view(to.buffer), to.buffer, copy.to, copy.value, copy.lane);
-    }
-  }
-}
-
-void InterpExec::run_mma(const Node& node) {
-  const MmaPlan& plan = program_.mmas[node.mma];
-  const MmaDescriptor& mma = *plan.mma;
-  const int registers[] = {mma.map_d.registers(), mma.map_a.registers(), mma.map_b.registers(),
-                           mma.map_d.registers()};
-  std::vector<uint64_t> values[4];
-  int64_t first[4];
-  for (int i = 0; i < 4; ++i) {
-    const AccessPlan& access = program_.accesses[plan.access[i]];
-    const InterpMemory::View& view = memory_.view(access.buffer);
-    first[i] = 0;
-    for (size_t axis = 0; axis < access.indices.size(); ++axis) {
-      first[i] += static_cast<int64_t>(cells_[access.indices[axis].at]) * view.strides[axis];
-    }
-    values[i].resize(static_cast<size_t>(mma.lanes * registers[i]));
-    if (i == 0) continue;
-    for (int l = 0; l < mma.lanes; ++l) {
-      for (int r = 0; r < registers[i]; ++r) {
-        Hazard found = memory_.load(view, access.buffer, first[i] + r, l,
-                                    values[i][static_cast<size_t>(l * registers[i] + r)]);
-        if (found != Hazard::none) hazard(access, found, first[i] + r, l, false);
-      }
-    }
-  }
-  execute_mma(mma, values[0].data(), values[1].data(), values[2].data(), values[3].data());
-  const AccessPlan& out = program_.accesses[plan.access[0]];
-  for (int l = 0; l < mma.lanes; ++l) {
-    for (int r = 0; r < registers[0]; ++r) {
-      memory_.store(memory_.view(out.buffer), out.buffer, first[0] + r, l,
-                    values[0][static_cast<size_t>(l * registers[0] + r)]);
     }
   }
 }

@@ -61,7 +61,10 @@ class InterpExec {
   void run_async_copy(const Node& node);
   void run_async_wait(int64_t count);
   void end_copies();
+  // interp_fragments.cc
   void run_mma(const Node& node);
+  int64_t first_register(const AccessPlan& plan) const;
+  void move_fragment(const Node& node);
 
   // interp_blocks.cc
   void run_threads(const GroupPlan& plan, int threads);

@@ -84,6 +84,8 @@ class Compiler {
       node.access = add_access(stmt.buffer, stmt.indices);
     }
     if (stmt.source.valid()) node.source = add_access(stmt.source, stmt.source_indices);
+    if (stmt.fragments.size() == 1)
+      node.source = add_access(stmt.fragments[0], stmt.source_indices);
     node.meets = meets_block(stmt);
     node.body = compile_block(stmt.body);
     node.otherwise = compile_block(stmt.otherwise);

@@ -45,7 +45,7 @@
 //   async_wait has completed it, the destination may be neither read nor written and the source not
 //   written. async_wait n closes the group of copies begun since the wait before it, and waits
 //   until at most n closed groups are pending. All are waited for before the task ends.
-// - Fragments are registers; mma.h says how matrix instructions use them.
+// - Fragments are registers; mma.h says how matrix instructions use them, and what moves them.
 //
 // Invariants (verify.h): 1. operand types fit their op, values their buffers and variables.
 // 2. variables are in scope. 3. index counts match buffer ranks. 4. reg and fragment indices are
@@ -129,6 +129,9 @@ enum class StmtKind : uint8_t {
   async_copy,  // buffer[indices] (scratch) <- source[source_indices], `count` elements
   async_wait,  // until at most `count` groups of async copies are pending
   mma,         // matrix instruction `name` (mma.def): fragments d, a, b, c in `fragments`
+  fragment_clear,  // fragments[0] at source_indices = 0
+  fragment_load,   // fragments[0] at source_indices <- buffer[indices], in `count` rows
+  fragment_store,  // buffer[indices] <- fragments[0] at source_indices, in `count` rows
 };
 
 struct Stmt {
@@ -145,7 +148,8 @@ struct Stmt {
   bool streaming = false;  // store past the caches
   int level = 2;           // prefetch
   bool for_write = false;  // prefetch
-  int64_t count = 0;       // async
+  int64_t count = 0;       // async; fragments: rows
+  int64_t stride = 0;      // fragments: elements of `buffer` between the starts of rows
   std::string name;        // mma
   std::vector<BufferId> fragments;
 };

@@ -8,6 +8,11 @@
 // loops. Its fragments d, a, b, c are reg or fragment buffers with the instruction's lanes; the
 // last extent of each is its registers a lane, and Stmt::indices holds the indices before that one
 // (constants once unrolled), those of d first. c may be d.
+//
+// A tile is an instruction of one lane with rows and columns. Its fragments have Space::fragment;
+// fragment_load, fragment_store and fragment_clear move all registers of one: in `count` rows of
+// equally many registers, each row consecutive in memory. Memory of wider elements than the
+// fragment's holds several a word, the first in the lowest bits.
 #pragma once
 
 #include <array>
@@ -41,7 +46,8 @@ struct MmaDescriptor {
   Type d, a, b;  // c has the type of d
   MmaMap map_d, map_a, map_b;
   MmaNumerics numerics;
-  bool is_dot() const { return lanes == 1 && k > 1; }
+  bool is_dot() const { return lanes == 1 && m == 1 && k > 1; }
+  bool is_tile() const { return lanes == 1 && m > 1; }
   Type word() const;          // of a dot: the unsigned integer of k elements
   MmaNumerics sums() const {  // how sums are read and rounded
     return numerics == MmaNumerics::flushes ? numerics : MmaNumerics::once;

@@ -293,6 +293,9 @@ Result<Stmt> Parser::statement() {
   if (take("prefetch")) return prefetch();
   if (take("async_copy")) return async_copy();
   if (take("mma")) return mma();
+  if (take("fragment_clear")) return move_fragment(StmtKind::fragment_clear);
+  if (take("fragment_load")) return move_fragment(StmtKind::fragment_load);
+  if (take("fragment_store")) return move_fragment(StmtKind::fragment_store);
   if (take("barrier")) return Stmt{StmtKind::barrier};
   if (take("async_wait")) {
     Stmt stmt{StmtKind::async_wait};
@@ -385,16 +388,47 @@ Result<Stmt> Parser::mma() {
   Stmt stmt{StmtKind::mma};
   HEDDLE_ASSIGN_OR_RETURN(stmt.name, word("the name of a matrix instruction"));
   do {
-    HEDDLE_ASSIGN_OR_RETURN(Access fragment, access());
-    size_t rank = kernel_.buffer(fragment.buffer).extents.size();
-    if (fragment.indices.size() + 1 != rank) {
-      return fail("fragment '{}' of rank {} takes {} indices here, got {}",
-                  kernel_.buffer(fragment.buffer).name, rank, static_cast<int64_t>(rank) - 1,
-                  fragment.indices.size());
-    }
+    HEDDLE_ASSIGN_OR_RETURN(Access fragment, fragment_access());
     stmt.fragments.push_back(fragment.buffer);
     stmt.indices.insert(stmt.indices.end(), fragment.indices.begin(), fragment.indices.end());
   } while (take(","));
+  return stmt;
+}
+
+Result<Parser::Access> Parser::fragment_access() {
+  HEDDLE_ASSIGN_OR_RETURN(Access fragment, access());
+  size_t rank = kernel_.buffer(fragment.buffer).extents.size();
+  if (fragment.indices.size() + 1 != rank) {
+    return fail("fragment '{}' of rank {} takes {} indices here, got {}",
+                kernel_.buffer(fragment.buffer).name, rank, static_cast<int64_t>(rank) - 1,
+                fragment.indices.size());
+  }
+  return fragment;
+}
+
+Result<Stmt> Parser::move_fragment(StmtKind kind) {
+  Stmt stmt{kind};
+  Access fragment, memory;
+  if (kind != StmtKind::fragment_store) {
+    HEDDLE_ASSIGN_OR_RETURN(fragment, fragment_access());
+  }
+  if (kind != StmtKind::fragment_clear) {
+    if (kind == StmtKind::fragment_load) HEDDLE_RETURN_IF_ERROR(expect("from"));
+    HEDDLE_ASSIGN_OR_RETURN(memory, access());
+    stmt.buffer = memory.buffer;
+    stmt.indices = std::move(memory.indices);
+  }
+  if (kind == StmtKind::fragment_store) {
+    HEDDLE_RETURN_IF_ERROR(expect("from"));
+    HEDDLE_ASSIGN_OR_RETURN(fragment, fragment_access());
+  }
+  stmt.fragments = {fragment.buffer};
+  stmt.source_indices = std::move(fragment.indices);
+  if (kind == StmtKind::fragment_clear) return stmt;
+  HEDDLE_RETURN_IF_ERROR(expect("rows"));
+  HEDDLE_ASSIGN_OR_RETURN(stmt.count, integer("a number of rows", 1, 4096));
+  HEDDLE_RETURN_IF_ERROR(expect("stride"));
+  HEDDLE_ASSIGN_OR_RETURN(stmt.stride, integer("a number of elements", 0, kMaxInt));
   return stmt;
 }
 

@@ -62,6 +62,8 @@ class Parser {
     BufferId buffer;
     std::vector<ExprId> indices;
   };
+  Result<Access> fragment_access();  // without the registers' own index
+  Result<Stmt> move_fragment(StmtKind kind);
   Result<Access> access();
 
   // Expressions (parse_expr.cc).

@@ -199,6 +199,15 @@ class Printer {
         return fmt::format("async_wait {}", stmt.count);
       case StmtKind::mma:
         return mma(stmt);
+      case StmtKind::fragment_clear:
+        return "fragment_clear " + fragment(stmt);
+      case StmtKind::fragment_load:
+        return fmt::format("fragment_load {} from {} rows {} stride {}", fragment(stmt),
+                           access(stmt.buffer, stmt.indices), stmt.count, stmt.stride);
+      case StmtKind::fragment_store:
+        return fmt::format("fragment_store {} from {} rows {} stride {}",
+                           access(stmt.buffer, stmt.indices), fragment(stmt), stmt.count,
+                           stmt.stride);
     }
     HEDDLE_UNREACHABLE();
   }
@@ -215,6 +224,10 @@ class Printer {
       at = end;
     }
     return fmt::format("mma {} {}", stmt.name, fmt::join(parts, ", "));
+  }
+
+  std::string fragment(const Stmt& stmt) {
+    return stmt.fragments.empty() ? "?" : access(stmt.fragments[0], stmt.source_indices);
   }
 
   std::string name(VarId id) const {

@@ -46,6 +46,7 @@ class Verifier {
   void check_branch(const Stmt& stmt, const Context& context);
   void check_async_copy(const Stmt& stmt, const Context& context);
   void check_mma(const Stmt& stmt, const Context& context);
+  void check_fragment(const Stmt& stmt, const Context& context);
   void bind(VarId var);
   void outside_lanes(const Context& context);
   bool known(BufferId id);

@@ -183,6 +183,10 @@ void Verifier::check_stmt(const Stmt& stmt, const Context& context) {
       return check_async_copy(stmt, context);
     case StmtKind::mma:
       return check_mma(stmt, context);
+    case StmtKind::fragment_clear:
+    case StmtKind::fragment_load:
+    case StmtKind::fragment_store:
+      return check_fragment(stmt, context);
   }
 }
 
@@ -303,7 +307,8 @@ void Verifier::check_mma(const Stmt& stmt, const Context& context) {
   outside_lanes(context);
   const MmaDescriptor* mma = find_mma(stmt.name);
   if (mma == nullptr) return fail(14, "no matrix instruction is called '{}'", stmt.name);
-  if (mma->lanes == 1) return fail(14, "'{}' is for each lane: an operator", stmt.name);
+  if (mma->lanes == 1 && !mma->is_tile())
+    return fail(14, "'{}' is for each lane: an operator", stmt.name);
   if (stmt.fragments.size() != 4) return fail(14, "it wants fragments d, a, b, c");
   const MmaMap* maps[] = {&mma->map_d, &mma->map_a, &mma->map_b, &mma->map_d};
   const Type types[] = {mma->d, mma->a, mma->b, mma->d};
@@ -324,6 +329,33 @@ void Verifier::check_mma(const Stmt& stmt, const Context& context) {
   }
   if (at != stmt.indices.size())
     fail(14, "its fragments want {} indices, not {}", at, stmt.indices.size());
+}
+
+void Verifier::check_fragment(const Stmt& stmt, const Context& context) {
+  outside_lanes(context);
+  if (stmt.fragments.size() != 1 || !known(stmt.fragments[0]))
+    return fail(14, "it wants one fragment");
+  const Buffer& fragment = kernel_.buffer(stmt.fragments[0]);
+  if (fragment.space != Space::fragment || fragment.lanes != 1 || fragment.extents.empty() ||
+      stmt.source_indices.size() + 1 != fragment.extents.size())
+    return fail(14, "{} is not a fragment of 1 lane", buffer_text(kernel_, fragment));
+  for (size_t axis = 0; axis < stmt.source_indices.size(); ++axis)
+    check_register_index(fragment, axis, stmt.source_indices[axis]);
+  if (stmt.kind == StmtKind::fragment_clear || !known(stmt.buffer)) return;
+  const Buffer& memory = kernel_.buffer(stmt.buffer);
+  check_access(stmt.buffer, stmt.indices, stmt.indices.size());
+  if (is_register(memory)) return fail(14, "{} is not memory", buffer_text(kernel_, memory));
+  const int64_t registers = fragment.extents.back();
+  const int bits = tensor::type_bits(fragment.type), word = tensor::type_bits(memory.type);
+  const bool fits = stmt.kind == StmtKind::fragment_load && word > bits
+                        ? tensor::is_unsigned_integer(memory.type) && word % bits == 0
+                        : memory.type == fragment.type;
+  if (!fits)
+    return fail(14, "{} does not hold elements of {}", buffer_text(kernel_, memory),
+                tensor::type_name(fragment.type));
+  if (stmt.count < 1 || registers % stmt.count != 0 ||
+      registers / stmt.count * bits % word != 0 || stmt.stride < 0)
+    fail(14, "{} registers in {} rows", registers, stmt.count);
 }
 
 Status verify(const Kernel& kernel) {

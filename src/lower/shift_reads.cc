@@ -47,6 +47,10 @@ class Shifter {
   static constexpr int64_t kNotRead = std::numeric_limits<int64_t>::max();
 
   // Flat inputs: what stitch makes.
+  static bool reads_at_place(const Stmt& stmt) {
+    return stmt.kind == StmtKind::prefetch || stmt.kind == StmtKind::fragment_load;
+  }
+
   bool may_shift(kernel::BufferId id) const {
     const kernel::Buffer& buffer = k_.buffer(id);
     return buffer.space == kernel::Space::global && buffer.access == kernel::Access::in &&
@@ -61,7 +65,7 @@ class Shifter {
 
   void find_least(const std::vector<Stmt>& body) {
     for (const Stmt& stmt : body) {
-      if (stmt.kind == StmtKind::prefetch) note_read(stmt.buffer, stmt.indices.at(0));
+      if (reads_at_place(stmt)) note_read(stmt.buffer, stmt.indices.at(0));
       if (stmt.kind == StmtKind::async_copy) note_read(stmt.source, stmt.source_indices.at(0));
       std::vector<ExprId> work = kernel::expressions(stmt);
       while (!work.empty()) {
@@ -95,7 +99,7 @@ class Shifter {
       return k_.add(std::move(moved));
     };
     shifting.statement = [&](const Stmt&, Stmt made, std::vector<Stmt>* to) {
-      if (made.kind == StmtKind::prefetch) made.indices[0] = shifted(made.buffer, made.indices[0]);
+      if (reads_at_place(made)) made.indices[0] = shifted(made.buffer, made.indices[0]);
       if (made.kind == StmtKind::async_copy)
         made.source_indices[0] = shifted(made.source, made.source_indices[0]);
       to->push_back(std::move(made));

@@ -67,7 +67,8 @@ class Finder {
 
   bool look_at(const std::vector<Stmt>& body, int around) {
     for (const Stmt& stmt : body) {
-      if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma)
+      if (stmt.kind == StmtKind::async_copy || stmt.kind == StmtKind::mma ||
+          !stmt.fragments.empty())
         return refuse("trim-form", "asynchronous copies and matrix instructions");
       if (stmt.kind == StmtKind::prefetch) continue;
       if (stmt.kind == StmtKind::let) lets_[stmt.var.index()] = stmt.value;

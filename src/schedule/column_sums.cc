@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost/code_size.h"
+#include "schedule/gemm_tiles.h"
 #include "schedule/strategy.h"
 
 namespace heddle::schedule {
@@ -235,9 +236,12 @@ class SumPlacer {
   Decision choose() {
     const Stage& stage = result_.graph.stage(dot_);
     const Load& a = stage.loads[static_cast<size_t>(shape_.a_load)];
-    record_ = choose_gemm(shape_, stage,
-                          result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes(),
-                          target_, find_product(shape_, stage, target_));
+    const int64_t a_bytes =
+        result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
+    const target::Target plain = without_tiles(target_);
+    // Fragments want whole tiles in a block, whose rows are chosen here, and no lines.
+    record_ =
+        choose_gemm(shape_, stage, a_bytes, plain, find_product(shape_, stage, plain));
     record_.panels = 0;
     record_.shared = 1;
     record_.kc = shape_.k_extent;

@@ -6,6 +6,7 @@
 #include "cost/gemm_time.h"
 #include "hlo/dim_classes.h"
 #include "schedule/bounded_rows.h"
+#include "schedule/gemm_tiles.h"
 #include "schedule/tuning.h"
 #include "stage/gemm_axis.h"
 
@@ -154,11 +155,12 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   if (m == 1) {
     const int64_t most = target.vector_registers >= 32 ? 8 : 6;
     best.nv = nv ? nv : static_cast<int>(std::clamp<int64_t>(n / best.lanes, 1, most));
-  } else {
+  } else if (least < m || !choose_fragments(m, n, k, nv, target, &best)) {
     best = choose_rows(best, of, target);
   }
   best.kc = k;
   best.m_block = rows_of_block(best, of, target);
+  if (best.tile && best.m_block < m) best.m_block = (best.m_block + best.mr - 1) / best.mr * best.mr;
   const int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   if (of.fetches)
     best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
@@ -376,6 +378,9 @@ bool can_cut_k(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
 Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
                  const target::Target& target, const kernel::MmaDescriptor* mma) {
   const int nv = static_cast<int>(shape.b_panel / target.lanes(shape.type));
+  const kernel::MmaDescriptor* tile = tile_of(shape, stage, *mma, target);
+  if (!tile && find_tile(*mma, target))
+    return choose_gemm(shape, stage, a_bytes, without_tiles(target), mma);
   Gemm gemm;
   std::optional<Gemm> tuned;
   if (target.records && shape.type == Type::f32 && mma == kernel::plain_mma())
@@ -397,14 +402,20 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm.kc = shape.k_extent;
     GemmShape words = shape;  // as long as elements of the sums
     words.k_extent /= mma->k;
-    choose_tile(words, stage, nv, target, &gemm);
-    choose_blocks(words, stage, a_bytes, target, &gemm);
-    cut_window(shape, stage, target, &gemm);
+    if (!tile) choose_tile(words, stage, nv, target, &gemm);
+    if (!tile || shape.windows.empty()) {
+      if (tile) choose_fragments(shape.m_extent, shape.n_extent, shape.k_extent, nv, target, &gemm);
+      choose_blocks(words, stage, a_bytes, target, &gemm);
+      if (!tile) cut_window(shape, stage, target, &gemm);
+    } else {
+      choose_lines(shape, stage, nv, target, &gemm);
+    }
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);
   if (gemm.copy_b && stage.kind != hlo::StageKind::conv) {  // a copy serves many rows
     const int64_t blocks = (shape.m_extent + 1023) / 1024;
     gemm.m_block = (shape.m_extent + blocks - 1) / blocks;
+    if (blocks > 1 && tile) gemm.m_block = (gemm.m_block + gemm.mr - 1) / gemm.mr * gemm.mr;
   }
   if (gemm.copy_b)
     gemm.shared = choose_shared(shape, stage, gemm.m_block * gemm.y_block,
@@ -417,14 +428,14 @@ Decision fits_family(const Gemm& gemm, const GemmShape& shape, const Stage& stag
     return Decision::no("gemm-family", "{}: panels of words of {}", stage.name, shape.b_word);
   if (shape.b_panel > 0 && shape.b_panel != int64_t{gemm.nv} * gemm.lanes)
     return Decision::no("gemm-family", "{}: panels of {} columns", stage.name, shape.b_panel);
-  if (gemm.panels > 0 && !can_cut_k(gemm, shape, stage))
+  if (gemm.panels > 0 && !copies_lines(gemm, shape) && !can_cut_k(gemm, shape, stage))
     return Decision::no("gemm-family", "{}: K is not cut in blocks of {}", stage.name, gemm.kc);
   if (const int digit = shared_batch(shape, stage);
       gemm.shared > 1 && (!gemm.copy_b || digit < 0 ||
                           stage.out[static_cast<size_t>(digit)].extent % gemm.shared != 0))
     return Decision::no("gemm-family", "{}: {} of its batch share no copy", stage.name,
                         gemm.shared);
-  const int64_t segments = segments_of(gemm, shape, stage);
+  const int64_t segments = copies_lines(gemm, shape) ? 1 : segments_of(gemm, shape, stage);
   if (segments > kMostSegments)
     return Decision::no("gemm-family", "{}: {} different edges of its windows", stage.name,
                         segments);

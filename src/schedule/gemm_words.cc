@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "schedule/bounded_rows.h"
-#include "schedule/gemm.h"
+#include "schedule/gemm_tiles.h"
 
 namespace heddle::schedule {
 
@@ -57,7 +57,8 @@ void put_words_inside(const Stage& stage, int64_t word, GemmShape* shape) {
 const kernel::MmaDescriptor* find_product(Type a, Type b, Type sums, const target::Target& target) {
   for (const kernel::MmaDescriptor& mma : kernel::mma_table())
     if (mma.is_dot() && mma.a == a && mma.b == b && mma.d == sums && target.has_any(mma.features) &&
-        target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums))
+        (find_tile(mma, target) ||
+         target.peak_flops_per_ns(b) > target.peak_flops_per_ns(sums)))
       return &mma;
   return kernel::plain_mma();
 }
@@ -74,6 +75,11 @@ const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& s
   };
   const bool fits = shape.b_panel > 0 ? shape.b_word == mma->k : copied_rows() >= kRowsForCopy;
   const bool whole = stage.extents()[static_cast<size_t>(k)] % mma->k == 0;
+  // What only tiles make faster is packed in words where there are tiles.
+  if (shape.b_panel == 0 && mma->is_dot() &&
+      target.peak_flops_per_ns(mma->b) <= target.peak_flops_per_ns(shape.type) &&
+      !tile_of(shape, stage, *mma, target))
+    return kernel::plain_mma();
   return fits && whole && !shape.window_over(k) ? mma : kernel::plain_mma();
 }
 

@@ -5,6 +5,7 @@
 
 #include "cost/chain_cost.h"
 #include "cost/gemm_time.h"
+#include "schedule/gemm_tiles.h"
 #include "schedule/strategy.h"
 #include "schedule/tuning.h"
 #include "schedule/windows.h"
@@ -268,6 +269,8 @@ class PooledPlacer {
   // as cost least: what is computed twice, idle cores, and panels that every task reads again.
   Decision choose() {
     const GemmShape& shape = pooled_.shape;
+    if (tile_of(shape, conv(), *find_product(shape, conv(), target_), target_))
+      return Decision::no("pool-window", "{}: an instruction on tiles computes it", conv().name);
     record_ = choose_gemm(shape, conv(), bytes_of_a(result_.graph, conv(), shape), target_,
                           find_product(shape, conv(), target_));
     record_.my = 1;

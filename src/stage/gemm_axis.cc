@@ -38,14 +38,15 @@ bool is_inside(const Run& run, int64_t k_extent) {
   return run.segments == std::vector<Segment>{{0, k_extent, 0, run.rows}};
 }
 
-// Balanced tiles over `rows` rows from `start` on; equal neighbours inside become one run.
+// Tiles over `rows` rows from `start` on, balanced or `whole`; equal neighbours inside become one
+// run.
 void add_tiles(int64_t start, int64_t rows, int64_t tile, const Window* window, int64_t k_extent,
-               std::vector<Run>* runs) {
+               bool whole, std::vector<Run>* runs) {
   if (rows == 0) return;
   const int64_t tiles = (rows + tile - 1) / tile;
   const int64_t low = rows / tiles, tall = rows - low * tiles;
   for (int64_t i = 0; i < tiles; ++i) {
-    Run run{start, 1, low + (i < tall), {}};
+    Run run{start, 1, whole ? std::min(tile, rows - i * tile) : low + (i < tall), {}};
     run.segments = segments_at(start, run.rows, window, k_extent);
     start += run.rows;
     if (!runs->empty() && runs->back().rows == run.rows && is_inside(run, k_extent) &&
@@ -61,18 +62,18 @@ AxisPart part_of(std::vector<Run> runs) { return {1, 0, std::move(runs)}; }
 }  // namespace
 
 std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, const Window* window,
-                                int64_t k_extent) {
+                                int64_t k_extent, bool whole) {
   std::vector<Run> all;
   std::vector<AxisPart> parts;
   if (block >= extent) {
-    add_tiles(0, extent, tile, window, k_extent, &all);
+    add_tiles(0, extent, tile, window, k_extent, whole, &all);
     parts.push_back(part_of(std::move(all)));
     return parts;
   }
   // What no tile at an edge covers is cut into blocks.
   int64_t begin = 0, end = extent;
   if (window) {
-    add_tiles(0, extent, tile, window, k_extent, &all);
+    add_tiles(0, extent, tile, window, k_extent, whole, &all);
     auto inside = [&](const Run& run) { return is_inside(run, k_extent); };
     auto first = std::find_if(all.begin(), all.end(), inside);
     auto last = std::find_if(all.rbegin(), all.rend(), inside).base();
@@ -88,12 +89,12 @@ std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, con
   const int64_t blocks = (end - begin) / block, rest = (end - begin) % block;
   if (blocks) {
     AxisPart part{blocks, block, {}};
-    add_tiles(begin, block, tile, nullptr, k_extent, &part.runs);
+    add_tiles(begin, block, tile, nullptr, k_extent, whole, &part.runs);
     parts.insert(parts.begin(), std::move(part));
   }
   if (rest) {
     AxisPart part;
-    add_tiles(begin + blocks * block, rest, tile, nullptr, k_extent, &part.runs);
+    add_tiles(begin + blocks * block, rest, tile, nullptr, k_extent, whole, &part.runs);
     parts.push_back(std::move(part));
   }
   return parts;
@@ -102,21 +103,21 @@ std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, con
 namespace {
 
 std::vector<AxisPart> parts_of(int digit, int64_t extent, int64_t tile, int64_t block,
-                               const GemmShape& shape, const Stage& stage) {
+                               const GemmShape& shape, const Stage& stage, bool whole) {
   const Window* window = digit >= 0 ? shape.window_of(digit) : nullptr;
   const int64_t k_extent =
       window && window->k >= 0 ? stage.extents()[static_cast<size_t>(window->k)] : 1;
-  return plan_axis(extent, tile, block, window, k_extent);
+  return plan_axis(extent, tile, block, window, k_extent, whole);
 }
 
 }  // namespace
 
 std::vector<AxisPart> row_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
-  return parts_of(shape.m, shape.m_extent, gemm.mr, gemm.m_block, shape, stage);
+  return parts_of(shape.m, shape.m_extent, gemm.mr, gemm.m_block, shape, stage, gemm.tile);
 }
 
 std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage) {
-  if (gemm.my > 1) return parts_of(shape.y, shape.y_extent, gemm.my, gemm.y_block, shape, stage);
+  if (gemm.my > 1) return parts_of(shape.y, shape.y_extent, gemm.my, gemm.y_block, shape, stage, false);
   return plan_axis(shape.y_extent, 1, gemm.y_block, nullptr, 1);
 }
 
@@ -128,7 +129,7 @@ int64_t count_rows(const AxisPart& part) {
 
 AxisPart retile(const AxisPart& part, int64_t tile) {
   AxisPart result{part.blocks, part.step, {}};
-  add_tiles(part.runs.front().start, count_rows(part), tile, nullptr, 1, &result.runs);
+  add_tiles(part.runs.front().start, count_rows(part), tile, nullptr, 1, false, &result.runs);
   return result;
 }
 

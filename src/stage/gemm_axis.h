@@ -29,10 +29,11 @@ struct AxisPart {
   std::vector<Run> runs;
 };
 
-// The parts that cover [0, extent) in balanced tiles of at most `tile` rows, with blocks of about
-// `block` rows where nothing is at an edge. `window` may be null; k_extent is its digit's.
+// The parts that cover [0, extent) in balanced tiles of at most `tile` rows (`whole`: in tiles of
+// so many, and one of the rest), with blocks of about `block` rows where nothing is at an edge.
+// `window` may be null; k_extent is its digit's.
 std::vector<AxisPart> plan_axis(int64_t extent, int64_t tile, int64_t block, const Window* window,
-                                int64_t k_extent);
+                                int64_t k_extent, bool whole = false);
 // The axes of a shape under a record: rows of a line, and lines (where a tile has several).
 std::vector<AxisPart> row_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);
 std::vector<AxisPart> line_parts(const Gemm& gemm, const GemmShape& shape, const Stage& stage);

@@ -36,6 +36,9 @@ struct Gemm {
   // words.
   const kernel::MmaDescriptor* mma = kernel::plain_mma();
   int64_t word() const { return mma->k; }
+  // An instruction on tiles with the operands of `mma`: what whole tiles of 16 rows are computed
+  // with. Null: `mma` computes all of them.
+  const kernel::MmaDescriptor* tile = nullptr;
   bool operator==(const Gemm&) const = default;
 };
 
@@ -64,6 +67,11 @@ struct GemmShape {
   const Window* window_of(int out) const;  // none: null
   const Window* window_over(int k) const;
 };
+
+// Are rows of A copied into scratch, line by line (window_lines.h)?
+inline bool copies_lines(const Gemm& gemm, const GemmShape& shape) {
+  return gemm.tile && !shape.windows.empty();
+}
 
 // A reduction over the rows of a product, in its epilogue (column_sums.h).
 struct ColumnSum {

@@ -12,7 +12,8 @@ std::string to_string(const Gemm& gemm) {
     lines += fmt::format(" lines {} of {}", gemm.my, gemm.y_block);
   std::string copy = gemm.copy_b ? " copy_b" : "";
   if (gemm.shared > 1) copy += fmt::format(" shared {}", gemm.shared);
-  const std::string mma = gemm.word() > 1 ? fmt::format(" mma {}", gemm.mma->name) : std::string();
+  std::string mma = gemm.word() > 1 ? fmt::format(" mma {}", gemm.mma->name) : std::string();
+  if (gemm.tile) mma += fmt::format(" tile {}", gemm.tile->name);
   return fmt::format("gemm {}x{} lanes {} kc {} ku {} prefetch {} rows {}{}{}{}{}", gemm.mr,
                      gemm.nv, gemm.lanes, gemm.kc, gemm.ku, gemm.prefetch, gemm.m_block, lines,
                      copy, gemm.panels_first ? " panels_first" : "", mma);

@@ -88,6 +88,13 @@ class Parser {
         result.mma = kernel::plain_mma();
       }
     }
+    if (accept("tile")) {
+      result.tile = kernel::find_mma(word());
+      if (result.tile && (!result.tile->is_tile() || result.tile->a != result.mma->a ||
+                          result.tile->b != result.mma->b))
+        result.tile = nullptr;
+      if (!result.tile) fail("an instruction on tiles with the operands of mma, such as tdpbusd");
+    }
     return result;
   }
 

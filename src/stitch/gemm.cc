@@ -28,6 +28,7 @@ GemmEmitter::GemmEmitter(Stitcher* s, int number)
   for (size_t i = shape_.k.size(); i-- > 1;)
     k_places_[i - 1] = k_places_[i] * extents_[shape_.k[i]];
   if (column_sums_.empty()) find_turned();
+  if (copies_lines(gemm_, shape_)) window_lines_ = stage::window_lines(shape_, stage_);
   turned_.resize(s->placed_.graph.stages.size());
   block_.count = extents_[shape_.k[0]];
   if (stage_.loads[shape_.a_load].source.input < 0) return;  // read_from() says it
@@ -71,6 +72,10 @@ std::vector<kernel::Group> GemmEmitter::emit() {
   const int64_t full = shape_.n_extent / width_, rest = shape_.n_extent % width_;
   make_panel();
   std::vector<kernel::Group> groups;
+  if (window_lines_) {
+    emit_lines(full, rest, &groups);
+    return groups;
+  }
   if (gemm_.panels > 0) {
     emit_cut(full, rest, &groups);
     return groups;

@@ -1,11 +1,12 @@
 // Private to stitch: the code of one kernel of the GEMM family (docs/gemm.md, stages.md §4.9).
-// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_panel.cc reads B,
-// gemm_ahead.cc fetches ahead, gemm_turned.cc stores along rows,
-// gemm_cut.cc cuts K.
+// gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_fragments.cc one by
+// an instruction on tiles, gemm_lines.cc a convolution by one, gemm_panel.cc reads B, gemm_ahead.cc fetches ahead, gemm_turned.cc
+// stores along rows, gemm_cut.cc cuts K.
 #pragma once
 
 #include "schedule/gemm.h"
 #include "stage/gemm_axis.h"
+#include "stage/window_lines.h"
 #include "stitch/stitcher.h"
 
 namespace heddle::stitch {
@@ -46,6 +47,9 @@ class GemmEmitter {
     const Run *lines = nullptr, *rows = nullptr;
     Expr y0, m0, number;
     BufferId acc;  // [line, row, vector]
+    // On fragments: how many of 16 rows; sums, and operands of one step.
+    int64_t fragment_rows = 0;
+    BufferId d, a, b;
   };
   // What a loop over k runs through: `count` elements from `low` on; from a variable where the
   // window's other digit is a loop's.
@@ -98,6 +102,24 @@ class GemmEmitter {
   };
   // `kept`: values of the stages that are turned come back, all others are stored.
   Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
+
+  // gemm_fragments.cc
+  int64_t whole_rows(const Tile& tile) const;
+  bool on_fragments(const Tile& tile);
+  BufferId fragments(const char* name, Type type, std::vector<int64_t> extents);
+  Stmt move_fragment(kernel::StmtKind kind, BufferId fragment, const std::vector<int64_t>& number,
+                     BufferId memory, const Expr& at, int64_t stride);
+  void emit_fragments(const Panel& panel, const Tile& tile, Block* block);
+  void sum_fragments(const Panel& panel, Tile tile, const Expr& start, Block* block);
+  void emit_fragment_step(const Panel& panel, const Tile& tile, int digit, Block* block);
+  void emit_rows(const Panel& panel, const Tile& tile, const Expr& start, Block* block);
+
+  // gemm_lines.cc
+  void emit_lines(int64_t full, int64_t rest, std::vector<kernel::Group>* groups);
+  kernel::Group lines_group(const AxisPart& lines, int64_t tasks, int64_t panels,
+                            int64_t first_panel, int64_t width);
+  void copy_lines(const Expr& y0, int64_t count, Block* block);
+  void multiply_lines(const Panel& panel, const Expr& y0, int64_t count, Block* block);
 
   // column_sums.cc
   void find_sums();
@@ -183,7 +205,9 @@ class GemmEmitter {
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
   } block_;
-  BufferId sums_;      // [panel, tile, row, vector, lane]
+  BufferId sums_;      // [panel, tile, row, vector, lane]; of one tile where K is whole
+  std::optional<stage::WindowLines> window_lines_;  // copied for fragments
+  BufferId lines_;                                  // the copy
   int64_t tiles_ = 0;  // of a panel, at most
   bool is_cut_ = false;
   // Reductions over the rows: what they are, and their registers against the panel at hand.

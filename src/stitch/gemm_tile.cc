@@ -29,6 +29,7 @@ Block GemmEmitter::over_tile(const Segment& lines, const Segment& rows,
 }
 
 void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
+  if (on_fragments(tile)) return emit_fragments(panel, tile, block);
   const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
   const Segment all_lines{0, 1, 0, line_count}, all_rows{0, 1, 0, tile.rows->rows};
   kernel::Buffer registers;
@@ -90,7 +91,7 @@ std::vector<GemmEmitter::KRange> GemmEmitter::k_ranges(const Segment& lines,
     const bool cut = is_cut_ && digit == shape_.k[0];
     KRange range{digit, 0, cut ? block_.count : extents_[digit], nullptr};
     const Window* window = shape_.window_over(digit);
-    if (!window) {
+    if (!window || lines_.valid()) {
       fixed.push_back(range);
     } else if (window->out >= 0 && window->out == shape_.m) {
       fixed.push_back({digit, rows.k_low, rows.k_high - rows.k_low, nullptr});
@@ -206,7 +207,8 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
                              Block* block) {
   const size_t segments =
       tile.rows->segments.size() * (gemm_.my > 1 ? tile.lines->segments.size() : 1);
-  const int64_t ku = unrolling(count, segments);
+  const bool on_fragments = tile.fragment_rows > 0;
+  const int64_t ku = on_fragments ? gemm_.tile->k / word_ : unrolling(count, segments);
   const int64_t steps = count / ku, rest = count % ku;
   const size_t digit = static_cast<size_t>(range.digit);
   if (steps > 0) {
@@ -216,7 +218,12 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
     Block inner, around;
     digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
-    prefetch_rows(tile, range, step, steps, count, &around);
+    if (!lines_.valid()) prefetch_rows(tile, range, step, steps, count, &around);
+    if (on_fragments) {
+      emit_fragment_step(panel, tile, range.digit, &around);
+      block->push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(around)));
+      return;
+    }
     digits_[digit] = start + Expr::digit(s_.add_scope(ki, ku));
     emit_step(panel, tile, lines, rows, &inner);
     around.push_back(make_loop(LoopKind::unrolled, ki, k_.constant(ku), std::move(inner)));

@@ -15,6 +15,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace heddle::target {
@@ -24,7 +27,7 @@ namespace {
 
 // Registers that cpuid answers in, and what the operating system must save for a feature's use.
 enum Word { k1c, k1d, k7b, k7c, k7d, k71a, kExtendedC, kWords };
-enum Needs { kNothing, kYmm, kZmm };
+enum Needs { kNothing, kYmm, kZmm, kTiles };
 
 struct Feature {
   const char* name;
@@ -75,10 +78,26 @@ constexpr Feature kFeatures[] = {
     {"avx512vnni", k7c, 11, kZmm},
     {"avx512bitalg", k7c, 12, kZmm},
     {"avx512vpopcntdq", k7c, 14, kZmm},
+    {"amx-bf16", k7d, 22, kTiles},
     {"avx512fp16", k7d, 23, kZmm},
+    {"amx-tile", k7d, 24, kTiles},
+    {"amx-int8", k7d, 25, kTiles},
     {"avxvnni", k71a, 4, kYmm},
     {"avx512bf16", k71a, 5, kZmm},
 };
+
+// Of tests/tiles, where it is loaded: it executes what the processor does not have.
+bool has_stand_in_for_tiles() { return dlsym(RTLD_DEFAULT, "heddle_tiles_stand_in") != nullptr; }
+
+// Linux saves tiles for a process that has asked for it, once for all of its threads.
+bool may_use_tiles() {
+#ifdef SYS_arch_prctl
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
 
 // Registers that the operating system saves.
 Needs saved_registers(unsigned leaf1_ecx) {
@@ -86,7 +105,8 @@ Needs saved_registers(unsigned leaf1_ecx) {
   unsigned low, high;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   if ((low & 0x6) != 0x6) return kNothing;
-  return (low & 0xe0) == 0xe0 ? kZmm : kYmm;
+  if ((low & 0xe0) != 0xe0) return kYmm;
+  return (low & 0x60000) == 0x60000 && may_use_tiles() ? kTiles : kZmm;
 }
 
 bool is_amd() {
@@ -109,6 +129,7 @@ std::set<std::string> host_features() {
     bool usable = feature.needs <= saved;
     if (usable && (words[feature.word] >> feature.bit & 1)) found.insert(feature.name);
   }
+  if (has_stand_in_for_tiles()) found.insert({"amx-bf16", "amx-int8", "amx-tile"});
   return found;
 }
 
@@ -188,7 +209,7 @@ Target host_target() {
   std::set<std::string> features = host_features();
   lower(features, std::getenv("HEDDLE_ISA"));
   Target target;
-  for (const char* name : {"zen5", "spr", "icelake", "avx2", "portable"}) {
+  for (const char* name : {"zen5", "spr_amx", "spr", "icelake", "avx2", "portable"}) {
     if (std::string_view(name) == "zen5" && !is_amd()) continue;  // spr but for AVX512-FP16
     target = shipped(name);
     // AVX-512 of any kind is nearest to icelake, whatever of its later features are missing.

@@ -36,13 +36,27 @@ double Target::memory_bytes_of_link(double bytes) const {
   return has_link() ? link_ns(bytes) * memory_bandwidth_all_bytes_per_ns : bytes;
 }
 
+namespace {
+
+double f32_flops_per_ns(const Target& target) {
+  const bool gpu = target.kind == DeviceKind::gpu;
+  const double lanes = gpu ? target.warp_size : target.simd_bits / 32.0;
+  const int units = gpu ? target.multiprocessors : target.cores;
+  return 2.0 * units * target.clock_ghz * target.fma_per_cycle * lanes;
+}
+
+}  // namespace
+
 double Target::peak_flops_per_ns(Type type) const {
   // Without a row of its own a type is computed as f32 is, 64-bit ones at half the rate.
   auto row = mac_rate.find(std::string(tensor::type_name(type)));
   double rate = row != mac_rate.end() ? row->second : tensor::type_bits(type) > 32 ? 0.5 : 1.0;
-  double lanes = kind == DeviceKind::gpu ? warp_size : simd_bits / 32.0;
-  int units = kind == DeviceKind::gpu ? multiprocessors : cores;
-  return 2.0 * units * clock_ghz * fma_per_cycle * lanes * rate;
+  return f32_flops_per_ns(*this) * rate;
+}
+
+double Target::peak_flops_per_ns(std::string_view tile) const {
+  auto row = mac_rate.find(std::string(tile));
+  return row == mac_rate.end() ? 0 : f32_flops_per_ns(*this) * row->second;
 }
 
 std::vector<std::string> shipped_targets() {
@@ -59,6 +73,7 @@ std::string isa_name(const Target& target) {
   };
   static const Step steps[] = {
       // widest first; a step has what it names and the ISA below it
+      {"amx", {"avx512f", "avx512vnni", "amx-tile", "amx-int8", "amx-bf16"}},
       {"avx512_fp16", {"avx512f", "avx512vnni", "avx512bf16", "avx512fp16"}},
       {"avx512_bf16", {"avx512f", "avx512vnni", "avx512bf16"}},
       {"avx512_vnni", {"avx512f", "avx512vnni"}},

@@ -47,7 +47,8 @@ struct Target {
   double link_latency_ns = 0;
   double launch_ns = 0;  // CPU: fork and join of the workers
   double serial_command_ns = 0;
-  // Relative rate of a multiply-accumulate against f32, by type name: {"bf16": 0.5, "u8": 4}.
+  // Relative rate of a multiply-accumulate against f32, by type name and by the name of an
+  // instruction on tiles (kernel/mma.def): {"bf16": 0.5, "u8": 4, "tdpbf16ps": 16}.
   std::map<std::string, double> mac_rate;
   // Cycles an instruction of one class takes at full rate: {"exp": 7, "div": 8, …}.
   std::map<std::string, double> cycles;
@@ -64,6 +65,7 @@ struct Target {
   // Elements of `type` in one vector register, at least 1.
   int lanes(tensor::Type type) const;
   double peak_flops_per_ns(tensor::Type type) const;  // all cores, fma counts two
+  double peak_flops_per_ns(std::string_view tile) const;  // of an instruction; 0: not stated
   // Of a core; what most processors have where the target does not say.
   int64_t first_cache_bytes() const { return caches.empty() ? 32 << 10 : caches[0].bytes; }
   int64_t second_cache_bytes() const { return caches.size() > 1 ? caches[1].bytes : 512 << 10; }

@@ -247,6 +247,10 @@ void CudaEmitter::emit_stmt(const Stmt& stmt) {
       return line(fmt::format("{}<{}>();", helper("wait_async"), stmt.count));
     case StmtKind::mma:
       return refuse("the matrix instruction " + stmt.name);
+    case StmtKind::fragment_clear:
+    case StmtKind::fragment_load:
+    case StmtKind::fragment_store:
+      return refuse("fragments of one lane");
   }
 }
 

@@ -19,7 +19,10 @@ Isa Isa::of(const target::Target& target) {
   }
   isa.tune_cpu = target.llvm_cpu;
   for (const kernel::MmaDescriptor& mma : kernel::mma_table())
-    if (mma.is_dot() && target.has_any(mma.features)) isa.dots.push_back(mma.name);
+    if (target.has_any(mma.features)) {
+      if (mma.is_dot()) isa.dots.push_back(mma.name);
+      if (mma.is_tile()) isa.tiles.push_back(mma.name);
+    }
   return isa;
 }
 

@@ -16,7 +16,7 @@ struct Isa {
   int simd_bits = 128;
   std::string features;  // "+avx,+avx2,…": exactly the target's list
   std::string tune_cpu;
-  std::vector<std::string_view> dots;  // its instructions of one lane, by mma.def
+  std::vector<std::string_view> dots, tiles;  // its instructions of either kind, by mma.def
 
   static Isa of(const target::Target& target);
 };

@@ -174,6 +174,12 @@ class KernelEmitter {
   llvm::Value* from_memory(Type type, llvm::Value* value);
   llvm::Value* all_lanes(llvm::Value* mask);  // mask, or all true where it is null
 
+  // fragments.cc
+  int tile_number(kernel::BufferId id, const ExprId* indices);
+  void mma(const Stmt& stmt);
+  void move_fragment(const Stmt& stmt);
+  void configure_tiles();
+
   // lanes.cc
   llvm::Value* lane_pointers(const Address& address, Type type);
   llvm::Value* lane_pointer(const Address& address, Type type, int lane);
@@ -242,6 +248,9 @@ class KernelEmitter {
   int64_t statements_ = 0;
   int64_t side_by_side_ = 1;  // long chains that are emitted for the processor to mix, at most
   bool is_too_long_ = false;
+  bool uses_tiles_ = false;
+  std::map<uint32_t, int64_t> first_tiles_;  // by fragment, of the group at hand
+  int64_t next_tile_ = 0;
   bool streams_ = false;  // past the caches: a fence at the end
 };
 

@@ -100,7 +100,7 @@ void KernelEmitter::phase(size_t index) {
   b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "", function_));
   registers_.assign(kernel_.buffers.size(), {});
   dims_.assign(kernel_.dims.size(), {});
-  streams_ = false;
+  streams_ = uses_tiles_ = false;
   {
     Inside inside(*this, ScopeKind::function);
     Value* first = b_.getInt64(0);
@@ -116,6 +116,7 @@ void KernelEmitter::phase(size_t index) {
     }
   }
   if (streams_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  configure_tiles();
   b_.CreateRetVoid();
   check_length();
   if (error_.empty()) promote_registers();
@@ -124,6 +125,8 @@ void KernelEmitter::phase(size_t index) {
 // Tasks [first, last) of the phase are this group's.
 void KernelEmitter::group(const kernel::Group& group, Value* first, Value* last) {
   if (!error_.empty()) return;
+  first_tiles_.clear();
+  next_tile_ = 0;
   std::vector<Val> extents;
   for (const kernel::GridDim& dim : group.grid) extents.push_back(eval(dim.extent));
   auto clamp = [&](Value* x) { return smaller(b_, larger(b_, x, first), last); };

@@ -61,7 +61,11 @@ void KernelEmitter::statement(const Stmt& stmt) {
     case StmtKind::async_wait:
       return;  // a task is one thread, and copies are made at once
     case StmtKind::mma:
-      return fail("matrix instruction {} is not one of this CPU", stmt.name);
+      return mma(stmt);
+    case StmtKind::fragment_clear:
+    case StmtKind::fragment_load:
+    case StmtKind::fragment_store:
+      return move_fragment(stmt);
   }
 }
 

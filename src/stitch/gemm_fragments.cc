@@ -1,0 +1,158 @@
+// A tile of the GEMM family by an instruction on tiles (kernel/mma.h): blocks of 16 rows by 16
+// columns, summed up in fragments, left in scratch, and finished from there row by row.
+//
+//   clear, or load, d[i, v]
+//   for k in steps of the instruction:  load a[i], b[v];  d[i, v] += a[i] * b[v]
+//   store d[i, v] in scratch;  for each row: its epilogue
+//
+// The last rows of a block that fill no fragment are computed with some of those before them.
+#include <algorithm>
+
+#include "stitch/gemm_emitter.h"
+
+namespace heddle::stitch {
+
+namespace {
+
+constexpr int64_t kSide = 16;  // of a fragment of sums
+
+}  // namespace
+
+// Rows in whole fragments.
+int64_t GemmEmitter::whole_rows(const Tile& tile) const {
+  return (tile.rows->rows + kSide - 1) / kSide * kSide;
+}
+
+// Can the instruction read what a tile needs: rows of A that are neighbours in words along k and
+// equally far apart, from one digit of k in whole steps, or from several that run on?
+bool GemmEmitter::on_fragments(const Tile& tile) {
+  if (!gemm_.tile || gemm_.my > 1 || any_turned_ || shape_.m < 0) return false;
+  if (tile.rows->start < whole_rows(tile) - tile.rows->rows) return false;
+  const std::vector<Segment>& segments = tile.rows->segments;
+  if (segments.size() != 1 || segments[0].row_high - segments[0].row_low < tile.rows->rows ||
+      guard_of_lines().valid() || k_.buffer(a_).type != gemm_.tile->a)
+    return false;
+  if (const Window* window = shape_.window_of(shape_.m);
+      window && window->k >= 0 && segments[0].k_high - segments[0].k_low != extents_[window->k])
+    return false;
+  std::vector<KRange> ranges = k_ranges({0, 1, 0, 1}, segments[0]);
+  const int64_t count = merge_inner(&ranges);
+  for (int k : shape_.k) digits_[k] = Expr(0);
+  return !ranges.back().moving && count % (gemm_.tile->k / word_) == 0 &&
+         a_at_.factor_of(ranges.back().digit) == word_ && part_step(a_at_) == 1 &&
+         a_at_.factor_of(shape_.m) > 0;
+}
+
+BufferId GemmEmitter::fragments(const char* name, Type type, std::vector<int64_t> extents) {
+  for (size_t i = 0; i < k_.buffers.size(); ++i) {
+    const kernel::Buffer& buffer = k_.buffers[i];
+    if (buffer.space == kernel::Space::fragment && buffer.name == name &&
+        buffer.extents == extents && buffer.type == type)
+      return BufferId(i);
+  }
+  kernel::Buffer buffer;
+  buffer.name = name;
+  buffer.type = type;
+  buffer.extents = std::move(extents);
+  buffer.space = kernel::Space::fragment;
+  buffer.lanes = 1;
+  return k_.add_buffer(buffer);
+}
+
+Stmt GemmEmitter::move_fragment(kernel::StmtKind kind, BufferId fragment,
+                                const std::vector<int64_t>& number, BufferId memory, const Expr& at,
+                                int64_t stride) {
+  Stmt stmt{kind};
+  stmt.fragments = {fragment};
+  for (int64_t i : number) stmt.source_indices.push_back(k_.constant(i));
+  if (kind == kernel::StmtKind::fragment_clear) return stmt;
+  stmt.buffer = memory;
+  stmt.indices = {index(at)};
+  stmt.count = kSide;
+  stmt.stride = stride;
+  return stmt;
+}
+
+void GemmEmitter::emit_fragments(const Panel& panel, const Tile& tile, Block* block) {
+  const int64_t rows = whole_rows(tile), before = rows - tile.rows->rows;
+  if (!is_cut_ && !sums_.valid()) sums_ = k_.add_scratch("sums", shape_.type, gemm_.mr * width_);
+  const Expr start =
+      is_cut_ ? (block_.panel * tiles_ + tile.number) * (gemm_.mr * width_) : Expr(0);
+  if (block_.last) prefetch_results(panel, tile, block);
+  Tile computed = tile;
+  computed.m0 = tile.m0 - Expr(before);
+  computed.fragment_rows = rows / kSide;
+  sum_fragments(panel, computed, start, block);
+  if (block_.last) emit_rows(panel, tile, start + Expr(before * width_), block);
+}
+
+// The sums of a tile's rows, which lie in scratch from `start` on behind it, and where K is cut
+// before it, too.
+void GemmEmitter::sum_fragments(const Panel& panel, Tile tile, const Expr& start, Block* block) {
+  using kernel::StmtKind;
+  const kernel::MmaDescriptor& mma = *gemm_.tile;
+  tile.d = fragments("sum_tiles", mma.d, {gemm_.mr / kSide, gemm_.nv, mma.map_d.registers()});
+  tile.a = fragments("a_tiles", mma.a, {gemm_.mr / kSide, mma.map_a.registers()});
+  tile.b = fragments("b_tiles", mma.b, {gemm_.nv, mma.map_b.registers()});
+  auto each = [&](StmtKind kind) {
+    for (int64_t i = 0; i < tile.fragment_rows; ++i)
+      for (int64_t v = 0; v < panel.vectors; ++v)
+        block->push_back(move_fragment(kind, tile.d, {i, v}, sums_,
+                                       start + Expr(i * kSide * width_ + v * kSide), width_));
+  };
+  each(block_.first ? StmtKind::fragment_clear : StmtKind::fragment_load);
+  const Segment& rows = tile.rows->segments[0];
+  emit_segment(panel, tile, {0, 1, 0, 1}, {rows.k_low, rows.k_high, 0, tile.fragment_rows * kSide},
+               block);
+  each(StmtKind::fragment_store);
+}
+
+// One step of the instruction's k, from `digits_` on.
+void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int digit,
+                                     Block* block) {
+  using kernel::StmtKind;
+  if (shape_.m >= 0) digits_[shape_.m] = tile.m0;
+  const Expr a = substitute(a_at_, digits_, s_.scope_extents_) - a_base_;
+  const int64_t row = a_at_.factor_of(shape_.m);
+  const bool copied = gemm_.copy_b;
+  const BufferId from = copied ? panel_ : input_of(shape_.b_load);
+  const Expr b = copied ? k_linear() * width_
+                        : operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
+  for (int64_t v = 0; v < panel.vectors; ++v)
+    block->push_back(move_fragment(StmtKind::fragment_load, tile.b, {v}, from, b + Expr(v * kSide),
+                                   b_factor(digit)));
+  for (int64_t i = 0; i < tile.fragment_rows; ++i) {
+    block->push_back(
+        move_fragment(StmtKind::fragment_load, tile.a, {i}, a_, a + Expr(i * kSide * row), row));
+    for (int64_t v = 0; v < panel.vectors; ++v) {
+      Stmt mma{StmtKind::mma};
+      mma.name = gemm_.tile->name;
+      mma.fragments = {tile.d, tile.a, tile.b, tile.d};
+      for (int64_t at : {i, v, i, v, i, v}) mma.indices.push_back(k_.constant(at));
+      block->push_back(std::move(mma));
+    }
+  }
+}
+
+// The tile's sums lie in scratch from `start` on: its rows, one after the other.
+void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& start,
+                            Block* block) {
+  const VarId i = k_.add_var("i");
+  const Expr row = Expr::digit(s_.add_scope(i, tile.rows->rows));
+  Block body;
+  for (int v = 0; v < panel.vectors; ++v) {
+    vector_ = v;
+    const int64_t here = std::min<int64_t>(gemm_.lanes, panel.width - int64_t{v} * gemm_.lanes);
+    const VarId l = k_.add_var("l");
+    const Expr lane = Expr::digit(s_.add_scope(l, here));
+    std::vector<Expr> digits(digits_.begin(),
+                             digits_.begin() + static_cast<long>(stage_.out.size()));
+    digits[shape_.m] = tile.m0 + row;
+    digits[shape_.n] = panel.number * width_ + Expr(int64_t{v} * gemm_.lanes) + lane;
+    const ExprId at = index(start + row * width_ + Expr(int64_t{v} * gemm_.lanes) + lane);
+    body.push_back(lanes_loop(l, here, finished(digits, k_.load(sums_, {at}))));
+  }
+  block->push_back(make_loop(LoopKind::serial, i, k_.constant(tile.rows->rows), std::move(body)));
+}
+
+}  // namespace heddle::stitch
