@@ -35,9 +35,8 @@ int64_t steps_of(const stage::GemmShape& shape, const stage::Gemm& record) {
 // How long an instruction for words takes, in those for one element each.
 double step_time(const stage::GemmShape& shape, const stage::Gemm& record,
                  const target::Target& target) {
-  if (record.word() == 1) return 1;
   return static_cast<double>(record.word()) * target.peak_flops_per_ns(shape.type) /
-         target.peak_flops_per_ns(record.mma->b);
+         flops_per_ns(record, shape.type, target);
 }
 
 // Tiles of one product, on one core.

@@ -18,6 +18,11 @@ double ends_of_tile(double rows, double vectors, int lanes) {
 
 }  // namespace
 
+double flops_per_ns(const stage::Gemm& gemm, tensor::Type sums, const target::Target& target) {
+  if (gemm.tile) return target.peak_flops_per_ns(gemm.tile->name);
+  return target.peak_flops_per_ns(gemm.word() > 1 ? gemm.mma->b : sums);
+}
+
 double gemm_cycles(const stage::Gemm& gemm, int64_t m, int64_t n, int64_t k,
                    const target::Target& target) {
   auto tile = [&](double rows, double vectors) {

@@ -8,6 +8,9 @@
 
 namespace heddle::cost {
 
+// Flops of all cores by what a record multiplies with, its operands in the first caches.
+double flops_per_ns(const stage::Gemm& gemm, tensor::Type sums, const target::Target& target);
+
 // Cycles of one core for a product of [m,k] by [k,n], of f32 or in vectors of gemm.lanes.
 double gemm_cycles(const stage::Gemm& gemm, int64_t m, int64_t n, int64_t k,
                    const target::Target& target);

@@ -6,6 +6,7 @@
 
 #include "cost/body_cycles.h"
 #include "cost/chain_cost.h"
+#include "cost/gemm_time.h"
 #include "cost/held_registers.h"
 
 namespace heddle::cost {
@@ -155,8 +156,7 @@ class Evaluation {
 
   // Multiply-adds of a tile's instruction over those of plain steps, in the same time.
   double rate_of(const stage::GemmTile& tile) const {
-    if (tile.record.word() == 1) return 1;
-    return target_.peak_flops_per_ns(tile.record.mma->b) /
+    return flops_per_ns(tile.record, tile.shape.type, target_) /
            target_.peak_flops_per_ns(tile.shape.type);
   }
 

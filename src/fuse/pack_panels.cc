@@ -1,6 +1,6 @@
 // Dots and convolutions with a constant right side (in a loop's body: one that is
-// loop-invariant) read it in the panels of their GEMM record: packing is a pad, reshape and transpose of
-// the constant (done once), and the fusion holds the inverse, which index maps undo
+// loop-invariant) read it in the panels of their GEMM record: packing is a pad, reshape and
+// transpose of the constant (done once), and the fusion holds the inverse, which index maps undo
 // (stages.md 4.6).
 #include <algorithm>
 
@@ -8,6 +8,7 @@
 #include "fuse/passes.h"
 #include "hlo/builder.h"
 #include "schedule/bounded_rows.h"
+#include "schedule/gemm_tiles.h"
 #include "schedule/windows.h"
 
 namespace heddle::fuse {
@@ -23,7 +24,14 @@ const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& 
   const kernel::MmaDescriptor* mma = schedule::find_product(a, b, *sums, target);
   const int64_t k =
       dot->operand(1)->shape().dim(dot->attrs_as<hlo::DotAttrs>().rhs_contracting_dims.back());
-  if (mma != kernel::plain_mma()) return k % mma->k == 0 ? mma : nullptr;
+  if (mma != kernel::plain_mma()) {
+    // What only tiles make faster wants whole ones.
+    const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target);
+    const bool faster = target.peak_flops_per_ns(mma->b) > target.peak_flops_per_ns(*sums);
+    const int64_t rows = dot->shape().elems() / dot->shape().dim(dot->shape().rank() - 1);
+    if (!faster && (!tile || k % tile->k != 0 || rows < tile->m)) return nullptr;
+    return k % mma->k == 0 ? mma : nullptr;
+  }
   const bool f32 = type == tensor::Type::f32 && a == type && b == type;
   return f32 ? mma : nullptr;
 }

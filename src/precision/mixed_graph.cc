@@ -9,7 +9,7 @@
 #include "hlo/join.h"
 #include "hlo/views.h"
 #include "precision/gradient_flow.h"
-#include "schedule/gemm.h"
+#include "schedule/gemm_tiles.h"
 
 namespace heddle::precision {
 namespace {
@@ -258,7 +258,8 @@ class Collector {
     if (found.fixed.empty() && leaves_f16) found.fixed = "range";
     found.flops = flops_of(x);
     found.reads_narrow = is_depthwise(x);
-    if (found.fixed.empty() && !has_kernel(x, right_constant)) found.fixed = "no-kernel";
+    if (has_kernel(x, right_constant)) found.flops_per_ns = rate_of_kernel(x);
+    if (found.fixed.empty() && found.flops_per_ns == 0) found.fixed = "no-kernel";
     graph_.products.push_back(std::move(found));
   }
 
@@ -322,6 +323,26 @@ class Collector {
     for (int64_t d : attrs.lhs_contracting_dims) rows /= x->operand(0)->shape().dim(d);
     for (int64_t d : attrs.lhs_batch_dims) rows /= x->operand(0)->shape().dim(d);
     return k % mma->k == 0 && (constant || rows >= kRows);
+  }
+
+  // By tiles where rows and sums are whole ones; 0: by words, no faster than f32.
+  double rate_of_kernel(const Instr* x) const {
+    const kernel::MmaDescriptor* mma = schedule::find_product(low_, low_, Type::f32, target_);
+    if (const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target_)) {
+      int64_t k = 1, rows = tile->m;
+      if (x->is(Opcode::convolution)) {
+        const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
+        k = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);
+      } else {
+        const auto& attrs = x->attrs_as<hlo::DotAttrs>();
+        k = x->operand(0)->shape().dim(attrs.lhs_contracting_dims.back());
+        rows = x->operand(0)->shape().elems() / k;
+        for (int64_t d : attrs.lhs_batch_dims) rows /= x->operand(0)->shape().dim(d);
+      }
+      if (k % tile->k == 0 && rows >= tile->m) return target_.peak_flops_per_ns(tile->name);
+    }
+    const double words = target_.peak_flops_per_ns(low_);
+    return words > target_.peak_flops_per_ns(Type::f32) ? words : 0;
   }
 
   const target::Target& target_;

@@ -34,6 +34,7 @@ struct MixedProduct {
   hlo::Opcode opcode = hlo::Opcode::dot;
   std::vector<int64_t> extents;
   double flops = 0;
+  double flops_per_ns = 0;     // in 16 bits, of all cores
   int operands[2] = {-1, -1};  // values; -1: its kernel makes it
   bool reads_narrow = false;   // in f32 it takes a 16-bit left side as it is
   std::string fixed;

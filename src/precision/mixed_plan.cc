@@ -4,6 +4,7 @@
 
 #include "cost/rates.h"
 #include "precision/min_cut.h"
+#include "schedule/gemm.h"
 
 namespace heddle::precision {
 namespace {
@@ -74,8 +75,9 @@ class Planner {
     for (int operand : p.operands)
       if (operand >= 0 && graph_.values[static_cast<size_t>(operand)].is_constant)
         bytes += static_cast<double>(graph_.values[static_cast<size_t>(operand)].bytes);
-    return cost::overlapped_ns(p.flops / target_.peak_flops_per_ns(low ? low_ : Type::f32),
-                               moved_ns(low ? bytes / 2 : bytes)) +
+    double rate = target_.peak_flops_per_ns(low ? low_ : Type::f32);
+    if (low && p.flops_per_ns > 0) rate = p.flops_per_ns;
+    return cost::overlapped_ns(p.flops / rate, moved_ns(low ? bytes / 2 : bytes)) +
            (low ? kLeastGainNs : 0);
   }
   // A product in 16 bits of a value that is kept in f32: the value is written once more. Of an
@@ -158,8 +160,12 @@ MixedPlan plan_mixed(const MixedGraph& graph, const target::Target& target, Type
 }
 
 Type fastest_small_float(const target::Target& target) {
-  return target.peak_flops_per_ns(Type::f16) > target.peak_flops_per_ns(Type::bf16) ? Type::f16
-                                                                                    : Type::bf16;
+  // In f16 there are no instructions for words: it is fast where nothing else is.
+  const bool words =
+      schedule::find_product(Type::bf16, Type::bf16, Type::f32, target) != kernel::plain_mma();
+  return !words && target.peak_flops_per_ns(Type::f16) > target.peak_flops_per_ns(Type::bf16)
+             ? Type::f16
+             : Type::bf16;
 }
 
 }  // namespace heddle::precision

@@ -1,7 +1,7 @@
 // Private to stitch: the code of one kernel of the GEMM family (docs/gemm.md, stages.md §4.9).
 // gemm.cc makes the tasks and walks the tiles, gemm_tile.cc computes one, gemm_fragments.cc one by
-// an instruction on tiles, gemm_lines.cc a convolution by one, gemm_panel.cc reads B, gemm_ahead.cc fetches ahead, gemm_turned.cc
-// stores along rows, gemm_cut.cc cuts K.
+// an instruction on tiles, gemm_lines.cc a convolution by one, gemm_panel.cc reads B, gemm_ahead.cc
+// fetches ahead, gemm_turned.cc stores along rows, gemm_cut.cc cuts K.
 #pragma once
 
 #include "schedule/gemm.h"
@@ -77,6 +77,7 @@ class GemmEmitter {
                Block* block, Emit&& emit);
 
   // gemm_tile.cc
+  BufferId sum_registers(std::vector<int64_t> extents);
   void emit_tile(const Panel& panel, Tile tile, Block* block);
   void emit_segment(const Panel& panel, const Tile& tile, const Segment& lines, const Segment& rows,
                     Block* block);
@@ -113,6 +114,7 @@ class GemmEmitter {
   void sum_fragments(const Panel& panel, Tile tile, const Expr& start, Block* block);
   void emit_fragment_step(const Panel& panel, const Tile& tile, int digit, Block* block);
   void emit_rows(const Panel& panel, const Tile& tile, const Expr& start, Block* block);
+  void emit_turned_rows(const Panel& panel, const Tile& tile, const Expr& start, Block* block);
 
   // gemm_lines.cc
   void emit_lines(int64_t full, int64_t rest, std::vector<kernel::Group>* groups);
@@ -205,10 +207,10 @@ class GemmEmitter {
     Expr panel;  // which of the task's `panels`
     int64_t panels = 1;
   } block_;
-  BufferId sums_;      // [panel, tile, row, vector, lane]; of one tile where K is whole
+  BufferId sums_;  // [panel, tile, row, vector, lane]; of one tile where K is whole
   std::optional<stage::WindowLines> window_lines_;  // copied for fragments
   BufferId lines_;                                  // the copy
-  int64_t tiles_ = 0;  // of a panel, at most
+  int64_t tiles_ = 0;                               // of a panel, at most
   bool is_cut_ = false;
   // Reductions over the rows: what they are, and their registers against the panel at hand.
   struct Sum {

@@ -26,7 +26,7 @@ int64_t GemmEmitter::whole_rows(const Tile& tile) const {
 // Can the instruction read what a tile needs: rows of A that are neighbours in words along k and
 // equally far apart, from one digit of k in whole steps, or from several that run on?
 bool GemmEmitter::on_fragments(const Tile& tile) {
-  if (!gemm_.tile || gemm_.my > 1 || any_turned_ || shape_.m < 0) return false;
+  if (!gemm_.tile || gemm_.my > 1 || shape_.m < 0) return false;
   if (tile.rows->start < whole_rows(tile) - tile.rows->rows) return false;
   const std::vector<Segment>& segments = tile.rows->segments;
   if (segments.size() != 1 || segments[0].row_high - segments[0].row_low < tile.rows->rows ||
@@ -116,11 +116,12 @@ void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int d
   const int64_t row = a_at_.factor_of(shape_.m);
   const bool copied = gemm_.copy_b;
   const BufferId from = copied ? panel_ : input_of(shape_.b_load);
-  const Expr b = copied ? k_linear() * width_
-                        : operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
+  const Expr b =
+      copied ? k_linear() * width_ : operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
+  const int64_t apart = b_factor(digit) * (copied ? width_ : 1);
   for (int64_t v = 0; v < panel.vectors; ++v)
-    block->push_back(move_fragment(StmtKind::fragment_load, tile.b, {v}, from, b + Expr(v * kSide),
-                                   b_factor(digit)));
+    block->push_back(
+        move_fragment(StmtKind::fragment_load, tile.b, {v}, from, b + Expr(v * kSide), apart));
   for (int64_t i = 0; i < tile.fragment_rows; ++i) {
     block->push_back(
         move_fragment(StmtKind::fragment_load, tile.a, {i}, a_, a + Expr(i * kSide * row), row));
@@ -135,8 +136,8 @@ void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int d
 }
 
 // The tile's sums lie in scratch from `start` on: its rows, one after the other.
-void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& start,
-                            Block* block) {
+void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& start, Block* block) {
+  if (any_turned_) return emit_turned_rows(panel, tile, start, block);
   const VarId i = k_.add_var("i");
   const Expr row = Expr::digit(s_.add_scope(i, tile.rows->rows));
   Block body;
@@ -153,6 +154,27 @@ void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& st
     body.push_back(lanes_loop(l, here, finished(digits, k_.load(sums_, {at}))));
   }
   block->push_back(make_loop(LoopKind::serial, i, k_.constant(tile.rows->rows), std::move(body)));
+}
+
+// The same where some are stored along the rows: as many at a time as there are lanes, in
+// registers.
+void GemmEmitter::emit_turned_rows(const Panel& panel, const Tile& tile, const Expr& start,
+                                   Block* block) {
+  for (int64_t first = 0; first < tile.rows->rows; first += kSide) {
+    const Run run{0, 1, std::min(kSide, tile.rows->rows - first), {}};
+    Tile part{nullptr, &run, tile.y0, tile.m0 + Expr(first), tile.number, {}};
+    part.acc = sum_registers({run.rows, panel.vectors});
+    const VarId l = k_.add_var("l");
+    const Expr at = start + Expr(first * width_) + Expr::digit(s_.add_scope(l, gemm_.lanes));
+    Block loads;
+    for (int64_t row = 0; row < run.rows; ++row)
+      for (int64_t v = 0; v < panel.vectors; ++v)
+        loads.push_back(
+            make_store(part.acc, {k_.constant(row), k_.constant(v)},
+                       k_.load(sums_, {index(at + Expr(row * width_ + v * gemm_.lanes))})));
+    block->push_back(lanes_loop(l, gemm_.lanes, std::move(loads)));
+    emit_epilogue(panel, part, block);
+  }
 }
 
 }  // namespace heddle::stitch

@@ -28,18 +28,23 @@ Block GemmEmitter::over_tile(const Segment& lines, const Segment& rows,
   return gemm_.my == 1 ? over_rows(Expr(lines.row_low)) : loop("j", lines, over_rows);
 }
 
+BufferId GemmEmitter::sum_registers(std::vector<int64_t> extents) {
+  kernel::Buffer registers;
+  registers.name = "acc";
+  registers.type = shape_.type;
+  registers.extents = std::move(extents);
+  registers.space = kernel::Space::reg;
+  registers.lanes = gemm_.lanes;
+  return k_.add_buffer(registers);
+}
+
 void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
   if (on_fragments(tile)) return emit_fragments(panel, tile, block);
   const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
   const Segment all_lines{0, 1, 0, line_count}, all_rows{0, 1, 0, tile.rows->rows};
-  kernel::Buffer registers;
-  registers.name = "acc";
-  registers.type = shape_.type;
-  registers.extents = {tile.rows->rows, panel.vectors};
-  if (gemm_.my > 1) registers.extents.insert(registers.extents.begin(), line_count);
-  registers.space = kernel::Space::reg;
-  registers.lanes = gemm_.lanes;
-  tile.acc = k_.add_buffer(registers);
+  std::vector<int64_t> extents{tile.rows->rows, panel.vectors};
+  if (gemm_.my > 1) extents.insert(extents.begin(), line_count);
+  tile.acc = sum_registers(std::move(extents));
   if (block_.last) prefetch_results(panel, tile, block);
   if (block_.first) {
     Block clear;
