@@ -98,7 +98,8 @@ const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage
 target::Target without_flushing(target::Target target) {
   for (const kernel::MmaDescriptor& mma : kernel::mma_table())
     if (mma.numerics == kernel::MmaNumerics::flushes)
-      target.mac_rate.erase(std::string(tensor::type_name(mma.b)));
+      for (const std::string_view rate : {tensor::type_name(mma.b), mma.name})
+        target.mac_rate.erase(std::string(rate));
   return target;
 }
 

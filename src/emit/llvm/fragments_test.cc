@@ -9,7 +9,10 @@
 #include "kernel/mma.h"
 #include "kernel/text.h"
 #include "kernel/verify.h"
-#include "tiles/tiles_stand_in.h"
+
+namespace heddle::testing {
+void stand_in_for_tiles();  // tests/tiles/tiles_stand_in.h
+}  // namespace heddle::testing
 
 namespace heddle::emit {
 namespace {
@@ -40,12 +43,12 @@ kernel k {{
           fragment_load fa[i] from a[s * {4} + i * {5}] rows 16 stride {8}
           fragment_load fb[i] from b[s * 512 + i * 16] rows 16 stride 32
         }}
-        unrolled i 2 {{
-          unrolled j 2 {{ mma {9} d[i, j], fa[i], fb[j], d[i, j] }}
+        unrolled m 2 {{
+          unrolled n 2 {{ mma {9} d[m, n], fa[m], fb[n], d[m, n] }}
         }}
       }}
-      unrolled i 2 {{
-        unrolled j 2 {{ fragment_store y[i * 512 + j * 16] from d[i, j] rows 16 stride 32 }}
+      unrolled r 2 {{
+        unrolled c 2 {{ fragment_store y[r * 512 + c * 16] from d[r, c] rows 16 stride 32 }}
       }}
     }}
   }}
