@@ -38,6 +38,16 @@ class QuantizeTest(CliTest):
                 self.near(name, "0.98")
                 self.assertLess(self.out.stat().st_size, (MODELS / name / "model.onnx").stat().st_size)
 
+    def test_layers_have_their_time(self):
+        report = self.quantize("resnet18", "--calib", MODELS / "resnet18" / "inputs.npz")
+        for when in ["f32_ms", "ms"]:
+            times = [layer["time"][when] for layer in report["layers"]]
+            self.assertTrue(all(time > 0 for time in times), times)
+            self.assertAlmostEqual(sum(times) + report["time_of_others"][when], report["time"][when], delta=1e-6)
+        text = self.ok("quantize", MODELS / "resnet18" / "model.onnx", "-o", self.out).stdout
+        self.assertRegex(text, r"(?m)^ +[\d.]+ [mu]s +[\d.]+ [mu]s  what is of no layer$")
+        self.assertRegex(text, r"(?m)^a run takes [\d.]+ [mu]s, [\d.]+ [mu]s before$")
+
     def test_methods(self):
         for more in [["--method", "minmax"], ["--method", "kl"], ["--method", "percentile", "--percentile", "99.9"],
                      ["--asymmetric"], ["--unsigned"], ["--float-outputs"], ["--no-adjust"]]:
