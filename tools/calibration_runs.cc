@@ -60,14 +60,20 @@ Result<EditedModel> CalibrationRuns::compile(const import::OnnxEdit& model) cons
   return compile_edited(model, choices_.open, extents_, choices_.work_path, choices_.is_apart);
 }
 
-Result<std::vector<Literal>> CalibrationRuns::run(const EditedModel& model, int64_t sample) const {
+Result<std::vector<Literal>> CalibrationRuns::inputs(const EditedModel& model,
+                                                     int64_t sample) const {
   HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals given, samples_.read(sample));
   InputChoices choices;
   choices.random_rest = true;
   choices.seed = choices_.seed + sample;
   auto found = choices.values(model.model.get(), given);
   if (!found) return error_in(fmt::format("--calib, sample {}", sample), found.error());
-  return run_once(model.program.get(), found->values);
+  return std::move(found->values);
+}
+
+Result<std::vector<Literal>> CalibrationRuns::run(const EditedModel& model, int64_t sample) const {
+  HEDDLE_ASSIGN_OR_RETURN(std::vector<Literal> values, inputs(model, sample));
+  return run_once(model.program.get(), values);
 }
 
 std::string CalibrationRuns::identity_of(const EditedModel& model) const {

@@ -36,6 +36,7 @@ class CalibrationRuns {
   int64_t first_held_out() const { return count() - held_out(); }
 
   Result<EditedModel> compile(const import::OnnxEdit& model) const;
+  Result<std::vector<tensor::Literal>> inputs(const EditedModel& model, int64_t sample) const;
   Result<std::vector<tensor::Literal>> run(const EditedModel& model, int64_t sample) const;
   // One line: changes with the model as it runs, its samples, the seed.
   std::string identity_of(const EditedModel& model) const;

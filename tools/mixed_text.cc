@@ -15,6 +15,7 @@ std::string_view reason(std::string_view code) {
       {"chain", "an operand stays inside of its kernel"},
       {"copied", "arrays are copied into their places where it is made or read"},
       {"cost", "16 bits gain nothing here"},
+      {"gain", "16 bits gain less than 3 % in all"},
       {"input", "an input has the type of the interface"},
       {"loop", "a loop or a branch reads or makes it"},
       {"no-kernel", "no faster instruction for these types or extents"},
@@ -35,6 +36,13 @@ int fused_casts(const compiler::MixedReport& mixed) {
   return mixed.casts_kept - mixed.cast_kernels;
 }
 
+std::string run_text(const compiler::MixedTimes& run, const std::string& type) {
+  return fmt::format("  a run: {:.4g} us predicted with {}, {:.4g} us in f32: {}{}\n",
+                     run.mixed_ns / 1000, type, run.f32_ns / 1000,
+                     run.pays ? "as chosen" : "stays f32",
+                     run.measured ? ", as tuning measured" : "");
+}
+
 }  // namespace
 
 std::string mixed_text(const compiler::MixedReport& mixed) {
@@ -44,6 +52,7 @@ std::string mixed_text(const compiler::MixedReport& mixed) {
       mixed.type, mixed.products, mixed.values, mixed.mixed_ns / 1000, mixed.f32_ns / 1000,
       mixed.casts_made, mixed.casts_made - mixed.casts_kept, fused_casts(mixed),
       mixed.cast_kernels);
+  if (mixed.run) text += run_text(*mixed.run, mixed.type);
   std::map<std::string, int> islands;
   for (const MixedChoice& choice : mixed.choices)
     if (!choice.low) ++islands[choice.why];
@@ -69,6 +78,11 @@ nlohmann::ordered_json mixed_json(const compiler::MixedReport& mixed) {
                                 {"fused", fused_casts(mixed)},
                                 {"left", mixed.cast_kernels}}},
                               {"choices", nlohmann::ordered_json::array()}};
+  if (mixed.run)
+    json["run"] = {{"f32_ns", mixed.run->f32_ns},
+                   {"mixed_ns", mixed.run->mixed_ns},
+                   {"chosen", mixed.run->pays ? mixed.type : "f32"},
+                   {"by", mixed.run->measured ? "measurement" : "prediction"}};
   for (const MixedChoice& choice : mixed.choices)
     json["choices"].push_back({{"name", choice.name},
                                {"kind", choice.is_product ? "product" : "value"},

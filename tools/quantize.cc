@@ -12,6 +12,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "input_rounding.h"
+#include "layer_times.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "quantize/adjust.h"
@@ -102,6 +103,7 @@ class Quantize : public Command {
     HEDDLE_ASSIGN_OR_RETURN(found_, search(how_to_search(), &model, &plan_.chosen));
     notes_.insert(notes_.end(), found_.notes.begin(), found_.notes.end());
     HEDDLE_RETURN_IF_ERROR(publish(model));
+    HEDDLE_RETURN_IF_ERROR(time(&model));
     progress_.hide();
     QuantizeReport report = reported();
     report.seconds =
@@ -309,6 +311,18 @@ class Quantize : public Command {
     return out_.write(written.model);
   }
 
+  // What is written beside the model as it was.
+  Status time(import::OnnxEdit* model) {
+    HEDDLE_ASSIGN_OR_RETURN(const EditedModel quantized, runs_.compile(*model));
+    model->clear();
+    HEDDLE_ASSIGN_OR_RETURN(const EditedModel f32, runs_.compile(*model));
+    std::vector<TimedLayer> layers;
+    for (const Layer& layer : layers_)
+      layers.push_back({layer.name, static_cast<double>(layer.weight_elems)});
+    HEDDLE_ASSIGN_OR_RETURN(times_, time_layers(runs_, f32, quantized, layers, &progress_));
+    return {};
+  }
+
   QuantizeReport reported() const {
     QuantizeReport report{open_.model, out_.path,    weights_,
                           method_,     !asymmetric_, runs_.samples().is_random(),
@@ -325,6 +339,8 @@ class Quantize : public Command {
                                       [](const auto& layer) { return layer.unfoldable; });
     report.gptq = static_cast<int64_t>(rounding_.ratios().size());
     report.agreement = found_.agreement;
+    report.others = {times_.f32.others, times_.quantized.others};
+    report.all = {times_.f32.total(), times_.quantized.total()};
     report.notes = notes_;
     for (size_t i = 0; i < layers_.size(); ++i) report.layers.push_back(reported_layer(i));
     return report;
@@ -335,6 +351,7 @@ class Quantize : public Command {
     ReportedLayer told{layer.name, layer.op_type};
     told.input = layer.input;
     told.bytes = told.float_bytes = 4 * layer.weight_elems;
+    told.time = {times_.f32.layers[i], times_.quantized.layers[i]};
     if (!smoothed_.empty() && smoothed_[i].exponent > 0) {
       told.smoothed = smoothed_[i].exponent;
       told.smoothing_gain = smoothed_[i].gain;
@@ -378,6 +395,7 @@ class Quantize : public Command {
   InputRounding rounding_;
   std::map<std::string, quantize::Range> ranges_;
   Found found_;
+  TimesBeforeAndAfter times_;
   std::vector<std::string> notes_;
   int64_t equalized_ = 0, corrected_ = 0, float_bytes_ = 0;
   Progress progress_;

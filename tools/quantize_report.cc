@@ -25,9 +25,14 @@ std::string state_of(const ReportedLayer& layer) {
   return text;
 }
 
+ordered_json to_json(const TimeOfRun& time) { return {{"f32_ms", time.f32_ms}, {"ms", time.ms}}; }
+
 ordered_json to_json(const ReportedLayer& from) {
-  ordered_json layer = {
-      {"name", from.name}, {"op", from.op}, {"type", from.type}, {"float_bytes", from.float_bytes}};
+  ordered_json layer = {{"name", from.name},
+                        {"op", from.op},
+                        {"type", from.type},
+                        {"float_bytes", from.float_bytes},
+                        {"time", to_json(from.time)}};
   if (from.smoothed) {
     layer["smoothed"] = *from.smoothed;
     layer["smoothing_gain_db"] = *from.smoothing_gain;
@@ -54,12 +59,15 @@ void print(const QuantizeReport& report) {
   fmt::print("{}: {} layers, {} samples, {:.1f} s\n", report.model, report.layers.size(),
              report.samples, report.seconds);
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
-  fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {}\n", "bytes", "before", "weights", "input", "",
-             "");
+  fmt::print("{:>10} {:>10} {:>9} {:>9} {:>10} {:>10}\n", "bytes", "before", "weights", "input",
+             "time", "before");
   for (const ReportedLayer& layer : report.layers)
-    fmt::print("{:>10} {:>10} {:>9} {:>9}  {:10} {} ({})\n", bytes_text(layer.bytes),
+    fmt::print("{:>10} {:>10} {:>9} {:>9} {:>10} {:>10}  {:10} {} ({})\n", bytes_text(layer.bytes),
                bytes_text(layer.float_bytes), decibels_text(layer.weights_sqnr),
-               decibels_text(layer.input_sqnr), layer.op, layer.name, state_of(layer));
+               decibels_text(layer.input_sqnr), ms_text(layer.time.ms), ms_text(layer.time.f32_ms),
+               layer.op, layer.name, state_of(layer));
+  fmt::print("{:>52} {:>10}  what is of no layer\n", ms_text(report.others.ms),
+             ms_text(report.others.f32_ms));
   const auto quantized = std::count_if(report.layers.begin(), report.layers.end(),
                                        [](const auto& layer) { return layer.type != "f32"; });
   fmt::print("{} of {} layers quantised; {} pairs equalised, {} biases corrected\n", quantized,
@@ -72,6 +80,7 @@ void print(const QuantizeReport& report) {
              bytes_text(report.bytes),
              static_cast<double>(report.bytes) / static_cast<double>(report.float_bytes),
              bytes_text(report.float_bytes));
+  fmt::print("a run takes {}, {} before\n", ms_text(report.all.ms), ms_text(report.all.f32_ms));
   fmt::print("on {} samples that are held out: {}\n", report.held_out, to_string(report.agreement));
   fmt::print("{}\n", report.near ? "pass"
                                  : fmt::format("FAIL: the cosine is less than {} (--cosine)",
@@ -96,6 +105,8 @@ ordered_json to_json(const QuantizeReport& report) {
                          {"smoothed_layers", report.smoothed},
                          {"unfoldable_layers", report.unfoldable},
                          {"gptq_layers", report.gptq},
+                         {"time", to_json(report.all)},
+                         {"time_of_others", to_json(report.others)},
                          {"agreement", to_json(report.agreement)},
                          {"pass", report.near},
                          {"notes", report.notes}};

@@ -11,6 +11,10 @@
 
 namespace heddle::tools {
 
+struct TimeOfRun {
+  double f32_ms = 0, ms = 0;  // before and after
+};
+
 struct ReportedLayer {
   std::string name, op;
   std::string type;  // "int8", "int4", "f32"
@@ -21,6 +25,7 @@ struct ReportedLayer {
   std::optional<quantize::Range> range, seen;      // of the activation: chosen; lowest to highest
   std::optional<double> smoothed, smoothing_gain;  // SmoothQuant's exponent; predicted, dB
   std::optional<double> gptq_ratio;                // GPTQ's error of the layer, 1: plain rounding's
+  TimeOfRun time;
 };
 
 struct QuantizeReport {
@@ -33,6 +38,7 @@ struct QuantizeReport {
   int64_t smoothed = 0;    // layers
   int64_t unfoldable = 0;  // that SmoothQuant would help, but nothing takes the factors
   int64_t gptq = 0;        // layers
+  TimeOfRun others, all;   // kernels of no layer; all kernels
   Agreement agreement;
   std::vector<std::string> notes;
   std::vector<ReportedLayer> layers;

@@ -87,11 +87,14 @@ class Tuner {
 
  private:
   // Times of the samples `turns`, by turns: a list of rounds each.
-  Result<std::vector<std::vector<double>>> times_of(std::vector<Sample>* samples,
+  Result<std::vector<std::vector<double>>> times_of(const compiler::TuneTask& task,
+                                                    std::vector<Sample>* samples,
                                                     const std::vector<size_t>& turns) {
+    static const std::vector<char> kNothing;
+    const std::vector<char>& sweep = task.whole ? kNothing : sweep_;
     double once = 0;
     for (size_t i : turns) {
-      HEDDLE_ASSIGN_OR_RETURN(const double ns, (*samples)[i].time_ns(sweep_));
+      HEDDLE_ASSIGN_OR_RETURN(const double ns, (*samples)[i].time_ns(sweep));
       once = std::max(once, ns);
     }
     const int rounds = static_cast<int>(std::clamp(kCandidateSeconds * 1e9 / std::max(once, 1.0),
@@ -100,7 +103,7 @@ class Tuner {
     for (int round = 0; round < rounds; ++round) {
       for (size_t i = 0; i < turns.size(); ++i) {
         const size_t turn = (i + static_cast<size_t>(round)) % turns.size();
-        HEDDLE_ASSIGN_OR_RETURN(const double ns, (*samples)[turns[turn]].time_ns(sweep_));
+        HEDDLE_ASSIGN_OR_RETURN(const double ns, (*samples)[turns[turn]].time_ns(sweep));
         times[turn].push_back(ns);
       }
     }
@@ -118,7 +121,7 @@ class Tuner {
         HEDDLE_ASSIGN_OR_RETURN(Sample sample, Sample::make(task, record, settings_, memory));
         samples.push_back(std::move(sample));
       }
-      HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(&samples, {0, 1}));
+      HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(task, &samples, {0, 1}));
       std::vector<double> ratios;
       for (size_t round = 0; round < times[0].size(); ++round)
         ratios.push_back(times[0][round] / times[1][round]);
@@ -141,13 +144,13 @@ class Tuner {
       result_.compiled += sample.was_compiled();
       if (samples.empty())
         memory.keep_results(sample);
-      else if (!memory.agrees(sample, task.tolerance))
+      else if (!task.whole && !memory.agrees(sample, task.tolerance))
         continue;
       all.push_back(samples.size());
       samples.push_back(std::move(sample));
       tried.push_back(candidate);
     }
-    HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(&samples, all));
+    HEDDLE_ASSIGN_OR_RETURN(const auto times, times_of(task, &samples, all));
     std::vector<double> ns;
     for (const std::vector<double>& some : times) ns.push_back(usual_ns(some));
     cache::TuningRecord record;

@@ -60,6 +60,14 @@ struct Options {
   std::vector<std::shared_ptr<const hlo::Module>> twins;
 };
 
+// A whole run in f32, and with what mixed precision chose (mixed_guard.h).
+struct MixedTimes {
+  double f32_ns = 0, mixed_ns = 0;  // predicted
+  bool pays = false;                // what was chosen stays
+  bool measured = false;            // tuning says so, which measured both
+  std::string key;                  // of its record
+};
+
 // What mixed precision made of a module.
 struct MixedReport {
   std::string type;  // of what is low
@@ -68,6 +76,7 @@ struct MixedReport {
   int casts_made = 0, casts_kept = 0;  // conversions that were written; behind simplification
   int cast_kernels = 0;                // kernels that do nothing else
   double f32_ns = 0, mixed_ns = 0;     // predicted, of what was decided on
+  std::optional<MixedTimes> run;       // where the plan was held against f32
 };
 
 // What was decided on the way, for explain and inspect.

@@ -18,6 +18,7 @@
 #include "compiler/options.h"
 #include "compiler/pending.h"
 #include "compiler/pipeline.h"
+#include "compiler/run_time.h"
 #include "compiler/trim_kernels.h"
 #include "cost/delta.h"
 #include "cost/latency.h"
@@ -136,18 +137,20 @@ class Compilation {
                                       pass_options(options_)));
     notes_ = done.notes;
     pass_changes_ = std::move(done.changes);
-    HEDDLE_RETURN_IF_ERROR(mix_precision(module_.get(), options_, target_, &notes_, report_));
+    HEDDLE_ASSIGN_OR_RETURN(fused_, mix_precision(&module_, options_, target_, &notes_, report_));
     if (report_) report_->notes = notes_;
     return {};
   }
 
+  // As it was fused already, unless that is to be seen.
   Status fuse_module() {
-    std::vector<fuse::Refusal> refusals;
-    fuse::Covers covers(module_.get());
-    HEDDLE_ASSIGN_OR_RETURN(
-        const pass::RunReport done,
-        run_fusing(&covers, options_, target_, fusing_pass_options(options_, pass_changes_.size()),
-                   &refusals, report_));
+    if (!fused_ || !options_.dump_directory.empty() || options_.bisect_limit >= 0) {
+      const pass::RunOptions run = fusing_pass_options(options_, pass_changes_.size());
+      HEDDLE_ASSIGN_OR_RETURN(fused_, fused_module(std::move(module_), options_, target_, run));
+    }
+    module_ = std::move(fused_->module);
+    const std::vector<fuse::Refusal>& refusals = fused_->refusals;
+    const pass::RunReport& done = fused_->done;
     notes_.insert(notes_.end(), done.notes.begin(), done.notes.end());
     pass_changes_.insert(pass_changes_.end(), done.changes.begin(), done.changes.end());
     if (Status verified = hlo::verify(*module_); !verified)
@@ -155,9 +158,10 @@ class Compilation {
     if (report_ && report_->mixed) report_->mixed->cast_kernels = count_cast_kernels(*module_);
     if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
     if (report_)
-      for (fuse::Refusal& refusal : refusals)
+      for (const fuse::Refusal& refusal : refusals)
         report_->refusals.push_back(
             {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
+    if (report_) report_->library_calls = std::move(fused_->library_calls);
     return {};
   }
 
@@ -265,14 +269,13 @@ class Compilation {
       if (!instr->is(hlo::Opcode::while_)) continue;
       const hlo::Instr* loop = hlo::loop_of_steps(instr);
       const int64_t strips = loop == instr ? 1 : *hlo::known_trips(instr);
-      const int64_t trips = (strips + target_.cores - 1) / target_.cores * *hlo::known_trips(loop);
       result.schedule += fmt::format("one kernel: {} strips, {} steps each, of {} kernels\n",
                                      strips, *hlo::known_trips(loop), steps.size());
-      for (const auto& [step, kernel] : steps)
-        if (step->parent() == loop->called()[1])
-          result.predicted_ns += static_cast<double>(trips) *
-                                 std::max(0.0, kernel.predicted_ns - target_.serial_command_ns);
     }
+    result.predicted_ns = loop_kernel_ns(computation, target_, [&](const hlo::Instr* step) {
+      const auto known = steps.find(step);
+      return known == steps.end() ? 0 : known->second.predicted_ns;
+    });
     return described(std::move(result));
   }
 
@@ -299,11 +302,10 @@ class Compilation {
     if (!kernel.inner.empty())
       result.schedule = fmt::format("a table: {} kernels as {} in {} phases\n", parts.size(),
                                     kernel.inner.size(), kernel.phases.size());
-    const double call = cost::call_ns(/*serial=*/true, 1, target_);
-    result.predicted_ns = call;
+    std::vector<double> parts_ns;
     std::unordered_set<std::string_view> seen;
     for (size_t i = 0; i < parts.size(); ++i) {
-      result.predicted_ns += std::max(0.0, parts[i].predicted_ns - call);
+      parts_ns.push_back(parts[i].predicted_ns);
       if (!kernel.inner.empty()) {
         if (seen.insert(parts[i].text).second) result.schedule += parts[i].schedule;
         continue;
@@ -312,6 +314,7 @@ class Compilation {
       result.schedule += title + parts[i].schedule + "\n";
       places += title + described_.at(parts[i].text).first + "\n";
     }
+    result.predicted_ns = joined_kernel_ns(parts_ns, target_);
     return described(std::move(result), places);
   }
 
@@ -423,6 +426,7 @@ class Compilation {
   }
 
   std::unique_ptr<hlo::Module> module_;
+  std::optional<FusedModule> fused_;
   const target::Target& target_;
   const Options& options_;
   Report* report_;
@@ -453,9 +457,9 @@ Result<std::string> text_behind(std::unique_ptr<hlo::Module> module, const targe
 }
 
 Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,
-                                               const target::Target& target,
-                                               const Options& options) {
-  return Compilation(std::move(module), target, options, nullptr).fused();
+                                               const target::Target& target, const Options& options,
+                                               Report* report) {
+  return Compilation(std::move(module), target, options, report).fused();
 }
 
 }  // namespace heddle::compiler

@@ -25,7 +25,7 @@ pass::RunOptions pass_options(const Options& options);
 
 // The first steps of the same: every fusion of the result becomes one kernel.
 Result<std::unique_ptr<hlo::Module>> fuse_only(std::unique_ptr<hlo::Module> module,
-                                               const target::Target& target,
-                                               const Options& options);
+                                               const target::Target& target, const Options& options,
+                                               Report* report = nullptr);
 
 }  // namespace heddle::compiler

@@ -24,9 +24,6 @@ namespace {
 using hlo::Opcode;
 using tensor::Type;
 
-// Less is not worth what it costs in accuracy.
-constexpr double kLeastGain = 0.03;
-
 bool is_mixed(const Options& options) {
   return options.amp != Amp::off || options.precision != "f32";
 }
@@ -186,13 +183,83 @@ Status check_precision(const Options& options) {
   return user_error("--loss-scale {}: wanted none, auto or a power of two, such as 1024", asked);
 }
 
-Status mix_precision(hlo::Module* module, const Options& options, const target::Target& target,
-                     std::vector<std::string>* notes, Report* report) {
+namespace {
+
+// Writes the plan into the module.
+Status apply_plan(const precision::MixedPlan& plan, const Options& options, hlo::Module* module,
+                  MixedReport* mixed) {
+  const precision::MixedCounts counts = precision::apply_mixed(plan, module);
+  mixed->values = counts.values;
+  mixed->products = counts.products;
+  mixed->casts_made = counts.casts;
+  HEDDLE_RETURN_IF_ERROR(simplify(module, options));
+  mixed->casts_kept = count_casts(*module, plan.low);
+  return {};
+}
+
+// Nothing of the plan is left.
+void drop_plan(MixedReport* mixed) {
+  mixed->values = mixed->products = mixed->casts_made = mixed->casts_kept = 0;
+  mixed->mixed_ns = mixed->f32_ns;
+  for (precision::MixedChoice& choice : mixed->choices)
+    if (choice.low) {
+      choice.low = false;
+      choice.why = "gain";
+    }
+}
+
+std::string in_us(double ns) { return fmt::format("{:.3g} us", ns / 1000); }
+
+std::string mixed_note(const MixedReport& mixed) {
+  if (mixed.run && !mixed.run->pays)
+    return fmt::format(
+        "amp: all in f32: a run {} {} and {} in {}",
+        mixed.run->measured ? "was measured as faster so, predicted were" : "is predicted to take",
+        in_us(mixed.run->f32_ns), in_us(mixed.run->mixed_ns), mixed.type);
+  return fmt::format("amp: {} products and {} values in {}, {} predicted for {} in f32",
+                     mixed.products, mixed.values, mixed.type,
+                     in_us(mixed.run ? mixed.run->mixed_ns : mixed.mixed_ns),
+                     in_us(mixed.run ? mixed.run->f32_ns : mixed.f32_ns));
+}
+
+// By cost: what gains too little is dropped, first by the plan's own sum, then by both programs.
+Result<std::optional<FusedModule>> apply_by_cost(const precision::MixedPlan& plan,
+                                                 const Options& options,
+                                                 const target::Target& target,
+                                                 std::unique_ptr<hlo::Module>* module,
+                                                 MixedReport* mixed) {
+  std::optional<FusedModule> result;
+  if (plan.mixed_ns > (1 - kLeastMixedGain) * plan.f32_ns) {
+    drop_plan(mixed);
+    return result;
+  }
+  std::unique_ptr<hlo::Module> narrow = (*module)->clone();
+  HEDDLE_RETURN_IF_ERROR(apply_plan(plan, options, narrow.get(), mixed));
+  if (mixed->products + mixed->values == 0) return result;
+  HEDDLE_ASSIGN_OR_RETURN(MixedVerdict verdict,
+                          compare_runs(**module, *narrow, mixed->type, options, target));
+  mixed->run = std::move(verdict.times);
+  result = std::move(verdict.fused);
+  if (mixed->run->pays)
+    *module = std::move(narrow);
+  else
+    drop_plan(mixed);
+  return result;
+}
+
+}  // namespace
+
+Result<std::optional<FusedModule>> mix_precision(std::unique_ptr<hlo::Module>* owned,
+                                                 const Options& options,
+                                                 const target::Target& target,
+                                                 std::vector<std::string>* notes, Report* report) {
+  hlo::Module* module = owned->get();
   const Type low = small_type(options, target);
   HEDDLE_ASSIGN_OR_RETURN(
       const bool guarded,
       add_loss_scale(module, options, is_mixed(options) && low == Type::f16, notes));
-  if (!is_mixed(options)) return {};
+  std::optional<FusedModule> result;
+  if (!is_mixed(options)) return result;
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
                           fused_copy(*module, options, target));
   const precision::MixedGraph graph =
@@ -204,24 +271,18 @@ Status mix_precision(hlo::Module* module, const Options& options, const target::
   precision::MixedPlan plan = precision::plan_mixed(graph, target, low, rule);
   MixedReport mixed;
   mixed.type = tensor::type_name(low);
-  const bool pays = plan.mixed_ns <= (1 - kLeastGain) * plan.f32_ns;
-  if (all || options.amp != Amp::automatic || pays) {
-    const precision::MixedCounts counts = precision::apply_mixed(plan, module);
-    mixed.values = counts.values;
-    mixed.products = counts.products;
-    mixed.casts_made = counts.casts;
-    HEDDLE_RETURN_IF_ERROR(simplify(module, options));
-    mixed.casts_kept = count_casts(*module, low);
-  }
   mixed.f32_ns = plan.f32_ns;
-  mixed.mixed_ns = mixed.products + mixed.values > 0 ? plan.mixed_ns : plan.f32_ns;
-  mixed.choices = std::move(plan.choices);
-  notes->push_back(fmt::format("amp: {} products and {} values in {}, {} predicted for {}",
-                               mixed.products, mixed.values, mixed.type,
-                               fmt::format("{:.3g} us", mixed.mixed_ns / 1000),
-                               fmt::format("{:.3g} us in f32", mixed.f32_ns / 1000)));
+  mixed.mixed_ns = plan.mixed_ns;
+  mixed.choices = plan.choices;
+  if (all || options.amp != Amp::automatic) {
+    HEDDLE_RETURN_IF_ERROR(apply_plan(plan, options, module, &mixed));
+  } else {
+    HEDDLE_ASSIGN_OR_RETURN(result, apply_by_cost(plan, options, target, owned, &mixed));
+  }
+  if (mixed.products + mixed.values == 0) mixed.mixed_ns = mixed.f32_ns;
+  notes->push_back(mixed_note(mixed));
   if (report) report->mixed = std::move(mixed);
-  return {};
+  return result;
 }
 
 }  // namespace heddle::compiler

@@ -40,4 +40,15 @@ Result<pass::RunReport> run_fusing(fuse::Covers* covers, const Options& options,
   return compiler::run(*covers, fusing_pipeline(options, target), context, run);
 }
 
+Result<FusedModule> fused_module(std::unique_ptr<hlo::Module> module, const Options& options,
+                                 const target::Target& target, const pass::RunOptions& run) {
+  FusedModule result{std::move(module), {}, {}, {}};
+  fuse::Covers covers(result.module.get());
+  Report report;
+  HEDDLE_ASSIGN_OR_RETURN(result.done,
+                          run_fusing(&covers, options, target, run, &result.refusals, &report));
+  result.library_calls = std::move(report.library_calls);
+  return result;
+}
+
 }  // namespace heddle::compiler

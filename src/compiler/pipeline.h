@@ -2,7 +2,9 @@
 // text (pass/pipeline.h).
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "compiler/compile_options.h"
 #include "compiler/passes.h"
@@ -17,5 +19,15 @@ std::string fusing_pipeline(const Options& options, const target::Target& target
 Result<pass::RunReport> run_fusing(fuse::Covers* covers, const Options& options,
                                    const target::Target& target, const pass::RunOptions& run,
                                    std::vector<fuse::Refusal>* refusals, Report* report);
+
+// What that makes of a module, and what it tells of it.
+struct FusedModule {
+  std::unique_ptr<hlo::Module> module;
+  std::vector<fuse::Refusal> refusals;
+  std::vector<Report::LibraryUse> library_calls;
+  pass::RunReport done;
+};
+Result<FusedModule> fused_module(std::unique_ptr<hlo::Module> module, const Options& options,
+                                 const target::Target& target, const pass::RunOptions& run);
 
 }  // namespace heddle::compiler

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "compiler/library_tasks.h"
+#include "compiler/mixed_guard.h"
 #include "cost/chain_cost.h"
 #include "hlo/builder.h"
 #include "schedule/chain_tuning.h"
@@ -205,6 +206,27 @@ std::optional<TuneTask> winograd_task(const Product& product, const target::Targ
   return task;
 }
 
+// The whole module in f32 and as mixed precision has it, where that is in question; with all the
+// records of its kernels, so it comes last.
+Status add_mixed_task(std::unique_ptr<hlo::Module> module, const target::Target& target,
+                      const Options& options, std::vector<TuneTask>* tasks) {
+  if (options.amp != Amp::automatic) return {};
+  Report report;
+  HEDDLE_RETURN_IF_ERROR(fuse_only(module->clone(), target, options, &report));
+  if (!report.mixed || !report.mixed->run) return {};
+  TuneTask task;
+  task.key = report.mixed->run->key;
+  task.name = module->name();
+  task.records = {kF32Record, report.mixed->type};
+  task.candidates = 2;
+  task.whole = true;
+  task.least_gain = 1 / (1 - kLeastMixedGain);
+  task.numerics = options.numerics;
+  task.sample = std::move(module);
+  tasks->push_back(std::move(task));
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> module,
@@ -225,7 +247,7 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
     HEDDLE_RETURN_IF_ERROR(add_chains(module->clone(), untuned, options, &chains));
   HEDDLE_RETURN_IF_ERROR(add_library_tasks(module->clone(), untuned, options, &chains));
   HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> fused,
-                          fuse_only(std::move(module), untuned, apart));
+                          fuse_only(module->clone(), untuned, apart));
   std::map<std::string, size_t> places;
   auto add = [&](TuneTask task, hlo::Computation* called) {
     const auto [place, added] = places.try_emplace(task.key, tasks.size());
@@ -255,6 +277,7 @@ Result<std::vector<TuneTask>> find_tune_tasks(std::unique_ptr<hlo::Module> modul
       return a.flops * static_cast<double>(a.uses) > b.flops * static_cast<double>(b.uses);
     });
   for (TuneTask& chain : chains) tasks.push_back(std::move(chain));
+  HEDDLE_RETURN_IF_ERROR(add_mixed_task(std::move(module), untuned, options, &tasks));
   return tasks;
 }
 

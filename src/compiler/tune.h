@@ -29,6 +29,9 @@ struct TuneTask {
   double least_gain = 1.02;                // of a record before it displaces the first one
   bool library = false;                    // the records name a library or our own best
   Numerics numerics = Numerics::standard;  // of the sample
+  // The sample is the module: its kernels leave the caches as they do, and its results in 16 bits
+  // are what was asked for.
+  bool whole = false;
   // Of a product with packed weights, whose rows may be others in the sample; else 0.
   int64_t rows = 0, columns = 0, depth = 0;
   // The fusion as a module of its own: the epilogue as it is, packed weights as a constant. Every

@@ -50,6 +50,38 @@ TEST(Tune, TasksAreDistinctShapes) {
   }
 }
 
+// Mixed precision by cost is measured as whole programs, and the record decides.
+TEST(Tune, MixedPrecisionIsMeasuredAgainstF32) {
+  auto module = hlo::parse_module(R"(HloModule net
+ENTRY e {
+  x = f32[256,512] parameter(0)
+  w = f32[512,512] constant({...})
+  ROOT d = f32[256,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)");
+  ASSERT_TRUE(module) << module.error().message;
+  auto target = target::find_target("zen5");
+  Options options = kProductsAlone;
+  options.amp = Amp::automatic;
+  auto tasks = find_tune_tasks((*module)->clone(), *target, options, 2);
+  ASSERT_TRUE(tasks) << tasks.error().message;
+  const TuneTask& task = tasks->back();
+  EXPECT_TRUE(task.whole);
+  ASSERT_EQ(task.records, (std::vector<std::string>{"f32", "bf16"}));
+  for (const std::string& record : task.records) {
+    Report report;
+    auto fused =
+        fuse_only(task.sample->clone(), with_record(*target, task.key, record), options, &report);
+    ASSERT_TRUE(fused) << fused.error().message;
+    EXPECT_TRUE(report.mixed->run->measured);
+    EXPECT_EQ(report.mixed->products, record == "f32" ? 0 : 1);
+    const bool has_bf16 = hlo::to_string(**fused).find("bf16") != std::string::npos;
+    EXPECT_EQ(has_bf16, record != "f32");
+  }
+  options.amp = Amp::off;
+  EXPECT_FALSE(find_tune_tasks(std::move(*module), *target, options, 2)->back().whole);
+}
+
 // Rows of products that may be one kernel are measured both ways, and the record decides.
 TEST(Tune, ChainsAreMeasuredAgainstTheirParts) {
   const std::string text = R"(HloModule net

@@ -106,6 +106,11 @@ Type MmaDescriptor::word() const {
   return bits == 32 ? Type::u32 : Type::u64;
 }
 
+Type MmaDescriptor::fragment_type(Type type) {
+  if (tensor::type_bits(type) >= 8) return type;
+  return tensor::is_signed_integer(type) ? Type::s8 : Type::u8;
+}
+
 uint64_t execute_dot(const MmaDescriptor& mma, uint64_t a, uint64_t b, uint64_t c) {
   const int bits = tensor::type_bits(mma.a);
   double sum = mma.numerics == MmaNumerics::wraps ? 0 : operand(mma.d, c, mma.sums());
@@ -133,8 +138,13 @@ void execute_mma(const MmaDescriptor& mma, uint64_t* d, const uint64_t* a, const
       const uint64_t* column = &bs[static_cast<size_t>(at.batch * mma.k * mma.n + at.column)];
       uint64_t& out = d[lane * mma.map_d.registers() + reg];
       uint64_t start = c[lane * mma.map_d.registers() + reg];
-      if (mma.numerics == MmaNumerics::wraps) {
-        for (int k = 0; k < mma.k; ++k) start += row[k] * column[k * mma.n];
+      if (mma.is_integer()) {
+        const bool differs = mma.numerics == MmaNumerics::differs;
+        for (int k = 0; k < mma.k; ++k) {
+          const uint64_t x = canonical_bits(mma.a, row[k]),
+                         y = canonical_bits(mma.b, column[k * mma.n]);
+          start += differs ? static_cast<uint64_t>(x != y) : x * y;
+        }
         out = canonical_bits(mma.d, start);
         continue;
       }

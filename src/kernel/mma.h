@@ -6,8 +6,9 @@
 //
 // An mma statement acts on the registers of all lanes at once and stands outside vector and thread
 // loops. Its fragments d, a, b, c are reg or fragment buffers with the instruction's lanes; the
-// last extent of each is its registers a lane, and Stmt::indices holds the indices before that one
-// (constants once unrolled), those of d first. c may be d.
+// last extent of each is its registers a lane (numbers of fewer than 8 bits are the low ones of a
+// byte each), and Stmt::indices holds the indices before that one (constants once unrolled), those
+// of d first. c may be d.
 //
 // A tile is an instruction of one lane with rows and columns. Its fragments have Space::fragment;
 // fragment_load, fragment_store and fragment_clear move all registers of one: in `count` rows of
@@ -27,7 +28,13 @@ namespace heddle::kernel {
 
 using tensor::Type;
 
-enum class MmaNumerics : uint8_t { wraps, once, tf32, flushes };  // mma.def says what they mean
+enum class MmaNumerics : uint8_t {
+  wraps,
+  differs,
+  once,
+  tf32,
+  flushes
+};  // mma.def says what they mean
 
 struct MmaPlace {
   int batch = 0, row = 0, column = 0;
@@ -48,6 +55,10 @@ struct MmaDescriptor {
   MmaNumerics numerics;
   bool is_dot() const { return lanes == 1 && m == 1 && k > 1; }
   bool is_tile() const { return lanes == 1 && m > 1; }
+  static Type fragment_type(Type type);  // what holds an element
+  bool is_integer() const {
+    return numerics == MmaNumerics::wraps || numerics == MmaNumerics::differs;
+  }
   Type word() const;          // of a dot: the unsigned integer of k elements
   MmaNumerics sums() const {  // how sums are read and rounded
     return numerics == MmaNumerics::flushes ? numerics : MmaNumerics::once;

@@ -14,9 +14,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// All numbers of a few bits, some of the others.
 uint64_t small_number(Type type, uint32_t& seed) {
   seed = seed * 1664525 + 1013904223;
-  auto value = static_cast<int>(seed >> 24) % 17 - (tensor::is_unsigned_integer(type) ? 0 : 8);
+  const auto drawn = static_cast<int>(seed >> 24);
+  if (tensor::type_bits(type) < 8) return canonical_bits(type, static_cast<uint64_t>(drawn));
+  auto value = drawn % 17 - (tensor::is_unsigned_integer(type) ? 0 : 8);
   if (tensor::is_float(type)) return tensor::float_to_bits(type, value * 0.25);
   return static_cast<uint64_t>(
       int64_t{std::max(value, tensor::is_unsigned_integer(type) ? 0 : value)});
@@ -35,8 +38,9 @@ TEST(MmaExecution, IsTheNestOfEachRow) {
     std::vector<uint64_t> a(static_cast<size_t>(mma.lanes * ra)),
         b(static_cast<size_t>(mma.lanes * rb));
     std::vector<uint64_t> c(static_cast<size_t>(mma.lanes * rd)), d(c.size());
-    auto cell = [](int s, int i, int j) { return (s * 64 + i) * 64 + j; };
-    std::vector<double> ma(64 * 64 * 16), mb(ma.size()), mc(ma.size());
+    auto cell = [](int s, int i, int j) { return (s * 256 + i) * 256 + j; };
+    std::vector<double> ma(static_cast<size_t>(mma.batch) * 256 * 256), mb(ma.size()),
+        mc(ma.size());
     auto fill = [&](std::vector<uint64_t>& values, std::vector<double>& matrix, const MmaMap& map,
                     Type type) {
       for (int lane = 0; lane < mma.lanes; ++lane) {
@@ -57,8 +61,9 @@ TEST(MmaExecution, IsTheNestOfEachRow) {
         MmaPlace at = mma.map_d.at(lane, r);
         double want = mc[static_cast<size_t>(cell(at.batch, at.row, at.column))];
         for (int k = 0; k < mma.k; ++k) {
-          want += ma[static_cast<size_t>(cell(at.batch, at.row, k))] *
-                  mb[static_cast<size_t>(cell(at.batch, k, at.column))];
+          const double x = ma[static_cast<size_t>(cell(at.batch, at.row, k))],
+                       y = mb[static_cast<size_t>(cell(at.batch, k, at.column))];
+          want += mma.numerics == MmaNumerics::differs ? (x != y ? 1 : 0) : x * y;
         }
         EXPECT_EQ(number(mma.d, d[static_cast<size_t>(lane * rd + r)]), want) << mma.name;
       }
@@ -81,6 +86,41 @@ TEST(MmaExecution, KnownPlaces) {
   const MmaDescriptor& s8 = *find_mma("sm_80_m16n8k32_s8_s32");
   EXPECT_EQ(place(s8.map_a.at(6, 13)), std::pair(9, 25));
   EXPECT_EQ(place(s8.map_b.at(6, 5)), std::pair(25, 1));
+  const MmaDescriptor& s4 = *find_mma("sm_80_m16n8k64_s4_s32");
+  EXPECT_EQ(place(s4.map_a.at(6, 10)), std::pair(9, 18));
+  EXPECT_EQ(place(s4.map_a.at(6, 21)), std::pair(1, 53));
+  EXPECT_EQ(place(s4.map_b.at(6, 9)), std::pair(49, 1));
+  for (const char* name : {"sm_80_m16n8k256_u1_s32_and", "sm_80_m16n8k256_u1_s32_xor"}) {
+    const MmaDescriptor& u1 = *find_mma(name);
+    EXPECT_EQ(place(u1.map_a.at(6, 35)), std::pair(9, 67));
+    EXPECT_EQ(place(u1.map_a.at(6, 70)), std::pair(1, 198));
+    EXPECT_EQ(place(u1.map_b.at(6, 33)), std::pair(193, 1));
+  }
+}
+
+// Sums of 64 products of numbers of 4 bits, and of 256 bits, at their ends; they begin with C.
+TEST(MmaExecution, FewBitsAtTheirEnds) {
+  const auto all = [](const char* name, int64_t a, int64_t b, int64_t c) {
+    const MmaDescriptor& mma = *find_mma(name);
+    const auto elems = [&](const MmaMap& map, int64_t value) {
+      return std::vector<uint64_t>(static_cast<size_t>(mma.lanes * map.registers()),
+                                   static_cast<uint64_t>(value));
+    };
+    auto d = elems(mma.map_d, c);
+    const std::vector<uint64_t> before = d;
+    execute_mma(mma, d.data(), elems(mma.map_a, a).data(), elems(mma.map_b, b).data(),
+                before.data());
+    EXPECT_THAT(d, ::testing::Each(d[0])) << name;
+    return static_cast<int64_t>(d[0]);
+  };
+  EXPECT_EQ(all("sm_80_m16n8k64_s4_s32", -8, -8, 5), 64 * 64 + 5);
+  EXPECT_EQ(all("sm_80_m16n8k64_s4_s32", -8, 7, 0), -64 * 56);
+  EXPECT_EQ(all("sm_80_m16n8k64_s4_s32", 7, 7, INT32_MAX), INT32_MIN + 64 * 49 - 1);
+  EXPECT_EQ(all("sm_80_m16n8k64_s4_s32", 0x77, 0x17, 0), 64 * 49);  // the low bits count
+  EXPECT_EQ(all("sm_80_m16n8k256_u1_s32_and", 1, 1, -6), 250);
+  EXPECT_EQ(all("sm_80_m16n8k256_u1_s32_and", 1, 0, -6), -6);
+  EXPECT_EQ(all("sm_80_m16n8k256_u1_s32_xor", 1, 1, 3), 3);
+  EXPECT_EQ(all("sm_80_m16n8k256_u1_s32_xor", 1, 0, 3), 259);
 }
 
 TEST(MmaExecution, NumericsOfTheRows) {

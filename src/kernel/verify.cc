@@ -311,7 +311,7 @@ void Verifier::check_mma(const Stmt& stmt, const Context& context) {
     return fail(14, "'{}' is for each lane: an operator", stmt.name);
   if (stmt.fragments.size() != 4) return fail(14, "it wants fragments d, a, b, c");
   const MmaMap* maps[] = {&mma->map_d, &mma->map_a, &mma->map_b, &mma->map_d};
-  const Type types[] = {mma->d, mma->a, mma->b, mma->d};
+  const Type types[] = {mma->d, mma->fragment_type(mma->a), mma->fragment_type(mma->b), mma->d};
   size_t at = 0;
   for (size_t i = 0; i < 4; ++i) {
     if (!known(stmt.fragments[i])) return;

@@ -1,5 +1,6 @@
 #include "plan/model_nodes.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace heddle::plan {
@@ -10,20 +11,27 @@ using hlo::NodeList;
 class ModelNodes {
  public:
   explicit ModelNodes(const Flow& flow)
-      : flow_(flow), lists_(flow.nodes.size()), readers_(flow.storages.size()) {
+      : flow_(flow),
+        lists_(flow.nodes.size()),
+        constants_(flow.nodes.size()),
+        readers_(flow.storages.size()) {
     for (size_t n = 0; n < flow.nodes.size(); ++n)
       for (const Leaf& leaf : flow.nodes[n].operands)
         if (NodeId& reader = readers_[leaf.storage.index()]; !reader.valid()) reader = NodeId(n);
   }
 
   void collect() {
-    for (size_t n = 0; n < lists_.size(); ++n) add_own(flow_.nodes[n], lists_[n]);
+    for (size_t n = 0; n < lists_.size(); ++n) add_own(flow_.nodes[n], lists_[n], constants_[n]);
     for (const NamedView& view : flow_.views)
       for (StorageId storage : view.storages)
         if (NodeList* list = list_for(storage)) list->add(view.instr->nodes());
     // What is done before the run is done for who reads it.
-    for (size_t n = 0; n < lists_.size(); ++n)
-      if (flow_.nodes[n].once) hand_on(flow_.nodes[n], lists_[n]);
+    for (size_t n = 0; n < lists_.size(); ++n) {
+      if (!flow_.nodes[n].once) continue;
+      add_names(constants_[n], lists_[n]);
+      hand_on(flow_.nodes[n], lists_[n]);
+    }
+    add_constants();
     name_others();
   }
 
@@ -42,14 +50,42 @@ class ModelNodes {
   }
 
  private:
-  static void add_own(const Node& node, NodeList& list) {
-    for (const Node& member : node.packed) add_own(member, list);
+  static void add_own(const Node& node, NodeList& list, NodeList& constants) {
+    for (const Node& member : node.packed) add_own(member, list, constants);
     if (node.instr == nullptr) return;
+    list.add(node.instr->nodes());
     // What a loop's regions do is at their commands.
-    if (node.regions.empty())
-      list.add(*node.instr);
-    else
-      list.add(node.instr->nodes());
+    if (!node.regions.empty()) return;
+    for (const hlo::Computation* called : node.instr->called())
+      add_inside(*called, list, constants);
+  }
+
+  static void add_inside(const hlo::Computation& computation, NodeList& list, NodeList& constants) {
+    std::unordered_set<const hlo::Instr*> known;
+    for (const hlo::Instr* instr : computation.instrs()) {
+      const bool constant =
+          !instr->is(hlo::Opcode::parameter) && !instr->is(hlo::Opcode::rng) &&
+          std::all_of(instr->operands().begin(), instr->operands().end(),
+                      [&](const hlo::Instr* operand) { return known.contains(operand); });
+      if (constant) known.insert(instr);
+      (constant ? constants : list).add(instr->nodes());
+      for (const hlo::Computation* called : instr->called()) add_inside(*called, list, constants);
+    }
+  }
+
+  // Equal constants of many nodes are one, which has the names of all, and weights of many are
+  // prepared by one kernel: they say nothing of what a command does. Names that stand nowhere else
+  // are at the first that has them.
+  void add_constants() {
+    std::unordered_set<std::string_view> seen;
+    for (size_t n = 0; n < lists_.size(); ++n)
+      if (!flow_.nodes[n].once) seen.insert(lists_[n].names().begin(), lists_[n].names().end());
+    for (size_t n = 0; n < lists_.size(); ++n) {
+      if (flow_.nodes[n].once) continue;
+      const std::vector<std::string_view> names = constants_[n].names();
+      for (std::string_view name : names)
+        if (seen.insert(name).second) lists_[n].add_name(name);
+    }
   }
 
   // Of what makes it in a run, else of the first that reads it.
@@ -63,7 +99,7 @@ class ModelNodes {
   void hand_on(const Node& node, const NodeList& from) {
     for (const Leaf& result : node.results)
       if (const NodeId reader = readers_[result.storage.index()]; reader.valid())
-        add_names(from, lists_[reader.index()]);
+        add_names(from, (flow_.node(reader).once ? lists_ : constants_)[reader.index()]);
   }
 
   static void add_names(const NodeList& from, NodeList& to) {
@@ -91,7 +127,8 @@ class ModelNodes {
   }
 
   const Flow& flow_;
-  std::vector<NodeList> lists_;  // by node
+  // By node; what is of constants alone, made in it or before the run.
+  std::vector<NodeList> lists_, constants_;
   std::vector<NodeId> readers_;  // by storage: the first
 };
 

@@ -67,6 +67,23 @@ ENTRY e {
   EXPECT_THAT(program::to_string(p.program), HasSubstr("layer/Mul, layer/Scale, layer/Add"));
 }
 
+// Equal constants become one, with the names of all nodes that have it: a kernel that reads it does
+// not do their work.
+TEST(ModelNodes, SharedConstantsNameNoOthers) {
+  const Planned p(R"(
+f { p = f32[16] parameter(0) c = f32[] constant(2), metadata={op_name="a;b;half"}
+  w = f32[16] broadcast(c), dimensions={}, metadata={op_name="a;b"}
+  ROOT n = f32[16] multiply(p, w), metadata={op_name="a"} }
+g { p = f32[16] parameter(0) c = f32[] constant(2), metadata={op_name="a;b;half"}
+  w = f32[16] broadcast(c), dimensions={}, metadata={op_name="a;b"}
+  ROOT n = f32[16] add(p, w), metadata={op_name="b"} }
+ENTRY e { x = f32[16] parameter(0) y = f32[16] fusion(x), kind=kLoop, calls=f
+  ROOT z = f32[16] fusion(y), kind=kLoop, calls=g })");
+  ASSERT_EQ(p.program.command_info.size(), 2u);
+  EXPECT_THAT(p.program.command_info[0].nodes, ElementsAre("a", "half"));
+  EXPECT_THAT(p.program.command_info[1].nodes, ElementsAre("b"));
+}
+
 TEST(ModelNodes, ALoopsCommandsHaveTheirOwn) {
   const Planned p(R"(
 f { p = f32[16] parameter(0) ROOT n = f32[16] negate(p), metadata={op_name="body/Neg"} }

@@ -155,6 +155,9 @@ TEST(Host, HeddleIsaLowersAndNeverRaises) {
       EXPECT_LE(lowered.simd_bits, 256);
     }
     EXPECT_FALSE(lowered.has("avx512vnni"));
+    // Products of bytes are faster by instructions that are there, or not at all.
+    EXPECT_TRUE(lowered.has("avx2") || !lowered.mac_rate.contains("s8"));
+    EXPECT_TRUE(!lowered.mac_rate.contains("s8") || lowered.mac_rate["s8"] < 2);
   }
   setenv("HEDDLE_ISA", "sse9", 1);
   EXPECT_THAT(find_target("host").error().message, HasSubstr("HEDDLE_ISA: got sse9"));

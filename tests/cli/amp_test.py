@@ -38,6 +38,19 @@ class AmpTest(CliTest):
                 for choice in mixed["choices"]:
                     self.assertEqual(choice["type"] == "f32", bool(choice["why"]))
 
+    def test_16_bits_stay_where_a_whole_run_gains(self):
+        # Small products between much that converts: the cut alone would take both.
+        for name, chosen in [("cnn", "bf16"), ("mobile", "f32")]:
+            with self.subTest(step=name):
+                step = ROOT / "tests" / "testdata" / "trained" / f"{name}_step.hlo"
+                mixed = json.loads(self.ok("explain", step, "--target", "zen5", "--amp", "auto", "--json",
+                                           "-").stdout)["mixed_precision"]
+                run = mixed["run"]
+                self.assertEqual((run["chosen"], run["by"]), (chosen, "prediction"))
+                self.assertEqual(run["mixed_ns"] <= 0.97 * run["f32_ns"], chosen == "bf16")
+                self.assertEqual(mixed["products"] > 0, chosen == "bf16")
+                self.assertEqual(any(choice["why"] == "gain" for choice in mixed["choices"]), chosen == "f32")
+
     def test_a_cosine_decides_where_one_is_asked_for(self):
         model = MODELS / "minilm" / "model.onnx"
         self.assertIn("cosine", self.ok("check", model, "--cosine", "0.9").stdout)

@@ -25,6 +25,7 @@ got.least = cells(8);
 got.sorted = [...document.querySelectorAll('#layers th')].map(e => e.getAttribute('aria-sort')).indexOf('ascending');
 click(heads[8]);
 got.most = cells(8);
+got.times = [9, 10, 11].map(column => cells(column).filter(text => text !== '').length);
 click(document.querySelector('#bar2'));
 got.chosen = [...document.querySelectorAll('tr.chosen')].map(e => e.id);
 by('search').value = got.names[1];
@@ -65,6 +66,11 @@ class QuantizePageTest(CliTest):
         self.assertEqual(got["sorted"], 8)
         self.assertEqual(got["bars"], 7)
         self.assertEqual(max(got["heights"]), 100)
+        timed = [layer["time"] for layer in report["layers"]]
+        for column, known in enumerate([sum(t["f32_ms"] > 0 for t in timed), sum(t["ms"] > 0 for t in timed)]):
+            self.assertEqual(got["times"][column], known)
+        self.assertEqual(got["times"][2], sum(t["f32_ms"] > 0 and t["ms"] > 0 for t in timed))
+        self.assertIn("of no layer", text)
         self.assertEqual(got["chosen"], ["row2"])
         self.assertEqual(got["found"], [names[1]])
         self.assertEqual(got["focus"], "search")

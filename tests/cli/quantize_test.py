@@ -21,11 +21,11 @@ class QuantizeTest(CliTest):
         return json.loads(self.ok("quantize", MODELS / name / "model.onnx", "-o", self.out, "--json", "-",
                                   *more).stdout)
 
-    def near(self, name, least, *more):
+    def near(self, name, least, *more, **options):
         """The small model's outputs beside those recorded of the float one."""
         folder = MODELS / name
         out = self.ok("check", self.out, "--inputs", folder / "inputs.npz", "--expected",
-                      folder / "expected.npz", "--cosine", least, *more).stdout
+                      folder / "expected.npz", "--cosine", least, *more, **options).stdout
         self.assertIn("PASS", out)
 
     def test_networks_stay_near(self):
@@ -37,6 +37,23 @@ class QuantizeTest(CliTest):
                 self.assertGreater(report["agreement"]["cosine"], 0.98)
                 self.near(name, "0.98")
                 self.assertLess(self.out.stat().st_size, (MODELS / name / "model.onnx").stat().st_size)
+
+    def test_layers_have_their_time(self):
+        report = self.quantize("resnet18", "--calib", MODELS / "resnet18" / "inputs.npz")
+        for when in ["f32_ms", "ms"]:
+            times = [layer["time"][when] for layer in report["layers"]]
+            self.assertTrue(all(time > 0 for time in times), times)
+            self.assertAlmostEqual(sum(times) + report["time_of_others"][when], report["time"][when], delta=1e-6)
+        text = self.ok("quantize", MODELS / "resnet18" / "model.onnx", "-o", self.out).stdout
+        self.assertRegex(text, r"(?m)^ +[\d.]+ [mu]s +[\d.]+ [mu]s  what is of no layer$")
+        self.assertRegex(text, r"(?m)^a run takes [\d.]+ [mu]s, [\d.]+ [mu]s before$")
+
+    def test_results_are_the_same_without_instructions_for_words(self):
+        for name in ["resnet18", "mobilenet"]:
+            self.quantize(name, "--calib", MODELS / name / "inputs.npz")
+            for isa in ["avx2", "avx512"]:
+                with self.subTest(model=name, isa=isa):
+                    self.near(name, "0.98", env={"HEDDLE_ISA": isa})
 
     def test_methods(self):
         for more in [["--method", "minmax"], ["--method", "kl"], ["--method", "percentile", "--percentile", "99.9"],

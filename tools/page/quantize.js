@@ -22,6 +22,10 @@ function bytes(count) {
 const short = x => (x === 0 ? '0' : String(+x.toPrecision(4)));
 // JSON has no infinity: null is what loses nothing.
 const decibels = x => (x === undefined ? '' : x === null ? 'exact' : x.toFixed(1) + ' dB');
+// Of times there are always both; a layer of no kernel takes none.
+const time = ms => (ms === 0 ? '' : ms < 0.1 ? short(1000 * ms) + ' µs' : short(ms) + ' ms');
+const gain = both => (both.ms > 0 && both.f32_ms > 0 ? both.f32_ms / both.ms : 0);
+const gainText = both => (gain(both) > 0 ? gain(both).toFixed(2) : '');
 const known = x => (x === undefined || x === null ? Infinity : x);
 const worth = layer => Math.min(known(layer.weights_sqnr_db), known(layer.input_sqnr_db));
 
@@ -43,6 +47,8 @@ function summarize() {
     ['layers', [...kinds].map(([kind, count]) => `${count} ${kind}`).join(', ')],
     ['adjusted', `${data.equalised_pairs} pairs equalised, ${data.corrected_biases} biases corrected, ` +
       `${data.smoothed_layers} layers smoothed (${data.unfoldable_layers} have nothing that takes the factors), ${data.gptq_layers} by GPTQ`],
+    ['a run', `${time(data.time.ms)}, ${time(data.time.f32_ms)} before (${gainText(data.time)}); ` +
+      `of no layer ${time(data.time_of_others.ms)}, ${time(data.time_of_others.f32_ms)} before`],
     ['time', data.seconds.toFixed(1) + ' s'],
   ];
   for (const [what, value] of rows) {
@@ -92,6 +98,9 @@ const columns = [
   ['weights', layer => known(layer.weights_sqnr_db), layer => decibels(layer.weights_sqnr_db), true],
   ['input', layer => known(layer.input_sqnr_db), layer => decibels(layer.input_sqnr_db), true],
   ['least', worth, layer => (Number.isFinite(worth(layer)) ? decibels(worth(layer)) : ''), true],
+  ['f32', layer => layer.time.f32_ms, layer => time(layer.time.f32_ms), true],
+  ['time', layer => layer.time.ms, layer => time(layer.time.ms), true],
+  ['faster', layer => gain(layer.time), layer => gainText(layer.time), true],
   ['', remark, remark, false],
 ];
 let sorted = { column: 0, down: false };

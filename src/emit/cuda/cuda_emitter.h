@@ -41,6 +41,7 @@ class CudaEmitter {
   void emit_thread_loop(const Stmt& stmt);
   void emit_store(const Stmt& stmt);
   void emit_async_copy(const Stmt& stmt);
+  void emit_mma(const Stmt& stmt);  // mma.cc
   void open(const std::string& head);
   void close();
   void line(const std::string& text);
@@ -84,7 +85,11 @@ class CudaEmitter {
   std::unordered_map<uint32_t, std::string> ready_;  // of the running statement, by ExprId
 };
 
-std::string c_type(Type type);       // of a value; small floats travel as their bits
+std::string c_type(Type type);  // of a value; small floats travel as their bits
+// A lane's own.
+inline bool is_register(const kernel::Buffer& buffer) {
+  return buffer.space == kernel::Space::reg || buffer.space == kernel::Space::fragment;
+}
 std::string bare(std::string text);  // without parentheses around all of it
 
 }  // namespace heddle::emit::cuda

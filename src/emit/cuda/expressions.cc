@@ -107,9 +107,8 @@ void CudaEmitter::prepare(const Stmt& stmt) {
     const Expr& expr = kernel_.expr(id);
     if (is_leaf(expr.op)) continue;
     // Lanes may not part before a shuffle; memory is read before anything is stored.
-    const bool apart =
-        expr.op == Op::shuffle_xor || expr.op == Op::lane ||
-        (expr.op == Op::load && kernel_.buffer(expr.buffer).space != kernel::Space::reg);
+    const bool apart = expr.op == Op::shuffle_xor || expr.op == Op::lane ||
+                       (expr.op == Op::load && !is_register(kernel_.buffer(expr.buffer)));
     if (c_type(expr.type).empty())
       return refuse(fmt::format("the type {}", tensor::type_name(expr.type)));
     std::string text = make(id);

@@ -158,10 +158,11 @@ namespace {
 void find_registers(const kernel::Kernel& kernel, const std::vector<Stmt>& body,
                     std::set<BufferId>* found) {
   const auto add = [&](BufferId id) {
-    if (id.valid() && kernel.buffer(id).space == Space::reg) found->insert(id);
+    if (id.valid() && is_register(kernel.buffer(id))) found->insert(id);
   };
   for (const Stmt& stmt : body) {
     add(stmt.buffer);
+    for (BufferId id : stmt.fragments) add(id);
     for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
       if (kernel.expr(id).op == Op::load) add(kernel.expr(id).buffer);
     find_registers(kernel, stmt.body, found);
@@ -246,7 +247,7 @@ void CudaEmitter::emit_stmt(const Stmt& stmt) {
     case StmtKind::async_wait:
       return line(fmt::format("{}<{}>();", helper("wait_async"), stmt.count));
     case StmtKind::mma:
-      return refuse("the matrix instruction " + stmt.name);
+      return emit_mma(stmt);
     case StmtKind::fragment_clear:
     case StmtKind::fragment_load:
     case StmtKind::fragment_store:
@@ -307,7 +308,7 @@ void CudaEmitter::emit_store(const Stmt& stmt) {
   prepare(stmt);
   const std::string to = element(stmt.buffer, stmt.indices);
   std::string condition = stmt.mask.valid() ? value(stmt.mask) : "";
-  const bool memory = buffer.space != Space::reg;
+  const bool memory = !is_register(buffer);
   // A uniform store is one lane's.
   if (memory && !in_lanes_)
     condition = condition.empty() ? "lane == 0" : "lane == 0 && " + condition;

@@ -13,7 +13,7 @@ namespace intrin = llvm::Intrinsic;
 
 namespace {
 
-// By 4, 8 and 16 lanes. They take (sum, a, b).
+// By 4, 8 and 16 lanes. They take (sum, a, b); those of multiply-adds of pairs (a, b).
 struct DotRow {
   std::string_view name;
   unsigned intrinsics[3];
@@ -27,6 +27,10 @@ constexpr DotRow kRows[] = {
      {intrin::x86_avx512_vpdpwssd_128, intrin::x86_avx512_vpdpwssd_256,
       intrin::x86_avx512_vpdpwssd_512}},
     {"dpwusd", {intrin::x86_avx2_vpdpwusd_128, intrin::x86_avx2_vpdpwusd_256, 0}},
+    {"madd_u8_s8",
+     {intrin::x86_sse2_pmadd_wd, intrin::x86_avx2_pmadd_wd, intrin::x86_avx512_pmaddw_d_512}},
+    {"madd_s16",
+     {intrin::x86_sse2_pmadd_wd, intrin::x86_avx2_pmadd_wd, intrin::x86_avx512_pmaddw_d_512}},
     {"dpbf16ps",
      {intrin::x86_avx512bf16_dpbf16ps_128, intrin::x86_avx512bf16_dpbf16ps_256,
       intrin::x86_avx512bf16_dpbf16ps_512}},
@@ -38,6 +42,28 @@ unsigned intrinsic_of(const kernel::MmaDescriptor& mma, int lanes) {
     for (unsigned i = 0; i < 3; ++i)
       if (row.name == mma.name && lanes == 4 << i) return row.intrinsics[i];
   return 0;
+}
+
+bool is_madd(const kernel::MmaDescriptor& mma) { return mma.name.starts_with("madd_"); }
+
+// Sums of two pairs, each exact: bytes are the low and the high halves of 16 bits.
+Value* madd(const kernel::MmaDescriptor& mma, llvm::Function* function, Value* a, Value* b,
+            Value* sum, llvm::IRBuilderBase& build) {
+  llvm::Type* pairs = function->getFunctionType()->getParamType(0);
+  a = build.CreateBitCast(a, pairs);
+  b = build.CreateBitCast(b, pairs);
+  const auto add = [&](Value* x, Value* y) {
+    sum = build.CreateAdd(sum, build.CreateCall(function, {x, y}));
+  };
+  if (mma.k == 2) {
+    add(a, b);
+    return sum;
+  }
+  auto* byte = llvm::ConstantInt::get(pairs, 8);
+  add(build.CreateAnd(a, llvm::ConstantInt::get(pairs, 0xff)),
+      build.CreateAShr(build.CreateShl(b, byte), byte));
+  add(build.CreateLShr(a, byte), build.CreateAShr(b, byte));
+  return sum;
 }
 
 }  // namespace
@@ -61,10 +87,12 @@ Val KernelEmitter::dot(const Expr& expr) {
   auto argument = [&](const Val& x, Type type, unsigned place) {
     Value* v = operand(x, type, result.varying);
     if (!result.varying) v = b_.CreateVectorSplat(static_cast<unsigned>(lanes), v);
-    return b_.CreateBitCast(v, function->getFunctionType()->getParamType(place));
+    return is_madd(mma) ? v : b_.CreateBitCast(v, function->getFunctionType()->getParamType(place));
   };
   Value* sum = argument(c, mma.d, 0);
-  result.v = b_.CreateCall(function, {sum, argument(a, mma.word(), 1), argument(b, mma.word(), 2)});
+  Value *left = argument(a, mma.word(), 1), *right = argument(b, mma.word(), 2);
+  result.v = is_madd(mma) ? madd(mma, function, left, right, sum, b_)
+                          : b_.CreateCall(function, {sum, left, right});
   if (!result.varying) result.v = b_.CreateExtractElement(result.v, uint64_t{0});
   return result;
 }

@@ -1,0 +1,54 @@
+#include "compiler/mixed_guard.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "compiler/options.h"
+#include "compiler/pipeline.h"
+#include "compiler/run_time.h"
+#include "hlo/text.h"
+
+namespace heddle::compiler {
+namespace {
+
+Result<FusedModule> fuse_quietly(const hlo::Module& module, const Options& options,
+                                 const target::Target& target) {
+  pass::RunOptions run = fusing_pass_options(options, 0);
+  run.dump_directory.clear();
+  run.bisect_limit = -1;
+  return fused_module(module.clone(), options, target, run);
+}
+
+// Of the record that tuning keeps: all that both programs follow from but the target. Weights are
+// left out, whose values change no time.
+std::string record_key(const hlo::Module& f32, const std::string& type, const Options& options) {
+  const std::string text = fmt::format(
+      "{} {} {} {}", static_cast<int>(options.level), static_cast<int>(options.fuse),
+      static_cast<int>(options.numerics), hlo::to_string(f32, {.max_constant_elems = 16}));
+  return fmt::format("amp {} {}", type, hash128(text).hex());
+}
+
+}  // namespace
+
+Result<MixedVerdict> compare_runs(const hlo::Module& f32, const hlo::Module& mixed,
+                                  const std::string& type, const Options& options,
+                                  const target::Target& target) {
+  HEDDLE_ASSIGN_OR_RETURN(FusedModule plain, fuse_quietly(f32, options, target));
+  HEDDLE_ASSIGN_OR_RETURN(FusedModule narrow, fuse_quietly(mixed, options, target));
+  const bool fast_forms = options.numerics != Numerics::strict;
+  MixedVerdict verdict;
+  MixedTimes& times = verdict.times;
+  times.key = record_key(f32, type, options);
+  times.f32_ns = predicted_run_ns(*plain.module, target, fast_forms);
+  times.mixed_ns = predicted_run_ns(*narrow.module, target, fast_forms);
+  times.pays = times.mixed_ns <= (1 - kLeastMixedGain) * times.f32_ns;
+  if (target.records)
+    if (const auto known = target.records->find(times.key); known != target.records->end()) {
+      times.measured = true;
+      times.pays = known->second != kF32Record;
+    }
+  verdict.fused = std::move(times.pays ? narrow : plain);
+  return verdict;
+}
+
+}  // namespace heddle::compiler
