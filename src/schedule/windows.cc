@@ -5,6 +5,7 @@
 #include <map>
 
 #include "hlo/module.h"
+#include "schedule/gemm.h"
 
 namespace heddle::schedule {
 
@@ -189,7 +190,7 @@ int64_t choose_group_columns(const Stage& stage, const WindowForm& form,
                              const target::Target& target) {
   const int64_t across = extent_of(stage, form.across);
   int64_t taps = across;
-  for (int digit : form.inputs) taps *= extent_of(stage, digit);
+  for (int digit : form.inputs) taps *= form.steps(digit, extent_of(stage, digit));
   const int64_t wide = tensor::type_bytes(stage.values[0].type) > 4 ? 2 : 1;
   const int64_t registers = target.vector_registers / wide - 2 - std::min<int64_t>(across, 4);
   const int64_t most = std::min({registers, kMostGroupColumns, kMostGroupTaps / taps});
@@ -308,6 +309,30 @@ void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
   to->insert(to->end(), inputs.begin(), inputs.end());
 }
 
+// Words of the innermost digit of a group's inputs, where there is an instruction for them and they
+// are whole words of the image's memory.
+const kernel::MmaDescriptor* find_words(const Stage& stage, const Load& image,
+                                        const WindowForm& form, const target::Target& target) {
+  const std::optional<Sides> sides = find_sides(stage);
+  const std::optional<Type> sums = sum_type(stage.values[0].type);
+  if (form.inputs.empty() || !sides || !sums || image.source.input < 0 ||
+      &image != &stage.loads[static_cast<size_t>(sides->a)] ||
+      stage.loads[static_cast<size_t>(sides->b)].source.input < 0 ||
+      !stage.loads[static_cast<size_t>(sides->b)].guards.empty())
+    return kernel::plain_mma();
+  const kernel::MmaDescriptor* mma = find_product(
+      load_type(stage, sides->a), load_type(stage, sides->b), *sums, target);
+  std::vector<int64_t> extents = stage.extents();
+  int64_t& inputs = extents[static_cast<size_t>(form.inputs.back())];
+  if (!mma->is_dot() || inputs % mma->k != 0) return kernel::plain_mma();
+  inputs /= mma->k;
+  const Expr first =
+      stage::in_words(image.coordinates[0], form.inputs.back(), mma->k, extents);
+  const bool whole = image.coordinates[0].factor_of(form.inputs.back()) == 1 &&
+                     mod(first, mma->k, extents) == Expr(0);
+  return whole ? mma : kernel::plain_mma();
+}
+
 }  // namespace
 
 std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target) {
@@ -327,6 +352,7 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
   const bool groups = group_step(load->coordinates.back(), form.lane) > 0;
   const std::vector<index::Guard> guards = all_guards(stage), borders = border_guards(stage);
   sort_reduced(stage, *load, lanes, guards, &form);
+  form.mma = find_words(stage, *load, form, target);
   auto is_border = [&](const index::Guard& guard) {
     return std::find(borders.begin(), borders.end(), guard) != borders.end();
   };

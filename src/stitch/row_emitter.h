@@ -112,6 +112,10 @@ class RowEmitter {
   // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
   struct Window;
   void emit_window(Block* block);
+  void find_window_words(Window* window);
+  ExprId window_word(const Window& window, const Stitcher::Context& context, int load);
+  ExprId window_product(const Window& window, Stitcher::Context* context, ExprId sum,
+                        const std::function<ExprId(ExprId)>& name);
   void emit_window_outer(const Window& window, size_t level, Block* block);
   struct WindowRows;
   void find_window_rows(const Window& window, WindowRows* rows, Block* block);
