@@ -66,8 +66,8 @@ def requantised(i, y, kind):
     """The sums s of copy i, scaled by column, rounded and put into a byte's range."""
     columns = y[1:-1].split(",")
     low, high = (0, 255) if kind == "u8" else (-128, 127)
-    scales = f"f32[{columns[-1]}] constant({{{','.join(['0.001'] * int(columns[-1]))}}})"
-    return [f"c{i} = {scales}", f"b{i} = f32{y} broadcast(c{i}), dimensions={{{len(columns) - 1}}}", f"f{i} = f32{y} convert(s{i})",
+    scales = ",".join(f"{0.001 + 0.0001 * (j % 7):.4f}" for j in range(int(columns[-1])))
+    return [f"c{i} = f32[{columns[-1]}] constant({{{scales}}})", f"b{i} = f32{y} broadcast(c{i}), dimensions={{{len(columns) - 1}}}", f"f{i} = f32{y} convert(s{i})",
             f"m{i} = f32{y} multiply(f{i}, b{i})", f"r{i} = f32{y} round-nearest-even(m{i})",
             f"l{i} = f32[] constant({low})", f"h{i} = f32[] constant({high})", f"lb{i} = f32{y} broadcast(l{i}), dimensions={{}}",
             f"hb{i} = f32{y} broadcast(h{i}), dimensions={{}}", f"p{i} = f32{y} clamp(lb{i}, r{i}, hb{i})"]
