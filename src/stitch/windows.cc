@@ -340,7 +340,7 @@ std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window&
       steps.push_back({tap / inner, place + (along ? along->factor_of(column) * c : 0), tap, c});
   }
   const bool groups = along && along->factor_of(window.lane->digits[0]) == 0;
-  const bool together = tap_count(window) + columns + 4 <= s_.target_.vector_registers;
+  const bool together = tap_count(window) + columns + (window.words >= 0 ? 8 : 4) <= s_.target_.vector_registers;
   std::stable_sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
     if (!groups) return std::tie(a.tap, a.column) < std::tie(b.tap, b.column);
     return together ? std::tie(a.place, a.input, a.tap) < std::tie(b.place, b.input, b.tap)
