@@ -82,9 +82,8 @@ Instr* shifted(Instr* bytes, Type to, Builder& b) {
     std::transform(from, from + values->elems(), into, [](uint8_t x) { return x ^ 0x80U; });
     return b.constant(std::move(moved));
   }
-  Instr* wide = b.convert(bytes, Type::s32);
-  return b.convert(b.binary(Opcode::add, wide, b.full(wide->shape(), to == Type::u8 ? 128 : -128)),
-                   to);
+  Instr* same = b.bitcast_convert(bytes, Shape::array(to, bytes->shape().extents()));
+  return b.binary(Opcode::xor_, same, b.full(same->shape(), to == Type::u8 ? 128 : -128));
 }
 
 Side side_of(QuantizedValue value, Type wanted, Builder& b) {

@@ -81,6 +81,7 @@ class RowEmitter {
   void emit_unbroken_lanes(int64_t extent, Block* block);
   bool has_rows_in_lanes(int64_t extent) const;
   void emit_straight_lanes(int64_t extent, Block* block);
+  int64_t widest_bytes() const;
   int wide_lanes(int64_t extent) const;
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
   void emit_point(const Expr& lane, ExprId slot, Block* block);
