@@ -5,12 +5,15 @@ oneDNN's). u8s8 and s8s8: the same products of bytes, sums scaled by column, rou
 QLinearMatMul and QLinearConv (u8 by s8, results u8), the same file against ONNX Runtime with one thread: its pictures have
 features first, so that a transpose at both ends is part of the time.
 Several copies with weights of their own are run in turn, so that no weights stay in the first caches. heddle and the peer take
-turns; the ratio is that of the medians of the rounds. Shapes of bench/products with at least 64 rows.
+turns; of the rounds the least time counts, and times are the processor's: other programs on the machine slow some rounds down.
+Shapes of bench/products with at least 64 rows.
 Wants numpy, torch, onnx and onnxruntime.
 """
 import argparse
+import math
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -25,6 +28,7 @@ import shapes  # noqa: E402
 
 HEDDLE = os.path.join(HERE, "..", "build", "release", "heddle")
 COPIES = 4
+RUN_FLOPS = 1e11  # of the fewest runs that are timed: 0.1 to 0.2 s
 NAMES = re.compile(r"(bert|square|one|conv|vgg|dilated|group)_")
 
 
@@ -155,19 +159,26 @@ def ort_runner(path):
 def peer_seconds(run, seconds=0.25):
     run()
     times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
+    while time.perf_counter() - begin < seconds or len(times) < 3:
+        start = time.thread_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return statistics.median(times)
 
 
-def heddle_seconds(heddle, path):
-    done = subprocess.run([heddle, "bench", path, "--random-constants", "--threads", "1"], capture_output=True, text=True)
-    found = re.search(r"median ([\d.]+) (ms|us|s)\b", done.stdout)
-    if not found:
+def processor_seconds(heddle, path, runs):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [heddle, "bench", path, "--random-constants", "--threads", "1", "--warmup", "1", "--iterations", str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
         raise SystemExit(f"{path}: {done.stderr}")
-    return float(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[found[2]]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def heddle_seconds(heddle, path, runs):
+    """Of one run, by the processor's time of many runs less that of few: compilation is in both."""
+    return (processor_seconds(heddle, path, 4 * runs) - processor_seconds(heddle, path, runs)) / (3 * runs)
 
 
 def make(kind, shape, folder, name):
@@ -182,16 +193,16 @@ def make(kind, shape, folder, name):
     return path, torch_runner(shape) if kind == "bf16" else None
 
 
-def measure(path, peer, options):
-    """Seconds by heddle, by the other binary and by the peer: medians of rounds in which they take turns."""
+def measure(path, peer, runs, options):
+    """Seconds by heddle, by the other binary and by the peer: the least of rounds in which they take turns."""
     times = {"heddle": [], "before": [], "peer": []}
     for _ in range(options.rounds):
-        times["heddle"].append(heddle_seconds(HEDDLE, path))
+        times["heddle"].append(heddle_seconds(HEDDLE, path, runs))
         if options.before:
-            times["before"].append(heddle_seconds(options.before, path))
+            times["before"].append(heddle_seconds(options.before, path, runs))
         if peer and not options.no_peer:
             times["peer"].append(peer_seconds(peer))
-    return {who: statistics.median(values) if values else float("nan") for who, values in times.items()}
+    return {who: min(values, default=float("nan")) for who, values in times.items()}
 
 
 def geomean(values):
@@ -219,7 +230,8 @@ def main():
                 continue
             row = [name]
             for kind in kinds:
-                seconds = measure(*make(kind, shape, folder, name), options)
+                runs = math.ceil(RUN_FLOPS / (flops(shape) * COPIES))
+                seconds = measure(*make(kind, shape, folder, name), runs, options)
                 rate = flops(shape) * COPIES / seconds["heddle"] / 1e9
                 ratios[kind].append(seconds["before" if options.before else "peer"] / seconds["heddle"])
                 shares[kind].append(rate / (bf16 if kind == "bf16" else others))
