@@ -42,16 +42,19 @@ unsigned conversion_of(int lanes, const Isa& isa) {
   return 0;
 }
 
-// q, which is INT_MIN for NaN and for what is too small, within a span; NaN: 0.
+// q + added, saturated, where q is INT_MIN for NaN and for what is too small, and small enough
+// above; NaN: 0. Signed types have an instruction that narrows and saturates on both sides.
 Value* saturated(llvm::IRBuilder<>& b, Value* q, Value* x, Span span, double added) {
   const auto number = [&](double value) {
     return int_constant(q->getType(), static_cast<uint64_t>(static_cast<int64_t>(value)));
   };
-  Value* low = number(span.low - added);
-  q = b.CreateSelect(b.CreateICmpSGT(q, low), q, low);
+  const auto at_least = [&](Value* low) { return b.CreateSelect(b.CreateICmpSGT(q, low), q, low); };
+  if (added < 0) q = at_least(number(span.low - added));  // INT_MIN would wrap
   if (added != 0) q = b.CreateAdd(q, number(added));
-  if (span.low < 0) q = b.CreateSelect(b.CreateFCmpUNO(x, x), number(0), q);
-  return q;
+  if (span.low >= 0) return at_least(number(span.low));
+  q = b.CreateSelect(b.CreateFCmpUNO(x, x), number(0), q);
+  q = at_least(number(span.low));
+  return b.CreateSelect(b.CreateICmpSLT(q, number(span.high)), q, number(span.high));
 }
 
 }  // namespace
