@@ -1,14 +1,19 @@
 """Products in bf16 and in bytes beside oneDNN (as torch runs it) and ONNX Runtime: typed_products.py [--rounds N] [NAME ...]
 
 bf16: operands and results in bf16, features last, against torch with one thread (its matmul and convolution are
-oneDNN's). Bytes: QLinearMatMul and QLinearConv (u8 by s8, results u8), the same file against ONNX Runtime with one thread.
+oneDNN's). u8s8 and s8s8: the same products of bytes, sums scaled by column, rounded, and kept as u8 (s8); no peer. onnx:
+QLinearMatMul and QLinearConv (u8 by s8, results u8), the same file against ONNX Runtime with one thread: its pictures have
+features first, so that a transpose at both ends is part of the time.
 Several copies with weights of their own are run in turn, so that no weights stay in the first caches. heddle and the peer take
-turns; the ratio is that of the medians of the rounds. Shapes of bench/products with at least 64 rows.
+turns; of the rounds the least time counts, and times are the processor's: other programs on the machine slow some rounds down.
+Shapes of bench/products with at least 64 rows.
 Wants numpy, torch, onnx and onnxruntime.
 """
 import argparse
+import math
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -23,6 +28,7 @@ import shapes  # noqa: E402
 
 HEDDLE = os.path.join(HERE, "..", "build", "release", "heddle")
 COPIES = 4
+RUN_FLOPS = 1e11  # of the fewest runs that are timed: 0.1 to 0.2 s
 NAMES = re.compile(r"(bert|square|one|conv|vgg|dilated|group)_")
 
 
@@ -48,25 +54,43 @@ def flops(shape):
     return 2 * output_size(shape) ** 2 * features * inputs // groups * kernel ** 2
 
 
-def bf16_text(shape):
+def operation(shape, i):
+    """Extents of both operands and of the result of copy i, and its product."""
+    if shape[0] == "dot":
+        _, m, n, k = shape
+        return f"[{m},{k}]", f"[{k},{n}]", f"[{m},{n}]", f"dot(x{i}, w{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+    _, size, inputs, features, kernel, stride, groups, dilation = shape
+    pad, out = kernel // 2 * dilation, output_size(shape)
+    return (f"[1,{size},{size},{inputs}]", f"[{kernel},{kernel},{inputs // groups},{features}]", f"[1,{out},{out},{features}]",
+            f"convolution(x{i}, w{i}), window={{size={kernel}x{kernel} stride={stride}x{stride} pad={pad}_{pad}x{pad}_{pad} "
+            f"rhs_dilate={dilation}x{dilation}}}, dim_labels=b01f_01io->b01f, feature_group_count={groups}")
+
+
+def requantised(i, y, kind):
+    """The sums s of copy i, scaled by column, rounded and put into a byte's range."""
+    columns = y[1:-1].split(",")
+    low, high = (0, 255) if kind == "u8" else (-128, 127)
+    scales = ",".join(f"{0.001 + 0.0001 * (j % 7):.4f}" for j in range(int(columns[-1])))
+    return [f"c{i} = f32[{columns[-1]}] constant({{{scales}}})", f"b{i} = f32{y} broadcast(c{i}), dimensions={{{len(columns) - 1}}}", f"f{i} = f32{y} convert(s{i})",
+            f"m{i} = f32{y} multiply(f{i}, b{i})", f"r{i} = f32{y} round-nearest-even(m{i})",
+            f"l{i} = f32[] constant({low})", f"h{i} = f32[] constant({high})", f"lb{i} = f32{y} broadcast(l{i}), dimensions={{}}",
+            f"hb{i} = f32{y} broadcast(h{i}), dimensions={{}}", f"p{i} = f32{y} clamp(lb{i}, r{i}, hb{i})"]
+
+
+def hlo_text(shape, left, right, sums):
     lines, results = [], []
     for i in range(COPIES):
-        if shape[0] == "dot":
-            _, m, n, k = shape
-            x, w, y = f"[{m},{k}]", f"[{k},{n}]", f"[{m},{n}]"
-            op = f"dot(x{i}, w{i}), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
-        else:
-            _, size, inputs, features, kernel, stride, groups, dilation = shape
-            pad, out = kernel // 2 * dilation, output_size(shape)
-            x, w = f"[1,{size},{size},{inputs}]", f"[{kernel},{kernel},{inputs // groups},{features}]"
-            y = f"[1,{out},{out},{features}]"
-            op = (f"convolution(x{i}, w{i}), window={{size={kernel}x{kernel} stride={stride}x{stride} pad={pad}_{pad}x{pad}_{pad} "
-                  f"rhs_dilate={dilation}x{dilation}}}, dim_labels=b01f_01io->b01f, feature_group_count={groups}")
-        lines += [f"x{i} = bf16{x} parameter({i})", f"w{i} = bf16{w} constant({{...}})", f"s{i} = f32{y} {op}",
-                  f"y{i} = bf16{y} convert(s{i})"]
-        results.append(f"bf16{y}")
+        x, w, y, op = operation(shape, i)
+        lines += [f"x{i} = {left}{x} parameter({i})", f"w{i} = {right}{w} constant({{...}})", f"s{i} = {sums}{y} {op}"]
+        lines += requantised(i, y, left) if sums == "s32" else []
+        lines += [f"y{i} = {left}{y} convert({'p' if sums == 's32' else 's'}{i})"]
+        results.append(f"{left}{y}")
     lines.append(f"ROOT t = ({', '.join(results)}) tuple({', '.join(f'y{i}' for i in range(COPIES))})")
     return "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}\n"
+
+
+# kind: types of the operands and of the sums. onnx: a file of its own.
+KINDS = {"bf16": ("bf16", "bf16", "f32"), "u8s8": ("u8", "s8", "s32"), "s8s8": ("s8", "s8", "s32"), "onnx": None}
 
 
 def torch_runner(shape):
@@ -135,31 +159,69 @@ def ort_runner(path):
 def peer_seconds(run, seconds=0.25):
     run()
     times, begin = [], time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
+    while time.perf_counter() - begin < seconds or len(times) < 3:
+        start = time.thread_time()
         run()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return statistics.median(times)
 
 
-def heddle_seconds(path):
-    done = subprocess.run([HEDDLE, "bench", path, "--random-constants", "--threads", "1"], capture_output=True, text=True)
-    found = re.search(r"median ([\d.]+) (ms|us|s)\b", done.stdout)
-    if not found:
+def processor_seconds(heddle, path, runs):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [heddle, "bench", path, "--random-constants", "--threads", "1", "--warmup", "1", "--iterations", str(runs)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
         raise SystemExit(f"{path}: {done.stderr}")
-    return float(found[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[found[2]]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def heddle_seconds(heddle, path, runs):
+    """Of one run, by the processor's time of many runs less that of few: compilation is in both."""
+    return (processor_seconds(heddle, path, 4 * runs) - processor_seconds(heddle, path, runs)) / (3 * runs)
+
+
+def make(kind, shape, folder, name):
+    """The file that heddle is given, and the peer's runner (none for bytes in HLO)."""
+    if kind == "onnx":
+        path = os.path.join(folder, name + ".onnx")
+        quantised_model(shape, path)
+        return path, ort_runner(path)
+    path = os.path.join(folder, f"{name}-{kind}.hlo")
+    with open(path, "w") as file:
+        file.write(hlo_text(shape, *KINDS[kind]))
+    return path, torch_runner(shape) if kind == "bf16" else None
+
+
+def measure(path, peer, runs, options):
+    """Seconds by heddle, by the other binary and by the peer: the least of rounds in which they take turns."""
+    times = {"heddle": [], "before": [], "peer": []}
+    for _ in range(options.rounds):
+        times["heddle"].append(heddle_seconds(HEDDLE, path, runs))
+        if options.before:
+            times["before"].append(heddle_seconds(options.before, path, runs))
+        if peer and not options.no_peer:
+            times["peer"].append(peer_seconds(peer))
+    return {who: min(values, default=float("nan")) for who, values in times.items()}
+
+
+def geomean(values):
+    return float(np.exp(np.mean(np.log(values))))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--kind", choices=["bf16", "bytes"], help="one of the two")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="one of these (may be repeated)")
     parser.add_argument("--peak", type=float, nargs=2, metavar=("BF16", "BYTES"), help="fastest rates in G operations a second, for shares")
+    parser.add_argument("--before", metavar="HEDDLE", help="another binary that takes turns too: its time beside heddle's")
+    parser.add_argument("--no-peer", action="store_true")
     options = parser.parse_args()
-    kinds = [options.kind] if options.kind else ["bf16", "bytes"]
-    peaks = dict(zip(["bf16", "bytes"], options.peak or [float("nan")] * 2))
-    print("| product | " + " | ".join(f"{kind}: G/s | of peak | peer / heddle" for kind in kinds) + " |")
+    kinds = options.kind or list(KINDS)
+    bf16, others = options.peak or [float("nan")] * 2
+    ratio = "before / heddle" if options.before else "peer / heddle"
+    print("| product | " + " | ".join(f"{kind}: G/s | of peak | {ratio}" for kind in kinds) + " |")
     print("|---" * (1 + 3 * len(kinds)) + "|")
     ratios, shares = {kind: [] for kind in kinds}, {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory() as folder:
@@ -168,26 +230,16 @@ def main():
                 continue
             row = [name]
             for kind in kinds:
-                path = os.path.join(folder, name + (".hlo" if kind == "bf16" else ".onnx"))
-                if kind == "bf16":
-                    open(path, "w").write(bf16_text(shape))
-                    peer = torch_runner(shape)
-                else:
-                    quantised_model(shape, path)
-                    peer = ort_runner(path)
-                ours, theirs = [], []
-                for _ in range(options.rounds):
-                    ours.append(heddle_seconds(path))
-                    theirs.append(peer_seconds(peer))
-                rate = flops(shape) * COPIES / statistics.median(ours) / 1e9
-                ratios[kind].append(statistics.median(theirs) / statistics.median(ours))
-                shares[kind].append(rate / peaks[kind])
+                runs = math.ceil(RUN_FLOPS / (flops(shape) * COPIES))
+                seconds = measure(*make(kind, shape, folder, name), runs, options)
+                rate = flops(shape) * COPIES / seconds["heddle"] / 1e9
+                ratios[kind].append(seconds["before" if options.before else "peer"] / seconds["heddle"])
+                shares[kind].append(rate / (bf16 if kind == "bf16" else others))
                 row += [f"{rate:.0f}", f"{shares[kind][-1]:.2f}", f"{ratios[kind][-1]:.2f}"]
             print("| " + " | ".join(row) + " |", flush=True)
     for kind in kinds:
-        mean = [float(np.exp(np.mean(np.log(values)))) for values in (shares[kind], ratios[kind])]
-        print(f"\n{kind}: {mean[0]:.3f} of the peak and {mean[1]:.2f} of the peer's speed in geometric mean over {len(ratios[kind])}; "
-              f"least {min(shares[kind]):.2f} and {min(ratios[kind]):.2f}")
+        print(f"\n{kind}: {geomean(shares[kind]):.3f} of the peak, {ratio} {geomean(ratios[kind]):.2f} in geometric mean over "
+              f"{len(ratios[kind])}; least {min(shares[kind]):.2f} and {min(ratios[kind]):.2f}")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ bool is_beside(const Expr& x, int digit) {
          (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));
 }
 
-int64_t strided_of(const stage::StageGraph& graph, const stage::Stage& stage, int lane,
-                   int turned) {
+int64_t strided_loads(const stage::StageGraph& graph, const stage::Stage& stage, int lane,
+                      int turned) {
   int64_t elems = 0;
   for (size_t i = 0; i < stage.loads.size(); ++i) {
     const stage::Load& load = stage.loads[i];
@@ -30,12 +30,16 @@ int64_t strided_of(const stage::StageGraph& graph, const stage::Stage& stage, in
     if (graph.inputs[static_cast<size_t>(load.source.input)].shape.elems() < kSmallElems) continue;
     elems += stage.out_elems() * stage.red_elems();
   }
+  return elems;
+}
+
+int64_t strided_stores(const stage::Stage& stage, int lane) {
   const bool stored = std::any_of(stage.values.begin(), stage.values.end(),
                                   [](const stage::Value& value) { return value.output >= 0; });
   if (stored && stage.out_elems() >= kSmallElems && lane < static_cast<int>(stage.out.size()) &&
       !is_beside(stage.position, lane))
-    elems += stage.out_elems();
-  return elems;
+    return stage.out_elems();
+  return 0;
 }
 
 }  // namespace
@@ -50,10 +54,16 @@ int64_t strided_elems(const stage::PlacedFusion& placed) {
     const stage::Stage& first = placed.graph.stage(row->joined[0]);
     if (is_top_k(first)) continue;
     const stage::Turn* turn = row->turn();
-    for (size_t m = 0; m < row->joined.size(); ++m)
-      if (const int lane = row->own.back().digits[m]; lane >= 0)
-        elems += strided_of(placed.graph, placed.graph.stage(row->joined[m]), lane,
-                            turn ? turn->load : -1);
+    // A window in words has whole vectors of them, or one for a group (schedule/windows.h).
+    const bool in_words = row->nest() && row->nest()->mma->is_dot();
+    for (size_t m = 0; m < row->joined.size(); ++m) {
+      const int lane = row->own.back().digits[m];
+      if (lane < 0) continue;
+      const stage::Stage& stage = placed.graph.stage(row->joined[m]);
+      if (m > 0 || !in_words)
+        elems += strided_loads(placed.graph, stage, lane, turn ? turn->load : -1);
+      elems += strided_stores(stage, lane);
+    }
   }
   return elems;
 }

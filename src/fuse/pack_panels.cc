@@ -134,7 +134,11 @@ Panels choose_panels(Instr* conv, const target::Target& target) {
   const int64_t features = conv->operand(1)->shape().dim(attrs.dims.kernel_output_feature);
   if (schedule::count_windows(placed) == 0 || groups == features) return {};
   const int64_t lanes = placed.schedule.phases[0][0].lanes;
-  return {features > lanes ? lanes : 0, 1};
+  int64_t word = 1;
+  for (const stage::ScheduleNode& node : placed.schedule.nodes)
+    if (const auto* row = std::get_if<stage::Row>(&node); row && row->nest())
+      word = std::max<int64_t>(word, row->nest()->mma->k);
+  return {features > lanes || word > 1 ? lanes : 0, 1, word};
 }
 
 // Panels of a convolution are [spatial…, input feature] deep, in this order whatever the kernel's.

@@ -25,8 +25,12 @@ bool is_wide_float(const Instr* x) {
   return x->shape().type() == Type::f32 || x->shape().type() == Type::f64;
 }
 
-// Constant weights that only their contraction reads.
-bool is_own_constant(const Instr* x) { return x->users().size() == 1 && is_constant_expression(x); }
+// Constant weights that only their contraction `of` reads, in the type that it sums up in: narrower
+// ones would be rounded again.
+bool is_own_constant(const Instr* x, const Instr* of) {
+  return x->users().size() == 1 && x->shape().type() == of->shape().type() &&
+         is_constant_expression(x);
+}
 
 // The result's dimension that is `d` of the dot's operand `side`, a free one.
 int64_t result_dim(const Instr* dot, size_t side, int64_t d) {
@@ -47,13 +51,13 @@ std::optional<Contraction> contraction_of(Instr* x) {
   if (!are_static_arrays(x) || x->operands().size() != 2 || !is_wide_float(x)) return std::nullopt;
   if (x->is(Opcode::convolution)) {
     const auto& dims = x->attrs_as<hlo::ConvolutionAttrs>().dims;
-    if (!is_own_constant(x->operand(1))) return std::nullopt;
+    if (!is_own_constant(x->operand(1), x)) return std::nullopt;
     return Contraction{x, 1, dims.kernel_output_feature, dims.output_feature};
   }
   if (!x->is(Opcode::dot) || !x->attrs_as<hlo::DotAttrs>().rest.empty()) return std::nullopt;
   const auto& attrs = x->attrs_as<hlo::DotAttrs>();
   for (size_t side : {size_t{1}, size_t{0}}) {
-    if (!is_own_constant(x->operand(side))) continue;
+    if (!is_own_constant(x->operand(side), x)) continue;
     const Ints& batch = side == 0 ? attrs.lhs_batch_dims : attrs.rhs_batch_dims;
     const Ints& contracting = side == 0 ? attrs.lhs_contracting_dims : attrs.rhs_contracting_dims;
     Ints free;

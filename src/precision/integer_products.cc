@@ -82,9 +82,8 @@ Instr* shifted(Instr* bytes, Type to, Builder& b) {
     std::transform(from, from + values->elems(), into, [](uint8_t x) { return x ^ 0x80U; });
     return b.constant(std::move(moved));
   }
-  Instr* wide = b.convert(bytes, Type::s32);
-  return b.convert(b.binary(Opcode::add, wide, b.full(wide->shape(), to == Type::u8 ? 128 : -128)),
-                   to);
+  Instr* same = b.bitcast_convert(bytes, Shape::array(to, bytes->shape().extents()));
+  return b.binary(Opcode::xor_, same, b.full(same->shape(), to == Type::u8 ? 128 : -128));
 }
 
 Side side_of(QuantizedValue value, Type wanted, Builder& b) {
@@ -245,10 +244,11 @@ bool is_byte(const QuantizedValue& value) {
          x->operand(0)->shape().type() == value.bytes->shape().type();
 }
 
-// Narrow groups have no words; other products leave nothing but floats to multiply.
+// Groups of which a vector's lanes hold several, or vectors of one, have words
+// (schedule/group_lanes.cc); other products leave nothing but floats to multiply.
 bool fits_convolution(const Instr* conv, const QuantizedValue& a, const QuantizedValue& b) {
   const auto& attrs = conv->attrs_as<ConvolutionAttrs>();
-  constexpr int64_t kFeatures = 16;  // of a group, which fill a vector
+  constexpr int64_t kLanes = 16;  // of a vector
   const int64_t groups = attrs.feature_group_count;
   const int64_t inputs = conv->operand(0)->shape().dim(attrs.dims.input_feature) / groups;
   const int64_t outputs = conv->shape().dim(attrs.dims.output_feature) / groups;
@@ -256,7 +256,7 @@ bool fits_convolution(const Instr* conv, const QuantizedValue& a, const Quantize
                                 [](const auto& d) { return d.pad_low < 0 || d.pad_high < 0; });
   return attrs.rest.empty() && attrs.batch_group_count == 1 && !pads && is_whole(a.scale) &&
          is_whole(a.zero) && is_byte(a) && zero_point(b, Type::s8) == 0 &&
-         (groups == 1 || (inputs % kWord == 0 && outputs >= kFeatures));
+         (groups == 1 || (inputs % kWord == 0 && (outputs >= kLanes || kLanes % outputs == 0)));
 }
 
 // Few numbers are added up in floats without rounding, which narrow groups have lanes for: sums of

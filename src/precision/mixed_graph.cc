@@ -301,7 +301,7 @@ class Collector {
   // An instruction for words of this type, whole words of what is summed up, and rows enough to
   // copy a right side into words that is not constant.
   bool has_kernel(const Instr* x, bool constant) const {
-    constexpr int64_t kRows = 16, kFeatures = 16;
+    constexpr int64_t kRows = 16, kLanes = 16;
     const Type f32 = Type::f32;
     if (x->shape().type() != f32 || x->operand(0)->shape().type() != f32 ||
         x->operand(1)->shape().type() != f32 || x->operands().size() != 2)
@@ -313,7 +313,7 @@ class Collector {
       const int64_t inputs = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);
       const int64_t outputs = x->shape().dim(attrs.dims.output_feature) / attrs.feature_group_count;
       return inputs % mma->k == 0 && attrs.batch_group_count == 1 &&
-             (attrs.feature_group_count == 1 || outputs >= kFeatures) &&
+             (attrs.feature_group_count == 1 || outputs >= kLanes || kLanes % outputs == 0) &&
              (constant || rows_of_copy(x) >= kRows);
     }
     const auto& attrs = x->attrs_as<hlo::DotAttrs>();

@@ -50,6 +50,16 @@ const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& s
 const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage,
                                             const target::Target& target);
 
+// The operands of a sum of products, by loads: multiply(A, B) with nothing else in the body, B a
+// load, A a load or zero outside its guards, either converted to the product's type where it has
+// another.
+struct Sides {
+  int a = -1, b = -1;
+};
+std::optional<Sides> find_sides(const Stage& stage);
+// Words are read from their buffer as numbers of their own: nothing else may read it.
+bool is_read_elsewhere(const StageGraph& graph, StageId stage, int load);
+
 // The type that a load reads.
 Type load_type(const Stage& stage, int load);
 // By how many elements of the batch a copy of B in panels of `width` columns is shared, where a

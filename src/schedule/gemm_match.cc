@@ -10,18 +10,11 @@ namespace heddle::schedule {
 using index::Expr;
 using index::Guard;
 
-namespace {
-
-// multiply(A, B) with nothing else in the body: B a load, A a load or zero outside its guards,
-// either converted to the product's type where it has another.
-struct Sides {
-  int a = -1, b = -1;  // loads
-};
-
-bool find_sides(const Stage& stage, Sides* sides) {
-  if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
+std::optional<Sides> find_sides(const Stage& stage) {
+  if (stage.values.size() != 1 || stage.values[0].init >= 0) return std::nullopt;
   const Node& product = stage.nodes[stage.values[0].result];
-  if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
+  if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply)
+    return std::nullopt;
   auto converted = [&](int number) {
     const Node* node = &stage.nodes[number];
     const bool converts = node->kind == Node::Kind::op && node->opcode == hlo::Opcode::convert &&
@@ -36,17 +29,27 @@ bool find_sides(const Stage& stage, Sides* sides) {
     const Node& outside = stage.nodes[left->operands[2]];
     if (condition.kind != Node::Kind::guard || outside.kind != Node::Kind::constant ||
         outside.bits != 0)
-      return false;
+      return std::nullopt;
     inside = &condition.guards;
     left = &stage.nodes[left->operands[1]];
   }
-  if (left->kind != Node::Kind::load || right.kind != Node::Kind::load) return false;
-  sides->a = left->load;
-  sides->b = right.load;
-  const std::vector<Guard>& guards = stage.loads[sides->a].guards;
-  if (left->type == Type::pred || right.type == Type::pred) return false;
-  return inside ? guards == *inside : guards.empty();
+  if (left->kind != Node::Kind::load || right.kind != Node::Kind::load) return std::nullopt;
+  const std::vector<Guard>& guards = stage.loads[left->load].guards;
+  if (left->type == Type::pred || right.type == Type::pred) return std::nullopt;
+  if (inside ? guards != *inside : !guards.empty()) return std::nullopt;
+  return Sides{left->load, right.load};
 }
+
+bool is_read_elsewhere(const StageGraph& graph, StageId stage, int load) {
+  const int input = graph.stage(stage).loads[static_cast<size_t>(load)].source.input;
+  int64_t reads = 0;
+  for (const Stage& other : graph.stages)
+    reads += std::ranges::count_if(other.loads,
+                                   [&](const Load& each) { return each.source.input == input; });
+  return reads > 1;
+}
+
+namespace {
 
 bool affine_in(const Expr& x, int digit) {
   Expr rest = x - Expr::digit(digit) * x.factor_of(digit);
@@ -260,9 +263,10 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
     result.decision = Decision::no("gemm-family", "{}: {}", stage.name, why);
     return result;
   };
-  Sides sides;
   if (!sum_type(stage.values[0].type)) return refuse("no sums of this type");
-  if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
+  const std::optional<Sides> found = find_sides(stage);
+  if (!found) return refuse("an operand is more than a load");
+  const Sides sides = *found;
   if (stage.red.empty()) return refuse("nothing is contracted");
   const Load& a = stage.loads[sides.a];
   const Load& b = stage.loads[sides.b];
@@ -278,16 +282,6 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
     return refuse("the inner dimensions are not one window per dimension");
   find_roles(stage, a.coordinates[0], b.coordinates[0], &shape);
   return result;
-}
-
-// Words are read from their buffer as numbers of their own: nothing else may read it.
-bool is_read_elsewhere(const StageGraph& graph, StageId dot, int load) {
-  const int input = graph.stage(dot).loads[static_cast<size_t>(load)].source.input;
-  int64_t reads = 0;
-  for (const Stage& stage : graph.stages)
-    reads += std::ranges::count_if(stage.loads,
-                                   [&](const Load& other) { return other.source.input == input; });
-  return reads > 1;
 }
 
 }  // namespace
@@ -434,10 +428,11 @@ Decision match_link(const StageGraph& graph, const Link& before, Link* link) {
     return Decision::no(code, "{} behind {}: {}", stage.name, value.name, why);
   };
   const bool conv = stage.kind == hlo::StageKind::conv;
-  Sides sides;
+  const std::optional<Sides> found = find_sides(stage);
   if (!sum_type(stage.values[0].type)) return no("gemm-family", "no sums of this type");
   if (stage.red.empty()) return no("gemm-family", "nothing is contracted");
-  if (!find_sides(stage, &sides)) return no("chain-operand", "an operand is more than a load");
+  if (!found) return no("chain-operand", "an operand is more than a load");
+  const Sides sides = *found;
   const Load& a = stage.loads[static_cast<size_t>(sides.a)];
   const Load& b = stage.loads[static_cast<size_t>(sides.b)];
   if (b.source.input < 0 || !b.guards.empty() || b.coordinates[0].uses_runtime())

@@ -1,7 +1,8 @@
 // Convolutions in groups of few features: one group does not fill the lanes, so neighbouring
 // groups share them. Group and feature become one digit c, as the memory has them; the input is
-// then read at (c floordiv features)·inputs + i, one element for the lanes of a group, and the
-// convolution is a window (windows.h) whose lanes run over c.
+// then read at (c floordiv features)·inputs + i, one element (or word of elements, where there is an
+// instruction for words) for the lanes of a group, and the convolution is a window (windows.h) whose
+// lanes run over c.
 #include "schedule/place_rows.h"
 #include "schedule/strategy.h"
 
@@ -17,10 +18,19 @@ using index::Expr;
 
 namespace {
 
+// Elements that a step of the sum multiplies, at most.
+int64_t word_of(const Stage& conv, const target::Target& target) {
+  const std::optional<Sides> sides = find_sides(conv);
+  const std::optional<Type> sums = sum_type(conv.values[0].type);
+  if (!sides || !sums) return 1;
+  return find_product(load_type(conv, sides->a), load_type(conv, sides->b), *sums, target)->k;
+}
+
 // The out digit of the groups; the one behind it counts a group's features. -1: none.
-int find_groups(const Stage& conv, int64_t lanes) {
+int find_groups(const Stage& conv, const target::Target& target) {
   const int group = static_cast<int>(conv.out.size()) - 2;
   if (group < 0) return -1;
+  const int64_t lanes = target.lanes(Type::f32), word = word_of(conv, target);
   const int64_t features = conv.out.back().extent;
   if (conv.position.factor_of(group + 1) != 1 || conv.position.factor_of(group) != features ||
       lanes % features != 0)
@@ -36,7 +46,7 @@ int find_groups(const Stage& conv, int64_t lanes) {
     if (!x.uses(group)) continue;
     // What a vector's groups read lies in two vectors at most.
     const int64_t inputs = x.factor_of(group);
-    if (inputs < 1 || (x - Expr::digit(group) * inputs).uses(group) || inputs > 2 * features)
+    if (inputs < 1 || (x - Expr::digit(group) * inputs).uses(group) || inputs > 2 * features * word)
       return -1;
     apart = true;
   }
@@ -72,10 +82,8 @@ void join_digits(Stage* stage, int group) {
 std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
                                       const target::Target& target) {
   const Stage& stage = graph.stage(conv);
-  if (stage.kind != hlo::StageKind::conv || stage.winograd > 0 ||
-      (stage.values[0].type != Type::f32 && stage.values[0].type != Type::f64))
-    return std::nullopt;
-  const int group = find_groups(stage, target.lanes(Type::f32));
+  if (stage.kind != hlo::StageKind::conv || stage.winograd > 0) return std::nullopt;
+  const int group = find_groups(stage, target);
   if (group < 0) return std::nullopt;
   for (size_t i = 0; i < graph.stages.size(); ++i) {
     const Stage& other = graph.stages[i];
@@ -84,7 +92,10 @@ std::optional<StageGraph> share_lanes(const StageGraph& graph, StageId conv,
   }
   StageGraph joined = graph;
   for (Stage& each : joined.stages) join_digits(&each, group);
-  if (!match_window(joined.stage(conv), target)) return std::nullopt;
+  const std::optional<WindowForm> form = match_window(joined.stage(conv), target);
+  const Type type = stage.values[0].type;
+  if (!form || (type != Type::f32 && type != Type::f64 && !form->mma->is_dot()))
+    return std::nullopt;
   return joined;
 }
 

@@ -20,6 +20,7 @@ using stage::Link;
 using stage::Load;
 using stage::Loop;
 using stage::LoopKind;
+using stage::Nest;
 using stage::Node;
 using stage::Output;
 using stage::Own;

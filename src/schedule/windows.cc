@@ -5,6 +5,7 @@
 #include <map>
 
 #include "hlo/module.h"
+#include "schedule/gemm.h"
 
 namespace heddle::schedule {
 
@@ -308,12 +309,7 @@ void sort_reduced(const Stage& stage, const Load& load, int64_t lanes,
   to->insert(to->end(), inputs.begin(), inputs.end());
 }
 
-}  // namespace
-
-std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target) {
-  if (stage.values.size() != 1 || stage.red.empty() || stage.out.size() < 2) return std::nullopt;
-  if (!stage.instr->is(hlo::Opcode::reduce_window) && !stage.instr->is(hlo::Opcode::convolution))
-    return std::nullopt;
+std::optional<WindowForm> match_elements(const Stage& stage, const target::Target& target) {
   const int out = static_cast<int>(stage.out.size());
   const int64_t lanes = target.lanes(Type::f32);
   WindowForm form;
@@ -345,6 +341,62 @@ std::optional<WindowForm> match_window(const Stage& stage, const target::Target&
                         : choose_columns(stage, form, *load, target);
   if (border_blocks(stage, form, guards) > kMostBorderBlocks) return std::nullopt;
   return form;
+}
+
+// A product in words of its image's innermost digit: the stage as it reads words, where there is an
+// instruction for them and they are whole words of the image's memory. None: elsewhere.
+struct InWords {
+  Stage stage;
+  int digit;
+  const kernel::MmaDescriptor* mma;
+};
+
+std::optional<InWords> stage_in_words(const Stage& stage, const target::Target& target) {
+  const std::optional<Sides> sides = find_sides(stage);
+  const std::optional<Type> sums = sum_type(stage.values[0].type);
+  if (!sides || !sums) return std::nullopt;
+  const kernel::MmaDescriptor* mma =
+      find_product(load_type(stage, sides->a), load_type(stage, sides->b), *sums, target);
+  const Load& image = stage.loads[static_cast<size_t>(sides->a)];
+  const Load& weights = stage.loads[static_cast<size_t>(sides->b)];
+  if (!mma->is_dot() || image.source.input < 0 || weights.source.input < 0 ||
+      !weights.guards.empty())
+    return std::nullopt;
+  for (int k = static_cast<int>(stage.out.size()); k < static_cast<int>(stage.extents().size());
+       ++k) {
+    const size_t red = static_cast<size_t>(k) - stage.out.size();
+    if (image.coordinates[0].factor_of(k) != 1 || stage.red[red].extent % mma->k != 0) continue;
+    InWords words{stage, k, mma};
+    words.stage.red[red].extent /= mma->k;
+    const std::vector<int64_t> extents = words.stage.extents();
+    for (Load& load : words.stage.loads) {
+      Expr& x = load.coordinates[0];
+      x = stage::in_words(x, k, mma->k, extents);
+      if (mod(x, mma->k, extents) == Expr(0)) {
+        x = floor_div(x, mma->k, extents);
+      } else if (load.source.input == image.source.input) {
+        return std::nullopt;
+      }
+    }
+    return words;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WindowForm> match_window(const Stage& stage, const target::Target& target) {
+  if (stage.values.size() != 1 || stage.red.empty() || stage.out.size() < 2) return std::nullopt;
+  if (!stage.instr->is(hlo::Opcode::reduce_window) && !stage.instr->is(hlo::Opcode::convolution))
+    return std::nullopt;
+  if (const std::optional<InWords> words = stage_in_words(stage, target)) {
+    std::optional<WindowForm> form = match_elements(words->stage, target);
+    if (form && !form->inputs.empty() && form->inputs.back() == words->digit) {
+      form->mma = words->mma;
+      return form;
+    }
+  }
+  return match_elements(stage, target);
 }
 
 namespace {

@@ -2,14 +2,19 @@
 
 namespace heddle::stage {
 
-index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
+index::Expr in_words(const index::Expr& at, int k, int64_t word,
                      const std::vector<int64_t>& extents, int64_t part) {
   std::vector<index::Expr> digits;
   for (size_t d = 0; d < extents.size(); ++d)
     digits.push_back(index::Expr::digit(static_cast<int>(d)));
-  const auto k = static_cast<size_t>(shape.k.back());
-  digits[k] = digits[k] * word + index::Expr(part);
+  index::Expr& words = digits[static_cast<size_t>(k)];
+  words = words * word + index::Expr(part);
   return substitute(at, digits, extents);
+}
+
+index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
+                     const std::vector<int64_t>& extents, int64_t part) {
+  return in_words(at, shape.k.back(), word, extents, part);
 }
 
 const Window* GemmShape::window_of(int out) const {

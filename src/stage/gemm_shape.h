@@ -83,8 +83,10 @@ struct ColumnSum {
   int64_t block = 0;  // rows, or lines, that the block's digit counts by; 0: no such digit
 };
 
-// Where element `part` of an operand's word lies when the innermost digit of k counts words of
-// `word` elements. `extents` are the stage's, with words in that digit.
+// Where element `part` of an operand's word lies when digit `k` (of a shape: the innermost of its k)
+// counts words of `word` elements. `extents` are the stage's, with words in that digit.
+index::Expr in_words(const index::Expr& at, int k, int64_t word,
+                     const std::vector<int64_t>& extents, int64_t part = 0);
 index::Expr in_words(const index::Expr& at, const GemmShape& shape, int64_t word,
                      const std::vector<int64_t>& extents, int64_t part = 0);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/mma.h"
 #include "stage/gemm_shape.h"
 #include "stage/stage_graph.h"
 #include "stage/winograd_shape.h"
@@ -42,8 +43,11 @@ struct Own {
   int64_t by = 1;
 };
 
-// A row that is nothing but its loops.
-struct Nest {};
+// A row that is nothing but its loops. Of a window with words of k (window_shape.h): the instruction
+// that multiplies them; the innermost written-out digit of a group's inputs counts words.
+struct Nest {
+  const kernel::MmaDescriptor* mma = kernel::plain_mma();
+};
 
 // A map whose squares of lanes by lanes are read along one digit, transposed in registers and
 // written along another (turn.h).
@@ -63,6 +67,7 @@ struct Row {
   const GemmTile* gemm() const { return std::get_if<GemmTile>(&kind); }
   const WinogradTile* winograd() const { return std::get_if<WinogradTile>(&kind); }
   const Turn* turn() const { return std::get_if<Turn>(&kind); }
+  const Nest* nest() const { return std::get_if<Nest>(&kind); }
   bool is_tile() const { return gemm() || winograd(); }
 };
 

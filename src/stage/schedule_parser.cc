@@ -80,14 +80,7 @@ class Parser {
     result.copy_b = accept("copy_b");
     if (accept("shared")) result.shared = std::clamp<int64_t>(number(), 1, 1 << 20);
     result.panels_first = accept("panels_first");
-    if (accept("mma")) {
-      const std::string name = word();
-      result.mma = kernel::find_mma(name);
-      if (result.mma == nullptr || !result.mma->is_dot()) {
-        fail("an instruction of one lane, such as dpbusd");
-        result.mma = kernel::plain_mma();
-      }
-    }
+    result.mma = mma();
     if (accept("tile")) {
       result.tile = kernel::find_mma(word());
       if (result.tile && (!result.tile->is_tile() || result.tile->a != result.mma->a ||
@@ -99,6 +92,14 @@ class Parser {
   }
 
  private:
+  const kernel::MmaDescriptor* mma() {
+    if (!accept("mma")) return kernel::plain_mma();
+    const kernel::MmaDescriptor* found = kernel::find_mma(word());
+    if (found && found->is_dot()) return found;
+    fail("an instruction of one lane, such as dpbusd");
+    return kernel::plain_mma();
+  }
+
   bool ok() const { return error_.message.empty(); }
 
   void fail(const std::string& wanted) {
@@ -245,6 +246,7 @@ class Parser {
         result.kind = WinogradTile{winograd(), {}};
       } else {
         own(&result);
+        result.kind = Nest{mma()};
       }
     }
     expect(";");

@@ -19,6 +19,12 @@ struct WindowForm {
   std::vector<int> inputs;  // reduced digits of a group's inputs, written out around `across`
   std::vector<int> rows;    // the other reduced digits: loops
   int64_t columns = 1;      // how many elements of `column` are held
+  // What a step of the sum does. Words: the last of `inputs` counts them.
+  const kernel::MmaDescriptor* mma = kernel::plain_mma();
+  // Steps along a reduced digit of so many elements.
+  int64_t steps(int digit, int64_t extent) const {
+    return !inputs.empty() && digit == inputs.back() ? extent / mma->k : extent;
+  }
 };
 
 // A convolution and the pool behind it.

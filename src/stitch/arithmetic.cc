@@ -86,6 +86,18 @@ ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits) {
   return kernel->add(expr);
 }
 
+ExprId emit_word(kernel::Kernel* kernel, Type type, const std::vector<ExprId>& parts) {
+  ExprId word;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int bits = tensor::type_bits(kernel->expr(parts[i]).type);
+    ExprId x = kernel->add({Op::bitcast, bits == 8 ? Type::u8 : Type::u16, {parts[i]}});
+    x = kernel->convert(x, type);
+    if (i > 0) x = kernel->binary(Op::shl, x, kernel->constant(type, static_cast<double>(bits * i)));
+    word = i > 0 ? kernel->binary(Op::or_, word, x) : x;
+  }
+  return word;
+}
+
 // With both sides scaled so that y has a reciprocal r: q = x r, and what is left of x once more
 // times r. Where nothing finite is left (a zero or infinite y, an infinite q) q is the result.
 ExprId emit_shared_quotient(kernel::Kernel* k, ExprId x, ExprId y) {

@@ -244,19 +244,8 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
   }
 }
 
-// The elements of a word, the first in its lowest bits.
 ExprId GemmEmitter::word_of(const std::vector<ExprId>& parts) {
-  ExprId word;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Type type = k_.expr(parts[i]).type;
-    const int bits = tensor::type_bits(type);
-    ExprId x = k_.add({Op::bitcast, bits == 8 ? Type::u8 : Type::u16, {parts[i]}});
-    x = k_.convert(x, operand_type());
-    if (i > 0)
-      x = k_.binary(Op::shl, x, k_.constant(operand_type(), static_cast<double>(bits * i)));
-    word = i > 0 ? k_.binary(Op::or_, word, x) : x;
-  }
-  return word;
+  return emit_word(&k_, operand_type(), parts);
 }
 
 // Fused where the target can: to imitate it costs a hundred times as much.

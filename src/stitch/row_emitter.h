@@ -81,6 +81,7 @@ class RowEmitter {
   void emit_unbroken_lanes(int64_t extent, Block* block);
   bool has_rows_in_lanes(int64_t extent) const;
   void emit_straight_lanes(int64_t extent, Block* block);
+  int64_t widest_bytes() const;
   int wide_lanes(int64_t extent) const;
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
   void emit_point(const Expr& lane, ExprId slot, Block* block);
@@ -112,6 +113,10 @@ class RowEmitter {
   // serial out digits { blocks of columns { vectors { init; rows of the window { taps }; maps } } }
   struct Window;
   void emit_window(Block* block);
+  void find_window_words(Window* window);
+  ExprId window_word(const Window& window, const Stitcher::Context& context, int load);
+  ExprId window_product(const Window& window, Stitcher::Context* context, ExprId sum,
+                        const std::function<ExprId(ExprId)>& name);
   void emit_window_outer(const Window& window, size_t level, Block* block);
   struct WindowRows;
   void find_window_rows(const Window& window, WindowRows* rows, Block* block);

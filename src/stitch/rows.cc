@@ -327,10 +327,26 @@ void RowEmitter::emit_unbroken_lanes(int64_t extent, Block* block) {
   block->push_back(make_loop(LoopKind::vector, l, trips, std::move(body), wide_lanes(extent)));
 }
 
-// As many lanes as make whole vectors of the narrowest output that is stored past the caches, where
-// all of the row goes into them.
+// Bytes of the widest number that the row reads, computes (small floats as f32) or stores.
+int64_t RowEmitter::widest_bytes() const {
+  int64_t bytes = 1;
+  for (const Member& member : members_) {
+    for (const Node& node : stage_of(member).nodes) {
+      if (node.kind == Node::Kind::guard) continue;
+      const bool computes = node.kind == Node::Kind::op && node.opcode != hlo::Opcode::select;
+      const Type type = computes ? accumulation_type(node.type) : node.type;
+      bytes = std::max(bytes, tensor::type_bytes(type));
+    }
+    for (const stage::Value& value : stage_of(member).values)
+      bytes = std::max(bytes, tensor::type_bytes(value.type));
+  }
+  return bytes;
+}
+
+// As many lanes as make whole vectors of the narrowest output that is stored past the caches, or of
+// the widest number of all, where all of the row goes into them.
 int RowEmitter::wide_lanes(int64_t extent) const {
-  int64_t bytes = 4;
+  int64_t bytes = std::min<int64_t>(4, widest_bytes());
   for (const Member& member : members_) {
     for (const Node& node : stage_of(member).nodes)
       if (tensor::type_bytes(node.type) > 4 && node.kind == Node::Kind::op) return lanes_;

@@ -33,6 +33,8 @@ using Block = std::vector<Stmt>;
 ExprId emit_op(kernel::Kernel* kernel, hlo::Opcode opcode, Type type, const hlo::Instr* instr,
                const std::vector<ExprId>& operands, bool fast = false);
 ExprId emit_constant(kernel::Kernel* kernel, Type type, uint64_t bits);
+// The elements of a word of this type (kernel/mma.h), the first in its lowest bits.
+ExprId emit_word(kernel::Kernel* kernel, Type type, const std::vector<ExprId>& parts);
 // x / y in f32, correctly rounded but for ties within 2^-20 ulp and subnormal results: all that
 // depends on y alone is computed once where lanes share it.
 ExprId emit_shared_quotient(kernel::Kernel* kernel, ExprId x, ExprId y);

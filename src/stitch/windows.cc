@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "schedule/gemm.h"
 #include "schedule/windows.h"
 #include "stitch/row_emitter.h"
 
@@ -27,6 +28,11 @@ struct RowEmitter::Window {
   const Own *column = nullptr, *lane = nullptr;
   std::vector<const Own*> taps;               // reduced digits that are written out
   std::vector<index::Guard> guards, borders;  // all; those behind which nothing is to be done
+  // Products in words: what multiplies them, the reduced digit that counts them, their loads.
+  const kernel::MmaDescriptor* mma = kernel::plain_mma();
+  int words = -1;
+  schedule::Sides sides;
+  std::vector<int64_t> extents;  // of the stage, in words
 };
 
 void RowEmitter::move(const Own& own, const Expr& by) {
@@ -58,7 +64,72 @@ void RowEmitter::emit_window(Block* block) {
   HEDDLE_CHECK(window.column, "{}: a window without columns", stage.name);
   window.guards = schedule::all_guards(stage);
   window.borders = schedule::border_guards(stage);
+  find_window_words(&window);
   emit_window_outer(window, 0, block);
+}
+
+// Where an operand has whole words and nobody else reads it, its buffer is one of words from here on.
+void RowEmitter::find_window_words(Window* window) {
+  if (!row_.nest()->mma->is_dot()) return;
+  const Stage& stage = stage_of(members_[0]);
+  window->mma = row_.nest()->mma;
+  window->sides = *schedule::find_sides(stage);
+  window->extents = stage.extents();
+  for (const Own* own : window->taps) {
+    int64_t& extent = window->extents[static_cast<size_t>(own->digits[0])];
+    if (own->by == extent) continue;
+    window->words = own->digits[0];
+    extent = own->by;
+  }
+  HEDDLE_CHECK(window->words >= 0, "{}: nothing counts its words", stage.name);
+  const int64_t word = window->mma->k;
+  for (int number : {window->sides.a, window->sides.b}) {
+    const stage::Load& load = stage.loads[static_cast<size_t>(number)];
+    auto part = [&](int64_t i) {
+      return stage::in_words(load.coordinates[0], window->words, word, window->extents, i);
+    };
+    bool whole = mod(part(0), word, window->extents) == Expr(0);
+    for (int64_t i = 1; i < word; ++i) whole &= part(i) == part(0) + Expr(i);
+    kernel::Buffer& buffer = k_.buffers[s_.inputs_[load.source.input].index()];
+    if (!whole || buffer.extents[0] < 0 || buffer.extents[0] % word != 0 ||
+        schedule::is_read_elsewhere(graph(), row_.joined[0], number))
+      continue;
+    buffer.type = window->mma->word();
+    buffer.extents[0] /= word;
+  }
+}
+
+// A word of an operand, zero outside the image: as its buffer has it, or put together.
+ExprId RowEmitter::window_word(const Window& window, const Stitcher::Context& context,
+                               int number) {
+  const stage::Load& load = stage_of(members_[0]).loads[static_cast<size_t>(number)];
+  const BufferId buffer = s_.inputs_[load.source.input];
+  const int64_t word = window.mma->k;
+  Stitcher::Context at = context;
+  const ExprId inside = s_.guards(&at, load.guards);
+  const kernel::Expr& known = k_.expr(inside);
+  const bool always = known.op == Op::constant && known.imm != 0;
+  auto element = [&](const Expr& place) {
+    const ExprId index = s_.index_expr(s_.in_scope(context, place));
+    if (always) return k_.load(buffer, {index});
+    return k_.load_if(buffer, {index}, inside, emit_constant(&k_, k_.buffer(buffer).type, 0));
+  };
+  auto part = [&](int64_t i) {
+    return stage::in_words(load.coordinates[0], window.words, word, window.extents, i);
+  };
+  if (k_.buffer(buffer).type == window.mma->word())
+    return element(floor_div(part(0), word, window.extents));
+  std::vector<ExprId> parts;
+  for (int64_t i = 0; i < word; ++i) parts.push_back(element(part(i)));
+  return emit_word(&k_, window.mma->word(), parts);
+}
+
+// A word of either side, multiplied and added to the sum.
+ExprId RowEmitter::window_product(const Window& window, Stitcher::Context* context, ExprId sum,
+                                  const std::function<ExprId(ExprId)>& name) {
+  const ExprId a = name(window_word(window, *context, window.sides.a));
+  const ExprId b = name(window_word(window, *context, window.sides.b));
+  return k_.add({Op::dot, window.mma->d, {a, b, sum}, kernel::mma_row(*window.mma)});
 }
 
 void RowEmitter::emit_window_outer(const Window& window, size_t level, Block* block) {
@@ -269,7 +340,7 @@ std::vector<std::pair<int64_t, int64_t>> RowEmitter::order_of_taps(const Window&
       steps.push_back({tap / inner, place + (along ? along->factor_of(column) * c : 0), tap, c});
   }
   const bool groups = along && along->factor_of(window.lane->digits[0]) == 0;
-  const bool together = tap_count(window) + columns + 4 <= s_.target_.vector_registers;
+  const bool together = tap_count(window) + columns + (window.words >= 0 ? 8 : 4) <= s_.target_.vector_registers;
   std::stable_sort(steps.begin(), steps.end(), [&](const Step& a, const Step& b) {
     if (!groups) return std::tie(a.tap, a.column) < std::tie(b.tap, b.column);
     return together ? std::tie(a.place, a.input, a.tap) < std::tie(b.place, b.input, b.tap)
@@ -306,13 +377,18 @@ void RowEmitter::emit_window_taps(const Window& window, BufferId sums, int64_t s
           return range.high < guard.low || range.low >= guard.high;
         });
     if (outside) continue;
+    const ExprId at = k_.constant(slot + column);
+    if (window.words >= 0) {
+      const ExprId sum = window_product(window, &context, k_.load(sums, {at}), name);
+      block->push_back(make_store(sums, {at}, sum));
+      continue;
+    }
     if (product) {
       for (int operand : element.operands) context.memo[operand] = name(s_.node(&context, operand));
     } else {
       const int result = stage.values[0].result;
       context.memo[result] = name(s_.node(&context, result));
     }
-    const ExprId at = k_.constant(slot + column);
     block->push_back(make_store(sums, {at}, accumulate(&context, stage, {k_.load(sums, {at})})[0]));
   }
 }

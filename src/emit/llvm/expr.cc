@@ -180,7 +180,9 @@ Value* KernelEmitter::operand(const Val& x, Type type, bool as_vector, bool narr
 
 Val KernelEmitter::conversion(const Expr& expr) {
   Type from = kernel_.expr(expr.operands[0]).type, to = expr.type;
-  Val x = eval(expr.operands[0]);
+  const ExprId source = unclamped(expr.operands[0], to);
+  if (const std::optional<Val> made = rounded_conversion(source, to)) return *made;
+  Val x = eval(source);
   if (from == to) return x;
   Val result = join({&x});
   result.varying = !x.uniform();

@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -118,6 +119,9 @@ class KernelEmitter {
   Val variable(const Expr& expr);
   Val dimension(int64_t which);
   Val conversion(const Expr& expr);
+  // Of f32 to narrow integers (narrow.cc).
+  ExprId unclamped(ExprId x, Type to) const;
+  std::optional<Val> rounded_conversion(ExprId x, Type to);
   Val bitcast(const Expr& expr);
   Val selection(const Expr& expr);
   Val lane(const Expr& expr);
