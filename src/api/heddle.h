@@ -118,8 +118,9 @@ typedef struct heddle_open_options {
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
 } heddle_open_options;
 
-/* Opens a model of any kind, recognised by content: ONNX, HLO text, a compiled program. The file is
- * mapped: it must not be written while the model, or a program compiled from it, is alive. */
+/* Opens a model of any kind, recognised by content: ONNX, HLO or StableHLO text, a compiled
+ * program. The file is mapped: it must not be written while the model, or a program compiled from
+ * it, is alive. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
 /* The same from memory, which is copied. `name` is for messages. */
@@ -130,13 +131,14 @@ HEDDLE_EXPORT void heddle_model_free(heddle_model* model);
 
 typedef struct heddle_model_info {
   size_t struct_size;
-  const char* format;      /* "ONNX", "HLO text", "compiled program" */
+  const char* format;      /* "ONNX", "HLO text", "StableHLO text", "compiled program" */
   const char* name;        /* of the module */
   int64_t inputs, outputs; /* how many */
   int64_t notes;           /* how many; they say what was assumed on import */
   int64_t instructions;    /* of the graph as imported; 0 for a compiled program */
   double import_ms;        /* time to read it */
   int32_t is_program;      /* already compiled */
+  int64_t assertions;      /* of a StableHLO test: heddle_model_check_outputs */
 } heddle_model_info;
 HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
 HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
@@ -174,6 +176,13 @@ typedef struct heddle_tolerance {
 } heddle_tolerance;
 HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
                                           heddle_tolerance* tolerance);
+
+/* Whether what a StableHLO test asserts (check.expect_eq and the like) holds of its outputs:
+ * outputs[i] is what a run wrote as output i. *failures: NULL if all of it does, else a line for
+ * each assertion that does not; free it with heddle_string_free. */
+HEDDLE_EXPORT heddle_status* heddle_model_check_outputs(const heddle_model* model,
+                                                        const void* const* outputs,
+                                                        char** failures);
 
 /* ---- compiling ---- */
 typedef struct heddle_program heddle_program;
