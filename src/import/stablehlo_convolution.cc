@@ -1,6 +1,6 @@
-#include "import/stablehlo_convolution.h"
-
+// StableHLO: convolutions, whose padding may be an operand.
 #include "hlo/shape_inference.h"
+#include "import/stablehlo_ops.h"
 
 namespace heddle::import {
 namespace {
@@ -35,8 +35,7 @@ hlo::ConvolutionDims dims_of(const MlirAttr& numbers) {
   return dims;
 }
 
-}  // namespace
-
+// `padding`: low and high of each spatial dimension in turn.
 void give_convolution(ShloOp& op, const Ints& padding) {
   Instr *x = op.operand(0), *kernel = op.operand(1);
   hlo::ConvolutionAttrs attrs;
@@ -71,5 +70,21 @@ void give_convolution(ShloOp& op, const Ints& padding) {
   shape.set_type(op.result_types[0]->element);
   op.give(op.b.make(Opcode::convolution, {x, kernel}, std::move(attrs), {}, &shape));
 }
+
+void convolution(ShloOp& op) {
+  const auto rank = static_cast<size_t>(op.operand(0)->shape().rank());
+  give_convolution(op, op.ints("padding", Ints(rank < 2 ? 0 : 2 * (rank - 2), 0)));
+}
+
+void dynamic_conv(ShloOp& op) { give_convolution(op, op.known_ints(2)); }
+
+constexpr ShloEntry kOps[] = {
+    {"stablehlo.convolution", convolution, 2, 2},
+    {"stablehlo.dynamic_conv", dynamic_conv, 3, 3},
+};
+
+}  // namespace
+
+std::span<const ShloEntry> shlo_convolution_ops() { return kOps; }
 
 }  // namespace heddle::import

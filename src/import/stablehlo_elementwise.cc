@@ -68,13 +68,67 @@ void compare(ShloOp& op) {
   op.give(op.b.make(Opcode::compare, {op.operand(0), op.operand(1)}, attrs));
 }
 
-void convert(ShloOp& op) { op.give(op.b.convert(op.operand(0), op.result_types[0]->element)); }
+// A complex number to a real one: its real part.
+void convert(ShloOp& op) {
+  Instr* x = op.operand(0);
+  const Type type = op.result_types[0]->element;
+  if (tensor::is_complex(x->shape().type()) && !tensor::is_complex(type))
+    x = op.b.unary(Opcode::real, x);
+  op.give(op.b.convert(x, type));
+}
+
+Instr* bit_numbers(ShloOp& op, Type type, const std::vector<int64_t>& extents) {
+  return op.b.iota(Shape::array(type, extents), static_cast<int64_t>(extents.size()) - 1);
+}
+
+Type unsigned_of(Type type) {
+  switch (tensor::type_bits(type)) {
+    case 8:
+      return Type::u8;
+    case 16:
+      return Type::u16;
+    case 32:
+      return Type::u32;
+    case 64:
+      return Type::u64;
+    default:
+      fail("bits of {} are not supported", tensor::type_name(type));
+  }
+}
+
+// The last dimension of an i1 tensor are the bits of a number, lowest first.
+Instr* from_bits(ShloOp& op, Instr* x, const Shape& shape) {
+  const Type word = unsigned_of(shape.type());
+  const std::vector<int64_t> extents = x->shape().extents();
+  const auto last = static_cast<int64_t>(extents.size()) - 1;
+  if (last < 0 || extents.back() != tensor::type_bits(word))
+    fail("{} bits of {}", last < 0 ? 1 : extents.back(), tensor::type_name(shape.type()));
+  Instr* bits = op.b.binary(Opcode::shift_left, op.b.convert(x, word),
+                            bit_numbers(op, word, extents));
+  return op.b.bitcast_convert(op.b.reduce(Opcode::or_, bits, {last}), shape);
+}
+
+Instr* to_bits(ShloOp& op, Instr* x, const Shape& shape) {
+  const Type word = unsigned_of(x->shape().type());
+  const std::vector<int64_t> extents = shape.extents();
+  Ints dims(extents.size() - 1);
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] = static_cast<int64_t>(d);
+  Instr* words = op.b.bitcast_convert(x, Shape::array(word, x->shape().extents()));
+  Instr* bits = op.b.binary(Opcode::shift_right_logical, op.b.broadcast(words, extents, dims),
+                            bit_numbers(op, word, extents));
+  Instr* one = op.b.full(Shape::array(word, extents), 1);
+  return op.b.convert(op.b.binary(Opcode::and_, bits, one), Type::pred);
+}
 
 void bitcast(ShloOp& op) {
   Instr* x = op.operand(0);
+  const Type from = x->shape().type(), to = op.result_types[0]->element;
   const Shape shape = op.result_types[0]->is_static()
                           ? op.result_shape(0)
-                          : Shape::array(op.result_types[0]->element, x->shape().extents());
+                          : Shape::array(to, x->shape().extents());
+  if (from == Type::pred && to != Type::pred) return op.give(from_bits(op, x, shape));
+  if (to == Type::pred && from != Type::pred && shape.rank() == x->shape().rank() + 1)
+    return op.give(to_bits(op, x, shape));
   op.give(x->shape() == shape ? x : op.b.bitcast_convert(x, shape));
 }
 

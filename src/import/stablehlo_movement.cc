@@ -9,6 +9,35 @@ namespace {
 
 using tensor::Type;
 
+// Extents that a file asks for, checked before anything is made of them.
+std::vector<int64_t> known_extents(const ShloOp& op, size_t operand) {
+  const Ints dims = op.known_ints(operand);
+  const auto count = tensor::checked_product(dims);
+  if (!count || *count > op.importer.options().max_value_elems)
+    fail("operand {}: a shape of {} dimensions that is too large", operand, dims.size());
+  return dims;
+}
+
+// Dimensions of extent 1 are repeated, too: they are taken away first.
+Instr* spread(ShloOp& op, const std::vector<int64_t>& extents) {
+  Instr* x = op.operand(0);
+  const Ints dims = op.ints("broadcast_dimensions", {});
+  const Shape& shape = x->shape();
+  if (dims.size() != static_cast<size_t>(shape.rank()))
+    fail("broadcast_dimensions: {} values, wanted {}", dims.size(), shape.rank());
+  std::vector<int64_t> kept;
+  Ints places;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const int64_t at = dims[d], extent = shape.dim(static_cast<int64_t>(d));
+    if (at < 0 || at >= static_cast<int64_t>(extents.size())) fail("broadcast dimension {}", at);
+    if (extent == 1 && extents[static_cast<size_t>(at)] != 1) continue;
+    kept.push_back(extent);
+    places.push_back(at);
+  }
+  if (kept.size() != dims.size()) x = op.b.reshape(x, kept);
+  return op.b.broadcast(x, extents, places);
+}
+
 void constant(ShloOp& op) {
   const MlirAttr& value = op.attr("value");
   if (!value.is(MlirAttr::Kind::dense)) fail("attribute value: wanted dense values");
@@ -26,8 +55,7 @@ void constant(ShloOp& op) {
 }
 
 void broadcast_in_dim(ShloOp& op) {
-  op.give(op.b.broadcast(op.operand(0), op.result_shape(0).extents(),
-                         op.ints("broadcast_dimensions", {})));
+  op.give(spread(op, op.result_shape(0).extents()));
 }
 
 // The new dimensions stand in front.
@@ -94,6 +122,24 @@ void get_tuple_element(ShloOp& op) {
   op.give(op.b.get_tuple_element(op.operand(0), op.integer("index")));
 }
 
+// The shape is an operand, which must be known.
+void dynamic_broadcast_in_dim(ShloOp& op) { op.give(spread(op, known_extents(op, 1))); }
+void dynamic_reshape(ShloOp& op) { op.give(op.b.reshape(op.operand(0), known_extents(op, 1))); }
+
+void dynamic_iota(ShloOp& op) {
+  const Shape shape = Shape::array(op.result_types[0]->element, known_extents(op, 0));
+  op.give(op.b.iota(shape, op.integer("iota_dimension")));
+}
+
+void dynamic_pad(ShloOp& op) {
+  op.give(op.b.pad(op.operand(0), op.operand(1), op.known_ints(2), op.known_ints(3),
+                   op.known_ints(4)));
+}
+
+void real_dynamic_slice(ShloOp& op) {
+  op.give(op.b.slice(op.operand(0), op.known_ints(1), op.known_ints(2), op.known_ints(3)));
+}
+
 constexpr ShloEntry kOps[] = {
     {"stablehlo.constant", constant, 0, 0, true},
     {"chlo.constant", constant, 0, 0, true},
@@ -109,6 +155,12 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.iota", iota, 0, 0},
     {"stablehlo.get_dimension_size", get_dimension_size, 1, 1, true},
     {"stablehlo.set_dimension_size", set_dimension_size, 2, 2, true},
+    {"stablehlo.dynamic_broadcast_in_dim", dynamic_broadcast_in_dim, 2, 2, true},
+    {"stablehlo.dynamic_reshape", dynamic_reshape, 2, 2, true},
+    {"chlo.dynamic_reshape", dynamic_reshape, 2, 2, true},
+    {"stablehlo.dynamic_iota", dynamic_iota, 1, 1},
+    {"stablehlo.dynamic_pad", dynamic_pad, 5, 5, true},
+    {"stablehlo.real_dynamic_slice", real_dynamic_slice, 4, 4, true},
     {"stablehlo.tuple", tuple, 0, SIZE_MAX, true},
     {"stablehlo.get_tuple_element", get_tuple_element, 1, 1, true},
 };

@@ -158,7 +158,7 @@ const ShloEntry* find_shlo(std::string_view name) {
     auto* table = new std::unordered_map<std::string_view, const ShloEntry*>();
     for (const auto& family :
          {shlo_elementwise_ops(), shlo_movement_ops(), shlo_indexing_ops(), shlo_reduction_ops(),
-          shlo_product_ops(), shlo_control_ops(), shlo_dynamic_ops(), shlo_check_ops(),
+          shlo_product_ops(), shlo_control_ops(), shlo_convolution_ops(), shlo_check_ops(),
           shlo_custom_ops(), shlo_chlo_ops(), shlo_special_ops(), shlo_parallel_ops(), shlo_quantize_ops()})
       for (const ShloEntry& entry : family) table->emplace(entry.name, &entry);
     return table;

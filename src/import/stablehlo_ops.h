@@ -13,7 +13,7 @@ std::span<const ShloEntry> shlo_indexing_ops();
 std::span<const ShloEntry> shlo_reduction_ops();
 std::span<const ShloEntry> shlo_product_ops();
 std::span<const ShloEntry> shlo_control_ops();
-std::span<const ShloEntry> shlo_dynamic_ops();
+std::span<const ShloEntry> shlo_convolution_ops();
 std::span<const ShloEntry> shlo_check_ops();
 std::span<const ShloEntry> shlo_custom_ops();
 std::span<const ShloEntry> shlo_chlo_ops();

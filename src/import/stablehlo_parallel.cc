@@ -147,9 +147,34 @@ void all_to_all(ShloOp& op, const Members& members, int64_t self) {
   }
 }
 
+// One of the values, by a number that is known in the run.
+Instr* choose(ShloOp& op, const Instrs& values, Instr* number) {
+  const Shape& shape = values[0]->shape();
+  std::vector<int64_t> extents = shape.extents();
+  extents.insert(extents.begin(), 1);
+  Instrs rows, starts{number};
+  for (Instr* value : values) rows.push_back(op.b.reshape(value, extents));
+  Instr* zero = op.b.scalar(number->shape().type(), 0);
+  for (int64_t d = 0; d < shape.rank(); ++d) starts.push_back(zero);
+  return op.b.reshape(op.b.dynamic_slice(join(op, rows, 0), starts, extents), shape.extents());
+}
+
+// From the group's first member; with has_dynamic_root the last operand says from which, for each
+// of the others.
 void collective_broadcast(ShloOp& op, const Members& members, int64_t) {
-  for (size_t i = 0; i < op.count(); ++i)
-    op.give(members.empty() ? zeros(op, i) : operands_of(op, members, i)[0]);
+  const bool dynamic_root = op.flag("has_dynamic_root");
+  const size_t data = op.count() - (dynamic_root ? 1 : 0);
+  for (size_t i = 0; i < data; ++i) {
+    if (members.empty()) {
+      op.give(zeros(op, i));
+    } else if (dynamic_root) {
+      const auto at = static_cast<int64_t>(i);
+      Instr* root = op.b.slice(op.operand(data), {at}, {at + 1}, {});
+      op.give(choose(op, operands_of(op, members, i), op.b.reshape(root, {})));
+    } else {
+      op.give(operands_of(op, members, i)[0]);
+    }
+  }
 }
 
 struct CollectiveEntry {

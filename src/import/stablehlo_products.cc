@@ -1,6 +1,5 @@
 // StableHLO: contractions, convolution, linear algebra, fft, normalisation, random numbers.
 #include "hlo/shape_inference.h"
-#include "import/stablehlo_convolution.h"
 #include "import/stablehlo_ops.h"
 
 namespace heddle::import {
@@ -78,11 +77,6 @@ void einsum(ShloOp& op) {
   op.results[0] = op.b.transpose(op.results[0], permutation);
 }
 
-void convolution(ShloOp& op) {
-  const auto rank = static_cast<size_t>(op.operand(0)->shape().rank());
-  give_convolution(op, op.ints("padding", Ints(rank < 2 ? 0 : 2 * (rank - 2), 0)));
-}
-
 void triangular_solve(ShloOp& op) {
   hlo::TriangularSolveAttrs attrs;
   attrs.left_side = op.flag("left_side");
@@ -148,7 +142,6 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.dot_general", dot_general, 2, 2},
     {"stablehlo.dot", dot, 2, 2},
     {"stablehlo.einsum", einsum, 2, 2},
-    {"stablehlo.convolution", convolution, 2, 2},
     {"stablehlo.triangular_solve", triangular_solve, 2, 2},
     {"stablehlo.cholesky", cholesky, 1, 1},
     {"stablehlo.fft", fft, 1, 1},
