@@ -162,7 +162,7 @@ MlirOp MlirParser::operation() {
     generic(op);
   } else {
     op.name = std::string(expect(MlirTokenKind::word, "an operation"));
-    pretty(op, wanted);
+    pretty(op, wanted, at);
   }
   location(op);
   if (!names.empty() && op.results.size() != wanted)

@@ -126,7 +126,7 @@ class MlirParser {
   struct DenseReader;
 
   // mlir_pretty.cc and mlir_pretty_forms.cc
-  void pretty(MlirOp& op, size_t result_count);
+  void pretty(MlirOp& op, size_t result_count, size_t position);
   void plain_form(MlirOp& op, const PrettyForm& form);
   void keyword(MlirOp& op, const PrettyForm& form);
   void pretty_types(MlirOp& op, const PrettyForm& form, size_t result_count);

@@ -104,13 +104,12 @@ const PrettyForm* find_pretty_form(std::string_view name) {
   return nullptr;
 }
 
-void MlirParser::pretty(MlirOp& op, size_t result_count) {
+void MlirParser::pretty(MlirOp& op, size_t result_count, size_t position) {
   const PrettyForm* form = find_pretty_form(op.name);
-  if (form == nullptr) {
-    lexer_.go_to(token().begin - op.name.size());
-    lexer_.fail_at(token().begin, "{} is no operation whose pretty form is known; print it in the "
-                   "generic form", quoted(op.name));
-  }
+  if (form == nullptr)
+    lexer_.fail_at(position,
+                   "{} is no operation whose pretty form is known; print it in the generic form",
+                   quoted(op.name));
   switch (form->syntax) {
     case Syntax::plain:
       plain_form(op, *form);

@@ -348,6 +348,7 @@ void MlirParser::mesh_form(MlirOp& op) {
   expect("=");
   if (!is("<")) lexer_.fail_wanted("`<`");
   lexer_.go_to(lexer_.behind_bracket(token().begin));
+  optional_dictionary(op);
 }
 
 // %a <@mesh, [{"x"}, {}]> : type

@@ -26,7 +26,7 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number,
   Literal value = value_or_throw(Literal::make(Shape::array(type.element, type.dims)));
   for (int64_t i = 0; i < value.elems(); ++i) value.set_s64(i, 1);
   told.notes.push_back(
-      fmt::format("{} is taken as 1: a shape depends on it (give its value as an input)", name));
+      fmt::format("{} is taken as 1: a shape depends on it (give a value and --fix {})", name, name));
   return value;
 }
 
@@ -108,7 +108,8 @@ std::string name_of_module(const MlirModule& module) {
 }
 
 tl::unexpected<Error> error_in_file(const std::string& path, Error error) {
-  const bool placed = !error.message.empty() && error.message[0] >= '0' && error.message[0] <= '9';
+  const size_t digits = error.message.find_first_not_of("0123456789");
+  const bool placed = digits != 0 && digits != std::string::npos && error.message[digits] == ':';
   error.message = path + (placed ? ":" : ": ") + error.message;
   return tl::unexpected<Error>(std::move(error));
 }

@@ -59,9 +59,19 @@ std::string backend_config(const MlirAttr& attr) {
   return "{" + text + "}";
 }
 
+// What jax checks of dimension variables: known here, as all shapes are.
+void shape_assertion(ShloOp& op) {
+  const std::optional<Literal> holds = op.known(op.operand(0));
+  if (holds && holds->elems() == 1 && holds->get_s64(0) == 0)
+    fail("{}", op.op.attr("error_message") != nullptr ? op.text("error_message")
+                                                      : "an assertion on shapes does not hold");
+  if (!holds) op.importer.note("an assertion on shapes is not checked: it depends on an input");
+}
+
 void custom_call(ShloOp& op) {
   const std::string target = op.text("call_target_name");
   if (check_custom_call(op, target)) return;
+  if (target == "shape_assertion" && op.result_types.empty()) return shape_assertion(op);
   for (const std::string_view identity : kIdentities) {
     if (identity != target || op.result_types.size() != op.count()) continue;
     op.results = op.operands;

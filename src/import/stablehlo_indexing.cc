@@ -45,6 +45,8 @@ void dynamic_gather(ShloOp& op) {
 
 void scatter(ShloOp& op) {
   if (op.count() % 2 != 1) fail("{} operands, wanted an odd number", op.count());
+  if (op.result_types.size() != op.count() / 2)
+    fail("{} results, wanted {}", op.result_types.size(), op.count() / 2);
   const MlirAttr& numbers = op.attr("scatter_dimension_numbers");
   hlo::ScatterAttrs attrs;
   attrs.update_window_dims = field(numbers, "update_window_dims");
@@ -57,8 +59,12 @@ void scatter(ShloOp& op) {
   attrs.unique_indices = op.flag("unique_indices");
   const size_t inputs = op.count() / 2;
   std::vector<Shape> scalars;
+  // The updates may be done in a wider type: that of the result.
   for (size_t i = 0; i < 2 * inputs; ++i)
-    scalars.push_back(Shape::scalar(op.operand(i % inputs)->shape().type()));
+    scalars.push_back(Shape::scalar(op.result_types.at(i % inputs)->element));
+  for (size_t i = 0; i < inputs; ++i)
+    for (const size_t at : {i, inputs + 1 + i})
+      op.operands[at] = op.b.convert(op.operand(at), scalars[i].type());
   hlo::Computation* update = op.importer.scalar_region(op, op.region(0), scalars);
   Instr* result = op.b.make(Opcode::scatter, op.operands, std::move(attrs), {update});
   if (inputs == 1) return op.give(result);

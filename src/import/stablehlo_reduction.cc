@@ -86,7 +86,9 @@ void reduce_window(ShloOp& op) {
 }
 
 void select_and_scatter(ShloOp& op) {
-  const Shape scalar = Shape::scalar(op.operand(0)->shape().type());
+  // The scattering may be done in a wider type: that of the result.
+  const Shape scalar = Shape::scalar(op.result_types[0]->element);
+  for (Instr*& operand : op.operands) operand = op.b.convert(operand, scalar.type());
   hlo::Computation* select = op.importer.scalar_region(op, op.region(0), {scalar, scalar});
   hlo::Computation* scatter = op.importer.scalar_region(op, op.region(1), {scalar, scalar});
   const auto rank = static_cast<size_t>(op.operand(0)->shape().rank());

@@ -26,13 +26,6 @@ struct Math {
   Instr* log(Instr* x) const { return b.unary(Opcode::log, x); }
   Instr* abs(Instr* x) const { return b.unary(Opcode::abs, x); }
   Instr* less(Instr* x, double y) const { return b.compare(Direction::lt, x, number(y)); }
-  // c[0] + x (c[1] + x (c[2] + …))
-  template <size_t kCount>
-  Instr* polynomial(Instr* x, const std::array<double, kCount>& c) const {
-    Instr* sum = number(c[kCount - 1]);
-    for (size_t i = kCount - 1; i-- > 0;) sum = add(mul(sum, x), number(c[i]));
-    return sum;
-  }
 };
 
 // `function` of the operand as f64, rounded to the operand's type.
@@ -164,6 +157,63 @@ Instr* bessel_i1e(const Math& m, Instr* x) {
   return m.b.select(m.less(x, 0), m.b.unary(Opcode::negate, result), result);
 }
 
+// The sum of (q + k)^-s over k = 0, 1, …: the first terms, and the rest by Euler and Maclaurin.
+Instr* zeta(const Math& m, Instr* s, Instr* q) {
+  constexpr int kTerms = 12;
+  // B(2j) / (2j)!
+  constexpr std::array<double, 8> kBernoulli = {
+      1.0 / 12,       -1.0 / 720,                    1.0 / 30240,         -1.0 / 1209600,
+      1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  const auto power = [&](Instr* x, Instr* y) { return m.b.binary(Opcode::power, x, y); };
+  Instr* minus_s = m.b.unary(Opcode::negate, s);
+  Instr* sum = m.number(0);
+  for (int k = 0; k < kTerms; ++k)
+    sum = m.add(sum, power(k == 0 ? q : m.add(q, m.number(k)), minus_s));
+  Instr* a = m.add(q, m.number(kTerms));
+  Instr* last = power(a, minus_s);
+  sum = m.add(sum, m.div(m.mul(last, a), m.sub(s, m.number(1))));
+  sum = m.add(sum, m.mul(last, m.number(0.5)));
+  Instr* factor = m.div(m.mul(s, last), a);  // s (s+1) … a^(-s-2j+1)
+  for (size_t j = 0; j < kBernoulli.size(); ++j) {
+    sum = m.add(sum, m.mul(factor, m.number(kBernoulli[j])));
+    const auto at = static_cast<double>(2 * j + 1);
+    factor = m.div(m.mul(factor, m.mul(m.add(s, m.number(at)), m.add(s, m.number(at + 1)))),
+                   m.mul(a, a));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  Instr* integer = m.b.compare(Direction::eq, q, m.b.unary(Opcode::floor, q));
+  Instr* not_above = m.b.compare(Direction::le, q, m.number(0));
+  sum = m.b.select(m.b.binary(Opcode::and_, not_above, integer), m.number(infinity), sum);
+  sum = m.b.select(m.b.compare(Direction::eq, s, m.number(1)), m.number(infinity), sum);
+  return m.b.select(m.less(s, 1), m.number(nan), sum);
+}
+
+// Two operands, as f64.
+template <typename Function>
+void two_in_f64(ShloOp& op, Function function) {
+  const Type type = op.operand(0)->shape().type();
+  if (!tensor::is_float(type)) fail("operand 0 is {}", tensor::type_name(type));
+  const Math math{op.b, Shape::array(Type::f64, op.operand(0)->shape().extents())};
+  op.give(op.b.convert(function(math, op.b.convert(op.operand(0), Type::f64),
+                                op.b.convert(op.operand(1), Type::f64)),
+                       type));
+}
+
+void zeta_op(ShloOp& op) { two_in_f64(op, zeta); }
+
+// (-1)^(n+1) n! zeta(n+1, x); for n = 0 digamma(x).
+void polygamma(ShloOp& op) {
+  two_in_f64(op, [](const Math& m, Instr* n, Instr* x) {
+    Instr* next = m.add(n, m.number(1));
+    Instr* even = m.b.compare(Direction::eq, m.b.binary(Opcode::remainder, n, m.number(2)),
+                              m.number(0));
+    Instr* size = m.mul(m.b.unary(Opcode::exponential, lgamma(m, next)), zeta(m, next, x));
+    Instr* value = m.b.select(even, m.b.unary(Opcode::negate, size), size);
+    return m.b.select(m.b.compare(Direction::eq, n, m.number(0)), digamma(m, x), value);
+  });
+}
+
 // The neighbour of operand 0 in the direction of operand 1.
 void next_after(ShloOp& op) {
   hlo::Builder& b = op.b;
@@ -202,7 +252,8 @@ void special(ShloOp& op) {
 constexpr ShloEntry kOps[] = {
     {"chlo.lgamma", special<lgamma>, 1, 1},       {"chlo.digamma", special<digamma>, 1, 1},
     {"chlo.erf_inv", special<erf_inv>, 1, 1},     {"chlo.bessel_i1e", special<bessel_i1e>, 1, 1},
-    {"chlo.next_after", next_after, 2, 2},
+    {"chlo.next_after", next_after, 2, 2},        {"chlo.zeta", zeta_op, 2, 2},
+    {"chlo.polygamma", polygamma, 2, 2},
 };
 
 }  // namespace
