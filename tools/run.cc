@@ -95,10 +95,10 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::string failures, failed_assertions(model.get(), outputs));
     if (!json_.only_json()) {
       print(model.get(), program.get(), inputs, outputs, steps);
-      print_assertions(info_of(model.get()).assertions, failures);
+      print_assertions(heddle_model_assertions(model.get()), failures);
     }
     ordered_json result = json(model.get(), program.get(), inputs, outputs, steps);
-    if (info_of(model.get()).assertions > 0) result["assertions_hold"] = failures.empty();
+    if (heddle_model_assertions(model.get()) > 0) result["assertions_hold"] = failures.empty();
     HEDDLE_RETURN_IF_ERROR(json_.write(result));
     return failures.empty() ? 0 : 1;
   }
@@ -142,7 +142,7 @@ class Run : public Command {
   // Of a StableHLO test, a line each.
   static Result<std::string> failed_assertions(const heddle_model* model,
                                                const std::vector<tensor::Literal>& outputs) {
-    if (info_of(model).assertions == 0) return std::string();
+    if (heddle_model_assertions(model) == 0) return std::string();
     std::vector<const void*> data;
     for (const tensor::Literal& output : outputs) data.push_back(output.data());
     char* text = nullptr;

@@ -214,7 +214,6 @@ void heddle_model_get_info(const heddle_model* model, heddle_model_info* info) {
       result.instructions = from.instructions();
       result.import_ms = from.import_ms();
       result.is_program = from.is_program();
-      result.assertions = std::ssize(from.assertions());
     }
     HEDDLE_RETURN_IF_ERROR(call.write("info", info, result));
     return call.given({{"model", model}});
@@ -304,6 +303,13 @@ void heddle_model_tolerance(const heddle_model* model, int64_t number,
     HEDDLE_RETURN_IF_ERROR(call.write("tolerance", tolerance, result));
     HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
     return call.in_range("number", number, 0, count - 1);
+  });
+}
+
+int64_t heddle_model_assertions(const heddle_model* model) {
+  return answered<int64_t>(__func__, 0, [&](const Call& call) -> Result<int64_t> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    return std::ssize(model->model->assertions());
   });
 }
 

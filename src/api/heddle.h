@@ -57,7 +57,6 @@ extern "C" {
 HEDDLE_EXPORT uint32_t heddle_version(void);
 
 /* ---- errors ---- */
-
 typedef struct heddle_status heddle_status;
 
 /* heddle_status_kind; the heddle command exits with the same numbers. */
@@ -118,9 +117,8 @@ typedef struct heddle_open_options {
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
 } heddle_open_options;
 
-/* Opens a model of any kind, recognised by content: ONNX, HLO or StableHLO text, a compiled
- * program. The file is mapped: it must not be written while the model, or a program compiled from
- * it, is alive. */
+/* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
+ * file is mapped: it must not be written while the model, or a program of it, is alive. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
 /* The same from memory, which is copied. `name` is for messages. */
@@ -138,7 +136,6 @@ typedef struct heddle_model_info {
   int64_t instructions;    /* of the graph as imported; 0 for a compiled program */
   double import_ms;        /* time to read it */
   int32_t is_program;      /* already compiled */
-  int64_t assertions;      /* of a StableHLO test: heddle_model_check_outputs */
 } heddle_model_info;
 HEDDLE_EXPORT void heddle_model_get_info(const heddle_model* model, heddle_model_info* info);
 HEDDLE_EXPORT const char* heddle_model_note(const heddle_model* model, int64_t number);
@@ -176,13 +173,6 @@ typedef struct heddle_tolerance {
 } heddle_tolerance;
 HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
                                           heddle_tolerance* tolerance);
-
-/* Whether what a StableHLO test asserts (check.expect_eq and the like) holds of its outputs:
- * outputs[i] is what a run wrote as output i. *failures: NULL if all of it does, else a line for
- * each assertion that does not; free it with heddle_string_free. */
-HEDDLE_EXPORT heddle_status* heddle_model_check_outputs(const heddle_model* model,
-                                                        const void* const* outputs,
-                                                        char** failures);
 
 /* ---- compiling ---- */
 typedef struct heddle_program heddle_program;
@@ -504,6 +494,7 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* co
 #ifdef __cplusplus
 }
 #endif
+#include "heddle_check.h"
 #include "heddle_device.h"
 #include "heddle_state.h"
 #endif /* HEDDLE_API_HEDDLE_H */

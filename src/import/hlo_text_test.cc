@@ -125,8 +125,15 @@ TEST(ImportModel, GoesByContent) {
   EXPECT_THAT(imported(written(one_node("Relu", {{"2"}}).bytes())).input_names, ElementsAre("x0"));
   EXPECT_THAT(imported(written("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }")).input_names,
               ElementsAre("arg0"));
-  EXPECT_THAT(error_of(written("module @m {}")),
-              HasSubstr("StableHLO text cannot be imported yet"));
+  EXPECT_THAT(imported(written("func.func @f(%x: tensor<f32>) -> tensor<f32> {\n"
+                               "return %x : tensor<f32> }"))
+                  .input_names,
+              ElementsAre("arg0"));
+  EXPECT_THAT(error_of(written("module @m {}")), HasSubstr("no function in the module"));
+  EXPECT_THAT(error_of(written("module @m {\n  oops\n}")),
+              HasSubstr("heddle_import_model_test:2:3: 'oops'"));
+  EXPECT_THAT(error_of(written("ML\xefR\x0d")),
+              HasSubstr("StableHLO bytecode cannot be imported yet"));
   EXPECT_THAT(error_of(written("hello")), HasSubstr("not a model"));
   EXPECT_THAT(error_of(written("")), HasSubstr("not a model"));
 }

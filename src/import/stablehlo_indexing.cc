@@ -1,4 +1,6 @@
 // StableHLO: gather, scatter, dynamic slices, and the dimension numbers that they share.
+#include <algorithm>
+
 #include "import/stablehlo_ops.h"
 
 namespace heddle::import {
@@ -37,9 +39,32 @@ void gather(ShloOp& op) {
   op.give(op.b.gather(op.operand(0), op.operand(1), std::move(attrs)));
 }
 
+bool has(const Ints& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// The sizes are an operand; where the result's type is known, they follow from it.
+Ints slice_sizes(const ShloOp& op, const hlo::GatherAttrs& attrs) {
+  const MlirType& result = *op.result_types[0];
+  if (!result.is_static()) return op.known_ints(2);
+  Ints sizes;
+  size_t next = 0;
+  for (int64_t d = 0; d < op.operand(0)->shape().rank(); ++d) {
+    if (has(attrs.collapsed_slice_dims, d) || has(attrs.operand_batching_dims, d)) {
+      sizes.push_back(1);
+      continue;
+    }
+    const int64_t at = next < attrs.offset_dims.size() ? attrs.offset_dims[next++] : -1;
+    if (at < 0 || at >= static_cast<int64_t>(result.dims.size()))
+      fail("offset_dims do not fit the result");
+    sizes.push_back(result.dims[static_cast<size_t>(at)]);
+  }
+  return sizes;
+}
+
 void dynamic_gather(ShloOp& op) {
   hlo::GatherAttrs attrs = gather_attrs(op);
-  attrs.slice_sizes = op.known_ints(2);
+  attrs.slice_sizes = slice_sizes(op, attrs);
   op.give(op.b.gather(op.operand(0), op.operand(1), std::move(attrs)));
 }
 

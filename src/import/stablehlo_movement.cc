@@ -9,9 +9,11 @@ namespace {
 
 using tensor::Type;
 
-// Extents that a file asks for, checked before anything is made of them.
+// Extents of the result: its type's, or else those of an operand. They are checked before anything
+// is made of them.
 std::vector<int64_t> known_extents(const ShloOp& op, size_t operand) {
-  const Ints dims = op.known_ints(operand);
+  const MlirType& type = *op.result_types[0];
+  const Ints dims = type.is_static() ? type.dims : op.known_ints(operand);
   const auto count = tensor::checked_product(dims);
   if (!count || *count > op.importer.options().max_value_elems)
     fail("operand {}: a shape of {} dimensions that is too large", operand, dims.size());
@@ -47,16 +49,13 @@ void constant(ShloOp& op) {
   // Equal elements are one, repeated.
   if (value.literal->elems() == 1 && !value.type.dims.empty()) {
     Literal scalar(Shape::scalar(value.literal->type()));
-    std::memcpy(scalar.mutable_data(), value.literal->data(),
-                static_cast<size_t>(scalar.bytes()));
+    std::memcpy(scalar.mutable_data(), value.literal->data(), static_cast<size_t>(scalar.bytes()));
     return op.give(op.b.broadcast(op.b.constant(std::move(scalar)), value.type.dims, {}));
   }
   op.give(op.b.constant(*value.literal));
 }
 
-void broadcast_in_dim(ShloOp& op) {
-  op.give(spread(op, op.result_shape(0).extents()));
-}
+void broadcast_in_dim(ShloOp& op) { op.give(spread(op, op.result_shape(0).extents())); }
 
 // The new dimensions stand in front.
 void broadcast(ShloOp& op) {
@@ -68,9 +67,7 @@ void broadcast(ShloOp& op) {
   op.give(op.b.broadcast(x, extents, dims));
 }
 
-void reshape(ShloOp& op) {
-  op.give(op.b.reshape(op.operand(0), op.result_shape(0).extents()));
-}
+void reshape(ShloOp& op) { op.give(op.b.reshape(op.operand(0), op.result_shape(0).extents())); }
 
 void transpose(ShloOp& op) { op.give(op.b.transpose(op.operand(0), op.ints("permutation"))); }
 
@@ -132,8 +129,8 @@ void dynamic_iota(ShloOp& op) {
 }
 
 void dynamic_pad(ShloOp& op) {
-  op.give(op.b.pad(op.operand(0), op.operand(1), op.known_ints(2), op.known_ints(3),
-                   op.known_ints(4)));
+  op.give(
+      op.b.pad(op.operand(0), op.operand(1), op.known_ints(2), op.known_ints(3), op.known_ints(4)));
 }
 
 void real_dynamic_slice(ShloOp& op) {

@@ -77,15 +77,44 @@ void einsum(ShloOp& op) {
   op.results[0] = op.b.transpose(op.results[0], permutation);
 }
 
+// "ab->b": letters that the result lacks are summed up, the others change places.
+void unary_einsum(ShloOp& op) {
+  const std::string config = op.text("einsum_config");
+  const size_t arrow = config.find("->");
+  const std::string in = config.substr(0, arrow);
+  if (arrow == std::string::npos ||
+      static_cast<int64_t>(in.size()) != op.operand(0)->shape().rank())
+    fail("einsum_config {} does not fit the operand", quoted(config));
+  const std::string out = config.substr(arrow + 2);
+  Ints summed, permutation;
+  std::string kept;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in.find(in[i]) != i) fail("einsum_config {} is not supported", quoted(config));
+    if (out.find(in[i]) == std::string::npos)
+      summed.push_back(static_cast<int64_t>(i));
+    else
+      kept += in[i];
+  }
+  for (const char letter : out) {
+    const size_t at = kept.find(letter);
+    if (at == std::string::npos) fail("einsum_config {} is not supported", quoted(config));
+    permutation.push_back(static_cast<int64_t>(at));
+  }
+  if (permutation.size() != kept.size()) fail("einsum_config {} is not supported", quoted(config));
+  Instr* sum = summed.empty() ? op.operand(0) : op.b.reduce(Opcode::add, op.operand(0), summed);
+  op.give(kept == out ? sum : op.b.transpose(sum, permutation));
+}
+
 void triangular_solve(ShloOp& op) {
   hlo::TriangularSolveAttrs attrs;
   attrs.left_side = op.flag("left_side");
   attrs.lower = op.flag("lower");
   attrs.unit_diagonal = op.flag("unit_diagonal");
   const std::string transpose = op.word("transpose_a", "NO_TRANSPOSE");
-  attrs.transpose_a = transpose == "ADJOINT"     ? hlo::TriangularSolveAttrs::Transpose::adjoint
-                      : transpose == "TRANSPOSE" ? hlo::TriangularSolveAttrs::Transpose::transpose
-                                                 : hlo::TriangularSolveAttrs::Transpose::no_transpose;
+  attrs.transpose_a = transpose == "ADJOINT" ? hlo::TriangularSolveAttrs::Transpose::adjoint
+                      : transpose == "TRANSPOSE"
+                          ? hlo::TriangularSolveAttrs::Transpose::transpose
+                          : hlo::TriangularSolveAttrs::Transpose::no_transpose;
   op.give(op.b.make(Opcode::triangular_solve, op.operands, attrs));
 }
 
@@ -122,8 +151,7 @@ void batch_norm(ShloOp& op) {
 void rng(ShloOp& op) {
   hlo::RngAttrs attrs;
   attrs.normal = op.word("rng_distribution", "UNIFORM") == "NORMAL";
-  const Shape shape =
-      Shape::array(op.result_types[0]->element, op.known_ints(2));
+  const Shape shape = Shape::array(op.result_types[0]->element, op.known_ints(2));
   op.give(op.b.make(Opcode::rng, {op.operand(0), op.operand(1)}, attrs, {}, &shape));
 }
 
@@ -142,6 +170,7 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.dot_general", dot_general, 2, 2},
     {"stablehlo.dot", dot, 2, 2},
     {"stablehlo.einsum", einsum, 2, 2},
+    {"stablehlo.unary_einsum", unary_einsum, 1, 1},
     {"stablehlo.triangular_solve", triangular_solve, 2, 2},
     {"stablehlo.cholesky", cholesky, 1, 1},
     {"stablehlo.fft", fft, 1, 1},

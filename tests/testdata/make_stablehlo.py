@@ -14,7 +14,7 @@ KEY = jax.random.PRNGKey(0)
 
 def write(name, text, inputs, outputs):
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.mlir").write_text(text)
+    (FOLDER / f"{name}.mlir").write_text(text.replace(f"{FOLDER.parent}/", ""))  # in locations
     for kind, values in (("arg", inputs), ("out", outputs)):
         leaves = {f"{kind}{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(values))}
         np.savez(FOLDER / f"{name}.{'inputs' if kind == 'arg' else 'outputs'}.npz", **leaves)
