@@ -80,6 +80,23 @@ TEST(HloText, LapacksCholeskyIsAnOperator) {
                    .lower);
 }
 
+TEST(HloText, LapacksTriangularSolveIsAnOperator) {
+  const std::string text = R"(HloModule m
+ENTRY e {
+  a = f32[4,4] parameter(0)
+  b = f32[4,8] parameter(1)
+  ROOT x = f32[4,8] custom-call(a, b), custom_call_target="lapack_strsm_ffi", api_version=API_VERSION_TYPED_FFI, backend_config={diag = 85 : ui8, side = 76 : ui8, trans_x = 84 : ui8, uplo = 76 : ui8}
+})";
+  const Imported solved = imported(import_hlo_text(text));
+  EXPECT_EQ(count(solved, Opcode::custom_call), 0);
+  const auto& attrs = find(solved, Opcode::triangular_solve)->attrs_as<hlo::TriangularSolveAttrs>();
+  EXPECT_TRUE(attrs.left_side && attrs.lower && attrs.unit_diagonal);
+  EXPECT_EQ(attrs.transpose_a, hlo::TriangularSolveAttrs::Transpose::transpose);
+  std::string strange = text;
+  strange.replace(strange.find("76"), 2, "77");
+  EXPECT_EQ(count(imported(import_hlo_text(strange)), Opcode::custom_call), 1);
+}
+
 TEST(HloText, OtherCallsOfLapackStay) {
   std::string text(kCholesky);
   text.replace(text.find("dpotrf"), 6, "dgeqrf");

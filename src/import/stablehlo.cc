@@ -12,8 +12,9 @@
 namespace heddle::import {
 namespace {
 
-// The value that a parameter gets when a shape depends on it: given, or ones.
-Literal value_for(const Options& options, const MlirType& type, int64_t number,
+// The value that a parameter gets when a shape depends on it: given, or `assumed`. Scalars are
+// extents, as a rule: 1.
+Literal value_for(const Options& options, const MlirType& type, int64_t number, int64_t assumed,
                   Imported& told) {
   const std::string name = fmt::format("arg{}", number);
   for (const auto* given : {&options.values, &options.hints})
@@ -23,10 +24,11 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number,
              to_string(type));
       return found->second;
     }
+  if (type.dims.empty()) assumed = 1;
   Literal value = value_or_throw(Literal::make(Shape::array(type.element, type.dims)));
-  for (int64_t i = 0; i < value.elems(); ++i) value.set_s64(i, 1);
-  told.notes.push_back(
-      fmt::format("{} is taken as 1: a shape depends on it (give a value and --fix {})", name, name));
+  for (int64_t i = 0; i < value.elems(); ++i) value.set_s64(i, assumed);
+  told.notes.push_back(fmt::format(
+      "{} is taken as {}: a shape depends on it (give a value and --fix {})", name, assumed, name));
   return value;
 }
 
@@ -53,7 +55,7 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
   for (size_t i = 0; i < parameters; ++i)
     if (const auto name = fmt::format("arg{}", i); options.values.contains(name))
       fixed[static_cast<int64_t>(i)] =
-          value_for(options, type_of(static_cast<int64_t>(i)), static_cast<int64_t>(i), told);
+          value_for(options, type_of(static_cast<int64_t>(i)), static_cast<int64_t>(i), 1, told);
   for (;;) {
     try {
       Imported result = StablehloImporter(module, options, fixed).run();
@@ -66,7 +68,8 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
       if (entry == nullptr || fixed.contains(needed.number) ||
           needed.number >= static_cast<int64_t>(parameters))
         fail("{}", needed.why);
-      fixed[needed.number] = value_for(options, type_of(needed.number), needed.number, told);
+      fixed[needed.number] =
+          value_for(options, type_of(needed.number), needed.number, needed.assumed, told);
     }
   }
 }

@@ -76,7 +76,26 @@ void convolution(ShloOp& op) {
   give_convolution(op, op.ints("padding", Ints(rank < 2 ? 0 : 2 * (rank - 2), 0)));
 }
 
-void dynamic_conv(ShloOp& op) { give_convolution(op, op.known_ints(2)); }
+// Its texts may have more strides and dilations than spatial dimensions (those of jax do).
+void dynamic_conv(ShloOp& op) {
+  const Ints padding = op.known_ints(2);
+  MlirOp cut = op.op;
+  for (auto& [name, attr] : cut.attrs) {
+    const bool is_window = name == "window_strides" || name == "lhs_dilation" ||
+                           name == "rhs_dilation" || name == "window_reversal";
+    if (!is_window || !attr.is(MlirAttr::Kind::array) || 2 * attr.elements.size() <= padding.size())
+      continue;
+    op.importer.note(
+        fmt::format("{}: {} values, {} are used", name, attr.elements.size(), padding.size() / 2));
+    attr.elements.resize(padding.size() / 2);
+  }
+  ShloOp inner(&op.importer, cut, &op.frame);
+  inner.operands = op.operands;
+  inner.operand_types = op.operand_types;
+  inner.result_types = op.result_types;
+  give_convolution(inner, padding);
+  op.results = std::move(inner.results);
+}
 
 constexpr ShloEntry kOps[] = {
     {"stablehlo.convolution", convolution, 2, 2},

@@ -39,6 +39,7 @@ struct Frame {
 struct NeedsParameter {
   int64_t number;
   std::string why;
+  int64_t assumed = 1;  // its value where none is given
 };
 
 class StablehloImporter;
@@ -72,8 +73,9 @@ class ShloOp {
   double number(std::string_view name, double missing) const;
   const MlirAttr& attr(std::string_view name) const;
   const MlirRegion& region(size_t i) const;
-  // The operand's integers, known at import. Else the parameter it depends on is asked for.
-  Ints known_ints(size_t i) const;
+  // The operand's integers, known at import. Else the parameter it depends on is asked for;
+  // `assumed`: its value where none is given.
+  Ints known_ints(size_t i, int64_t assumed = 1) const;
   std::optional<Literal> known(Instr* value) const;
   std::vector<std::string> precision() const;
   void want_operands(size_t least, size_t most) const;

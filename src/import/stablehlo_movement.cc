@@ -133,8 +133,10 @@ void dynamic_pad(ShloOp& op) {
       op.b.pad(op.operand(0), op.operand(1), op.known_ints(2), op.known_ints(3), op.known_ints(4)));
 }
 
+// A start that nothing says is the first element: extents that nothing says are 1.
 void real_dynamic_slice(ShloOp& op) {
-  op.give(op.b.slice(op.operand(0), op.known_ints(1), op.known_ints(2), op.known_ints(3)));
+  const Ints starts = op.known_ints(1, 0);
+  op.give(op.b.slice(op.operand(0), starts, op.known_ints(2), op.known_ints(3)));
 }
 
 constexpr ShloEntry kOps[] = {

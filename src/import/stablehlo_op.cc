@@ -121,7 +121,7 @@ std::optional<Literal> ShloOp::known(Instr* value) const {
   return std::move((*values)[0]);
 }
 
-Ints ShloOp::known_ints(size_t i) const {
+Ints ShloOp::known_ints(size_t i, int64_t assumed) const {
   Instr* value = operand(i);
   const std::optional<Literal> literal = known(value);
   if (!literal) {
@@ -129,7 +129,7 @@ Ints ShloOp::known_ints(size_t i) const {
     const std::string why =
         fmt::format("operand {} must be known at import: a shape depends on it", i);
     if (parameter < 0) fail("{}", why);
-    throw NeedsParameter{parameter, why};
+    throw NeedsParameter{parameter, why, assumed};
   }
   Ints values;
   for (int64_t k = 0; k < literal->elems(); ++k) values.push_back(literal->get_s64(k));
@@ -159,7 +159,8 @@ const ShloEntry* find_shlo(std::string_view name) {
     for (const auto& family :
          {shlo_elementwise_ops(), shlo_movement_ops(), shlo_indexing_ops(), shlo_reduction_ops(),
           shlo_product_ops(), shlo_control_ops(), shlo_convolution_ops(), shlo_check_ops(),
-          shlo_custom_ops(), shlo_chlo_ops(), shlo_special_ops(), shlo_parallel_ops(), shlo_quantize_ops()})
+          shlo_custom_ops(), shlo_chlo_ops(), shlo_special_ops(), shlo_parallel_ops(),
+          shlo_quantize_ops()})
       for (const ShloEntry& entry : family) table->emplace(entry.name, &entry);
     return table;
   }();
