@@ -218,9 +218,9 @@ TEST(stablehlo_models, TestsOfJaxOperators) {
   if (folder.empty()) GTEST_SKIP() << "HEDDLE_CORPORA has no stablehlo-testdata";
   const Counts counts = count_folder(folder);
   EXPECT_GE(counts.hold, 1285);
-  EXPECT_GE(counts.run, 178);
+  EXPECT_GE(counts.run, 181);
   EXPECT_LE(counts.fail, 3);
-  EXPECT_LE(counts.refused, 3);
+  EXPECT_EQ(counts.refused, 0);
 }
 
 // Every operation at each of its versions, in the generic form. Each function is made @main in
@@ -261,7 +261,7 @@ TEST(stablehlo_models, EveryOperationIsRead) {
   for (const auto& [reason, count] : reasons) list += std::to_string(count) + " " + reason + "\n";
   if (std::getenv("HEDDLE_CORPUS_VERBOSE") != nullptr) std::printf("%s", list.c_str());
   EXPECT_GT(functions, 7000);
-  EXPECT_GE(translated, functions * 8 / 10) << list;
+  EXPECT_GE(translated, functions * 85 / 100) << list;
 }
 
 }  // namespace

@@ -81,8 +81,7 @@ MlirValue MlirParser::new_value(MlirType type) {
 
 void MlirParser::define(std::string_view name, Name values, size_t position) {
   for (size_t i = isolated_.back(); i < scopes_.size(); ++i)
-    if (scopes_[i].contains(name))
-      lexer_.fail_at(position, "value %{} is defined twice", name);
+    if (scopes_[i].contains(name)) lexer_.fail_at(position, "value %{} is defined twice", name);
   scopes_.back().emplace(name, values);
 }
 
@@ -263,6 +262,49 @@ void MlirParser::module_op(MlirOp& op) {
   op.regions.push_back(region(true));
 }
 
+// (%a: type {...} loc(...), ...): with the names of the arguments ("arg_names") and what their
+// dictionaries say ("arg_attrs").
+void MlirParser::function_arguments(MlirOp& op, MlirType& signature, MlirBlock& entry) {
+  MlirAttr names, notes;
+  names.kind = notes.kind = MlirAttr::Kind::array;
+  list("(", ")", [&] {
+    const size_t at = token().begin;
+    MlirAttr& name = names.elements.emplace_back();
+    name.kind = MlirAttr::Kind::string;
+    const bool named = is(MlirTokenKind::value);
+    std::string_view argument;
+    if (named) {
+      argument = expect(MlirTokenKind::value, "an argument");
+      expect(":");
+      name.text = std::string(argument);
+    }
+    MlirType one = type();
+    signature.elements.push_back(one);
+    const MlirValue value = new_value(std::move(one));
+    entry.arguments.push_back(value);
+    if (named) define(argument, {value, 1}, at);
+    MlirAttr& note = notes.elements.emplace_back();
+    note.kind = MlirAttr::Kind::dictionary;
+    if (is("{")) dictionary(note.fields);
+    if (is("loc")) location_text();
+  });
+  op.attrs.emplace_back("arg_names", std::move(names));
+  op.attrs.emplace_back("arg_attrs", std::move(notes));
+}
+
+void MlirParser::function_results(MlirType& signature) {
+  if (!is("(")) {
+    signature.results.push_back(type());
+    return;
+  }
+  list("(", ")", [&] {
+    signature.results.push_back(type());
+    std::vector<std::pair<std::string, MlirAttr>> ignored;
+    if (is("{")) dictionary(ignored);
+    if (is("loc")) location_text();
+  });
+}
+
 // func.func public @name(%a: type {...}) -> (type {...}) attributes {...} {...}
 void MlirParser::function(MlirOp& op) {
   MlirAttr visibility;
@@ -284,37 +326,8 @@ void MlirParser::function(MlirOp& op) {
   signature.type.kind = MlirType::Kind::function;
   MlirRegion body;
   MlirBlock& entry = body.blocks.emplace_back();
-  const auto skip_notes = [&] {
-    if (is("{")) {
-      std::vector<std::pair<std::string, MlirAttr>> ignored;
-      dictionary(ignored);
-    }
-    if (is("loc")) location_text();
-  };
-  list("(", ")", [&] {
-    const size_t at = token().begin;
-    std::string_view argument;
-    if (is(MlirTokenKind::value)) {
-      argument = expect(MlirTokenKind::value, "an argument");
-      expect(":");
-    }
-    MlirType one = type();
-    signature.type.elements.push_back(one);
-    const MlirValue value = new_value(std::move(one));
-    entry.arguments.push_back(value);
-    if (!argument.empty()) define(argument, {value, 1}, at);
-    skip_notes();
-  });
-  if (take("->")) {
-    if (is("(")) {
-      list("(", ")", [&] {
-        signature.type.results.push_back(type());
-        skip_notes();
-      });
-    } else {
-      signature.type.results.push_back(type());
-    }
-  }
+  function_arguments(op, signature.type, entry);
+  if (take("->")) function_results(signature.type);
   op.attrs.emplace_back("function_type", std::move(signature));
   if (take("attributes")) dictionary(op.attrs);
   if (take("{")) {

@@ -86,6 +86,8 @@ class MlirParser {
   void block_arguments(MlirBlock& block);
   void module_op(MlirOp& op);
   void function(MlirOp& op);
+  void function_arguments(MlirOp& op, MlirType& signature, MlirBlock& entry);
+  void function_results(MlirType& signature);
   void location(MlirOp& op);
   std::string location_text();
   void mark(MlirOp& op, size_t position);

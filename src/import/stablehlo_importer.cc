@@ -12,8 +12,8 @@
 namespace heddle::import {
 namespace {
 
-constexpr int kDeepest = 200;             // functions and regions inside each other
-constexpr int64_t kFoldWork = 1 << 24;    // elements, all shape arithmetic together
+constexpr int kDeepest = 200;           // functions and regions inside each other
+constexpr int64_t kFoldWork = 1 << 24;  // elements, all shape arithmetic together
 constexpr int64_t kMostParameters = 1 << 16;
 
 // Calls visit(".0.1", leaf) for every leaf of a shape; "" for one that is no tuple.
@@ -139,7 +139,9 @@ Shape StablehloImporter::parameter_shape(const MlirType& type, int64_t number) {
   return Shape::array(type.element, dims);
 }
 
-void StablehloImporter::add_parameters(const MlirBlock& block, Frame& frame) {
+void StablehloImporter::add_parameters(const MlirOp& main, Frame& frame) {
+  const MlirBlock& block = main.regions[0].blocks[0];
+  const MlirAttr* names = main.attr("arg_names");
   if (static_cast<int64_t>(block.arguments.size()) > kMostParameters)
     fail("{} parameters", block.arguments.size());
   int64_t number = 0, next = 0;
@@ -157,27 +159,51 @@ void StablehloImporter::add_parameters(const MlirBlock& block, Frame& frame) {
     parameter_numbers_[parameter] = at;
     for_each_leaf(shape, "", [&](const std::string& path, const Shape&) {
       result_.input_names.push_back(name + path);
-      result_.input_aliases.emplace_back();
+      const auto place = static_cast<size_t>(at);
+      const bool named = names != nullptr && place < names->elements.size() &&
+                         !names->elements[place].text.empty() &&
+                         names->elements[place].text != name;
+      result_.input_aliases.push_back(named ? names->elements[place].text + path : std::string());
     });
   }
 }
 
 Imported StablehloImporter::run() {
   const MlirOp& main = entry_function();
-  const std::string name =
-      source_.name.empty() ? main.attr("sym_name")->text : source_.name;
+  const std::string name = source_.name.empty() ? main.attr("sym_name")->text : source_.name;
   module_ = std::make_unique<hlo::Module>(name);
   hlo::Computation* entry = module_->add_computation("main");
   module_->set_entry(entry);
   hlo::Builder builder(entry);
   Frame frame;
   frame.builder = &builder;
-  const MlirBlock& body = main.regions[0].blocks[0];
-  add_parameters(body, frame);
-  finish(block(body, frame));
+  add_parameters(main, frame);
+  finish(block(main.regions[0].blocks[0], frame));
+  add_aliases(main);
   module_->remove_dead_computations();
   result_.module = std::move(module_);
   return std::move(result_);
+}
+
+// tf.aliasing_output = 0: a donated argument, whose memory the output may take.
+void StablehloImporter::add_aliases(const MlirOp& main) {
+  const MlirAttr* notes = main.attr("arg_attrs");
+  if (notes == nullptr) return;
+  const std::vector<Shape>& outputs = module_->entry()->root()->shape().elements();
+  std::unordered_set<int64_t> taken;
+  for (const Instr* parameter : module_->entry()->parameters()) {
+    const auto at = static_cast<size_t>(parameter_numbers_.at(parameter));
+    if (at >= notes->elements.size()) continue;
+    const MlirAttr* output = notes->elements[at].field("tf.aliasing_output");
+    if (output == nullptr || !output->is(MlirAttr::Kind::integer) || output->integer < 0 ||
+        output->integer >= static_cast<int64_t>(outputs.size()) ||
+        !outputs[static_cast<size_t>(output->integer)].compatible(parameter->shape()) ||
+        parameter->shape().is_tuple() || !taken.insert(output->integer).second)
+      continue;
+    hlo::Alias& alias = module_->input_output_alias.emplace_back();
+    alias.output_index = {output->integer};
+    alias.parameter = parameter->parameter_number();
+  }
 }
 
 // The root: the results, and behind them two values an assertion.
@@ -210,7 +236,8 @@ Instrs StablehloImporter::block(const MlirBlock& block, Frame& frame) {
   for (size_t i = 0; i < block.ops.size(); ++i) {
     const MlirOp& op = block.ops[i];
     if (is_terminator(op)) {
-      if (i + 1 != block.ops.size()) fail("{}:{}: operations behind {}", op.line, op.column, op.name);
+      if (i + 1 != block.ops.size())
+        fail("{}:{}: operations behind {}", op.line, op.column, op.name);
       for (const MlirValue operand : op.operands) results.push_back(value(operand, frame));
     } else {
       operation(op, frame);
@@ -348,8 +375,7 @@ hlo::Computation* StablehloImporter::scalar_region(const ShloOp& op, const MlirR
   Frame frame;
   frame.builder = &builder;
   for (size_t i = 0; i < parameters.size(); ++i)
-    frame.values[body.arguments[i]] =
-        builder.parameter(static_cast<int64_t>(i), parameters[i]);
+    frame.values[body.arguments[i]] = builder.parameter(static_cast<int64_t>(i), parameters[i]);
   for (const MlirValue captured : captures_of(region)) {
     Instr* outer = value(captured, op.frame);
     if (is_copied(outer)) {
@@ -366,12 +392,9 @@ hlo::Computation* StablehloImporter::scalar_region(const ShloOp& op, const MlirR
   return builder.computation();
 }
 
-hlo::Computation* StablehloImporter::tuple_region(const MlirBlock& block,
-                                                  const std::vector<Shape>& arguments,
-                                                  const Instrs& captured,
-                                                  const std::vector<MlirValue>& names,
-                                                  const Frame& around, bool pass_on,
-                                                  bool plain_result) {
+hlo::Computation* StablehloImporter::tuple_region(
+    const MlirBlock& block, const std::vector<Shape>& arguments, const Instrs& captured,
+    const std::vector<MlirValue>& names, const Frame& around, bool pass_on, bool plain_result) {
   hlo::Builder builder(module_->add_computation("region"));
   Frame frame;
   frame.builder = &builder;
@@ -428,8 +451,7 @@ int64_t StablehloImporter::parameter_of(const Instr* value) const {
 }
 
 void StablehloImporter::assert_that(ShloOp& op, Assertion assertion, Instr* got, Instr* want) {
-  if (op.b.computation() != module_->entry())
-    fail("an assertion inside a region is not supported");
+  if (op.b.computation() != module_->entry()) fail("an assertion inside a region is not supported");
   std::string name = op.op.name;
   if (name == "stablehlo.custom_call") name = op.text("call_target_name");
   assertion.name = fmt::format("{} at {}:{}", name, op.op.line, op.op.column);

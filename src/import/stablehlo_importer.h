@@ -141,8 +141,9 @@ class StablehloImporter {
  private:
   const MlirOp& entry_function() const;
   Shape parameter_shape(const MlirType& type, int64_t number);
-  void add_parameters(const MlirBlock& block, Frame& frame);
+  void add_parameters(const MlirOp& main, Frame& frame);
   void finish(Instrs results);
+  void add_aliases(const MlirOp& main);
   void translate(const MlirOp& op, Frame& frame);
   void check_result(const ShloOp& op, size_t i) const;
   std::string location_of(const MlirOp& op) const;

@@ -32,7 +32,8 @@ std::string hlo_of(const std::string& text, const Options& options = {}) {
 
 // A function of x: 2x3xf32, i: i32 and p: i1 with this body.
 std::string with_body(const std::string& body) {
-  return "func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>, %p: tensor<i1>) -> tensor<f32> {\n" +
+  return "func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>, %p: tensor<i1>) -> tensor<f32> "
+         "{\n" +
          body + "\n%z = stablehlo.constant dense<0.0> : tensor<f32>\nreturn %z : tensor<f32>\n}";
 }
 
@@ -50,8 +51,16 @@ TEST(stablehlo, NamesOfInputsAndOutputs) {
     })");
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_THAT(imported->input_names, ElementsAre("arg0", "arg1.0", "arg1.1"));
+  EXPECT_THAT(imported->input_aliases, ElementsAre("a", "b.0", "b.1"));
   EXPECT_THAT(imported->output_names, ElementsAre("out0", "out1"));
   EXPECT_THAT(imported->assertions, IsEmpty());
+}
+
+TEST(stablehlo, DonatedArgumentsAreAliases) {
+  EXPECT_THAT(hlo_of("func.func @main(%p: tensor<4xf32> {tf.aliasing_output = 1 : i32}, %q: "
+                     "tensor<f32> {tf.aliasing_output = 1 : i32}) -> (tensor<f32>, tensor<4xf32>) "
+                     "{\nreturn %q, %p : tensor<f32>, tensor<4xf32>\n}"),
+              HasSubstr("input_output_alias={ {1}: (0, {}, may-alias) }"));
 }
 
 TEST(stablehlo, EqualElementsAreOneConstant) {
@@ -155,8 +164,9 @@ TEST(stablehlo, WhatAnAssertionAccepts) {
   const float three = 1 + 3 * 0x1p-23f, four = 1 + 4 * 0x1p-23f;
   EXPECT_EQ(failure_of(close, value(three, 1), value(1, 1)), "");
   EXPECT_NE(failure_of(close, value(four, 1), value(1, 1)), "");
-  EXPECT_NE(failure_of(equal, value(1, 1), tensor::Literal::from<float>(tensor::Shape::array(
-                                               tensor::Type::f32, {1}), std::vector<float>{1})),
+  EXPECT_NE(failure_of(equal, value(1, 1),
+                       tensor::Literal::from<float>(tensor::Shape::array(tensor::Type::f32, {1}),
+                                                    std::vector<float>{1})),
             "");
 }
 
@@ -181,13 +191,12 @@ TEST(stablehlo, ShapesThatDependOnAnInputFixIt) {
 
   Options options;
   options.shapes["arg1"] = {4, 3};
-  options.values["arg0"] = tensor::Literal::from<int64_t>(
-      tensor::Shape::scalar(tensor::Type::s64), std::vector<int64_t>{4});
+  options.values["arg0"] = tensor::Literal::from<int64_t>(tensor::Shape::scalar(tensor::Type::s64),
+                                                          std::vector<int64_t>{4});
   imported = import_text(kDynamic, options);
   ASSERT_TRUE(imported) << imported.error().message;
   EXPECT_THAT(imported->unbound, IsEmpty());
-  EXPECT_EQ(tensor::to_string(imported->module->entry()->root()->shape(), false),
-            "(f32[4,2,3])");
+  EXPECT_EQ(tensor::to_string(imported->module->entry()->root()->shape(), false), "(f32[4,2,3])");
 }
 
 TEST(stablehlo, BoundedDimensionsRunAtTheirBound) {
@@ -256,7 +265,8 @@ TEST(stablehlo, ErrorsNameThePlaceAndTheOperation) {
               HasSubstr("other.thing: this operation is not supported"));
   EXPECT_THAT(error_of("%0 = \"stablehlo.transpose\"(%x) : (tensor<2x3xf32>) -> tensor<3x2xf32>"),
               HasSubstr("attribute permutation is missing"));
-  EXPECT_THAT(error_of("%0 = call @nowhere() : () -> tensor<f32>"), HasSubstr("no function @nowhere"));
+  EXPECT_THAT(error_of("%0 = call @nowhere() : () -> tensor<f32>"),
+              HasSubstr("no function @nowhere"));
   EXPECT_THAT(error_of("%0 = call @main(%x, %i, %p) : (tensor<2x3xf32>, tensor<i32>, tensor<i1>) "
                        "-> tensor<f32>"),
               HasSubstr("nested deeper than"));
@@ -273,8 +283,9 @@ TEST(stablehlo, ErrorsNameThePlaceAndTheOperation) {
 }
 
 TEST(stablehlo, AFileOfSeveralModules) {
-  const std::string unit = "func.func @f() -> tensor<f32> {\n%0 = stablehlo.constant dense<1.0> : "
-                           "tensor<f32>\nreturn %0 : tensor<f32>\n}\n";
+  const std::string unit =
+      "func.func @f() -> tensor<f32> {\n%0 = stablehlo.constant dense<1.0> : "
+      "tensor<f32>\nreturn %0 : tensor<f32>\n}\n";
   std::string other = unit;
   other.replace(other.find("@f"), 2, "@g");
   const std::string both = "// RUN: nothing\n\n// -----\n" + unit + "// -----\n" + other;
