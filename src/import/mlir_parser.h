@@ -150,6 +150,7 @@ class MlirParser {
   void scan_form(MlirOp& op);
   void mesh_form(MlirOp& op);
   void sharding_form(MlirOp& op);
+  void manual_form(MlirOp& op);
   MlirAttr words_to_attr(std::string_view dialect_name);
 
   MlirLexer lexer_;

@@ -34,6 +34,7 @@ constexpr PrettyForm kForms[] = {
     special("sdy.mesh", Syntax::mesh),
     special("sdy.sharding_constraint", Syntax::sharding),
     special("sdy.sharding_group", Syntax::sharding),
+    special("sdy.manual_computation", Syntax::manual),
     special("stablehlo.constant", Syntax::constant),
     special("chlo.constant", Syntax::constant),
     special("arith.constant", Syntax::constant),
@@ -54,10 +55,10 @@ constexpr PrettyForm kForms[] = {
     plain("stablehlo.optimization_barrier", {}, PrettyTypes::all),
     plain("stablehlo.broadcast_in_dim", {{{"dims", "broadcast_dimensions"}}}),
     plain("stablehlo.broadcast", {{{"sizes", "broadcast_sizes"}}}),
-    plain("stablehlo.dynamic_broadcast_in_dim", {{{"dims", "broadcast_dimensions"},
-                                                  {"expanding_dims", "known_expanding_dimensions"},
-                                                  {"nonexpanding_dims",
-                                                   "known_nonexpanding_dimensions"}}}),
+    plain("stablehlo.dynamic_broadcast_in_dim",
+          {{{"dims", "broadcast_dimensions"},
+            {"expanding_dims", "known_expanding_dimensions"},
+            {"nonexpanding_dims", "known_nonexpanding_dimensions"}}}),
     plain("stablehlo.transpose", {{{"dims", "permutation"}}}),
     plain("stablehlo.reverse", {{{"dims", "dimensions"}}}),
     plain("stablehlo.concatenate", {{{"dim", "dimension"}}}),
@@ -152,6 +153,8 @@ void MlirParser::pretty(MlirOp& op, size_t result_count, size_t position) {
     case Syntax::sharding:
       sharding_form(op);
       return pretty_types(op, *form, result_count);
+    case Syntax::manual:
+      return manual_form(op);
     case Syntax::module_op:
       return module_op(op);
     case Syntax::function:

@@ -38,6 +38,7 @@ struct PrettyForm {
     scan,
     mesh,
     sharding,
+    manual,
     module_op,
     function
   };

@@ -363,4 +363,26 @@ void MlirParser::sharding_form(MlirOp& op) {
   optional_dictionary(op);
 }
 
+// (%a) in_shardings=[...] out_shardings=[...] manual_axes={...} (%b: type) {...} : types -> types
+void MlirParser::manual_form(MlirOp& op) {
+  expect("(");
+  op.operands = operands_until(")");
+  while (is(MlirTokenKind::word)) {
+    lexer_.next();
+    expect("=");
+    if (!is("[") && !is("{")) lexer_.fail_wanted("`[` or `{`");
+    lexer_.go_to(lexer_.behind_bracket(token().begin));
+  }
+  scopes_.emplace_back();
+  MlirBlock head;
+  block_arguments(head);
+  MlirRegion body = region(false);
+  scopes_.pop_back();
+  if (body.blocks.size() > 1) lexer_.fail_at(token().begin, "wanted one block");
+  if (body.blocks.empty()) body.blocks.emplace_back();
+  body.blocks[0].arguments = std::move(head.arguments);
+  op.regions.push_back(std::move(body));
+  generic_types(op);
+}
+
 }  // namespace heddle::import

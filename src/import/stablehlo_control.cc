@@ -28,8 +28,7 @@ Captured captured_by(ShloOp& op) {
       captured.names.push_back(name);
       Instr* value = op.importer.value(name, op.frame);
       if (StablehloImporter::is_copied(value)) continue;
-      if (std::find(captured.values.begin(), captured.values.end(), value) ==
-          captured.values.end())
+      if (std::find(captured.values.begin(), captured.values.end(), value) == captured.values.end())
         captured.values.push_back(value);
     }
   }
@@ -49,9 +48,8 @@ void while_loop(ShloOp& op) {
   Instrs state = op.operands;
   state.insert(state.end(), captured.values.begin(), captured.values.end());
   const MlirRegion &condition = op.region(0), &body = op.region(1);
-  hlo::Computation* test =
-      op.importer.tuple_region(condition.blocks[0], shapes, captured.values,
-                               names_in(op, condition), op.frame, false, true);
+  hlo::Computation* test = op.importer.tuple_region(condition.blocks[0], shapes, captured.values,
+                                                    names_in(op, condition), op.frame, false, true);
   hlo::Computation* step = op.importer.tuple_region(body.blocks[0], shapes, captured.values,
                                                     names_in(op, body), op.frame, true, false);
   Instr* result = op.b.while_loop(test, step, op.b.tuple(state));
@@ -91,6 +89,22 @@ void optimization_barrier(ShloOp& op) {
 
 void after_all(ShloOp& op) { op.give(op.b.make(Opcode::after_all, op.operands)); }
 
+// What each device does with its part; with one device the part is all.
+void manual_computation(ShloOp& op) {
+  const MlirRegion& region = op.region(0);
+  if (region.blocks.size() != 1 || region.blocks[0].arguments.size() != op.count())
+    fail("the region does not fit the operands");
+  const MlirBlock& body = region.blocks[0];
+  Frame inner = op.frame;  // it may use values from around it
+  for (size_t i = 0; i < op.count(); ++i) {
+    const MlirType& type = op.importer.type_of(body.arguments[i]);
+    if (!type.is_tensor() || type.dims != op.operand(i)->shape().extents())
+      fail("this program is for several devices (operand {}); one is supported", i);
+    inner.values[body.arguments[i]] = op.operand(i);
+  }
+  op.results = op.importer.block(body, inner);
+}
+
 void identity(ShloOp& op) { op.results = op.operands; }
 void nothing(ShloOp&) {}
 
@@ -105,6 +119,7 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.create_token", after_all, 0, 0},
     {"sdy.sharding_constraint", identity, 1, 1, true},
     {"sdy.sharding_group", nothing, 1, 1, true},
+    {"sdy.manual_computation", manual_computation},
     {"interpreter.print", nothing, 1, 1, true},
 };
 

@@ -242,6 +242,24 @@ TEST(stablehlo, ShardingIsIgnored) {
               HasSubstr("tuple(arg0)"));
 }
 
+TEST(stablehlo, ThePartOfOneDeviceIsAll) {
+  const auto text = [](const std::string& part) {
+    return hlo_of(
+        "func.func @main(%a: tensor<4xf32>, %k: tensor<4xf32>) -> tensor<4xf32> {\n"
+        "%0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{\"x\", ?}]>] "
+        "out_shardings=[<@mesh, [{\"x\"}]>] manual_axes={\"x\"} (%b: " +
+        part +
+        ") {\n"
+        "%1 = stablehlo.add %b, %k : " +
+        part + "\nsdy.return %1 : " + part +
+        "\n} : "
+        "(tensor<4xf32>) -> tensor<4xf32>\nreturn %0 : tensor<4xf32>\n}");
+  };
+  EXPECT_THAT(text("tensor<4xf32>"), HasSubstr("add(arg0, arg1)"));
+  EXPECT_THAT(text("tensor<2xf32>"),
+              HasSubstr("sdy.manual_computation: this program is for several"));
+}
+
 TEST(stablehlo, ProcessesOfAGridAreOneModule) {
   const std::string text = hlo_of(R"(
     func.func @gather(%x: tensor<1xf32>) -> tensor<2xf32> {
