@@ -77,6 +77,29 @@ INSTANTIATE_TEST_SUITE_P(All, StablehloModel,
                                            "sharded", "special"),
                          [](const auto& info) { return info.param; });
 
+// testdata/stablehlo/checks: programs that check themselves.
+TEST(stablehlo_models, OperationsGiveWhatTheySay) {
+  int64_t assertions = 0;
+  for (const fs::path& path : texts_in(models() / "checks")) {
+    const std::string text = read_text(path);
+    for (const import::StablehloPart& part : import::split_stablehlo(text)) {
+      const auto source = import::parse_stablehlo(part);
+      ASSERT_TRUE(source) << source.error().message;
+      const auto imported = import::import_stablehlo(*source, {});
+      ASSERT_TRUE(imported) << imported.error().message;
+      const auto results = interp::evaluate(*imported->module, {});
+      ASSERT_TRUE(results) << results.error().message;
+      for (const import::Assertion& assertion : imported->assertions) {
+        ++assertions;
+        EXPECT_EQ(import::failure_of(assertion, results->elements()[assertion.got],
+                                     results->elements()[assertion.want]),
+                  "");
+      }
+    }
+  }
+  EXPECT_GE(assertions, 25);
+}
+
 // A dimension variable that JAX wants at least 1.
 TEST(stablehlo_models, AnAssertionOnShapesIsChecked) {
   import::Options options;
