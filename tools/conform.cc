@@ -54,9 +54,8 @@ void work_on_stablehlo(const std::string& path, const ConformChoices& choices,
   conform_stablehlo(
       path, choices, [&](const std::string& module) { report({{"module", module}}); },
       [&](const StablehloOutcome& outcome) {
-        report({{"module", outcome.module},
-                {"outcome", outcome.outcome},
-                {"reason", outcome.reason}});
+        report(
+            {{"module", outcome.module}, {"outcome", outcome.outcome}, {"reason", outcome.reason}});
       });
 }
 
@@ -266,6 +265,11 @@ class Conform : public Command {
     fmt::print("files: {}, all modules {} in {}, some in {}\n", files_, good(), files_equal(true),
                files_equal(false));
     print_outcomes(lines_, good());
+    if (suite_ != "stablehlo") return;
+    const int64_t hold = count_of("pass"), all = hold + count_of("mismatch") + count_of("error");
+    fmt::print("modules with assertions: {}, all hold in {} ({:.1f} %); without: {} run\n", all,
+               hold, all == 0 ? 0.0 : 100.0 * static_cast<double>(hold) / static_cast<double>(all),
+               count_of("runs"));
   }
 
   void print_onnx() const {

@@ -15,19 +15,21 @@ using tensor::Type;
 
 bool both_nan(double a, double b) { return std::isnan(a) && std::isnan(b); }
 
-// Of two parts of one type, integers as numbers.
+// Of two parts of one floating-point type.
 bool agree(const Assertion& assertion, Type type, double got, double want) {
-  if (both_nan(got, want) || got == want) return true;
-  if (assertion.kind == Assertion::Kind::equal) return false;
-  if (assertion.kind == Assertion::Kind::almost_equal)
-    return std::fabs(got - want) <= assertion.tolerance;
-  if (!tensor::is_float(type)) return false;
-  if (std::isnan(got) || std::isnan(want) || std::isinf(got) != std::isinf(want)) {
-    // An overflow is as far from infinity as the largest number is.
-    if (std::isnan(got) || std::isnan(want)) return false;
+  const bool same = both_nan(got, want) || got == want;
+  switch (assertion.kind) {
+    case Assertion::Kind::equal:
+      return same;
+    case Assertion::Kind::almost_equal:
+      return same || std::fabs(got - want) <= assertion.tolerance;
+    case Assertion::Kind::close:
+      break;
   }
-  const double distance = tensor::ulp_distance(type, got, want);
-  return distance <= static_cast<double>(assertion.most_ulp);
+  if (!same && (std::isnan(got) || std::isnan(want))) return false;
+  const double distance = same ? 0 : tensor::ulp_distance(type, got, want);
+  return distance >= static_cast<double>(assertion.least_ulp) &&
+         distance <= static_cast<double>(assertion.most_ulp);
 }
 
 std::string value_text(const Literal& value, int64_t i) {
@@ -40,7 +42,8 @@ std::string value_text(const Literal& value, int64_t i) {
   return fmt::format("{}", value.get_s64(i));
 }
 
-bool element_agrees(const Assertion& assertion, const Literal& got, const Literal& want, int64_t i) {
+bool element_agrees(const Assertion& assertion, const Literal& got, const Literal& want,
+                    int64_t i) {
   const Type type = got.type();
   if (tensor::is_complex(type)) {
     const std::complex<double> a = got.get_complex(i), b = want.get_complex(i);

@@ -64,6 +64,9 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
           result.bound.push_back(fmt::format("arg{}", number));
       result.notes.insert(result.notes.begin(), told.notes.begin(), told.notes.end());
       return result;
+    } catch (Failure& failure) {  // it may come from what was assumed
+      for (const std::string& note : told.notes) failure.error.message += "; " + note;
+      throw;
     } catch (const NeedsParameter& needed) {
       if (entry == nullptr || fixed.contains(needed.number) ||
           needed.number >= static_cast<int64_t>(parameters))

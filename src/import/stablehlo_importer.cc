@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "hlo/verify.h"
 #include "import/stablehlo_ops.h"
 
 namespace heddle::import {

@@ -1,7 +1,6 @@
 // The walk over operations of a StableHLO module, and what a handler of one operation sees.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,7 +26,7 @@ using tensor::Shape;
 using Instrs = std::vector<Instr*>;
 
 // The values of one block being translated into one computation. An inlined function has a frame
-// of its own with the caller's builder; a region sees the frame around it through `captured`.
+// of its own with the caller's builder; a region has one with a builder of its own.
 struct Frame {
   hlo::Builder* builder = nullptr;
   std::unordered_map<MlirValue, Instr*> values;
@@ -88,13 +87,6 @@ struct ShloEntry {
   size_t least = 0, most = SIZE_MAX;  // operands
   // Of quantised operands and results of one scale the stored integers are moved as they are.
   bool moves = false;
-};
-
-// A computation made from a region, and the values from around it that it needs: parameters behind
-// the region's own, or (in_tuple) elements behind them of one tuple.
-struct RegionCode {
-  hlo::Computation* computation = nullptr;
-  Instrs captured;
 };
 
 class StablehloImporter {

@@ -164,6 +164,9 @@ TEST(stablehlo, WhatAnAssertionAccepts) {
   const float three = 1 + 3 * 0x1p-23f, four = 1 + 4 * 0x1p-23f;
   EXPECT_EQ(failure_of(close, value(three, 1), value(1, 1)), "");
   EXPECT_NE(failure_of(close, value(four, 1), value(1, 1)), "");
+  EXPECT_NE(failure_of(close, value(nan, 1), value(1, 1)), "");
+  close.least_ulp = 1;
+  EXPECT_NE(failure_of(close, value(three, 1), value(1, 1)), "");
   EXPECT_NE(failure_of(equal, value(1, 1),
                        tensor::Literal::from<float>(tensor::Shape::array(tensor::Type::f32, {1}),
                                                     std::vector<float>{1})),
@@ -191,6 +194,8 @@ TEST(stablehlo, ShapesThatDependOnAnInputFixIt) {
 
   Options options;
   options.shapes["arg1"] = {4, 3};
+  EXPECT_THAT(import_text(kDynamic, options).error().message,
+              HasSubstr("arg0 is taken as 1: a shape depends on it (give a value and --fix arg0)"));
   options.values["arg0"] = tensor::Literal::from<int64_t>(tensor::Shape::scalar(tensor::Type::s64),
                                                           std::vector<int64_t>{4});
   imported = import_text(kDynamic, options);
