@@ -82,6 +82,22 @@ void case_of(ShloOp& op) {
   branches(op, op.operand(0));
 }
 
+// Done at once: its results are a tuple until async_done takes them apart.
+void async_start(ShloOp& op) {
+  const MlirRegion& region = op.region(0);
+  if (region.blocks.size() != 1 || region.blocks[0].arguments.size() != op.count())
+    fail("the region does not fit the operands");
+  Frame inner = op.frame;
+  for (size_t i = 0; i < op.count(); ++i)
+    inner.values[region.blocks[0].arguments[i]] = op.operand(i);
+  op.give(op.b.tuple(op.importer.block(region.blocks[0], inner)));
+}
+
+void async_done(ShloOp& op) {
+  if (!op.operand(0)->shape().is_tuple()) fail("the operand is no asynchronous value");
+  op.give_tuple(op.operand(0));
+}
+
 void optimization_barrier(ShloOp& op) {
   if (op.count() == 1) return op.give(op.b.unary(Opcode::opt_barrier, op.operand(0)));
   op.give_tuple(op.b.make(Opcode::opt_barrier, {op.b.tuple(op.operands)}));
@@ -115,6 +131,8 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.if", if_else, 1, 1},
     {"stablehlo.case", case_of, 1, 1},
     {"stablehlo.optimization_barrier", optimization_barrier, 0, SIZE_MAX, true},
+    {"stablehlo.async_start", async_start},
+    {"stablehlo.async_done", async_done, 1, 1},
     {"stablehlo.after_all", after_all},
     {"stablehlo.create_token", after_all, 0, 0},
     {"sdy.sharding_constraint", identity, 1, 1, true},

@@ -32,10 +32,10 @@ Members group_of(ShloOp& op, const Process& process, const std::vector<Process*>
   const MlirAttr* channel = op.op.attr("channel_handle");
   const MlirAttr* handle = channel == nullptr ? nullptr : channel->field("handle");
   const bool has_channel = handle != nullptr && handle->integer > 0;
-  const Grouping grouping = !has_channel                      ? Grouping::replicas
-                            : partitions_by_channel           ? Grouping::partitions
+  const Grouping grouping = !has_channel                       ? Grouping::replicas
+                            : partitions_by_channel            ? Grouping::partitions
                             : op.flag("use_global_device_ids") ? Grouping::devices
-                                                              : Grouping::both;
+                                                               : Grouping::both;
   const MlirAttr& groups = op.attr("replica_groups");
   Ints ids;
   if (!integers_of(groups, &ids)) fail("replica_groups: wanted integers");
@@ -51,9 +51,9 @@ Members group_of(ShloOp& op, const Process& process, const std::vector<Process*>
   };
   if (ids.empty()) ids.push_back(self);
   for (size_t row = 0; row < ids.size(); row += std::max<size_t>(width, 1)) {
-    Ints group(ids.begin() + static_cast<int64_t>(row),
-               ids.begin() + static_cast<int64_t>(
-                                 std::min(ids.size(), row + std::max<size_t>(width, 1))));
+    Ints group(
+        ids.begin() + static_cast<int64_t>(row),
+        ids.begin() + static_cast<int64_t>(std::min(ids.size(), row + std::max<size_t>(width, 1))));
     std::erase(group, -1);
     if (std::find(group.begin(), group.end(), self) == group.end()) continue;
     if (grouping == Grouping::both) {
@@ -124,6 +124,13 @@ void all_reduce(ShloOp& op, const Members& members, int64_t) {
   for (size_t i = 0; i < op.count(); ++i) op.give(combine(op, operands_of(op, members, i)));
 }
 
+void cross_replica_sum(ShloOp& op, const Members& members, int64_t) {
+  Instr* sum = nullptr;
+  for (Instr* value : operands_of(op, members, 0))
+    sum = sum == nullptr ? value : op.b.binary(Opcode::add, sum, value);
+  op.give(sum);
+}
+
 void collective_reduce(ShloOp& op, const Members& members, int64_t self) {
   for (size_t i = 0; i < op.count(); ++i)
     op.give(self == 0 ? combine(op, operands_of(op, members, i)) : zeros(op, i));
@@ -186,6 +193,7 @@ constexpr CollectiveEntry kCollectives[] = {
     {"stablehlo.all_gather", all_gather},
     {"stablehlo.all_reduce", all_reduce},
     {"stablehlo.reduce_scatter", reduce_scatter},
+    {"stablehlo.cross-replica-sum", cross_replica_sum},
     {"stablehlo.collective_reduce", collective_reduce, true},
     {"stablehlo.all_to_all", all_to_all, true},
     {"stablehlo.collective_broadcast", collective_broadcast, true, true},
@@ -371,6 +379,22 @@ void process_id(ShloOp& op) {
   op.give(op.b.scalar(op.result_types[0]->element, static_cast<double>(id)));
 }
 
+// Whether process 0 is in a group with others.
+bool has_company(const MlirAttr& groups) {
+  Ints ids;
+  if (!integers_of(groups, &ids)) fail("replica_groups: wanted integers");
+  const size_t width = groups.type.dims.size() == 2
+                           ? static_cast<size_t>(std::max<int64_t>(groups.type.dims[1], 1))
+                           : std::max<size_t>(ids.size(), 1);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] != 0) continue;
+    const size_t row = i / width * width;
+    for (size_t k = row; k < std::min(ids.size(), row + width); ++k)
+      if (ids[k] > 0) return true;
+  }
+  return false;
+}
+
 // Outside a grid there is one process: a group of it alone.
 void alone(ShloOp& op) {
   Process self;
@@ -379,13 +403,14 @@ void alone(ShloOp& op) {
   self.body = &body;
   self.frame = op.frame;
   const CollectiveEntry* entry = find_collective(op.op.name);
-  Ints ids;
-  const std::string_view name =
-      entry->apply == nullptr ? "source_target_pairs" : "replica_groups";
-  if (!integers_of(op.attr(name), &ids)) fail("{}: wanted integers", name);
-  if (std::any_of(ids.begin(), ids.end(), [](int64_t id) { return id > 0; }))
-    fail("this program is for several devices ({}); one is supported", name);
-  if (entry->apply == nullptr) return permute(op, self, {&self});
+  if (entry->apply == nullptr) {
+    const Ints pairs = op.ints("source_target_pairs");
+    if (std::any_of(pairs.begin(), pairs.end(), [](int64_t id) { return id > 0; }))
+      fail("this program is for several devices (source_target_pairs); one is supported");
+    return permute(op, self, {&self});
+  }
+  if (has_company(op.attr("replica_groups")))
+    fail("this program is for several devices (replica_groups); one is supported");
   entry->apply(op, {&self}, 0);
 }
 
@@ -398,6 +423,7 @@ constexpr ShloEntry kOps[] = {
     {"stablehlo.all_gather", alone, 1},
     {"stablehlo.all_reduce", alone, 1},
     {"stablehlo.reduce_scatter", alone, 1},
+    {"stablehlo.cross-replica-sum", alone, 1, 1},
     {"stablehlo.collective_reduce", alone, 1},
     {"stablehlo.all_to_all", alone, 1},
     {"stablehlo.collective_broadcast", alone, 1},

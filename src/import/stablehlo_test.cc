@@ -265,6 +265,21 @@ TEST(stablehlo, ThePartOfOneDeviceIsAll) {
               HasSubstr("sdy.manual_computation: this program is for several"));
 }
 
+TEST(stablehlo, AsynchronousOperationsAreDoneAtOnce) {
+  EXPECT_THAT(hlo_of(R"(
+    func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = "stablehlo.async_start"(%a) ({
+      ^bb0(%b: tensor<4xf32>):
+        %1 = "stablehlo.cross-replica-sum"(%b) {replica_groups = dense<0> : tensor<1x1xi64>} : (tensor<4xf32>) -> tensor<4xf32>
+        %2 = stablehlo.sine %1 : tensor<4xf32>
+        stablehlo.return %2 : tensor<4xf32>
+      }) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>>
+      %3 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<4xf32>>) -> tensor<4xf32>
+      return %3 : tensor<4xf32>
+    })"),
+              HasSubstr("sine(arg0)"));
+}
+
 TEST(stablehlo, ProcessesOfAGridAreOneModule) {
   const std::string text = hlo_of(R"(
     func.func @gather(%x: tensor<1xf32>) -> tensor<2xf32> {
