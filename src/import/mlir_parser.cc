@@ -352,13 +352,12 @@ std::string MlirParser::location_text() {
   if (!is("(")) lexer_.fail_wanted("`(`");
   const size_t end = lexer_.behind_bracket(token().begin);
   std::string name;
-  lexer_.next();
-  if (is(MlirTokenKind::attr)) {
-    name = "#" + std::string(token().text);
-  } else if (is(MlirTokenKind::string)) {
-    name = unescape_mlir(token().text);
-    lexer_.next();
-    if (is(":")) name.clear();
+  for (lexer_.next(); token().begin < end && name.empty(); lexer_.next()) {
+    if (is(MlirTokenKind::attr)) {
+      name = "#" + std::string(token().text);
+    } else if (is(MlirTokenKind::string) && lexer_.at(lexer_.skip_blank(token().end)) != ':') {
+      name = unescape_mlir(token().text);
+    }
   }
   lexer_.go_to(end);
   return name;

@@ -124,6 +124,7 @@ class MlirParser {
 
   // mlir_parser_dense.cc
   MlirAttr dense();
+  MlirAttr dense_resource();
   void dense_elements(MlirAttr& attr, size_t begin, size_t end);
   struct DenseReader;
 

@@ -11,10 +11,9 @@ namespace {
 using Kind = MlirAttr::Kind;
 
 // Attributes `#stablehlo.<name><field = value, ...>` that are read; of others the text is kept.
-constexpr std::array<std::string_view, 7> kWithFields = {"gather",         "scatter",
-                                                         "dot",            "ragged_dot",
-                                                         "channel_handle", "output_operand_alias",
-                                                         "dot_algorithm"};
+constexpr std::array<std::string_view, 7> kWithFields = {
+    "gather",       "scatter", "dot", "ragged_dot", "channel_handle", "output_operand_alias",
+    "dot_algorithm"};
 
 bool is_our_dialect(std::string_view dialect) {
   return dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo";
@@ -65,13 +64,13 @@ MlirAttr MlirParser::attribute(bool typed) {
   if (take("unit")) return attr;
   if (take("array")) return typed_array();
   if (take("dense")) return dense();
+  if (take("dense_resource")) return dense_resource();
   if (is("loc")) {
     attr.kind = Kind::other;
     attr.text = location_text();
     return attr;
   }
-  if (is("affine_map") || is("dense_resource") || is("sparse") || is("opaque") ||
-      is("strided")) {
+  if (is("affine_map") || is("sparse") || is("opaque") || is("strided")) {
     attr.kind = Kind::other;
     attr.text = std::string(token().text);
     lexer_.next();
@@ -111,13 +110,14 @@ MlirAttr MlirParser::number_attribute(bool typed) {
   }
   if (!typed || !take(":")) return attr;
   attr.type = type();
-  const bool is_float = attr.type.kind == MlirType::Kind::scalar && tensor::is_float(attr.type.element);
+  const bool is_float =
+      attr.type.kind == MlirType::Kind::scalar && tensor::is_float(attr.type.element);
   if (is_float && attr.kind == Kind::integer) {
     attr.kind = Kind::floating;
-    attr.floating = number.text.starts_with("0x")
-                        ? tensor::float_from_bits(attr.type.element,
-                                                  static_cast<uint64_t>(attr.integer))
-                        : static_cast<double>(attr.integer);
+    attr.floating =
+        number.text.starts_with("0x")
+            ? tensor::float_from_bits(attr.type.element, static_cast<uint64_t>(attr.integer))
+            : static_cast<double>(attr.integer);
   }
   return attr;
 }

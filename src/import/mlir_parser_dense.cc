@@ -94,8 +94,8 @@ struct MlirParser::DenseReader {
       lexer().fail_at(at, "a floating-point number in a tensor of {}",
                       tensor::type_name(literal->type()));
     // In i1 every bit of a number counts.
-    literal->set_s64(next++, literal->type() == Type::pred ? (number.integer != 0 ? 1 : 0)
-                                                           : number.integer);
+    literal->set_s64(
+        next++, literal->type() == Type::pred ? (number.integer != 0 ? 1 : 0) : number.integer);
   }
 
   // "0x...": the elements' bytes, little-endian. i1 has a byte or (older texts) a bit an element.
@@ -150,6 +150,43 @@ MlirAttr MlirParser::dense() {
   return attr;
 }
 
+// dense_resource<key> : type. The bytes stand at the end of the file, behind four of an alignment:
+// {-# dialect_resources: { builtin: { key: "0x04000000..." } } #-}
+MlirAttr MlirParser::dense_resource() {
+  const size_t at = token().begin;
+  expect("<");
+  const std::string key = is(MlirTokenKind::string)
+                              ? unescape_mlir(expect(MlirTokenKind::string, "a key"))
+                              : std::string(expect(MlirTokenKind::word, "the key of a resource"));
+  expect(">");
+  expect(":");
+  MlirAttr attr;
+  attr.kind = MlirAttr::Kind::dense;
+  attr.type = type();
+  if (!attr.type.is_tensor() || !attr.type.is_static())
+    lexer_.fail_at(at, "dense_resource of type {}", to_string(attr.type));
+  const std::string_view text = lexer_.text();
+  const std::string entry = key + ": \"0x";
+  const size_t section = text.rfind("{-#");
+  const size_t found = section == std::string_view::npos ? section : text.find(entry, section);
+  if (found == std::string_view::npos)
+    lexer_.fail_at(at, "the values of resource {} were left out of the text", quoted(key));
+  const size_t begin = found + entry.size(), end = text.find('"', begin);
+  constexpr size_t kAlignmentDigits = 8;
+  if (end == std::string_view::npos || end - begin < kAlignmentDigits)
+    lexer_.fail_at(found, "the bytes of resource {} are cut off", quoted(key));
+  const std::string hex =
+      "0x" + std::string(text.substr(begin, end - begin)).substr(kAlignmentDigits);
+  const auto count = tensor::checked_product(attr.type.dims);
+  if (!count || *count > static_cast<int64_t>(hex.size()))
+    lexer_.fail_at(at, "too few bytes for {}", to_string(attr.type));
+  Literal literal = value_or_throw(Literal::make(Shape::array(attr.type.element, attr.type.dims)));
+  const std::vector<int64_t> no_dims;
+  DenseReader{this, &literal, &no_dims}.hex(hex, begin);
+  attr.literal = std::make_shared<const Literal>(std::move(literal));
+  return attr;
+}
+
 void MlirParser::dense_elements(MlirAttr& attr, size_t begin, size_t end) {
   const auto count = tensor::checked_product(attr.type.dims);
   if (!count) lexer_.fail_at(begin, "a value of type {} is too large", to_string(attr.type));
@@ -160,10 +197,11 @@ void MlirParser::dense_elements(MlirAttr& attr, size_t begin, size_t end) {
   const Type element = attr.type.element;
   // One element for all: a number, or a string of one element's bytes.
   const auto element_bytes = static_cast<size_t>(tensor::type_bytes(element));
-  const bool splat = *count != 1 && !empty && !is("[") &&
-                     (!is_hex || token().text.size() == 2 + 2 * element_bytes) &&
-                     !(is_hex && element == Type::pred && *count <= 8 && *count != 0 &&
-                       token().text.size() == 4 && token().text != "0xFF" && token().text != "0x00");
+  const bool splat =
+      *count != 1 && !empty && !is("[") &&
+      (!is_hex || token().text.size() == 2 + 2 * element_bytes) &&
+      !(is_hex && element == Type::pred && *count <= 8 && *count != 0 && token().text.size() == 4 &&
+        token().text != "0xFF" && token().text != "0x00");
   // Elements that are written out take at least a character each, bits of a string a quarter.
   if (!splat && (*count > static_cast<int64_t>(end - begin) * 8 || (empty && *count > 0)))
     lexer_.fail_at(begin, "too few elements for {}", to_string(attr.type));

@@ -78,7 +78,8 @@ TEST(mlir_text, Attributes) {
   EXPECT_EQ(attribute("\"a\\22b\\0A\"").text, "a\"b\n");
   EXPECT_THAT(ints(attribute("array<i64: 1, -2>")), ElementsAre(1, -2));
   EXPECT_THAT(ints(attribute("[3, 4]")), ElementsAre(3, 4));
-  EXPECT_THAT(ints(attribute("dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>")), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(ints(attribute("dense<[[1, 2], [3, 4]]> : tensor<2x2xi64>")),
+              ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(ints(attribute("dense<7> : tensor<3xi64>")), ElementsAre(7, 7, 7));
   EXPECT_EQ(attribute("@main::@f").text, "main::f");
   EXPECT_EQ(attribute("#stablehlo<comparison_direction EQ>").elements.at(0).text, "EQ");
@@ -105,6 +106,29 @@ TEST(mlir_text, BitsOfDenseValues) {
   EXPECT_EQ(values("dense<[-1, 3]> : tensor<2xi4>"), "{-1, 3}");
   EXPECT_EQ(values("dense<> : tensor<0x3xf32>"), "{}");
   EXPECT_EQ(values("dense<[[], []]> : tensor<2x0xf32>"), "{ {}, {} }");
+}
+
+TEST(mlir_text, Resources) {
+  const std::string op = "\"a\"() {a = dense_resource<key> : tensor<2xi16>} : () -> ()\n";
+  const MlirModule module = parse_mlir(
+      op + "{-#\n dialect_resources: {\n builtin: {\n key: \"0x040000000100FFFF\"\n }\n }\n#-}\n");
+  EXPECT_EQ(tensor::to_string(*first_op(module).attr("a")->literal), "{1, -1}");
+  EXPECT_THAT(error_of(op), HasSubstr("the values of resource 'key' were left out"));
+  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x04000000\" } #-}"), HasSubstr("0 bytes, wanted 4"));
+  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400000001\" } #-}"), HasSubstr("wanted 4"));
+  EXPECT_THAT(error_of(op + "{-# builtin: { key: \"0x0400"), HasSubstr("are cut off"));
+}
+
+TEST(mlir_text, Locations) {
+  const auto name = [](const std::string& location) {
+    return parse_mlir("\"a\"() : () -> () loc(" + location + ")").body.ops.at(0).location;
+  };
+  EXPECT_EQ(name("unknown"), "");
+  EXPECT_EQ(name("\"f.py\":1:2"), "");
+  EXPECT_EQ(name("\"jit(f)/add\"(\"f.py\":1:2)"), "jit(f)/add");
+  EXPECT_EQ(name("fused<\"x\">[\"y\", \"f.py\":1:2]"), "x");
+  EXPECT_EQ(name("callsite(\"sin\"(\"f.py\":3:1 to :4) at #loc7)"), "sin");
+  EXPECT_EQ(name("#loc3"), "#loc3");
 }
 
 TEST(mlir_text, LargeSplatsTakeNoMemory) {
@@ -142,15 +166,15 @@ TEST(mlir_text, PrettyFormsHaveTheAttributesOfTheGenericOnes) {
   const MlirOp slice = op("%0 = stablehlo.slice %x#0 [1:4:2] : (tensor<4xf32>) -> tensor<2xf32>");
   EXPECT_THAT(ints(*slice.attr("limit_indices")), ElementsAre(4));
   EXPECT_THAT(ints(*slice.attr("strides")), ElementsAre(2));
-  const MlirOp dot = op(
-      "%0 = stablehlo.dot_general %x#0, %x#0, contracting_dims = [0] x [0], precision = [HIGH, "
-      "DEFAULT] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>");
+  const MlirOp dot =
+      op("%0 = stablehlo.dot_general %x#0, %x#0, contracting_dims = [0] x [0], precision = [HIGH, "
+         "DEFAULT] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>");
   EXPECT_THAT(ints(*dot.attr("dot_dimension_numbers")->field("rhs_contracting_dimensions")),
               ElementsAre(0));
   EXPECT_EQ(dot.attr("precision_config")->elements.at(0).elements.at(0).text, "HIGH");
-  const MlirOp reduce = op(
-      "%0 = stablehlo.reduce(%x#0 init: %x#1) applies stablehlo.add across dimensions = [0] : "
-      "(tensor<4xf32>, tensor<f32>) -> tensor<f32>");
+  const MlirOp reduce =
+      op("%0 = stablehlo.reduce(%x#0 init: %x#1) applies stablehlo.add across dimensions = [0] : "
+         "(tensor<4xf32>, tensor<f32>) -> tensor<f32>");
   EXPECT_EQ(reduce.regions.at(0).blocks.at(0).ops.at(0).name, "stablehlo.add");
   const MlirOp two = op(R"(
     %0:2 = stablehlo.reduce(%x#0 init: %x#1), (%x#0 init: %x#1) across dimensions = [0] :
@@ -167,12 +191,13 @@ TEST(mlir_text, PrettyFormsHaveTheAttributesOfTheGenericOnes) {
       do { stablehlo.return %i, %a : tensor<i32>, tensor<4xf32> })");
   EXPECT_EQ(loop.results.size(), 2u);
   EXPECT_EQ(loop.regions.at(1).blocks.at(0).arguments.size(), 2u);
-  const MlirOp call = op(
-      "stablehlo.custom_call @f(%x#1) {has_side_effect = true} : (tensor<f32>) -> ()");
+  const MlirOp call =
+      op("stablehlo.custom_call @f(%x#1) {has_side_effect = true} : (tensor<f32>) -> ()");
   EXPECT_EQ(call.attr("call_target_name")->text, "f");
   EXPECT_TRUE(call.results.empty());
-  EXPECT_EQ(op("%0 = stablehlo.select %x#0, %x#0, %x#0 : tensor<4xi1>, tensor<4xf32>").results.size(),
-            1u);
+  EXPECT_EQ(
+      op("%0 = stablehlo.select %x#0, %x#0, %x#0 : tensor<4xi1>, tensor<4xf32>").results.size(),
+      1u);
   EXPECT_EQ(op("%0:2 = chlo.top_k(%x#0, k = 2) : tensor<4xf32> -> (tensor<2xf32>, tensor<2xi32>)")
                 .attr("k")
                 ->integer,
