@@ -97,6 +97,7 @@ std::vector<Row> model_rows() {
   auto tolerance = std::make_shared<heddle_tolerance>(sized<heddle_tolerance>());
   auto no_size = std::make_shared<heddle_port>();
   auto no_dim_size = std::make_shared<heddle_port_dim>();
+  static const void* const kNoOutputs[] = {nullptr};
   SILENT(heddle_model_get_info, "model", nullptr, info.get());
   SILENT(heddle_model_get_info, "info", g.model, nullptr);
   for (const size_t size : {size_t{0}, size_t{4}, size_t{100'000}}) {
@@ -113,6 +114,11 @@ std::vector<Row> model_rows() {
   SILENT(heddle_model_unbound, "model", nullptr, 0);
   SILENT(heddle_model_unbound, "number", g.model, -1);
   SILENT(heddle_model_unbound, "number", g.model, 99);
+  SILENT(heddle_model_assertions, "model", nullptr);
+  CALL(heddle_model_check_outputs, "model", nullptr, kNoOutputs, &g.no_text);
+  CALL(heddle_model_check_outputs, "failures", g.model, kNoOutputs, nullptr);
+  CALL(heddle_model_check_outputs, "outputs", g.model, nullptr, &g.no_text);
+  CALL(heddle_model_check_outputs, "outputs[0]", g.model, kNoOutputs, &g.no_text);
   SILENT(heddle_model_input, "model", nullptr, 0, port.get());
   SILENT(heddle_model_input, "port", g.model, 0, nullptr);
   SILENT(heddle_model_input, "port->struct_size", g.model, 0, no_size.get());

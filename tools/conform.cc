@@ -13,6 +13,7 @@
 #include "conform_child.h"
 #include "conform_module.h"
 #include "conform_onnx.h"
+#include "conform_stablehlo.h"
 #include "hlo/text.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
@@ -46,6 +47,16 @@ void work_on_hlo(const std::string& path, const ConformChoices& choices, const R
     const ModuleOutcome outcome = conform_module(std::move(module), choices);
     report({{"module", name}, {"outcome", outcome.outcome}, {"reason", outcome.reason}});
   }
+}
+
+void work_on_stablehlo(const std::string& path, const ConformChoices& choices,
+                       const Report& report) {
+  conform_stablehlo(
+      path, choices, [&](const std::string& module) { report({{"module", module}}); },
+      [&](const StablehloOutcome& outcome) {
+        report(
+            {{"module", outcome.module}, {"outcome", outcome.outcome}, {"reason", outcome.reason}});
+      });
 }
 
 void work_on_onnx(const OnnxCase& test, const ConformChoices& choices, const Report& report) {
@@ -94,7 +105,8 @@ class Conform : public Command {
   void declare(CommandLine& line) override {
     line.argument(suite_, "SUITE",
                   "hlo: HLO text files, compared with the reference interpreter; onnx: ONNX's "
-                  "backend tests, compared with the outputs beside them");
+                  "backend tests, compared with the outputs beside them; stablehlo: files with "
+                  "assertions of the check dialect, at their own tolerances");
     line.argument(folder_, "DIR", "the folder, searched recursively");
     line.group("Work");
     line.number(seed_, "--seed", "N", "seed of the random inputs (default: 0)");
@@ -106,33 +118,34 @@ class Conform : public Command {
     uses_ = line.files();
     line.examples(
         "  heddle conform hlo corpora/xla-hlo --json board.json\n"
-        "  heddle conform onnx onnx/backend/test/data --device=interp\n");
+        "  heddle conform onnx onnx/backend/test/data --device=interp\n"
+        "  heddle conform stablehlo stablehlo/testdata --numerics strict\n");
   }
 
   Result<int> run() override {
-    if (suite_ == "stablehlo")
-      return user_error("conform {}: not built yet; available: hlo and onnx", suite_);
-    if (suite_ != "hlo" && suite_ != "onnx")
-      return user_error("conform {}: unknown{}; available: hlo and onnx", suite_,
-                        did_you_mean(suite_, {"hlo", "onnx"}));
+    if (suite_ != "hlo" && suite_ != "onnx" && suite_ != "stablehlo")
+      return user_error("conform {}: unknown{}; available: hlo, onnx and stablehlo", suite_,
+                        did_you_mean(suite_, {"hlo", "onnx", "stablehlo"}));
     HEDDLE_ASSIGN_OR_RETURN(const ConformChoices choices, make_choices());
-    if (suite_ == "hlo") {
-      HEDDLE_RETURN_IF_ERROR(run_hlo(choices));
-    } else {
+    const bool is_onnx = suite_ == "onnx";
+    if (is_onnx) {
       HEDDLE_RETURN_IF_ERROR(run_onnx(choices));
+    } else {
+      HEDDLE_RETURN_IF_ERROR(run_files(choices));
     }
     progress_.hide();
     // A board on which nothing was right proves nothing.
-    const bool pass = !any_fails(lines_) && (suite_ == "hlo" || total_.pass > 0);
+    const bool pass = !any_fails(lines_) && (!is_onnx || total_.pass > 0) &&
+                      (suite_ != "stablehlo" || count_of(good()) + count_of("runs") > 0);
     if (!json_.only_json()) {
-      if (suite_ == "hlo") {
-        print_hlo();
-      } else {
+      if (is_onnx) {
         print_onnx();
+      } else {
+        print_files();
       }
       fmt::print("{}\n", pass ? "PASS" : "FAIL");
     }
-    HEDDLE_RETURN_IF_ERROR(json_.write(suite_ == "hlo" ? json_hlo(pass) : json_onnx(pass)));
+    HEDDLE_RETURN_IF_ERROR(json_.write(is_onnx ? json_onnx(pass) : json_files(pass)));
     return pass ? 0 : 1;
   }
 
@@ -164,27 +177,38 @@ class Conform : public Command {
     lines_.push_back(std::move(line));
   }
 
-  Result<std::vector<std::string>> find_hlo() const {
+  // The outcome of a module with which nothing is wrong.
+  std::string good() const { return suite_ == "hlo" ? "equal" : "pass"; }
+
+  int64_t count_of(const std::string& outcome) const {
+    return std::count_if(lines_.begin(), lines_.end(),
+                         [&](const Line& line) { return line.outcome == outcome; });
+  }
+
+  Result<std::vector<std::string>> find_files() const {
+    const std::string ending = suite_ == "hlo" ? ".hlo" : ".mlir";
     std::error_code error;
     std::vector<std::string> files;
     fs::recursive_directory_iterator at(folder_, fs::directory_options::skip_permission_denied,
                                         error);
     if (error) return user_error("{}: cannot be searched: {}", folder_, error.message());
     for (const fs::directory_entry& entry : at)
-      if (entry.is_regular_file(error) && entry.path().extension() == ".hlo")
+      if (entry.is_regular_file(error) && entry.path().extension() == ending)
         files.push_back(entry.path().string());
-    if (files.empty()) return user_error("{}: no .hlo file inside", folder_);
+    if (files.empty()) return user_error("{}: no {} file inside", folder_, ending);
     std::sort(files.begin(), files.end());
     return files;
   }
 
-  Status run_hlo(const ConformChoices& choices) {
-    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_hlo());
+  Status run_files(const ConformChoices& choices) {
+    HEDDLE_ASSIGN_OR_RETURN(const std::vector<std::string> files, find_files());
     for (const std::string& file : files) HEDDLE_RETURN_IF_ERROR(uses_->check_read("a test", file));
     files_ = files.size();
     return for_each_in_child(
         files.size(), limits(),
-        [&](size_t i, const Report& report) { work_on_hlo(files[i], choices, report); },
+        [&](size_t i, const Report& report) {
+          (suite_ == "hlo" ? work_on_hlo : work_on_stablehlo)(files[i], choices, report);
+        },
         [&](const PieceResult& result) {
           show_progress(result.piece, files.size(), files[result.piece]);
           add_modules(fs::path(files[result.piece]).lexically_relative(folder_).string(), result);
@@ -228,7 +252,7 @@ class Conform : public Command {
   int64_t files_equal(bool all) const {
     std::map<std::string, std::pair<int64_t, int64_t>> counts;  // equal, all
     for (const Line& line : lines_) {
-      counts[line.file].first += line.outcome == "equal" ? 1 : 0;
+      counts[line.file].first += line.outcome == good() ? 1 : 0;
       ++counts[line.file].second;
     }
     return std::count_if(counts.begin(), counts.end(), [&](const auto& entry) {
@@ -237,10 +261,15 @@ class Conform : public Command {
     });
   }
 
-  void print_hlo() const {
-    fmt::print("files: {}, all modules equal in {}, some in {}\n", files_, files_equal(true),
+  void print_files() const {
+    fmt::print("files: {}, all modules {} in {}, some in {}\n", files_, good(), files_equal(true),
                files_equal(false));
-    print_outcomes(lines_, "equal");
+    print_outcomes(lines_, good());
+    if (suite_ != "stablehlo") return;
+    const int64_t hold = count_of("pass"), all = hold + count_of("mismatch") + count_of("error");
+    fmt::print("modules with assertions: {}, all hold in {} ({:.1f} %); without: {} run\n", all,
+               hold, all == 0 ? 0.0 : 100.0 * static_cast<double>(hold) / static_cast<double>(all),
+               count_of("runs"));
   }
 
   void print_onnx() const {
@@ -263,7 +292,7 @@ class Conform : public Command {
     return json;
   }
 
-  ordered_json json_hlo(bool pass) const {
+  ordered_json json_files(bool pass) const {
     ordered_json json = json_base(pass);
     json["files"] = files_;
     json["files_equal"] = files_equal(true);
@@ -303,7 +332,7 @@ class Conform : public Command {
   bool verbose_ = false;
   Progress progress_;
   std::vector<Line> lines_;
-  size_t files_ = 0;                             // of hlo
+  size_t files_ = 0;                             // of hlo and stablehlo
   std::vector<std::vector<std::string>> bound_;  // of onnx, one a line
   Scores by_operator_, by_opset_, by_both_;
   Score total_;

@@ -15,6 +15,7 @@
 #include "hlo/verify.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
+#include "import/stablehlo.h"
 #include "model_options.h"
 #include "opt/pipeline.h"
 #include "opt_kernel.h"
@@ -158,6 +159,8 @@ class Opt : public Command {
     Modules modules;
     HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile opened, import::open_model_file(open_.model));
     const std::string_view text = opened.file->bytes();
+    if (opened.format == import::Format::stablehlo_text && open_.module.empty())
+      return read_stablehlo(text);
     if (opened.format != import::Format::hlo_text) {
       HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
       const hlo::Module* module = api::unwrap(model.get()).module();
@@ -178,6 +181,24 @@ class Opt : public Command {
     auto one = import::choose_module(std::move(*parsed), open_.module);
     if (!one) return error_in(open_.model, one.error());
     modules.push_back(std::move(*one));
+    return modules;
+  }
+
+  // A module for each part of the file.
+  Result<Modules> read_stablehlo(std::string_view text) {
+    import::Options options;
+    for (const std::string& shape : open_.shapes) {
+      HEDDLE_ASSIGN_OR_RETURN(auto choice, parse_shape_choice(shape));
+      options.shapes.insert(std::move(choice));
+    }
+    Modules modules;
+    for (const import::StablehloPart& part : import::split_stablehlo(text)) {
+      const Result<import::MlirModule> source = import::parse_stablehlo(part);
+      if (!source) return import::error_in_file(open_.model, source.error());
+      Result<import::Imported> imported = import::import_stablehlo(*source, options);
+      if (!imported) return import::error_in_file(open_.model, imported.error());
+      modules.push_back(std::move(imported->module));
+    }
     return modules;
   }
 

@@ -92,9 +92,15 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(std::vector<tensor::Literal> outputs, make_outputs(program.get()));
     HEDDLE_ASSIGN_OR_RETURN(const Steps steps, run_steps(program.get(), inputs.values, outputs));
     if (outputs_.given()) HEDDLE_RETURN_IF_ERROR(write_outputs(outputs_, model.get(), outputs));
-    if (!json_.only_json()) print(model.get(), program.get(), inputs, outputs, steps);
-    HEDDLE_RETURN_IF_ERROR(json_.write(json(model.get(), program.get(), inputs, outputs, steps)));
-    return 0;
+    HEDDLE_ASSIGN_OR_RETURN(const std::string failures, failed_assertions(model.get(), outputs));
+    if (!json_.only_json()) {
+      print(model.get(), program.get(), inputs, outputs, steps);
+      print_assertions(heddle_model_assertions(model.get()), failures);
+    }
+    ordered_json result = json(model.get(), program.get(), inputs, outputs, steps);
+    if (heddle_model_assertions(model.get()) > 0) result["assertions_hold"] = failures.empty();
+    HEDDLE_RETURN_IF_ERROR(json_.write(result));
+    return failures.empty() ? 0 : 1;
   }
 
  private:
@@ -131,6 +137,25 @@ class Run : public Command {
     if (text) fmt::print("{}\n", sweep->counts_text());
     HEDDLE_RETURN_IF_ERROR(json_.write(sweep->json(open_.model, std::move(extents))));
     return 0;
+  }
+
+  // Of a StableHLO test, a line each.
+  static Result<std::string> failed_assertions(const heddle_model* model,
+                                               const std::vector<tensor::Literal>& outputs) {
+    if (heddle_model_assertions(model) == 0) return std::string();
+    std::vector<const void*> data;
+    for (const tensor::Literal& output : outputs) data.push_back(output.data());
+    char* text = nullptr;
+    HEDDLE_RETURN_IF_ERROR(to_status(heddle_model_check_outputs(model, data.data(), &text)));
+    std::string failures = text == nullptr ? "" : text;
+    heddle_string_free(text);
+    return failures;
+  }
+
+  static void print_assertions(int64_t count, const std::string& failures) {
+    if (count == 0) return;
+    if (!failures.empty()) return fmt::print("assertions fail:\n{}\n", failures);
+    fmt::print("assertions: {}, all hold\n", count);
   }
 
   struct Steps {

@@ -306,4 +306,38 @@ void heddle_model_tolerance(const heddle_model* model, int64_t number,
   });
 }
 
+int64_t heddle_model_assertions(const heddle_model* model) {
+  return answered<int64_t>(__func__, 0, [&](const Call& call) -> Result<int64_t> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}}));
+    return std::ssize(model->model->assertions());
+  });
+}
+
+heddle_status* heddle_model_check_outputs(const heddle_model* model, const void* const* outputs,
+                                          char** failures) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"failures", failures}}));
+    const std::vector<api::Port>& ports = model->model->outputs();
+    HEDDLE_RETURN_IF_ERROR(call.array("outputs", outputs, ports.size()));
+    HEDDLE_RETURN_IF_ERROR(api::memory_of(call, "outputs", ports, outputs));
+    const auto value_of = [&](size_t i) {
+      return tensor::Literal::view(ports[i].shape, outputs[i], nullptr);
+    };
+    std::string text;
+    for (const import::Assertion& assertion : model->model->assertions()) {
+      const std::string fault =
+          import::failure_of(assertion, value_of(assertion.got), value_of(assertion.want));
+      if (!fault.empty()) text += (text.empty() ? "" : "\n") + fault;
+    }
+    char* copy = nullptr;
+    if (!text.empty()) {
+      copy = static_cast<char*>(std::malloc(text.size() + 1));
+      if (copy == nullptr) throw std::bad_alloc();
+      std::memcpy(copy, text.c_str(), text.size() + 1);
+    }
+    *failures = copy;
+    return {};
+  });
+}
+
 }  // extern "C"

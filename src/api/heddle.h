@@ -57,7 +57,6 @@ extern "C" {
 HEDDLE_EXPORT uint32_t heddle_version(void);
 
 /* ---- errors ---- */
-
 typedef struct heddle_status heddle_status;
 
 /* heddle_status_kind; the heddle command exits with the same numbers. */
@@ -118,8 +117,8 @@ typedef struct heddle_open_options {
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
 } heddle_open_options;
 
-/* Opens a model of any kind, recognised by content: ONNX, HLO text, a compiled program. The file is
- * mapped: it must not be written while the model, or a program compiled from it, is alive. */
+/* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
+ * file is mapped: it must not be written while the model, or a program of it, is alive. */
 HEDDLE_EXPORT heddle_status* heddle_model_open(const char* path, const heddle_open_options* options,
                                                heddle_model** model);
 /* The same from memory, which is copied. `name` is for messages. */
@@ -130,7 +129,7 @@ HEDDLE_EXPORT void heddle_model_free(heddle_model* model);
 
 typedef struct heddle_model_info {
   size_t struct_size;
-  const char* format;      /* "ONNX", "HLO text", "compiled program" */
+  const char* format;      /* "ONNX", "HLO text", "StableHLO text", "compiled program" */
   const char* name;        /* of the module */
   int64_t inputs, outputs; /* how many */
   int64_t notes;           /* how many; they say what was assumed on import */
@@ -495,6 +494,7 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* co
 #ifdef __cplusplus
 }
 #endif
+#include "heddle_check.h"
 #include "heddle_device.h"
 #include "heddle_state.h"
 #endif /* HEDDLE_API_HEDDLE_H */

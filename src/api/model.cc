@@ -12,6 +12,7 @@
 #include "hlo/text.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
+#include "import/stablehlo.h"
 #include "interp/random_inputs.h"
 #include "program/file.h"
 #include "program/saved.h"
@@ -135,6 +136,7 @@ void Model::take(import::Imported imported) {
   unbound_ = std::move(imported.unbound);
   files_ = std::move(imported.files);
   index_checks_ = std::move(imported.index_checks);
+  assertions_ = std::move(imported.assertions);
   const std::vector<std::string>&input_names = imported.input_names,
         &input_aliases = imported.input_aliases, &output_names = imported.output_names;
   const hlo::Computation& entry = *module->entry();
@@ -239,7 +241,9 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
-    if (format != import::Format::onnx) wanted.shapes.clear();
+    if (format == import::Format::hlo_text) wanted.shapes.clear();
+    if (!options.bounds.empty() && format != import::Format::onnx)
+      return user_error("{}: --dim NAME=N<=MOST is for ONNX models", path);
     if (!options.bounds.empty()) {
       wanted.shapes = options.shapes;
       wanted.open_shapes = options.hints;
@@ -278,10 +282,12 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
       return error_in(name, fixed.error());
     imported = import::import_hlo_text(bytes, import_options(options));
+  } else if (format == import::Format::stablehlo_text) {
+    imported = import::import_stablehlo_text(bytes, import_options(options));
   } else if (format == import::Format::unknown) {
-    return user_error("{}: not a model: neither ONNX nor HLO text", name);
+    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
   } else {
-    return user_error("{}: {} cannot be read from memory; ONNX and HLO text can", name,
+    return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO text can", name,
                       import::format_name(format));
   }
   if (!imported) return error_in(name, imported.error());
@@ -321,6 +327,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->tolerances_ = tolerances_;
   copy->notes_ = notes_;
   copy->index_checks_ = index_checks_;
+  copy->assertions_ = assertions_;
   copy->import_ms_ = import_ms_;
   copy->instructions_ = instructions_;
   copy->module_ = module_->clone();

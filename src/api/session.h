@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "import/assertion.h"
 #include "runtime/cancellation.h"
 #include "runtime/cpu_device.h"
 #include "tensor/compare.h"
@@ -107,6 +108,8 @@ class Model {
   const std::vector<std::string>& files() const { return files_; }
   // What a run checks. The module, or the program, has their hidden outputs behind outputs().
   const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
+  // Of a StableHLO test: what is to hold of outputs().
+  const std::vector<import::Assertion>& assertions() const { return assertions_; }
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
@@ -137,6 +140,7 @@ class Model {
   std::vector<std::string> notes_, files_;
   std::vector<std::pair<std::string, int64_t>> unbound_;
   std::vector<tensor::IndexCheck> index_checks_;
+  std::vector<import::Assertion> assertions_;
   double import_ms_ = 0;
   int64_t instructions_ = 0;
   bool is_program_ = false;

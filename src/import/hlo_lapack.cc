@@ -29,18 +29,23 @@ std::string_view routine_of(std::string_view target) {
   return {};
 }
 
-// uplo = 76 : ui8 in the backend's configuration: 'L' is 76, 'U' is 85. Nothing: not said.
-std::optional<bool> is_lower(const Instr& call) {
+// `name = 76 : ui8` in the backend's configuration: a letter, 'L'. 0: not said.
+char letter_of(const Instr& call, std::string_view name) {
   for (const auto& [key, value] : call.annotations()) {
     if (key != "backend_config") continue;
-    const size_t at = value.find("uplo");
+    const size_t at = value.find(name);
     if (at == std::string::npos) continue;
     const size_t digit = value.find_first_of("0123456789", at);
-    if (digit == std::string::npos) continue;
-    if (value.compare(digit, 2, "76") == 0) return true;
-    if (value.compare(digit, 2, "85") == 0) return false;
+    if (digit == std::string::npos || digit + 1 >= value.size()) continue;
+    return static_cast<char>((value[digit] - '0') * 10 + (value[digit + 1] - '0'));
   }
-  return std::nullopt;
+  return 0;
+}
+
+std::optional<bool> is_lower(const Instr& call) {
+  const char letter = letter_of(call, "uplo");
+  if (letter != 'L' && letter != 'U') return std::nullopt;
+  return letter == 'L';
 }
 
 // (factor, status): one matrix, or a batch of them.
@@ -67,6 +72,27 @@ Instr* potrf(const Instr& call, bool lower, Builder& b) {
   return b.tuple({factor, b.convert(failed, Type::s32)});
 }
 
+// Operands: the triangular matrix and the right sides, one matrix each or batches of them. Null: it
+// is none that is known here.
+Instr* trsm(const Instr& call, Builder& b) {
+  using Transpose = hlo::TriangularSolveAttrs::Transpose;
+  const char side = letter_of(call, "side"), trans = letter_of(call, "trans_x"),
+             diag = letter_of(call, "diag");
+  const std::optional<bool> lower = is_lower(call);
+  if (call.operands().size() != 2 || !call.shape().compatible(call.operand(1)->shape()) || !lower ||
+      (side != 'L' && side != 'R') || (trans != 'N' && trans != 'T' && trans != 'C') ||
+      (diag != 'N' && diag != 'U'))
+    return nullptr;
+  hlo::TriangularSolveAttrs attrs;
+  attrs.left_side = side == 'L';
+  attrs.lower = *lower;
+  attrs.unit_diagonal = diag == 'U';
+  attrs.transpose_a = trans == 'N'   ? Transpose::no_transpose
+                      : trans == 'T' ? Transpose::transpose
+                                     : Transpose::adjoint;
+  return b.make(Opcode::triangular_solve, {call.operand(0), call.operand(1)}, attrs);
+}
+
 }  // namespace
 
 Status replace_lapack_calls(hlo::Module& module) {
@@ -80,11 +106,13 @@ Status replace_lapack_calls(hlo::Module& module) {
       const std::string_view routine = routine_of(target);
       if (routine.empty()) continue;
       const std::optional<bool> lower = is_lower(*instr);
-      if (routine != "potrf" || !lower || !fits_potrf(*instr)) continue;
       Builder b(computation);
-      Instr* both = potrf(*instr, *lower, b);
+      Instr* made = nullptr;
+      if (routine == "potrf" && lower && fits_potrf(*instr)) made = potrf(*instr, *lower, b);
+      if (routine == "trsm") made = trsm(*instr, b);
+      if (made == nullptr) continue;
       HEDDLE_RETURN_IF_ERROR(b.status());
-      computation->replace_all_uses(instr, both);
+      computation->replace_all_uses(instr, made);
       computation->remove(instr);
     }
   }

@@ -80,6 +80,23 @@ TEST(HloText, LapacksCholeskyIsAnOperator) {
                    .lower);
 }
 
+TEST(HloText, LapacksTriangularSolveIsAnOperator) {
+  const std::string text = R"(HloModule m
+ENTRY e {
+  a = f32[4,4] parameter(0)
+  b = f32[4,8] parameter(1)
+  ROOT x = f32[4,8] custom-call(a, b), custom_call_target="lapack_strsm_ffi", api_version=API_VERSION_TYPED_FFI, backend_config={diag = 85 : ui8, side = 76 : ui8, trans_x = 84 : ui8, uplo = 76 : ui8}
+})";
+  const Imported solved = imported(import_hlo_text(text));
+  EXPECT_EQ(count(solved, Opcode::custom_call), 0);
+  const auto& attrs = find(solved, Opcode::triangular_solve)->attrs_as<hlo::TriangularSolveAttrs>();
+  EXPECT_TRUE(attrs.left_side && attrs.lower && attrs.unit_diagonal);
+  EXPECT_EQ(attrs.transpose_a, hlo::TriangularSolveAttrs::Transpose::transpose);
+  std::string strange = text;
+  strange.replace(strange.find("76"), 2, "77");
+  EXPECT_EQ(count(imported(import_hlo_text(strange)), Opcode::custom_call), 1);
+}
+
 TEST(HloText, OtherCallsOfLapackStay) {
   std::string text(kCholesky);
   text.replace(text.find("dpotrf"), 6, "dgeqrf");
@@ -125,8 +142,15 @@ TEST(ImportModel, GoesByContent) {
   EXPECT_THAT(imported(written(one_node("Relu", {{"2"}}).bytes())).input_names, ElementsAre("x0"));
   EXPECT_THAT(imported(written("HloModule a\nENTRY e { ROOT p = f32[] parameter(0) }")).input_names,
               ElementsAre("arg0"));
-  EXPECT_THAT(error_of(written("module @m {}")),
-              HasSubstr("StableHLO text cannot be imported yet"));
+  EXPECT_THAT(imported(written("func.func @f(%x: tensor<f32>) -> tensor<f32> {\n"
+                               "return %x : tensor<f32> }"))
+                  .input_names,
+              ElementsAre("arg0"));
+  EXPECT_THAT(error_of(written("module @m {}")), HasSubstr("no function in the module"));
+  EXPECT_THAT(error_of(written("module @m {\n  oops\n}")),
+              HasSubstr("heddle_import_model_test:2:3: 'oops'"));
+  EXPECT_THAT(error_of(written("ML\xefR\x0d")),
+              HasSubstr("StableHLO bytecode cannot be imported yet"));
   EXPECT_THAT(error_of(written("hello")), HasSubstr("not a model"));
   EXPECT_THAT(error_of(written("")), HasSubstr("not a model"));
 }

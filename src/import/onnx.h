@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "import/assertion.h"
 #include "tensor/index_check.h"
 #include "tensor/literal.h"
 
@@ -79,6 +80,8 @@ struct Imported {
   // "input[0]".
   std::vector<std::pair<std::string, int64_t>> unbound;
   std::vector<std::string> files;  // paths of external data
+  // StableHLO tests: what is to hold of outputs (the last ones, named check0.got, check0.want, …).
+  std::vector<Assertion> assertions;
 };
 
 // External tensor data is looked for beside the model and nowhere else.

@@ -5,6 +5,7 @@
 #include "hlo/module.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
+#include "import/stablehlo.h"
 
 namespace heddle::import {
 namespace {
@@ -117,7 +118,7 @@ Result<ModelFile> open_model_file(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   const Format format = sniff(file->bytes());
   if (format == Format::unknown)
-    return user_error("{}: not a model: neither ONNX nor HLO text nor a compiled program", path);
+    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
   return ModelFile{std::move(file), format};
 }
 
@@ -133,7 +134,12 @@ Result<Imported> import_model(const std::string& path, const Options& options) {
     if (!result) return error_in(path, result.error());
     return result;
   }
-  return user_error("{}: {} cannot be imported yet; ONNX and HLO text can", path,
+  if (format == Format::stablehlo_text) {
+    Result<Imported> result = import_stablehlo_text(file->bytes(), options);
+    if (!result) return error_in_file(path, result.error());
+    return result;
+  }
+  return user_error("{}: {} cannot be imported yet; ONNX, HLO text and StableHLO text can", path,
                     format_name(format));
 }
 

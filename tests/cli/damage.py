@@ -4,6 +4,7 @@ Every function takes a random.Random and gives bytes, text or arguments: the sam
 damage. Nothing here knows what the command answers.
 """
 import io
+import os
 import pathlib
 import random
 import re
@@ -106,6 +107,38 @@ class Hlo:
         if rng.random() < 0.5:
             return text[:at] + text[at + rng.randrange(1, 40):]
         return text[:at] + rng.choice("{}()[],=%#\"'/*<>-?\0\x1b\xff") + text[at:]
+
+
+class Mlir(Hlo):
+    """StableHLO text: models of JAX, and StableHLO's tests where they are."""
+
+    def __init__(self):
+        self.seeds = [path.read_text() for path in sorted((ROOT / "tests/testdata/stablehlo").glob("*.mlir"))]
+        corpora = pathlib.Path(os.environ.get("HEDDLE_CORPORA", "/nowhere"))
+        for path in sorted(corpora.glob("stablehlo-interpret/**/*.mlir")):
+            self.seeds += [part for part in path.read_text().split("// -----") if len(part) < 6000]
+        table = "".join(path.read_text() for path in (ROOT / "src" / "import").glob("stablehlo_*.cc"))
+        self.opcodes = re.findall(r'\{"((?:stablehlo|chlo|check)\.[a-z_]+)", ', table)
+
+    def type(self, rng, text):
+        return self.replaced(rng, r"\b(?:f32|f16|bf16|f64|i32|i64|ui32|ui8|i8|i1)(?=>)", text,
+                             ["f32", "bf16", "f64", "i1", "i4", "i32", "ui64", "index", "complex<f32>",
+                              "f8E4M3FN", "!stablehlo.token", "!quant.uniform<i8:f32, 0.5:3>", "tuple<>"])
+
+    def opcode(self, rng, text):
+        return self.replaced(rng, r"(?:stablehlo|chlo|check)\.[a-z_]+", text, self.opcodes)
+
+    def operand(self, rng, text):
+        return self.replaced(rng, r"%[\w#]+(?![\w:]* =)", text, re.findall(r"%\w+", text) or ["%0"])
+
+    def attribute(self, rng, text):
+        return self.replaced(rng, r"= (?:\[[^]]*\]|array<[^>]*>|dense<[^>]*>|#\w+[.\w]*<[^>]*>|true|false)", text,
+                             ["= []", "= [0]", "= [1, 0]", "= array<i64: 2>", "= dense<1> : tensor<2x2xi64>", "= true",
+                              "= -1 : i64", "= #stablehlo<comparison_direction EQ>", "= \"x\"", "= unit"])
+
+    def rank(self, rng, text):
+        return self.replaced(rng, r"(?<=tensor<)[\dx?]*(?=[a-z])", text,
+                             ["", "0x", "1x", "2x3x", "1x1x1x1x", "?x", "1099511627776x", "65536x65536x", "1x" * 300])
 
 
 class Onnx:
@@ -321,11 +354,12 @@ def options(rng):
 
 def sources():
     """name -> function of a random.Random that gives a case: files by name, and arguments."""
-    hlo = Hlo()  # options and arrays need one plain model only
+    hlo, mlir = Hlo(), Mlir()  # options and arrays need one plain model only
     plain = ("HloModule m\nENTRY e {\n  x = f32[2,3] parameter(0)\n  y = f32[2,3] add(x, x)\n"
              "  ROOT z = f32[2,3] tanh(y)\n}\n")
     cases = {
         "hlo": lambda rng: ({"m.hlo": hlo(rng).encode("utf-8", "surrogateescape")}, ["m.hlo"]),
+        "mlir": lambda rng: ({"m.mlir": mlir(rng).encode("utf-8", "surrogateescape")}, ["m.mlir"]),
         "npy": lambda rng: ({"m.hlo": plain.encode(), "x.npy": npy(rng)},
                             ["m.hlo", "--input", "x=x.npy"]),
         "npz": lambda rng: ({"m.hlo": plain.encode(), "x.npz": npz(rng)},

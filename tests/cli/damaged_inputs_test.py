@@ -22,7 +22,7 @@ from cli import HEDDLE
 
 SECONDS = 10          # of processor time; the clock may run longer on a busy machine
 MEMORY = 6 << 30      # address space
-FEW = {"hlo": 25, "npy": 25, "npz": 25, "options": 25, "onnx": 25}
+FEW = {"hlo": 25, "mlir": 40, "npy": 25, "npz": 25, "options": 25, "onnx": 25}
 
 
 def limits():
@@ -42,7 +42,7 @@ def one(kind, seed, make, folder):
     """None, or what is wrong with the answer to a case."""
     rng = random.Random(f"{kind} {seed}")
     files, arguments = make(rng)
-    command = ["run", "--level", rng.choice(["O0", "O2"])] if kind not in ("hlo", "onnx") \
+    command = ["run", "--level", rng.choice(["O0", "O2"])] if kind not in ("hlo", "mlir", "onnx") \
         else ways(rng)
     for name, content in files.items():
         (folder / name).write_bytes(content)

@@ -1,0 +1,116 @@
+// The operation tree of MLIR as StableHLO files have it: operations with operands, attributes and
+// regions. It knows no dialect and no file format: the reader of text (mlir_parser.h) makes it, and
+// stablehlo.h translates it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hlo/attrs.h"
+#include "tensor/literal.h"
+
+namespace heddle::import {
+
+// A uniformly quantised element type: value = (stored - zero point) * scale.
+struct Quantization {
+  tensor::Type expressed = tensor::Type::f32;
+  int64_t minimum = 0, maximum = 0;  // of stored values
+  int64_t axis = -1;                 // which dimension the scales belong to; -1: one for all
+  std::vector<double> scales;
+  std::vector<int64_t> zero_points;
+  std::string blocks;  // sub-channel block sizes as written; empty: none
+  bool operator==(const Quantization&) const = default;
+};
+
+struct MlirType {
+  enum class Kind : uint8_t { none, tensor, scalar, tuple, token, function, future, other };
+  static constexpr int64_t kDynamic = -1;
+
+  Kind kind = Kind::none;
+  tensor::Type element = tensor::Type::f32;  // tensor, scalar; the storage type if quantised
+  std::vector<int64_t> dims;                 // tensor; kDynamic: `?`
+  std::vector<int64_t> bounds;               // one a dimension, kDynamic: none; empty: no bounds
+  std::shared_ptr<const Quantization> quantization;
+  std::vector<MlirType> elements, results;  // tuple, future; inputs and results of a function
+  std::string text;                         // other: as written
+
+  bool is_tensor() const { return kind == Kind::tensor; }
+  bool is_static() const;  // recursively
+};
+std::string to_string(const MlirType& type);
+
+struct MlirAttr {
+  // dialect: `#name<...>`, with its fields (`a = 1`) and words (elements) where its body has that
+  // form. other: kept as text.
+  enum class Kind : uint8_t {
+    unit,
+    boolean,
+    integer,
+    floating,
+    string,
+    array,
+    dictionary,
+    dense,
+    type,
+    symbol,
+    dialect,
+    other
+  };
+  Kind kind = Kind::unit;
+  int64_t integer = 0;  // boolean, too
+  double floating = 0;
+  std::string text;  // string; name of a symbol or a dialect's attribute
+  std::vector<MlirAttr> elements;
+  std::vector<std::pair<std::string, MlirAttr>> fields;
+  MlirType type;  // of a number or a dense value; the type itself
+  // dense: all elements in order, or one (rank 0) where they are all equal.
+  std::shared_ptr<const tensor::Literal> literal;
+
+  const MlirAttr* field(std::string_view name) const;  // or null
+  bool is(Kind wanted) const { return kind == wanted; }
+};
+
+// Number of a value in MlirModule::values.
+using MlirValue = int32_t;
+struct MlirRegion;
+
+struct MlirOp {
+  std::string name;  // with its dialect: "stablehlo.add"
+  std::vector<MlirValue> operands, results;
+  std::vector<std::pair<std::string, MlirAttr>> attrs;  // inherent and discardable ones
+  std::vector<MlirRegion> regions;
+  std::string location;          // the name in `loc("name"...)`, or "#loc1"; may be empty
+  int32_t line = 0, column = 0;  // 0: not from text
+
+  const MlirAttr* attr(std::string_view name) const;  // or null
+};
+
+struct MlirBlock {
+  std::vector<MlirValue> arguments;
+  std::vector<MlirOp> ops;
+};
+
+struct MlirRegion {
+  std::vector<MlirBlock> blocks;
+};
+
+struct MlirModule {
+  std::string name;
+  std::vector<std::pair<std::string, MlirAttr>> attrs;
+  MlirBlock body;
+  std::vector<MlirType> values;  // the type of each value
+  // Named locations: "#loc1" to the name it stands for.
+  std::vector<std::pair<std::string, std::string>> locations;
+};
+
+// Integers of `array<i64: 1, 2>`, `[1, 2]`, `dense<[1, 2]>` or one integer; a splat is repeated to
+// its type's size. False: it is none of these, or it has more than `most` elements.
+bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most = 1 << 16);
+// A dense value in full. Errors (user): too large for the memory.
+Result<tensor::Literal> literal_of(const MlirAttr& attr);
+
+}  // namespace heddle::import

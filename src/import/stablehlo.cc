@@ -1,0 +1,159 @@
+#include "import/stablehlo.h"
+
+#include <algorithm>
+#include <map>
+
+#include "hlo/verify.h"
+#include "import/hlo_lapack.h"
+#include "import/kv_cache.h"
+#include "import/mlir_parser.h"
+#include "import/stablehlo_importer.h"
+
+namespace heddle::import {
+namespace {
+
+// The value that a parameter gets when a shape depends on it: given, or `assumed`. Scalars are
+// extents, as a rule: 1.
+Literal value_for(const Options& options, const MlirType& type, int64_t number, int64_t assumed,
+                  Imported& told) {
+  const std::string name = fmt::format("arg{}", number);
+  for (const auto* given : {&options.values, &options.hints})
+    if (const auto found = given->find(name); found != given->end()) {
+      if (found->second.type() != type.element || found->second.shape().extents() != type.dims)
+        fail("{} is {}, the model has {}", name, tensor::to_string(found->second.shape()),
+             to_string(type));
+      return found->second;
+    }
+  if (type.dims.empty()) assumed = 1;
+  Literal value = value_or_throw(Literal::make(Shape::array(type.element, type.dims)));
+  for (int64_t i = 0; i < value.elems(); ++i) value.set_s64(i, assumed);
+  told.notes.push_back(fmt::format(
+      "{} is taken as {}: a shape depends on it (give a value and --fix {})", name, assumed, name));
+  return value;
+}
+
+const MlirBlock* entry_block(const MlirModule& module) {
+  for (const MlirOp& op : module.body.ops)
+    if (op.name == "func.func" && !op.regions.empty() && !op.regions[0].blocks.empty())
+      if (const MlirAttr* name = op.attr("sym_name"); name != nullptr && name->text == "main")
+        return &op.regions[0].blocks[0];
+  for (const MlirOp& op : module.body.ops)
+    if (op.name == "func.func" && !op.regions.empty() && !op.regions[0].blocks.empty())
+      return &op.regions[0].blocks[0];
+  return nullptr;
+}
+
+// Parameters whose values shapes depend on become constants, one at a time.
+Imported import_fixing(const MlirModule& module, const Options& options) {
+  std::map<int64_t, Literal> fixed;
+  Imported told;
+  const MlirBlock* entry = entry_block(module);
+  const size_t parameters = entry == nullptr ? 0 : entry->arguments.size();
+  const auto type_of = [&](int64_t number) -> const MlirType& {
+    return module.values[static_cast<size_t>(entry->arguments[static_cast<size_t>(number)])];
+  };
+  for (size_t i = 0; i < parameters; ++i)
+    if (const auto name = fmt::format("arg{}", i); options.values.contains(name))
+      fixed[static_cast<int64_t>(i)] =
+          value_for(options, type_of(static_cast<int64_t>(i)), static_cast<int64_t>(i), 1, told);
+  for (;;) {
+    try {
+      Imported result = StablehloImporter(module, options, fixed).run();
+      for (const auto& [number, value] : fixed)
+        if (!options.values.contains(fmt::format("arg{}", number)))
+          result.bound.push_back(fmt::format("arg{}", number));
+      result.notes.insert(result.notes.begin(), told.notes.begin(), told.notes.end());
+      return result;
+    } catch (Failure& failure) {  // it may come from what was assumed
+      for (const std::string& note : told.notes) failure.error.message += "; " + note;
+      throw;
+    } catch (const NeedsParameter& needed) {
+      if (entry == nullptr || fixed.contains(needed.number) ||
+          needed.number >= static_cast<int64_t>(parameters))
+        fail("{}", needed.why);
+      fixed[needed.number] =
+          value_for(options, type_of(needed.number), needed.number, needed.assumed, told);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<StablehloPart> split_stablehlo(std::string_view text) {
+  constexpr std::string_view kMark = "// -----";
+  std::vector<StablehloPart> parts;
+  int line = 1;
+  size_t begin = 0;
+  const auto add = [&](size_t end) {
+    const std::string_view part = text.substr(begin, end - begin);
+    if (!is_comments(part)) parts.push_back({part, line});
+    line += static_cast<int>(std::count(part.begin(), part.end(), '\n'));
+    begin = end;
+  };
+  for (size_t at = text.find(kMark); at != std::string_view::npos;
+       at = text.find(kMark, at + kMark.size()))
+    if (at > 0 && text[at - 1] == '\n') add(at);
+  add(text.size());
+  return parts;
+}
+
+Result<MlirModule> parse_stablehlo(const StablehloPart& part) {
+  try {
+    return parse_mlir(part.text, part.line);
+  } catch (const Failure& failure) {
+    return tl::unexpected<Error>(failure.error);
+  }
+}
+
+std::string name_of_module(const MlirModule& module) {
+  if (!module.name.empty()) return module.name;
+  for (const MlirOp& op : module.body.ops)
+    if (op.name == "func.func")
+      if (const MlirAttr* name = op.attr("sym_name")) return name->text;
+  return "module";
+}
+
+tl::unexpected<Error> error_in_file(const std::string& path, Error error) {
+  const size_t digits = error.message.find_first_not_of("0123456789");
+  const bool placed = digits != 0 && digits != std::string::npos && error.message[digits] == ':';
+  error.message = path + (placed ? ":" : ": ") + error.message;
+  return tl::unexpected<Error>(std::move(error));
+}
+
+Result<Imported> import_stablehlo(const MlirModule& module, const Options& options) {
+  try {
+    Imported result = import_fixing(module, options);
+    HEDDLE_RETURN_IF_ERROR(replace_lapack_calls(*result.module));
+    HEDDLE_RETURN_IF_ERROR(hlo::verify(*result.module));
+    HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
+    return result;
+  } catch (const Failure& failure) {
+    return tl::unexpected<Error>(failure.error);
+  }
+}
+
+Result<Imported> import_stablehlo_text(std::string_view text, const Options& options) {
+  const std::vector<StablehloPart> parts = split_stablehlo(text);
+  if (parts.empty()) return user_error("no module in the text");
+  if (parts.size() == 1 && options.module_name.empty()) {
+    HEDDLE_ASSIGN_OR_RETURN(const MlirModule module, parse_stablehlo(parts[0]));
+    return import_stablehlo(module, options);
+  }
+  std::string names;
+  std::vector<MlirModule> found;
+  for (const StablehloPart& part : parts) {
+    HEDDLE_ASSIGN_OR_RETURN(MlirModule module, parse_stablehlo(part));
+    const std::string name = name_of_module(module);
+    names += (names.empty() ? "" : ", ") + name;
+    if (name == options.module_name) found.push_back(std::move(module));
+  }
+  if (options.module_name.empty())
+    return user_error("{} modules; choose one with --module NAME: {}", parts.size(), names);
+  if (found.empty()) return user_error("no module {}; there are: {}", options.module_name, names);
+  if (found.size() > 1)
+    return user_error("--module {}: {} modules have this name; give them names of their own",
+                      options.module_name, found.size());
+  return import_stablehlo(found[0], options);
+}
+
+}  // namespace heddle::import

@@ -1,0 +1,27 @@
+// The operator table: one row an operation, one function a family (stablehlo_<family>.cc).
+#pragma once
+
+#include <span>
+
+#include "import/stablehlo_importer.h"
+
+namespace heddle::import {
+
+std::span<const ShloEntry> shlo_elementwise_ops();
+std::span<const ShloEntry> shlo_movement_ops();
+std::span<const ShloEntry> shlo_indexing_ops();
+std::span<const ShloEntry> shlo_reduction_ops();
+std::span<const ShloEntry> shlo_product_ops();
+std::span<const ShloEntry> shlo_control_ops();
+std::span<const ShloEntry> shlo_convolution_ops();
+std::span<const ShloEntry> shlo_check_ops();
+std::span<const ShloEntry> shlo_custom_ops();
+std::span<const ShloEntry> shlo_chlo_ops();
+std::span<const ShloEntry> shlo_special_ops();
+std::span<const ShloEntry> shlo_parallel_ops();
+std::span<const ShloEntry> shlo_quantize_ops();
+
+// A tensor type as a static shape; tuples and tokens, too. Throws Failure where it is dynamic.
+Shape shlo_shape(const MlirType& type);
+
+}  // namespace heddle::import
