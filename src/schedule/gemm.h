@@ -23,7 +23,10 @@ struct GemmShapeOrNot {
   GemmShape shape;
   Decision decision = Decision::yes();
 };
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
+// `rounded`: B is converted to fewer bits, which copying it into words can do (load_type()).
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot, bool rounded = false);
+// A conversion of a load to a float type of fewer bits.
+bool is_rounding(const Stage& stage, const Node& node);
 // A batch digit that numbers groups of features of a convolution: neighbours in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
 // The innermost batch digit that A alone has, so that its elements may share a copy of B; -1: none.
@@ -50,7 +53,7 @@ const kernel::MmaDescriptor* find_product(const GemmShape& shape, const Stage& s
 const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage,
                                             const target::Target& target);
 
-// The type that a load reads.
+// The type that a load is multiplied in: what it reads, or rounds that to.
 Type load_type(const Stage& stage, int load);
 // By how many elements of the batch a copy of B in panels of `width` columns is shared, where a
 // task has `rows` of each.

@@ -13,12 +13,13 @@ using index::Guard;
 namespace {
 
 // multiply(A, B) with nothing else in the body: B a load, A a load or zero outside its guards,
-// either converted to the product's type where it has another.
+// either converted to the product's type where it has another. `rounded`: B was converted to fewer
+// bits before.
 struct Sides {
   int a = -1, b = -1;  // loads
 };
 
-bool find_sides(const Stage& stage, Sides* sides) {
+bool find_sides(const Stage& stage, bool rounded, Sides* sides) {
   if (stage.values.size() != 1 || stage.values[0].init >= 0) return false;
   const Node& product = stage.nodes[stage.values[0].result];
   if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply) return false;
@@ -29,7 +30,9 @@ bool find_sides(const Stage& stage, Sides* sides) {
     return converts ? &stage.nodes[node->operands[0]] : node;
   };
   const Node* left = converted(product.operands[0]);
-  const Node& right = *converted(product.operands[1]);
+  const Node* wide = converted(product.operands[1]);
+  if (rounded != is_rounding(stage, *wide)) return false;
+  const Node& right = rounded ? stage.nodes[wide->operands[0]] : *wide;
   const std::vector<Guard>* inside = nullptr;
   if (left->kind == Node::Kind::op && left->opcode == hlo::Opcode::select) {
     const Node& condition = stage.nodes[left->operands[0]];
@@ -253,7 +256,7 @@ int64_t uses_across(const StageGraph& graph, int64_t word) {
 namespace {
 
 // All but how the operands lie.
-GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
+GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot, bool rounded = false) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;
   auto refuse = [&](const char* why) {
@@ -262,7 +265,7 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
   };
   Sides sides;
   if (!sum_type(stage.values[0].type)) return refuse("no sums of this type");
-  if (!find_sides(stage, &sides)) return refuse("an operand is more than a load");
+  if (!find_sides(stage, rounded, &sides)) return refuse("an operand is more than a load");
   if (stage.red.empty()) return refuse("nothing is contracted");
   const Load& a = stage.loads[sides.a];
   const Load& b = stage.loads[sides.b];
@@ -292,8 +295,8 @@ bool is_read_elsewhere(const StageGraph& graph, StageId dot, int load) {
 
 }  // namespace
 
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
-  GemmShapeOrNot result = match_roles(graph, dot);
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot, bool rounded) {
+  GemmShapeOrNot result = match_roles(graph, dot, rounded);
   if (!result.decision) return result;
   const Stage& stage = graph.stage(dot);
   auto at = [&](int load) -> const Expr& {
@@ -437,7 +440,8 @@ Decision match_link(const StageGraph& graph, const Link& before, Link* link) {
   Sides sides;
   if (!sum_type(stage.values[0].type)) return no("gemm-family", "no sums of this type");
   if (stage.red.empty()) return no("gemm-family", "nothing is contracted");
-  if (!find_sides(stage, &sides)) return no("chain-operand", "an operand is more than a load");
+  if (!find_sides(stage, /*rounded=*/false, &sides))
+    return no("chain-operand", "an operand is more than a load");
   const Load& a = stage.loads[static_cast<size_t>(sides.a)];
   const Load& b = stage.loads[static_cast<size_t>(sides.b)];
   if (b.source.input < 0 || !b.guards.empty() || b.coordinates[0].uses_runtime())
