@@ -7,6 +7,7 @@
 #include "fuse/many_sums.h"
 #include "fuse/open_cover.h"
 #include "hlo/top_k_part.h"
+#include "hlo/views.h"
 
 namespace heddle::fuse {
 
@@ -37,6 +38,7 @@ class Joiner {
     if (join_twin(instr)) return true;
     if (puts_many_together(instr)) return join_scalars(instr);
     if (is_narrowed_once(instr)) return false;  // who makes it joins it
+    if (rounds_input(instr) && join_only_reader(instr)) return true;
     if ((is_duplicable(instr) || widens(instr)) && instr != entry_->root()) return join_all(instr);
     return join_one(instr);
   }
@@ -54,6 +56,23 @@ class Joiner {
   static bool widens(const Instr* instr) {
     return instr->is(Opcode::convert) && tensor::type_bits(instr->shape().type()) >
                                              tensor::type_bits(instr->operand(0)->shape().type());
+  }
+
+  // An input in fewer bits: a product that copies it into words can round it as it does.
+  static bool rounds_input(const Instr* instr) {
+    return instr->is(Opcode::convert) && tensor::is_float(instr->shape().type()) &&
+           tensor::is_float(instr->operand(0)->shape().type()) &&
+           tensor::type_bits(instr->shape().type()) <
+               tensor::type_bits(instr->operand(0)->shape().type()) &&
+           hlo::behind_views(instr->operand(0))->is(Opcode::parameter);
+  }
+
+  // Several products would round it several times, which takes as long as reading it once more.
+  bool join_only_reader(Instr* instr) {
+    bool others = false;
+    const std::vector<Group*> groups = cover_.readers(instr, &others);
+    return !others && groups.size() == 1 && groups[0]->has_dot && instr != entry_->root() &&
+           joins(instr, groups[0]);
   }
 
   // The other result of a top-k: one list gives both.
@@ -160,7 +179,8 @@ class Joiner {
     if (Decision waits = waits_.may_join(instr, *group); !waits) return waits;
     if (is_product(instr) && group->has_dot)
       return Decision::no("two-dots", "successive products are joined as chains, if at all");
-    const bool read_as_it_is = is_duplicable(instr) || (widens(instr) && !group->has_gemm);
+    const bool read_as_it_is =
+        is_duplicable(instr) || (widens(instr) && !group->has_gemm) || rounds_input(instr);
     if (group->has_dot && !is_product(instr) && feeds_dot(instr, *group) && !read_as_it_is)
       return Decision::no("gemm-prologue", "an operand of a dot is computed separately");
     if (is_product(instr) && feeds_window(instr, *group) && cover_.has_template(instr))

@@ -260,6 +260,7 @@ class Collector {
     found.reads_narrow = is_depthwise(x);
     if (has_kernel(x, right_constant)) found.flops_per_ns = rate_of_kernel(x);
     if (found.fixed.empty() && found.flops_per_ns == 0) found.fixed = "no-kernel";
+    found.rounds_right = !right_constant && rows_of(x) <= kFewRows;
     graph_.products.push_back(std::move(found));
   }
 
@@ -268,6 +269,20 @@ class Collector {
     const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
     return attrs.feature_group_count > 1 &&
            x->operand(1)->shape().dim(attrs.dims.kernel_input_feature) == 1;
+  }
+
+  // More are cut into blocks, each of which would round the right side again.
+  static constexpr int64_t kFewRows = 2048;
+  static int64_t rows_of(const Instr* x) {
+    const tensor::Shape& right = x->operand(1)->shape();
+    if (x->is(Opcode::convolution)) {
+      const auto& dims = x->attrs_as<hlo::ConvolutionAttrs>().dims;
+      return x->shape().elems() / std::max<int64_t>(1, x->shape().dim(dims.output_feature));
+    }
+    const auto& attrs = x->attrs_as<hlo::DotAttrs>();
+    int64_t columns = right.elems();
+    for (int64_t d : attrs.rhs_contracting_dims) columns /= std::max<int64_t>(1, right.dim(d));
+    return x->shape().elems() / std::max<int64_t>(1, columns);  // of one element of the batch
   }
 
   static double flops_of(const Instr* x) {

@@ -37,6 +37,7 @@ struct MixedProduct {
   double flops_per_ns = 0;     // in 16 bits, of all cores
   int operands[2] = {-1, -1};  // values; -1: its kernel makes it
   bool reads_narrow = false;   // in f32 it takes a 16-bit left side as it is
+  bool rounds_right = false;   // an input in f32 is rounded as its panels are copied
   std::string fixed;
 };
 

@@ -81,9 +81,11 @@ class Planner {
            (low ? kLeastGainNs : 0);
   }
   // A product in 16 bits of a value that is kept in f32: the value is written once more. Of an
-  // input that takes a kernel.
-  double narrowing_ns(const StoredValue& value) const {
+  // input that takes a kernel, or nothing where it is rounded as it is copied.
+  double narrowing_ns(const MixedProduct& p, size_t side) const {
+    const StoredValue& value = graph_.values[static_cast<size_t>(p.operands[side])];
     if (value.is_copied) return kNeverNs;
+    if (value.is_input && value.reads == 1 && side == 1 && p.rounds_right) return 0;
     const double written = moved_ns(static_cast<double>(value.bytes) / 2);
     if (!value.is_input) return written;
     return written + moved_ns(static_cast<double>(value.bytes)) + cost::call_ns(false, 1, target_);
@@ -103,11 +105,12 @@ class Planner {
     for (size_t i = 0; i < chosen.size(); ++i) {
       sum += own_ns(i, chosen[i]);
       if (!is_product(i)) continue;
-      for (int operand : product(i).operands) {
+      for (size_t side : {size_t{0}, size_t{1}}) {
+        const int operand = product(i).operands[side];
         if (!is_variable(operand)) continue;
         const bool stored = chosen[static_cast<size_t>(operand)];
         const StoredValue& value = graph_.values[static_cast<size_t>(operand)];
-        if (chosen[i] && !stored) sum += std::min(narrowing_ns(value), apart_ns(value));
+        if (chosen[i] && !stored) sum += std::min(narrowing_ns(product(i), side), apart_ns(value));
         if (!chosen[i] && stored) sum += std::min(widening_ns(product(i)), apart_ns(value));
       }
     }
@@ -128,10 +131,10 @@ class Planner {
       cut.pay_if(node, cost(own_ns(i, true)));
       cut.pay_unless(node, cost(own_ns(i, false)));
       if (!is_product(i)) continue;
-      for (int operand : product(i).operands) {
+      for (size_t side : {size_t{0}, size_t{1}}) {
+        const int operand = product(i).operands[side];
         if (!is_variable(operand)) continue;
-        cut.pay_between(node, operand,
-                        cost(narrowing_ns(graph_.values[static_cast<size_t>(operand)])));
+        cut.pay_between(node, operand, cost(narrowing_ns(product(i), side)));
         cut.pay_between(operand, node, cost(widening_ns(product(i))));
       }
     }

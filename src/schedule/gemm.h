@@ -23,7 +23,10 @@ struct GemmShapeOrNot {
   GemmShape shape;
   Decision decision = Decision::yes();
 };
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot);
+// `rounded`: B is converted to fewer bits, which copying it into words can do (load_type()).
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot, bool rounded = false);
+// A conversion of a load to a float type of fewer bits.
+bool is_rounding(const Stage& stage, const Node& node);
 // A batch digit that numbers groups of features of a convolution: neighbours in memory.
 bool is_group(const GemmShape& shape, const Stage& stage, int digit);
 // The innermost batch digit that A alone has, so that its elements may share a copy of B; -1: none.
@@ -52,15 +55,15 @@ const kernel::MmaDescriptor* choose_product(GemmShape* shape, const Stage& stage
 
 // The operands of a sum of products, by loads: multiply(A, B) with nothing else in the body, B a
 // load, A a load or zero outside its guards, either converted to the product's type where it has
-// another.
+// another. `rounded`: B was converted to fewer bits before.
 struct Sides {
   int a = -1, b = -1;
 };
-std::optional<Sides> find_sides(const Stage& stage);
+std::optional<Sides> find_sides(const Stage& stage, bool rounded = false);
 // Words are read from their buffer as numbers of their own: nothing else may read it.
 bool is_read_elsewhere(const StageGraph& graph, StageId stage, int load);
 
-// The type that a load reads.
+// The type that a load is multiplied in: what it reads, or rounds that to.
 Type load_type(const Stage& stage, int load);
 // By how many elements of the batch a copy of B in panels of `width` columns is shared, where a
 // task has `rows` of each.

@@ -10,7 +10,7 @@ namespace heddle::schedule {
 using index::Expr;
 using index::Guard;
 
-std::optional<Sides> find_sides(const Stage& stage) {
+std::optional<Sides> find_sides(const Stage& stage, bool rounded) {
   if (stage.values.size() != 1 || stage.values[0].init >= 0) return std::nullopt;
   const Node& product = stage.nodes[stage.values[0].result];
   if (product.kind != Node::Kind::op || product.opcode != hlo::Opcode::multiply)
@@ -22,7 +22,9 @@ std::optional<Sides> find_sides(const Stage& stage) {
     return converts ? &stage.nodes[node->operands[0]] : node;
   };
   const Node* left = converted(product.operands[0]);
-  const Node& right = *converted(product.operands[1]);
+  const Node* wide = converted(product.operands[1]);
+  if (rounded != is_rounding(stage, *wide)) return std::nullopt;
+  const Node& right = rounded ? stage.nodes[wide->operands[0]] : *wide;
   const std::vector<Guard>* inside = nullptr;
   if (left->kind == Node::Kind::op && left->opcode == hlo::Opcode::select) {
     const Node& condition = stage.nodes[left->operands[0]];
@@ -256,7 +258,7 @@ int64_t uses_across(const StageGraph& graph, int64_t word) {
 namespace {
 
 // All but how the operands lie.
-GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
+GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot, bool rounded = false) {
   const Stage& stage = graph.stage(dot);
   GemmShapeOrNot result;
   auto refuse = [&](const char* why) {
@@ -264,7 +266,7 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
     return result;
   };
   if (!sum_type(stage.values[0].type)) return refuse("no sums of this type");
-  const std::optional<Sides> found = find_sides(stage);
+  const std::optional<Sides> found = find_sides(stage, rounded);
   if (!found) return refuse("an operand is more than a load");
   const Sides sides = *found;
   if (stage.red.empty()) return refuse("nothing is contracted");
@@ -286,8 +288,8 @@ GemmShapeOrNot match_roles(const StageGraph& graph, StageId dot) {
 
 }  // namespace
 
-GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot) {
-  GemmShapeOrNot result = match_roles(graph, dot);
+GemmShapeOrNot match_gemm(const StageGraph& graph, StageId dot, bool rounded) {
+  GemmShapeOrNot result = match_roles(graph, dot, rounded);
   if (!result.decision) return result;
   const Stage& stage = graph.stage(dot);
   auto at = [&](int load) -> const Expr& {

@@ -7,10 +7,21 @@
 
 namespace heddle::schedule {
 
+bool is_rounding(const Stage& stage, const Node& node) {
+  if (node.kind != Node::Kind::op || node.opcode != hlo::Opcode::convert) return false;
+  const Node& from = stage.nodes[static_cast<size_t>(node.operands[0])];
+  return from.kind == Node::Kind::load && tensor::is_float(node.type) &&
+         tensor::is_float(from.type) && tensor::type_bits(node.type) < tensor::type_bits(from.type);
+}
+
 Type load_type(const Stage& stage, int load) {
+  Type type = Type::f32;
   for (const Node& node : stage.nodes)
-    if (node.kind == Node::Kind::load && node.load == load) return node.type;
-  return Type::f32;
+    if (node.kind == Node::Kind::load && node.load == load) type = node.type;
+  for (const Node& node : stage.nodes)
+    if (is_rounding(stage, node) && stage.nodes[static_cast<size_t>(node.operands[0])].load == load)
+      type = node.type;
+  return type;
 }
 
 namespace {

@@ -30,7 +30,9 @@ const std::optional<Problem::Product>& Problem::product() const {
     if (graph.stages[i].kind != hlo::StageKind::dot && !conv) continue;
     GemmShapeOrNot match = match_gemm(graph, StageId(i));
     // Convolutions outside the family (one feature a group, say) are reductions among others.
-    if (!match.decision && (graph.stages.size() == 1 || conv)) continue;
+    if (!match.decision && (graph.stages.size() == 1 || conv) &&
+        !match_gemm(graph, StageId(i), /*rounded=*/true).decision)
+      continue;
     product_->emplace(Product{StageId(i), std::move(match), conv});
   }
   return *product_;

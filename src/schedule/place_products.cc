@@ -44,13 +44,43 @@ bool gemm_applies(const Problem& problem, const PlacedFusion& best) {
   return problem.product() && (problem.product()->is_conv || !column_sums_applies(problem, best));
 }
 
+namespace {
+
+// B is rounded as it is copied into words: by each task, which may not be many.
+Decision fits_rounding(const Gemm& record, const GemmShape& shape, const Stage& stage) {
+  constexpr int64_t kMostCopies = 4;
+  if (record.word() == 1 || !record.copy_b || shape.b_panel > 0)
+    return Decision::no("gemm-family", "{}: its right side is rounded before it is copied",
+                        stage.name);
+  const Expr& b = stage.loads[static_cast<size_t>(shape.b_load)].coordinates[0];
+  const auto parts = [](int64_t extent, int64_t by) {
+    return (extent + by - 1) / std::max<int64_t>(by, 1);
+  };
+  int64_t copies = parts(shape.m_extent, record.m_block) * parts(shape.y_extent, record.y_block);
+  for (int d : shape.batch)
+    if (!b.uses(d)) copies *= stage.out[static_cast<size_t>(d)].extent;
+  copies = parts(copies, record.shared);
+  if (copies > kMostCopies)
+    return Decision::no("gemm-family", "{}: its right side would be rounded {} times", stage.name,
+                        copies);
+  return Decision::yes();
+}
+
+}  // namespace
+
 // The family's schedule (stages.md §4.6).
 PlacedFusion place_gemm(const Problem& problem) {
   const auto& [product, match, is_conv] = *problem.product();
   PlacedFusion result;
-  result.decision = match.decision;
+  GemmShapeOrNot found = match;
+  bool rounded = false;
+  if (!found.decision) {
+    found = match_gemm(problem.graph, product, /*rounded=*/true);
+    rounded = static_cast<bool>(found.decision);
+  }
+  result.decision = rounded ? Decision::yes() : match.decision;
   if (!result.decision) return result;
-  GemmShape shape = match.shape;
+  GemmShape shape = found.shape;
   const target::Target& target = problem.target;
   const size_t dot = product.index();
   StageGraph graph = problem.graph;
@@ -63,6 +93,7 @@ PlacedFusion place_gemm(const Problem& problem) {
   const Gemm record =
       choose_gemm(shape, stage, graph.inputs[a.source.input].shape.bytes(), target, mma);
   result.decision = fits_family(record, shape, stage);
+  if (result.decision && rounded) result.decision = fits_rounding(record, shape, stage);
   if (!result.decision) return result;
   result.decision = cost::fits_in_code(graph, row.joined, record, shape);
   if (!result.decision) return result;

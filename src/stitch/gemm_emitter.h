@@ -151,6 +151,7 @@ class GemmEmitter {
   void turn_columns(const Panel& panel, int v, int along, Block* block);
   void turn_square(const Panel& panel, int v, int along, int64_t count, Block* block);
   ExprId b_vector(const Panel& panel, int v, int lane_scope);
+  ExprId rounded(ExprId x);  // of B
   ExprId columns_load(BufferId buffer, const Expr& at, int lane_scope, int v, int64_t width);
   int64_t b_factor(int digit) const;  // elements between neighbours, in place or in the copy
 

@@ -45,13 +45,19 @@ void GemmEmitter::copy_columns(const Panel& panel, int v, Block* block) {
   digits_[shape_.n] = panel.number * width_ + column;
   std::vector<ExprId> parts;
   for (int64_t i = 0; i < word_; ++i)
-    parts.push_back(columns_load(input_of(shape_.b_load),
-                                 operand(shape_.b_load) + Expr(i * part_step(b_place_)), ls, v,
-                                 panel.width));
+    parts.push_back(rounded(columns_load(input_of(shape_.b_load),
+                                         operand(shape_.b_load) + Expr(i * part_step(b_place_)), ls,
+                                         v, panel.width)));
   Block store;
   store.push_back(make_store(panel_, {index(k_linear() * width_ + column)},
                              word_ > 1 ? word_of(parts) : widened(parts[0])));
   block->push_back(lanes_loop(l, gemm_.lanes, std::move(store)));
+}
+
+// An element of B as it is multiplied, where it is stored in more bits.
+ExprId GemmEmitter::rounded(ExprId x) {
+  const Type type = schedule::load_type(stage_, shape_.b_load);
+  return word_ > 1 && k_.expr(x).type != type ? k_.convert(x, type) : x;
 }
 
 // Vector v of the panel for all elements of digit `along`.
@@ -96,7 +102,8 @@ void GemmEmitter::turn_square(const Panel& panel, int v, int along, int64_t coun
     std::vector<ExprId> parts;
     for (int64_t i = 0; i < word_ && c < columns; ++i) {
       ExprId at = index(operand(shape_.b_load) + Expr(i * part_step(b_place_)));
-      parts.push_back(count == lanes ? k_.load(b, {at}) : k_.load_if(b, {at}, inside, outside));
+      parts.push_back(
+          rounded(count == lanes ? k_.load(b, {at}) : k_.load_if(b, {at}, inside, outside)));
     }
     if (c >= columns)
       square.push_back(zero(operand_type()));
