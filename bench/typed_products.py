@@ -6,10 +6,12 @@ QLinearMatMul and QLinearConv (u8 by s8, results u8), the same file against ONNX
 features first, so that a transpose at both ends is part of the time.
 Several copies with weights of their own are run in turn, so that no weights stay in the first caches. heddle and the peer take
 turns; of the rounds the least time counts, and times are the processor's: other programs on the machine slow some rounds down.
+The peak is what word_probe reaches in the same rounds (the fastest).
 Shapes of bench/products with at least 64 rows.
 Wants numpy, torch, onnx and onnxruntime.
 """
 import argparse
+import json
 import math
 import os
 import re
@@ -27,6 +29,7 @@ sys.path.insert(0, os.path.join(HERE, "products"))
 import shapes  # noqa: E402
 
 HEDDLE = os.path.join(HERE, "..", "build", "release", "heddle")
+PROBE = os.path.join(HERE, "..", "build", "release", "bench", "word_probe")  # built with -DHEDDLE_BENCH=ON
 COPIES = 4
 RUN_FLOPS = 1e11  # of the fewest runs that are timed: 0.1 to 0.2 s
 NAMES = re.compile(r"(bert|square|one|conv|vgg|dilated|group)_")
@@ -194,15 +197,19 @@ def make(kind, shape, folder, name):
 
 
 def measure(path, peer, runs, options):
-    """Seconds by heddle, by the other binary and by the peer: the least of rounds in which they take turns."""
+    """Seconds by heddle, by the other binary and by the peer: the least of rounds in which they take turns. And the peaks
+    of these rounds: the clock falls where other programs run."""
+    peaks = []
     times = {"heddle": [], "before": [], "peer": []}
     for _ in range(options.rounds):
+        peaks.append(json.loads(subprocess.run([options.probe], capture_output=True, text=True, check=True).stdout))
         times["heddle"].append(heddle_seconds(HEDDLE, path, runs))
         if options.before:
             times["before"].append(heddle_seconds(options.before, path, runs))
         if peer and not options.no_peer:
             times["peer"].append(peer_seconds(peer))
-    return {who: min(values, default=float("nan")) for who, values in times.items()}
+    return ({who: min(values, default=float("nan")) for who, values in times.items()},
+            {what: max(peak[what] for peak in peaks) for what in peaks[0]})
 
 
 def geomean(values):
@@ -214,12 +221,11 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--kind", choices=KINDS, action="append", help="one of these (may be repeated)")
-    parser.add_argument("--peak", type=float, nargs=2, metavar=("BF16", "BYTES"), help="fastest rates in G operations a second, for shares")
+    parser.add_argument("--probe", default=PROBE, help="bench/word_probe, which says what the peaks are")
     parser.add_argument("--before", metavar="HEDDLE", help="another binary that takes turns too: its time beside heddle's")
     parser.add_argument("--no-peer", action="store_true")
     options = parser.parse_args()
     kinds = options.kind or list(KINDS)
-    bf16, others = options.peak or [float("nan")] * 2
     ratio = "before / heddle" if options.before else "peer / heddle"
     print("| product | " + " | ".join(f"{kind}: G/s | of peak | {ratio}" for kind in kinds) + " |")
     print("|---" * (1 + 3 * len(kinds)) + "|")
@@ -231,10 +237,10 @@ def main():
             row = [name]
             for kind in kinds:
                 runs = math.ceil(RUN_FLOPS / (flops(shape) * COPIES))
-                seconds = measure(*make(kind, shape, folder, name), runs, options)
+                seconds, peaks = measure(*make(kind, shape, folder, name), runs, options)
                 rate = flops(shape) * COPIES / seconds["heddle"] / 1e9
                 ratios[kind].append(seconds["before" if options.before else "peer"] / seconds["heddle"])
-                shares[kind].append(rate / (bf16 if kind == "bf16" else others))
+                shares[kind].append(rate / peaks["bf16" if kind == "bf16" else "bytes"])
                 row += [f"{rate:.0f}", f"{shares[kind][-1]:.2f}", f"{ratios[kind][-1]:.2f}"]
             print("| " + " | ".join(row) + " |", flush=True)
     for kind in kinds:

@@ -7,6 +7,7 @@
 #include "fuse/new_fusion.h"
 #include "fuse/strips.h"
 #include "hlo/loop_trips.h"
+#include "schedule/place.h"
 
 namespace heddle::fuse {
 
@@ -21,6 +22,18 @@ bool is_view_of_all(const Instr* instr) {
          instr->shape().is_array() && instr->operand(0)->shape().is_array() &&
          instr->shape().type() == instr->operand(0)->shape().type() &&
          instr->shape().elems() == instr->operand(0)->shape().elems();
+}
+
+// A kernel that sees an array as one of words (packed weights, the image of groups that share
+// lanes): in the loop's kernel the array has one type for all.
+bool sees_words(const Instr* fusion, const target::Target& target) {
+  const stage::PlacedFusion placed = schedule::place(*fusion->called()[0], target);
+  return std::ranges::any_of(placed.schedule.nodes, [](const stage::ScheduleNode& node) {
+    const auto* row = std::get_if<stage::Row>(&node);
+    if (!row) return false;
+    if (row->gemm()) return row->gemm()->record.word() > 1 && row->gemm()->shape.b_panel > 0;
+    return row->nest() && row->nest()->mma->is_dot();
+  });
 }
 
 bool is_plain(const tensor::Shape& shape) { return shape.is_array() && shape.is_static(); }
@@ -267,6 +280,8 @@ class LoopFormer {
       if (instr->is(Opcode::dynamic_update_slice) || instr->is(Opcode::fusion))
         kernels.push_back(instr);
       if (!instr->is(Opcode::fusion)) continue;
+      if (sees_words(instr, target_))
+        return Decision::no("loop-words", "{} sees an array as words", instr->name());
       if (instr->shape().is_array()) value_bytes_ += instr->shape().bytes();
       if (instr->shape().is_tuple())
         for (const tensor::Shape& shape : instr->shape().elements()) value_bytes_ += shape.bytes();
