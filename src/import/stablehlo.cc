@@ -17,6 +17,8 @@ namespace {
 Literal value_for(const Options& options, const MlirType& type, int64_t number, int64_t assumed,
                   Imported& told) {
   const std::string name = fmt::format("arg{}", number);
+  if (!type.is_tensor() || !type.is_static())
+    fail("{} is {}: it cannot be given a value", name, to_string(type));
   for (const auto* given : {&options.values, &options.hints})
     if (const auto found = given->find(name); found != given->end()) {
       if (found->second.type() != type.element || found->second.shape().extents() != type.dims)
@@ -32,25 +34,15 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
   return value;
 }
 
-const MlirBlock* entry_block(const MlirModule& module) {
-  for (const MlirOp& op : module.body.ops)
-    if (op.name == "func.func" && !op.regions.empty() && !op.regions[0].blocks.empty())
-      if (const MlirAttr* name = op.attr("sym_name"); name != nullptr && name->text == "main")
-        return &op.regions[0].blocks[0];
-  for (const MlirOp& op : module.body.ops)
-    if (op.name == "func.func" && !op.regions.empty() && !op.regions[0].blocks.empty())
-      return &op.regions[0].blocks[0];
-  return nullptr;
-}
-
 // Parameters whose values shapes depend on become constants, one at a time.
 Imported import_fixing(const MlirModule& module, const Options& options) {
   std::map<int64_t, Literal> fixed;
   Imported told;
-  const MlirBlock* entry = entry_block(module);
-  const size_t parameters = entry == nullptr ? 0 : entry->arguments.size();
+  const MlirOp& main = StablehloImporter(module, options, fixed).entry_function();
+  const std::vector<MlirValue>& arguments = main.regions[0].blocks[0].arguments;
+  const size_t parameters = arguments.size();
   const auto type_of = [&](int64_t number) -> const MlirType& {
-    return module.values[static_cast<size_t>(entry->arguments[static_cast<size_t>(number)])];
+    return module.values[static_cast<size_t>(arguments[static_cast<size_t>(number)])];
   };
   for (size_t i = 0; i < parameters; ++i)
     if (const auto name = fmt::format("arg{}", i); options.values.contains(name))
@@ -68,8 +60,7 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
       for (const std::string& note : told.notes) failure.error.message += "; " + note;
       throw;
     } catch (const NeedsParameter& needed) {
-      if (entry == nullptr || fixed.contains(needed.number) ||
-          needed.number >= static_cast<int64_t>(parameters))
+      if (fixed.contains(needed.number) || needed.number >= static_cast<int64_t>(parameters))
         fail("{}", needed.why);
       fixed[needed.number] =
           value_for(options, type_of(needed.number), needed.number, needed.assumed, told);

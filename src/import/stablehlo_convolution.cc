@@ -67,7 +67,7 @@ void give_convolution(ShloOp& op, const Ints& padding) {
   // The extents are inferred, the element type is that of the result.
   const Shape* const shapes[] = {&x->shape(), &kernel->shape()};
   Shape shape = value_or_throw(hlo::infer_shape(Opcode::convolution, shapes, attrs, {}));
-  shape.set_type(op.result_types[0]->element);
+  shape.set_type(op.result_type(0).element);
   op.give(op.b.make(Opcode::convolution, {x, kernel}, std::move(attrs), {}, &shape));
 }
 

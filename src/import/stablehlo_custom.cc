@@ -61,8 +61,10 @@ std::string backend_config(const MlirAttr& attr) {
 
 // What jax checks of dimension variables: known here, as all shapes are.
 void shape_assertion(ShloOp& op) {
+  if (op.operand(0)->shape() != Shape::scalar(tensor::Type::pred))
+    fail("operand 0 is {}, wanted a boolean", tensor::to_string(op.operand(0)->shape(), false));
   const std::optional<Literal> holds = op.known(op.operand(0));
-  if (holds && holds->elems() == 1 && holds->get_s64(0) == 0)
+  if (holds && holds->get_s64(0) == 0)
     fail("{}", op.op.attr("error_message") != nullptr ? op.text("error_message")
                                                       : "an assertion on shapes does not hold");
   if (!holds) op.importer.note("an assertion on shapes is not checked: it depends on an input");

@@ -21,9 +21,7 @@ void binary(ShloOp& op) {
   op.give(op.b.binary(kOpcode, op.operand(0), op.operand(1)));
 }
 
-void complex(ShloOp& op) {
-  op.give(op.b.make(Opcode::complex, {op.operand(0), op.operand(1)}));
-}
+void complex(ShloOp& op) { op.give(op.b.make(Opcode::complex, {op.operand(0), op.operand(1)})); }
 
 // Of a real number: itself, and 0.
 template <bool kReal>
@@ -71,7 +69,7 @@ void compare(ShloOp& op) {
 // A complex number to a real one: its real part.
 void convert(ShloOp& op) {
   Instr* x = op.operand(0);
-  const Type type = op.result_types[0]->element;
+  const Type type = op.result_type(0).element;
   if (tensor::is_complex(x->shape().type()) && !tensor::is_complex(type))
     x = op.b.unary(Opcode::real, x);
   op.give(op.b.convert(x, type));
@@ -103,8 +101,8 @@ Instr* from_bits(ShloOp& op, Instr* x, const Shape& shape) {
   const auto last = static_cast<int64_t>(extents.size()) - 1;
   if (last < 0 || extents.back() != tensor::type_bits(word))
     fail("{} bits of {}", last < 0 ? 1 : extents.back(), tensor::type_name(shape.type()));
-  Instr* bits = op.b.binary(Opcode::shift_left, op.b.convert(x, word),
-                            bit_numbers(op, word, extents));
+  Instr* bits =
+      op.b.binary(Opcode::shift_left, op.b.convert(x, word), bit_numbers(op, word, extents));
   return op.b.bitcast_convert(op.b.reduce(Opcode::or_, bits, {last}), shape);
 }
 
@@ -122,10 +120,9 @@ Instr* to_bits(ShloOp& op, Instr* x, const Shape& shape) {
 
 void bitcast(ShloOp& op) {
   Instr* x = op.operand(0);
-  const Type from = x->shape().type(), to = op.result_types[0]->element;
-  const Shape shape = op.result_types[0]->is_static()
-                          ? op.result_shape(0)
-                          : Shape::array(to, x->shape().extents());
+  const Type from = x->shape().type(), to = op.result_type(0).element;
+  const Shape shape =
+      op.result_type(0).is_static() ? op.result_shape(0) : Shape::array(to, x->shape().extents());
   if (from == Type::pred && to != Type::pred) return op.give(from_bits(op, x, shape));
   if (to == Type::pred && from != Type::pred && shape.rank() == x->shape().rank() + 1)
     return op.give(to_bits(op, x, shape));

@@ -59,7 +59,8 @@ class ShloOp {
   size_t count() const { return operands.size(); }
   void give(Instr* result) { results.push_back(result); }
   void give_tuple(Instr* tuple);  // its elements, each a result
-  // The shape of result `i` as declared; it must be static.
+  // The declared type of result `i`; its shape, which must be static.
+  const MlirType& result_type(size_t i) const;
   Shape result_shape(size_t i) const;
   // Attributes. Those without a default must be there.
   Ints ints(std::string_view name) const;
@@ -94,6 +95,7 @@ class StablehloImporter {
   StablehloImporter(const MlirModule& module, const Options& options,
                     const std::map<int64_t, Literal>& fixed);
   Imported run();
+  const MlirOp& entry_function() const;
 
   const MlirModule& source() const { return source_; }
   const Options& options() const { return options_; }
@@ -114,7 +116,8 @@ class StablehloImporter {
   hlo::Computation* scalar_region(const ShloOp& op, const MlirRegion& region,
                                   const std::vector<Shape>& parameters);
   // A block of one tuple parameter: `arguments` of these shapes and behind them `captured`. The
-  // result is a tuple of the block's results and, if `pass_on`, of what was captured.
+  // result is a tuple of the block's results and, if `pass_on`, of what was captured; or, if
+  // `plain_result`, its one result.
   hlo::Computation* tuple_region(const MlirBlock& block, const std::vector<Shape>& arguments,
                                  const Instrs& captured, const std::vector<MlirValue>& names,
                                  const Frame& around, bool pass_on, bool plain_result);
@@ -131,7 +134,6 @@ class StablehloImporter {
   int64_t parameter_of(const Instr* value) const;  // an entry's that it depends on; -1: none
 
  private:
-  const MlirOp& entry_function() const;
   Shape parameter_shape(const MlirType& type, int64_t number);
   void add_parameters(const MlirOp& main, Frame& frame);
   void finish(Instrs results);

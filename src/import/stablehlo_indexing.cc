@@ -45,7 +45,7 @@ bool has(const Ints& list, int64_t value) {
 
 // The sizes are an operand; where the result's type is known, they follow from it.
 Ints slice_sizes(const ShloOp& op, const hlo::GatherAttrs& attrs) {
-  const MlirType& result = *op.result_types[0];
+  const MlirType& result = op.result_type(0);
   if (!result.is_static()) return op.known_ints(2);
   Ints sizes;
   size_t next = 0;

@@ -12,7 +12,7 @@ using tensor::Type;
 // Extents of the result: its type's, or else those of an operand. They are checked before anything
 // is made of them.
 std::vector<int64_t> known_extents(const ShloOp& op, size_t operand) {
-  const MlirType& type = *op.result_types[0];
+  const MlirType& type = op.result_type(0);
   const Ints dims = type.is_static() ? type.dims : op.known_ints(operand);
   const auto count = tensor::checked_product(dims);
   if (!count || *count > op.importer.options().max_value_elems)
@@ -124,7 +124,7 @@ void dynamic_broadcast_in_dim(ShloOp& op) { op.give(spread(op, known_extents(op,
 void dynamic_reshape(ShloOp& op) { op.give(op.b.reshape(op.operand(0), known_extents(op, 1))); }
 
 void dynamic_iota(ShloOp& op) {
-  const Shape shape = Shape::array(op.result_types[0]->element, known_extents(op, 0));
+  const Shape shape = Shape::array(op.result_type(0).element, known_extents(op, 0));
   op.give(op.b.iota(shape, op.integer("iota_dimension")));
 }
 

@@ -45,10 +45,12 @@ void ShloOp::give_tuple(Instr* tuple) {
     results.push_back(b.get_tuple_element(tuple, static_cast<int64_t>(i)));
 }
 
-Shape ShloOp::result_shape(size_t i) const {
+const MlirType& ShloOp::result_type(size_t i) const {
   if (i >= result_types.size()) fail("result {} is missing", i);
-  return shlo_shape(*result_types[i]);
+  return *result_types[i];
 }
+
+Shape ShloOp::result_shape(size_t i) const { return shlo_shape(result_type(i)); }
 
 void ShloOp::want_operands(size_t least, size_t most) const {
   if (count() < least || count() > most) fail("{} operands, wanted {} to {}", count(), least, most);
@@ -123,6 +125,8 @@ std::optional<Literal> ShloOp::known(Instr* value) const {
 
 Ints ShloOp::known_ints(size_t i, int64_t assumed) const {
   Instr* value = operand(i);
+  if (!value->shape().is_array() || !tensor::is_integer(value->shape().type()))
+    fail("operand {} is {}, wanted integers", i, tensor::to_string(value->shape(), false));
   const std::optional<Literal> literal = known(value);
   if (!literal) {
     const int64_t parameter = importer.parameter_of(value);

@@ -76,9 +76,11 @@ Members group_of(ShloOp& op, const Process& process, const std::vector<Process*>
 // Operand `i` of the same collective in each member.
 Instrs operands_of(const ShloOp& op, const Members& members, size_t i) {
   Instrs values;
-  for (const Process* member : members)
-    values.push_back(
-        op.importer.value(member->body->ops[member->next].operands.at(i), member->frame));
+  for (const Process* member : members) {
+    const MlirOp& same = member->body->ops[member->next];
+    if (i >= same.operands.size()) fail("{}: operand {} is missing in a process", same.name, i);
+    values.push_back(op.importer.value(same.operands[i], member->frame));
+  }
   return values;
 }
 
@@ -376,7 +378,7 @@ template <bool kReplica>
 void process_id(ShloOp& op) {
   const Process* process = op.frame.process;
   const int64_t id = process == nullptr ? 0 : kReplica ? process->replica : process->partition;
-  op.give(op.b.scalar(op.result_types[0]->element, static_cast<double>(id)));
+  op.give(op.b.scalar(op.result_type(0).element, static_cast<double>(id)));
 }
 
 // Whether process 0 is in a group with others.

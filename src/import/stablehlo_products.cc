@@ -17,7 +17,7 @@ void give_product(ShloOp& op, Instr* a, Instr* c, hlo::DotAttrs attrs) {
   attrs.operand_precision = op.precision();
   const Shape* const shapes[] = {&a->shape(), &c->shape()};
   Shape shape = value_or_throw(hlo::infer_shape(Opcode::dot, shapes, attrs, {}));
-  shape.set_type(op.result_types[0]->element);
+  shape.set_type(op.result_type(0).element);
   op.give(op.b.make(Opcode::dot, {a, c}, std::move(attrs), {}, &shape));
 }
 
@@ -151,7 +151,7 @@ void batch_norm(ShloOp& op) {
 void rng(ShloOp& op) {
   hlo::RngAttrs attrs;
   attrs.normal = op.word("rng_distribution", "UNIFORM") == "NORMAL";
-  const Shape shape = Shape::array(op.result_types[0]->element, op.known_ints(2));
+  const Shape shape = Shape::array(op.result_type(0).element, op.known_ints(2));
   op.give(op.b.make(Opcode::rng, {op.operand(0), op.operand(1)}, attrs, {}, &shape));
 }
 

@@ -83,18 +83,19 @@ const MlirType* expressed(const MlirType* type, std::deque<MlirType>& types) {
 }
 
 void uniform_quantize(ShloOp& op) {
-  const MlirType& type = *op.result_types[0];
+  const MlirType& type = op.result_type(0);
   if (!type.quantization) fail("the result is {}, wanted a quantised type", to_string(type));
   Instr* x = op.operand(0);
-  if (op.operand_types[0]->quantization) x = dequantize(op.b, x, *op.operand_types[0]->quantization);
+  if (op.operand_types[0]->quantization)
+    x = dequantize(op.b, x, *op.operand_types[0]->quantization);
   op.give(quantize(op.b, x, *type.quantization, type.element));
 }
 
 void uniform_dequantize(ShloOp& op) {
   const MlirType& type = *op.operand_types[0];
   if (!type.quantization) fail("the operand is {}, wanted a quantised type", to_string(type));
-  op.give(op.b.convert(dequantize(op.b, op.operand(0), *type.quantization),
-                       op.result_types[0]->element));
+  op.give(
+      op.b.convert(dequantize(op.b, op.operand(0), *type.quantization), op.result_type(0).element));
 }
 
 constexpr ShloEntry kOps[] = {

@@ -61,8 +61,7 @@ hlo::Window window_of(const ShloOp& op, const Ints& padding) {
   const Ints strides = or_ones(op, "window_strides", rank);
   const Ints base = or_ones(op, "base_dilations", rank);
   const Ints dilations = or_ones(op, "window_dilations", rank);
-  if (padding.size() != 2 * rank)
-    fail("padding: {} values, wanted {}", padding.size(), 2 * rank);
+  if (padding.size() != 2 * rank) fail("padding: {} values, wanted {}", padding.size(), 2 * rank);
   hlo::Window window;
   for (size_t d = 0; d < rank; ++d) {
     hlo::WindowDim& dim = window.dims.emplace_back();
@@ -87,7 +86,7 @@ void reduce_window(ShloOp& op) {
 
 void select_and_scatter(ShloOp& op) {
   // The scattering may be done in a wider type: that of the result.
-  const Shape scalar = Shape::scalar(op.result_types[0]->element);
+  const Shape scalar = Shape::scalar(op.result_type(0).element);
   for (Instr*& operand : op.operands) operand = op.b.convert(operand, scalar.type());
   hlo::Computation* select = op.importer.scalar_region(op, op.region(0), {scalar, scalar});
   hlo::Computation* scatter = op.importer.scalar_region(op, op.region(1), {scalar, scalar});

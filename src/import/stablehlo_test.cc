@@ -317,6 +317,12 @@ TEST(stablehlo, ErrorsNameThePlaceAndTheOperation) {
   EXPECT_THAT(error_of("%c = stablehlo.constant dense<false> : tensor<i1>\nstablehlo.custom_call "
                        "@shape_assertion(%c) {error_message = \"too small\"} : (tensor<i1>) -> ()"),
               HasSubstr("too small"));
+  EXPECT_THAT(error_of("\"stablehlo.convert\"(%x) : (tensor<2x3xf32>) -> ()"),
+              HasSubstr("result 0 is missing"));
+  // Damage that once reached an internal check.
+  EXPECT_THAT(error_of("%0 = stablehlo.dynamic_reshape %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) "
+                       "-> tensor<?xf32>"),
+              HasSubstr("operand 1 is f32[2,3], wanted integers"));
   EXPECT_THAT(import_text("module {}").error().message, HasSubstr("no function"));
 }
 
