@@ -29,7 +29,7 @@ sys.path.insert(0, os.path.join(HERE, "products"))
 import shapes  # noqa: E402
 
 HEDDLE = os.path.join(HERE, "..", "build", "release", "heddle")
-PROBE = os.path.join(HERE, "..", "build", "release", "bench", "word_probe")  # built with -DHEDDLE_BENCH=ON
+PROBE = os.path.join(HERE, "..", "build", "release", "word_probe")  # built with -DHEDDLE_BENCH=ON
 COPIES = 4
 RUN_FLOPS = 1e11  # of the fewest runs that are timed: 0.1 to 0.2 s
 NAMES = re.compile(r"(bert|square|one|conv|vgg|dilated|group)_")
