@@ -157,11 +157,13 @@ class Compilation {
       HEDDLE_UNREACHABLE("after fuse: {}", verified.error().message);
     if (report_ && report_->mixed) report_->mixed->cast_kernels = count_cast_kernels(*module_);
     if (report_) report_->edges = unfused_edges(*module_, refusals, target_);
-    if (report_)
-      for (const fuse::Refusal& refusal : refusals)
-        report_->refusals.push_back(
-            {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
-    if (report_) report_->library_calls = std::move(fused_->library_calls);
+    if (!report_) return {};
+    Report& said = fused_->report;
+    std::move(said.refusals.begin(), said.refusals.end(), std::back_inserter(report_->refusals));
+    for (const fuse::Refusal& refusal : refusals)
+      report_->refusals.push_back(
+          {refusal.producer, refusal.consumer, refusal.code, refusal.reason});
+    report_->library_calls = std::move(said.library_calls);
     return {};
   }
 

@@ -44,10 +44,8 @@ Result<FusedModule> fused_module(std::unique_ptr<hlo::Module> module, const Opti
                                  const target::Target& target, const pass::RunOptions& run) {
   FusedModule result{std::move(module), {}, {}, {}};
   fuse::Covers covers(result.module.get());
-  Report report;
-  HEDDLE_ASSIGN_OR_RETURN(result.done,
-                          run_fusing(&covers, options, target, run, &result.refusals, &report));
-  result.library_calls = std::move(report.library_calls);
+  HEDDLE_ASSIGN_OR_RETURN(
+      result.done, run_fusing(&covers, options, target, run, &result.refusals, &result.report));
   return result;
 }
 

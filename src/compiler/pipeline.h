@@ -24,7 +24,7 @@ Result<pass::RunReport> run_fusing(fuse::Covers* covers, const Options& options,
 struct FusedModule {
   std::unique_ptr<hlo::Module> module;
   std::vector<fuse::Refusal> refusals;
-  std::vector<Report::LibraryUse> library_calls;
+  Report report;  // of libraries: calls, and what was refused one
   pass::RunReport done;
 };
 Result<FusedModule> fused_module(std::unique_ptr<hlo::Module> module, const Options& options,
