@@ -29,7 +29,8 @@ const kernel::MmaDescriptor* product_of(const Instr* dot, const target::Target& 
     const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target);
     const bool faster = target.peak_flops_per_ns(mma->b) > target.peak_flops_per_ns(*sums);
     const int64_t rows = dot->shape().elems() / dot->shape().dim(dot->shape().rank() - 1);
-    if (!faster && (!tile || k % tile->k != 0 || rows < tile->m)) return nullptr;
+    const bool whole = tile && k % tile->k == 0 && rows >= tile->m && !schedule::is_bounded(dot);
+    if (!faster && !whole) return nullptr;
     return k % mma->k == 0 ? mma : nullptr;
   }
   const bool f32 = type == tensor::Type::f32 && a == type && b == type;

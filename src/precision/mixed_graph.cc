@@ -9,6 +9,7 @@
 #include "hlo/join.h"
 #include "hlo/views.h"
 #include "precision/gradient_flow.h"
+#include "schedule/bounded_rows.h"
 #include "schedule/gemm_tiles.h"
 
 namespace heddle::precision {
@@ -354,7 +355,8 @@ class Collector {
         rows = x->operand(0)->shape().elems() / k;
         for (int64_t d : attrs.lhs_batch_dims) rows /= x->operand(0)->shape().dim(d);
       }
-      if (k % tile->k == 0 && rows >= tile->m) return target_.peak_flops_per_ns(tile->name);
+      if (k % tile->k == 0 && rows >= tile->m && !schedule::is_bounded(x))
+        return target_.peak_flops_per_ns(tile->name);
     }
     const double words = target_.peak_flops_per_ns(low_);
     return words > target_.peak_flops_per_ns(Type::f32) ? words : 0;
