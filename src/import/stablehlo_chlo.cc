@@ -10,16 +10,6 @@ namespace {
 using hlo::Direction;
 using tensor::Type;
 
-template <Opcode kOpcode>
-void unary(ShloOp& op) {
-  op.give(op.b.unary(kOpcode, op.operand(0)));
-}
-
-template <Opcode kOpcode>
-void binary(ShloOp& op) {
-  op.give(op.b.binary(kOpcode, op.operand(0), op.operand(1)));
-}
-
 // The operand of lower rank spread to the rank of the other by `broadcast_dimensions`.
 void align(ShloOp& op) {
   const MlirAttr* dims = op.op.attr("broadcast_dimensions");
@@ -69,9 +59,7 @@ void atan(ShloOp& op) {
   op.give(op.b.binary(Opcode::atan2, x, op.b.full(x->shape(), 1)));
 }
 
-void square(ShloOp& op) {
-  op.give(op.b.binary(Opcode::multiply, op.operand(0), op.operand(0)));
-}
+void square(ShloOp& op) { op.give(op.b.binary(Opcode::multiply, op.operand(0), op.operand(0))); }
 
 void conj(ShloOp& op) {
   Instr* x = op.operand(0);

@@ -11,16 +11,6 @@ using hlo::CompareType;
 using hlo::Direction;
 using tensor::Type;
 
-template <Opcode kOpcode>
-void unary(ShloOp& op) {
-  op.give(op.b.unary(kOpcode, op.operand(0)));
-}
-
-template <Opcode kOpcode>
-void binary(ShloOp& op) {
-  op.give(op.b.binary(kOpcode, op.operand(0), op.operand(1)));
-}
-
 void complex(ShloOp& op) { op.give(op.b.make(Opcode::complex, {op.operand(0), op.operand(1)})); }
 
 // Of a real number: itself, and 0.

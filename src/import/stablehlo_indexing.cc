@@ -6,16 +6,8 @@
 namespace heddle::import {
 namespace {
 
-// A field of #stablehlo.gather<...>; missing: empty.
-Ints field(const MlirAttr& numbers, std::string_view name) {
-  Ints values;
-  const MlirAttr* found = numbers.field(name);
-  if (found != nullptr && !integers_of(*found, &values)) fail("{}: wanted integers", name);
-  return values;
-}
-
 int64_t one_field(const MlirAttr& numbers, std::string_view name) {
-  const Ints values = field(numbers, name);
+  const Ints values = integer_field(numbers, name);
   if (values.size() > 1) fail("{}: wanted one integer", name);
   return values.empty() ? 0 : values[0];
 }
@@ -23,11 +15,11 @@ int64_t one_field(const MlirAttr& numbers, std::string_view name) {
 hlo::GatherAttrs gather_attrs(const ShloOp& op) {
   const MlirAttr& numbers = op.attr("dimension_numbers");
   hlo::GatherAttrs attrs;
-  attrs.offset_dims = field(numbers, "offset_dims");
-  attrs.collapsed_slice_dims = field(numbers, "collapsed_slice_dims");
-  attrs.start_index_map = field(numbers, "start_index_map");
-  attrs.operand_batching_dims = field(numbers, "operand_batching_dims");
-  attrs.start_indices_batching_dims = field(numbers, "start_indices_batching_dims");
+  attrs.offset_dims = integer_field(numbers, "offset_dims");
+  attrs.collapsed_slice_dims = integer_field(numbers, "collapsed_slice_dims");
+  attrs.start_index_map = integer_field(numbers, "start_index_map");
+  attrs.operand_batching_dims = integer_field(numbers, "operand_batching_dims");
+  attrs.start_indices_batching_dims = integer_field(numbers, "start_indices_batching_dims");
   attrs.index_vector_dim = one_field(numbers, "index_vector_dim");
   attrs.indices_are_sorted = op.flag("indices_are_sorted");
   return attrs;
@@ -74,11 +66,11 @@ void scatter(ShloOp& op) {
     fail("{} results, wanted {}", op.result_types.size(), op.count() / 2);
   const MlirAttr& numbers = op.attr("scatter_dimension_numbers");
   hlo::ScatterAttrs attrs;
-  attrs.update_window_dims = field(numbers, "update_window_dims");
-  attrs.inserted_window_dims = field(numbers, "inserted_window_dims");
-  attrs.scatter_dims_to_operand_dims = field(numbers, "scatter_dims_to_operand_dims");
-  attrs.input_batching_dims = field(numbers, "input_batching_dims");
-  attrs.scatter_indices_batching_dims = field(numbers, "scatter_indices_batching_dims");
+  attrs.update_window_dims = integer_field(numbers, "update_window_dims");
+  attrs.inserted_window_dims = integer_field(numbers, "inserted_window_dims");
+  attrs.scatter_dims_to_operand_dims = integer_field(numbers, "scatter_dims_to_operand_dims");
+  attrs.input_batching_dims = integer_field(numbers, "input_batching_dims");
+  attrs.scatter_indices_batching_dims = integer_field(numbers, "scatter_indices_batching_dims");
   attrs.index_vector_dim = one_field(numbers, "index_vector_dim");
   attrs.indices_are_sorted = op.flag("indices_are_sorted");
   attrs.unique_indices = op.flag("unique_indices");

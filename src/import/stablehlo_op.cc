@@ -157,6 +157,13 @@ std::vector<std::string> ShloOp::precision() const {
   return words;
 }
 
+Ints integer_field(const MlirAttr& numbers, std::string_view name) {
+  Ints values;
+  const MlirAttr* found = numbers.field(name);
+  if (found != nullptr && !integers_of(*found, &values)) fail("{}: wanted integers", name);
+  return values;
+}
+
 const ShloEntry* find_shlo(std::string_view name) {
   static const auto* const kTable = [] {
     auto* table = new std::unordered_map<std::string_view, const ShloEntry*>();

@@ -24,4 +24,18 @@ std::span<const ShloEntry> shlo_quantize_ops();
 // A tensor type as a static shape; tuples and tokens, too. Throws Failure where it is dynamic.
 Shape shlo_shape(const MlirType& type);
 
+// A field of dimension numbers, such as #stablehlo.gather<...>; missing: empty.
+Ints integer_field(const MlirAttr& numbers, std::string_view name);
+
+// Operations that HLO has by the same name.
+template <Opcode kOpcode>
+void unary(ShloOp& op) {
+  op.give(op.b.unary(kOpcode, op.operand(0)));
+}
+
+template <Opcode kOpcode>
+void binary(ShloOp& op) {
+  op.give(op.b.binary(kOpcode, op.operand(0), op.operand(1)));
+}
+
 }  // namespace heddle::import

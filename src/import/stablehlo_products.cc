@@ -5,13 +5,6 @@
 namespace heddle::import {
 namespace {
 
-Ints field(const MlirAttr& numbers, std::string_view name) {
-  Ints values;
-  const MlirAttr* found = numbers.field(name);
-  if (found != nullptr && !integers_of(*found, &values)) fail("{}: wanted integers", name);
-  return values;
-}
-
 // The extents are inferred; the element type of the result may be wider than that of the operands.
 void give_product(ShloOp& op, Instr* a, Instr* c, hlo::DotAttrs attrs) {
   attrs.operand_precision = op.precision();
@@ -24,10 +17,10 @@ void give_product(ShloOp& op, Instr* a, Instr* c, hlo::DotAttrs attrs) {
 void dot_general(ShloOp& op) {
   const MlirAttr& numbers = op.attr("dot_dimension_numbers");
   hlo::DotAttrs attrs;
-  attrs.lhs_batch_dims = field(numbers, "lhs_batching_dimensions");
-  attrs.rhs_batch_dims = field(numbers, "rhs_batching_dimensions");
-  attrs.lhs_contracting_dims = field(numbers, "lhs_contracting_dimensions");
-  attrs.rhs_contracting_dims = field(numbers, "rhs_contracting_dimensions");
+  attrs.lhs_batch_dims = integer_field(numbers, "lhs_batching_dimensions");
+  attrs.rhs_batch_dims = integer_field(numbers, "rhs_batching_dimensions");
+  attrs.lhs_contracting_dims = integer_field(numbers, "lhs_contracting_dimensions");
+  attrs.rhs_contracting_dims = integer_field(numbers, "rhs_contracting_dimensions");
   give_product(op, op.operand(0), op.operand(1), std::move(attrs));
 }
 

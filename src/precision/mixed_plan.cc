@@ -163,7 +163,7 @@ MixedPlan plan_mixed(const MixedGraph& graph, const target::Target& target, Type
 }
 
 Type fastest_small_float(const target::Target& target) {
-  // In f16 there are no instructions for words: it is fast where nothing else is.
+  // No instruction multiplies words of f16: that type only saves memory, where bf16 has none, too.
   const bool words =
       schedule::find_product(Type::bf16, Type::bf16, Type::f32, target) != kernel::plain_mma();
   return !words && target.peak_flops_per_ns(Type::f16) > target.peak_flops_per_ns(Type::bf16)

@@ -236,12 +236,14 @@ class SumPlacer {
   Decision choose() {
     const Stage& stage = result_.graph.stage(dot_);
     const Load& a = stage.loads[static_cast<size_t>(shape_.a_load)];
-    const int64_t a_bytes =
-        result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
+    const int64_t a_bytes = result_.graph.inputs[static_cast<size_t>(a.source.input)].shape.bytes();
     const target::Target plain = without_tiles(target_);
+    const auto choose_for = [&](const target::Target& target) {
+      return choose_gemm(shape_, stage, a_bytes, target, find_product(shape_, stage, target));
+    };
+    record_ = choose_for(target_);
     // Fragments want whole tiles in a block, whose rows are chosen here, and no lines.
-    record_ =
-        choose_gemm(shape_, stage, a_bytes, plain, find_product(shape_, stage, plain));
+    if (record_.tile) record_ = choose_for(without_tiles(target_));
     record_.panels = 0;
     record_.shared = 1;
     record_.kc = shape_.k_extent;

@@ -160,7 +160,8 @@ Gemm choose_gemm_between(int64_t least, int64_t m, int64_t n, int64_t k, bool b_
   }
   best.kc = k;
   best.m_block = rows_of_block(best, of, target);
-  if (best.tile && best.m_block < m) best.m_block = (best.m_block + best.mr - 1) / best.mr * best.mr;
+  if (best.tile && best.m_block < m)
+    best.m_block = (best.m_block + best.mr - 1) / best.mr * best.mr;
   const int64_t tiles = (best.m_block + best.mr - 1) / best.mr;
   if (of.fetches)
     best.prefetch = static_cast<int>((int64_t{best.nv} * best.ku + tiles - 1) / tiles);
@@ -402,13 +403,15 @@ Gemm choose_gemm(const GemmShape& shape, const Stage& stage, int64_t a_bytes,
     gemm.kc = shape.k_extent;
     GemmShape words = shape;  // as long as elements of the sums
     words.k_extent /= mma->k;
-    if (!tile) choose_tile(words, stage, nv, target, &gemm);
-    if (!tile || shape.windows.empty()) {
-      if (tile) choose_fragments(shape.m_extent, shape.n_extent, shape.k_extent, nv, target, &gemm);
-      choose_blocks(words, stage, a_bytes, target, &gemm);
-      if (!tile) cut_window(shape, stage, target, &gemm);
-    } else {
+    if (tile && !shape.windows.empty()) {
       choose_lines(shape, stage, nv, target, &gemm);
+    } else if (tile) {
+      choose_fragments(shape.m_extent, shape.n_extent, shape.k_extent, nv, target, &gemm);
+      choose_blocks(words, stage, a_bytes, target, &gemm);
+    } else {
+      choose_tile(words, stage, nv, target, &gemm);
+      choose_blocks(words, stage, a_bytes, target, &gemm);
+      cut_window(shape, stage, target, &gemm);
     }
   }
   gemm.copy_b = wants_copy(gemm, shape, stage, target);

@@ -6,10 +6,6 @@ namespace heddle::stage {
 
 namespace {
 
-constexpr int64_t kSide = 16;  // rows of a fragment
-
-int64_t whole(int64_t rows) { return (rows + kSide - 1) / kSide * kSide; }
-
 // False: a window that runs backwards, or pads without taps.
 bool read_axis(int out, const GemmShape& shape, const Stage& stage, WindowLines::Axis* axis) {
   if (out < 0) return true;
@@ -34,18 +30,18 @@ bool read_axis(int out, const GemmShape& shape, const Stage& stage, WindowLines:
 
 }  // namespace
 
-int64_t WindowLines::rows_of_line() const { return runs_on() ? width() : whole(rows); }
+int64_t WindowLines::rows_of_line() const { return runs_on() ? width() : whole_fragments(rows); }
 
 int64_t WindowLines::sums(int64_t count) const {
-  return runs_on() ? whole((count - 1) * width() + rows) : count * rows_of_line();
+  return runs_on() ? whole_fragments((count - 1) * width() + rows) : count * rows_of_line();
 }
 
 int64_t WindowLines::elements(int64_t count) const {
-  const int64_t last_row = runs_on() ? sums(count) - 1
-                                     : (count - 1) * down.stride * width() +
-                                           (rows_of_line() - 1) * across.stride;
-  const int64_t last_tap = (down.taps - 1) * down.dilation * width() +
-                           (across.taps - 1) * across.dilation;
+  const int64_t last_row =
+      runs_on() ? sums(count) - 1
+                : (count - 1) * down.stride * width() + (rows_of_line() - 1) * across.stride;
+  const int64_t last_tap =
+      (down.taps - 1) * down.dilation * width() + (across.taps - 1) * across.dilation;
   return std::max(down.reach(count) * width(), last_row + last_tap + 1) * channels;
 }
 

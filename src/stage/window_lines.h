@@ -10,6 +10,12 @@
 
 namespace heddle::stage {
 
+// Rows, and columns, of a fragment of sums (the tiles of kernel/mma.def).
+inline constexpr int64_t kFragmentSide = 16;
+inline int64_t whole_fragments(int64_t rows) {
+  return (rows + kFragmentSide - 1) / kFragmentSide * kFragmentSide;
+}
+
 struct WindowLines {
   struct Axis {
     int k = -1;  // the window's digit; -1: one tap
@@ -18,16 +24,16 @@ struct WindowLines {
     int64_t step = 0;              // elements of A between neighbours
     int64_t reach(int64_t count) const { return (count - 1) * stride + (taps - 1) * dilation + 1; }
   };
-  Axis down, across;     // over lines, and over the rows of one
-  int64_t rows = 1;      // of a line
-  int64_t channels = 1;  // of a pixel
+  Axis down, across;                                    // over lines, and over the rows of one
+  int64_t rows = 1;                                     // of a line
+  int64_t channels = 1;                                 // of a pixel
   int64_t width() const { return across.reach(rows); }  // pixels of a copied line
   // Rows are as far apart from line to line as in one: those between two lines are computed, too.
   bool runs_on() const { return down.stride == 1 && across.stride == 1; }
-  int64_t rows_of_line() const;               // between the first rows of two lines, in the sums
-  int64_t sums(int64_t count) const;          // rows of sums of so many lines
-  int64_t elements(int64_t count) const;      // of the copy, and what its last tile reads behind it
-  int64_t first_inside() const;               // pixels [first, last) of a copied line are in the image
+  int64_t rows_of_line() const;           // between the first rows of two lines, in the sums
+  int64_t sums(int64_t count) const;      // rows of sums of so many lines
+  int64_t elements(int64_t count) const;  // of the copy, and what its last tile reads behind it
+  int64_t first_inside() const;           // pixels [first, last) of a copied line are in the image
   int64_t last_inside() const;
 };
 

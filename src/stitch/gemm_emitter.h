@@ -105,8 +105,6 @@ class GemmEmitter {
   Block finished(const std::vector<Expr>& digits, ExprId sum, std::vector<Kept>* kept = nullptr);
 
   // gemm_fragments.cc
-  int64_t whole_rows(const Tile& tile) const;
-  bool on_fragments(const Tile& tile);
   BufferId fragments(const char* name, Type type, std::vector<int64_t> extents);
   Stmt move_fragment(kernel::StmtKind kind, BufferId fragment, const std::vector<int64_t>& number,
                      BufferId memory, const Expr& at, int64_t stride);

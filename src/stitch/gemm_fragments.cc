@@ -12,36 +12,8 @@
 
 namespace heddle::stitch {
 
-namespace {
-
-constexpr int64_t kSide = 16;  // of a fragment of sums
-
-}  // namespace
-
-// Rows in whole fragments.
-int64_t GemmEmitter::whole_rows(const Tile& tile) const {
-  return (tile.rows->rows + kSide - 1) / kSide * kSide;
-}
-
-// Can the instruction read what a tile needs: rows of A that are neighbours in words along k and
-// equally far apart, from one digit of k in whole steps, or from several that run on?
-bool GemmEmitter::on_fragments(const Tile& tile) {
-  if (!gemm_.tile || gemm_.my > 1 || shape_.m < 0) return false;
-  if (tile.rows->start < whole_rows(tile) - tile.rows->rows) return false;
-  const std::vector<Segment>& segments = tile.rows->segments;
-  if (segments.size() != 1 || segments[0].row_high - segments[0].row_low < tile.rows->rows ||
-      guard_of_lines().valid() || k_.buffer(a_).type != gemm_.tile->a)
-    return false;
-  if (const Window* window = shape_.window_of(shape_.m);
-      window && window->k >= 0 && segments[0].k_high - segments[0].k_low != extents_[window->k])
-    return false;
-  std::vector<KRange> ranges = k_ranges({0, 1, 0, 1}, segments[0]);
-  const int64_t count = merge_inner(&ranges);
-  for (int k : shape_.k) digits_[k] = Expr(0);
-  return !ranges.back().moving && count % (gemm_.tile->k / word_) == 0 &&
-         a_at_.factor_of(ranges.back().digit) == word_ && part_step(a_at_) == 1 &&
-         a_at_.factor_of(shape_.m) > 0;
-}
+using stage::kFragmentSide;
+using stage::whole_fragments;
 
 BufferId GemmEmitter::fragments(const char* name, Type type, std::vector<int64_t> extents) {
   for (size_t i = 0; i < k_.buffers.size(); ++i) {
@@ -68,20 +40,21 @@ Stmt GemmEmitter::move_fragment(kernel::StmtKind kind, BufferId fragment,
   if (kind == kernel::StmtKind::fragment_clear) return stmt;
   stmt.buffer = memory;
   stmt.indices = {index(at)};
-  stmt.count = kSide;
+  stmt.count = kFragmentSide;
   stmt.stride = stride;
   return stmt;
 }
 
 void GemmEmitter::emit_fragments(const Panel& panel, const Tile& tile, Block* block) {
-  const int64_t rows = whole_rows(tile), before = rows - tile.rows->rows;
+  const int64_t rows = whole_fragments(tile.rows->rows), before = rows - tile.rows->rows;
+  HEDDLE_CHECK(tile.rows->start >= before, "{} rows from {} on", rows, tile.rows->start);
   if (!is_cut_ && !sums_.valid()) sums_ = k_.add_scratch("sums", shape_.type, gemm_.mr * width_);
   const Expr start =
       is_cut_ ? (block_.panel * tiles_ + tile.number) * (gemm_.mr * width_) : Expr(0);
   if (block_.last) prefetch_results(panel, tile, block);
   Tile computed = tile;
   computed.m0 = tile.m0 - Expr(before);
-  computed.fragment_rows = rows / kSide;
+  computed.fragment_rows = rows / kFragmentSide;
   sum_fragments(panel, computed, start, block);
   if (block_.last) emit_rows(panel, tile, start + Expr(before * width_), block);
 }
@@ -91,19 +64,21 @@ void GemmEmitter::emit_fragments(const Panel& panel, const Tile& tile, Block* bl
 void GemmEmitter::sum_fragments(const Panel& panel, Tile tile, const Expr& start, Block* block) {
   using kernel::StmtKind;
   const kernel::MmaDescriptor& mma = *gemm_.tile;
-  tile.d = fragments("sum_tiles", mma.d, {gemm_.mr / kSide, gemm_.nv, mma.map_d.registers()});
-  tile.a = fragments("a_tiles", mma.a, {gemm_.mr / kSide, mma.map_a.registers()});
+  tile.d =
+      fragments("sum_tiles", mma.d, {gemm_.mr / kFragmentSide, gemm_.nv, mma.map_d.registers()});
+  tile.a = fragments("a_tiles", mma.a, {gemm_.mr / kFragmentSide, mma.map_a.registers()});
   tile.b = fragments("b_tiles", mma.b, {gemm_.nv, mma.map_b.registers()});
   auto each = [&](StmtKind kind) {
     for (int64_t i = 0; i < tile.fragment_rows; ++i)
       for (int64_t v = 0; v < panel.vectors; ++v)
         block->push_back(move_fragment(kind, tile.d, {i, v}, sums_,
-                                       start + Expr(i * kSide * width_ + v * kSide), width_));
+                                       start + Expr(i * kFragmentSide * width_ + v * kFragmentSide),
+                                       width_));
   };
   each(block_.first ? StmtKind::fragment_clear : StmtKind::fragment_load);
   const Segment& rows = tile.rows->segments[0];
-  emit_segment(panel, tile, {0, 1, 0, 1}, {rows.k_low, rows.k_high, 0, tile.fragment_rows * kSide},
-               block);
+  emit_segment(panel, tile, {0, 1, 0, 1},
+               {rows.k_low, rows.k_high, 0, tile.fragment_rows * kFragmentSide}, block);
   each(StmtKind::fragment_store);
 }
 
@@ -111,7 +86,7 @@ void GemmEmitter::sum_fragments(const Panel& panel, Tile tile, const Expr& start
 void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int digit,
                                      Block* block) {
   using kernel::StmtKind;
-  if (shape_.m >= 0) digits_[shape_.m] = tile.m0;
+  digits_[shape_.m] = tile.m0;
   const Expr a = substitute(a_at_, digits_, s_.scope_extents_) - a_base_;
   const int64_t row = a_at_.factor_of(shape_.m);
   const bool copied = gemm_.copy_b;
@@ -120,11 +95,11 @@ void GemmEmitter::emit_fragment_step(const Panel& panel, const Tile& tile, int d
       copied ? k_linear() * width_ : operand(shape_.b_load) + panel.number * shape_.b_panel_stride;
   const int64_t apart = b_factor(digit) * (copied ? width_ : 1);
   for (int64_t v = 0; v < panel.vectors; ++v)
-    block->push_back(
-        move_fragment(StmtKind::fragment_load, tile.b, {v}, from, b + Expr(v * kSide), apart));
+    block->push_back(move_fragment(StmtKind::fragment_load, tile.b, {v}, from,
+                                   b + Expr(v * kFragmentSide), apart));
   for (int64_t i = 0; i < tile.fragment_rows; ++i) {
-    block->push_back(
-        move_fragment(StmtKind::fragment_load, tile.a, {i}, a_, a + Expr(i * kSide * row), row));
+    block->push_back(move_fragment(StmtKind::fragment_load, tile.a, {i}, a_,
+                                   a + Expr(i * kFragmentSide * row), row));
     for (int64_t v = 0; v < panel.vectors; ++v) {
       Stmt mma{StmtKind::mma};
       mma.name = gemm_.tile->name;
@@ -160,8 +135,8 @@ void GemmEmitter::emit_rows(const Panel& panel, const Tile& tile, const Expr& st
 // registers.
 void GemmEmitter::emit_turned_rows(const Panel& panel, const Tile& tile, const Expr& start,
                                    Block* block) {
-  for (int64_t first = 0; first < tile.rows->rows; first += kSide) {
-    const Run run{0, 1, std::min(kSide, tile.rows->rows - first), {}};
+  for (int64_t first = 0; first < tile.rows->rows; first += kFragmentSide) {
+    const Run run{0, 1, std::min(kFragmentSide, tile.rows->rows - first), {}};
     Tile part{nullptr, &run, tile.y0, tile.m0 + Expr(first), tile.number, {}};
     part.acc = sum_registers({run.rows, panel.vectors});
     const VarId l = k_.add_var("l");

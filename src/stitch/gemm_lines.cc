@@ -82,8 +82,7 @@ void GemmEmitter::copy_lines(const Expr& y0, int64_t count, Block* block) {
     if (n <= 0) return;
     const VarId l = k_.add_var("l");
     const Expr lane = Expr::digit(s_.add_scope(l, n));
-    const ExprId value =
-        from ? k_.load(input_of(shape_.a_load), {index(*from + lane)}) : nothing;
+    const ExprId value = from ? k_.load(input_of(shape_.a_load), {index(*from + lane)}) : nothing;
     body->push_back(make_loop(LoopKind::vector, l, k_.constant(n),
                               {make_store(lines_, {index(at + lane)}, value)},
                               static_cast<int>(lanes)));
@@ -108,17 +107,15 @@ void GemmEmitter::copy_lines(const Expr& y0, int64_t count, Block* block) {
     const Expr pixel = Expr(low) + Expr::digit(s_.add_scope(w, high - low));
     Block one;
     run(place + pixel * all.channels, all.channels, first + pixel * all.across.step, &one);
-    inside.push_back(
-        make_loop(LoopKind::serial, w, k_.constant(high - low), std::move(one)));
+    inside.push_back(make_loop(LoopKind::serial, w, k_.constant(high - low), std::move(one)));
   }
   run(place + Expr(high * all.channels), (all.width() - high) * all.channels, {}, &inside);
   if (all.down.span > 0) {
     Block outside;
     run(place, line, {}, &outside);
     const ExprId at = index(y0 * all.down.stride + number + Expr(all.down.offset));
-    const ExprId is_inside =
-        k_.binary(Op::and_, k_.compare(Op::ge, at, k_.constant(0)),
-                  k_.compare(Op::lt, at, k_.constant(all.down.span)));
+    const ExprId is_inside = k_.binary(Op::and_, k_.compare(Op::ge, at, k_.constant(0)),
+                                       k_.compare(Op::lt, at, k_.constant(all.down.span)));
     inside = {make_if(is_inside, std::move(inside), std::move(outside))};
   }
   block->push_back(make_loop(LoopKind::serial, u, k_.constant(lines), std::move(inside)));
@@ -134,7 +131,7 @@ void GemmEmitter::multiply_lines(const Panel& panel, const Expr& y0, int64_t cou
     if (shape_.y >= 0) digits_[shape_.y] = line;
     auto tile_at = [&](const Expr& m, const Expr& of, int64_t here, Block* to) {
       Tile tile{nullptr, &run, line, m, of, {}};
-      tile.fragment_rows = (here + 15) / 16;
+      tile.fragment_rows = stage::whole_fragments(here) / stage::kFragmentSide;
       sum_fragments(panel, tile, start + m * width_, to);
     };
     if (const int64_t whole = rows / gemm_.mr) {
@@ -164,8 +161,7 @@ void GemmEmitter::multiply_lines(const Panel& panel, const Expr& y0, int64_t cou
   Block rows;
   emit_rows(panel, {nullptr, &whole_line, y0 + done, Expr(0), Expr(0), {}},
             done * (all.rows_of_line() * width_), &rows);
-  block->push_back(
-      make_loop(LoopKind::serial, finished_line, k_.constant(count), std::move(rows)));
+  block->push_back(make_loop(LoopKind::serial, finished_line, k_.constant(count), std::move(rows)));
   if (shape_.y >= 0) digits_[shape_.y] = Expr(0);
 }
 

@@ -39,7 +39,7 @@ BufferId GemmEmitter::sum_registers(std::vector<int64_t> extents) {
 }
 
 void GemmEmitter::emit_tile(const Panel& panel, Tile tile, Block* block) {
-  if (on_fragments(tile)) return emit_fragments(panel, tile, block);
+  if (gemm_.tile) return emit_fragments(panel, tile, block);
   const int64_t line_count = gemm_.my > 1 ? tile.lines->rows : 1;
   const Segment all_lines{0, 1, 0, line_count}, all_rows{0, 1, 0, tile.rows->rows};
   std::vector<int64_t> extents{tile.rows->rows, panel.vectors};
@@ -212,8 +212,7 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
                              Block* block) {
   const size_t segments =
       tile.rows->segments.size() * (gemm_.my > 1 ? tile.lines->segments.size() : 1);
-  const bool on_fragments = tile.fragment_rows > 0;
-  const int64_t ku = on_fragments ? gemm_.tile->k / word_ : unrolling(count, segments);
+  const int64_t ku = gemm_.tile ? gemm_.tile->k / word_ : unrolling(count, segments);
   const int64_t steps = count / ku, rest = count % ku;
   const size_t digit = static_cast<size_t>(range.digit);
   if (steps > 0) {
@@ -224,7 +223,7 @@ void GemmEmitter::emit_inner(const Panel& panel, const Tile& tile, const Segment
     digits_[digit] = start;
     prefetch_next(panel, tile, ku, &around);
     if (!lines_.valid()) prefetch_rows(tile, range, step, steps, count, &around);
-    if (on_fragments) {
+    if (gemm_.tile) {
       emit_fragment_step(panel, tile, range.digit, &around);
       block->push_back(make_loop(LoopKind::serial, ko, k_.constant(steps), std::move(around)));
       return;

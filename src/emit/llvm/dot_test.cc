@@ -19,21 +19,6 @@ using tensor::Type;
 
 constexpr size_t kWords = 64;
 
-// Words of small numbers of a type, one behind the other.
-std::vector<uint32_t> words(Type type, uint32_t seed) {
-  std::vector<uint32_t> result(kWords);
-  const int bits = tensor::type_bits(type);
-  for (size_t i = 0; i < kWords * static_cast<size_t>(32 / bits); ++i) {
-    seed = seed * 1664525 + 1013904223;
-    uint64_t element = seed >> 24;
-    if (tensor::is_float(type))
-      element = tensor::float_to_bits(type, (static_cast<double>(element) - 128) / 64);
-    const size_t at = i * static_cast<size_t>(bits);
-    result[at / 32] |= static_cast<uint32_t>(element & ((uint64_t{1} << bits) - 1)) << (at % 32);
-  }
-  return result;
-}
-
 kernel::Kernel dots(const kernel::MmaDescriptor& mma, int lanes) {
   auto kernel = kernel::parse_kernel(fmt::format(
       "heddle.kernel 1\nkernel k {{ buffer a: u32[64] global in buffer b: u32[64] global in "
@@ -99,7 +84,8 @@ TEST(Dot, EveryInstruction) {
         }
         auto code = TestCode::make(kernel, target);
         ASSERT_TRUE(code.has_value()) << where << code.error().message;
-        std::vector<uint32_t> a = words(mma.a, 1), b = words(mma.b, 2), got(65), want(65);
+        std::vector<uint32_t> a = test_words(mma.a, kWords, 1), b = test_words(mma.b, kWords, 2),
+                              got(65), want(65);
         (*code)->run({a.data(), b.data(), got.data()}, {});
         EXPECT_TRUE(kernel::interpret(kernel, {a.data(), b.data(), want.data()}).faults.empty());
         EXPECT_NE(got, std::vector<uint32_t>(65));

@@ -61,31 +61,18 @@ kernel k {{
   return std::move(*kernel);
 }
 
-std::vector<uint32_t> numbers(Type type, size_t words, uint32_t seed) {
-  std::vector<uint32_t> result(words);
-  const int bits = tensor::type_bits(type);
-  for (size_t i = 0; i < words * static_cast<size_t>(32 / bits); ++i) {
-    seed = seed * 1664525 + 1013904223;
-    uint64_t element = seed >> 24;
-    if (tensor::is_float(type))
-      element = tensor::float_to_bits(type, (static_cast<double>(element) - 128) / 64);
-    const size_t at = i * static_cast<size_t>(bits);
-    result[at / 32] |= static_cast<uint32_t>(element & ((uint64_t{1} << bits) - 1)) << (at % 32);
-  }
-  return result;
-}
-
 TEST(Fragments, EveryInstruction) {
   testing::stand_in_for_tiles();
   const target::Target target = *target::find_target("spr_amx");
+  // What stands around the tiles is compiled with it, and nothing stands in for that.
   if (!target::host_target().has("avx512f")) GTEST_SKIP() << "this processor has no AVX-512";
   for (const kernel::MmaDescriptor& mma : kernel::mma_table()) {
     if (!mma.is_tile()) continue;
     const kernel::Kernel kernel = product(mma);
     auto code = TestCode::make(kernel, target);
     ASSERT_TRUE(code.has_value()) << code.error().message;
-    std::vector<uint32_t> a = numbers(mma.a, 1024, 1), b = numbers(mma.b, 1024, 2);
-    std::vector<uint32_t> got = numbers(mma.d, 1024, 3), want = got;
+    std::vector<uint32_t> a = test_words(mma.a, 1024, 1), b = test_words(mma.b, 1024, 2);
+    std::vector<uint32_t> got = test_words(mma.d, 1024, 3), want = got;
     (*code)->run({a.data(), b.data(), got.data()}, {});
     EXPECT_TRUE(kernel::interpret(kernel, {a.data(), b.data(), want.data()}).faults.empty());
     for (size_t i = 0; i < got.size(); ++i) {

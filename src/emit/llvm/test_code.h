@@ -31,6 +31,9 @@ class TestCode {
   std::vector<PhaseFunction> phases_;
 };
 
+// Words of 32 bits of small numbers of a type, one behind the other.
+std::vector<uint32_t> test_words(tensor::Type type, size_t words, uint32_t seed);
+
 // Of "portable", "avx2", "icelake", "spr", those that this machine can run.
 std::vector<target::Target> runnable_targets();
 // Says on stdout which ones were left out.

@@ -67,6 +67,20 @@ bool runs_here(const target::Target& target) {
 
 }  // namespace
 
+std::vector<uint32_t> test_words(tensor::Type type, size_t words, uint32_t seed) {
+  std::vector<uint32_t> result(words);
+  const int bits = tensor::type_bits(type);
+  for (size_t i = 0; i < words * static_cast<size_t>(32 / bits); ++i) {
+    seed = seed * 1664525 + 1013904223;
+    uint64_t element = seed >> 24;
+    if (tensor::is_float(type))
+      element = tensor::float_to_bits(type, (static_cast<double>(element) - 128) / 64);
+    const size_t at = i * static_cast<size_t>(bits);
+    result[at / 32] |= static_cast<uint32_t>(element & ((uint64_t{1} << bits) - 1)) << (at % 32);
+  }
+  return result;
+}
+
 std::vector<target::Target> runnable_targets() {
   std::vector<target::Target> result;
   for (const char* name : kNames) {
