@@ -345,17 +345,12 @@ class Collector {
   double rate_of_kernel(const Instr* x) const {
     const kernel::MmaDescriptor* mma = schedule::find_product(low_, low_, Type::f32, target_);
     if (const kernel::MmaDescriptor* tile = schedule::find_tile(*mma, target_)) {
-      int64_t k = 1, rows = tile->m;
-      if (x->is(Opcode::convolution)) {
-        const auto& attrs = x->attrs_as<hlo::ConvolutionAttrs>();
-        k = x->operand(1)->shape().dim(attrs.dims.kernel_input_feature);
-      } else {
-        const auto& attrs = x->attrs_as<hlo::DotAttrs>();
-        k = x->operand(0)->shape().dim(attrs.lhs_contracting_dims.back());
-        rows = x->operand(0)->shape().elems() / k;
-        for (int64_t d : attrs.lhs_batch_dims) rows /= x->operand(0)->shape().dim(d);
-      }
-      if (k % tile->k == 0 && rows >= tile->m && !schedule::is_bounded(x))
+      const bool conv = x->is(Opcode::convolution);
+      const int64_t k = conv ? x->operand(1)->shape().dim(
+                                   x->attrs_as<hlo::ConvolutionAttrs>().dims.kernel_input_feature)
+                             : x->operand(0)->shape().dim(
+                                   x->attrs_as<hlo::DotAttrs>().lhs_contracting_dims.back());
+      if (k % tile->k == 0 && (conv || rows_of(x) >= tile->m) && !schedule::is_bounded(x))
         return target_.peak_flops_per_ns(tile->name);
     }
     const double words = target_.peak_flops_per_ns(low_);
