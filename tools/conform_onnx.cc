@@ -56,21 +56,7 @@ void add_values(const std::string& name, const OnnxValue& value, Values& to) {
 
 struct DataSet {
   Values inputs, outputs;
-  import::Options options;
 };
-
-// The importer's view of the inputs: their shapes, and their values should it need them.
-void add_input(const OnnxPort& port, const OnnxValue& value, DataSet& set) {
-  add_values(port.name, value, set.inputs);
-  if (value.kind == OnnxKind::nothing) set.options.absent.insert(port.name);
-  if (value.kind == OnnxKind::tensor)
-    set.options.shapes[port.name] = value.tensor.shape().extents();
-  if (value.kind == OnnxKind::sequence) {
-    std::vector<Shape>& shapes = set.options.sequences[port.name];
-    for (const Literal& element : value.elements) shapes.push_back(element.shape());
-  }
-  set.options.hints = set.inputs;
-}
 
 Result<DataSet> read_data_set(const std::string& folder, const OnnxSignature& signature) {
   DataSet set;
@@ -83,7 +69,7 @@ Result<DataSet> read_data_set(const std::string& folder, const OnnxSignature& si
   for (size_t i = 0; i < inputs.size(); ++i) {
     HEDDLE_ASSIGN_OR_RETURN(const OnnxValue value,
                             import::read_onnx_value(inputs[i], signature.inputs[i]));
-    add_input(signature.inputs[i], value, set);
+    add_values(signature.inputs[i].name, value, set.inputs);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     HEDDLE_ASSIGN_OR_RETURN(const OnnxValue value,
@@ -172,13 +158,15 @@ bool run_data_set(const OnnxCase& test, const DataSet& set, const api::CompileOp
       outcome.reason.erase(0, prefix.size());
     return false;
   };
-  auto imported = import::import_onnx(test.model, set.options);
-  if (!imported) return stop("refused", imported.error().message);
-  outcome.bound = imported->bound;
-  if (const double work = work_of(*imported->module);
+  api::OpenOptions open;
+  open.values = set.inputs;
+  auto model = api::Model::open(test.model, open);
+  if (!model) return stop("refused", model.error().message);
+  const std::unique_ptr<api::Model> opened = std::move(*model);
+  outcome.late = outcome.late || opened->late() != nullptr;
+  if (const double work = work_of(*opened->module());
       options.device.starts_with("interp") && work > max_work)
     return stop("too big", fmt::format("about {:.1e} operations for the interpreter", work));
-  const auto opened = api::Model::from_imported(std::move(*imported));
   const auto got = run(*opened, options, set);
   if (!got) return stop("refused", got.error().message);
   const std::string wrong = difference(test, *opened, *got, set.outputs);
@@ -229,7 +217,7 @@ std::vector<std::string> files_of(const OnnxCase& test) {
 
 OnnxOutcome run_onnx_case(const OnnxCase& test, const api::CompileOptions& options,
                           double max_work) {
-  OnnxOutcome outcome{"pass", "", "graph", "", {}};
+  OnnxOutcome outcome{"pass", "", "graph", "", false};
   const auto unreadable = [&](const Error& error) {
     outcome.outcome = "unreadable";
     outcome.reason = first_line(error.message);

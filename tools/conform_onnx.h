@@ -26,9 +26,9 @@ std::vector<std::string> files_of(const OnnxCase& test);
 struct OnnxOutcome {
   std::string outcome;  // "pass", "mismatch", "refused", "unreadable", "too big", "no data"
   std::string reason;
-  std::string op;                  // of a model of one operator; else "graph"
-  std::string opset;               // "13", "ai.onnx.ml 3"
-  std::vector<std::string> bound;  // inputs that were bound to their values at import
+  std::string op;     // of a model of one operator; else "graph"
+  std::string opset;  // "13", "ai.onnx.ml 3"
+  bool late = false;  // values decide shapes (api/late.h)
 };
 
 // Imports, compiles and runs the case with each of its data sets. Compared by ONNX's rule: type,

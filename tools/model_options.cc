@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <deque>
 
 #include "command_line.h"
 #include "output_file.h"
@@ -85,7 +86,8 @@ void OpenChoices::declare(CommandLine& line) {
             "programs serve any extent up to MOST. run and bench: NAME=1..512[:STEP] runs at each "
             "of these extents");
   line.list(shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an input");
-  line.list(fixed, "--fix", "NAME", "makes the value given for an input part of the model");
+  line.list(fixed, "--fix", "NAME",
+            "makes the value given for an input part of the model (for a program in a file)");
   line.text(module, "--module", "NAME", "which module, of a text file that holds several");
   line.flag(random_constants, "--random-constants",
             "invents the values of constants that HLO text elides: {...}");
@@ -126,15 +128,17 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
     c_shapes.push_back({name.c_str(), extents.data(), static_cast<int64_t>(extents.size())});
   for (const auto& [name, extents] : seen)
     c_hints.push_back({name.c_str(), extents.data(), static_cast<int64_t>(extents.size())});
-  std::vector<std::vector<int64_t>> constant_dims;
-  for (const auto& [name, value] : constants) constant_dims.push_back(value.shape().extents());
-  std::vector<heddle_value> c_constants;
-  for (size_t i = 0; i < constants.size(); ++i) {
-    const auto& [name, value] = constants[i];
-    c_constants.push_back({name.c_str(), static_cast<heddle_type>(value.type()),
-                           constant_dims[i].data(), static_cast<int64_t>(constant_dims[i].size()),
-                           value.data()});
-  }
+  std::deque<std::vector<int64_t>> dims_of;
+  const auto as_values = [&](const tensor::NamedLiterals& values) {
+    std::vector<heddle_value> all;
+    for (const auto& [name, value] : values) {
+      const std::vector<int64_t>& extents = dims_of.emplace_back(value.shape().extents());
+      all.push_back({name.c_str(), static_cast<heddle_type>(value.type()), extents.data(),
+                     static_cast<int64_t>(extents.size()), value.data()});
+    }
+    return all;
+  };
+  const std::vector<heddle_value> c_constants = as_values(constants), c_values = as_values(given);
 
   auto options = sized<heddle_open_options>();
   options.dims = c_dims.data();
@@ -145,6 +149,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   options.hint_count = c_hints.size();
   options.constants = c_constants.data();
   options.constant_count = c_constants.size();
+  options.values = c_values.data();
+  options.value_count = c_values.size();
   options.bounds = c_bounds.data();
   options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();

@@ -6,7 +6,9 @@ namespace heddle::api {
 namespace {
 
 const std::vector<Port>& ports_of(const heddle_context* context, bool input) {
-  return input ? context->program->inputs() : context->program->outputs();
+  if (input) return context->program->inputs();
+  const std::vector<Port>* late = context->context->late_outputs();
+  return late != nullptr ? *late : context->program->outputs();
 }
 
 enum class Side { host, device };
@@ -104,6 +106,44 @@ heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
   return guarded(__func__, [&](const Call& call) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.given({{"context", context}, {"name", name}}));
     return call.about(context->context->set_extent(name, extent));
+  });
+}
+
+heddle_status* heddle_context_set_input_shape(heddle_context* context, int64_t number,
+                                              const int64_t* dims, int64_t rank) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"context", context}}));
+    const std::vector<api::Port>& inputs = context->program->inputs();
+    HEDDLE_RETURN_IF_ERROR(call.in_range("number", number, 0, std::ssize(inputs) - 1));
+    const auto& port = inputs[static_cast<size_t>(number)];
+    HEDDLE_RETURN_IF_ERROR(
+        call.in_range("rank", rank, std::ssize(port.dims), std::ssize(port.dims)));
+    HEDDLE_RETURN_IF_ERROR(call.array("dims", dims, static_cast<uint64_t>(rank)));
+    for (int64_t d = 0; d < rank; ++d)
+      HEDDLE_RETURN_IF_ERROR(call.in_range(fmt::format("dims[{}]", d), dims[d], 0, INT64_MAX));
+    return call.about(context->context->set_input_shape(number, {dims, dims + rank}));
+  });
+}
+
+heddle_status* heddle_context_prepare(heddle_context* context) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"context", context}}));
+    return context->context->prepare();
+  });
+}
+
+void heddle_context_output(const heddle_context* context, int64_t number, heddle_port* port) {
+  told(__func__, [&](const Call& call) -> Status {
+    return api::write_port(call, "context",
+                           context == nullptr ? nullptr : &api::ports_of(context, false), number,
+                           port);
+  });
+}
+
+int64_t heddle_context_output_count(const heddle_context* context) {
+  return answered<int64_t>(__func__, 0, [&](const Call& call) -> Result<int64_t> {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"context", context}}));
+    return std::ssize(api::ports_of(context, false));
   });
 }
 

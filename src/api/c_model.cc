@@ -77,21 +77,21 @@ Status check_shapes(const Call& call, string_view list, const heddle_shape* shap
   return {};
 }
 
-Status add_constant(const Call& call, size_t i, const heddle_value& value, OpenOptions& options) {
-  constexpr string_view kList = "constants";
-  HEDDLE_RETURN_IF_ERROR(check_extents(call, kList, i, value.name, value.dims, value.rank));
+Status add_value(const Call& call, string_view list, size_t i, const heddle_value& value,
+                 std::map<std::string, tensor::Literal>& to) {
+  HEDDLE_RETURN_IF_ERROR(check_extents(call, list, i, value.name, value.dims, value.rank));
   HEDDLE_RETURN_IF_ERROR(
-      call.in_range(element(kList, i, "type"), value.type, HEDDLE_PRED, HEDDLE_C128));
+      call.in_range(element(list, i, "type"), value.type, HEDDLE_PRED, HEDDLE_C128));
   const std::vector<int64_t> dims(value.dims, value.dims + value.rank);
   HEDDLE_ASSIGN_OR_RETURN(tensor::Literal literal, tensor::Literal::make(tensor::Shape::array(
                                                        static_cast<Type>(value.type), dims)));
   if (literal.bytes() > 0) {
     if (value.data == nullptr)
-      return call.wrong(element(kList, i, "data"), "NULL",
+      return call.wrong(element(list, i, "data"), "NULL",
                         fmt::format("memory of {} bytes", literal.bytes()));
     std::memcpy(literal.mutable_data(), value.data, static_cast<size_t>(literal.bytes()));
   }
-  options.constants.insert_or_assign(value.name, std::move(literal));
+  to.insert_or_assign(value.name, std::move(literal));
   return {};
 }
 
@@ -113,7 +113,11 @@ Result<OpenOptions> open_options(const Call& call, const heddle_open_options* fr
     options.shapes[c.shapes[i].name] = dims_of(c.shapes[i]);
   for (size_t i = 0; i < c.hint_count; ++i) options.hints[c.hints[i].name] = dims_of(c.hints[i]);
   for (size_t i = 0; i < c.constant_count; ++i)
-    HEDDLE_RETURN_IF_ERROR(add_constant(call, i, c.constants[i], options));
+    HEDDLE_RETURN_IF_ERROR(add_value(call, "constants", i, c.constants[i], options.constants));
+  HEDDLE_RETURN_IF_ERROR(call.array("options->values", c.values, c.value_count));
+  for (size_t i = 0; i < c.value_count; ++i)
+    HEDDLE_RETURN_IF_ERROR(add_value(call, "values", i, c.values[i], options.values));
+  options.late = c.late != 0;
   if (c.module != nullptr) options.module_name = c.module;
   options.random_constants = c.random_constants != 0;
   if (c.kv_cache != nullptr) options.kv_cache = c.kv_cache;

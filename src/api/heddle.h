@@ -115,6 +115,10 @@ typedef struct heddle_open_options {
   size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size` */
   int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
+  const heddle_value*
+      values;         /* ONNX, StableHLO: of inputs in the first run. Where a shape depends */
+  size_t value_count; /* on one, programs are specialised on it: heddle_shapes.h */
+  int32_t late;       /* shapes of inputs may differ from run to run: heddle_shapes.h */
 } heddle_open_options;
 
 /* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
@@ -230,8 +234,11 @@ typedef struct heddle_compile_options {
   const heddle_allocator* allocator; /* on device cpu [our own]; it must outlive the program */
   int32_t compile_threads;           /* that compile it [as many as `threads`] */
   const char* amp; /* mixed precision: ["off"], "auto" (where faster), "bf16", "f16", "propagate" */
-  const char* loss_scale; /* "none", "auto" (heddle_state.h), 2^n [f16: auto, else none] */
-  const char* ranges;     /* a file of heddle profile --ranges: which values f16 holds [none] */
+  const char* loss_scale;    /* "none", "auto" (heddle_state.h), 2^n [f16: auto, else none] */
+  const char* ranges;        /* a file of heddle profile --ranges: which values f16 holds [none] */
+  int32_t keep_programs;     /* programs kept for shapes that are known late [32]; the one that ran
+                                longest ago goes */
+  int64_t keep_memory_bytes; /* limit for what they take together [4 GiB] */
 } heddle_compile_options;
 
 /* A model that is a compiled program is loaded; then only the options device (it must be the
@@ -465,36 +472,11 @@ HEDDLE_EXPORT void heddle_context_get_profile(const heddle_context* context, int
 HEDDLE_EXPORT void heddle_trace_start(void);
 HEDDLE_EXPORT heddle_status* heddle_trace_stop(const char* path);
 
-/* ---- dynamic dimensions, ports by name ---- */
-
-/* A dimension of an input or an output. Where least < most it is bounded: `name` is then the one
- * for heddle_context_set_dim, and a dimension that is k times that extent has k as its least.
- * Compiled programs without bounds do not keep the names of their dimensions. */
-typedef struct heddle_port_dim {
-  size_t struct_size;
-  const char* name;    /* what the model calls it; "" */
-  int64_t extent;      /* as in heddle_port.dims */
-  int64_t least, most; /* of runs */
-} heddle_port_dim;
-HEDDLE_EXPORT heddle_status* heddle_model_input_dim(const heddle_model* model, int64_t number,
-                                                    int64_t dimension, heddle_port_dim* dim);
-HEDDLE_EXPORT heddle_status* heddle_model_output_dim(const heddle_model* model, int64_t number,
-                                                     int64_t dimension, heddle_port_dim* dim);
-HEDDLE_EXPORT heddle_status* heddle_program_input_dim(const heddle_program* program, int64_t number,
-                                                      int64_t dimension, heddle_port_dim* dim);
-HEDDLE_EXPORT heddle_status* heddle_program_output_dim(const heddle_program* program,
-                                                       int64_t number, int64_t dimension,
-                                                       heddle_port_dim* dim);
-/* As heddle_context_bind_input and _output, by the port's name or alias. */
-HEDDLE_EXPORT heddle_status* heddle_context_bind_input_named(heddle_context* context,
-                                                             const char* name, const void* data);
-HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* context,
-                                                              const char* name, void* data);
-
 #ifdef __cplusplus
 }
 #endif
 #include "heddle_check.h"
 #include "heddle_device.h"
+#include "heddle_shapes.h"
 #include "heddle_state.h"
 #endif /* HEDDLE_API_HEDDLE_H */

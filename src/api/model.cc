@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/bounded.h"
+#include "api/late.h"
 #include "api/ports.h"
 #include "api/session.h"
 #include "api/tolerance.h"
@@ -16,6 +17,7 @@
 #include "interp/random_inputs.h"
 #include "program/file.h"
 #include "program/saved.h"
+#include "tensor/npz.h"
 
 namespace heddle::api {
 namespace {
@@ -36,6 +38,12 @@ import::Options import_options(const OpenOptions& options) {
   for (const auto& [name, shape] : options.hints)  // shapes win; scales have those of their caches
     if (options.kv_cache != "int8" || !name.ends_with(".scale"))
       if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
+  for (const auto& [name, value] : options.values) {
+    if (options.kv_cache == "int8" && name.ends_with(".scale")) continue;
+    if (result.shapes.emplace(name, value.shape().extents()).second)
+      result.shapes_of_values.insert(name);
+    result.hints.emplace(name, value);
+  }
   result.values = options.constants;
   result.module_name = options.module_name;
   result.random_constants = options.random_constants;
@@ -46,7 +54,7 @@ import::Options import_options(const OpenOptions& options) {
 // `why`: what it takes. `dims`: these too, and bounds.
 Status check_fixed_shapes(const OpenOptions& options, std::string_view why, bool dims = false) {
   if ((dims || (options.dims.empty() && options.bounds.empty())) && options.shapes.empty() &&
-      options.constants.empty())
+      options.constants.empty() && !options.late)
     return {};
   return user_error("dimensions, shapes and constants can be given to ONNX models only; {}", why);
 }
@@ -163,6 +171,42 @@ void Model::take(import::Imported imported) {
   name_dims(imported.output_dims, outputs_);
 }
 
+Status Model::take_late(std::function<Result<import::Imported>(const import::Options&)> import,
+                        import::Options wanted, bool shapes) {
+  if (wanted.hints.empty() && !shapes) {
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
+    take(std::move(imported));
+    return {};
+  }
+  auto late = std::make_shared<Late>();
+  late->import = std::move(import);
+  late->shapes = shapes;
+  late->first = std::exchange(wanted.hints, {});
+  late->asked = std::move(wanted);
+  bool stages = false;
+  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_first(*late, &stages));
+  std::vector<import::BoundInput> deciding = std::move(imported.bound);
+  std::erase_if(deciding, [&](const auto& input) { return !late->first.contains(input.name); });
+  const auto dims = imported.input_dims;
+  take(std::move(imported));
+  if (deciding.empty() && !stages && !shapes) return {};
+  for (const import::BoundInput& input : deciding)
+    inputs_.insert(inputs_.begin() + input.place, make_port(input.name, "", input.shape));
+  for (const import::BoundInput& input : deciding) late->deciding.insert(input.place);
+  name_dims(dims, inputs_);
+  // Checks have numbers of parameters; here the inputs that decide are between them.
+  for (tensor::IndexCheck& check : index_checks_)
+    for (const import::BoundInput& input : deciding)
+      if (check.input >= input.place) ++check.input;
+  for (const Port& port : inputs_)
+    if (const auto given = late->first.find(port.name); given != late->first.end()) {
+      HEDDLE_ASSIGN_OR_RETURN(given->second, tensor::as_type(given->second, port.shape.type()));
+    }
+  late->inputs = inputs_;
+  late_ = std::move(late);
+  return {};
+}
+
 Result<std::unique_ptr<Model>> Model::from_program(const program::Program& program) {
   std::unique_ptr<Model> model(new Model());
   model->format_ = import::format_name(import::Format::program);
@@ -241,12 +285,16 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
-    if (format == import::Format::hlo_text) wanted.shapes.clear();
+    if (format == import::Format::hlo_text) {
+      wanted.shapes.clear();
+      wanted.hints.clear();
+    }
     if (!options.bounds.empty() && format != import::Format::onnx)
       return user_error("{}: --dim NAME=N<=MOST is for ONNX models", path);
     if (!options.bounds.empty()) {
       wanted.shapes = options.shapes;
       wanted.open_shapes = options.hints;
+      wanted.hints.clear();
       wanted.same_for_all_extents = true;
       auto import_at = [path, wanted](const Extents& extents) {
         import::Options at = wanted;
@@ -256,9 +304,16 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options));
       for (const auto& [name, extent] : model->bounded_->first) wanted.dims[name] = extent;
     }
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import::import_model(path, wanted));
-    model->take(std::move(imported));
-    if (model->bounded_) tell_bounds(*model->bounded_, model->inputs_, model->outputs_);
+    const auto import = [path](const import::Options& with) {
+      return import::import_model(path, with);
+    };
+    if (options.bounds.empty()) {
+      HEDDLE_RETURN_IF_ERROR(model->take_late(import, wanted, options.late));
+    } else {
+      HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
+      model->take(std::move(imported));
+      tell_bounds(*model->bounded_, model->inputs_, model->outputs_);
+    }
   }
   model->import_ms_ = ms_since(begin);
   return model;
@@ -275,25 +330,34 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   }
   if (!options.bounds.empty())
     return user_error("{}: bounded dimensions are for models in files", name);
-  Result<import::Imported> imported;
+  std::function<Result<import::Imported>(std::string_view, const import::Options&)> read;
   if (format == import::Format::onnx) {
-    imported = import::import_onnx_bytes(bytes, {}, import_options(options));
+    read = [](std::string_view text, const import::Options& with) {
+      return import::import_onnx_bytes(text, {}, with);
+    };
   } else if (format == import::Format::hlo_text) {
     if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
       return error_in(name, fixed.error());
-    imported = import::import_hlo_text(bytes, import_options(options));
+    read = import::import_hlo_text;
   } else if (format == import::Format::stablehlo_text) {
-    imported = import::import_stablehlo_text(bytes, import_options(options));
+    read = import::import_stablehlo_text;
   } else if (format == import::Format::unknown) {
     return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
   } else {
     return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO text can", name,
                       import::format_name(format));
   }
-  if (!imported) return error_in(name, imported.error());
+  // Later imports need the bytes, too.
+  std::shared_ptr<const std::string> copy;
+  if (options.late || !options.values.empty()) copy = std::make_shared<const std::string>(bytes);
+  const auto import = [read, copy, bytes, name](const import::Options& with) {
+    Result<import::Imported> imported = read(copy ? std::string_view(*copy) : bytes, with);
+    if (!imported) return Result<import::Imported>(error_in(name, imported.error()));
+    return imported;
+  };
   std::unique_ptr<Model> model(new Model());
   model->format_ = import::format_name(format);
-  model->take(std::move(*imported));
+  HEDDLE_RETURN_IF_ERROR(model->take_late(import, import_options(options), options.late));
   model->import_ms_ = ms_since(begin);
   return model;
 }
@@ -330,6 +394,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->assertions_ = assertions_;
   copy->import_ms_ = import_ms_;
   copy->instructions_ = instructions_;
+  copy->late_ = late_;
   copy->module_ = module_->clone();
   return copy;
 }
@@ -342,9 +407,18 @@ Status Model::random_inputs(uint64_t seed, std::span<void* const> buffers) const
   } else {
     if (!module_)
       return user_error("model {} was consumed by its compilation; make its inputs first", name_);
+    // What decides shapes has the first run's value.
+    std::vector<void*> drawn;
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const bool decides = late_ && late_->deciding.contains(static_cast<int64_t>(i));
+      if (!decides) drawn.push_back(buffers[i]);
+      if (decides && inputs_[i].bytes > 0)
+        std::memcpy(buffers[i], late_->first.at(inputs_[i].name).data(),
+                    static_cast<size_t>(inputs_[i].bytes));
+    }
     size_t next = 0;
     for (const Literal& argument : interp::random_arguments(*module_, seed))
-      copy_leaves(argument, buffers, next);
+      copy_leaves(argument, drawn, next);
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].bytes > 0 && is_mask(inputs_[i])) fill_ones(inputs_[i], buffers[i]);

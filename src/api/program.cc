@@ -5,6 +5,7 @@
 #include "api/background.h"
 #include "api/bounded.h"
 #include "api/compiled.h"
+#include "api/late.h"
 #include "api/ports.h"
 #include "api/session.h"
 #include "compiler/compiler.h"
@@ -73,6 +74,13 @@ Result<std::unique_ptr<Context>> Program::make_context() {
   return make_context(std::make_shared<runtime::Cancellation>());
 }
 
+Status Context::set_input_shape(int64_t number, const std::vector<int64_t>&) {
+  return user_error(
+      "input {}: its shape is fixed; open the model with `late` for shapes that differ from run to "
+      "run",
+      number);
+}
+
 Status Context::set_extent(const std::string& name, int64_t) {
   return user_error("dimension '{}': this program has fixed extents only", name);
 }
@@ -120,6 +128,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   const bool interpreted = settings.device->interprets();
+  if (model.late_) return compile_late(model, options);
   if (model.bounded_) {
     CompileOptions plain = options;
     plain.background = false;  // each specialisation is compiled when it is needed

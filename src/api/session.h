@@ -37,7 +37,12 @@ class Module;
 }
 namespace heddle::import {
 struct Imported;
-}
+struct Options;
+}  // namespace heddle::import
+namespace heddle::import {
+struct Imported;
+struct Options;
+}  // namespace heddle::import
 namespace heddle::program {
 struct Program;
 struct Saved;
@@ -62,6 +67,11 @@ struct OpenOptions {
   std::map<std::string, int64_t> bounds;
   std::map<std::string, std::vector<int64_t>> shapes, hints;
   std::map<std::string, tensor::Literal> constants;
+  // Values of inputs in the first run. Where a shape depends on one, or on what is computed from
+  // them, programs are specialised on it, and a later run with another value finds or makes its
+  // own (late.h). Models with bounds have none.
+  std::map<std::string, tensor::Literal> values;
+  bool late = false;  // shapes of inputs may differ from run to run: Context::set_input_shape
   std::string module_name;
   std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
@@ -82,6 +92,7 @@ struct Port {
 };
 
 struct Bounded;
+struct Late;
 
 class Model {
  public:
@@ -116,6 +127,9 @@ class Model {
   // Null: all extents are numbers. Else module() and the ports are those of the extents that
   // contexts begin with.
   const std::shared_ptr<const Bounded>& bounded() const { return bounded_; }
+  // Null: shapes are known. Else module() and the ports are those of the first run's values;
+  // inputs() has those that decide, which are constants in module().
+  const std::shared_ptr<const Late>& late() const { return late_; }
   // Null: a compiled program, or consumed. `saved`: the other way round.
   const hlo::Module* module() const { return module_.get(); }
   const program::Saved* saved() const { return saved_.get(); }
@@ -128,6 +142,9 @@ class Model {
   friend class Program;
   Model();
   void take(import::Imported imported);
+  // Of a file or of memory, by its import. Errors: those of the import.
+  Status take_late(std::function<Result<import::Imported>(const import::Options&)> import,
+                   import::Options wanted, bool shapes);
   static Result<std::unique_ptr<Model>> open_program(const std::string& path,
                                                      const OpenOptions& options,
                                                      const std::string_view* bytes = nullptr);
@@ -146,6 +163,7 @@ class Model {
   bool is_program_ = false;
   std::unique_ptr<hlo::Module> module_;
   std::shared_ptr<const Bounded> bounded_;
+  std::shared_ptr<const Late> late_;
   std::shared_ptr<const program::Saved> saved_;
 };
 
@@ -271,6 +289,12 @@ class Context {
   // Of a bounded dimension, for the following runs (at first it is the bound): inputs and outputs
   // are dense arrays of the actual extents.
   virtual Status set_extent(const std::string& name, int64_t extent);
+  // Of a model whose shapes are known late. `prepare` finds or makes what runs for the inputs that
+  // are bound; then outputs() are that program's (before: those of the first run's values). By
+  // default shapes are fixed and there is nothing to prepare.
+  virtual Status set_input_shape(int64_t number, const std::vector<int64_t>& dims);
+  virtual Status prepare() { return {}; }
+  virtual const std::vector<Port>* late_outputs() const { return nullptr; }  // null: the program's
   virtual Status run() = 0;
   // One run in steps. Each step must be called after the same one of the run before; different
   // steps may be called at once. Nothing else may run in between. By default all of it is the

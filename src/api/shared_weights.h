@@ -19,6 +19,8 @@ class SharedWeights {
   // Errors: no memory.
   Status share(program::Program& program, const tensor::Literal& block,
                const runtime::Device& device, int threads);
+  // What programs have stays as it is; later ones share nothing with them.
+  void forget() { known_.clear(); }
 
  private:
   std::map<Hash128, tensor::Literal> known_;

@@ -19,6 +19,7 @@ struct Failure {
   // The value that would have to be known at import for this not to happen; null: none. It lives as
   // long as the Importer.
   const Value* needs = nullptr;
+  bool placed = false;  // on its way out it has passed the nodes that were being walked over
 };
 
 template <typename... Args>

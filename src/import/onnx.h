@@ -39,15 +39,23 @@ struct Options {
   // Model inputs whose values are fixed: they become constants and are no parameters. For inputs
   // that give shapes, axes and the like, which must be known at import.
   std::map<std::string, tensor::Literal> values;
-  // --module NAME: which one of a text file of several; empty: there must be one only.
   // Values that inputs are going to have. One is used where an operator cannot do without (a shape
   // that depends on it): that input becomes a constant and is no parameter (Imported::bound).
+  // Elements of sequences are x#0, x#1, ...; of an optional without a value there is none.
   std::map<std::string, tensor::Literal> hints;
+  // Where a shape depends on a value that is computed from inputs: not an error, but the graph that
+  // computes that value (Imported::undecided). It is imported again with the value in `decided`.
+  bool stages = false;
+  std::map<std::string, tensor::Literal> decided;
+  // Values that earlier stages have computed, as further results (Imported::output_names): they
+  // are parameters of these names, behind the inputs, where the graph reads them.
+  std::map<std::string, tensor::Shape> carried;
   // Sequences as inputs: the shapes of their elements, which become inputs name#0, name#1, ...
   std::map<std::string, std::vector<tensor::Shape>> sequences;
   std::set<std::string> absent;  // optional inputs that get no value
   // Of `shapes`: those that are not asked for but those of values, for messages.
   std::set<std::string> shapes_of_values;
+  // --module NAME: which one of a text file of several; empty: there must be one only.
   std::string module_name;
   std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: as they are
   bool random_constants = false;  // constants written as {...} get invented values, with a note
@@ -57,6 +65,14 @@ struct Options {
   int64_t max_fold_elems = 1 << 14;                // the largest value of shape arithmetic
   // Extents may be others another time: the graph must not depend on them where it need not.
   bool same_for_all_extents = false;
+};
+
+// An input whose value decides a shape, and has become a constant for that.
+struct BoundInput {
+  std::string name;
+  int64_t place = 0;  // among all inputs, had none been bound
+  tensor::Shape shape;
+  std::string why;  // what would have been the error
 };
 
 struct Imported {
@@ -74,7 +90,10 @@ struct Imported {
   // ONNX: which values are positions of what. The graph itself clamps them (gather) or skips them
   // (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
-  std::vector<std::string> bound;  // inputs that became constants by Options::hints
+  std::vector<BoundInput> bound;  // by Options::hints, in order of their places
+  // Options::stages: not empty, the module's first result is this value, a computed one that a
+  // shape depends on (`why` says which), and the others are what the rest of the graph reads.
+  std::string undecided, undecided_why;
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
   // Dynamic dimensions that nothing bound, with the extent they got; one without a name is
   // "input[0]".

@@ -15,17 +15,16 @@ namespace {
 
 constexpr int kDeepest = 100;  // graphs inside graphs
 
-// Names that a graph uses and does not define, those of graphs inside included; in order of use.
 void collect_free(const Graph& graph, int depth, std::set<std::string_view>& seen,
-                  std::vector<std::string_view>& names) {
-  if (depth > kDeepest) fail("graphs nested more than {} deep", kDeepest);
-  std::set<std::string_view> defined;
-  for (const proto::ValueInfo& input : graph.inputs) defined.insert(input.name);
-  for (const proto::Tensor& tensor : graph.initializers) defined.insert(tensor.name);
+                  std::vector<std::string_view>& names);
+
+// What nodes read and none of them, nor `defined`, defines; `defined` gets what they define.
+void collect_read(std::span<const Node> nodes, int depth, std::set<std::string_view>& defined,
+                  std::set<std::string_view>& seen, std::vector<std::string_view>& names) {
   const auto use = [&](std::string_view name) {
     if (!name.empty() && !defined.contains(name) && seen.insert(name).second) names.push_back(name);
   };
-  for (const Node& node : graph.nodes) {
+  for (const Node& node : nodes) {
     for (std::string_view input : node.inputs) use(input);
     for (const Attribute& attribute : node.attributes) {
       if (attribute.g == nullptr) continue;
@@ -36,7 +35,19 @@ void collect_free(const Graph& graph, int depth, std::set<std::string_view>& see
     }
     for (std::string_view output : node.outputs) defined.insert(output);
   }
-  for (const proto::ValueInfo& output : graph.outputs) use(output.name);
+}
+
+// Names that a graph uses and does not define, those of graphs inside included; in order of use.
+void collect_free(const Graph& graph, int depth, std::set<std::string_view>& seen,
+                  std::vector<std::string_view>& names) {
+  if (depth > kDeepest) fail("graphs nested more than {} deep", kDeepest);
+  std::set<std::string_view> defined;
+  for (const proto::ValueInfo& input : graph.inputs) defined.insert(input.name);
+  for (const proto::Tensor& tensor : graph.initializers) defined.insert(tensor.name);
+  collect_read(graph.nodes, depth, defined, seen, names);
+  for (const proto::ValueInfo& output : graph.outputs)
+    if (!output.name.empty() && !defined.contains(output.name) && seen.insert(output.name).second)
+      names.push_back(output.name);
 }
 
 // Instructions behind a value, and what would make them: flattened, sequences element by element.
@@ -69,6 +80,13 @@ std::string form_text(const Value& value) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> names_read(std::span<const Node> nodes) {
+  std::set<std::string_view> defined, seen;
+  std::vector<std::string_view> names;
+  collect_read(nodes, 0, defined, seen, names);
+  return names;
+}
 
 const Graph& graph_attr(const Node& node, std::string_view name) {
   for (const Attribute& attribute : node.attributes) {

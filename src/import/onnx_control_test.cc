@@ -68,7 +68,9 @@ TEST(OnnxLoop, ACountThatIsNotKnownBoundsNoOutput) {
   options.hints["trips"] = tensor::Literal(tensor::Shape::scalar(tensor::Type::s64));
   options.hints["trips"].set_s64(0, 9);
   const Imported bound = imported(model.import(options));
-  EXPECT_THAT(bound.bound, ElementsAre("trips"));
+  ASSERT_EQ(bound.bound.size(), 1u);
+  EXPECT_EQ(bound.bound[0].name, "trips");
+  EXPECT_EQ(bound.bound[0].place, 2);
   EXPECT_THAT(bound.input_names, ElementsAre("x", "start"));
   EXPECT_EQ(shape_of(bound, 1), "f32[9,3]");
   // Without collected outputs it is a loop of any length.

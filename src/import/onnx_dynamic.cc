@@ -1,5 +1,5 @@
 // Operators whose result's shape depends on values: they run here, where those values are known.
-// Elsewhere the shape would be dynamic, which is refused.
+// Elsewhere what the shape depends on is decided in a stage (Op::decide), or the whole input is.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -19,7 +19,49 @@ const Literal& known(Op& op, size_t input, const char* what) {
   return literal;
 }
 
+// The positions in a row of conditions at which they hold, in order: `count` of them.
+Instr* positions_of(Op& op, Instr* holds, int64_t count) {
+  const int64_t elems = holds->shape().elems();
+  Instr* place = binary(op, Opcode::subtract,
+                        running(op, Opcode::add, op.b.convert(holds, Type::s64), 0, false), 1);
+  // Scatters skip what is out of range.
+  place = select(op, holds, place, op.b.full(place->shape(), static_cast<double>(count)));
+  hlo::ScatterAttrs attrs;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
+  attrs.index_vector_dim = 1;
+  hlo::Computation* replace = op.b.module()->add_computation("replace");
+  hlo::Builder inner(replace);
+  inner.parameter(0, Shape::scalar(Type::s64), "old");
+  replace->set_root(inner.parameter(1, Shape::scalar(Type::s64), "new"));
+  return op.b.make(Opcode::scatter,
+                   {op.b.full(Shape::array(Type::s64, {count}), 0), reshape(op, place, {elems, 1}),
+                    iota(op, Type::s64, {elems}, 0)},
+                   std::move(attrs), {replace});
+}
+
+int64_t decide_count(Op& op, Instr* holds, const char* what) {
+  return op.decide(op.b.reduce(Opcode::add, op.b.convert(holds, Type::s64), {0}), what);
+}
+
+// Coordinates of the elements of x that are not 0, a dimension a row.
+Outputs computed_non_zero(Op& op) {
+  const Ints extents = op.shape(0).extents();
+  Instr* x = reshape(op, op.in(0), {product(extents)});
+  Instr* holds = x->shape().type() == Type::pred ? x : compare(op, Direction::ne, x, 0);
+  const int64_t count = decide_count(op, holds, "number of nonzero elements");
+  Instr* at = positions_of(op, holds, count);
+  std::vector<Instr*> rows;
+  for (size_t d = extents.size(); d-- > 0;) {
+    const auto extent = static_cast<double>(std::max<int64_t>(extents[d], 1));
+    rows.insert(rows.begin(), reshape(op, binary(op, Opcode::remainder, at, extent), {1, count}));
+    at = binary(op, Opcode::divide, at, extent);
+  }
+  if (rows.empty()) return {op.b.full(Shape::array(Type::s64, {0, count}), 0)};
+  return {rows.size() == 1 ? rows[0] : op.b.concatenate(rows, 0)};
+}
+
 Outputs non_zero(Op& op) {
+  if (op.known(0) == nullptr) return computed_non_zero(op);
   const Literal& x = known(op, 0, "X");
   const int64_t rank = x.shape().rank();
   Ints found;
@@ -38,11 +80,10 @@ Outputs non_zero(Op& op) {
   return {result};
 }
 
-// Only the condition has to be known.
+// Only the number of true conditions has to be known.
 Outputs compress(Op& op) {
-  const Literal& condition = known(op, 1, "condition");
-  if (condition.type() != Type::pred || condition.shape().rank() != 1)
-    op.fail("condition is {}, wanted bool of rank 1", to_string(condition.shape()));
+  if (op.type(1) != Type::pred || op.rank(1) != 1)
+    op.fail("condition is {}, wanted bool of rank 1", to_string(op.shape(1)));
   Instr* x = op.in(0);
   int64_t axis = 0;
   if (op.has_attr("axis")) {
@@ -50,6 +91,14 @@ Outputs compress(Op& op) {
   } else {
     x = reshape(op, x, {op.shape(0).elems()});
   }
+  if (op.known(1) == nullptr) {
+    const int64_t extent = x->shape().dim(axis), length = op.shape(1).dim(0);
+    Instr* holds = op.in(1);
+    if (length > extent) op.fail("{} conditions for a dimension of {}", length, extent);
+    const int64_t count = decide_count(op, holds, "number of true conditions");
+    return {op.b.take(x, positions_of(op, holds, count), axis)};
+  }
+  const Literal& condition = known(op, 1, "condition");
   Ints chosen;
   for (int64_t i = 0; i < condition.elems(); ++i) {
     if (condition.get_s64(i) != 0) chosen.push_back(i);

@@ -50,6 +50,8 @@ Instr* broadcast_back(Op& op, Instr* reduced, const Ints& extents, const Ints& d
 // Extents with `dims` removed, or made 1.
 Ints without(const Ints& extents, const Ints& dims);
 Ints keeping(const Ints& extents, const Ints& dims);
+// Running sums, products, ... along an axis (onnx_order.cc).
+Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse);
 // from, from + 1, ..., to - 1.
 Ints range(int64_t from, int64_t to);
 int64_t product(const Ints& extents, int64_t from = 0, int64_t to = -1);

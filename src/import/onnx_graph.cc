@@ -66,11 +66,15 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
   limits_.value_elems = options.max_value_elems;
   limits_.fold_elems = options.max_fold_elems;
   limits_.same_for_all_extents = options.same_for_all_extents;
+  decisions_.decided = &options.decided;
+  if (options.stages) limits_.decisions = &decisions_;
   budget_.value_elems = options.max_fold_elems;
   budget_.work_elems = kFoldWork;
 }
 
 void Importer::define(std::string_view name, Value* value, Scope& scope, const std::string& where) {
+  if (options_.stages && value != nullptr && into_ == entry_)
+    name_computed(std::string(name), *value);
   if (!scope.values.emplace(name, value).second)
     fail("{}: value {} is defined twice", where, quoted(name));
 }
@@ -291,7 +295,14 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
 }
 
 void Importer::run_nodes(const std::vector<Node>& nodes, Scope& scope) {
-  for (const Node& node : nodes) run_node(node, scope);
+  size_t at = 0;
+  try {
+    for (; at < nodes.size(); ++at) run_node(nodes[at], scope);
+  } catch (Failure& failure) {
+    if (options_.stages && failure.needs != nullptr)
+      carry_what_is_read(std::span(nodes).subspan(at), scope, failure);
+    throw;
+  }
 }
 
 void Importer::run_graph(const Graph& graph, Scope& scope) {
@@ -305,6 +316,7 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     limits_.value_elems = std::max(limits_.value_elems, value.literal->elems());
     define(tensor.name, add_value(std::move(value)), scope, what);
   }
+  for (const proto::ValueInfo& output : graph.outputs) scope.results.push_back(output.name);
   run_nodes(graph.nodes, scope);
 }
 
@@ -344,6 +356,7 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   inner.attributes = &attributes;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     define(function.inputs[i], i < inputs.size() ? inputs[i] : nullptr, inner, describe(node));
+  inner.results = function.outputs;
   const std::string caller = caller_;
   caller_ = first_name_of(node) + "/";
   run_nodes(function.nodes, inner);
@@ -360,6 +373,7 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
 }
 
 Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape) {
+  all_inputs_.emplace_back(name);
   const auto fixed = options_.values.find(std::string(name));
   if (fixed != options_.values.end()) {
     if (!(fixed->second.shape() == shape))
@@ -423,75 +437,6 @@ void Importer::run(const std::vector<Input>& inputs) {
   if (!builder.status()) fail("{}", builder.status().error().message);
   for (const auto& computation : result_.module->computations()) computation->remove_dead();
   result_.module->remove_dead_computations();
-}
-
-std::vector<std::string> Importer::inputs_behind(const Value& value) const {
-  std::vector<std::string> names;
-  std::set<const Instr*> seen;
-  std::vector<const Instr*> todo;
-  const auto visit = [&](const Instr* instr) {
-    if (instr != nullptr && seen.insert(instr).second) todo.push_back(instr);
-  };
-  visit(value.instr);
-  for (const Value* element : value.elements) visit(element->instr);
-  while (!todo.empty()) {
-    const Instr* instr = todo.back();
-    todo.pop_back();
-    if (instr->is(Opcode::parameter) && instr->parent() == entry_)
-      names.push_back(result_.input_names[static_cast<size_t>(instr->parameter_number())]);
-    for (const Instr* operand : instr->operands()) visit(operand);
-  }
-  return names;
-}
-
-// What the model calls the dimensions of tensors, also of those that optionals hold.
-std::map<std::string, std::vector<std::string>> dim_names(
-    const std::vector<proto::ValueInfo>& values) {
-  std::map<std::string, std::vector<std::string>> result;
-  for (const proto::ValueInfo& value : values) {
-    const proto::ValueInfo& tensor = value.element != nullptr ? *value.element : value;
-    std::vector<std::string>& names = result[std::string(value.name)];
-    for (const proto::DimInfo& dim : tensor.dims)
-      names.emplace_back(dim.kind == proto::DimInfo::Kind::symbol ? dim.symbol : "");
-  }
-  return result;
-}
-
-// Runs the import, and again with more inputs bound to their hints as long as an operator asks for
-// values that depend on such inputs.
-void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,
-                  TensorSource& source, Imported& result) {
-  Options bound = options;
-  for (;;) {
-    Imported attempt;
-    attempt.notes = result.notes;
-    attempt.unbound = result.unbound;
-    TensorSource fresh = source;
-    Importer importer(facts, bound, fresh, attempt);
-    try {
-      importer.run(inputs);
-    } catch (const Failure& failure) {
-      if (failure.needs == nullptr) throw;
-      bool more = false;
-      for (const std::string& name : importer.inputs_behind(*failure.needs)) {
-        const auto hint = options.hints.find(name);
-        if (hint == options.hints.end()) throw;
-        more = bound.values.emplace(name, hint->second).second || more;
-      }
-      if (!more) throw;
-      continue;
-    }
-    for (const auto& [name, value] : bound.values) {
-      if (options.values.contains(name)) continue;
-      attempt.bound.push_back(name);
-      attempt.notes.push_back(
-          fmt::format("input {} decides shapes: bound to its value", quoted(name)));
-    }
-    attempt.input_dims = dim_names(facts.model->graph.inputs);
-    attempt.output_dims = dim_names(facts.model->graph.outputs);
-    result = std::move(attempt);
-    return;
-  }
 }
 
 }  // namespace heddle::import

@@ -21,6 +21,7 @@ namespace heddle::import {
 struct Scope {
   std::unordered_map<std::string_view, Value*> values;  // null: an optional input left out
   const Scope* outer = nullptr;                         // what a branch captures
+  std::vector<std::string_view> results;                // what is read of it in the end
   const Opsets* opsets = nullptr;
   const std::map<std::string_view, const proto::Attribute*>* attributes = nullptr;  // of a call
 
@@ -88,6 +89,13 @@ class Importer {
   void run(const std::vector<Input>& inputs);
   // The model inputs that a value depends on, as far as that can be told from its instruction.
   std::vector<std::string> inputs_behind(const Value& value) const;
+  bool is_input(const Value& value) const;
+  Type type_of_input(const std::string& name) const;  // that was not bound
+  // All inputs, those that Options::values binds included; sequences by element.
+  const std::vector<std::string>& all_inputs() const { return all_inputs_; }
+  // Where a run ended for want of this value: makes the module one that computes it, and what the
+  // nodes behind that place read. False: the value has no name.
+  bool cut_to(const Value& value);
 
  private:
   using Inputs = std::vector<Value*>;
@@ -116,6 +124,9 @@ class Importer {
   // What is made from instruction `first` on of a node with graphs inside.
   void name_structural(size_t first, const proto::Node& node, Scope& scope, const Inputs& inputs);
   void define(std::string_view name, Value* value, Scope& scope, const std::string& where);
+  // onnx_stages.cc
+  void name_computed(const std::string& name, Value& value);
+  void carry_what_is_read(std::span<const proto::Node> rest, const Scope& scope, Failure& failure);
   void define_outputs(const proto::Node& node, Outputs outputs, Scope& scope,
                       const hlo::NodeNames& names);
   Value* add_value(Value value) { return &values_.emplace_back(std::move(value)); }
@@ -181,6 +192,9 @@ class Importer {
   hlo::Computation* entry_ = nullptr;
   std::vector<IndexDemand> demands_;  // on values of `into_`
   int64_t nodes_ = 0;
+  std::vector<std::string> all_inputs_;
+  Decisions decisions_;
+  std::map<std::string, const Value*> to_carry_;  // by key; where the run ended
   std::string caller_;  // of the function whose body is run, with `/`; else empty
   int depth_ = 0;       // graphs inside graphs
 };
@@ -198,6 +212,8 @@ void add_nodes(Value& value, const hlo::NodeNames& names);
 void name_new(const hlo::Computation& computation, size_t first, const hlo::NodeNames& names);
 // The attribute's graph; fails where it is missing.
 const proto::Graph& graph_attr(const proto::Node& node, std::string_view name);
+// What nodes, with the graphs inside them, read of values that are not theirs; in order of use.
+std::vector<std::string_view> names_read(std::span<const proto::Node> nodes);
 // Whether the Importer itself runs the node: it has graphs inside.
 bool is_structural(const proto::Node& node);
 

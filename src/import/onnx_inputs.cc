@@ -279,11 +279,16 @@ void Binder::check_extents(const std::string& what, const Ints& extents) const {
          fmt::join(extents, ","), options_.max_value_elems);
 }
 
-// Shapes that are given as name#0, name#1, ...
+// Given as name#0, name#1, ...; where inputs have values and none has such a name, there are none.
 std::vector<Shape> Binder::elements_of(std::string_view sequence, Type type) const {
   std::vector<Shape> shapes;
   for (;;) {
-    const auto found = options_.shapes.find(fmt::format("{}#{}", sequence, shapes.size()));
+    const std::string name = fmt::format("{}#{}", sequence, shapes.size());
+    if (const auto hint = options_.hints.find(name); hint != options_.hints.end()) {
+      shapes.push_back(hint->second.shape());
+      continue;
+    }
+    const auto found = options_.shapes.find(name);
     if (found == options_.shapes.end()) return shapes;
     shapes.push_back(Shape::array(type, found->second));
   }
@@ -293,7 +298,7 @@ std::vector<Shape> Binder::elements_of(std::string_view sequence, Type type) con
 Input Binder::sequence_of(const ValueInfo& input) const {
   const std::string what = fmt::format("input {}", quoted(input.name));
   const auto given = options_.sequences.find(std::string(input.name));
-  if (given == options_.sequences.end() &&
+  if (given == options_.sequences.end() && options_.hints.empty() &&
       !options_.shapes.contains(fmt::format("{}#0", input.name)))
     fail(
         "{} is a sequence; the number and the shapes of its elements must be given (--input "
@@ -339,6 +344,20 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
 
 }  // namespace
 
+namespace {
+
+// Whether an optional, which holds this, has no value: nobody gives it one, or a shape.
+bool is_absent(const ValueInfo& held, const Options& options) {
+  const std::string name(held.name), first = name + "#0";
+  for (const std::string& said : {name, first})
+    if (options.hints.contains(said) || options.values.contains(said) ||
+        options.shapes.contains(said))
+      return false;
+  return !options.sequences.contains(name);
+}
+
+}  // namespace
+
 std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
                                Imported& result) {
   // Before IR version 4 initialisers had to be listed as inputs too; they are constants here.
@@ -346,6 +365,7 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
   for (const proto::Tensor& tensor : graph.initializers) constants.insert(tensor.name);
   std::vector<const ValueInfo*> inputs;
   std::deque<ValueInfo> inner;  // what optionals hold
+  Options bound = options;
   for (const ValueInfo& input : graph.inputs) {
     if (input.name.empty()) fail("a graph input has no name");
     if (!seen.insert(input.name).second) fail("input {} appears twice", quoted(input.name));
@@ -355,10 +375,11 @@ std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options
       inner.push_back(*input.element);
       inner.back().name = input.name;
       used = &inner.back();
+      if (is_absent(inner.back(), options)) bound.absent.emplace(input.name);
     }
     inputs.push_back(used);
   }
-  return Binder(options, result).run(inputs);
+  return Binder(bound, result).run(inputs);
 }
 
 }  // namespace heddle::import

@@ -119,8 +119,7 @@ const Literal& Op::known_or_fail(size_t i, const char* what) const {
 
 void Op::fail_unknown(size_t i, const char* what) const {
   fail_needing(inputs_[i],
-               "{}: input {} ({}, value {}) must be known at import, but it depends on the model's "
-               "inputs; bind it (--fix NAME), or make it a constant",
+               "{}: input {} ({}, value {}) must be known, but it depends on the model's inputs",
                describe(), i, what, quoted(inputs_[i]->name));
 }
 

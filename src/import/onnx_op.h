@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -45,6 +46,7 @@ struct Value {
   // Inside a loop of a known number of trips: the value of each trip, where small and known.
   std::shared_ptr<const std::vector<Literal>> trips;
   std::string_view name;
+  std::string key;  // in Options::decided; empty: it is no computed tensor, or has no name there
   // Of the nodes that computed it at import: they are part of what its readers do.
   hlo::NodeNames nodes;
   bool is_initialiser = false;
@@ -85,10 +87,21 @@ struct IndexDemand {
   hlo::NodeNames names;  // as its instructions do
 };
 
+// Values that decide shapes, where those are computed in stages (Options::stages).
+struct Decisions {
+  const std::map<std::string, Literal>* decided = nullptr;  // by key
+  std::map<std::string, int64_t, std::less<>> met;          // values of each name so far
+  std::deque<Value> asked;                                  // by handlers
+
+  // One that was not met before: loops and functions that are written out repeat names.
+  std::string next_key(std::string_view name);
+};
+
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value that is computed at import
   bool same_for_all_extents = false;
+  Decisions* decisions = nullptr;  // null: not in stages
 };
 
 class Op {
@@ -133,6 +146,9 @@ class Op {
   int64_t known_int(size_t i, const char* what) const;
   double known_float(size_t i, const char* what) const;
   const Literal& known_or_fail(size_t i, const char* what) const;
+  // An extent that the node's inputs decide, from the s64[] that computes it: where it is not known
+  // yet this does not return. `what`: "number of nonzero elements".
+  int64_t decide(Instr* extent, const char* what);
   // Outputs that somebody may use.
   size_t outputs() const { return node_.outputs.size(); }
   bool wants(size_t i) const { return i < outputs() && !node_.outputs[i].empty(); }

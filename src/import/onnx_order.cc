@@ -31,6 +31,8 @@ Instr* fill_up(Op& op, Instr* x, int64_t axis, int64_t extent, double with) {
   return op.b.pad(x, op.b.scalar(x->shape().type(), with), low, high, {});
 }
 
+}  // namespace
+
 // Running results along an axis. A window over all of it would do the work of its square: long
 // axes are cut into blocks, which are run through, and the blocks' results are run through in turn.
 // (How many blocks there are depends on the extent.)
@@ -61,6 +63,8 @@ Instr* running(Op& op, Opcode opcode, Instr* x, int64_t axis, bool reverse) {
   x = reshape(op, x, merged);
   return merged == extents ? x : op.b.slice(x, Ints(extents.size(), 0), extents, {});
 }
+
+namespace {
 
 template <Opcode opcode>
 Outputs cumulative(Op& op) {

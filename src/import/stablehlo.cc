@@ -37,6 +37,7 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
 // Parameters whose values shapes depend on become constants, one at a time.
 Imported import_fixing(const MlirModule& module, const Options& options) {
   std::map<int64_t, Literal> fixed;
+  std::map<int64_t, std::string> reasons;  // of those that are not asked for
   Imported told;
   const MlirOp& main = StablehloImporter(module, options, fixed).entry_function();
   const std::vector<MlirValue>& arguments = main.regions[0].blocks[0].arguments;
@@ -51,9 +52,9 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
   for (;;) {
     try {
       Imported result = StablehloImporter(module, options, fixed).run();
-      for (const auto& [number, value] : fixed)
-        if (!options.values.contains(fmt::format("arg{}", number)))
-          result.bound.push_back(fmt::format("arg{}", number));
+      for (const auto& [number, why] : reasons)
+        result.bound.push_back(
+            {fmt::format("arg{}", number), number, fixed.at(number).shape(), why});
       result.notes.insert(result.notes.begin(), told.notes.begin(), told.notes.end());
       return result;
     } catch (Failure& failure) {  // it may come from what was assumed
@@ -64,6 +65,7 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
         fail("{}", needed.why);
       fixed[needed.number] =
           value_for(options, type_of(needed.number), needed.number, needed.assumed, told);
+      reasons[needed.number] = needed.why;
     }
   }
 }

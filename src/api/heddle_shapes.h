@@ -1,0 +1,69 @@
+/* Shapes that are known late, bounded dimensions and ports by name: part of heddle.h, which
+ * includes this header. */
+#ifndef HEDDLE_API_HEDDLE_SHAPES_H
+#define HEDDLE_API_HEDDLE_SHAPES_H
+
+#include "heddle.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- shapes that are known late ----
+ *
+ * A shape may depend on the value of an input (Reshape by an input, the sizes of a Split), or on a
+ * value that is computed from inputs (NonZero). With heddle_open_options.values such a model opens
+ * with the ports of that first run, and its programs are specialised: each keeps one for every
+ * combination of deciding values that it has seen lately (heddle_compile_options.keep_programs). A
+ * run with others finds its program by them, or compiles it. With heddle_open_options.late the
+ * shapes of inputs may differ from run to run as well. One run:
+ *
+ *   heddle_context_set_input_shape(context, 0, dims, 2);   where shapes differ
+ *   heddle_context_bind_input(context, 0, x); ...
+ *   heddle_context_prepare(context);
+ *   heddle_context_output(context, 0, &port);              memory of port.bytes
+ *   heddle_context_bind_output(context, 0, y);
+ *   heddle_context_run(context);
+ *
+ * A run whose outputs have other shapes than memory was bound for fails and writes nothing. */
+HEDDLE_EXPORT heddle_status* heddle_context_set_input_shape(heddle_context* context, int64_t number,
+                                                            const int64_t* dims, int64_t rank);
+/* Finds or makes the program for the inputs that are bound; computes the values that decide. */
+HEDDLE_EXPORT heddle_status* heddle_context_prepare(heddle_context* context);
+/* An output as the next run writes it, after heddle_context_prepare; before, and where shapes are
+ * fixed, the program's. Strings and dims live until the context is prepared again. */
+HEDDLE_EXPORT void heddle_context_output(const heddle_context* context, int64_t number,
+                                         heddle_port* port);
+/* How many outputs there are: a sequence may have other lengths. */
+HEDDLE_EXPORT int64_t heddle_context_output_count(const heddle_context* context);
+
+/* ---- dynamic dimensions, ports by name ---- */
+
+/* A dimension of an input or an output. Where least < most it is bounded: `name` is then the one
+ * for heddle_context_set_dim, and a dimension that is k times that extent has k as its least.
+ * Compiled programs without bounds do not keep the names of their dimensions. */
+typedef struct heddle_port_dim {
+  size_t struct_size;
+  const char* name;    /* what the model calls it; "" */
+  int64_t extent;      /* as in heddle_port.dims */
+  int64_t least, most; /* of runs */
+} heddle_port_dim;
+HEDDLE_EXPORT heddle_status* heddle_model_input_dim(const heddle_model* model, int64_t number,
+                                                    int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_model_output_dim(const heddle_model* model, int64_t number,
+                                                     int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_program_input_dim(const heddle_program* program, int64_t number,
+                                                      int64_t dimension, heddle_port_dim* dim);
+HEDDLE_EXPORT heddle_status* heddle_program_output_dim(const heddle_program* program,
+                                                       int64_t number, int64_t dimension,
+                                                       heddle_port_dim* dim);
+/* As heddle_context_bind_input and _output, by the port's name or alias. */
+HEDDLE_EXPORT heddle_status* heddle_context_bind_input_named(heddle_context* context,
+                                                             const char* name, const void* data);
+HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* context,
+                                                              const char* name, void* data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* HEDDLE_API_HEDDLE_SHAPES_H */

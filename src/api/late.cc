@@ -1,0 +1,98 @@
+#include "api/late.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "hlo/module.h"
+
+namespace heddle::api {
+
+using tensor::Literal;
+using tensor::Shape;
+
+// Larger inputs decide nothing by their own values.
+constexpr int64_t kMostDecidingBytes = int64_t{64} << 20;
+
+import::Options import_options(const Late& late, const LateInputs& inputs) {
+  import::Options options = late.asked;
+  options.stages = true;
+  for (size_t i = 0; i < late.inputs.size(); ++i) {
+    const std::string& name = late.inputs[i].name;
+    if (late.shapes) options.shapes[name] = inputs.shapes[i].extents();
+    const int64_t bytes = inputs.shapes[i].elems() * tensor::type_bytes(inputs.shapes[i].type());
+    if (bytes > kMostDecidingBytes || (bytes > 0 && inputs.data[i] == nullptr)) continue;
+    Literal value(inputs.shapes[i]);
+    if (bytes > 0) std::memcpy(value.mutable_data(), inputs.data[i], static_cast<size_t>(bytes));
+    options.hints.insert_or_assign(name, std::move(value));
+  }
+  return options;
+}
+
+std::vector<PartInput> inputs_of(const Late& late, const Model& part) {
+  std::vector<PartInput> all;
+  for (const Port& port : part.inputs()) {
+    const auto found = std::find_if(late.inputs.begin(), late.inputs.end(),
+                                    [&](const Port& input) { return input.name == port.name; });
+    if (found != late.inputs.end())
+      all.push_back({found - late.inputs.begin(), {}});
+    else
+      all.push_back({-1, port.name});
+  }
+  return all;
+}
+
+namespace {
+
+// The results of a stage for the first run's values, by name.
+Result<std::map<std::string, Literal>> run_stage(import::Imported stage, const Late& late,
+                                                 const std::map<std::string, Literal>& carried) {
+  const std::string why = stage.undecided_why;
+  const std::unique_ptr<Model> model = Model::from_imported(std::move(stage));
+  CompileOptions options;
+  options.consume_model = true;
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Program> program,
+                          Program::compile(*model, options));
+  HEDDLE_ASSIGN_OR_RETURN(const std::unique_ptr<Context> context, program->make_context());
+  std::map<std::string, Literal> results;
+  for (size_t i = 0; i < model->inputs().size(); ++i) {
+    const std::string& name = model->inputs()[i].name;
+    auto given = carried.find(name);
+    if (given == carried.end()) given = late.first.find(name);
+    if (given == late.first.end())
+      return user_error("{}; give {} a value (--input NAME=SPEC, --inputs)", why, name);
+    HEDDLE_RETURN_IF_ERROR(context->bind_input(static_cast<int64_t>(i), given->second.data()));
+  }
+  for (size_t i = 0; i < model->outputs().size(); ++i) {
+    const Port& port = model->outputs()[i];
+    Literal& result = results.emplace(port.name, Literal(port.shape)).first->second;
+    HEDDLE_RETURN_IF_ERROR(context->bind_output(static_cast<int64_t>(i), result.mutable_data()));
+  }
+  HEDDLE_RETURN_IF_ERROR(context->run());
+  return results;
+}
+
+}  // namespace
+
+Result<import::Imported> import_first(const Late& late, bool* stages) {
+  import::Options options = late.asked;
+  options.stages = true;
+  options.hints = late.first;
+  std::map<std::string, Literal> carried;
+  for (;;) {
+    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late.import(options));
+    if (imported.undecided.empty()) {
+      if (!*stages) return imported;
+      options.carried.clear();  // the graph in one piece
+      return late.import(options);
+    }
+    *stages = true;
+    const std::string key = imported.undecided;
+    HEDDLE_ASSIGN_OR_RETURN(auto results, run_stage(std::move(imported), late, carried));
+    if (!options.decided.emplace(key, results.at(key)).second)
+      return user_error("a value that decides a shape does not become known: {}", key);
+    carried.merge(results);
+    for (const auto& [name, value] : carried) options.carried.emplace(name, value.shape());
+  }
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,412 @@
+// Programs of models of which something is known late: a tree of decisions.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+#include "api/late.h"
+#include "api/ports.h"
+#include "api/shared_weights.h"
+#include "compiler/compiler.h"
+#include "runtime/state_arrays.h"
+
+namespace heddle::api {
+namespace {
+
+using tensor::Literal;
+using tensor::Shape;
+
+// A stage, or the program at a leaf.
+struct Part {
+  std::unique_ptr<Model> model;
+  std::shared_ptr<Program> program;
+  std::vector<PartInput> inputs;
+  std::string key;                  // of a stage: what its value is called
+  std::atomic<bool> kept = true;    // false: contexts are to let it go
+  int64_t bytes = 0, last_use = 0;  // of a leaf
+};
+
+struct Node {
+  enum class Asks { nothing_yet, input, stage, program };
+  Asks asks = Asks::nothing_yet;  // once it is something, it stays that
+  int64_t input = 0;
+  std::shared_ptr<Part> part;
+  std::map<std::string, std::shared_ptr<Node>> next;  // by the bytes of the value
+  std::weak_ptr<Node> before;
+};
+
+// By the stages on the way from the root.
+struct Computed {
+  std::map<std::string, Literal> decided;
+  std::map<std::string, const Literal*> carried;
+};
+
+std::string bytes_of(const Shape& shape, const void* data) {
+  return {static_cast<const char*>(data), static_cast<size_t>(shape.bytes())};
+}
+
+class LateProgram : public Program, public std::enable_shared_from_this<LateProgram> {
+ public:
+  LateProgram(const Model& model, CompileOptions options)
+      : late_(model.late()), options_(std::move(options)) {
+    options_.consume_model = true;
+    options_.background = false;
+    options_.keep_prepared = false;  // of many programs they would drive out all others
+    inputs_ = model.inputs();
+    outputs_ = model.outputs();
+    most_ = options_.keep_programs;
+    most_bytes_ = options_.keep_memory_bytes;
+  }
+  Status begin();
+
+  const Late& late() const { return *late_; }
+  const ProgramFacts& facts() const override {
+    const std::lock_guard lock(mutex_);
+    return all_facts_.back();
+  }
+  const program::Program* compiled() const override {
+    const std::lock_guard lock(mutex_);
+    return first_->program->compiled();
+  }
+  const std::vector<Port>& state_ports() const override { return first_->program->state_ports(); }
+  std::shared_ptr<runtime::StateArrays> states() const override { return states_; }
+  Status save(const std::string& path) override {
+    return user_error(
+        "{}: its shapes are known when it runs, and a file holds what is compiled; make the values "
+        "that decide them part of the model (--fix NAME), or bind its dimensions (--dim, --shape)",
+        path);
+  }
+  Result<std::unique_ptr<Context>> make_context(
+      std::shared_ptr<runtime::Cancellation> cancellation) override;
+
+  // The node for inputs of these shapes, from which a run walks.
+  std::shared_ptr<Node> root(const LateInputs& inputs) {
+    std::string key;
+    for (const Shape& shape : inputs.shapes) key += tensor::to_string(shape) + ";";
+    const std::lock_guard lock(mutex_);
+    return child(root_, key);
+  }
+  // What it asks, and where its value leads. A node that asks nothing yet gets an import.
+  Result<Node::Asks> ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
+                         const Computed& computed);
+  std::shared_ptr<Node> next(const std::shared_ptr<Node>& node, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    return child(node, value);
+  }
+  void used(const std::shared_ptr<Part>& leaf) {
+    const std::lock_guard lock(mutex_);
+    leaf->last_use = ++uses_;
+  }
+
+ private:
+  static std::shared_ptr<Node> child(const std::shared_ptr<Node>& node, const std::string& value) {
+    std::shared_ptr<Node>& next = node->next[value];
+    if (!next) {
+      next = std::make_shared<Node>();
+      next->before = node;
+    }
+    return next;
+  }
+
+  Result<std::shared_ptr<Part>> compile(import::Imported imported) {
+    auto part = std::make_shared<Part>();
+    part->key = imported.undecided;
+    part->model = Model::from_imported(std::move(imported));
+    part->inputs = inputs_of(*late_, *part->model);
+    HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options_));
+    HEDDLE_RETURN_IF_ERROR(part->program->share(&shared_));
+    if (part->key.empty()) HEDDLE_RETURN_IF_ERROR(part->program->use_states(states_));
+    const ProgramFacts& facts = part->program->facts();
+    part->bytes = facts.constant_bytes + facts.object_bytes + facts.temporary_bytes;
+    return part;
+  }
+
+  void add_leaf(const std::shared_ptr<Node>& node);
+  void drop_oldest();
+
+  std::shared_ptr<const Late> late_;
+  CompileOptions options_;
+  int64_t most_ = 0, most_bytes_ = 0;
+  std::mutex making_;         // of parts: one at a time
+  mutable std::mutex mutex_;  // of all below
+  std::shared_ptr<Node> root_ = std::make_shared<Node>();
+  std::vector<std::shared_ptr<Node>> leaves_;
+  std::shared_ptr<Part> first_;
+  int64_t uses_ = 0, bytes_ = 0, compilations_ = 0;
+  SharedWeights shared_;  // of `making_`
+  std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
+  std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
+};
+
+Result<Node::Asks> LateProgram::ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
+                                    const Computed& computed) {
+  const auto known = [&] {
+    const std::lock_guard lock(mutex_);
+    return node->asks;
+  };
+  if (const Node::Asks asks = known(); asks != Node::Asks::nothing_yet) return asks;
+  const std::lock_guard making(making_);
+  if (const Node::Asks asks = known(); asks != Node::Asks::nothing_yet) return asks;
+  import::Options options = import_options(*late_, inputs);
+  options.decided = computed.decided;
+  for (const auto& [name, value] : computed.carried) options.carried.emplace(name, value->shape());
+  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late_->import(options));
+  // Inputs that were asked for on the way here are not asked for again.
+  std::vector<int64_t> asked_before, asks_now;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto above = node->before.lock(); above; above = above->before.lock())
+      if (above->asks == Node::Asks::input) asked_before.push_back(above->input);
+  }
+  for (const import::BoundInput& bound : imported.bound)
+    for (size_t i = 0; i < late_->inputs.size(); ++i)
+      if (late_->inputs[i].name == bound.name &&
+          std::find(asked_before.begin(), asked_before.end(), i) == asked_before.end())
+        asks_now.push_back(static_cast<int64_t>(i));
+  const bool is_stage = !imported.undecided.empty();
+  if (is_stage && computed.decided.contains(imported.undecided))
+    return user_error("a value that decides a shape does not become known: {}", imported.undecided);
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> part, compile(std::move(imported)));
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Node> last = node;
+  for (const int64_t input : asks_now) {
+    last->asks = Node::Asks::input;
+    last->input = input;
+    const auto i = static_cast<size_t>(input);
+    last = child(last, bytes_of(inputs.shapes[i], inputs.data[i]));
+  }
+  last->asks = is_stage ? Node::Asks::stage : Node::Asks::program;
+  last->part = part;
+  if (!is_stage) add_leaf(last);
+  return node->asks;
+}
+
+void LateProgram::add_leaf(const std::shared_ptr<Node>& node) {
+  const std::shared_ptr<Part>& part = node->part;
+  part->last_use = ++uses_;
+  bytes_ += part->bytes;
+  leaves_.push_back(node);
+  if (!first_) first_ = part;
+  ProgramFacts facts = part->program->facts();
+  facts.compilations = ++compilations_;
+  all_facts_.push_back(std::move(facts));
+  while (leaves_.size() > 1 && (std::ssize(leaves_) > most_ || bytes_ > most_bytes_)) drop_oldest();
+}
+
+void LateProgram::drop_oldest() {
+  const auto oldest = std::min_element(leaves_.begin(), leaves_.end(), [](auto& a, auto& b) {
+    return a->part->last_use < b->part->last_use;
+  });
+  std::shared_ptr<Node> node = *oldest;
+  leaves_.erase(oldest);
+  bytes_ -= node->part->bytes;
+  node->part->kept = false;
+  shared_.forget();  // what only it had is freed
+  // With the stages that led to it alone.
+  while (node->next.empty()) {
+    const std::shared_ptr<Node> before = node->before.lock();
+    if (!before) break;
+    if (node->part) node->part->kept = false;
+    std::erase_if(before->next, [&](const auto& entry) { return entry.second == node; });
+    node = before;
+  }
+}
+
+class LateContext : public Context {
+ public:
+  LateContext(std::shared_ptr<LateProgram> program,
+              std::shared_ptr<runtime::Cancellation> cancellation)
+      : Context(std::move(cancellation)), program_(std::move(program)) {
+    for (const Port& port : program_->inputs()) inputs_.shapes.push_back(port.shape);
+    inputs_.data.resize(inputs_.shapes.size());
+    outputs_.resize(program_->outputs().size());
+  }
+
+  Status bind_input(int64_t number, const void* data) override {
+    if (number < 0 || number >= std::ssize(inputs_.data))
+      return user_error("no input {}, there are {}", number, inputs_.data.size());
+    inputs_.data[static_cast<size_t>(number)] = data;
+    return {};
+  }
+  Status bind_output(int64_t number, void* data) override {
+    const std::vector<Port>& ports = outputs();
+    if (number < 0 || number >= std::ssize(ports))
+      return user_error("no output {}, there are {}", number, ports.size());
+    outputs_.resize(ports.size());
+    outputs_[static_cast<size_t>(number)] = {data, ports[static_cast<size_t>(number)].dims};
+    return {};
+  }
+  Status set_input_shape(int64_t number, const std::vector<int64_t>& dims) override {
+    if (!program_->late().shapes) return Context::set_input_shape(number, dims);
+    Shape& shape = inputs_.shapes[static_cast<size_t>(number)];
+    if (shape.extents() == dims) return {};
+    shape = Shape::array(shape.type(), dims);
+    inputs_.data[static_cast<size_t>(number)] = nullptr;  // it was of another size
+    return {};
+  }
+
+  Status prepare() override {
+    for (size_t i = 0; i < inputs_.data.size(); ++i)
+      if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
+        return user_error("input {} is not bound to memory", program_->inputs()[i].name);
+    std::erase_if(ready_, [&](const auto& entry) {
+      return !entry.second.part->kept && &entry.second != now_;
+    });
+    HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> leaf, walk());
+    program_->used(leaf);
+    HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
+    return {};
+  }
+  const std::vector<Port>* late_outputs() const override { return &outputs(); }
+
+  Status run() override {
+    HEDDLE_RETURN_IF_ERROR(prepare());
+    const std::vector<Port>& ports = outputs();
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const bool bound =
+          i < outputs_.size() && (outputs_[i].data != nullptr || ports[i].bytes == 0);
+      if (!bound) return user_error("output {} is not bound to memory", ports[i].name);
+      if (outputs_[i].dims != ports[i].dims && ports[i].bytes > 0)
+        return user_error(
+            "output {} is {} for these inputs, and its memory was bound for [{}]; bind outputs "
+            "behind heddle_context_prepare",
+            ports[i].name, tensor::to_string(ports[i].shape), fmt::join(outputs_[i].dims, ","));
+    }
+    HEDDLE_RETURN_IF_ERROR(bind_inputs(*now_));
+    for (size_t i = 0; i < ports.size(); ++i)
+      HEDDLE_RETURN_IF_ERROR(now_->context->bind_output(static_cast<int64_t>(i), outputs_[i].data));
+    return now_->context->run();
+  }
+
+  void set_profile(bool on) override {
+    profile_ = on;
+    for (auto& [part, ready] : ready_) ready.context->set_profile(on);
+  }
+  void reset_profile() override {
+    for (auto& [part, ready] : ready_) ready.context->reset_profile();
+  }
+  // Of the program that ran last.
+  int64_t command_count() const override { return now_ ? now_->context->command_count() : 0; }
+  CommandReport command(int64_t number) const override {
+    return now_ ? now_->context->command(number) : CommandReport();
+  }
+
+ private:
+  struct Ready {
+    std::shared_ptr<Part> part;
+    std::unique_ptr<Context> context;
+    std::vector<Literal> results;  // of a stage
+  };
+  struct BoundOutput {
+    void* data = nullptr;
+    std::vector<int64_t> dims;
+  };
+
+  const std::vector<Port>& outputs() const {
+    return now_ != nullptr ? now_->part->model->outputs() : program_->outputs();
+  }
+
+  Result<std::shared_ptr<Part>> walk() {
+    computed_ = {};
+    std::shared_ptr<Node> node = program_->root(inputs_);
+    for (;;) {
+      HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
+      if (asks == Node::Asks::program) return node->part;
+      if (asks == Node::Asks::input) {
+        const auto i = static_cast<size_t>(node->input);
+        node = program_->next(node, bytes_of(inputs_.shapes[i], inputs_.data[i]));
+        continue;
+      }
+      HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
+      node = program_->next(node, bytes_of(value->shape(), value->data()));
+    }
+  }
+
+  // Its value; what else it computes is there for the parts behind it.
+  Result<const Literal*> run_stage(const std::shared_ptr<Part>& part) {
+    HEDDLE_ASSIGN_OR_RETURN(Ready* const stage, ready(part));
+    const std::vector<Port>& ports = part->model->outputs();
+    HEDDLE_RETURN_IF_ERROR(bind_inputs(*stage));
+    for (size_t i = 0; i < ports.size(); ++i) {
+      if (i == stage->results.size()) stage->results.emplace_back(ports[i].shape);
+      HEDDLE_RETURN_IF_ERROR(stage->context->bind_output(
+          static_cast<int64_t>(i),
+          ports[i].bytes > 0 ? stage->results[i].mutable_data() : nullptr));
+    }
+    HEDDLE_RETURN_IF_ERROR(stage->context->run());
+    for (size_t i = 0; i < ports.size(); ++i)
+      computed_.carried.insert_or_assign(ports[i].name, &stage->results[i]);
+    Literal value(ports[0].shape);  // of its own: results are written again
+    if (value.bytes() > 0)
+      std::memcpy(value.mutable_data(), stage->results[0].data(),
+                  static_cast<size_t>(value.bytes()));
+    return &computed_.decided.insert_or_assign(part->key, std::move(value)).first->second;
+  }
+
+  Status bind_inputs(const Ready& ready) {
+    for (size_t i = 0; i < ready.part->inputs.size(); ++i) {
+      const PartInput& input = ready.part->inputs[i];
+      const void* data = input.number >= 0 ? inputs_.data[static_cast<size_t>(input.number)]
+                                           : computed_.carried.at(input.carried)->data();
+      HEDDLE_RETURN_IF_ERROR(ready.context->bind_input(static_cast<int64_t>(i), data));
+    }
+    return {};
+  }
+
+  Result<Ready*> ready(const std::shared_ptr<Part>& part) {
+    if (const auto found = ready_.find(part.get()); found != ready_.end()) return &found->second;
+    HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> context,
+                            part->program->make_context(cancellation_));
+    context->set_profile(profile_);
+    Ready& made = ready_[part.get()];
+    made.part = part;
+    made.context = std::move(context);
+    return &made;
+  }
+
+  std::shared_ptr<LateProgram> program_;
+  LateInputs inputs_;
+  Computed computed_;  // of the last walk
+  std::vector<BoundOutput> outputs_;
+  std::unordered_map<const Part*, Ready> ready_;  // what is in it stays where it is
+  Ready* now_ = nullptr;
+  bool profile_ = false;
+};
+
+Result<std::unique_ptr<Context>> LateProgram::make_context(
+    std::shared_ptr<runtime::Cancellation> cancellation) {
+  return std::make_unique<LateContext>(shared_from_this(), std::move(cancellation));
+}
+
+// Where the first run's values are known, its program is made now, so that what cannot be compiled
+// is said now.
+Status LateProgram::begin() {
+  LateInputs inputs;
+  std::vector<Literal> zeros;
+  std::shared_ptr<Node> node;
+  LateContext first(shared_from_this(), std::make_shared<runtime::Cancellation>());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const auto given = late_->first.find(inputs_[i].name);
+    if (given == late_->first.end()) zeros.emplace_back(inputs_[i].shape);
+    const Literal& value = given == late_->first.end() ? zeros.back() : given->second;
+    HEDDLE_RETURN_IF_ERROR(first.bind_input(static_cast<int64_t>(i), value.data()));
+  }
+  HEDDLE_RETURN_IF_ERROR(first.prepare());
+  outputs_ = first_->model->outputs();
+  notes_ = first_->program->notes();
+  steps_ = first_->program->steps();
+  *report_ = first_->program->report();
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Program>> compile_late(const Model& model, const CompileOptions& options) {
+  auto program = std::make_shared<LateProgram>(model, options);
+  HEDDLE_RETURN_IF_ERROR(program->begin());
+  return std::shared_ptr<Program>(std::move(program));
+}
+
+}  // namespace heddle::api

@@ -1,0 +1,204 @@
+// Shapes that are known late, through the C interface.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "api/heddle.h"
+#include "import/onnx_test_util.h"
+
+namespace heddle::api {
+namespace {
+
+using import::testing::attr;
+using import::testing::kFloat;
+using import::testing::kInt64;
+using import::testing::node;
+using import::testing::value;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+using Ints = std::vector<int64_t>;
+
+// y = Relu(Reshape(x, shape)).
+import::testing::Model reshape() {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"n"}), value("shape", kInt64, {"2"})};
+  model.nodes = {node("Reshape", {"x", "shape"}, {"r"}), node("Relu", {"r"}, {"y"})};
+  model.outputs = {"y"};
+  return model;
+}
+
+// The elements of exp(x) that are above t.
+import::testing::Model chosen() {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"n"}), value("t", kFloat, {})};
+  model.nodes = {node("Exp", {"x"}, {"e"}), node("Greater", {"e", "t"}, {"c"}),
+                 node("NonZero", {"c"}, {"at"}), node("Squeeze", {"at"}, {"i"}),
+                 node("Gather", {"e", "i"}, {"y"}, {attr("axis", int64_t{0})})};
+  model.outputs = {"y"};
+  return model;
+}
+
+class Session {
+ public:
+  Session(const import::testing::Model& from, const std::vector<heddle_value>& values, bool late,
+          int32_t keep = 0) {
+    heddle_open_options open{};
+    open.struct_size = sizeof open;
+    open.values = values.data();
+    open.value_count = values.size();
+    open.late = late ? 1 : 0;
+    const std::string bytes = from.bytes();
+    take(heddle_model_parse("test", bytes.data(), bytes.size(), &open, &model_));
+    if (model_ == nullptr) return;
+    heddle_compile_options compile{};
+    compile.struct_size = sizeof compile;
+    compile.cache = "off";
+    compile.keep_programs = keep;
+    take(heddle_compile(model_, &compile, &program_));
+    if (program_ != nullptr) take(heddle_context_create(program_, &context_));
+  }
+  Session(const Session&) = delete;
+  ~Session() {
+    heddle_context_free(context_);
+    heddle_program_free(program_);
+    heddle_model_free(model_);
+  }
+
+  // Binds, prepares and runs: output 0.
+  Floats run(const void* first, const void* second) {
+    take(heddle_context_bind_input(context_, 0, first));
+    if (second != nullptr) take(heddle_context_bind_input(context_, 1, second));
+    take(heddle_context_prepare(context_));
+    Floats y(static_cast<size_t>(output().bytes) / sizeof(float));
+    y.reserve(1);
+    take(heddle_context_bind_output(context_, 0, y.data()));
+    take(heddle_context_run(context_));
+    return y;
+  }
+  void set_shape(int64_t input, const Ints& dims) {
+    take(heddle_context_set_input_shape(context_, input, dims.data(), std::ssize(dims)));
+  }
+  heddle_port output() const {
+    heddle_port port{};
+    port.struct_size = sizeof port;
+    heddle_context_output(context_, 0, &port);
+    return port;
+  }
+  Ints dims() const {
+    const heddle_port port = output();
+    return {port.dims, port.dims + port.rank};
+  }
+  int64_t compilations() const {
+    heddle_program_info info{};
+    info.struct_size = sizeof info;
+    heddle_program_get_info(program_, &info);
+    return info.compilations;
+  }
+  heddle_context* context() { return context_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  void take(heddle_status* status) {
+    if (status != nullptr) error_ = heddle_status_message(status);
+    heddle_status_free(status);
+  }
+  heddle_model* model_ = nullptr;
+  heddle_program* program_ = nullptr;
+  heddle_context* context_ = nullptr;
+  std::string error_;
+};
+
+const Ints kSix{6}, kTwo{2}, kNone;
+
+TEST(Late, AnInputDecidesAShape) {
+  const Floats x{-1, 2, -3, 4, -5, 6};
+  const Ints wide{2, 3}, high{3, 2}, flat{1, 6};
+  Session session(reshape(),
+                  {{"x", HEDDLE_F32, kSix.data(), 1, x.data()},
+                   {"shape", HEDDLE_S64, kTwo.data(), 1, wide.data()}},
+                  false);
+  ASSERT_EQ(session.error(), "");
+  EXPECT_THAT(session.dims(), ElementsAre(2, 3));
+  EXPECT_THAT(session.run(x.data(), wide.data()), ElementsAre(0, 2, 0, 4, 0, 6));
+  EXPECT_EQ(session.compilations(), 1);
+  EXPECT_THAT(session.run(x.data(), high.data()), ElementsAre(0, 2, 0, 4, 0, 6));
+  EXPECT_THAT(session.dims(), ElementsAre(3, 2));
+  EXPECT_EQ(session.compilations(), 2);
+  session.run(x.data(), wide.data());
+  EXPECT_EQ(session.compilations(), 2) << "the first program is still there";
+  EXPECT_EQ(session.error(), "");
+  // Memory that was bound for another shape is not written.
+  Floats small(2);
+  heddle_context_bind_input(session.context(), 1, flat.data());
+  heddle_status* status = heddle_context_run(session.context());
+  EXPECT_THAT(heddle_status_message(status), HasSubstr("y is f32[1,6] for these inputs"));
+  heddle_status_free(status);
+}
+
+TEST(Late, ThoseUnusedLongestGo) {
+  const Floats x{1, 2, 3, 4, 5, 6};
+  const Ints wide{2, 3}, high{3, 2};
+  Session session(reshape(),
+                  {{"x", HEDDLE_F32, kSix.data(), 1, x.data()},
+                   {"shape", HEDDLE_S64, kTwo.data(), 1, wide.data()}},
+                  false, 1);
+  for (const Ints* shape : {&high, &wide, &high})
+    EXPECT_EQ(session.run(x.data(), shape->data()), x);
+  EXPECT_EQ(session.error(), "");
+  EXPECT_EQ(session.compilations(), 4);
+}
+
+TEST(Late, AComputedValueDecidesAShape) {
+  const Floats x{0, 1, 2, -1};
+  const Ints four{4};
+  float t = 1.5f;
+  Session session(
+      chosen(),
+      {{"x", HEDDLE_F32, four.data(), 1, x.data()}, {"t", HEDDLE_F32, kNone.data(), 0, &t}}, false);
+  ASSERT_EQ(session.error(), "");
+  EXPECT_THAT(session.dims(), ElementsAre(2));
+  EXPECT_THAT(session.run(x.data(), &t), ElementsAre(std::exp(1.f), std::exp(2.f)));
+  // As many of others: the same program.
+  const Floats other{3, 0, 0, 2};
+  EXPECT_THAT(session.run(other.data(), &t), ElementsAre(std::exp(3.f), std::exp(2.f)));
+  EXPECT_EQ(session.compilations(), 1);
+  t = 0;
+  EXPECT_EQ(session.run(other.data(), &t).size(), 4u);
+  t = 100;
+  EXPECT_EQ(session.run(other.data(), &t).size(), 0u);
+  EXPECT_EQ(session.compilations(), 3);
+  EXPECT_EQ(session.error(), "");
+}
+
+TEST(Late, ShapesOfInputsDiffer) {
+  Session session(chosen(), {}, true);
+  EXPECT_THAT(session.error(), HasSubstr("give x a value")) << "the first run is to be known";
+  const Floats x{0, 1, 2, -1, 5};
+  float t = 1.5f;
+  Session again(
+      chosen(),
+      {{"x", HEDDLE_F32, kTwo.data(), 1, x.data()}, {"t", HEDDLE_F32, kNone.data(), 0, &t}}, true);
+  ASSERT_EQ(again.error(), "");
+  EXPECT_THAT(again.run(x.data(), &t), ElementsAre(std::exp(1.f)));
+  again.set_shape(0, {5});
+  EXPECT_THAT(again.run(x.data(), &t), ElementsAre(std::exp(1.f), std::exp(2.f), std::exp(5.f)));
+  EXPECT_EQ(again.error(), "");
+  again.set_shape(0, {5, 1});
+  EXPECT_THAT(again.error(), HasSubstr("rank"));
+}
+
+TEST(Late, WithoutLateShapesAreFixed) {
+  const Floats x{0, 1, 2, -1};
+  const Ints four{4};
+  const float t = 1.5f;
+  Session session(
+      chosen(),
+      {{"x", HEDDLE_F32, four.data(), 1, x.data()}, {"t", HEDDLE_F32, kNone.data(), 0, &t}}, false);
+  session.set_shape(0, {5});
+  EXPECT_THAT(session.error(), HasSubstr("open the model with `late`"));
+}
+
+}  // namespace
+}  // namespace heddle::api
