@@ -251,12 +251,13 @@ class LateContext : public Context {
     for (size_t i = 0; i < inputs_.data.size(); ++i)
       if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
         return user_error("input {} is not bound to memory", program_->inputs()[i].name);
-    std::erase_if(ready_, [&](const auto& entry) {
-      return !entry.second.part->kept && &entry.second != now_;
-    });
+    walked_.clear();
+    now_ = nullptr;
+    std::erase_if(ready_, [](const auto& entry) { return !entry.second.part->kept; });
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> leaf, walk());
     program_->used(leaf);
     HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
+    walked_.push_back(now_);
     return {};
   }
   const std::vector<Port>* late_outputs() const override { return &outputs(); }
@@ -287,10 +288,19 @@ class LateContext : public Context {
   void reset_profile() override {
     for (auto& [part, ready] : ready_) ready.context->reset_profile();
   }
-  // Of the program that ran last.
-  int64_t command_count() const override { return now_ ? now_->context->command_count() : 0; }
+  // Of the parts of the last run, in order.
+  int64_t command_count() const override {
+    int64_t count = 0;
+    for (const Ready* part : walked_) count += part->context->command_count();
+    return count;
+  }
   CommandReport command(int64_t number) const override {
-    return now_ ? now_->context->command(number) : CommandReport();
+    for (const Ready* part : walked_) {
+      const int64_t count = part->context->command_count();
+      if (number < count) return part->context->command(number);
+      number -= count;
+    }
+    return CommandReport();
   }
 
  private:
@@ -310,6 +320,7 @@ class LateContext : public Context {
 
   Result<std::shared_ptr<Part>> walk() {
     computed_ = {};
+    walked_.clear();
     std::shared_ptr<Node> node = program_->root(inputs_);
     for (;;) {
       HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
@@ -327,6 +338,7 @@ class LateContext : public Context {
   // Its value; what else it computes is there for the parts behind it.
   Result<const Literal*> run_stage(const std::shared_ptr<Part>& part) {
     HEDDLE_ASSIGN_OR_RETURN(Ready* const stage, ready(part));
+    walked_.push_back(stage);
     const std::vector<Port>& ports = part->model->outputs();
     HEDDLE_RETURN_IF_ERROR(bind_inputs(*stage));
     for (size_t i = 0; i < ports.size(); ++i) {
@@ -371,6 +383,7 @@ class LateContext : public Context {
   Computed computed_;  // of the last walk
   std::vector<BoundOutput> outputs_;
   std::unordered_map<const Part*, Ready> ready_;  // what is in it stays where it is
+  std::vector<Ready*> walked_;                    // stages of the last walk, and where it ended
   Ready* now_ = nullptr;
   bool profile_ = false;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cost/operator_cycles.h"
+#include "stage/node_digits.h"
 
 namespace heddle::cost {
 
@@ -22,7 +23,11 @@ double cycles_of(const char* key, double otherwise, const Target& target) {
 class Body {
  public:
   Body(const Stage& stage, const BodyForm& form, const Target& target)
-      : stage_(stage), form_(form), target_(target), extents_(stage.extents()) {
+      : stage_(stage),
+        form_(form),
+        target_(target),
+        extents_(stage.extents()),
+        uses_(stage::node_digits(stage)) {
     tensor::Type widest = tensor::Type::pred;
     for (const Node& node : stage.nodes)
       if (tensor::type_bytes(node.type) > tensor::type_bytes(widest)) widest = node.type;
@@ -32,21 +37,11 @@ class Body {
   }
 
   double run() {
-    std::vector<std::vector<bool>> uses;  // by node: the digits it depends on
     double computed = 0, moved = 0;
-    for (const Node& node : stage_.nodes) {
-      std::vector<bool> digits(extents_.size(), false);
-      for (int operand : node.operands) add(uses[static_cast<size_t>(operand)], &digits);
-      if (node.kind == Node::Kind::load) {
-        const Load& load = stage_.loads[static_cast<size_t>(node.load)];
-        for (const index::Expr& coordinate : load.coordinates) add(coordinate, &digits);
-        for (const index::Guard& guard : load.guards) add(guard.value, &digits);
-      }
-      if (node.kind == Node::Kind::index) add(node.index, &digits);
-      for (const index::Guard& guard : node.guards) add(guard.value, &digits);
+    for (size_t i = 0; i < stage_.nodes.size(); ++i) {
+      const Node& node = stage_.nodes[i];
       (node.kind == Node::Kind::load ? moved : computed) +=
-          cycles_of_node(node) * evaluations(digits);
-      uses.push_back(std::move(digits));
+          cycles_of_node(node) * evaluations(uses_[i]);
     }
     std::vector<bool> all(extents_.size(), true);
     if (stage_.scan >= 0) computed += scan_combines() * combine_cycles() * evaluations(all);
@@ -71,16 +66,6 @@ class Body {
   }
 
  private:
-  static void add(const std::vector<bool>& from, std::vector<bool>* to) {
-    for (size_t d = 0; d < to->size(); ++d)
-      if (from[d]) (*to)[d] = true;
-  }
-  void add(const index::Expr& expr, std::vector<bool>* to) const {
-    // What is known in a run only depends on a body node, which is counted by itself.
-    for (size_t d = 0; d < to->size(); ++d)
-      if (expr.uses(static_cast<int>(d)) || expr.uses_runtime()) (*to)[d] = true;
-  }
-
   // Vectors, or elements where nothing changes along the lanes.
   double evaluations(const std::vector<bool>& digits) const {
     double count = 1;
@@ -95,7 +80,8 @@ class Body {
   // Lanes are neighbours in memory, or all read the same element.
   bool is_beside(const index::Expr& x) const {
     const int lane = form_.lane_digit;
-    return lane < 0 || !x.uses(lane) || (x.factor_of(lane) == 1 && !x.uses_runtime());
+    return lane < 0 ||
+           (!stage::moves_unseen(x, lane, uses_) && (!x.uses(lane) || x.factor_of(lane) == 1));
   }
 
   double cycles_of_node(const Node& node) const {
@@ -138,6 +124,7 @@ class Body {
   const BodyForm& form_;
   const Target& target_;
   const std::vector<int64_t> extents_;
+  const stage::NodeDigits uses_;
   int lanes_ = 1;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "stage/epilogue.h"
+#include "stage/node_digits.h"
 #include "stage/top_k.h"
 
 namespace heddle::cost {
@@ -13,19 +14,20 @@ namespace {
 
 constexpr int64_t kSmallElems = 4096;
 
-// Lanes along `digit` are neighbours, or all the same element, or nobody knows before the run.
+// Lanes along `digit` are neighbours, or all the same element.
 bool is_beside(const Expr& x, int digit) {
-  return !x.uses(digit) || x.uses_runtime() ||
-         (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));
+  return !x.uses(digit) || (x.factor_of(digit) == 1 && !(x - Expr::digit(digit)).uses(digit));
 }
 
 int64_t strided_loads(const stage::StageGraph& graph, const stage::Stage& stage, int lane,
                       int turned) {
   int64_t elems = 0;
+  const stage::NodeDigits nodes = stage::node_digits(stage);
   for (size_t i = 0; i < stage.loads.size(); ++i) {
     const stage::Load& load = stage.loads[i];
     if (load.source.input < 0 || static_cast<int>(i) == turned ||
-        is_beside(load.coordinates[0], lane))
+        (is_beside(load.coordinates[0], lane) &&
+         !stage::moves_unseen(load.coordinates[0], lane, nodes)))
       continue;
     if (graph.inputs[static_cast<size_t>(load.source.input)].shape.elems() < kSmallElems) continue;
     elems += stage.out_elems() * stage.red_elems();

@@ -4,8 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "hlo/select_boxes.h"
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
+#include "tensor/box_selection.h"
 
 namespace heddle::import {
 namespace {
@@ -205,63 +207,44 @@ Outputs unique(Op& op) {
   return {values, ints_literal(firsts), ints_literal(inverse), ints_literal(counts)};
 }
 
-struct Box {
-  double top, left, bottom, right;
-  double area() const { return (bottom - top) * (right - left); }
-};
-
-Box read_box(const Literal& boxes, int64_t at, bool centre) {
-  double v[4];
-  for (int64_t i = 0; i < 4; ++i) v[i] = boxes.get_f64(at * 4 + i);
-  if (centre) return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
-  return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
-}
-
-double overlap(const Box& a, const Box& b) {
-  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
-  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
-  if (!(height > 0) || !(width > 0) || !(a.area() > 0) || !(b.area() > 0)) return 0;
-  const double shared = height * width;
-  return shared / (a.area() + b.area() - shared);
+// A number of the node as a scalar of its own type, or `otherwise`.
+Instr* number_of(Op& op, size_t input, double otherwise) {
+  return op.has(input) ? reshape(op, op.in(input), {}) : op.b.scalar(Type::f32, otherwise);
 }
 
 Outputs non_max_suppression(Op& op) {
-  const bool centre = op.int_attr("center_point_box", 0) != 0;
-  const Literal &boxes = known(op, 0, "boxes"), &scores = known(op, 1, "scores");
-  const Ints b = boxes.shape().extents(), s = scores.shape().extents();
+  tensor::BoxSelection how;
+  how.centred = op.int_attr("center_point_box", 0) != 0;
+  const Ints b = op.shape(0).extents(), s = op.shape(1).extents();
   if (b.size() != 3 || s.size() != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4 ||
-      !tensor::is_float(boxes.type()) || !tensor::is_float(scores.type()))
+      !tensor::is_float(op.type(0)) || !tensor::is_float(op.type(1)))
     op.fail("boxes is {}, scores {}: wanted [batch,boxes,4] and [batch,classes,boxes]",
-            to_string(boxes.shape()), to_string(scores.shape()));
-  const int64_t most =
-      op.has(2) ? std::max<int64_t>(op.known_int(2, "max_output_boxes_per_class"), 0) : 0;
-  const double iou = op.has(3) ? op.known_float(3, "iou_threshold") : 0;
-  constexpr int64_t kMostBoxes = 1 << 13;  // the work is their square
-  if (b[1] > kMostBoxes || s[0] * s[1] > kMostBoxes) op.fail("{} boxes", b[1]);
-  Ints selected;
-  for (int64_t group = 0; group < s[0] * s[1]; ++group) {
-    const int64_t batch = group / s[1];
-    const auto score = [&](int64_t i) { return scores.get_f64(group * b[1] + i); };
-    Ints order;
-    for (int64_t i = 0; i < b[1]; ++i) {
-      if (!op.has(4) || score(i) > op.known_float(4, "score_threshold")) order.push_back(i);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t i, int64_t j) { return score(i) > score(j); });
-    std::vector<Box> kept;
-    for (int64_t i : order) {
-      if (static_cast<int64_t>(kept.size()) >= most) break;
-      const Box box = read_box(boxes, batch * b[1] + i, centre);
-      if (std::any_of(kept.begin(), kept.end(),
-                      [&](const Box& other) { return overlap(box, other) > iou; }))
-        continue;
-      kept.push_back(box);
-      selected.insert(selected.end(), {batch, group % s[1], i});
-    }
+            to_string(op.shape(0)), to_string(op.shape(1)));
+  how.most = op.has(2) ? std::max<int64_t>(op.known_int(2, "max_output_boxes_per_class"), 0) : 0;
+  how.has_least = op.has(4);
+  const bool thresholds_known =
+      (!op.has(3) || op.known(3) != nullptr) && (!op.has(4) || op.known(4) != nullptr);
+  if (op.known(0) != nullptr && op.known(1) != nullptr && thresholds_known) {
+    how.most_shared = op.has(3) ? op.known_float(3, "iou_threshold") : 0;
+    how.least_score = op.has(4) ? op.known_float(4, "score_threshold") : 0;
+    const Ints rows = value_or_throw(tensor::select_boxes(*op.known(0), *op.known(1), how));
+    Literal result(Shape::array(Type::s64, {static_cast<int64_t>(rows.size() / 3), 3}));
+    for (size_t i = 0; i < rows.size(); ++i) result.set_s64(static_cast<int64_t>(i), rows[i]);
+    return {result};
   }
-  Literal result(Shape::array(Type::s64, {static_cast<int64_t>(selected.size() / 3), 3}));
-  for (size_t i = 0; i < selected.size(); ++i) result.set_s64(static_cast<int64_t>(i), selected[i]);
-  return {result};
+  const Ints most{s[0] * s[1] * std::min(how.most, b[1]), 3};
+  op.check_extents(most);
+  const Shape results =
+      Shape::make_tuple({Shape::array(Type::s64, most), Shape::scalar(Type::s64)});
+  Instr* both = op.b.make(
+      Opcode::custom_call,
+      {op.in(0), op.in(1),
+       op.b.constant(ints_literal({how.most, how.centred ? 1 : 0, how.has_least ? 1 : 0})),
+       number_of(op, 3, 0), number_of(op, 4, 0)},
+      hlo::CustomCallAttrs{std::string(hlo::kSelectBoxes), false, {}, ""}, {}, &results);
+  const int64_t count =
+      op.decide(op.b.get_tuple_element(both, 1), "number of boxes that are selected");
+  return {op.b.slice(op.b.get_tuple_element(both, 0), {0, 0}, {count, 3}, {})};
 }
 
 constexpr OpEntry kOps[] = {

@@ -4,12 +4,37 @@
 #include <mutex>
 #include <utility>
 
+#include "hlo/select_boxes.h"
+#include "tensor/box_selection.h"
+
 namespace heddle::interp {
 namespace {
 
+using tensor::Literal;
+
+// hlo/select_boxes.h.
+Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operands,
+                    Literal* result) {
+  tensor::BoxSelection how;
+  how.most = operands[2].get_s64(0);
+  how.centred = operands[2].get_s64(1) != 0;
+  how.has_least = operands[2].get_s64(2) != 0;
+  how.most_shared = operands[3].get_f64(0);
+  how.least_score = operands[4].get_f64(0);
+  HEDDLE_ASSIGN_OR_RETURN(const std::vector<int64_t> rows,
+                          tensor::select_boxes(operands[0], operands[1], how));
+  Literal& to = result->mutable_elements()[0];
+  if (std::ssize(rows) > to.elems())
+    return user_error("{} boxes for {}", rows.size() / 3, tensor::to_string(to.shape()));
+  for (size_t i = 0; i < rows.size(); ++i) to.set_s64(static_cast<int64_t>(i), rows[i]);
+  result->mutable_elements()[1].set_s64(0, std::ssize(rows) / 3);
+  return {};
+}
+
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<const CustomFunction>> functions;
+  std::map<std::string, std::shared_ptr<const CustomFunction>> functions{
+      {std::string(hlo::kSelectBoxes), std::make_shared<const CustomFunction>(select_boxes)}};
 };
 
 Registry& registry() {

@@ -6,6 +6,7 @@
 #include "schedule/phases.h"
 #include "schedule/strategy.h"
 #include "stage/correspond.h"
+#include "stage/node_digits.h"
 
 namespace heddle::schedule {
 
@@ -278,35 +279,24 @@ class PhasePlacer {
 
 }  // namespace
 
+// Against a load whose every lane has a place of its own: more than the places themselves, which
+// are loads along the digit, count for it.
+constexpr int kGathered = 4;
+
 int contiguity(const Stage& stage, int digit) {
-  // Of every node in turn: whether it moves with the digit. Places that are read count too.
-  std::vector<bool> moves;
-  auto moved_by = [&](const std::vector<Expr>& coordinates) {
-    return std::any_of(coordinates.begin(), coordinates.end(), [&](const Expr& x) {
-      return std::any_of(x.terms().begin(), x.terms().end(), [&](const index::Term& term) {
-        return term.atom.kind == index::Atom::Kind::runtime &&
-               static_cast<size_t>(term.atom.id) < moves.size() &&
-               moves[static_cast<size_t>(term.atom.id)];
-      });
-    });
-  };
-  auto used_by = [&](const std::vector<Expr>& coordinates) {
+  const stage::NodeDigits nodes = stage::node_digits(stage);
+  const auto used_by = [&](const std::vector<Expr>& coordinates) {
     return std::any_of(coordinates.begin(), coordinates.end(),
                        [&](const Expr& x) { return x.uses(digit); });
   };
-  for (const Node& node : stage.nodes) {
-    bool moved = node.kind == Node::Kind::index && node.index.uses(digit);
-    if (node.kind == Node::Kind::load) {
-      const std::vector<Expr>& at = stage.loads[static_cast<size_t>(node.load)].coordinates;
-      moved = used_by(at) || moved_by(at);
-    }
-    for (int operand : node.operands) moved |= moves[static_cast<size_t>(operand)];
-    moves.push_back(moved);
-  }
+  const auto moved_by = [&](const std::vector<Expr>& coordinates) {
+    return std::any_of(coordinates.begin(), coordinates.end(),
+                       [&](const Expr& x) { return stage::moves_unseen(x, digit, nodes); });
+  };
   int score = 0;
   for (const Load& load : stage.loads) {
     if (moved_by(load.coordinates)) {
-      --score;
+      score -= kGathered;
       continue;
     }
     const Expr& last = load.coordinates.empty() ? Expr(0) : load.coordinates.back();

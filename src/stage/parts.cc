@@ -32,15 +32,17 @@ bool is_index_map(const Instr* value) {
 
 }  // namespace
 
-bool is_stored_by_parts(const Instr& instr) {
+bool is_stored_by_parts(const Instr& instr, const Members* members) {
   if (!instr.is(Opcode::concatenate) || instr.operands().size() < kFewestParts) return false;
   const tensor::Shape& shape = instr.shape();
   int64_t inside = 1;  // elements behind the dimension that is joined
   for (int64_t d = instr.dimensions()[0] + 1; d < shape.rank(); ++d) inside *= shape.dim(d);
   if (inside <= 1) return false;
-  return std::all_of(instr.operands().begin(), instr.operands().end(), [](const Instr* part) {
-    while (part->is(Opcode::reshape) || part->is(Opcode::bitcast)) part = part->operand(0);
-    return part->shape().elems() > 0 && !is_index_map(part);
+  const auto is_made = [&](const Instr* part) { return members && members->is_input(part); };
+  return std::all_of(instr.operands().begin(), instr.operands().end(), [&](const Instr* part) {
+    while (!is_made(part) && (part->is(Opcode::reshape) || part->is(Opcode::bitcast)))
+      part = part->operand(0);
+    return part->shape().elems() > 0 && (is_made(part) || !is_index_map(part));
   });
 }
 

@@ -113,7 +113,7 @@ class GraphBuilder {
     for (const Instr* instr : members_.instrs()) {
       if (instr->is(Opcode::tuple) || instr->is(Opcode::get_tuple_element)) continue;
       if (Decision possible = can_stage(*instr); !possible) return possible;
-      if (forms_.parts && is_stored_by_parts(*instr) && !is_in_parts(instr))
+      if (forms_.parts && is_stored_by_parts(*instr, &members_) && !is_in_parts(instr))
         return Decision::no("parts", "{} joins many arrays, and its kernel reads it",
                             instr->name());
       if (!roots.count(instr)) continue;
@@ -159,8 +159,8 @@ class GraphBuilder {
 
   // Nothing but the caller reads it, once.
   bool is_in_parts(const Instr* instr) const {
-    return forms_.parts && is_stored_by_parts(*instr) && members_.readers(instr).empty() &&
-           std::ranges::count(members_.outputs(), instr) == 1;
+    return forms_.parts && is_stored_by_parts(*instr, &members_) &&
+           members_.readers(instr).empty() && std::ranges::count(members_.outputs(), instr) == 1;
   }
 
   // Outputs that are inputs, or a value that another leaf already stores, need a stage that

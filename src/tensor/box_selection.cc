@@ -1,0 +1,70 @@
+#include "tensor/box_selection.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace heddle::tensor {
+namespace {
+
+struct Box {
+  double top, left, bottom, right;
+  double area() const { return (bottom - top) * (right - left); }
+};
+
+Box read_box(const Literal& boxes, int64_t at, bool centred) {
+  double v[4];
+  for (int64_t i = 0; i < 4; ++i) v[i] = boxes.get_f64(at * 4 + i);
+  if (centred) return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
+  return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
+}
+
+double overlap(const Box& a, const Box& b) {
+  const double height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
+  const double width = std::min(a.right, b.right) - std::max(a.left, b.left);
+  if (!(height > 0) || !(width > 0) || !(a.area() > 0) || !(b.area() > 0)) return 0;
+  const double shared = height * width;
+  return shared / (a.area() + b.area() - shared);
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& scores,
+                                          const BoxSelection& how) {
+  const std::vector<int64_t> b = boxes.shape().extents(), s = scores.shape().extents();
+  if (b.size() != 3 || s.size() != 3 || b[0] != s[0] || b[1] != s[2] || b[2] != 4 ||
+      !is_float(boxes.type()) || !is_float(scores.type()))
+    return user_error("boxes is {}, scores {}: wanted [images,n,4] and [images,classes,n]",
+                      to_string(boxes.shape()), to_string(scores.shape()));
+  const int64_t images = b[0], classes = s[1], n = b[1];
+  std::vector<int64_t> selected, order;
+  std::vector<Box> all(static_cast<size_t>(n)), taken;
+  std::vector<double> score(static_cast<size_t>(n));
+  for (int64_t image = 0; image < images; ++image) {
+    for (int64_t i = 0; i < n; ++i)
+      all[static_cast<size_t>(i)] = read_box(boxes, image * n + i, how.centred);
+    for (int64_t of = 0; of < classes; ++of) {
+      order.clear();
+      for (int64_t i = 0; i < n; ++i) {
+        const double at = scores.get_f64((image * classes + of) * n + i);
+        score[static_cast<size_t>(i)] = at;
+        if (!how.has_least || at > how.least_score) order.push_back(i);
+      }
+      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        return score[static_cast<size_t>(i)] > score[static_cast<size_t>(j)];
+      });
+      taken.clear();
+      for (const int64_t i : order) {
+        if (static_cast<int64_t>(taken.size()) >= how.most) break;
+        const Box& box = all[static_cast<size_t>(i)];
+        if (std::any_of(taken.begin(), taken.end(),
+                        [&](const Box& other) { return overlap(box, other) > how.most_shared; }))
+          continue;
+        taken.push_back(box);
+        selected.insert(selected.end(), {image, of, i});
+      }
+    }
+  }
+  return selected;
+}
+
+}  // namespace heddle::tensor
