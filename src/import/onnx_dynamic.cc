@@ -21,6 +21,14 @@ const Literal& known(Op& op, size_t input, const char* what) {
   return literal;
 }
 
+hlo::Computation* replacing(Op& op, Type type) {
+  hlo::Computation* replace = op.b.module()->add_computation("replace");
+  hlo::Builder inner(replace);
+  inner.parameter(0, Shape::scalar(type), "old");
+  replace->set_root(inner.parameter(1, Shape::scalar(type), "new"));
+  return replace;
+}
+
 // The positions in a row of conditions at which they hold, in order: `count` of them.
 Instr* positions_of(Op& op, Instr* holds, int64_t count) {
   const int64_t elems = holds->shape().elems();
@@ -31,14 +39,10 @@ Instr* positions_of(Op& op, Instr* holds, int64_t count) {
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
   attrs.index_vector_dim = 1;
-  hlo::Computation* replace = op.b.module()->add_computation("replace");
-  hlo::Builder inner(replace);
-  inner.parameter(0, Shape::scalar(Type::s64), "old");
-  replace->set_root(inner.parameter(1, Shape::scalar(Type::s64), "new"));
   return op.b.make(Opcode::scatter,
                    {op.b.full(Shape::array(Type::s64, {count}), 0), reshape(op, place, {elems, 1}),
                     iota(op, Type::s64, {elems}, 0)},
-                   std::move(attrs), {replace});
+                   std::move(attrs), {replacing(op, Type::s64)});
 }
 
 int64_t decide_count(Op& op, Instr* holds, const char* what) {
@@ -141,7 +145,68 @@ struct Group {
   int64_t first = 0, count = 0;
 };
 
+// By place of a permutation of numbers: where each of them is.
+Instr* inverse_of(Op& op, Instr* permutation, Instr* values) {
+  const int64_t elems = permutation->shape().elems();
+  hlo::ScatterAttrs attrs;
+  attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
+  attrs.index_vector_dim = 1;
+  return op.b.make(Opcode::scatter,
+                   {op.b.full(Shape::array(Type::s64, {elems}), 0),
+                    reshape(op, permutation, {elems, 1}), values},
+                   std::move(attrs), {replacing(op, Type::s64)});
+}
+
+// {x, y, i, j} -> x before y; sorts by it are stable.
+hlo::Computation* rising(Op& op, Type type) {
+  hlo::Computation* before = op.b.module()->add_computation("before");
+  hlo::Builder b(before);
+  Instr* x = b.parameter(0, Shape::scalar(type), "x");
+  Instr* y = b.parameter(1, Shape::scalar(type), "y");
+  b.parameter(2, Shape::scalar(Type::s64), "i");
+  b.parameter(3, Shape::scalar(Type::s64), "j");
+  before->set_root(b.compare(Direction::lt, x, y));
+  return before;
+}
+
+// Sorted, equal elements stand together, the first of them first.
+Outputs computed_unique(Op& op, bool sorted) {
+  const int64_t elems = op.shape(0).elems();
+  const Shape all = Shape::array(Type::s64, {elems});
+  Instr* places = op.b.iota(all, 0);
+  Instr* both =
+      op.b.sort({reshape(op, op.in(0), {elems}), places}, 0, true, rising(op, op.type(0)));
+  Instr* values = op.b.get_tuple_element(both, 0);
+  Instr* from = op.b.get_tuple_element(both, 1);
+  Instr* differs = op.b.compare(Direction::ne, op.b.slice(values, {1}, {elems}, {}),
+                                op.b.slice(values, {0}, {elems - 1}, {}));
+  Instr* begins = op.b.concatenate({op.b.full(Shape::array(Type::pred, {1}), 1), differs}, 0);
+  const int64_t count = decide_count(op, begins, "number of distinct values");
+  Instr* group = binary(op, Opcode::subtract,
+                        running(op, Opcode::add, op.b.convert(begins, Type::s64), 0, false), 1);
+  Instr* first = positions_of(op, begins, count);
+  Instr* end =
+      op.b.concatenate({op.b.slice(first, {1}, {count}, {}),
+                        op.b.full(Shape::array(Type::s64, {1}), static_cast<double>(elems))},
+                       0);
+  Instr* found = op.b.take(from, first, 0);
+  Instr* counts = op.b.binary(Opcode::subtract, end, first);
+  values = op.b.take(values, first, 0);
+  if (!sorted) {  // in order of their first places
+    Instr* numbers = op.b.iota(Shape::array(Type::s64, {count}), 0);
+    Instr* turned = op.b.sort({found, numbers}, 0, true, rising(op, Type::s64));
+    Instr* order = op.b.get_tuple_element(turned, 1);
+    group = op.b.take(inverse_of(op, order, numbers), group, 0);
+    found = op.b.get_tuple_element(turned, 0);
+    counts = op.b.take(counts, order, 0);
+    values = op.b.take(values, order, 0);
+  }
+  return {values, found, inverse_of(op, from, group), counts};
+}
+
 Outputs unique(Op& op) {
+  if (op.known(0) == nullptr && !op.has_attr("axis") && op.shape(0).elems() > 0)
+    return computed_unique(op, op.int_attr("sorted", 1) != 0);
   const Literal& x = known(op, 0, "X");
   const bool sorted = op.int_attr("sorted", 1) != 0;
   std::optional<int64_t> axis;

@@ -29,8 +29,9 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
   if (type.dims.empty()) assumed = 1;
   Literal value = value_or_throw(Literal::make(Shape::array(type.element, type.dims)));
   for (int64_t i = 0; i < value.elems(); ++i) value.set_s64(i, assumed);
-  told.notes.push_back(fmt::format(
-      "{} is taken as {}: a shape depends on it (give a value and --fix {})", name, assumed, name));
+  told.notes.push_back(
+      fmt::format("{} is taken as {}: a shape depends on it (give it a value: --input {}=SPEC)",
+                  name, assumed, name));
   return value;
 }
 
@@ -52,9 +53,12 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
   for (;;) {
     try {
       Imported result = StablehloImporter(module, options, fixed).run();
-      for (const auto& [number, why] : reasons)
+      for (const auto& [number, why] : reasons) {
+        if (options.hints.contains(fmt::format("arg{}", number)))
+          result.notes.push_back(fmt::format("input arg{} decides shapes: {}", number, why));
         result.bound.push_back(
             {fmt::format("arg{}", number), number, fixed.at(number).shape(), why});
+      }
       result.notes.insert(result.notes.begin(), told.notes.begin(), told.notes.end());
       return result;
     } catch (Failure& failure) {  // it may come from what was assumed
