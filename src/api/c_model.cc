@@ -140,7 +140,7 @@ Status write_port(const Call& call, const char* owner, const std::vector<Port>* 
     result.name = port.name.c_str();
     result.alias = port.alias.c_str();
     result.type = static_cast<heddle_type>(port.shape.type());
-    result.rank = static_cast<int32_t>(port.dims.size());
+    result.rank = port.is_known ? static_cast<int32_t>(port.dims.size()) : -1;
     result.dims = port.dims.data();
     result.bytes = port.bytes;
   }

@@ -153,7 +153,7 @@ typedef struct heddle_port {
   const char* name;
   const char* alias; /* another accepted name; "" where there is none */
   heddle_type type;
-  int32_t rank;
+  int32_t rank; /* -1: known once a context is prepared (heddle_shapes.h) */
   const int64_t* dims;
   int64_t bytes;
 } heddle_port;

@@ -16,7 +16,8 @@ extern "C" {
  * with the ports of that first run, and its programs are specialised: each keeps one for every
  * combination of deciding values that it has seen lately (heddle_compile_options.keep_programs). A
  * run with others finds its program by them, or compiles it. With heddle_open_options.late the
- * shapes of inputs may differ from run to run as well. One run:
+ * shapes of inputs may differ from run to run as well; then values may be left out, and where
+ * outputs cannot be told without, their rank is -1 until a context is prepared. One run:
  *
  *   heddle_context_set_input_shape(context, 0, dims, 2);   where shapes differ
  *   heddle_context_bind_input(context, 0, x); ...

@@ -35,6 +35,7 @@ struct Late {
   std::vector<Port> inputs;                      // the model's; shapes are the first run's
   std::map<std::string, tensor::Literal> first;  // values of the first run, where they were given
   std::set<int64_t> deciding;                    // numbers of the inputs that decide in that run
+  bool first_is_known = true;  // false: too few values were given to say what the outputs are
 };
 
 // The options of an import for these inputs: their shapes, and as hints the values of all that are

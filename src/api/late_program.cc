@@ -56,6 +56,9 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     options_.keep_prepared = false;  // of many programs they would drive out all others
     inputs_ = model.inputs();
     outputs_ = model.outputs();
+    all_facts_.emplace_back();
+    all_facts_.back().device = options_.device.empty() ? "cpu" : options_.device;
+    all_facts_.back().compilations = 0;
     most_ = options_.keep_programs;
     most_bytes_ = options_.keep_memory_bytes;
   }
@@ -68,9 +71,12 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   }
   const program::Program* compiled() const override {
     const std::lock_guard lock(mutex_);
-    return first_->program->compiled();
+    return first_ ? first_->program->compiled() : nullptr;
   }
-  const std::vector<Port>& state_ports() const override { return first_->program->state_ports(); }
+  const std::vector<Port>& state_ports() const override {
+    const std::lock_guard lock(mutex_);
+    return first_ ? first_->program->state_ports() : state_ports_;
+  }
   std::shared_ptr<runtime::StateArrays> states() const override { return states_; }
   Status save(const std::string& path) override {
     return user_error(
@@ -234,6 +240,9 @@ class LateContext : public Context {
     const std::vector<Port>& ports = outputs();
     if (number < 0 || number >= std::ssize(ports))
       return user_error("no output {}, there are {}", number, ports.size());
+    if (!ports[static_cast<size_t>(number)].is_known)
+      return user_error("output {}: its shape is not known before heddle_context_prepare",
+                        ports[static_cast<size_t>(number)].name);
     outputs_.resize(ports.size());
     outputs_[static_cast<size_t>(number)] = {data, ports[static_cast<size_t>(number)].dims};
     return {};
@@ -396,6 +405,7 @@ Result<std::unique_ptr<Context>> LateProgram::make_context(
 // Where the first run's values are known, its program is made now, so that what cannot be compiled
 // is said now.
 Status LateProgram::begin() {
+  if (!late_->first_is_known) return {};
   LateInputs inputs;
   std::vector<Literal> zeros;
   std::shared_ptr<Node> node;

@@ -184,7 +184,19 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
   late->first = std::exchange(wanted.hints, {});
   late->asked = std::move(wanted);
   bool stages = false;
-  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_first(*late, &stages));
+  Result<import::Imported> first = import_first(*late, &stages);
+  if (!first && shapes && late->first.empty()) {
+    // The first run will tell; what is wrong with the model anyway is said now.
+    import::Options ports = late->asked;
+    ports.ports_only = true;
+    auto named = late->import(ports);
+    if (!named || named->later_outputs.empty()) return tl::unexpected(first.error());
+    late->first_is_known = false;
+    first = std::move(named);
+  }
+  if (!first) return tl::unexpected(first.error());
+  import::Imported imported = std::move(*first);
+  const auto later_outputs = imported.later_outputs;
   std::vector<import::BoundInput> deciding = std::move(imported.bound);
   std::erase_if(deciding, [&](const auto& input) { return !late->first.contains(input.name); });
   const auto dims = imported.input_dims;
@@ -202,6 +214,12 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
     if (const auto given = late->first.find(port.name); given != late->first.end()) {
       HEDDLE_ASSIGN_OR_RETURN(given->second, tensor::as_type(given->second, port.shape.type()));
     }
+  for (const auto& [output, type] : later_outputs) {
+    outputs_.push_back(make_port(output, "", Shape::array(type, {})));
+    outputs_.back().bytes = 0;
+    outputs_.back().is_known = false;
+  }
+  tolerances_.resize(outputs_.size());
   late->inputs = inputs_;
   late_ = std::move(late);
   return {};

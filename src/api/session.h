@@ -89,6 +89,7 @@ struct Port {
   std::vector<int64_t> dims;
   int64_t bytes = 0;
   std::vector<NamedDim> named;  // by dimension; empty: nothing is known of any
+  bool is_known = true;         // false: its shape is, once a context is prepared (late.h)
 };
 
 struct Bounded;

@@ -47,6 +47,8 @@ struct Options {
   // computes that value (Imported::undecided). It is imported again with the value in `decided`.
   bool stages = false;
   std::map<std::string, tensor::Literal> decided;
+  // ONNX: parameters and no results, Imported::later_outputs instead.
+  bool ports_only = false;
   // Values that earlier stages have computed, as further results (Imported::output_names): they
   // are parameters of these names, behind the inputs, where the graph reads them.
   std::map<std::string, tensor::Shape> carried;
@@ -91,6 +93,8 @@ struct Imported {
   // (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
   std::vector<BoundInput> bound;  // by Options::hints, in order of their places
+  // Options::ports_only: names and types of outputs that are tensors.
+  std::vector<std::pair<std::string, tensor::Type>> later_outputs;
   // Options::stages: not empty, the module's first result is this value, a computed one that a
   // shape depends on (`why` says which), and the others are what the rest of the graph reads.
   std::string undecided, undecided_why;

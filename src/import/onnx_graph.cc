@@ -419,6 +419,14 @@ void Importer::run(const std::vector<Input>& inputs) {
     }
     define(input.name, value, scope, "graph input");
   }
+  if (options_.ports_only) {
+    entry_->set_root(builder.tuple({}));
+    for (const proto::ValueInfo& output : graph.outputs)
+      if (output.kind == proto::ValueInfo::Kind::tensor)
+        result_.later_outputs.emplace_back(
+            output.name, element_type(output.elem_type, "output " + quoted(output.name)));
+    return;
+  }
   run_graph(graph, scope);
   std::vector<Instr*> outputs;
   const auto add = [&](Value* value, std::string name) {

@@ -124,6 +124,7 @@ inline Message value(const std::string& name, DataType type, const Strings& dims
 struct Model {
   std::vector<Message> inputs, nodes, constants, functions;
   Strings outputs;
+  std::vector<Message> typed_outputs;  // behind them
   int64_t opset = 17;
   std::vector<std::pair<std::string, int64_t>> other_opsets;
 
@@ -134,6 +135,7 @@ struct Model {
     for (const Message& entry : constants) message.message(5, entry);
     for (const Message& entry : inputs) message.message(11, entry);
     for (const std::string& entry : outputs) message.message(12, Message().text(1, entry));
+    for (const Message& entry : typed_outputs) message.message(12, entry);
     return message;
   }
   std::string bytes() const {

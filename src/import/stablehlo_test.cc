@@ -196,7 +196,7 @@ TEST(stablehlo, ShapesThatDependOnAnInputFixIt) {
   Options options;
   options.shapes["arg1"] = {4, 3};
   EXPECT_THAT(import_text(kDynamic, options).error().message,
-              HasSubstr("arg0 is taken as 1: a shape depends on it (give a value and --fix arg0)"));
+              HasSubstr("arg0 is taken as 1: a shape depends on it (give it a value: --input arg0=SPEC)"));
   options.values["arg0"] = tensor::Literal::from<int64_t>(tensor::Shape::scalar(tensor::Type::s64),
                                                           std::vector<int64_t>{4});
   imported = import_text(kDynamic, options);
