@@ -282,12 +282,12 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
       return error_in(name, fixed.error());
     imported = import::import_hlo_text(bytes, import_options(options));
-  } else if (format == import::Format::stablehlo_text) {
-    imported = import::import_stablehlo_text(bytes, import_options(options));
+  } else if (import::is_stablehlo(format)) {
+    imported = import::import_stablehlo_bytes(bytes, import_options(options));
   } else if (format == import::Format::unknown) {
     return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
   } else {
-    return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO text can", name,
+    return user_error("{}: {} cannot be read from memory; ONNX, HLO text and StableHLO can", name,
                       import::format_name(format));
   }
   if (!imported) return error_in(name, imported.error());

@@ -64,6 +64,24 @@ std::string to_string(const MlirType& type) {
 const MlirAttr* MlirAttr::field(std::string_view name) const { return find(fields, name); }
 const MlirAttr* MlirOp::attr(std::string_view name) const { return find(attrs, name); }
 
+std::string place_of(const MlirOp& op) {
+  if (op.line == 0) return fmt::format("byte {}", op.column);
+  return fmt::format("{}:{}", op.line, op.column);
+}
+
+MlirModule unwrap_module(MlirModule module) {
+  std::vector<MlirOp>& ops = module.body.ops;
+  if (ops.size() != 1 || ops[0].name != "builtin.module") return module;
+  MlirOp op = std::move(ops[0]);
+  if (const MlirAttr* name = op.attr("sym_name")) module.name = name->text;
+  module.attrs = std::move(op.attrs);
+  MlirBlock body;
+  if (!op.regions.empty() && !op.regions[0].blocks.empty())
+    body = std::move(op.regions[0].blocks[0]);
+  module.body = std::move(body);
+  return module;
+}
+
 bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most) {
   values->clear();
   switch (attr.kind) {
