@@ -48,7 +48,7 @@ struct BytecodeDialect {
   MlirType (*type)(BytecodeEntry& entry);
   // Of an operation (without the dialect): the names of its inherent attributes in the order in
   // which they are encoded, blanks between them, `?` behind one that may be missing. Nothing: the
-  // operation is not known.
+  // operation is not known. Null: they do nothing, and are left out.
   std::optional<std::string> (*properties)(std::string_view op);
 };
 const BytecodeDialect& builtin_bytecode();
@@ -62,8 +62,8 @@ constexpr uint64_t kNewestBytecode = 6;
 
 // The head of a file only: version and producer.
 BytecodeFile parse_bytecode_head(std::string_view bytes);
-// Throws Failure: "SECTION, byte N: …". Inherent attributes of operations whose dialect is not in
-// `dialects` are left out; attributes and types of such are texts (Kind::other). Operations have
+// Throws Failure: "SECTION, byte N: …", for inherent attributes of an operation whose dialect is not
+// in `dialects`, too; attributes and types of such are Kind::other. Operations have
 // line 0, and as column their byte in the file.
 BytecodeFile parse_mlir_bytecode(std::string_view bytes,
                                  std::span<const BytecodeDialect* const> dialects);

@@ -237,9 +237,11 @@ std::shared_ptr<const T> BytecodeTable::decode(Entry<T>& entry) {
     read_text(encoded.bytes.c_string(), value.get());
     return value;
   }
-  if (reader == nullptr)
-    encoded.bytes.fail("dialect {} has encodings of its own, which are not read",
-                       quoted(dialects_[entry.dialect].name));
+  if (reader == nullptr) {  // kept as its dialect's name only
+    value->kind = T::Kind::other;
+    value->text = std::string(dialects_[entry.dialect].name);
+    return value;
+  }
   if constexpr (std::is_same_v<T, MlirAttr>) {
     *value = reader->attribute(encoded);
   } else {
@@ -324,7 +326,10 @@ void BytecodeTable::properties(const BytecodeOpName& name, ByteReader& from,
                          ? (from.fail("properties, but there is no section of them"), ByteReader())
                          : properties_[from.index("properties", properties_.size())];
   const BytecodeDialect* reader = dialects_[name.dialect].reader;
-  if (reader == nullptr) return;
+  if (reader == nullptr)
+    from.fail("{}.{}: attributes of this dialect are not read from bytecode, only from text",
+              dialects_[name.dialect].name, name.name);
+  if (reader->properties == nullptr) return;
   const std::optional<std::string> names = reader->properties(name.name);
   if (!names) from.fail("operation {}.{} is not known", reader->name, name.name);
   BytecodeEntry encoded(this, bytes);

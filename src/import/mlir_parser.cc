@@ -330,8 +330,15 @@ void MlirParser::function(MlirOp& op) {
   isolated_.pop_back();
 }
 
+// The body of `applies` is where its operation is.
 void MlirParser::location(MlirOp& op) {
-  if (is("loc")) op.location = location_text();
+  if (!is("loc")) return;
+  op.location = location_text();
+  if (op.name != "stablehlo.reduce") return;
+  for (MlirRegion& region : op.regions)
+    for (MlirBlock& block : region.blocks)
+      for (MlirOp& inner : block.ops)
+        if (inner.location.empty()) inner.location = op.location;
 }
 
 // loc(...): the first name in it, or the alias. A name with `:` behind it is a file's.

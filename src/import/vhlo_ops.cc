@@ -43,8 +43,8 @@ constexpr Place kPlaces[] = {
   "rhs_dilation=1 window_reversal=0 window_strides=1 "
 #define HEDDLE_GATHER                                                                            \
   "collapsed_slice_dims>gather index_vector_dim>gather indices_are_sorted=false "                \
-  "offset_dims>gather operand_batching_dims@2>gather start_index_map>gather "                    \
-  "start_indices_batching_dims@2>gather "
+  "offset_dims>gather operand_batching_dims@2>gather=empty start_index_map>gather "                    \
+  "start_indices_batching_dims@2>gather=empty "
 #define HEDDLE_CHANNEL "channel_id>channel_handle.handle=0 "
 #define HEDDLE_TRANSFER                                                                          \
   "channel_id>channel_handle.handle channel_type>channel_handle.type is_host_transfer=false "    \
@@ -164,9 +164,9 @@ constexpr Row kRows[] = {
     {"round_nearest_even", 1, ""},
     {"rsqrt", 2, kAccurate},
     {"scatter", 2,
-     "index_vector_dim>scatter indices_are_sorted=false input_batching_dims@2>scatter "
+     "index_vector_dim>scatter indices_are_sorted=false input_batching_dims@2>scatter=empty "
      "inserted_window_dims>scatter scatter_dims_to_operand_dims>scatter "
-     "scatter_indices_batching_dims@2>scatter unique_indices=false update_window_dims>scatter"},
+     "scatter_indices_batching_dims@2>scatter=empty unique_indices=false update_window_dims>scatter"},
     {"select", 1, ""},
     {"select_and_scatter", 1, "padding=0 window_dimensions window_strides=1"},
     {"send", 2, HEDDLE_TRANSFER},
