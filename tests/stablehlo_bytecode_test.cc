@@ -103,7 +103,7 @@ TEST(stablehlo_bytecode, EveryVersionIsWhatItsTextIs) {
 // What JAX's writer makes of the texts beside: those with operations of sdy and chlo, too.
 TEST(stablehlo_bytecode, FilesOfJaxAreWhatTheirTextsAre) {
   const std::vector<fs::path> paths = files_in(models() / "bytecode", ".mlir.bc");
-  EXPECT_EQ(paths.size(), 25u);
+  EXPECT_EQ(paths.size(), 30u);
   for (const fs::path& path : paths) {
     const std::string name = path.filename().string();
     const std::string text = read_file(models() / (name.substr(0, name.find('.')) + ".mlir"));

@@ -102,8 +102,7 @@ bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most) {
       const auto count = tensor::checked_product(attr.type.dims);
       if (!count || *count > most) return false;
       const bool splat = attr.literal->elems() == 1;
-      for (int64_t i = 0; i < *count; ++i)
-        values->push_back(attr.literal->get_s64(splat ? 0 : i));
+      for (int64_t i = 0; i < *count; ++i) values->push_back(attr.literal->get_s64(splat ? 0 : i));
       return true;
     }
     default:

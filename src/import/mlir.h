@@ -83,7 +83,7 @@ struct MlirOp {
   std::vector<MlirValue> operands, results;
   std::vector<std::pair<std::string, MlirAttr>> attrs;  // inherent and discardable ones
   std::vector<MlirRegion> regions;
-  std::string location;          // the name in `loc("name"...)`, or "#loc1"; may be empty
+  std::string location;  // the name in `loc("name"...)`, or "#loc1"; may be empty
   // In a text. In bytecode the line is 0, and the column the byte in the file.
   int32_t line = 0, column = 0;
 

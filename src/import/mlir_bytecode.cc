@@ -35,7 +35,8 @@ class OperationReader {
 
   void define(MlirType type, Region& region, std::vector<MlirValue>& values,
               const ByteReader& bytes) {
-    if (module_.values.size() >= std::numeric_limits<MlirValue>::max()) bytes.fail("too many values");
+    if (module_.values.size() >= std::numeric_limits<MlirValue>::max())
+      bytes.fail("too many values");
     const auto value = static_cast<MlirValue>(module_.values.size());
     module_.values.push_back(std::move(type));
     values.push_back(value);
@@ -100,11 +101,18 @@ class OperationReader {
   }
 
   MlirOp operation(ByteReader& bytes, Region& region) {
-    enum Part : uint8_t { kAttributes = 1, kResults = 2, kOperands = 4, kSuccessors = 8,
-                          kRegions = 16, kUses = 32, kProperties = 64 };
+    enum Part : uint8_t {
+      kAttributes = 1,
+      kResults = 2,
+      kOperands = 4,
+      kSuccessors = 8,
+      kRegions = 16,
+      kUses = 32,
+      kProperties = 64
+    };
     MlirOp op;
-    op.column = static_cast<int32_t>(
-        std::min<size_t>(bytes.place(), std::numeric_limits<int32_t>::max()));
+    op.column =
+        static_cast<int32_t>(std::min<size_t>(bytes.place(), std::numeric_limits<int32_t>::max()));
     const BytecodeOpName& name =
         table_.op_names()[bytes.index("operation's name", table_.op_names().size())];
     op.name = std::string(table_.dialect_name(name.dialect));
@@ -121,10 +129,8 @@ class OperationReader {
     if ((parts & kResults) != 0)
       for (size_t n = bytes.count("results"); n > 0; --n) types.push_back(table_.type(bytes));
     if ((parts & kOperands) != 0) operands(bytes, op);
-    if ((parts & kSuccessors) != 0)
-      bytes.fail("{}: successor blocks are not supported", op.name);
-    if (table_.version() >= kUseLists && (parts & kUses) != 0)
-      skip_use_lists(bytes, types.size());
+    if ((parts & kSuccessors) != 0) bytes.fail("{}: successor blocks are not supported", op.name);
+    if (table_.version() >= kUseLists && (parts & kUses) != 0) skip_use_lists(bytes, types.size());
     bool isolated = false;
     uint64_t regions = 0;
     if ((parts & kRegions) != 0) regions = bytes.flagged(&isolated);

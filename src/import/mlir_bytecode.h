@@ -62,9 +62,9 @@ constexpr uint64_t kNewestBytecode = 6;
 
 // The head of a file only: version and producer.
 BytecodeFile parse_bytecode_head(std::string_view bytes);
-// Throws Failure: "SECTION, byte N: …", for inherent attributes of an operation whose dialect is not
-// in `dialects`, too; attributes and types of such are Kind::other. Operations have
-// line 0, and as column their byte in the file.
+// Throws Failure: "SECTION, byte N: …", for inherent attributes of an operation whose dialect is
+// not in `dialects`, too; attributes and types of such are Kind::other. Operations have line 0, and
+// as column their byte in the file.
 BytecodeFile parse_mlir_bytecode(std::string_view bytes,
                                  std::span<const BytecodeDialect* const> dialects);
 

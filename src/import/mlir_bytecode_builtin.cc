@@ -46,14 +46,31 @@ MlirType integer_type(uint64_t encoded) {
 }
 
 MlirType complex_type(const MlirType& part, const ByteReader& bytes) {
-  if (part.kind != MlirType::Kind::scalar || (part.element != Type::f32 && part.element != Type::f64))
+  if (part.kind != MlirType::Kind::scalar ||
+      (part.element != Type::f32 && part.element != Type::f64))
     bytes.fail("complex: got parts {}, wanted f32 or f64", to_string(part));
   return scalar_of(part.element == Type::f32 ? Type::c64 : Type::c128);
 }
 
 MlirType builtin_type(BytecodeEntry& in) {
-  enum Code : uint8_t { kInteger, kIndex, kFunction, kBf16, kF16, kF32, kF64, kF80, kF128, kComplex,
-                        kMemref, kMemrefWith, kNone, kTensor, kTensorWith, kTuple };
+  enum Code : uint8_t {
+    kInteger,
+    kIndex,
+    kFunction,
+    kBf16,
+    kF16,
+    kF32,
+    kF64,
+    kF80,
+    kF128,
+    kComplex,
+    kMemref,
+    kMemrefWith,
+    kNone,
+    kTensor,
+    kTensorWith,
+    kTuple
+  };
   const uint64_t code = in.bytes.varint();
   MlirType type;
   switch (code) {
@@ -126,9 +143,9 @@ MlirAttr dense_array(BytecodeEntry& in) {
   for (int64_t i = 0; i < dense.literal->elems(); ++i) {
     const bool is_float = tensor::is_float(element.element);
     MlirAttr& one = attr.elements.emplace_back();
-    one.kind = is_float                          ? Kind::floating
+    one.kind = is_float                        ? Kind::floating
                : element.element == Type::pred ? Kind::boolean
-                                                 : Kind::integer;
+                                               : Kind::integer;
     one.type = element;
     if (is_float) {
       one.floating = dense.literal->get_f64(i);
@@ -140,8 +157,21 @@ MlirAttr dense_array(BytecodeEntry& in) {
 }
 
 MlirAttr builtin_attribute(BytecodeEntry& in) {
-  enum Code : uint8_t { kArray, kDictionary, kString, kStringWith, kSymbol, kSymbols, kType, kUnit,
-                        kInteger, kFloat, kResource = 16, kDenseArray, kDense };
+  enum Code : uint8_t {
+    kArray,
+    kDictionary,
+    kString,
+    kStringWith,
+    kSymbol,
+    kSymbols,
+    kType,
+    kUnit,
+    kInteger,
+    kFloat,
+    kResource = 16,
+    kDenseArray,
+    kDense
+  };
   const uint64_t code = in.bytes.varint();
   MlirAttr attr;
   switch (code) {
@@ -247,16 +277,15 @@ MlirAttr dense_of(const MlirType& type, std::string_view raw, const ByteReader& 
   MlirAttr attr;
   attr.kind = Kind::dense;
   attr.type = type;
-  Literal literal = value_or_throw(Literal::make(
-      splat ? Shape::scalar(type.element) : Shape::array(type.element, type.dims)));
+  Literal literal = value_or_throw(
+      Literal::make(splat ? Shape::scalar(type.element) : Shape::array(type.element, type.dims)));
   if (type.element == Type::pred) {
     read_booleans(raw, literal, bytes);
   } else if (raw.size() != stored * element_bytes) {
     bytes.fail("{} bytes of {}", raw.size(), to_string(type));
   } else if (const int width = tensor::type_bits(type.element); width < 8) {
     for (size_t i = 0; i < raw.size(); ++i)
-      literal.set_bits(static_cast<int64_t>(i),
-                       static_cast<uint8_t>(raw[i]) & ((1u << width) - 1));
+      literal.set_bits(static_cast<int64_t>(i), static_cast<uint8_t>(raw[i]) & ((1u << width) - 1));
   } else if (!raw.empty()) {
     std::memcpy(literal.mutable_data(), raw.data(), raw.size());
   }

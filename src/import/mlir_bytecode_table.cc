@@ -11,12 +11,26 @@ constexpr std::string_view kMagic = "ML\xefR";
 constexpr int kDeepest = 200;  // attributes and types inside each other
 
 // Sections by number, and the format versions that brought something new.
-enum Section : uint8_t { kStrings, kDialects, kEntries, kOffsets, kOperations, kResources,
-                         kResourceOffsets, kDialectVersion, kProperties };
-constexpr std::array<std::string_view, 9> kSectionNames = {
-    "section of strings",     "section of dialects",         "section of attributes and types",
-    "section of offsets",     "section of operations",       "section of resources",
-    "section of resource offsets", "section of a dialect's version", "section of properties"};
+enum Section : uint8_t {
+  kStrings,
+  kDialects,
+  kEntries,
+  kOffsets,
+  kOperations,
+  kResources,
+  kResourceOffsets,
+  kDialectVersion,
+  kProperties
+};
+constexpr std::array<std::string_view, 9> kSectionNames = {"section of strings",
+                                                           "section of dialects",
+                                                           "section of attributes and types",
+                                                           "section of offsets",
+                                                           "section of operations",
+                                                           "section of resources",
+                                                           "section of resource offsets",
+                                                           "section of a dialect's version",
+                                                           "section of properties"};
 constexpr uint64_t kDialectVersions = 1, kSizedOpNames = 4, kNativeProperties = 5;
 
 uint64_t weight_of(const MlirType& type) {
@@ -332,6 +346,10 @@ void BytecodeTable::properties(const BytecodeOpName& name, ByteReader& from,
   if (reader->properties == nullptr) return;
   const std::optional<std::string> names = reader->properties(name.name);
   if (!names) from.fail("operation {}.{} is not known", reader->name, name.name);
+  // A writer that did not know the optional ones leaves no place for them.
+  int64_t given = 0;
+  for (ByteReader counted = bytes; !counted.empty(); ++given) counted.varint();
+  const bool all = given == std::count(names->begin(), names->end(), ' ') + 1;
   BytecodeEntry encoded(this, bytes);
   std::string_view rest = *names;
   while (!rest.empty()) {
@@ -341,7 +359,7 @@ void BytecodeTable::properties(const BytecodeOpName& name, ByteReader& from,
     std::optional<MlirAttr> value;
     if (key.ends_with('?')) {
       key.remove_suffix(1);
-      value = encoded.optional_attribute();
+      if (all) value = encoded.optional_attribute();
     } else {
       value = encoded.attribute();
     }

@@ -12,8 +12,9 @@ using Kind = MlirAttr::Kind;
 
 // Attributes `#stablehlo.<name><field = value, ...>` that are read; of others the text is kept.
 constexpr std::array<std::string_view, 8> kWithFields = {
-    "gather",         "scatter",          "dot", "ragged_dot", "channel_handle",
-    "output_operand_alias", "dot_algorithm", "result_accuracy"};
+    "gather",        "scatter",        "dot",
+    "ragged_dot",    "channel_handle", "output_operand_alias",
+    "dot_algorithm", "result_accuracy"};
 
 bool is_our_dialect(std::string_view dialect) {
   return dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo";

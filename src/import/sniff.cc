@@ -122,7 +122,8 @@ Result<ModelFile> open_model_file(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   const Format format = sniff(file->bytes());
   if (format == Format::unknown)
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
+    return user_error(
+        "{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
   return ModelFile{std::move(file), format};
 }
 

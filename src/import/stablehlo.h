@@ -1,5 +1,6 @@
-// StableHLO, as text or as portable bytecode (vhlo.h), to hlo::Module. The operations of stablehlo, chlo and check are translated one by
-// one (stablehlo_ops.h); functions are inlined where they are called.
+// StableHLO, as text or as portable bytecode (vhlo.h), to hlo::Module. The operations of stablehlo,
+// chlo and check are translated one by one (stablehlo_ops.h); functions are inlined where they are
+// called.
 //
 // Shapes are static after import. A bounded dimension (`#stablehlo.bounds`) runs at its bound; an
 // unbounded one of a parameter of @main is what Options bind it to ("arg0[1]", or --shape), else 1.

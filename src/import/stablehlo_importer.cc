@@ -228,8 +228,7 @@ Instrs StablehloImporter::block(const MlirBlock& block, Frame& frame) {
   for (size_t i = 0; i < block.ops.size(); ++i) {
     const MlirOp& op = block.ops[i];
     if (is_terminator(op)) {
-      if (i + 1 != block.ops.size())
-        fail("{}: operations behind {}", place_of(op), op.name);
+      if (i + 1 != block.ops.size()) fail("{}: operations behind {}", place_of(op), op.name);
       for (const MlirValue operand : op.operands) results.push_back(value(operand, frame));
     } else {
       operation(op, frame);
@@ -261,8 +260,7 @@ void StablehloImporter::operation(const MlirOp& op, Frame& frame) {
     if (op.line == 0 && op.column == 0) throw;
     PlacedFailure placed;
     placed.error = failure.error;
-    placed.error.message =
-        fmt::format("{}: {}: {}", place_of(op), op.name, failure.error.message);
+    placed.error.message = fmt::format("{}: {}: {}", place_of(op), op.name, failure.error.message);
     throw placed;
   }
 }

@@ -10,17 +10,6 @@ namespace {
 constexpr std::string_view kProducer = "StableHLO_v";
 constexpr std::string_view kCast = "builtin.unrealized_conversion_cast";
 
-// Shardings do nothing here.
-MlirAttr sharding_attribute(BytecodeEntry& in) {
-  in.bytes.take(in.bytes.left());
-  MlirAttr attr;
-  attr.kind = MlirAttr::Kind::other;
-  attr.text = "sdy";
-  return attr;
-}
-MlirType sharding_type(BytecodeEntry& in) { in.bytes.fail("a type of sdy"); }
-constexpr BytecodeDialect kShardy = {"sdy", sharding_attribute, sharding_type, nullptr};
-
 // "1.20.0"; what is no version is older than all of them.
 std::array<int, 3> version_of(std::string_view text) {
   std::array<int, 3> version{};
@@ -66,8 +55,8 @@ class Upgrade {
 }  // namespace
 
 MlirModule parse_vhlo(std::string_view bytes) {
-  const std::array<const BytecodeDialect*, 3> dialects = {&builtin_bytecode(), &vhlo_bytecode(),
-                                                          &kShardy};
+  const std::array<const BytecodeDialect*, 4> dialects = {&builtin_bytecode(), &vhlo_bytecode(),
+                                                          &chlo_bytecode(), &sdy_bytecode()};
   try {
     BytecodeFile file = parse_mlir_bytecode(bytes, dialects);
     Upgrade().block(file.module.body, false);

@@ -15,8 +15,12 @@ namespace heddle::import {
 constexpr std::string_view kNewestVhlo = "1.20.0";
 
 const BytecodeDialect& vhlo_bytecode();
-MlirAttr vhlo_attribute(BytecodeEntry& entry);  // vhlo_attrs.cc
-MlirType vhlo_type(BytecodeEntry& entry);       // vhlo_types.cc
+// What stays in files that mix dialects: chlo.cc.
+const BytecodeDialect& chlo_bytecode();
+const BytecodeDialect& sdy_bytecode();
+MlirAttr vhlo_attribute(BytecodeEntry& entry);                 // vhlo_attrs.cc
+MlirAttr vhlo_attribute(BytecodeEntry& entry, uint64_t code);  // its number is read
+MlirType vhlo_type(BytecodeEntry& entry);                      // vhlo_types.cc
 
 // `op` is an operation of vhlo; what is inside it is left as it is. `in_function`: it stands in a
 // function's own block. Throws Failure.

@@ -153,8 +153,9 @@ MlirAttr with_fields(BytecodeEntry& in, uint64_t code) {
 
 }  // namespace
 
-MlirAttr vhlo_attribute(BytecodeEntry& in) {
-  const uint64_t code = in.bytes.varint();
+MlirAttr vhlo_attribute(BytecodeEntry& in) { return vhlo_attribute(in, in.bytes.varint()); }
+
+MlirAttr vhlo_attribute(BytecodeEntry& in, uint64_t code) {
   for (const Enumeration& row : kEnumerations) {
     if (row.code != code) continue;
     MlirAttr attr = attr_of(Kind::dialect, std::string(row.name));

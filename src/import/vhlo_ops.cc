@@ -28,26 +28,30 @@ struct Place {
   std::string_view attr;  // #stablehlo.name<...> as the value of this; empty: not that
 };
 constexpr Place kPlaces[] = {
-    {"conv", "dimension_numbers"},    {"dot", "dot_dimension_numbers"},
-    {"dot_algorithm", "algorithm"},   {"gather", "dimension_numbers"},
-    {"scatter", "scatter_dimension_numbers"}, {"channel_handle", "channel_handle"},
-    {"symbol", ""},                   {"nothing", ""},
+    {"conv", "dimension_numbers"},
+    {"dot", "dot_dimension_numbers"},
+    {"dot_algorithm", "algorithm"},
+    {"gather", "dimension_numbers"},
+    {"scatter", "scatter_dimension_numbers"},
+    {"channel_handle", "channel_handle"},
+    {"symbol", ""},
+    {"nothing", ""},
 };
 
-#define HEDDLE_CONVOLUTION                                                                       \
-  "batch_group_count feature_group_count input_batch_dimension>conv "                            \
-  "input_feature_dimension>conv input_spatial_dimensions>conv "                                  \
-  "kernel_input_feature_dimension>conv kernel_output_feature_dimension>conv "                    \
-  "kernel_spatial_dimensions>conv lhs_dilation=1 output_batch_dimension>conv "                   \
-  "output_feature_dimension>conv output_spatial_dimensions>conv precision_config=DEFAULT "       \
+#define HEDDLE_CONVOLUTION                                                                 \
+  "batch_group_count feature_group_count input_batch_dimension>conv "                      \
+  "input_feature_dimension>conv input_spatial_dimensions>conv "                            \
+  "kernel_input_feature_dimension>conv kernel_output_feature_dimension>conv "              \
+  "kernel_spatial_dimensions>conv lhs_dilation=1 output_batch_dimension>conv "             \
+  "output_feature_dimension>conv output_spatial_dimensions>conv precision_config=DEFAULT " \
   "rhs_dilation=1 window_reversal=0 window_strides=1 "
-#define HEDDLE_GATHER                                                                            \
-  "collapsed_slice_dims>gather index_vector_dim>gather indices_are_sorted=false "                \
-  "offset_dims>gather operand_batching_dims@2>gather=empty start_index_map>gather "                    \
+#define HEDDLE_GATHER                                                               \
+  "collapsed_slice_dims>gather index_vector_dim>gather indices_are_sorted=false "   \
+  "offset_dims>gather operand_batching_dims@2>gather=empty start_index_map>gather " \
   "start_indices_batching_dims@2>gather=empty "
 #define HEDDLE_CHANNEL "channel_id>channel_handle.handle=0 "
-#define HEDDLE_TRANSFER                                                                          \
-  "channel_id>channel_handle.handle channel_type>channel_handle.type is_host_transfer=false "    \
+#define HEDDLE_TRANSFER                                                                       \
+  "channel_id>channel_handle.handle channel_type>channel_handle.type is_host_transfer=false " \
   "source_target_pairs@2=empty "
 
 constexpr std::string_view kAccurate = "result_accuracy@2=zero";
@@ -118,8 +122,7 @@ constexpr Row kRows[] = {
     {"exponential_minus_one", 2, kAccurate},
     {"fft", 1, "fft_length fft_type"},
     {"floor", 1, ""},
-    {"func", 1,
-     "arg_attrs=empty function_type res_attrs=empty sym_name sym_visibility=empty"},
+    {"func", 1, "arg_attrs=empty function_type res_attrs=empty sym_name sym_visibility=empty"},
     {"gather", 2, HEDDLE_GATHER "slice_sizes"},
     {"get_dimension_size", 1, "dimension"},
     {"get_tuple_element", 1, "index"},
@@ -166,7 +169,8 @@ constexpr Row kRows[] = {
     {"scatter", 2,
      "index_vector_dim>scatter indices_are_sorted=false input_batching_dims@2>scatter=empty "
      "inserted_window_dims>scatter scatter_dims_to_operand_dims>scatter "
-     "scatter_indices_batching_dims@2>scatter=empty unique_indices=false update_window_dims>scatter"},
+     "scatter_indices_batching_dims@2>scatter=empty unique_indices=false "
+     "update_window_dims>scatter"},
     {"select", 1, ""},
     {"select_and_scatter", 1, "padding=0 window_dimensions window_strides=1"},
     {"send", 2, HEDDLE_TRANSFER},
@@ -282,7 +286,7 @@ bool is_word(const MlirAttr& attr, std::string_view word) {
 }
 
 bool is_zero(const MlirAttr& attr) {
-  return attr.is(Kind::integer) ? attr.integer == 0
+  return attr.is(Kind::integer)    ? attr.integer == 0
          : attr.is(Kind::floating) ? attr.floating == 0
                                    : is_word(attr, "DEFAULT");
 }
@@ -305,8 +309,7 @@ bool is_empty(const MlirAttr& attr) {
 // Whether it is the default that a row names.
 bool says_nothing(const MlirAttr& attr, std::string_view unless) {
   if (unless == "empty") return is_empty(attr);
-  if (unless == "none")
-    return attr.is(Kind::type) && attr.type.kind == MlirType::Kind::none;
+  if (unless == "none") return attr.is(Kind::type) && attr.type.kind == MlirType::Kind::none;
   if (unless == "zero")
     return attr.is(Kind::dialect) && std::all_of(attr.fields.begin(), attr.fields.end(),
                                                  [](const auto& f) { return is_zero(f.second); });

@@ -30,16 +30,16 @@ struct Element {
   std::string_view name;  // as MLIR's text has it
 };
 constexpr std::array kElements = {
-    Element{0, "i1"},        Element{2, "bf16"},        Element{3, "f16"},
-    Element{4, "f32"},       Element{5, "f64"},         Element{6, "f8E4M3FN"},
-    Element{7, "f8E5M2"},    Element{9, "index"},       Element{10, "i4"},
-    Element{11, "i8"},       Element{12, "i16"},        Element{13, "i32"},
-    Element{14, "i64"},      Element{15, "ui4"},        Element{16, "ui8"},
-    Element{17, "ui16"},     Element{18, "ui32"},       Element{19, "ui64"},
+    Element{0, "i1"},          Element{2, "bf16"},        Element{3, "f16"},
+    Element{4, "f32"},         Element{5, "f64"},         Element{6, "f8E4M3FN"},
+    Element{7, "f8E5M2"},      Element{9, "index"},       Element{10, "i4"},
+    Element{11, "i8"},         Element{12, "i16"},        Element{13, "i32"},
+    Element{14, "i64"},        Element{15, "ui4"},        Element{16, "ui8"},
+    Element{17, "ui16"},       Element{18, "ui32"},       Element{19, "ui64"},
     Element{27, "f8E4M3FNUZ"}, Element{28, "f8E5M2FNUZ"}, Element{29, "f8E4M3B11FNUZ"},
-    Element{31, "i2"},       Element{32, "ui2"},        Element{34, "tf32"},
-    Element{35, "f8E4M3"},   Element{36, "f8E3M4"},     Element{37, "f4E2M1FN"},
-    Element{38, "f6E2M3FN"}, Element{39, "f6E3M2FN"},   Element{40, "f8E8M0FNU"},
+    Element{31, "i2"},         Element{32, "ui2"},        Element{34, "tf32"},
+    Element{35, "f8E4M3"},     Element{36, "f8E3M4"},     Element{37, "f4E2M1FN"},
+    Element{38, "f6E2M3FN"},   Element{39, "f6E3M2FN"},   Element{40, "f8E8M0FNU"},
 };
 
 MlirType plain(MlirType::Kind kind, std::string text = {}) {

@@ -31,9 +31,7 @@ def write_bytecode():
     folder = FOLDER / "bytecode"
     folder.mkdir(exist_ok=True)
     for path in sorted(FOLDER.glob("*.mlir")):
-        mixed = path.stem in ("sharded", "special")  # operations of sdy and chlo stay
-        if path.stem == "indexing":  # attributes of chlo stay, too: not portable
-            continue
+        mixed = path.stem in ("indexing", "sharded", "special")  # operations of sdy and chlo stay
         with mlir.make_ir_context():
             module = ir.Module.parse(path.read_text())
             for version in VERSIONS:
