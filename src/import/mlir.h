@@ -70,9 +70,13 @@ struct MlirAttr {
   // dense: all elements in order, or one (rank 0) where they are all equal.
   std::shared_ptr<const tensor::Literal> literal;
 
+  MlirAttr();  // not here: clang asks for it while the class is incomplete
+
   const MlirAttr* field(std::string_view name) const;  // or null
   bool is(Kind wanted) const { return kind == wanted; }
 };
+
+inline MlirAttr::MlirAttr() = default;
 
 // Number of a value in MlirModule::values.
 using MlirValue = int32_t;

@@ -96,7 +96,7 @@ Result<MlirModule> parse_stablehlo(const StablehloPart& part) {
   try {
     return is_bytecode(part.text) ? parse_vhlo(part.text) : parse_mlir(part.text, part.line);
   } catch (const Failure& failure) {
-    return tl::unexpected<Error>(failure.error);
+    return tl::unexpected<Error>(one_line(failure.error));
   }
 }
 
@@ -123,7 +123,7 @@ Result<Imported> import_stablehlo(const MlirModule& module, const Options& optio
     HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
     return result;
   } catch (const Failure& failure) {
-    return tl::unexpected<Error>(failure.error);
+    return tl::unexpected<Error>(one_line(failure.error));
   }
 }
 
