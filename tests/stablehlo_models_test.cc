@@ -162,7 +162,7 @@ TEST(stablehlo_models, DamagedTextsAreErrors) {
     for (int i = 0; i < kEach; ++i) {
       std::string made = damaged(text, random);
       if (i % 3 == 0) made = damaged(made, random);
-      const auto imported = import::import_stablehlo_text(made, options);
+      const auto imported = import::import_stablehlo_bytes(made, options);
       if (imported) {
         ++accepted;
         EXPECT_TRUE(hlo::verify(*imported->module));

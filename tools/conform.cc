@@ -186,16 +186,21 @@ class Conform : public Command {
   }
 
   Result<std::vector<std::string>> find_files() const {
-    const std::string ending = suite_ == "hlo" ? ".hlo" : ".mlir";
+    const auto wanted = [&](const std::string& name) {
+      if (suite_ == "hlo") return name.ends_with(".hlo");
+      return name.ends_with(".mlir") || name.ends_with(".mlir.bc");
+    };
     std::error_code error;
     std::vector<std::string> files;
     fs::recursive_directory_iterator at(folder_, fs::directory_options::skip_permission_denied,
                                         error);
     if (error) return user_error("{}: cannot be searched: {}", folder_, error.message());
     for (const fs::directory_entry& entry : at)
-      if (entry.is_regular_file(error) && entry.path().extension() == ending)
+      if (entry.is_regular_file(error) && wanted(entry.path().filename().string()))
         files.push_back(entry.path().string());
-    if (files.empty()) return user_error("{}: no {} file inside", folder_, ending);
+    if (files.empty())
+      return user_error("{}: no {} file inside", folder_,
+                        suite_ == "hlo" ? ".hlo" : ".mlir or .mlir.bc");
     std::sort(files.begin(), files.end());
     return files;
   }

@@ -159,8 +159,7 @@ class Opt : public Command {
     Modules modules;
     HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile opened, import::open_model_file(open_.model));
     const std::string_view text = opened.file->bytes();
-    if (opened.format == import::Format::stablehlo_text && open_.module.empty())
-      return read_stablehlo(text);
+    if (import::is_stablehlo(opened.format) && open_.module.empty()) return read_stablehlo(text);
     if (opened.format != import::Format::hlo_text) {
       HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
       const hlo::Module* module = api::unwrap(model.get()).module();

@@ -297,6 +297,18 @@ TEST_F(api, ContextsRunSideBySide) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(api, BytecodeIsReadFromMemory) {
+  std::ifstream file(HEDDLE_SOURCE_DIR
+                     "/tests/testdata/stablehlo/bytecode/sharded.1.0.0.mlir.bc",
+                     std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  ASSERT_FALSE(bytes.empty());
+  ok(heddle_model_parse("sharded", bytes.data(), bytes.size(), nullptr, &model_));
+  heddle_model* none = nullptr;
+  EXPECT_THAT(failure(heddle_model_parse("cut", bytes.data(), 100, nullptr, &none)),
+              HasSubstr("cut: the file, byte "));
+}
+
 TEST_F(api, ErrorsSayWhatAndWhere) {
   EXPECT_THAT(failure(heddle_model_open("/nowhere/x.onnx", nullptr, &model_)),
               HasSubstr("/nowhere/x.onnx"));

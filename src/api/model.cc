@@ -357,12 +357,12 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
       return error_in(name, fixed.error());
     read = import::import_hlo_text;
-  } else if (format == import::Format::stablehlo_text) {
-    read = import::import_stablehlo_text;
+  } else if (import::is_stablehlo(format)) {
+    read = import::import_stablehlo_bytes;
   } else if (format == import::Format::unknown) {
     return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
   } else {
-    return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO text can", name,
+    return user_error("{}: {} cannot be read from memory; ONNX, HLO text and StableHLO can", name,
                       import::format_name(format));
   }
   // Later imports need the bytes, too.

@@ -43,5 +43,7 @@ T value_or_throw(Result<T> result) {
 // A name from a file, in quotes, fit for one line: control characters and quotes escaped,
 // shortened.
 std::string quoted(std::string_view name);
+// Names in a message may have any characters: control characters are escaped.
+Error one_line(Error error);
 
 }  // namespace heddle::import

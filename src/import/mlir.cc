@@ -64,6 +64,24 @@ std::string to_string(const MlirType& type) {
 const MlirAttr* MlirAttr::field(std::string_view name) const { return find(fields, name); }
 const MlirAttr* MlirOp::attr(std::string_view name) const { return find(attrs, name); }
 
+std::string place_of(const MlirOp& op) {
+  if (op.line == 0) return fmt::format("byte {}", op.column);
+  return fmt::format("{}:{}", op.line, op.column);
+}
+
+MlirModule unwrap_module(MlirModule module) {
+  std::vector<MlirOp>& ops = module.body.ops;
+  if (ops.size() != 1 || ops[0].name != "builtin.module") return module;
+  MlirOp op = std::move(ops[0]);
+  if (const MlirAttr* name = op.attr("sym_name")) module.name = name->text;
+  module.attrs = std::move(op.attrs);
+  MlirBlock body;
+  if (!op.regions.empty() && !op.regions[0].blocks.empty())
+    body = std::move(op.regions[0].blocks[0]);
+  module.body = std::move(body);
+  return module;
+}
+
 bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most) {
   values->clear();
   switch (attr.kind) {
@@ -84,8 +102,7 @@ bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most) {
       const auto count = tensor::checked_product(attr.type.dims);
       if (!count || *count > most) return false;
       const bool splat = attr.literal->elems() == 1;
-      for (int64_t i = 0; i < *count; ++i)
-        values->push_back(attr.literal->get_s64(splat ? 0 : i));
+      for (int64_t i = 0; i < *count; ++i) values->push_back(attr.literal->get_s64(splat ? 0 : i));
       return true;
     }
     default:

@@ -70,9 +70,13 @@ struct MlirAttr {
   // dense: all elements in order, or one (rank 0) where they are all equal.
   std::shared_ptr<const tensor::Literal> literal;
 
+  MlirAttr();  // not here: clang asks for it while the class is incomplete
+
   const MlirAttr* field(std::string_view name) const;  // or null
   bool is(Kind wanted) const { return kind == wanted; }
 };
+
+inline MlirAttr::MlirAttr() = default;
 
 // Number of a value in MlirModule::values.
 using MlirValue = int32_t;
@@ -83,8 +87,9 @@ struct MlirOp {
   std::vector<MlirValue> operands, results;
   std::vector<std::pair<std::string, MlirAttr>> attrs;  // inherent and discardable ones
   std::vector<MlirRegion> regions;
-  std::string location;          // the name in `loc("name"...)`, or "#loc1"; may be empty
-  int32_t line = 0, column = 0;  // 0: not from text
+  std::string location;  // the name in `loc("name"...)`, or "#loc1"; may be empty
+  // In a text. In bytecode the line is 0, and the column the byte in the file.
+  int32_t line = 0, column = 0;
 
   const MlirAttr* attr(std::string_view name) const;  // or null
 };
@@ -107,6 +112,10 @@ struct MlirModule {
   std::vector<std::pair<std::string, std::string>> locations;
 };
 
+// "line:column", or "byte N".
+std::string place_of(const MlirOp& op);
+// A module of one builtin.module is what that one holds.
+MlirModule unwrap_module(MlirModule module);
 // Integers of `array<i64: 1, 2>`, `[1, 2]`, `dense<[1, 2]>` or one integer; a splat is repeated to
 // its type's size. False: it is none of these, or it has more than `most` elements.
 bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most = 1 << 16);

@@ -39,19 +39,7 @@ MlirModule MlirParser::parse() {
   marked_line_ = place.line;
   scopes_.emplace_back();
   while (!is(MlirTokenKind::end)) top_level();
-  // A file's module, or operations without one.
-  std::vector<MlirOp>& ops = module_.body.ops;
-  const auto is_module = [](const MlirOp& op) { return op.name == "builtin.module"; };
-  if (ops.size() == 1 && is_module(ops[0])) {
-    MlirOp op = std::move(ops[0]);
-    if (const MlirAttr* name = op.attr("sym_name")) module_.name = name->text;
-    module_.attrs = std::move(op.attrs);
-    MlirBlock body;
-    if (!op.regions.empty() && !op.regions[0].blocks.empty())
-      body = std::move(op.regions[0].blocks[0]);
-    module_.body = std::move(body);
-  }
-  return std::move(module_);
+  return unwrap_module(std::move(module_));
 }
 
 void MlirParser::top_level() {
@@ -342,8 +330,15 @@ void MlirParser::function(MlirOp& op) {
   isolated_.pop_back();
 }
 
+// The body of `applies` is where its operation is.
 void MlirParser::location(MlirOp& op) {
-  if (is("loc")) op.location = location_text();
+  if (!is("loc")) return;
+  op.location = location_text();
+  if (op.name != "stablehlo.reduce") return;
+  for (MlirRegion& region : op.regions)
+    for (MlirBlock& block : region.blocks)
+      for (MlirOp& inner : block.ops)
+        if (inner.location.empty()) inner.location = op.location;
 }
 
 // loc(...): the first name in it, or the alias. A name with `:` behind it is a file's.

@@ -18,6 +18,10 @@ namespace heddle::import {
 // One part of a file (between `// -----` lines), whose first line has number `line`. Throws
 // Failure: "line:column: got X, wanted Y".
 MlirModule parse_mlir(std::string_view text, int line = 1);
+// One type, and nothing behind it.
+MlirType parse_mlir_type(std::string_view text);
+// The element type of that name ("i32", "f8E4M3FN"), or null.
+const tensor::Type* find_mlir_element(std::string_view name);
 
 struct PrettyForm;
 
@@ -27,6 +31,7 @@ class MlirParser {
  public:
   MlirParser(std::string_view text, int line) : lexer_(text, line) {}
   MlirModule parse();
+  MlirType parse_type();
 
  private:
   static constexpr int kDeepest = 200;  // nested regions, attributes and types together

@@ -11,9 +11,10 @@ namespace {
 using Kind = MlirAttr::Kind;
 
 // Attributes `#stablehlo.<name><field = value, ...>` that are read; of others the text is kept.
-constexpr std::array<std::string_view, 7> kWithFields = {
-    "gather",       "scatter", "dot", "ragged_dot", "channel_handle", "output_operand_alias",
-    "dot_algorithm"};
+constexpr std::array<std::string_view, 8> kWithFields = {
+    "gather",        "scatter",        "dot",
+    "ragged_dot",    "channel_handle", "output_operand_alias",
+    "dot_algorithm", "result_accuracy"};
 
 bool is_our_dialect(std::string_view dialect) {
   return dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo";
@@ -118,6 +119,9 @@ MlirAttr MlirParser::number_attribute(bool typed) {
         number.text.starts_with("0x")
             ? tensor::float_from_bits(attr.type.element, static_cast<uint64_t>(attr.integer))
             : static_cast<double>(attr.integer);
+  } else if (is_float && attr.kind == Kind::floating) {  // it has the digits of its type
+    attr.floating = tensor::float_from_bits(
+        attr.type.element, tensor::float_to_bits(attr.type.element, attr.floating));
   }
   return attr;
 }
@@ -207,6 +211,7 @@ void MlirParser::dialect_body(MlirAttr& attr) {
     MlirAttr word;
     word.kind = Kind::string;
     word.text = std::string(token().text);
+    if (is(MlirTokenKind::word) && lexer_.at(token().end) == '>') attr.kind = Kind::dialect;
     attr.elements.push_back(std::move(word));
     return;
   }

@@ -53,13 +53,21 @@ constexpr std::array kElements = {
     ElementName{"f8E8M0FNU", Type::f8e8m0fnu},
 };
 
-const Type* find_element(std::string_view name) {
+}  // namespace
+
+const Type* find_mlir_element(std::string_view name) {
   for (const ElementName& element : kElements)
     if (element.name == name) return &element.type;
   return nullptr;
 }
 
-}  // namespace
+MlirType parse_mlir_type(std::string_view text) { return MlirParser(text, 1).parse_type(); }
+
+MlirType MlirParser::parse_type() {
+  MlirType result = type();
+  if (!is(MlirTokenKind::end)) lexer_.fail_wanted("the end of the type");
+  return result;
+}
 
 std::vector<MlirType> MlirParser::type_list() {
   std::vector<MlirType> types;
@@ -87,7 +95,7 @@ MlirType MlirParser::type() {
   }
   const size_t at = token().begin;
   const std::string_view word = expect(MlirTokenKind::word, "a type");
-  if (const Type* element = find_element(word)) {
+  if (const Type* element = find_mlir_element(word)) {
     result.kind = MlirType::Kind::scalar;
     result.element = *element;
     return result;
@@ -144,8 +152,7 @@ MlirType MlirParser::tensor_type() {
     if (lexer_.at(end) != 'x') lexer_.fail_at(end, "got '{}', wanted `x`", lexer_.at(end));
     result.dims.push_back(dim);
     constexpr size_t kMostDims = 256;
-    if (result.dims.size() > kMostDims)
-      lexer_.fail_at(at, "more than {} dimensions", kMostDims);
+    if (result.dims.size() > kMostDims) lexer_.fail_at(at, "more than {} dimensions", kMostDims);
     at = lexer_.skip_blank(end + 1);
   }
   lexer_.go_to(at);
@@ -234,9 +241,9 @@ MlirType MlirParser::quantized_type() {
   MlirType result;
   // `u8` has no other place in MLIR.
   const std::string_view name = expect(MlirTokenKind::word, "the storage type");
-  const Type* storage =
-      find_element(name.starts_with('u') && !name.starts_with("ui") ? "ui" + std::string(name.substr(1))
-                                                                    : std::string(name));
+  const Type* storage = find_mlir_element(name.starts_with('u') && !name.starts_with("ui")
+                                              ? "ui" + std::string(name.substr(1))
+                                              : std::string(name));
   const auto bits = storage == nullptr ? 0 : tensor::type_bits(*storage);
   if (storage == nullptr || !tensor::is_integer(*storage) || bits > 32)
     lexer_.fail_at(at, "quantised storage type {} is not supported", quoted(name));
@@ -257,8 +264,7 @@ MlirType MlirParser::quantized_type() {
   if (take(":")) {
     if (is("{")) {  // sub-channel: {axis:block, ...}
       const size_t end = lexer_.behind_bracket(token().begin);
-      quantization->blocks =
-          std::string(lexer_.text().substr(token().begin, end - token().begin));
+      quantization->blocks = std::string(lexer_.text().substr(token().begin, end - token().begin));
       lexer_.go_to(end);
     } else {
       quantization->axis = expect_integer();

@@ -130,6 +130,7 @@ enum class Format {
 };
 Format sniff(std::string_view bytes);     // all of them: a text may begin with long comments
 bool is_comments(std::string_view text);  // and nothing else, in either text format
+bool is_stablehlo(Format format);         // text or bytecode
 std::string_view format_name(Format format);
 
 class MappedFile;

@@ -94,6 +94,10 @@ Format sniff(std::string_view bytes) {
 
 bool is_comments(std::string_view text) { return skip_comments(text).empty(); }
 
+bool is_stablehlo(Format format) {
+  return format == Format::stablehlo_text || format == Format::stablehlo_bytecode;
+}
+
 std::string_view format_name(Format format) {
   switch (format) {
     case Format::onnx:
@@ -118,7 +122,8 @@ Result<ModelFile> open_model_file(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   const Format format = sniff(file->bytes());
   if (format == Format::unknown)
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
+    return user_error(
+        "{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
   return ModelFile{std::move(file), format};
 }
 
@@ -134,12 +139,12 @@ Result<Imported> import_model(const std::string& path, const Options& options) {
     if (!result) return error_in(path, result.error());
     return result;
   }
-  if (format == Format::stablehlo_text) {
-    Result<Imported> result = import_stablehlo_text(file->bytes(), options);
+  if (is_stablehlo(format)) {
+    Result<Imported> result = import_stablehlo_bytes(file->bytes(), options);
     if (!result) return error_in_file(path, result.error());
     return result;
   }
-  return user_error("{}: {} cannot be imported yet; ONNX, HLO text and StableHLO text can", path,
+  return user_error("{}: {} cannot be imported yet; ONNX, HLO text and StableHLO can", path,
                     format_name(format));
 }
 

@@ -8,6 +8,7 @@
 #include "import/kv_cache.h"
 #include "import/mlir_parser.h"
 #include "import/stablehlo_importer.h"
+#include "import/vhlo.h"
 
 namespace heddle::import {
 namespace {
@@ -34,6 +35,8 @@ Literal value_for(const Options& options, const MlirType& type, int64_t number, 
                   name, assumed, name));
   return value;
 }
+
+bool is_bytecode(std::string_view bytes) { return sniff(bytes) == Format::stablehlo_bytecode; }
 
 // Parameters whose values shapes depend on become constants, one at a time.
 Imported import_fixing(const MlirModule& module, const Options& options) {
@@ -77,6 +80,7 @@ Imported import_fixing(const MlirModule& module, const Options& options) {
 }  // namespace
 
 std::vector<StablehloPart> split_stablehlo(std::string_view text) {
+  if (is_bytecode(text)) return {{text, 1}};
   constexpr std::string_view kMark = "// -----";
   std::vector<StablehloPart> parts;
   int line = 1;
@@ -96,9 +100,9 @@ std::vector<StablehloPart> split_stablehlo(std::string_view text) {
 
 Result<MlirModule> parse_stablehlo(const StablehloPart& part) {
   try {
-    return parse_mlir(part.text, part.line);
+    return is_bytecode(part.text) ? parse_vhlo(part.text) : parse_mlir(part.text, part.line);
   } catch (const Failure& failure) {
-    return tl::unexpected<Error>(failure.error);
+    return tl::unexpected<Error>(one_line(failure.error));
   }
 }
 
@@ -125,11 +129,11 @@ Result<Imported> import_stablehlo(const MlirModule& module, const Options& optio
     HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
     return result;
   } catch (const Failure& failure) {
-    return tl::unexpected<Error>(failure.error);
+    return tl::unexpected<Error>(one_line(failure.error));
   }
 }
 
-Result<Imported> import_stablehlo_text(std::string_view text, const Options& options) {
+Result<Imported> import_stablehlo_bytes(std::string_view text, const Options& options) {
   const std::vector<StablehloPart> parts = split_stablehlo(text);
   if (parts.empty()) return user_error("no module in the text");
   if (parts.size() == 1 && options.module_name.empty()) {

@@ -1,5 +1,6 @@
-// StableHLO text to hlo::Module. The operations of stablehlo, chlo and check are translated one by
-// one (stablehlo_ops.h); functions are inlined where they are called.
+// StableHLO, as text or as portable bytecode (vhlo.h), to hlo::Module. The operations of stablehlo,
+// chlo and check are translated one by one (stablehlo_ops.h); functions are inlined where they are
+// called.
 //
 // Shapes are static after import. A bounded dimension (`#stablehlo.bounds`) runs at its bound; an
 // unbounded one of a parameter of @main is what Options bind it to ("arg0[1]", or --shape), else 1.
@@ -23,7 +24,7 @@
 
 namespace heddle::import {
 
-// One part of a file of several (`// -----` lines).
+// One part of a text of several (`// -----` lines), or a whole file of bytecode.
 struct StablehloPart {
   std::string_view text;
   int line = 1;  // of its first line in the file
@@ -31,13 +32,13 @@ struct StablehloPart {
 // All that hold more than comments.
 std::vector<StablehloPart> split_stablehlo(std::string_view text);
 
-// One part. Errors (user): "line:column: …".
+// One part. Errors (user): "line:column: …"; of bytecode "section of …, byte N: …".
 Result<MlirModule> parse_stablehlo(const StablehloPart& part);
 // What @main computes, or the only function, or the first that no other one calls.
 Result<Imported> import_stablehlo(const MlirModule& module, const Options& options);
 // The part that Options::module_name names; it need not if there is only one. A part's name is its
 // module's, else its first function's.
-Result<Imported> import_stablehlo_text(std::string_view text, const Options& options);
+Result<Imported> import_stablehlo_bytes(std::string_view text, const Options& options);
 std::string name_of_module(const MlirModule& module);
 // The error as FILE:line:column: …, or FILE: … where it has no place.
 tl::unexpected<Error> error_in_file(const std::string& path, Error error);

@@ -8,7 +8,11 @@ namespace {
 
 void call(ShloOp& op) { op.results = op.importer.call(op.text("callee"), op.operands, op.frame); }
 
+// Composites are what they decompose into. The error function is the operation that HLO has, as it
+// is for XLA: one instruction, which later passes know.
 void composite(ShloOp& op) {
+  if (op.text("name") == "chlo.erf" && op.integer("version", 0) == 1 && op.count() == 1)
+    return unary<Opcode::erf>(op);
   op.results = op.importer.call(op.text("decomposition"), op.operands, op.frame);
 }
 

@@ -228,8 +228,7 @@ Instrs StablehloImporter::block(const MlirBlock& block, Frame& frame) {
   for (size_t i = 0; i < block.ops.size(); ++i) {
     const MlirOp& op = block.ops[i];
     if (is_terminator(op)) {
-      if (i + 1 != block.ops.size())
-        fail("{}:{}: operations behind {}", op.line, op.column, op.name);
+      if (i + 1 != block.ops.size()) fail("{}: operations behind {}", place_of(op), op.name);
       for (const MlirValue operand : op.operands) results.push_back(value(operand, frame));
     } else {
       operation(op, frame);
@@ -258,11 +257,10 @@ void StablehloImporter::operation(const MlirOp& op, Frame& frame) {
   } catch (const PlacedFailure&) {
     throw;
   } catch (const Failure& failure) {
-    if (op.line == 0) throw;
+    if (op.line == 0 && op.column == 0) throw;
     PlacedFailure placed;
     placed.error = failure.error;
-    placed.error.message =
-        fmt::format("{}:{}: {}: {}", op.line, op.column, op.name, failure.error.message);
+    placed.error.message = fmt::format("{}: {}: {}", place_of(op), op.name, failure.error.message);
     throw placed;
   }
 }
@@ -446,7 +444,7 @@ void StablehloImporter::assert_that(ShloOp& op, Assertion assertion, Instr* got,
   if (op.b.computation() != module_->entry()) fail("an assertion inside a region is not supported");
   std::string name = op.op.name;
   if (name == "stablehlo.custom_call") name = op.text("call_target_name");
-  assertion.name = fmt::format("{} at {}:{}", name, op.op.line, op.op.column);
+  assertion.name = fmt::format("{} at {}", name, place_of(op.op));
   asserted_.emplace_back(std::move(assertion), std::pair(got, want));
 }
 

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 using testing::Not;
 
 Result<Imported> import_text(const std::string& text, const Options& options = {}) {
-  return import_stablehlo_text(text, options);
+  return import_stablehlo_bytes(text, options);
 }
 
 // The module's text without the % of names.

@@ -391,7 +391,7 @@ class ErrorTest(CliTest):
             (["bench", model, "--vs", "abacus"], "onnxruntime"),
             (["bench", model, "--vs", "onnxruntime"], "ONNX"),
             (["bench", model, "--iterations", "0"], "--iterations"),
-            (["conform", "stablehlo", str(self.folder)], "no .mlir file inside"),
+            (["conform", "stablehlo", str(self.folder)], "no .mlir or .mlir.bc file inside"),
             (["conform", "hlo", "/no/such/folder"], "/no/such/folder"),
             (["completion", "cmd"], "bash, zsh or fish"),
             (["explain", model, "--device", "interp"], "use cpu"),

@@ -1,4 +1,4 @@
-"""StableHLO text through the command: run, opt, check, conform, and files that are wrong."""
+"""StableHLO, text and bytecode, through the command: run, opt, check, conform, and files that are wrong."""
 import json
 import os
 import pathlib
@@ -68,6 +68,21 @@ class StablehloTest(CliTest):
         for name in ("control", "indexing", "network_gradient", "polymorphic", "sharded", "special"):
             self.ok("check", MODELS / f"{name}.mlir", "--inputs", MODELS / f"{name}.inputs.npz",
                     "--expected", MODELS / f"{name}.outputs.npz", "--rtol", "2e-5", "--atol", "1e-5")
+
+    def test_bytecode(self):
+        folder = MODELS / "bytecode"
+        for name in ("control", "indexing", "network_gradient", "polymorphic", "sharded", "special"):
+            for version in ("0.9.0", "1.17.0"):
+                file = folder / f"{name}.{version}.mlir.bc"
+                self.ok("check", file, "--inputs", MODELS / f"{name}.inputs.npz",
+                        "--expected", MODELS / f"{name}.outputs.npz", "--rtol", "2e-5", "--atol", "1e-5")
+                self.assertEqual(self.ok("opt", MODELS / f"{name}.mlir").stdout, self.ok("opt", file).stdout)
+        self.assertIn("StableHLO bytecode", self.ok("inspect", folder / "control.1.0.0.mlir.bc").stdout)
+        self.assertIn("30 runs", self.ok("conform", "stablehlo", folder).stdout)
+        damaged = self.file("damaged.mlir.bc", "")
+        pathlib.Path(damaged).write_bytes((folder / "control.1.0.0.mlir.bc").read_bytes()[:200])
+        self.assertIn(f"error: {damaged}: the file, byte 52: the section of offsets has 154 bytes, 148 are left",
+                      self.fails(2, "run", damaged))
 
     def test_dimensions_are_bound(self):
         model = MODELS / "polymorphic.mlir"

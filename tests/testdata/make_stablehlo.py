@@ -6,6 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export, lax
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 FOLDER = pathlib.Path(__file__).parent / "stablehlo"
@@ -18,6 +21,22 @@ def write(name, text, inputs, outputs):
     for kind, values in (("arg", inputs), ("out", outputs)):
         leaves = {f"{kind}{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(values))}
         np.savez(FOLDER / f"{name}.{'inputs' if kind == 'arg' else 'outputs'}.npz", **leaves)
+
+
+# As portable bytecode: the oldest version, those with another container, the newest.
+VERSIONS = ("0.9.0", "0.12.0", "0.14.0", "1.0.0", stablehlo.get_current_version())
+
+
+def write_bytecode():
+    folder = FOLDER / "bytecode"
+    folder.mkdir(exist_ok=True)
+    for path in sorted(FOLDER.glob("*.mlir")):
+        mixed = path.stem in ("indexing", "sharded", "special")  # operations of sdy and chlo stay
+        with mlir.make_ir_context():
+            module = ir.Module.parse(path.read_text())
+            for version in VERSIONS:
+                (folder / f"{path.stem}.{version}.mlir.bc").write_bytes(
+                    stablehlo.serialize_portable_artifact(module, version, allow_other_dialects=mixed))
 
 
 def save(name, function, *inputs, locations=False):
@@ -52,6 +71,7 @@ def main():
     polymorphic = jax.jit(lambda x: (x @ x.T).reshape(-1) + x.shape[0])
     exported = export.export(polymorphic)(jax.ShapeDtypeStruct((rows, 8), jnp.float32))
     write("polymorphic", exported.mlir_module(), x, polymorphic(x))
+    write_bytecode()
 
 
 if __name__ == "__main__":
