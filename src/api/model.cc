@@ -10,6 +10,7 @@
 #include "hlo/module.h"
 #include "hlo/state_arrays.h"
 #include "hlo/text.h"
+#include "import/hlo_proto.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
@@ -41,6 +42,10 @@ import::Options import_options(const OpenOptions& options) {
   result.random_constants = options.random_constants;
   result.kv_cache = options.kv_cache;
   return result;
+}
+
+bool is_fixed(import::Format format) {
+  return format == import::Format::hlo_text || format == import::Format::hlo_proto;
 }
 
 // `why`: what it takes. `dims`: these too, and bounds.
@@ -237,11 +242,12 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
   if (format == import::Format::program) {
     HEDDLE_ASSIGN_OR_RETURN(model, open_program(path, options));
   } else {
-    if (format == import::Format::hlo_text)
-      if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
+    const bool is_hlo = is_fixed(format);
+    if (is_hlo)
+      if (Status fixed = check_fixed_shapes(options, "HLO has them fixed"); !fixed)
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
-    if (format == import::Format::hlo_text) wanted.shapes.clear();
+    if (is_hlo) wanted.shapes.clear();
     if (!options.bounds.empty() && format != import::Format::onnx)
       return user_error("{}: --dim NAME=N<=MOST is for ONNX models", path);
     if (!options.bounds.empty()) {
@@ -278,14 +284,19 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   Result<import::Imported> imported;
   if (format == import::Format::onnx) {
     imported = import::import_onnx_bytes(bytes, {}, import_options(options));
-  } else if (format == import::Format::hlo_text) {
-    if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
+  } else if (is_fixed(format)) {
+    if (Status fixed = check_fixed_shapes(options, "HLO has them fixed"); !fixed)
       return error_in(name, fixed.error());
-    imported = import::import_hlo_text(bytes, import_options(options));
+    if (format == import::Format::hlo_text) {
+      imported = import::import_hlo_text(bytes, import_options(options));
+    } else {
+      const auto owner = std::make_shared<const std::string>(bytes);
+      imported = import::import_hlo_proto(*owner, owner, import_options(options));
+    }
   } else if (format == import::Format::stablehlo_text) {
     imported = import::import_stablehlo_text(bytes, import_options(options));
   } else if (format == import::Format::unknown) {
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
+    return user_error("{}: not a model: neither ONNX nor HLO nor StableHLO", name);
   } else {
     return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO text can", name,
                       import::format_name(format));
