@@ -106,8 +106,9 @@ class Opt : public Command {
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
     line.text(open_.module, "--module", "NAME", "only this module of a file of several");
-    line.choice(emit_, "--emit", kEmitted,
-                "what is written: HLO text, or an HLO proto as XLA's tools read it (hlo)");
+    line.choice(
+        emit_, "--emit", kEmitted,
+        "what is written: HLO text, StableHLO text, or an HLO proto as XLA's tools read it (hlo)");
     line.output(output_, "-o,--output", "F", "where it goes, constants in full (standard output)");
     line.number(max_elems_, "--max-constant", "N",
                 "larger constants print as {...} (never; for ONNX 1024)");
