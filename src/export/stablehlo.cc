@@ -214,6 +214,11 @@ class Writer {
       case Opcode::call:
       case Opcode::fusion:
         return call(instr, values, depth);
+      case Opcode::dot:
+      case Opcode::convolution:
+        if (instr.operand(0)->shape().type() != instr.operand(1)->shape().type())
+          return of_one_type(instr, values, depth);
+        break;
       case Opcode::while_:
       case Opcode::conditional:
         return control(instr, values, depth);
@@ -300,6 +305,26 @@ class Writer {
     const std::string made = fresh(instr.name()), type = value_type(value.shape());
     line(depth, fmt::format("{} = \"stablehlo.constant\"() {{value = {} : {}}} : () -> {}", made,
                             dense(value), type, type));
+    return {made};
+  }
+
+  // A product of different types, which StableHLO has none of: both as the result's.
+  Names of_one_type(const Instr& instr, const Values& values, int depth) {
+    Names operands;
+    std::vector<std::string> types;
+    for (const Instr* operand : instr.operands()) {
+      Shape wide = operand->shape();
+      wide.set_type(instr.shape().type());
+      types.push_back(value_type(wide));
+      operands.push_back(fresh(operand->name()));
+      line(depth, fmt::format("{} = \"stablehlo.convert\"({}) : ({}) -> {}", operands.back(),
+                              values.at(operand)[0], value_type(operand->shape()), types.back()));
+    }
+    const std::string made = fresh(instr.name());
+    line(depth, fmt::format("{} = \"{}\"({}) {{{}}} : ({}) -> {}", made,
+                            operation_of(instr.opcode()), fmt::join(operands, ", "),
+                            stablehlo_attrs(instr), fmt::join(types, ", "),
+                            value_type(instr.shape())));
     return {made};
   }
 
