@@ -13,7 +13,7 @@ class Module;
 namespace heddle::tools {
 
 // Of --emit, but for hlo, which opt prints itself.
-inline const std::vector<std::string> kEmitted = {"hlo", "stablehlo", "proto"};
+inline const std::vector<std::string> kEmitted = {"hlo", "stablehlo", "proto", "onnx"};
 
 bool is_binary(const std::string& format);
 

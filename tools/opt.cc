@@ -108,7 +108,8 @@ class Opt : public Command {
     line.text(open_.module, "--module", "NAME", "only this module of a file of several");
     line.choice(
         emit_, "--emit", kEmitted,
-        "what is written: HLO text, StableHLO text, or an HLO proto as XLA's tools read it (hlo)");
+        "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
+        "an ONNX model to be seen (hlo)");
     line.output(output_, "-o,--output", "F", "where it goes, constants in full (standard output)");
     line.number(max_elems_, "--max-constant", "N",
                 "larger constants print as {...} (never; for ONNX 1024)");
