@@ -1,6 +1,7 @@
 #include "export/onnx_nodes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace heddle::exports {
@@ -92,8 +93,8 @@ bool OnnxNodes::plain(const Instr& instr, const std::vector<std::string>& operan
                       const std::string& result) {
   if (!instr.shape().is_array() || !instr.shape().is_static()) return false;
   return elementwise(instr, operands, result) || movement(instr, operands, result) ||
-         reduction(instr, operands, result) || product(instr, operands, result) ||
-         convolution(instr, operands, result);
+         reduction(instr, operands, result) || pool(instr, operands, result) ||
+         product(instr, operands, result) || convolution(instr, operands, result);
 }
 
 bool OnnxNodes::elementwise(const Instr& instr, const std::vector<std::string>& operands,
@@ -114,7 +115,18 @@ bool OnnxNodes::elementwise(const Instr& instr, const std::vector<std::string>& 
     case Opcode::convert: {
       if (tensor::is_complex(type) || tensor::is_complex(instr.operand(0)->shape().type()))
         return false;
-      OnnxNode node{"Cast", "", operands, {result}, {{"to", type_number(type)}}, {}, {}};
+      std::vector<std::string> from = operands;
+      const Type of = instr.operand(0)->shape().type();
+      // HLO saturates; Cast does what the machine does.
+      if (is_number(of) && tensor::is_float(of) && tensor::is_integer(type) &&
+          tensor::type_bits(type) <= 16 && of != Type::f16) {
+        const int bits = tensor::type_bits(type) - (tensor::is_signed_integer(type) ? 1 : 0);
+        Literal low(Shape::scalar(of)), high(Shape::scalar(of));
+        low.set_f64(0, tensor::is_signed_integer(type) ? -std::ldexp(1.0, bits) : 0);
+        high.set_f64(0, std::ldexp(1.0, bits) - 1);
+        from = {step("Min", {step("Max", {from[0], constant(low)}), constant(high)})};
+      }
+      OnnxNode node{"Cast", "", from, {result}, {{"to", type_number(type)}}, {}, {}};
       return add(std::move(node)), true;
     }
     case Opcode::select:
@@ -242,6 +254,40 @@ bool OnnxNodes::reduction(const Instr& instr, const std::vector<std::string>& op
        {}});
   // The initial value takes part: it may be any.
   return step(find(kNumbers, *opcode), {reduced, operands[1]}, result), true;
+}
+
+// The largest of windows over all dimensions but the first two.
+bool OnnxNodes::pool(const Instr& instr, const std::vector<std::string>& operands,
+                     const std::string& result) {
+  if (!instr.is(Opcode::reduce_window) || operands.size() != 2) return false;
+  const Type type = instr.shape().type();
+  if (!tensor::is_float(type) || !is_number(type) || instr.shape().rank() < 3) return false;
+  if (combining(*instr.called()[0]) != Opcode::maximum) return false;
+  const Instr* start = instr.operand(1);
+  if (!start->is(Opcode::constant) || start->literal().get_f64(0) != -HUGE_VAL) return false;
+  Ints sizes, strides, dilations, low, high;
+  const auto& dims = instr.attrs_as<hlo::WindowAttrs>().window.dims;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const hlo::WindowDim& d = dims[i];
+    if (i < 2 && !(d == hlo::WindowDim{})) return false;
+    if (d.lhs_dilate != 1 || d.reversal || d.pad_low < 0 || d.pad_high < 0) return false;
+    if (d.pad_low >= d.size || d.pad_high >= d.size) return false;
+    if (i < 2) continue;
+    sizes.push_back(d.size);
+    strides.push_back(d.stride);
+    dilations.push_back(d.rhs_dilate);
+    low.push_back(d.pad_low);
+    high.push_back(d.pad_high);
+  }
+  low.insert(low.end(), high.begin(), high.end());
+  add({"MaxPool",
+       "",
+       {operands[0]},
+       {result},
+       {},
+       {{"kernel_shape", sizes}, {"strides", strides}, {"dilations", dilations}, {"pads", low}},
+       {}});
+  return true;
 }
 
 // As an equation of letters: batches, then what is left of each side.

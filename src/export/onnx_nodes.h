@@ -43,6 +43,8 @@ class OnnxNodes {
                 const std::string& result);
   bool reduction(const hlo::Instr& instr, const std::vector<std::string>& operands,
                  const std::string& result);
+  bool pool(const hlo::Instr& instr, const std::vector<std::string>& operands,
+            const std::string& result);
   bool product(const hlo::Instr& instr, const std::vector<std::string>& operands,
                const std::string& result);
   bool convolution(const hlo::Instr& instr, const std::vector<std::string>& operands,

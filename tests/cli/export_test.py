@@ -9,6 +9,7 @@ from cli import ADD, LOOKUP, MODELS, CliTest, read_npz
 TESTDATA = MODELS.parent
 PROTOS = TESTDATA / "hlo_protos.zip"
 # Small models of many operators whose values come back to the bit.
+PLAIN = ["residual", "convnext", "conformer"]
 NETWORKS = ["cnn", "residual", "bert", "gpt2_decode", "llama_block"]
 
 
@@ -55,17 +56,21 @@ ENTRY e {
                       self.fails(2, "opt", two, "--emit", "proto", "-o", self.folder / "x.pb"))
         self.ok("opt", two, "--module", "lookup", "--emit", "proto", "-o", self.folder / "x.pb")
 
-    def same_values(self, model, made, *options, names=None):
-        """Runs both on the same inputs; the values agree to the bit."""
-        inputs = model.parent / "inputs.npz"
-        self.ok("run", model, "--inputs", inputs, "--device", "interp", *options,
-                "--outputs", self.folder / "a.npz")
+    def inputs_by_place(self, model, names):
+        """The values beside a model, for inputs of other names: --input arguments."""
         given = []
-        for i, name in enumerate(self.json("inspect", model)["inputs"]):
-            with zipfile.ZipFile(inputs) as file:
-                path = self.folder / f"in{i}.npy"
-                path.write_bytes(file.read(name["name"] + ".npy"))
-            given += ["--input", f"arg{i}={path}"]
+        for port, name in zip(self.json("inspect", model)["inputs"], names):
+            path = self.folder / f"{name}.npy"
+            with zipfile.ZipFile(model.parent / "inputs.npz") as file:
+                path.write_bytes(file.read(port["name"] + ".npy"))
+            given += ["--input", f"{name}={path}"]
+        return given
+
+    def same_values(self, model, made):
+        """Runs both on the same inputs; the values agree to the bit."""
+        self.ok("run", model, "--inputs", model.parent / "inputs.npz", "--device", "interp",
+                "--outputs", self.folder / "a.npz")
+        given = self.inputs_by_place(model, [f"arg{i}" for i in range(20)])
         self.ok("run", made, *given, "--device", "interp", "--outputs", self.folder / "b.npz")
         with zipfile.ZipFile(self.folder / "a.npz") as a, zipfile.ZipFile(self.folder / "b.npz") as b:
             self.assertEqual([a.read(n) for n in a.namelist()], [b.read(n) for n in b.namelist()])
@@ -82,6 +87,54 @@ ENTRY e {
                 made = self.folder / f"{name}.{format}"
                 self.ok("opt", model, *shapes, "--emit", format, "-o", made)
                 self.same_values(model, made)
+
+    def test_onnx_of_networks_computes_the_same(self):
+        # All of it has plain nodes; only the order of sums is another.
+        for name in PLAIN:
+            model = MODELS / name / "model.onnx"
+            inputs = read_npz(model.parent / "inputs.npz")
+            shapes = []
+            for key, (dims, _) in inputs.items():
+                if dims:
+                    shapes += ["--shape", f"{key}=" + "x".join(map(str, dims))]
+            made = self.folder / f"{name}.onnx"
+            done = self.ok("opt", model, *shapes, "--emit", "onnx", "-o", made)
+            self.assertNotIn("no equal in ONNX", done.stderr)
+            self.ok("run", model, "--inputs", model.parent / "inputs.npz", "--device", "interp",
+                    "--outputs", self.folder / "a.npz")
+            given = self.inputs_by_place(model, [p["name"] for p in self.json("inspect", made)["inputs"]])
+            self.ok("run", made, *given, "--device", "interp", "--outputs", self.folder / "b.npz")
+            a, b = (read_npz(self.folder / f"{x}.npz").values() for x in "ab")
+            for (dims, left), (others, right) in zip(a, b):
+                self.assertEqual(dims, others)
+                scale = max(1, *map(abs, left))
+                self.assertLess(max(abs(x - y) for x, y in zip(left, right)), 1e-5 * scale)
+
+    def test_fusions_are_functions_of_onnx(self):
+        model = self.file("m.hlo", """HloModule m
+f {
+  p = f32[4,8] parameter(0)
+  e = f32[4,8] exponential(p)
+  ROOT n = f32[4,8] negate(e)
+}
+ENTRY e {
+  x = f32[4,8] parameter(0)
+  y = f32[4,8] fusion(x), kind=kLoop, calls=f
+  ROOT s = f32[4,8] sort(y), dimensions={1}, to_apply=less
+}
+""".replace("ENTRY", "less {\n a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+            " ROOT c = pred[] compare(a, b), direction=LT\n}\nENTRY"))
+        made = self.folder / "m.onnx"
+        done = self.ok("opt", model, "--emit", "onnx", "-o", made)
+        self.assertIn("1 nodes have no equal in ONNX", done.stderr)
+        data = made.read_bytes()
+        for word in (b"ai.heddle", b"Sort", b"Exp", b"Neg"):
+            self.assertIn(word, data)
+        # Where all is plain the functions run.
+        plain = self.file("p.hlo", pathlib.Path(model).read_text().replace(
+            "ROOT s = f32[4,8] sort(y), dimensions={1}, to_apply=less", "ROOT s = f32[4,8] abs(y)"))
+        self.ok("opt", plain, "--emit", "onnx", "-o", made)
+        self.ok("run", made)
 
     def test_stablehlo_of_stablehlo(self):
         for name in ("control", "indexing", "network_gradient"):
