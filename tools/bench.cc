@@ -10,13 +10,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
 #include "model_options.h"
 #include "peer.h"
 #include "report.h"
-#include "snapshot.h"
 #include "statistics.h"
 #include "values.h"
 
@@ -115,7 +115,7 @@ class Bench : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
     if (range) return bench_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(const Snapshot snapshot, use_snapshot(open_.model, given));
+    HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     tensor::NamedLiterals all_given = given;
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));

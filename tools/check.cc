@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "api/second_reference.h"
+#include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
-#include "snapshot.h"
 #include "values.h"
 
 namespace heddle::tools {
@@ -52,7 +52,7 @@ class Check : public Command {
     if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
       return user_error("--cosine {}: wanted -1 to 1", *cosine_);
     HEDDLE_ASSIGN_OR_RETURN(NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(Snapshot snapshot, use_snapshot(open_.model, given));
+    HEDDLE_ASSIGN_OR_RETURN(api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     if (expected_.empty()) stored_ = std::move(snapshot.results);
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/snapshot.h"
 #include "breakdown.h"
 #include "command_line.h"
 #include "commands.h"
@@ -15,7 +16,6 @@
 #include "output_file.h"
 #include "program/nodes_text.h"
 #include "report.h"
-#include "snapshot.h"
 #include "statistics.h"
 #include "value_profile.h"
 #include "values.h"
@@ -74,7 +74,7 @@ class Profile : public Command {
           "--breakdown and --trace");
     if (values_.asked()) return values_.run(open_, inputs_, compile_, json_);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(const Snapshot snapshot, use_snapshot(open_.model, given));
+    HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;

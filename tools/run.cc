@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
@@ -11,7 +12,6 @@
 #include "model_options.h"
 #include "output_file.h"
 #include "report.h"
-#include "snapshot.h"
 #include "terminal.h"
 #include "values.h"
 
@@ -84,7 +84,7 @@ class Run : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
     if (range) return run_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
-    HEDDLE_ASSIGN_OR_RETURN(const Snapshot snapshot, use_snapshot(open_.model, given));
+    HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;

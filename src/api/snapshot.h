@@ -6,7 +6,7 @@
 
 #include "tensor/npz.h"
 
-namespace heddle::tools {
+namespace heddle::api {
 
 struct Snapshot {
   tensor::NamedLiterals arguments, results;  // arg0, arg1.0, …; out0, …
@@ -17,4 +17,4 @@ struct Snapshot {
 // nothing. Errors (user): a damaged one.
 Result<Snapshot> use_snapshot(const std::string& path, tensor::NamedLiterals& given);
 
-}  // namespace heddle::tools
+}  // namespace heddle::api

@@ -1,11 +1,11 @@
-#include "snapshot.h"
+#include "api/snapshot.h"
 
 #include <fmt/format.h>
 
 #include "import/hlo_proto.h"
 #include "import/mapped_file.h"
 
-namespace heddle::tools {
+namespace heddle::api {
 namespace {
 
 void add_leaves(const tensor::Literal& value, const std::string& name, tensor::NamedLiterals& out) {
@@ -36,4 +36,4 @@ Result<Snapshot> use_snapshot(const std::string& path, tensor::NamedLiterals& gi
   return snapshot;
 }
 
-}  // namespace heddle::tools
+}  // namespace heddle::api
