@@ -1,5 +1,6 @@
 // HLO text -> proto -> HLO text.
 #include "export/hlo_proto.h"
+#include "export/proto_writer.h"
 
 #include <gmock/gmock.h>
 
@@ -108,6 +109,33 @@ TEST(HloProto, TextsOfTheTestsComeBack) {
     check(path, counts);
   std::cout << counts.modules << " modules, " << counts.refused << " refused\n";
   EXPECT_GT(counts.modules, 30);
+}
+
+TEST(HloProto, IsToldFromOnnx) {
+  const auto module = hlo::parse_module("HloModule m\nENTRY e { ROOT p = f32[2] parameter(0) }");
+  ASSERT_TRUE(module);
+  std::vector<std::string> notes;
+  for (const char* name : {"m", "a_name_that_is_longer_than_thirty_two_characters", "HloModule"}) {
+    (*module)->set_name(name);
+    const std::string bytes = *to_hlo_proto(**module, &notes);
+    EXPECT_EQ(import::sniff(bytes), import::Format::hlo_proto) << name;
+    std::string wrapped, snapshot;
+    ProtoWriter(&wrapped).put_bytes(1, bytes);
+    ProtoWriter(&snapshot).put_bytes(1, wrapped);
+    for (const std::string& file : {wrapped, snapshot}) {
+      EXPECT_EQ(import::sniff(file), import::Format::hlo_proto) << name;
+      const auto owner = std::make_shared<const std::string>(file);
+      EXPECT_TRUE(import::read_hlo_proto(*owner, owner)) << name;
+    }
+  }
+  int models = 0;
+  const std::filesystem::path root = HEDDLE_SOURCE_DIR "/tests/testdata";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.path().extension() != ".onnx") continue;
+    ++models;
+    EXPECT_EQ(import::sniff(hlo::read_file(entry.path())), import::Format::onnx) << entry.path();
+  }
+  EXPECT_GT(models, 100);
 }
 
 TEST(HloProto, TheCorpusComesBack) {
