@@ -93,8 +93,9 @@ bool OnnxNodes::plain(const Instr& instr, const std::vector<std::string>& operan
                       const std::string& result) {
   if (!instr.shape().is_array() || !instr.shape().is_static()) return false;
   return elementwise(instr, operands, result) || movement(instr, operands, result) ||
-         reduction(instr, operands, result) || pool(instr, operands, result) ||
-         product(instr, operands, result) || convolution(instr, operands, result);
+         gather(instr, operands, result) || reduction(instr, operands, result) ||
+         pool(instr, operands, result) || product(instr, operands, result) ||
+         convolution(instr, operands, result);
 }
 
 bool OnnxNodes::elementwise(const Instr& instr, const std::vector<std::string>& operands,
@@ -254,6 +255,41 @@ bool OnnxNodes::reduction(const Instr& instr, const std::vector<std::string>& op
        {}});
   // The initial value takes part: it may be any.
   return step(find(kNumbers, *opcode), {reduced, operands[1]}, result), true;
+}
+
+// Rows of one axis, by indices that HLO clamps.
+bool OnnxNodes::gather(const Instr& instr, const std::vector<std::string>& operands,
+                       const std::string& result) {
+  if (!instr.is(Opcode::gather)) return false;
+  const auto& a = instr.attrs_as<hlo::GatherAttrs>();
+  const Shape &from = instr.operand(0)->shape(), &at = instr.operand(1)->shape();
+  if (a.start_index_map.size() != 1 || a.collapsed_slice_dims != a.start_index_map ||
+      !a.operand_batching_dims.empty() || (at.type() != Type::s32 && at.type() != Type::s64))
+    return false;
+  const int64_t axis = a.start_index_map[0], extent = from.dim(axis);
+  // The vector of indices is the last dimension, of one; or there is none.
+  const bool has_vector = a.index_vector_dim < at.rank();
+  if (has_vector && (a.index_vector_dim != at.rank() - 1 || at.dim(-1) != 1)) return false;
+  const int64_t places = at.rank() - (has_vector ? 1 : 0);
+  Ints offsets;
+  for (int64_t d = 0; d < from.rank(); ++d) {
+    if (a.slice_sizes[static_cast<size_t>(d)] != (d == axis ? 1 : from.dim(d))) return false;
+    if (d != axis) offsets.push_back(d < axis ? d : d - 1 + places);
+  }
+  if (a.offset_dims != offsets || extent < 1) return false;
+  Literal low(Shape::scalar(at.type())), high(Shape::scalar(at.type()));
+  high.set_s64(0, extent - 1);
+  std::string indices = operands[1];
+  if (has_vector) {
+    Ints to = at.extents();
+    to.pop_back();
+    const std::string lying = fresh("Reshape");
+    add({"Reshape", "", {indices, ints(to)}, {lying}, {{"allowzero", 1}}, {}, {}});
+    indices = lying;
+  }
+  indices = step("Min", {step("Max", {indices, constant(low)}), constant(high)});
+  add({"Gather", "", {operands[0], indices}, {result}, {{"axis", axis}}, {}, {}});
+  return true;
 }
 
 // The largest of windows over all dimensions but the first two.

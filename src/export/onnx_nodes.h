@@ -41,6 +41,8 @@ class OnnxNodes {
                    const std::string& result);
   bool movement(const hlo::Instr& instr, const std::vector<std::string>& operands,
                 const std::string& result);
+  bool gather(const hlo::Instr& instr, const std::vector<std::string>& operands,
+              const std::string& result);
   bool reduction(const hlo::Instr& instr, const std::vector<std::string>& operands,
                  const std::string& result);
   bool pool(const hlo::Instr& instr, const std::vector<std::string>& operands,

@@ -9,7 +9,7 @@ from cli import ADD, LOOKUP, MODELS, CliTest, read_npz
 TESTDATA = MODELS.parent
 PROTOS = TESTDATA / "hlo_protos.zip"
 # Small models of many operators whose values come back to the bit.
-PLAIN = ["residual", "convnext", "conformer"]
+PLAIN = ["bert", "residual", "convnext", "conformer"]
 NETWORKS = ["cnn", "residual", "bert", "gpt2_decode", "llama_block"]
 
 
