@@ -161,7 +161,7 @@ class ToolsTest(unittest.TestCase):
     profile shows of values, without a time, stands on the classes, as tuning and quantising do."""
     ON_CLASSES = {"value_profile.h"}
     COMMANDS = ["run", "bench", "check", "profile"]
-    ALLOWED = re.compile(r"(api/(heddle|second_reference)\.h|compiler/options\.def|program/nodes_text\.h|base/.*|tensor/.*)$")
+    ALLOWED = re.compile(r"(api/(heddle|second_reference|snapshot)\.h|compiler/options\.def|program/nodes_text\.h|base/.*|tensor/.*)$")
 
     def test_commands_stand_on_the_c_interface(self):
         tools = ROOT / "tools"

@@ -10,6 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
 #include "extent_sweep.h"
@@ -114,6 +115,7 @@ class Bench : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::optional<ExtentRange> range, find_range(open_.dims));
     if (range) return bench_range(*range);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
+    HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     tensor::NamedLiterals all_given = given;
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
@@ -122,6 +124,7 @@ class Bench : public Command {
       return user_error("--vs {}: {} is {}; the peers read ONNX", versus_[0], open_.model,
                         info_of(model.get()).format);
     HEDDLE_ASSIGN_OR_RETURN(inputs_made_, inputs_.values(model.get(), given));
+    if (snapshot.used) inputs_made_.description = "of the snapshot";
     HEDDLE_RETURN_IF_ERROR(write_peer_inputs(model.get(), all_given));
     given.clear();
     all_given.clear();

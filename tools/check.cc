@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/second_reference.h"
+#include "api/snapshot.h"
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
@@ -51,6 +52,8 @@ class Check : public Command {
     if (cosine_ && !(*cosine_ >= -1 && *cosine_ <= 1))
       return user_error("--cosine {}: wanted -1 to 1", *cosine_);
     HEDDLE_ASSIGN_OR_RETURN(NamedLiterals given, inputs_.read());
+    HEDDLE_ASSIGN_OR_RETURN(api::Snapshot snapshot, api::use_snapshot(open_.model, given));
+    if (expected_.empty()) stored_ = std::move(snapshot.results);
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
@@ -58,12 +61,13 @@ class Check : public Command {
       return user_error("{}: a compiled program has no graph to interpret; give --expected F.npz",
                         open_.model);
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
+    if (snapshot.used) inputs.description = "of the snapshot";
     given.clear();
     unbound_ = unbound_of(model.get());
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_compiled(model.get(), inputs));
     HEDDLE_ASSIGN_OR_RETURN(
         const std::vector<Literal> want,
-        expected_.empty() ? run_on("interp", model.get(), inputs) : read_expected(model.get()));
+        against_interp() ? run_on("interp", model.get(), inputs) : read_expected(model.get()));
     HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
     if (!json_.only_json()) print(inputs);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
@@ -73,7 +77,7 @@ class Check : public Command {
  private:
   Result<std::vector<Literal>> run_compiled(heddle_model* model, InputValues& inputs) {
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program,
-                            compile_.compile(model, !expected_.empty()));
+                            compile_.compile(model, !against_interp()));
     where_ = where_text(info_of(program.get()));
     notes_ = notes_of(program.get());
     return run_once(program.get(), inputs.values);
@@ -89,8 +93,17 @@ class Check : public Command {
     return run_once(program.get(), inputs.values);
   }
 
+  bool against_interp() const { return expected_.empty() && stored_.empty(); }
+  std::string against() const {
+    if (!expected_.empty()) return expected_;
+    return stored_.empty() ? "the reference interpreter" : "the snapshot's result";
+  }
+
   Result<std::vector<Literal>> read_expected(const heddle_model* model) {
-    HEDDLE_ASSIGN_OR_RETURN(const NamedLiterals file, tensor::read_npz(expected_));
+    NamedLiterals file = stored_;
+    if (!expected_.empty()) {
+      HEDDLE_ASSIGN_OR_RETURN(file, tensor::read_npz(expected_));
+    }
     std::vector<Literal> want;
     for (int64_t i = 0; i < info_of(model).outputs; ++i) {
       const heddle_port port = output_of(model, i);
@@ -101,13 +114,12 @@ class Check : public Command {
       const Literal* found = nullptr;
       for (const auto& [name, value] : file)
         if (name == port.name) found = &value;
-      if (found == nullptr)
-        return user_error("--expected {}: no value for output {}", expected_, port.name);
+      if (found == nullptr) return user_error("{}: no value for output {}", against(), port.name);
       Result<Literal> typed = tensor::as_type(*found, static_cast<tensor::Type>(port.type));
       if (!typed) return error_in(fmt::format("output {}", port.name), typed.error());
       if (typed->shape().extents() != std::vector<int64_t>(port.dims, port.dims + port.rank))
-        return user_error("--expected {}: output {} is {} there, the model gives {}", expected_,
-                          port.name, tensor::to_string(typed->shape(), false), shape_text(port));
+        return user_error("{}: output {} is {} there, the model gives {}", against(), port.name,
+                          tensor::to_string(typed->shape(), false), shape_text(port));
       want.push_back(std::move(*typed));
     }
     return want;
@@ -145,7 +157,7 @@ class Check : public Command {
       OutputCheck check = check_output(name, got[i], want[i], tolerance(model, number));
       if (tensor::is_float(want[i].type())) check.least_cosine = least_cosine();
       // The model itself may lose more than types and lengths tell.
-      if (!check.equal() && expected_.empty() && !rtol_ && !atol_) {
+      if (!check.equal() && against_interp() && !rtol_ && !atol_) {
         if (!second) second.emplace(api::unwrap(model), bytes);
         HEDDLE_ASSIGN_OR_RETURN(check, recheck(check, i, got[i], want[i], *second));
       }
@@ -156,8 +168,7 @@ class Check : public Command {
   }
 
   void print(const InputValues& inputs) const {
-    const std::string where = fmt::format(
-        "{} against {}", where_, expected_.empty() ? "the reference interpreter" : expected_);
+    const std::string where = fmt::format("{} against {}", where_, against());
     fmt::print("{}\n", to_string(Head{open_.model, where, unbound_, inputs.all_random,
                                       inputs_.seed_or_default()}));
     fmt::print("inputs: {}\n", inputs.description);
@@ -171,7 +182,7 @@ class Check : public Command {
     json["schema"] = 1;
     json["model"] = open_.model;
     json["where"] = where_;
-    json["against"] = expected_.empty() ? "interp" : expected_;
+    json["against"] = against_interp() ? "interp" : against();
     json["bound_dimensions"] = to_json(unbound_);
     json["inputs"] = inputs.description;
     json["seed"] = inputs_.seed_or_default();
@@ -187,6 +198,7 @@ class Check : public Command {
   CompileChoices compile_;
   JsonChoice json_;
   std::string expected_;
+  NamedLiterals stored_;  // a snapshot's result
   std::optional<double> rtol_, atol_, cosine_;
 
   std::string where_;

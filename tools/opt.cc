@@ -1,6 +1,8 @@
 // heddle opt: reads, verifies, runs passes, prints.
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cctype>
 #include <cstdio>
 #include <sstream>
@@ -10,9 +12,11 @@
 #include "commands.h"
 #include "compiler/passes.h"
 #include "compiler/pipeline.h"
+#include "emit.h"
 #include "hlo/module.h"
 #include "hlo/text.h"
 #include "hlo/verify.h"
+#include "import/hlo_proto.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
@@ -102,12 +106,18 @@ class Opt : public Command {
     line.list(open_.dims, "--dim", "NAME=N", "binds a dynamic dimension of an ONNX model");
     line.list(open_.shapes, "--shape", "NAME=1x3x8", "binds all dimensions of an ONNX input");
     line.text(open_.module, "--module", "NAME", "only this module of a file of several");
+    line.choice(
+        emit_, "--emit", kEmitted,
+        "what is written: text of HLO or StableHLO, an HLO proto as XLA's tools read it, or "
+        "an ONNX model to be seen (hlo)");
+    line.output(output_, "-o,--output", "F", "where it goes, constants in full (standard output)");
     line.number(max_elems_, "--max-constant", "N",
                 "larger constants print as {...} (never; for ONNX 1024)");
     line.examples(
         "  heddle opt model.hlo                          reads, verifies and prints\n"
         "  heddle opt model.hlo --passes=algebraic,dce\n"
         "  heddle opt model.onnx --passes=O2 --times\n"
+        "  heddle opt model.onnx --emit proto -o model.pb\n"
         "  heddle opt model.hlo --passes=O2,stitch --disable merge_chains --target icelake\n"
         "  heddle opt model.hlo --passes=open_cover,join_producers,merge_turns\n"
         "  heddle opt softmax.kernel --passes=fetch_ahead --target spr\n"
@@ -129,15 +139,25 @@ class Opt : public Command {
     if (open_.model.empty()) return user_error("opt: which file? See heddle opt --help");
     HEDDLE_ASSIGN_OR_RETURN(const auto file, import::MappedFile::open(open_.model));
     if (is_kernel_text(file->bytes())) return optimize_kernel(file->bytes());
+    const bool to_terminal = !output_.given() || output_.is_standard_output();
+    if (is_binary(emit_) && to_terminal && isatty(STDOUT_FILENO) != 0)
+      return user_error("--emit {}: bytes are no text for a terminal; give -o F", emit_);
     HEDDLE_ASSIGN_OR_RETURN(const Modules modules, read());
-    bool first = true;
+    if (is_binary(emit_) && modules.size() > 1)
+      return user_error("--emit {}: {} holds {} modules; choose one with --module", emit_,
+                        open_.model, modules.size());
+    std::string all;
     for (const auto& module : modules) {
       if (Status verified = hlo::verify(*module); !verified)
         return error_in(open_.model + ": " + module->name(), verified.error());
       HEDDLE_ASSIGN_OR_RETURN(const std::string made, optimize(*module));
-      if (!first) std::fputs("\n// -----\n\n", stdout);
-      first = false;
-      std::fputs(made.c_str(), stdout);
+      if (!all.empty()) all += "\n// -----\n\n";
+      all += made;
+    }
+    if (output_.given()) {
+      HEDDLE_RETURN_IF_ERROR(output_.write(all));
+    } else {
+      std::fwrite(all.data(), 1, all.size(), stdout);
     }
     return 0;
   }
@@ -149,8 +169,13 @@ class Opt : public Command {
         const std::string made,
         run_kernel_passes(open_.model, text, passes_, target_, static_cast<int>(lanes_.value_or(0)),
                           trim_, run_options(), &report));
-    std::fputs(made.c_str(), stdout);
-    for (const std::string& note : report.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+    if (emit_ != "hlo") return user_error("--emit {}: a kernel is no module", emit_);
+    if (output_.given()) {
+      HEDDLE_RETURN_IF_ERROR(output_.write(made));
+    } else {
+      std::fputs(made.c_str(), stdout);
+    }
+    note(report.notes);
     print_times(report);
     return 0;
   }
@@ -160,12 +185,13 @@ class Opt : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile opened, import::open_model_file(open_.model));
     const std::string_view text = opened.file->bytes();
     if (import::is_stablehlo(opened.format) && open_.module.empty()) return read_stablehlo(text);
+    if (opened.format == import::Format::hlo_proto) return read_proto(*opened.file, opened.file);
     if (opened.format != import::Format::hlo_text) {
       HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
       const hlo::Module* module = api::unwrap(model.get()).module();
       if (module == nullptr)
         return user_error("{}: a compiled program has no graph; see heddle inspect", open_.model);
-      if (!max_elems_) max_elems_ = kShownElems;
+      if (!max_elems_ && !output_.given()) max_elems_ = kShownElems;
       modules.push_back(module->clone());
       return modules;
     }
@@ -180,6 +206,16 @@ class Opt : public Command {
     auto one = import::choose_module(std::move(*parsed), open_.module);
     if (!one) return error_in(open_.model, one.error());
     modules.push_back(std::move(*one));
+    return modules;
+  }
+
+  Result<Modules> read_proto(const import::MappedFile& file,
+                             const std::shared_ptr<const void>& owner) {
+    Result<import::HloFile> read = import::read_hlo_proto(file.bytes(), owner);
+    if (!read) return error_in(open_.model, read.error());
+    note(read->notes);
+    Modules modules;
+    modules.push_back(std::move(read->module));
     return modules;
   }
 
@@ -226,9 +262,18 @@ class Opt : public Command {
     const Result<pass::RunReport> report =
         compiler::run(covers, with_pipelines(passes_, *target), context, run_options());
     if (!report) return error_in(open_.model + ": " + module.name(), report.error());
-    for (const std::string& note : report->notes) fmt::print(stderr, "note: {}\n", note);
+    note(report->notes);
     print_times(*report);
-    return fuse::to_string(covers, max_elems_.value_or(-1));
+    if (emit_ == "hlo") return fuse::to_string(covers, max_elems_.value_or(-1));
+    std::vector<std::string> notes;
+    Result<std::string> made = emit(module, emit_, &notes);
+    if (!made) return error_in(open_.model, made.error());
+    note(notes);
+    return made;
+  }
+
+  static void note(const std::vector<std::string>& notes) {
+    for (const std::string& each : notes) fmt::print(stderr, "note: {}\n", each);
   }
 
   void print_times(const pass::RunReport& report) const {
@@ -241,6 +286,8 @@ class Opt : public Command {
   }
 
   OpenChoices open_;
+  std::string emit_ = "hlo";
+  OutputFile output_;
   std::string passes_, stop_after_, disable_, dump_, target_, library_, trim_;
   bool list_ = false, reproduce_ = false, check_changed_ = false, times_ = false;
   std::optional<int64_t> bisect_limit_, rewrite_limit_, max_elems_, lanes_;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/snapshot.h"
 #include "breakdown.h"
 #include "command_line.h"
 #include "commands.h"
@@ -73,10 +74,12 @@ class Profile : public Command {
           "--breakdown and --trace");
     if (values_.asked()) return values_.run(open_, inputs_, compile_, json_);
     HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs_.read());
+    HEDDLE_ASSIGN_OR_RETURN(const api::Snapshot snapshot, api::use_snapshot(open_.model, given));
     HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(given, inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     HEDDLE_ASSIGN_OR_RETURN(InputValues inputs, inputs_.values(model.get(), given));
+    if (snapshot.used) inputs.description = "of the snapshot";
     if (trace_.given()) heddle_trace_start();
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     head_ = Head{open_.model, where_text(info_of(program.get())), unbound_of(model.get()),

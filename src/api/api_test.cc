@@ -324,7 +324,7 @@ TEST_F(api, ErrorsSayWhatAndWhere) {
   open.dims = &dim;
   open.dim_count = 1;
   EXPECT_THAT(failure(heddle_model_parse("s", kSoftmax, std::strlen(kSoftmax), &open, &model_)),
-              HasSubstr("HLO text has them fixed"));
+              HasSubstr("HLO has them fixed"));
 }
 
 TEST_F(api, UnknownChoicesAreNamed) {

@@ -11,6 +11,7 @@
 #include "hlo/module.h"
 #include "hlo/state_arrays.h"
 #include "hlo/text.h"
+#include "import/hlo_proto.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
@@ -49,6 +50,10 @@ import::Options import_options(const OpenOptions& options) {
   result.random_constants = options.random_constants;
   result.kv_cache = options.kv_cache;
   return result;
+}
+
+bool is_fixed(import::Format format) {
+  return format == import::Format::hlo_text || format == import::Format::hlo_proto;
 }
 
 // `why`: what it takes. `dims`: these too, and bounds.
@@ -299,11 +304,12 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
   if (format == import::Format::program) {
     HEDDLE_ASSIGN_OR_RETURN(model, open_program(path, options));
   } else {
-    if (format == import::Format::hlo_text)
-      if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
+    const bool is_hlo = is_fixed(format);
+    if (is_hlo)
+      if (Status fixed = check_fixed_shapes(options, "HLO has them fixed"); !fixed)
         return error_in(path, fixed.error());
     import::Options wanted = import_options(options);
-    if (format == import::Format::hlo_text) {
+    if (is_hlo) {
       wanted.shapes.clear();
       wanted.hints.clear();
     }
@@ -353,16 +359,21 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     read = [](std::string_view text, const import::Options& with) {
       return import::import_onnx_bytes(text, {}, with);
     };
-  } else if (format == import::Format::hlo_text) {
-    if (Status fixed = check_fixed_shapes(options, "HLO text has them fixed"); !fixed)
+  } else if (is_fixed(format)) {
+    if (Status fixed = check_fixed_shapes(options, "HLO has them fixed"); !fixed)
       return error_in(name, fixed.error());
     read = import::import_hlo_text;
+    if (format == import::Format::hlo_proto)
+      read = [](std::string_view proto, const import::Options& with) {
+        const auto owner = std::make_shared<const std::string>(proto);
+        return import::import_hlo_proto(*owner, owner, with);
+      };
   } else if (import::is_stablehlo(format)) {
     read = import::import_stablehlo_bytes;
   } else if (format == import::Format::unknown) {
-    return user_error("{}: not a model: neither ONNX nor HLO text nor StableHLO", name);
+    return user_error("{}: not a model: neither ONNX nor HLO nor StableHLO", name);
   } else {
-    return user_error("{}: {} cannot be read from memory; ONNX, HLO text and StableHLO can", name,
+    return user_error("{}: {} cannot be read from memory; ONNX, HLO and StableHLO can", name,
                       import::format_name(format));
   }
   // Later imports need the bytes, too.
@@ -375,7 +386,12 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   };
   std::unique_ptr<Model> model(new Model());
   model->format_ = import::format_name(format);
-  HEDDLE_RETURN_IF_ERROR(model->take_late(import, import_options(options), options.late));
+  import::Options wanted = import_options(options);
+  if (is_fixed(format)) {
+    wanted.shapes.clear();
+    wanted.hints.clear();
+  }
+  HEDDLE_RETURN_IF_ERROR(model->take_late(import, std::move(wanted), options.late));
   model->import_ms_ = ms_since(begin);
   return model;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "hlo/parser.h"
+#include "hlo/shape_limits.h"
 #include "tensor/limits.h"
 
 namespace heddle::hlo {
@@ -68,6 +69,22 @@ int kept_part(std::string_view name) {
 }
 
 }  // namespace
+
+Status check_array_shape(const Shape& shape) {
+  if (shape.rank() > tensor::kMaxRank)
+    return user_error("the shape has more than {} dimensions", tensor::kMaxRank);
+  for (const Dim& d : shape.dims())
+    if (d.size < 0 && d.size != Dim::kUnbounded)
+      return user_error("the dimension {} is negative", d.size);
+  if (!array_bytes(shape.type(), shape.dims()))
+    return user_error("the shape has more than 2^46 bytes");
+  if (!shape.layout()) return {};
+  if (!is_permutation(shape.layout()->minor_to_major, static_cast<size_t>(shape.rank())))
+    return user_error("the layout's dimensions are not a permutation of {}", shape.rank());
+  if (!padding_fits(*shape.layout(), shape))
+    return user_error("the layout's tiles or padding do not fit {}", tensor::to_string(shape));
+  return {};
+}
 
 // A tuple of a tuple of … doubles with every line: the parts that come from no text are counted.
 Status Parser::count_inferred(std::span<const Shape* const> shapes, size_t at) {
@@ -162,13 +179,9 @@ Result<Shape> Parser::array_shape(Type type) {
   }
   const size_t layout_at = lexer_.offset();
   HEDDLE_ASSIGN_OR_RETURN(Layout layout, this->layout());
-  if (!is_permutation(layout.minor_to_major, result.rank()))
-    return lexer_.error_at(layout_at, "the layout's dimensions are not a permutation of {}",
-                           result.rank());
-  if (!padding_fits(layout, result))
-    return lexer_.error_at(layout_at, "the layout's tiles or padding do not fit {}",
-                           tensor::to_string(result));
   result.set_layout(std::move(layout));
+  if (Status checked = check_array_shape(result); !checked)
+    return lexer_.error_at(layout_at, "{}", checked.error().message);
   return result;
 }
 

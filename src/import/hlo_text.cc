@@ -8,6 +8,7 @@
 #include "hlo/text.h"
 #include "hlo/verify.h"
 #include "import/hlo_lapack.h"
+#include "import/hlo_names.h"
 #include "import/kv_cache.h"
 #include "import/onnx.h"
 
@@ -85,6 +86,8 @@ void run_at_bounds(hlo::Module& module) {
       if (!instr->shape().is_static()) instr->set_shape(at_bounds(instr->shape()));
 }
 
+}  // namespace
+
 Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& options) {
   HEDDLE_RETURN_IF_ERROR(check(*module));
   HEDDLE_RETURN_IF_ERROR(replace_lapack_calls(*module));
@@ -106,8 +109,6 @@ Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& 
   HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &result));
   return result;
 }
-
-}  // namespace
 
 Result<std::unique_ptr<hlo::Module>> choose_module(
     std::vector<std::unique_ptr<hlo::Module>> modules, const std::string& name) {

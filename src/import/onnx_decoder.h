@@ -9,6 +9,7 @@
 
 #include "import/failure.h"
 #include "import/onnx_proto.h"
+#include "import/proto_wire.h"
 
 namespace heddle::import::proto {
 
@@ -40,14 +41,7 @@ class Decoder {
   }
   View bytes_of(const char* message, pbf_reader& in) {
     if (in.wire_type() != pbf_wire_type::length_delimited) wrong_wire(message, in);
-    // protozero keeps 32 bits of a length; a longer one must not pass for a short one.
-    const protozero::data_view rest = in.data();
-    const char* at = rest.data();
-    const char* const end = at + rest.size();
-    const uint64_t length = protozero::decode_varint(&at, end);
-    if (length > static_cast<uint64_t>(end - at)) throw protozero::end_of_buffer_exception{};
-    const protozero::data_view view = in.get_view();
-    return {view.data(), view.size()};
+    return delimited_bytes(in);
   }
   int64_t int_of(const char* message, pbf_reader& in) {
     if (in.wire_type() != pbf_wire_type::varint) wrong_wire(message, in);

@@ -244,25 +244,6 @@ Model Decoder::model(std::string_view bytes) {
 
 namespace {
 
-// Calls read(); what protozero throws becomes a Failure. `what`: "an ONNX model".
-template <typename Read>
-auto decoded(std::string_view bytes, const char* what, Read read) {
-  if (bytes.size() > INT32_MAX)
-    fail("{} bytes; a protobuf message has at most 2 GiB: keep the weights in external data",
-         bytes.size());
-  try {
-    return read();
-  } catch (const protozero::end_of_buffer_exception&) {
-    fail("truncated: a field goes past the end of its message (not {}, or damaged)", what);
-  } catch (const protozero::varint_too_long_exception&) {
-    fail("a number of more than 10 bytes (not {}, or damaged)", what);
-  } catch (const protozero::unknown_pbf_wire_type_exception&) {
-    fail("a field of unknown wire type (not {}, or damaged)", what);
-  } catch (const protozero::exception& error) {
-    fail("{} (not {}, or damaged)", error.what(), what);
-  }
-}
-
 constexpr int64_t kOneValue = 1;  // nodes in a file of a value: none
 
 }  // namespace

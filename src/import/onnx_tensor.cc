@@ -245,6 +245,12 @@ Type element_type(int64_t data_type, std::string_view what) {
   return *kDataTypes[data_type].type;
 }
 
+std::optional<int64_t> data_type_number(Type type) {
+  for (size_t i = 0; i < std::size(kDataTypes); ++i)
+    if (kDataTypes[i].type == type) return static_cast<int64_t>(i);
+  return std::nullopt;
+}
+
 Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::string_view what) {
   const Shape shape = tensor_shape(tensor, source, what);
   if (tensor.has_segment) fail("{}: data in segments is not supported", what);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "import/mapped_file.h"
@@ -21,6 +22,9 @@ bool sensible_extents(const std::vector<int64_t>& extents, int64_t most);
 
 // Element type of TensorProto.DataType; throws Failure for undefined, unknown and string.
 tensor::Type element_type(int64_t data_type, std::string_view what);
+
+// The inverse; nothing: no such type.
+std::optional<int64_t> data_type_number(tensor::Type type);
 
 // Where a model's tensors lie.
 struct TensorSource {

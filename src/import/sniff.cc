@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "hlo/module.h"
+#include "import/hlo_proto.h"
 #include "import/mapped_file.h"
 #include "import/onnx.h"
 #include "import/stablehlo.h"
@@ -63,8 +64,10 @@ Format sniff_text(std::string_view text) {
 }
 
 // ModelProto begins with ir_version (field 1, a number) in what every exporter writes; else with
-// one of its other fields. HloProto and HloModuleProto begin with field 1 as a message or string.
+// one of its other fields. HLO protos are told by their computations; a damaged one still begins
+// with field 1 as a message or string.
 Format sniff_proto(std::string_view bytes) {
+  if (is_hlo_proto(bytes)) return Format::hlo_proto;
   const auto tag = static_cast<unsigned char>(bytes[0]);
   constexpr unsigned char kVarint = 0, kBytes = 2;
   const unsigned field = tag >> 3, wire = tag & 7;
@@ -122,8 +125,8 @@ Result<ModelFile> open_model_file(const std::string& path) {
   HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   const Format format = sniff(file->bytes());
   if (format == Format::unknown)
-    return user_error(
-        "{}: not a model: neither ONNX nor HLO text nor StableHLO nor a compiled program", path);
+    return user_error("{}: not a model: neither ONNX nor HLO nor StableHLO nor a compiled program",
+                      path);
   return ModelFile{std::move(file), format};
 }
 
@@ -144,7 +147,15 @@ Result<Imported> import_model(const std::string& path, const Options& options) {
     if (!result) return error_in_file(path, result.error());
     return result;
   }
-  return user_error("{}: {} cannot be imported yet; ONNX, HLO text and StableHLO can", path,
+  if (format == Format::hlo_proto) {
+    if (!options.dims.empty() || !options.shapes.empty())
+      return user_error("{}: --dim and --shape are for ONNX models; an HLO proto has fixed shapes",
+                        path);
+    Result<Imported> result = import_hlo_proto(file->bytes(), file, options);
+    if (!result) return error_in(path, result.error());
+    return result;
+  }
+  return user_error("{}: {} cannot be imported yet; ONNX, HLO and StableHLO can", path,
                     format_name(format));
 }
 

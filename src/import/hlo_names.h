@@ -1,0 +1,15 @@
+// Private to import: what a module of HLO, text or proto, becomes for its users.
+#pragma once
+
+#include <memory>
+
+#include "base/error.h"
+#include "import/onnx.h"
+
+namespace heddle::import {
+
+// Verified; names of inputs and outputs by CLI.md; constants without values only where Options
+// allow it; bounded dimensions at their bounds. Errors (user).
+Result<Imported> with_names(std::unique_ptr<hlo::Module> module, const Options& options);
+
+}  // namespace heddle::import
