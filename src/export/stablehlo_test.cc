@@ -68,7 +68,7 @@ TEST(Stablehlo, TextsOfTheTestsAreReadBack) {
         ++refused;
         continue;
       }
-      Result<import::Imported> imported = import::import_stablehlo_text(*made, {});
+      Result<import::Imported> imported = import::import_stablehlo_bytes(*made, {});
       ASSERT_TRUE(imported) << imported.error().message;
       EXPECT_TRUE(hlo::verify(*imported->module));
       EXPECT_EQ(parameter_types(*module), parameter_types(*imported->module));
@@ -119,7 +119,7 @@ TEST(Stablehlo, ConstantsKeepTheirBits) {
       "f = c64[2] constant({(1, nan), (-0, 2)})\n"
       "ROOT t = (f32[3], f16[2], s4[2], pred[2], c64[2]) tuple(a, b, c, d, f) }");
   EXPECT_THAT(text, HasSubstr("dense<[0x7FC00000, 0xFF800000, 1.0e-45]> : tensor<3xf32>"));
-  const Result<import::Imported> imported = import::import_stablehlo_text(text, {});
+  const Result<import::Imported> imported = import::import_stablehlo_bytes(text, {});
   ASSERT_TRUE(imported) << imported.error().message;
   const std::string back = hlo::to_string(*imported->module);
   for (const char* value : {"{nan, -inf, 1e-45}", "{0.1, -0}", "{-8, 7}", "(1, nan), (-0, 2)"})
