@@ -142,6 +142,40 @@ TEST(stablehlo_bytecode, ErrorsSayWhere) {
                                            "0.9.0 to 1.20.0 are read"));
 }
 
+// Small numbers, a byte each.
+std::string numbers(std::initializer_list<int> values) {
+  std::string bytes;
+  for (const int value : values) bytes += static_cast<char>(value << 1 | 1);
+  return bytes;
+}
+
+std::string section(int id, const std::string& bytes) {
+  return static_cast<char>(id) + numbers({static_cast<int>(bytes.size())}) + bytes;
+}
+
+// Attributes of a file are shared, and those of a tree are not: twice two, 25 times, is refused
+// before it is written out.
+TEST(stablehlo_bytecode, SharingIsBounded) {
+  constexpr int kPairs = 25;                                // sections have at most 127 bytes here
+  std::vector<std::string> attributes = {numbers({15}),     // an unknown location
+                                         numbers({2, 1}),   // "m"
+                                         numbers({0, 0})};  // []
+  for (int i = 0; i < kPairs; ++i) attributes.push_back(numbers({0, 2, 2 + i, 2 + i}));
+  attributes.push_back(numbers({1, 1, 1, 2 + kPairs}));  // {m = ...}
+  const int last = static_cast<int>(attributes.size()) - 1;
+  std::string entries, offsets = numbers({last + 1, 0, 0, last + 1});
+  for (const std::string& attribute : attributes) {
+    entries += attribute;
+    offsets += numbers({static_cast<int>(attribute.size()) << 1 | 1});
+  }
+  const std::string file = "ML\xefR" + numbers({1}) + std::string("test\0", 5) +
+                           section(0, numbers({2, 2, 8}) + std::string("builtin\0m\0", 10)) +
+                           section(1, numbers({1, 0, 0, 1, 1})) + section(2, entries) +
+                           section(3, offsets) +
+                           section(4, numbers({2, 0}) + '\1' + numbers({0, last}));
+  EXPECT_THAT(message_of(file), HasSubstr("attributes and types are too large, written out"));
+}
+
 // What damage does to bytes.
 std::string damaged(std::string bytes, std::mt19937_64& random) {
   for (uint64_t n = 1 + random() % 4; n > 0 && !bytes.empty(); --n) {
