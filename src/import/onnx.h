@@ -22,6 +22,7 @@
 #include "import/assertion.h"
 #include "tensor/index_check.h"
 #include "tensor/literal.h"
+#include "tensor/vocabulary.h"
 
 namespace heddle::hlo {
 class Module;
@@ -48,6 +49,8 @@ struct Options {
   std::set<std::string> absent;  // optional inputs that get no value
   // Of `shapes`: those that are not asked for but those of values, for messages.
   std::set<std::string> shapes_of_values;
+  // Of strings in values above; null: there are none, and the model gets one of its own.
+  std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::string module_name;
   std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: as they are
   bool random_constants = false;  // constants written as {...} get invented values, with a note
@@ -74,6 +77,9 @@ struct Imported {
   // ONNX: which values are positions of what. The graph itself clamps them (gather) or skips them
   // (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
+  // Inputs and outputs that are strings, by name: u32 tensors of ids in `vocabulary`.
+  std::set<std::string> texts;
+  std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::vector<std::string> bound;  // inputs that became constants by Options::hints
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
   // Dynamic dimensions that nothing bound, with the extent they got; one without a name is

@@ -142,7 +142,10 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);
   if (values) {
-    for (size_t i = 0; i < computed.size(); ++i) *computed[i] = Output((*values)[i]);
+    for (size_t i = 0; i < computed.size(); ++i) {
+      computed[i]->instr = nullptr;
+      computed[i]->literal = (*values)[i];
+    }
     op.check_all_read();
   }
   result_.module->remove_computation(scratch);
@@ -208,6 +211,7 @@ Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opse
   op.check_all_read();
   names.add(nodes_read_through(inputs, *into_, first, outputs));
   finish_instrs(first, node, names);
+  for (std::string& note : op.take_notes()) result_.notes.push_back(std::move(note));
   for (IndexDemand& demand : op.take_demands()) {
     demand.names = names;
     demands_.push_back(std::move(demand));
@@ -222,6 +226,7 @@ Value* Importer::add_output(Output output, std::string_view name) {
   value.instr = output.instr;
   value.literal = std::move(output.literal);
   value.name = name;
+  value.text = output.is_text;
   for (Output& element : output.elements)
     value.elements.push_back(add_output(std::move(element), name));
   return add_value(std::move(value));
@@ -278,15 +283,20 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   const int64_t opset = scope.opsets->at(normal_domain(node.domain));
   hlo::NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
+  const bool moves_text = moves_texts(*entry, node, inputs);
   if (entry->folds && small_and_known(inputs)) {
-    if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs))
+    if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs)) {
+      if (moves_text) mark_texts(*outputs);
       return define_outputs(node, std::move(*outputs), scope, names);
+    }
   }
   const auto trips = fold_trips(*entry, node, opset, inputs);
   const auto first = [&](const Literal& literal) { return literal == trips->front(); };
   if (trips && std::all_of(trips->begin(), trips->end(), first))
     return define_outputs(node, {trips->front()}, scope, names);
-  define_outputs(node, emit_node(*entry, node, opset, inputs, names), scope, names);
+  Outputs outputs = emit_node(*entry, node, opset, inputs, names);
+  if (moves_text) mark_texts(outputs);
+  define_outputs(node, std::move(outputs), scope, names);
   if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 
@@ -301,6 +311,7 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     value.literal = to_literal(tensor, source_, what);
     value.name = tensor.name;
     value.is_initialiser = true;
+    value.text = tensor.data_type == kStringType;
     // What is made of a large weight (its transpose) may be as large.
     limits_.value_elems = std::max(limits_.value_elems, value.literal->elems());
     define(tensor.name, add_value(std::move(value)), scope, what);
@@ -359,18 +370,24 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   }
 }
 
-Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape) {
+Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape,
+                                 bool text) {
+  if (text) result_.texts.emplace(name);
   const auto fixed = options_.values.find(std::string(name));
   if (fixed != options_.values.end()) {
     if (!(fixed->second.shape() == shape))
       fail("input {} is {}, its value is {}", quoted(name), to_string(shape),
            to_string(fixed->second.shape()));
-    return known_value(fixed->second, name);
+    Value* value = known_value(fixed->second, name);
+    value->text = text;
+    return value;
   }
   const auto number = static_cast<int64_t>(result_.input_names.size());
   result_.input_names.emplace_back(name);
   result_.input_aliases.emplace_back();
-  return instr_value(builder.parameter(number, shape, name), name);
+  Value* value = instr_value(builder.parameter(number, shape, name), name);
+  value->text = text;
+  return value;
 }
 
 std::string element_name(std::string_view sequence, size_t i) {
@@ -393,14 +410,14 @@ void Importer::run(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) {
     Value* value = nullptr;
     if (input.kind == Value::Kind::tensor) {
-      value = parameter_value(builder, input.name, input.shape);
+      value = parameter_value(builder, input.name, input.shape, input.text);
     } else {
       Value other;
       other.kind = input.kind;
       other.name = input.name;
       for (size_t i = 0; i < input.elements.size(); ++i)
-        other.elements.push_back(
-            parameter_value(builder, element_name(input.name, i), input.elements[i]));
+        other.elements.push_back(parameter_value(builder, element_name(input.name, i),
+                                                 input.elements[i], input.text));
       value = add_value(std::move(other));
     }
     define(input.name, value, scope, "graph input");
@@ -409,6 +426,7 @@ void Importer::run(const std::vector<Input>& inputs) {
   std::vector<Instr*> outputs;
   const auto add = [&](Value* value, std::string name) {
     outputs.push_back(materialise(builder, *value));
+    if (value->text) result_.texts.insert(name);
     result_.output_names.push_back(std::move(name));
   };
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
@@ -423,75 +441,6 @@ void Importer::run(const std::vector<Input>& inputs) {
   if (!builder.status()) fail("{}", builder.status().error().message);
   for (const auto& computation : result_.module->computations()) computation->remove_dead();
   result_.module->remove_dead_computations();
-}
-
-std::vector<std::string> Importer::inputs_behind(const Value& value) const {
-  std::vector<std::string> names;
-  std::set<const Instr*> seen;
-  std::vector<const Instr*> todo;
-  const auto visit = [&](const Instr* instr) {
-    if (instr != nullptr && seen.insert(instr).second) todo.push_back(instr);
-  };
-  visit(value.instr);
-  for (const Value* element : value.elements) visit(element->instr);
-  while (!todo.empty()) {
-    const Instr* instr = todo.back();
-    todo.pop_back();
-    if (instr->is(Opcode::parameter) && instr->parent() == entry_)
-      names.push_back(result_.input_names[static_cast<size_t>(instr->parameter_number())]);
-    for (const Instr* operand : instr->operands()) visit(operand);
-  }
-  return names;
-}
-
-// What the model calls the dimensions of tensors, also of those that optionals hold.
-std::map<std::string, std::vector<std::string>> dim_names(
-    const std::vector<proto::ValueInfo>& values) {
-  std::map<std::string, std::vector<std::string>> result;
-  for (const proto::ValueInfo& value : values) {
-    const proto::ValueInfo& tensor = value.element != nullptr ? *value.element : value;
-    std::vector<std::string>& names = result[std::string(value.name)];
-    for (const proto::DimInfo& dim : tensor.dims)
-      names.emplace_back(dim.kind == proto::DimInfo::Kind::symbol ? dim.symbol : "");
-  }
-  return result;
-}
-
-// Runs the import, and again with more inputs bound to their hints as long as an operator asks for
-// values that depend on such inputs.
-void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,
-                  TensorSource& source, Imported& result) {
-  Options bound = options;
-  for (;;) {
-    Imported attempt;
-    attempt.notes = result.notes;
-    attempt.unbound = result.unbound;
-    TensorSource fresh = source;
-    Importer importer(facts, bound, fresh, attempt);
-    try {
-      importer.run(inputs);
-    } catch (const Failure& failure) {
-      if (failure.needs == nullptr) throw;
-      bool more = false;
-      for (const std::string& name : importer.inputs_behind(*failure.needs)) {
-        const auto hint = options.hints.find(name);
-        if (hint == options.hints.end()) throw;
-        more = bound.values.emplace(name, hint->second).second || more;
-      }
-      if (!more) throw;
-      continue;
-    }
-    for (const auto& [name, value] : bound.values) {
-      if (options.values.contains(name)) continue;
-      attempt.bound.push_back(name);
-      attempt.notes.push_back(
-          fmt::format("input {} decides shapes: bound to its value", quoted(name)));
-    }
-    attempt.input_dims = dim_names(facts.model->graph.inputs);
-    attempt.output_dims = dim_names(facts.model->graph.outputs);
-    result = std::move(attempt);
-    return;
-  }
 }
 
 }  // namespace heddle::import

@@ -42,6 +42,7 @@ struct Input {
   Shape shape;  // of a tensor
   Value::Kind kind = Value::Kind::tensor;
   std::vector<Shape> elements;  // of a sequence
+  bool text = false;            // strings
 };
 
 // The graph's inputs that are no initialisers, every dimension a number. Adds to `result` what was

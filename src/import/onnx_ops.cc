@@ -16,7 +16,8 @@ const OpEntry* find_op(const proto::Node& node) {
                         quantize_ops,       loss_ops,       sample_ops,
                         signal_ops,         dynamic_ops,    linear_algebra_ops,
                         sequence_model_ops, contrib_ops,    contrib_attention_ops,
-                        contrib_decoder_ops, contrib_quantize_ops}) {
+                        contrib_decoder_ops, contrib_quantize_ops, ml_tree_ops,
+                        ml_linear_ops, ml_vector_ops, ml_feature_ops, ml_label_ops, random_ops, text_ops}) {
       for (const OpEntry& entry : family())
         HEDDLE_CHECK(entries->emplace(entry.name, &entry).second, "{} twice", entry.name);
     }

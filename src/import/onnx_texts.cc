@@ -1,0 +1,5 @@
+#include "import/onnx_emit.h"
+#include "import/onnx_ops.h"
+namespace heddle::import {
+std::span<const OpEntry> text_ops() { return {}; }
+}  // namespace heddle::import
