@@ -142,20 +142,6 @@ Outputs bit_cast(Op& op) {
   return {op.b.bitcast_convert(op.in(0), Shape::array(to, op.shape(0).extents()))};
 }
 
-// Inference only: the value itself. The mask says that everything was kept.
-Outputs dropout(Op& op) {
-  op.ignore({"ratio", "seed", "is_test"});
-  if (op.has(2) && op.known_int(2, "training_mode") != 0 &&
-      (!op.has(1) || op.known_float(1, "ratio") != 0))
-    op.fail("training_mode is true; nothing is dropped at random here");
-  Outputs outputs = identity(op);
-  if (op.wants(1)) {
-    const Type mask = op.opset() < 10 ? op.type(0) : Type::pred;
-    outputs.push_back(op.b.full(Shape::array(mask, op.shape(0).extents()), 1));
-  }
-  return outputs;
-}
-
 constexpr OpEntry kOps[] = {
     {"Abs", 1, 1, abs},
     {"Acos", 1, 1, unary<Opcode::acos>},
@@ -171,7 +157,6 @@ constexpr OpEntry kOps[] = {
     {"Ceil", 1, 1, unary<Opcode::ceil>},
     {"Cos", 1, 1, unary<Opcode::cosine>},
     {"Cosh", 1, 1, unary<Opcode::cosh>},
-    {"Dropout", 1, 3, dropout},
     {"Erf", 1, 1, unary<Opcode::erf>},
     {"Exp", 1, 1, unary<Opcode::exponential>},
     {"Floor", 1, 1, unary<Opcode::floor>},
