@@ -113,8 +113,20 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
     HEDDLE_ASSIGN_OR_RETURN(auto shape, parse_shape_choice(text));
     wanted.push_back(std::move(shape));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals constants, take_fixed(fixed, given));
-  for (const auto& [name, value] : given) seen.emplace_back(name, value.shape().extents());
+  HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals constants, take_fixed(fixed, given));
+  tensor::Vocabulary vocabulary;
+  for (auto& [name, value] : constants)
+    if (inputs.texts().contains(name))
+      value = tensor::ids_of_texts(value, [&](const std::string& text) {
+        return vocabulary.id(text);
+      });
+  std::vector<const char*> c_texts;
+  for (int64_t i = 1; i < vocabulary.size(); ++i)
+    c_texts.push_back(vocabulary.text(static_cast<uint32_t>(i)).c_str());
+  for (const auto& [name, value] : given) {
+    seen.emplace_back(name, value.shape().extents());
+    if (inputs.texts().contains(name)) seen.back().second.pop_back();
+  }
 
   std::vector<heddle_dim> c_dims, c_bounds;
   for (const auto& [name, size, bound] : sizes) {
@@ -145,6 +157,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   options.hint_count = c_hints.size();
   options.constants = c_constants.data();
   options.constant_count = c_constants.size();
+  options.texts = c_texts.data();
+  options.text_count = c_texts.size();
   options.bounds = c_bounds.data();
   options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();

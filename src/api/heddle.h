@@ -115,6 +115,8 @@ typedef struct heddle_open_options {
   size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size` */
   int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
+  const char* const* texts;  /* strings of `constants`, all different: number i + 1 is texts[i], 0 */
+  size_t text_count;         /* is the empty one */
 } heddle_open_options;
 
 /* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
@@ -152,11 +154,21 @@ typedef struct heddle_port {
   int32_t rank;
   const int64_t* dims;
   int64_t bytes;
+  int32_t is_text; /* strings: HEDDLE_U32 numbers, see heddle_model_text_id */
 } heddle_port;
 /* Numbers outside the range give a port with a NULL name. */
 HEDDLE_EXPORT void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port);
 HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number,
                                        heddle_port* port);
+
+/* Strings of a model are numbers: equal strings have equal ones. The number of a string (`size`
+ * bytes of UTF-8), which is given to it now if it is new; the string of a number, which lives as long
+ * as the model. An unknown number is the empty string. Both from any thread. Fails for a model
+ * without strings. */
+HEDDLE_EXPORT heddle_status* heddle_model_text_id(const heddle_model* model, const char* text,
+                                                  size_t size, uint32_t* id);
+HEDDLE_EXPORT heddle_status* heddle_model_text(const heddle_model* model, uint32_t id,
+                                               const char** text, size_t* size);
 
 /* Fills buffers[i], of input i's size, with random values that suit the model; the same for the
  * same model and seed. Floats are in [-1, 1]; integers are small, and in range where they index

@@ -37,6 +37,7 @@ import::Options import_options(const OpenOptions& options) {
     if (options.kv_cache != "int8" || !name.ends_with(".scale"))
       if (result.shapes.emplace(name, shape).second) result.shapes_of_values.insert(name);
   result.values = options.constants;
+  result.vocabulary = options.vocabulary;
   result.module_name = options.module_name;
   result.random_constants = options.random_constants;
   result.kv_cache = options.kv_cache;
@@ -161,6 +162,9 @@ void Model::take(import::Imported imported) {
   module_ = std::move(module);
   name_dims(imported.input_dims, inputs_);
   name_dims(imported.output_dims, outputs_);
+  if (!imported.texts.empty()) vocabulary_ = std::move(imported.vocabulary);
+  for (std::vector<Port>* ports : {&inputs_, &outputs_})
+    for (Port& port : *ports) port.is_text = imported.texts.contains(port.name);
 }
 
 Result<std::unique_ptr<Model>> Model::from_program(const program::Program& program) {
@@ -328,6 +332,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->notes_ = notes_;
   copy->index_checks_ = index_checks_;
   copy->assertions_ = assertions_;
+  copy->vocabulary_ = vocabulary_;
   copy->import_ms_ = import_ms_;
   copy->instructions_ = instructions_;
   copy->module_ = module_->clone();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "tensor/utf8.h"
+
 namespace heddle::import {
 namespace {
 
@@ -16,50 +18,10 @@ bool is_word(uint32_t c) {
 
 }  // namespace
 
-std::vector<uint32_t> code_points(std::string_view text) {
-  std::vector<uint32_t> points;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<uint8_t>(text[i]);
-    const size_t length = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    uint32_t point = length == 1 ? lead : lead & (0x7fu >> length);
-    bool ok = i + length <= text.size() && lead < 0xf8 && (lead < 0x80 || lead >= 0xc0);
-    for (size_t k = 1; ok && k < length; ++k) {
-      const auto byte = static_cast<uint8_t>(text[i + k]);
-      ok = (byte & 0xc0) == 0x80;
-      point = point << 6 | (byte & 0x3f);
-    }
-    points.push_back(ok ? point : lead);
-    i += ok ? length : 1;
-  }
-  return points;
-}
-
-std::string utf8(const std::vector<uint32_t>& points) {
-  std::string text;
-  for (uint32_t c : points) {
-    if (c < 0x80) {
-      text += static_cast<char>(c);
-    } else if (c < 0x800) {
-      text += static_cast<char>(0xc0 | c >> 6);
-      text += static_cast<char>(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-      text += static_cast<char>(0xe0 | c >> 12);
-      text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-      text += static_cast<char>(0x80 | (c & 0x3f));
-    } else {
-      text += static_cast<char>(0xf0 | c >> 18);
-      text += static_cast<char>(0x80 | (c >> 12 & 0x3f));
-      text += static_cast<char>(0x80 | (c >> 6 & 0x3f));
-      text += static_cast<char>(0x80 | (c & 0x3f));
-    }
-  }
-  return text;
-}
-
 // Recursive descent; a part of an expression is a piece of steps that falls through at its end.
 class RegexParser {
  public:
-  explicit RegexParser(std::string_view pattern) : text_(code_points(pattern)) {}
+  explicit RegexParser(std::string_view pattern) : text_(tensor::code_points(pattern)) {}
 
   Result<Regex> run() {
     std::optional<Steps> steps = alternatives(0);
@@ -338,7 +300,7 @@ Result<Regex> Regex::compile(std::string_view pattern) { return RegexParser(patt
 
 // All ways at once: the set of steps that some way through the text so far leads to.
 bool Regex::matches_all(std::string_view text) const {
-  const std::vector<uint32_t> points = code_points(text);
+  const std::vector<uint32_t> points = tensor::code_points(text);
   std::vector<size_t> now{0}, next;
   std::vector<size_t> seen(steps_.size(), 0);
   for (size_t i = 0; i <= points.size(); ++i) {

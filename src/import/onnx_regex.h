@@ -32,8 +32,4 @@ class Regex {
   std::vector<Step> steps_;
 };
 
-// The code points of UTF-8; a byte that is none stands for itself.
-std::vector<uint32_t> code_points(std::string_view text);
-std::string utf8(const std::vector<uint32_t>& points);
-
 }  // namespace heddle::import

@@ -11,6 +11,7 @@
 #include "import/onnx_ops.h"
 #include "import/onnx_regex.h"
 #include "import/onnx_texts.h"
+#include "tensor/utf8.h"
 
 namespace heddle::import {
 namespace {
@@ -101,7 +102,7 @@ Outputs string_split(Op& op) {
 // Letters of any script, as far as one code point becomes one.
 std::string change_case(const std::string& text, bool upper) {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
-  std::vector<uint32_t> points = code_points(text);
+  std::vector<uint32_t> points = tensor::code_points(text);
   for (uint32_t& point : points) {
     const auto wide = static_cast<wint_t>(point);
     if (locale == nullptr) {
@@ -111,7 +112,7 @@ std::string change_case(const std::string& text, bool upper) {
       point = static_cast<uint32_t>(upper ? ::towupper_l(wide, locale) : ::towlower_l(wide, locale));
     }
   }
-  return utf8(points);
+  return tensor::utf8(points);
 }
 
 Outputs string_normalizer(Op& op) {

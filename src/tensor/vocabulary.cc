@@ -12,9 +12,9 @@ uint32_t Vocabulary::id(std::string_view text) {
   return fresh;
 }
 
-std::string Vocabulary::text(uint32_t id) const {
+const std::string& Vocabulary::text(uint32_t id) const {
   const std::lock_guard lock(mutex_);
-  return id < texts_.size() ? texts_[id] : std::string();
+  return texts_[id < texts_.size() ? id : 0];
 }
 
 int64_t Vocabulary::size() const {

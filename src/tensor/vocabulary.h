@@ -25,8 +25,8 @@ class Vocabulary {
   Vocabulary();
   Vocabulary(const Vocabulary&) = delete;
   uint32_t id(std::string_view text);  // adds it where it is new
-  // Of an id that was given; any other one is "".
-  std::string text(uint32_t id) const;
+  // Of an id that was given; any other one is "". It lives as long as the vocabulary.
+  const std::string& text(uint32_t id) const;
   int64_t size() const;
 
  private:
