@@ -50,7 +50,28 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   }
 }
 
+SupportReport support_of_bytes(std::string_view bytes, const Options& options) {
+  const proto::Model model = proto::decode_model(bytes, options.max_nodes);
+  return support_of(read_facts(model));
+}
+
 }  // namespace
+
+Result<SupportReport> check_support(const std::string& path, const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  SupportReport report;
+  try {
+    report = support_of_bytes(file->bytes(), options);
+  } catch (const Failure& failure) {
+    return error_in(path, one_line(failure.error));
+  } catch (const std::bad_alloc&) {
+    return machine_error("out of memory while reading the model");
+  }
+  if (!report.faults.empty()) return report;
+  if (const Result<Imported> imported = import_onnx(path, options); !imported)
+    report.refused = imported.error().message;
+  return report;
+}
 
 Result<Imported> import_onnx(const std::string& path, const Options& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));

@@ -12,6 +12,7 @@
 #include "import/onnx.h"
 #include "import/onnx_op.h"
 #include "import/onnx_proto.h"
+#include "import/onnx_support.h"
 #include "import/onnx_tensor.h"
 
 namespace heddle::import {
@@ -33,6 +34,9 @@ struct ModelFacts {
 // Checks the opsets: there is one of ai.onnx, between the oldest and the newest supported.
 ModelFacts read_facts(const proto::Model& model);
 
+// All that cannot be imported; `refused` is not looked at. Functions that call themselves are an
+// error.
+SupportReport support_of(const ModelFacts& facts);
 // One error that lists every operator that cannot be imported. Functions that call themselves are
 // an error too.
 void preflight(const ModelFacts& facts);
