@@ -154,21 +154,12 @@ typedef struct heddle_port {
   int32_t rank;
   const int64_t* dims;
   int64_t bytes;
-  int32_t is_text; /* strings: HEDDLE_U32 numbers, see heddle_model_text_id */
+  int32_t is_text; /* strings: HEDDLE_U32 numbers, see heddle_text.h */
 } heddle_port;
 /* Numbers outside the range give a port with a NULL name. */
 HEDDLE_EXPORT void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port);
 HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number,
                                        heddle_port* port);
-
-/* Strings of a model are numbers: equal strings have equal ones. The number of a string (`size`
- * bytes of UTF-8), which is given to it now if it is new; the string of a number, which lives as long
- * as the model. An unknown number is the empty string. Both from any thread. Fails for a model
- * without strings. */
-HEDDLE_EXPORT heddle_status* heddle_model_text_id(const heddle_model* model, const char* text,
-                                                  size_t size, uint32_t* id);
-HEDDLE_EXPORT heddle_status* heddle_model_text(const heddle_model* model, uint32_t id,
-                                               const char** text, size_t* size);
 
 /* Fills buffers[i], of input i's size, with random values that suit the model; the same for the
  * same model and seed. Floats are in [-1, 1]; integers are small, and in range where they index
@@ -509,4 +500,5 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_output_named(heddle_context* co
 #include "heddle_check.h"
 #include "heddle_device.h"
 #include "heddle_state.h"
+#include "heddle_text.h"
 #endif /* HEDDLE_API_HEDDLE_H */

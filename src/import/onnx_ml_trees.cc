@@ -210,11 +210,10 @@ Outputs binary_scores(Op& op, const Classes& classes, Instr* sums, Transform tra
     scores = ml::transformed(op, op.b.concatenate({other, score}, 1), transform);
   } else if (transform == Transform::probit) {
     op.fail("post_transform is PROBIT, which gives one score for two classes");
-  } else if (classes.all_positive) {
-    scores = two_columns(op, score, 1);
+  } else if (transform == Transform::logistic) {
+    scores = ml::transformed(op, two_columns(op, score, 0), transform);
   } else {
-    scores = two_columns(op, score, 0);
-    if (transform == Transform::logistic) scores = ml::transformed(op, scores, transform);
+    scores = two_columns(op, score, classes.all_positive ? 1 : 0);
   }
   return {ml::labels_at(op, classes.labels, positive), scores};
 }
