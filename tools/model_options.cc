@@ -117,9 +117,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   tensor::Vocabulary vocabulary;
   for (auto& [name, value] : constants)
     if (inputs.texts().contains(name))
-      value = tensor::ids_of_texts(value, [&](const std::string& text) {
-        return vocabulary.id(text);
-      });
+      value =
+          tensor::ids_of_texts(value, [&](const std::string& text) { return vocabulary.id(text); });
   std::vector<const char*> c_texts;
   for (int64_t i = 1; i < vocabulary.size(); ++i)
     c_texts.push_back(vocabulary.text(static_cast<uint32_t>(i)).c_str());

@@ -10,8 +10,8 @@ using import::Unsupported;
 using nlohmann::ordered_json;
 
 std::string support_text(const std::string& model, const SupportReport& report) {
-  std::string text = fmt::format("{}: {} nodes, {} operators\n", model, report.nodes,
-                                 report.operators);
+  std::string text =
+      fmt::format("{}: {} nodes, {} operators\n", model, report.nodes, report.operators);
   for (const Unsupported& fault : report.faults) {
     text += fmt::format("{} {}", fault.kind, fault.what);
     if (fault.kind == "operator" && fault.opset > 0) text += fmt::format(", opset {}", fault.opset);

@@ -234,7 +234,8 @@ heddle_status* heddle_model_text_id(const heddle_model* model, const char* text,
   return guarded(__func__, [&](const Call& call) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"text", text}, {"id", id}}));
     const auto& vocabulary = model->model->vocabulary();
-    if (vocabulary == nullptr) return call.wrong("model", "one without strings", "one with strings");
+    if (vocabulary == nullptr)
+      return call.wrong("model", "one without strings", "one with strings");
     *id = vocabulary->id({text, size});
     return {};
   });
@@ -245,7 +246,8 @@ heddle_status* heddle_model_text(const heddle_model* model, uint32_t id, const c
   return guarded(__func__, [&](const Call& call) -> Status {
     HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"text", text}, {"size", size}}));
     const auto& vocabulary = model->model->vocabulary();
-    if (vocabulary == nullptr) return call.wrong("model", "one without strings", "one with strings");
+    if (vocabulary == nullptr)
+      return call.wrong("model", "one without strings", "one with strings");
     const std::string& found = vocabulary->text(id);
     *text = found.c_str();
     *size = found.size();

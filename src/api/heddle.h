@@ -115,8 +115,8 @@ typedef struct heddle_open_options {
   size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size` */
   int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
-  const char* const* texts;  /* strings of `constants`, all different: number i + 1 is texts[i], 0 */
-  size_t text_count;         /* is the empty one */
+  const char* const* texts; /* strings of `constants`, all different: number i + 1 is texts[i], 0 */
+  size_t text_count;        /* is the empty one */
 } heddle_open_options;
 
 /* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
@@ -167,15 +167,6 @@ HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number
  * only checked indices are known: other integers are 0 or 1. Fails for a consumed model. */
 HEDDLE_EXPORT heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                                         void* const* buffers);
-
-/* How far output `number` may be off: |a - b| <= absolute + relative * |b| + relative_to_max *
- * max|b|, derived from the types and the reduction lengths on the way to it. */
-typedef struct heddle_tolerance {
-  size_t struct_size;
-  double absolute, relative, relative_to_max;
-} heddle_tolerance;
-HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
-                                          heddle_tolerance* tolerance);
 
 /* ---- compiling ---- */
 typedef struct heddle_program heddle_program;

@@ -35,8 +35,8 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   source.external = &external;
   source.bytes_left = options.max_constant_bytes;
   source.max_elems = options.max_value_elems;
-  source.vocabulary = options.vocabulary != nullptr ? options.vocabulary
-                                                    : std::make_shared<tensor::Vocabulary>();
+  source.vocabulary =
+      options.vocabulary != nullptr ? options.vocabulary : std::make_shared<tensor::Vocabulary>();
   try {
     Imported imported = import_decoded(bytes, options, source);
     imported.files = external.paths();

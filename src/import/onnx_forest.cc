@@ -300,8 +300,7 @@ Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
   std::vector<int64_t> words(static_cast<size_t>(stride * slots));
   for (size_t slot = 0; slot < flat.records().size(); ++slot) {
     const Flat::Record& record = flat.records()[slot];
-    const int64_t feature = both || !flat.nan_first() ? record.feature
-                                                      : record.feature % features;
+    const int64_t feature = both || !flat.nan_first() ? record.feature : record.feature % features;
     int64_t* to = &words[slot * static_cast<size_t>(stride)];
     to[0] = record.threshold;
     to[1] = packed ? record.pair * stride << feature_bits | feature : record.pair * stride;
@@ -325,15 +324,16 @@ Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
     Instr* pair = op.b.convert(word_at(1), index);
     Instr* feature = nullptr;
     if (packed) {
-      feature = op.b.binary(Opcode::and_, pair, op.b.full(pair->shape(), std::exp2(feature_bits) - 1));
+      feature =
+          op.b.binary(Opcode::and_, pair, op.b.full(pair->shape(), std::exp2(feature_bits) - 1));
       pair = binary(op, Opcode::shift_right_logical, pair, static_cast<double>(feature_bits));
     } else {
       feature = op.b.convert(word_at(2), index);
     }
     Instr* key = op.b.take(x_keys, op.b.binary(Opcode::add, row, feature), 0);
     Instr* beyond = op.b.compare(Direction::gt, key, threshold);
-    Instr* side = select(op, beyond, op.b.scalar(index, static_cast<double>(stride)),
-                         op.b.scalar(index, 0));
+    Instr* side =
+        select(op, beyond, op.b.scalar(index, static_cast<double>(stride)), op.b.scalar(index, 0));
     slot = op.b.binary(Opcode::add, pair, side);
   }
   const double inf = std::numeric_limits<double>::infinity();
@@ -341,8 +341,8 @@ Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
                          : forest.aggregate == Aggregate::maximum ? -inf
                                                                   : 0;
   const Values values = values_of(op, forest, flat, nothing);
-  Instr* leaf = op.b.binary(Opcode::shift_right_logical, slot,
-                            op.b.full(slot->shape(), stride == 2 ? 1 : 2));
+  Instr* leaf =
+      op.b.binary(Opcode::shift_right_logical, slot, op.b.full(slot->shape(), stride == 2 ? 1 : 2));
   const Opcode reduction = forest.aggregate == Aggregate::minimum   ? Opcode::minimum
                            : forest.aggregate == Aggregate::maximum ? Opcode::maximum
                                                                     : Opcode::add;

@@ -416,8 +416,8 @@ void Importer::run(const std::vector<Input>& inputs) {
       other.kind = input.kind;
       other.name = input.name;
       for (size_t i = 0; i < input.elements.size(); ++i)
-        other.elements.push_back(parameter_value(builder, element_name(input.name, i),
-                                                 input.elements[i], input.text));
+        other.elements.push_back(
+            parameter_value(builder, element_name(input.name, i), input.elements[i], input.text));
       value = add_value(std::move(other));
     }
     define(input.name, value, scope, "graph input");

@@ -333,8 +333,8 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
       result.push_back(sequence_of(*input));
       continue;
     }
-    result.push_back({input->name, shape_of(*input), Value::Kind::tensor, {},
-                      input->elem_type == kStringType});
+    result.push_back(
+        {input->name, shape_of(*input), Value::Kind::tensor, {}, input->elem_type == kStringType});
     const auto fixed = options_.values.find(std::string(input->name));
     if (fixed != options_.values.end() && fixed->second.type() != result.back().shape.type())
       fail("input {} is {}, its value is {}", quoted(input->name), to_string(result.back().shape),

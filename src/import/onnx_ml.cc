@@ -23,8 +23,10 @@ Instr* softmax_zero(Op& op, Instr* x) {
   constexpr double kZero = 1e-7;
   Instr* something = compare(op, Direction::gt, op.b.unary(Opcode::abs, x), kZero);
   Instr* e = op.b.unary(Opcode::exponential, less_maximum(op, x));
-  e = op.b.select(something, e, op.b.binary(Opcode::multiply, x, op.b.unary(Opcode::exponential,
-      op.b.binary(Opcode::subtract, less_maximum(op, x), x))));
+  e = op.b.select(something, e,
+                  op.b.binary(Opcode::multiply, x,
+                              op.b.unary(Opcode::exponential,
+                                         op.b.binary(Opcode::subtract, less_maximum(op, x), x))));
   Instr* counted = op.b.select(something, e, op.b.full(x->shape(), 0));
   return op.b.binary(Opcode::divide, e, sum_of_rows(op, counted));
 }
@@ -35,13 +37,12 @@ Instr* probit(Op& op, Instr* x) {
   const auto times = [&](Instr* a, Instr* b) { return op.b.binary(Opcode::multiply, a, b); };
   constexpr double kA = 0.147, kPi = 3.14159;
   Instr* y = binary(op, Opcode::subtract, binary(op, Opcode::multiply, x, 2), 1);
-  Instr* product = times(op.b.binary(Opcode::subtract, number(1), y),
-                         op.b.binary(Opcode::add, number(1), y));
+  Instr* product =
+      times(op.b.binary(Opcode::subtract, number(1), y), op.b.binary(Opcode::add, number(1), y));
   Instr* log = op.b.unary(Opcode::log, product);
   Instr* v = binary(op, Opcode::add, binary(op, Opcode::multiply, log, 0.5), 2 / (kPi * kA));
-  Instr* root = op.b.unary(
-      Opcode::sqrt, op.b.binary(Opcode::subtract, times(v, v),
-                                binary(op, Opcode::multiply, log, 1 / kA)));
+  Instr* root = op.b.unary(Opcode::sqrt, op.b.binary(Opcode::subtract, times(v, v),
+                                                     binary(op, Opcode::multiply, log, 1 / kA)));
   Instr* size = op.b.unary(Opcode::sqrt, op.b.binary(Opcode::subtract, root, v));
   Instr* negative = compare(op, Direction::lt, y, 0);
   Instr* signed_size = op.b.select(negative, op.b.unary(Opcode::negate, size), size);
@@ -143,7 +144,9 @@ Instr* find_keys(Op& op, Instr* x, const Ints& keys) {
   std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return keys[static_cast<size_t>(a)] < keys[static_cast<size_t>(b)];
   });
-  const auto key = [&](int64_t i) { return keys[static_cast<size_t>(order[static_cast<size_t>(i)])]; };
+  const auto key = [&](int64_t i) {
+    return keys[static_cast<size_t>(order[static_cast<size_t>(i)])];
+  };
   x = op.b.convert(x, Type::s64);
   const auto number = [&](int64_t value) {
     return splat(op, op.b.constant(reshaped(ints_literal({value}), {})), extents);
@@ -183,8 +186,7 @@ Instr* find_keys(Op& op, Instr* x, const Ints& keys) {
 
 Instr* table_input(Op& op, size_t input, Type type) {
   const Shape& shape = op.shape(input);
-  if (op.is_text(input) || tensor::is_complex(shape.type()) || shape.rank() < 1 ||
-      shape.rank() > 2)
+  if (op.is_text(input) || tensor::is_complex(shape.type()) || shape.rank() < 1 || shape.rank() > 2)
     op.fail("input {} is {}, wanted numbers [rows, features]", input, to_string(shape));
   Instr* x = op.b.convert(op.in(input), type);
   return shape.rank() == 1 ? reshape(op, x, {1, shape.dim(0)}) : x;

@@ -70,8 +70,8 @@ Outputs imputer(Op& op) {
   if (real && std::isnan(replaced_float)) {
     missing = op.b.compare(Direction::ne, x, x);
   } else {
-    missing = compare(op, Direction::eq, x,
-                      real ? replaced_float : static_cast<double>(replaced_int));
+    missing =
+        compare(op, Direction::eq, x, real ? replaced_float : static_cast<double>(replaced_int));
   }
   return {op.b.select(missing, values, x)};
 }

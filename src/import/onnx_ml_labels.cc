@@ -19,9 +19,9 @@ Column text_column(Op& op, const std::vector<std::string>& texts) {
 }
 
 Column float_column(const std::vector<float>& values) {
-  return {Literal::from<float>(Shape::array(Type::f32, {static_cast<int64_t>(values.size())}),
-                               values),
-          false};
+  return {
+      Literal::from<float>(Shape::array(Type::f32, {static_cast<int64_t>(values.size())}), values),
+      false};
 }
 
 // The one that is given of <kind>_tensor, <kind>_strings, <kind>_int64s, <kind>_floats.

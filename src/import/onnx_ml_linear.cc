@@ -34,9 +34,8 @@ Outputs linear_classifier(Op& op) {
                            intercepts = op.floats_attr("intercepts");
   Instr* x = ml::table_input(op, 0, Type::f32);
   const int64_t width = std::max<int64_t>(x->shape().dim(1), 1);
-  const auto targets = static_cast<int64_t>(intercepts.empty()
-                                                ? coefficients.size() / static_cast<size_t>(width)
-                                                : intercepts.size());
+  const auto targets = static_cast<int64_t>(
+      intercepts.empty() ? coefficients.size() / static_cast<size_t>(width) : intercepts.size());
   Instr* scores = ml::times_rows(op, x, coefficients, targets, "coefficients");
   scores = ml::add_row(op, scores, intercepts, "intercepts");
   if (targets > 1) {

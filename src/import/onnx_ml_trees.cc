@@ -1,6 +1,6 @@
 // TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor of ai.onnx.ml: their attributes as a
-// Forest, and what is made of its sums. Where the specification leaves it open (two classes), scores
-// and labels are those of ONNX Runtime.
+// Forest, and what is made of its sums. Where the specification leaves it open (two classes),
+// scores and labels are those of ONNX Runtime.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,8 +17,8 @@ using NodeId = std::pair<int64_t, int64_t>;  // tree, node
 
 std::vector<double> numbers(Op& op, const proto::Tensor& tensor, std::string_view what) {
   const Literal literal = op.tensor_value(tensor, what);
-  if (literal.shape().rank() != 1 || !(tensor::is_float(literal.type()) ||
-                                       tensor::is_integer(literal.type())))
+  if (literal.shape().rank() != 1 ||
+      !(tensor::is_float(literal.type()) || tensor::is_integer(literal.type())))
     op.fail("{} is {}, wanted a list of numbers", what, to_string(literal.shape()));
   std::vector<double> values(static_cast<size_t>(literal.elems()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = literal.get_f64(static_cast<int64_t>(i));
@@ -29,7 +29,8 @@ std::vector<double> numbers(Op& op, const proto::Tensor& tensor, std::string_vie
 std::vector<double> numbers_attr(Op& op, const std::string& name) {
   const proto::Tensor* tensor = op.tensor_attr(name + "_as_tensor");
   const std::vector<float> plain = op.floats_attr(name);
-  if (tensor != nullptr && !plain.empty()) op.fail("both {} and {}_as_tensor are given", name, name);
+  if (tensor != nullptr && !plain.empty())
+    op.fail("both {} and {}_as_tensor are given", name, name);
   return tensor != nullptr ? numbers(op, *tensor, name) : ml::doubles(plain);
 }
 
@@ -73,8 +74,8 @@ Parts read_nodes(Op& op) {
   Parts parts;
   for (size_t i = 0; i < count; ++i) {
     Forest::Ref ref{modes[i] == "LEAF", 0};
-    ref.number = static_cast<int64_t>(ref.leaf ? parts.forest.leaves.size()
-                                               : parts.forest.nodes.size());
+    ref.number =
+        static_cast<int64_t>(ref.leaf ? parts.forest.leaves.size() : parts.forest.nodes.size());
     if (!parts.refs.emplace(NodeId(trees[i], ids[i]), ref).second)
       op.fail("node {} of tree {} is there twice", ids[i], trees[i]);
     // A tree's first node is its root.
@@ -82,8 +83,13 @@ Parts read_nodes(Op& op) {
     if (ref.leaf) {
       parts.forest.leaves.emplace_back();
     } else {
-      parts.forest.nodes.push_back({features[i], mode_of(op, modes[i]),
-                                    !missing.empty() && missing[i] != 0, splits[i], {}, {}, {}});
+      parts.forest.nodes.push_back({features[i],
+                                    mode_of(op, modes[i]),
+                                    !missing.empty() && missing[i] != 0,
+                                    splits[i],
+                                    {},
+                                    {},
+                                    {}});
     }
   }
   size_t at = 0;
@@ -194,10 +200,10 @@ Outputs binary_scores(Op& op, const Classes& classes, Instr* sums, Transform tra
       score = op.b.binary(Opcode::add, shift, op.b.full(score->shape(), 0));
       Instr* positive = compare(op, Direction::gt, other, classes.all_positive ? 0.5 : 0.0);
       Instr* scores = op.b.concatenate({other, score}, 1);
-      return {ml::labels_at(op, classes.labels,
-                            op.b.convert(reshape(op, positive, {positive->shape().dim(0)}),
-                                         Type::s32)),
-              ml::transformed(op, scores, transform)};
+      return {
+          ml::labels_at(op, classes.labels,
+                        op.b.convert(reshape(op, positive, {positive->shape().dim(0)}), Type::s32)),
+          ml::transformed(op, scores, transform)};
     }
   } else if (base.size() == 1) {
     (second ? other : score) =
@@ -222,9 +228,9 @@ Outputs binary_scores(Op& op, const Classes& classes, Instr* sums, Transform tra
 Outputs many_scores(Op& op, const Classes& classes, Instr* sums, Transform transform) {
   if (!classes.base.empty()) sums = add_row(op, sums, classes.base);
   Instr* candidates = sums;
-  const bool all = !classes.base.empty() ||
-                   std::all_of(classes.spoken_for.begin(), classes.spoken_for.end(),
-                               [](bool spoken_for) { return spoken_for; });
+  const bool all =
+      !classes.base.empty() || std::all_of(classes.spoken_for.begin(), classes.spoken_for.end(),
+                                           [](bool spoken_for) { return spoken_for; });
   if (!all) {
     Literal allowed(Shape::array(Type::pred, {classes.labels.count()}));
     for (size_t i = 0; i < classes.spoken_for.size(); ++i)
@@ -247,8 +253,7 @@ Outputs classifier(Op& op) {
   const size_t count = static_cast<size_t>(parts.forest.targets);
   if (count != 2 && !classes.base.empty())
     check_count(op, "base_values", classes.base.size(), count);
-  if (classes.base.size() > count)
-    check_count(op, "base_values", classes.base.size(), count);
+  if (classes.base.size() > count) check_count(op, "base_values", classes.base.size(), count);
   classes.spoken_for.assign(count, false);
   for (const Forest::Weights& leaf : parts.forest.leaves) {
     for (const auto& [target, weight] : leaf) {
@@ -284,7 +289,8 @@ Outputs ensemble(Op& op) {
   };
   const std::vector<double> modes = list("nodes_modes"), splits = list("nodes_splits"),
                             weights = list("leaf_weights"), members = list("membership_values");
-  const Ints targets = op.ints_attr("leaf_targetids"), features_of = op.ints_attr("nodes_featureids"),
+  const Ints targets = op.ints_attr("leaf_targetids"),
+             features_of = op.ints_attr("nodes_featureids"),
              yes = op.ints_attr("nodes_truenodeids"), no = op.ints_attr("nodes_falsenodeids"),
              yes_leaf = op.ints_attr("nodes_trueleafs"), no_leaf = op.ints_attr("nodes_falseleafs"),
              missing = op.ints_attr("nodes_missing_value_tracks_true");
@@ -300,9 +306,13 @@ Outputs ensemble(Op& op) {
   size_t member = 0;
   for (size_t i = 0; i < count; ++i) {
     if (!(modes[i] >= 0 && modes[i] <= 6)) op.fail("node mode {}, wanted 0 to 6", modes[i]);
-    Forest::Node node{features_of[i], static_cast<TestMode>(modes[i]),
-                      !missing.empty() && missing[i] != 0, splits[i], {},
-                      {yes_leaf[i] != 0, yes[i]}, {no_leaf[i] != 0, no[i]}};
+    Forest::Node node{features_of[i],
+                      static_cast<TestMode>(modes[i]),
+                      !missing.empty() && missing[i] != 0,
+                      splits[i],
+                      {},
+                      {yes_leaf[i] != 0, yes[i]},
+                      {no_leaf[i] != 0, no[i]}};
     if (node.mode == TestMode::member) {  // sets stand one behind the other, NaN between them
       while (member < members.size() && !std::isnan(members[member]))
         node.members.push_back(members[member++]);

@@ -1,5 +1,5 @@
-// Support vector machines of ai.onnx.ml: products with the support vectors, and votes of the pairs of
-// classes.
+// Support vector machines of ai.onnx.ml: products with the support vectors, and votes of the pairs
+// of classes.
 #include <algorithm>
 #include <cmath>
 
@@ -52,8 +52,8 @@ Instr* kernel_values(Op& op, Instr* x, const std::vector<float>& vectors, int64_
     distance = binary(op, Opcode::maximum, distance, 0);
     return op.b.unary(Opcode::exponential, binary(op, Opcode::multiply, distance, -kernel.gamma));
   }
-  Instr* inner = binary(op, Opcode::add, binary(op, Opcode::multiply, dots, kernel.gamma),
-                        kernel.coef0);
+  Instr* inner =
+      binary(op, Opcode::add, binary(op, Opcode::multiply, dots, kernel.gamma), kernel.coef0);
   if (kernel.type == "SIGMOID") return op.b.unary(Opcode::tanh, inner);
   if (kernel.degree != std::floor(kernel.degree) || kernel.degree < 1 || kernel.degree > 16)
     return binary(op, Opcode::power, inner, kernel.degree);
@@ -148,9 +148,8 @@ Round couple(Op& op, Instr* p, Instr* q) {
   Instr* qp = op.b.reduce(Opcode::add, mul(q, op.b.broadcast(p, {rows, k, k}, {0, 2})), {2});
   Instr* pqp = op.b.reduce(Opcode::add, mul(p, qp), {1});
   Round round;
-  round.error = op.b.reduce(Opcode::maximum,
-                            op.b.unary(Opcode::abs, op.b.binary(Opcode::subtract, qp, all(pqp))),
-                            {1});
+  round.error = op.b.reduce(
+      Opcode::maximum, op.b.unary(Opcode::abs, op.b.binary(Opcode::subtract, qp, all(pqp))), {1});
   for (int64_t i = 0; i < k; ++i) {
     Instr *own = number(q_row(i), i), *mine = number(qp, i);
     Instr* change = div(op.b.binary(Opcode::subtract, pqp, mine), own);
@@ -173,7 +172,8 @@ Instr* coupled(Op& op, Instr* r) {
   // q[i][j] = -r[j][i] r[i][j]; q[i][i] is the sum of the squares of r[j][i].
   Instr* turned = op.b.transpose(r, {0, 2, 1});
   Instr* squares = op.b.reduce(Opcode::add, op.b.binary(Opcode::multiply, r, r), {1});
-  Instr* on = op.b.compare(Direction::eq, iota(op, Type::s32, cube, 1), iota(op, Type::s32, cube, 2));
+  Instr* on =
+      op.b.compare(Direction::eq, iota(op, Type::s32, cube, 1), iota(op, Type::s32, cube, 2));
   Instr* q = op.b.select(on, op.b.broadcast(squares, cube, {0, 1}),
                          op.b.unary(Opcode::negate, op.b.binary(Opcode::multiply, r, turned)));
   Instr* p = op.b.full(Shape::array(Type::f32, {rows, k}), 1.0 / static_cast<double>(k));
@@ -198,9 +198,9 @@ Instr* coupled(Op& op, Instr* r) {
     Instr* before = inner.get_tuple_element(state, 1);
     Instr* q_inside = inner.get_tuple_element(state, 3);
     const Round round = couple(at, before, q_inside);
-    Instr* goes_on = inner.binary(
-        Opcode::and_, inner.get_tuple_element(state, 2),
-        compare(at, Direction::ge, round.error, 0.005 / static_cast<double>(k)));
+    Instr* goes_on =
+        inner.binary(Opcode::and_, inner.get_tuple_element(state, 2),
+                     compare(at, Direction::ge, round.error, 0.005 / static_cast<double>(k)));
     Instr* after = inner.select(inner.broadcast(goes_on, {rows, k}, {0}), round.p, before);
     Instr* next = binary(at, Opcode::add, inner.get_tuple_element(state, 0), 1);
     body->set_root(inner.tuple({next, after, goes_on, q_inside}));
@@ -232,8 +232,8 @@ Instr* pair_probabilities(Op& op, Instr* scores, const std::vector<float>& a,
                           const std::vector<float>& b) {
   const Ints extents = scores->shape().extents();
   const auto row = [&](const std::vector<float>& values) {
-    return broadcast_along(
-        op, ml::constant_list(op, Type::f32, ml::doubles(values), {extents[1]}), extents, 1);
+    return broadcast_along(op, ml::constant_list(op, Type::f32, ml::doubles(values), {extents[1]}),
+                           extents, 1);
   };
   Instr* x = op.b.binary(Opcode::add, op.b.binary(Opcode::multiply, scores, row(a)), row(b));
   Instr* p = op.b.unary(Opcode::logistic, op.b.unary(Opcode::negate, x));
@@ -243,7 +243,8 @@ Instr* pair_probabilities(Op& op, Instr* scores, const std::vector<float>& a,
 Outputs linear_svm(Op& op, const ml::Labels& labels, Instr* x, Transform transform) {
   const std::vector<float> rho = op.floats_attr("rho");
   if (rho.empty()) op.fail("rho is missing");
-  Instr* scores = ml::times_rows(op, x, op.floats_attr("coefficients"), labels.count(), "coefficients");
+  Instr* scores =
+      ml::times_rows(op, x, op.floats_attr("coefficients"), labels.count(), "coefficients");
   scores = binary(op, Opcode::add, scores, static_cast<double>(rho[0]));
   return {ml::labels_at(op, labels, ml::argmax(op, scores)),
           ml::transformed(op, scores, transform)};
@@ -274,14 +275,16 @@ Outputs svm_classifier(Op& op) {
       static_cast<int64_t>(machine.coefficients.size()) !=
           (machine.classes - 1) * machine.vectors ||
       rho.size() != pairs || a.size() != b.size() || (!a.empty() && a.size() != pairs))
-    op.fail("{} classes (2 to {}), {} support vectors, {} coefficients, {} rho, {} prob_a, {} "
-            "prob_b do not go together",
-            machine.classes, kMostClasses, machine.vectors, machine.coefficients.size(), rho.size(),
-            a.size(), b.size());
+    op.fail(
+        "{} classes (2 to {}), {} support vectors, {} coefficients, {} rho, {} prob_a, {} "
+        "prob_b do not go together",
+        machine.classes, kMostClasses, machine.vectors, machine.coefficients.size(), rho.size(),
+        a.size(), b.size());
   if (!a.empty() && machine.classes > kMostCoupled)
     op.fail("probabilities of {} classes, at most {} are supported", machine.classes, kMostCoupled);
   Instr* values = kernel_values(op, x, vectors, machine.vectors, kernel);
-  Instr* scores = ml::add_row(op, matrix_product(op, values, pair_weights(op, machine)), rho, "rho");
+  Instr* scores =
+      ml::add_row(op, matrix_product(op, values, pair_weights(op, machine)), rho, "rho");
   Output label = ml::labels_at(op, labels, ml::argmax(op, votes(op, machine, scores)));
   if (!a.empty()) {
     Instr* p = coupled(op, pair_square(op, machine, pair_probabilities(op, scores, a, b)));
@@ -291,9 +294,10 @@ Outputs svm_classifier(Op& op) {
   if (transform == Transform::none)
     return {label, op.b.concatenate({op.b.unary(Opcode::negate, scores), scores}, 1)};
   if (transform == Transform::logistic)
-    return {label, op.b.concatenate({op.b.unary(Opcode::logistic,
-                                                op.b.unary(Opcode::negate, scores)),
-                                     op.b.unary(Opcode::logistic, scores)}, 1)};
+    return {label,
+            op.b.concatenate({op.b.unary(Opcode::logistic, op.b.unary(Opcode::negate, scores)),
+                              op.b.unary(Opcode::logistic, scores)},
+                             1)};
   if (transform == Transform::probit)
     op.fail("post_transform is PROBIT, which gives one score for two classes");
   Instr* one = op.b.full(scores->shape(), 1);

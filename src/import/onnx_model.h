@@ -51,8 +51,7 @@ struct Input {
 
 // The graph's inputs that are no initialisers, every dimension a number. Adds to `result` what was
 // not bound, with notes.
-std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
-                               Imported& result);
+std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options, Imported& result);
 
 // Fills `result`.
 void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,

@@ -36,10 +36,12 @@ std::string way_out(std::string_view name, bool of_onnx) {
   constexpr std::pair<std::string_view, const char*> kWays[] = {
       {"ImageDecoder", "decode the image before the model, and give it the pixels"},
       {"Gradient", "export the gradients as a graph of their own"},
-      {"ai.onnx.ml.CastMap", "a map is no tensor: export the model without it, and give its values "
-                             "as a table"},
-      {"ai.onnx.ml.DictVectorizer", "a map is no tensor: export the model without it, and give the "
-                                    "table of numbers"},
+      {"ai.onnx.ml.CastMap",
+       "a map is no tensor: export the model without it, and give its values "
+       "as a table"},
+      {"ai.onnx.ml.DictVectorizer",
+       "a map is no tensor: export the model without it, and give the "
+       "table of numbers"},
   };
   for (const auto& [suffix, way] : kWays)
     if (name.ends_with(suffix)) return way;
@@ -68,15 +70,25 @@ class Preflight {
  private:
   void graph(const proto::Graph& graph, const Opsets& opsets, int depth) {
     if (graph.sparse_initializers > 0)
-      add({"initialiser", "sparse initialisers", "", 0, graph.sparse_initializers - 1, {},
+      add({"initialiser",
+           "sparse initialisers",
+           "",
+           0,
+           graph.sparse_initializers - 1,
+           {},
            "make them dense"},
           plain(graph.name));
     for (const proto::Tensor& tensor : graph.initializers) {
       try {
         if (tensor.data_type != kStringType) element_type(tensor.data_type, "");
       } catch (const Failure&) {
-        add({"initialiser", fmt::format("initialisers of element type {}", tensor.data_type), "", 0,
-             0, {}, "cast them to a type of ONNX"},
+        add({"element type",
+             fmt::format("initialisers of element type {}", tensor.data_type),
+             "",
+             0,
+             0,
+             {},
+             "cast them to a type of ONNX"},
             plain(tensor.name));
       }
     }
@@ -87,8 +99,12 @@ class Preflight {
     const auto onnx = opsets.find("");
     if (onnx == opsets.end() || (onnx->second >= kOldestOpset && onnx->second <= kNewestOpset))
       return;
-    add({"opset", fmt::format("opset {} of ai.onnx", onnx->second),
-         fmt::format("wanted {} to {}", kOldestOpset, kNewestOpset), onnx->second, 0, {},
+    add({"opset",
+         fmt::format("opset {} of ai.onnx", onnx->second),
+         fmt::format("wanted {} to {}", kOldestOpset, kNewestOpset),
+         onnx->second,
+         0,
+         {},
          "export with another opset"},
         where);
   }
@@ -101,10 +117,14 @@ class Preflight {
         inner = inner->element.get();
       if (inner->kind == Kind::map || inner->kind == Kind::sparse || inner->kind == Kind::opaque)
         add({"input",
-             inner->kind == Kind::map ? "maps as inputs"
+             inner->kind == Kind::map      ? "maps as inputs"
              : inner->kind == Kind::sparse ? "sparse tensors as inputs"
                                            : "opaque values as inputs",
-             "", 0, 0, {}, "export the model with a dense tensor in its place"},
+             "",
+             0,
+             0,
+             {},
+             "export the model with a dense tensor in its place"},
             plain(input.name));
     }
   }
@@ -128,8 +148,12 @@ class Preflight {
     seen_.insert(name);
     const bool known = is_structural(node) || find_op(node) != nullptr;
     if (opset != opsets.end() && known) return;
-    add({"operator", name, known ? "its domain is not imported" : "",
-         opset != opsets.end() ? opset->second : 0, 0, {},
+    add({"operator",
+         name,
+         known ? "its domain is not imported" : "",
+         opset != opsets.end() ? opset->second : 0,
+         0,
+         {},
          known ? "add the domain to the model's opset imports" : way_out(name, domain.empty())},
         describe(node));
   }
@@ -201,7 +225,7 @@ void preflight(const ModelFacts& facts) {
   int64_t total = 0;
   for (const Unsupported& fault : report.faults) {
     if (fault.kind == "opset") fail("{}", fault_text(fault));
-    if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // bind_inputs says it
+    if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // said later on
     text += (text.empty() ? "" : "; ") + fault_text(fault);
     total += fault.count;
   }

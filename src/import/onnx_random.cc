@@ -1,6 +1,6 @@
 // Operators that draw at random: counter-based bits of a key, the node's seed, and of the program's
-// running number (rng-get-and-update-state), which goes on from run to run. A model opened anew draws
-// the same numbers again, with any number of threads; they are not those of other runtimes.
+// running number (rng-get-and-update-state), which goes on from run to run. A model opened anew
+// draws the same numbers again, with any number of threads; they are not those of other runtimes.
 #include <bit>
 #include <cmath>
 #include <numbers>
@@ -39,8 +39,8 @@ Instr* unit(Op& op, const Ints& extents, Type type) {
   Instr* drawn = op.b.make(Opcode::rng_bit_generator,
                            {op.b.concatenate({op.b.constant(std::move(key)), counter}, 0)},
                            algorithm, {}, &both);
-  Instr* bits = binary(op, Opcode::shift_right_logical, op.b.get_tuple_element(drawn, 1),
-                       wide ? 11 : 8);
+  Instr* bits =
+      binary(op, Opcode::shift_right_logical, op.b.get_tuple_element(drawn, 1), wide ? 11 : 8);
   return binary(op, Opcode::multiply, op.b.convert(bits, type), wide ? 0x1p-53 : 0x1p-24);
 }
 
@@ -48,8 +48,8 @@ Instr* unit(Op& op, const Ints& extents, Type type) {
 Instr* normal(Op& op, const Ints& extents, Type type) {
   Instr* u = unit(op, extents, type);
   Instr* not_zero = op.b.binary(Opcode::subtract, op.b.full(u->shape(), 1), u);
-  Instr* radius = op.b.unary(
-      Opcode::sqrt, binary(op, Opcode::multiply, op.b.unary(Opcode::log, not_zero), -2));
+  Instr* radius =
+      op.b.unary(Opcode::sqrt, binary(op, Opcode::multiply, op.b.unary(Opcode::log, not_zero), -2));
   Instr* angle = binary(op, Opcode::multiply, unit(op, extents, type), 2 * std::numbers::pi);
   return op.b.binary(Opcode::multiply, radius, op.b.unary(Opcode::cosine, angle));
 }
@@ -93,16 +93,16 @@ Outputs bernoulli(Op& op) {
   if (op.has_attr("dtype")) type = element_type(op.int_attr("dtype", 0), op.describe());
   const Type compute = drawn_in(op.type(0));
   Instr* p = op.b.convert(op.in(0), compute);
-  return {op.b.convert(op.b.compare(Direction::lt, unit(op, p->shape().extents(), compute), p),
-                       type)};
+  return {
+      op.b.convert(op.b.compare(Direction::lt, unit(op, p->shape().extents(), compute), p), type)};
 }
 
 // Of logits [rows, classes]: the largest after each has got a Gumbel number of its own.
 Outputs multinomial(Op& op) {
   op.check_float(0);
   const int64_t samples = op.int_attr("sample_size", 1);
-  const Type type = op.has_attr("dtype") ? element_type(op.int_attr("dtype", 0), op.describe())
-                                         : Type::s32;
+  const Type type =
+      op.has_attr("dtype") ? element_type(op.int_attr("dtype", 0), op.describe()) : Type::s32;
   if (op.rank(0) != 2 || op.shape(0).dim(1) < 1 || samples < 0 || !tensor::is_integer(type))
     op.fail("input is {}, sample_size {}, dtype {}", to_string(op.shape(0)), samples,
             tensor::type_name(type));
@@ -111,8 +111,8 @@ Outputs multinomial(Op& op) {
   Instr* u = unit(op, all, Type::f32);
   Instr* not_zero = op.b.binary(Opcode::subtract, op.b.full(u->shape(), 1), u);
   Instr* gumbel = op.b.unary(
-      Opcode::negate, op.b.unary(Opcode::log, op.b.unary(Opcode::negate,
-                                                         op.b.unary(Opcode::log, not_zero))));
+      Opcode::negate,
+      op.b.unary(Opcode::log, op.b.unary(Opcode::negate, op.b.unary(Opcode::log, not_zero))));
   Instr* logits = op.b.broadcast(op.b.convert(op.in(0), Type::f32), all, {0, 2});
   Instr* score = op.b.binary(Opcode::add, logits, gumbel);
   Instr* largest = op.b.broadcast(op.b.reduce(Opcode::maximum, score, {2}), all, {0, 1});

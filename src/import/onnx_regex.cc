@@ -56,7 +56,9 @@ class RegexParser {
     step.other = other;
     return step;
   }
-  static void append(Steps& to, const Steps& from) { to.insert(to.end(), from.begin(), from.end()); }
+  static void append(Steps& to, const Steps& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  }
 
   std::optional<Steps> alternatives(int depth) {
     if (depth > kDeepest) return refuse("groups are nested too deeply");
@@ -93,10 +95,14 @@ class RegexParser {
   // {least, most}; most -1: any number.
   std::optional<std::pair<int, int>> repeats() {
     std::optional<std::pair<int, int>> times;
-    if (take('*')) times = {0, -1};
-    else if (take('+')) times = {1, -1};
-    else if (take('?')) times = {0, 1};
-    else if (text_[at_] == '{') times = braces();
+    if (take('*'))
+      times = {0, -1};
+    else if (take('+'))
+      times = {1, -1};
+    else if (take('?'))
+      times = {0, 1};
+    else if (text_[at_] == '{')
+      times = braces();
     if (times) take('?');  // which one of several matches it is does not matter
     return times;
   }
@@ -232,7 +238,8 @@ class RegexParser {
         uint32_t value = 0;
         for (int i = 0; i < 2; ++i) {
           const uint32_t digit = more() ? text_[at_] : 0;
-          if (digit >= '0' && digit <= '9') value = value * 16 + digit - '0';
+          if (digit >= '0' && digit <= '9')
+            value = value * 16 + digit - '0';
           else if ((digit | 0x20) >= 'a' && (digit | 0x20) <= 'f')
             value = value * 16 + (digit | 0x20) - 'a' + 10;
           else
@@ -281,8 +288,8 @@ class RegexParser {
       uint32_t to = *from;
       if (at_ + 1 < text_.size() && text_[at_] == '-' && text_[at_ + 1] != ']') {
         ++at_;
-        const std::optional<uint32_t> last = take('\\') ? (more() ? escaped_point() : std::nullopt)
-                                                        : std::optional(text_[at_++]);
+        const std::optional<uint32_t> last =
+            take('\\') ? (more() ? escaped_point() : std::nullopt) : std::optional(text_[at_++]);
         if (!last || *last < *from) return refuse("a bad range");
         to = *last;
       }

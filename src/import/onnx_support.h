@@ -12,11 +12,11 @@ namespace heddle::import {
 
 // One kind of fault, wherever the model has it.
 struct Unsupported {
-  std::string kind;    // "operator", "opset", "input", "initialiser", "graph"
-  std::string what;    // "Foo", "com.microsoft.Bar", "input 'x'"
-  std::string detail;  // why not; empty: it is not known here
-  int64_t opset = 0;   // of an operator; 0: its domain is not imported
-  int64_t count = 0;   // places
+  std::string kind;                 // "operator", "opset", "input", "initialiser", "element type"
+  std::string what;                 // "Foo", "com.microsoft.Bar", "input 'x'"
+  std::string detail;               // why not; empty: it is not known here
+  int64_t opset = 0;                // of an operator; 0: its domain is not imported
+  int64_t count = 0;                // places
   std::vector<std::string> places;  // descriptions of the first ones
   std::string way_out;
 };

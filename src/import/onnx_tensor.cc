@@ -229,8 +229,7 @@ Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::strin
 
 Literal from_strings(const proto::Tensor& tensor, const Shape& shape, TensorSource& source,
                      std::string_view what) {
-  if (tensor.external || tensor.has_raw_data)
-    fail("{}: strings stand in string_data only", what);
+  if (tensor.external || tensor.has_raw_data) fail("{}: strings stand in string_data only", what);
   if (static_cast<int64_t>(tensor.strings.size()) != shape.elems())
     fail("{}: string_data has {} strings, shape {} wants {}", what, tensor.strings.size(),
          to_string(shape), shape.elems());

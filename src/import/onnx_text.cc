@@ -13,8 +13,7 @@ bool is_text(const Value* value) {
 
 }  // namespace
 
-bool moves_texts(const OpEntry& entry, const proto::Node& node,
-                 const std::vector<Value*>& inputs) {
+bool moves_texts(const OpEntry& entry, const proto::Node& node, const std::vector<Value*>& inputs) {
   if (!std::any_of(inputs.begin(), inputs.end(), is_text)) return false;
   if (entry.text == Text::refused)
     fail("{}: an input holds strings, of which this operator makes nothing here", describe(node));

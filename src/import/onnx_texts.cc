@@ -106,10 +106,12 @@ std::string change_case(const std::string& text, bool upper) {
   for (uint32_t& point : points) {
     const auto wide = static_cast<wint_t>(point);
     if (locale == nullptr) {
-      if (point < 0x80) point = static_cast<uint32_t>(upper ? std::toupper(static_cast<int>(point))
-                                                            : std::tolower(static_cast<int>(point)));
+      if (point < 0x80)
+        point = static_cast<uint32_t>(upper ? std::toupper(static_cast<int>(point))
+                                            : std::tolower(static_cast<int>(point)));
     } else {
-      point = static_cast<uint32_t>(upper ? ::towupper_l(wide, locale) : ::towlower_l(wide, locale));
+      point =
+          static_cast<uint32_t>(upper ? ::towupper_l(wide, locale) : ::towlower_l(wide, locale));
     }
   }
   return tensor::utf8(points);

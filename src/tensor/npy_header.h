@@ -27,7 +27,6 @@ Result<int64_t> npy_header_bytes(std::string_view prefix);
 Result<NpyHeader> parse_npy_header(std::string_view text);
 // Version 1.0, row-major, padded to a multiple of 64 bytes. Error: a type that is no array's.
 // `text`: u32, whose last dimension is a string's code points.
-Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& dims,
-                                    bool text = false);
+Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& dims, bool text = false);
 
 }  // namespace heddle::tensor

@@ -65,8 +65,9 @@ Result<Literal> read_array(const Reader& read, int64_t total_bytes, bool* text) 
       read(header_text.data() + kNpyPrefixBytes, header_bytes - kNpyPrefixBytes));
   HEDDLE_ASSIGN_OR_RETURN(NpyHeader header, parse_npy_header(header_text));
   if (header.text && text == nullptr)
-    return user_error("strings, dtype '<U{}' cannot be read here; wanted bool, int, float or complex",
-                      header.dims.back());
+    return user_error(
+        "strings, dtype '<U{}' cannot be read here; wanted bool, int, float or complex",
+        header.dims.back());
   if (text != nullptr) *text = header.text;
   if (header.data_bytes != total_bytes - header_bytes) {
     return user_error("{} wants {} bytes of elements, got {}: damaged?",
@@ -315,8 +316,7 @@ Status write_npz(const std::string& path, const NamedLiterals& literals,
   if (auto status = check_names(literals); !status) return error_in(path, status.error());
   std::vector<std::string> headers;
   for (const auto& [name, literal] : literals) {
-    auto header =
-        make_npy_header(literal.type(), literal.shape().extents(), texts.contains(name));
+    auto header = make_npy_header(literal.type(), literal.shape().extents(), texts.contains(name));
     if (!header) return error_in(path + ": " + name, header.error());
     headers.push_back(std::move(*header));
   }

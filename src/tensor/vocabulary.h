@@ -1,8 +1,8 @@
 // Strings as numbers. A tensor of strings is a u32 tensor inside, whose elements are the strings'
-// ids in a vocabulary: equal strings have equal ids, so that moving and comparing them is moving and
-// comparing integers. Ids are given in order of first appearance, the empty string's is 0; the
-// strings of a model come first, then those of values that are given to it. Strings become ids where
-// values come in (npz files, ONNX tensors), ids become strings where they go out.
+// ids in a vocabulary: equal strings have equal ids, so that moving and comparing them is moving
+// and comparing integers. Ids are given in order of first appearance, the empty string's is 0; the
+// strings of a model come first, then those of values that are given to it. Strings become ids
+// where values come in (npz files, ONNX tensors), ids become strings where they go out.
 //
 // Thread safety: all calls, from any thread. Texts are bytes (UTF-8 where they come from ONNX).
 #pragma once
