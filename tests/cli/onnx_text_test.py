@@ -70,6 +70,10 @@ class TextTest(OnnxTest):
         self.assertIn("(Relu, output 'y'): an input holds strings",
                       self.fails(2, "run", relu, "--inputs", given))
 
+    def test_no_program_in_a_file_has_strings(self):
+        error = self.fails(2, "compile", self.colours(), "-o", self.folder / "x.heddle")
+        self.assertIn("x is strings", error)
+
     def test_new_strings_are_made_of_known_ones(self):
         model = self.model([helper.make_node("StringConcat", ["x", "c"], ["y"]),
                             helper.make_node("RegexFullMatch", ["y"], ["z"], pattern="[ab]+c")],
