@@ -278,92 +278,111 @@ Instr* keys(Op& op, Instr* x, const Flat& flat, Type word) {
   return reshape(op, all, {all->shape().elems()});
 }
 
-}  // namespace
+// The records as a table of integers, and how they lie in it: two words each, the threshold, and
+// the pair and the feature in one; or these apart, where they need more bits.
+struct Table {
+  int64_t features = 0;  // of a row of keys
+  int64_t feature_bits = 0, stride = 0;
+  bool packed = false;
+  std::vector<int64_t> words;
+};
 
-Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
-  if (x->shape().type() != Type::f64) x = op.b.convert(x, Type::f32);
-  const Type word = x->shape().type() == Type::f64 ? Type::s64 : Type::s32;
-  const int64_t rows = x->shape().dim(0), features = x->shape().dim(1);
-  const auto trees = static_cast<int64_t>(forest.roots.size());
-  if (trees == 0) op.fail("there is no tree");
-  Flat flat(op, forest, x->shape().type(), features);
-  flat.build();
-  op.check_extents({rows, trees, forest.targets});
-  // A record is two words: the threshold; the pair and the feature.
+Table table_of(Op& op, const Flat& flat, int64_t features) {
+  Table table;
   const bool both = flat.nan_first() && flat.nan_last();
-  const int64_t width = features * (both ? 2 : 1);
-  const auto feature_bits = std::bit_width(static_cast<uint64_t>(width));
+  table.features = features * (both ? 2 : 1);
+  table.feature_bits = std::bit_width(static_cast<uint64_t>(table.features));
   const auto slots = static_cast<int64_t>(flat.records().size());
   op.check_extents({4 * slots});
-  const bool packed = std::bit_width(static_cast<uint64_t>(2 * slots)) + feature_bits < 31;
-  const int64_t stride = packed ? 2 : 4;
-  std::vector<int64_t> words(static_cast<size_t>(stride * slots));
-  for (size_t slot = 0; slot < flat.records().size(); ++slot) {
-    const Flat::Record& record = flat.records()[slot];
+  table.packed = std::bit_width(static_cast<uint64_t>(2 * slots)) + table.feature_bits < 31;
+  table.stride = table.packed ? 2 : 4;
+  for (const Flat::Record& record : flat.records()) {
     const int64_t feature = both || !flat.nan_first() ? record.feature : record.feature % features;
-    int64_t* to = &words[slot * static_cast<size_t>(stride)];
-    to[0] = record.threshold;
-    to[1] = packed ? record.pair * stride << feature_bits | feature : record.pair * stride;
-    if (!packed) to[2] = feature;
+    const int64_t pair = record.pair * table.stride;
+    table.words.push_back(record.threshold);
+    table.words.push_back(table.packed ? pair << table.feature_bits | feature : pair);
+    if (!table.packed) table.words.insert(table.words.end(), {feature, 0});
   }
-  const Ints all{rows, trees};
-  op.check_extents({rows, width});
-  const Type index = std::max(rows * width, stride * slots) > INT32_MAX ? Type::s64 : Type::s32;
-  Instr* table = op.b.constant(list(word, words));
+  return table;
+}
+
+// The slot in which each row ends in each tree: [rows, trees].
+Instr* walk(Op& op, const Flat& flat, Instr* x) {
+  const Type word = x->shape().type() == Type::f64 ? Type::s64 : Type::s32;
+  const int64_t rows = x->shape().dim(0);
+  const Table table = table_of(op, flat, x->shape().dim(1));
+  op.check_extents({rows, table.features});
+  const auto size = static_cast<int64_t>(table.words.size());
+  const Type index = std::max(rows * table.features, size) > INT32_MAX ? Type::s64 : Type::s32;
+  const Ints all{rows, static_cast<int64_t>(flat.roots().size())};
+  Instr* words = op.b.constant(list(word, table.words));
   Instr* x_keys = keys(op, x, flat, word);
-  Instr* row = binary(op, Opcode::multiply, iota(op, index, all, 0), static_cast<double>(width));
+  Instr* row =
+      binary(op, Opcode::multiply, iota(op, index, all, 0), static_cast<double>(table.features));
   std::vector<int64_t> starts = flat.roots();
-  for (int64_t& start : starts) start *= stride;
+  for (int64_t& start : starts) start *= table.stride;
   Instr* slot = op.b.broadcast(op.b.constant(list(index, starts)), all, {1});
   const auto word_at = [&](int64_t offset) {
     Instr* at = offset == 0 ? slot : binary(op, Opcode::add, slot, static_cast<double>(offset));
-    return op.b.take(table, at, 0);
+    return op.b.take(words, at, 0);
   };
   for (int64_t step = 0; step < flat.steps(); ++step) {
     Instr* threshold = word_at(0);
-    Instr* pair = op.b.convert(word_at(1), index);
-    Instr* feature = nullptr;
-    if (packed) {
-      feature =
-          op.b.binary(Opcode::and_, pair, op.b.full(pair->shape(), std::exp2(feature_bits) - 1));
-      pair = binary(op, Opcode::shift_right_logical, pair, static_cast<double>(feature_bits));
+    Instr *pair = op.b.convert(word_at(1), index), *feature = nullptr;
+    if (table.packed) {
+      const double mask = std::exp2(table.feature_bits) - 1;
+      feature = op.b.binary(Opcode::and_, pair, op.b.full(pair->shape(), mask));
+      pair = binary(op, Opcode::shift_right_logical, pair, static_cast<double>(table.feature_bits));
     } else {
       feature = op.b.convert(word_at(2), index);
     }
     Instr* key = op.b.take(x_keys, op.b.binary(Opcode::add, row, feature), 0);
     Instr* beyond = op.b.compare(Direction::gt, key, threshold);
-    Instr* side =
-        select(op, beyond, op.b.scalar(index, static_cast<double>(stride)), op.b.scalar(index, 0));
+    Instr* side = select(op, beyond, op.b.scalar(index, static_cast<double>(table.stride)),
+                         op.b.scalar(index, 0));
     slot = op.b.binary(Opcode::add, pair, side);
   }
-  const double inf = std::numeric_limits<double>::infinity();
-  const double nothing = forest.aggregate == Aggregate::minimum   ? inf
-                         : forest.aggregate == Aggregate::maximum ? -inf
-                                                                  : 0;
-  const Values values = values_of(op, forest, flat, nothing);
-  Instr* leaf =
-      op.b.binary(Opcode::shift_right_logical, slot, op.b.full(slot->shape(), stride == 2 ? 1 : 2));
-  const Opcode reduction = forest.aggregate == Aggregate::minimum   ? Opcode::minimum
-                           : forest.aggregate == Aggregate::maximum ? Opcode::maximum
-                                                                    : Opcode::add;
-  Instr* result = nullptr;
+  return binary(op, Opcode::shift_right_logical, slot, table.stride == 2 ? 1 : 2);
+}
+
+// What the slots add to the targets, each alone: [rows, trees, targets], of one target [rows,
+// trees].
+Instr* contributions(Op& op, const Forest& forest, const Values& values, Instr* slot, Type type) {
   if (forest.targets == 1) {
-    Literal weights(Shape::array(type, {slots}));
-    for (int64_t i = 0; i < slots; ++i) {
-      const auto row_number = static_cast<size_t>(values.row_of_slot[static_cast<size_t>(i)]);
-      weights.set_f64(i, values.rows[row_number][0]);
+    Literal weights(Shape::array(type, {static_cast<int64_t>(values.row_of_slot.size())}));
+    for (int64_t i = 0; i < weights.elems(); ++i) {
+      const auto row = static_cast<size_t>(values.row_of_slot[static_cast<size_t>(i)]);
+      weights.set_f64(i, values.rows[row][0]);
     }
-    Instr* each = op.b.take(op.b.constant(weights), leaf, 0);
-    result = reshape(op, op.b.reduce(reduction, each, {1}), {rows, 1});
-  } else {
-    const auto count = static_cast<int64_t>(values.rows.size());
-    Literal weights(Shape::array(type, {count, forest.targets}));
-    for (int64_t i = 0; i < weights.elems(); ++i)
-      weights.set_f64(i, values.rows[static_cast<size_t>(i / forest.targets)]
-                                    [static_cast<size_t>(i % forest.targets)]);
-    Instr* at = op.b.take(op.b.constant(list(index, values.row_of_slot)), leaf, 0);
-    result = op.b.reduce(reduction, op.b.take(op.b.constant(weights), at, 0), {1});
+    return op.b.take(op.b.constant(std::move(weights)), slot, 0);
   }
+  const auto width = static_cast<size_t>(forest.targets);
+  Literal weights(Shape::array(type, {static_cast<int64_t>(values.rows.size()), forest.targets}));
+  for (size_t i = 0; i < values.rows.size() * width; ++i)
+    weights.set_f64(static_cast<int64_t>(i), values.rows[i / width][i % width]);
+  Instr* rows = op.b.constant(list(slot->shape().type(), values.row_of_slot));
+  return op.b.take(op.b.constant(std::move(weights)), op.b.take(rows, slot, 0), 0);
+}
+
+}  // namespace
+
+Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
+  if (x->shape().type() != Type::f64) x = op.b.convert(x, Type::f32);
+  const int64_t rows = x->shape().dim(0);
+  const auto trees = static_cast<int64_t>(forest.roots.size());
+  if (trees == 0) op.fail("there is no tree");
+  op.check_extents({rows, trees, forest.targets});
+  if (rows == 0) return op.b.full(Shape::array(type, {0, forest.targets}), 0);
+  Flat flat(op, forest, x->shape().type(), x->shape().dim(1));
+  flat.build();
+  const bool least = forest.aggregate == Aggregate::minimum;
+  const bool most = forest.aggregate == Aggregate::maximum;
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nothing = least ? inf : most ? -inf : 0;
+  const Values values = values_of(op, forest, flat, nothing);
+  Instr* each = contributions(op, forest, values, walk(op, flat, x), type);
+  const Opcode reduction = least ? Opcode::minimum : most ? Opcode::maximum : Opcode::add;
+  Instr* result = reshape(op, op.b.reduce(reduction, each, {1}), {rows, forest.targets});
   if (forest.aggregate == Aggregate::average)
     return binary(op, Opcode::divide, result, static_cast<double>(trees));
   if (nothing == 0) return result;

@@ -134,20 +134,16 @@ Outputs dropout(Op& op) {
   const Type mask = op.opset() < 10 ? type : Type::pred;
   const Ints extents = op.shape(0).extents();
   const bool training = drops(op);
-  Instr* ratio = op.b.scalar(compute, op.float_attr("ratio", 0.5));
-  if (training && op.has(1)) {
-    if (op.shape(1).elems() != 1) op.fail("ratio is {}, wanted one", to_string(op.shape(1)));
-    ratio = op.b.convert(reshape(op, op.in(1), {}), compute);
-  }
-  const Literal* known = constant_of(ratio);
-  if (!training || (known != nullptr && known->get_f64(0) == 0)) {
+  double number = op.float_attr("ratio", 0.5);
+  // With a ratio of 0 nothing is drawn: that has to be known.
+  if (training && op.has(1)) number = op.known_float(1, "ratio");
+  if (!training || number == 0) {
     Outputs outputs = {op.value(0)};
     if (op.wants(1)) outputs.push_back(op.b.full(Shape::array(mask, extents), 1));
     return outputs;
   }
-  if (known != nullptr && !(known->get_f64(0) >= 0 && known->get_f64(0) < 1))
-    op.fail("ratio is {}, wanted 0 or more and less than 1", known->get_f64(0));
-  ratio = splat(op, ratio, extents);
+  if (!(number > 0 && number < 1)) op.fail("ratio is {}, wanted 0 or more and less than 1", number);
+  Instr* ratio = op.b.full(Shape::array(compute, extents), number);
   Instr* kept = op.b.compare(Direction::ge, unit(op, extents, compute), ratio);
   Instr* rest = op.b.binary(Opcode::subtract, op.b.full(ratio->shape(), 1), ratio);
   Instr* x = op.b.binary(Opcode::divide, op.b.convert(op.in(0), compute), rest);
