@@ -1,5 +1,6 @@
 // Operators of ai.onnx.ml that look values up: LabelEncoder, CategoryMapper, OneHotEncoder.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "import/onnx_ml.h"
@@ -54,7 +55,12 @@ Outputs look_up(Op& op, const Column& keys, const Column& values, const Literal&
     op.fail("the default is {}, the values are {}", to_string(otherwise.shape()),
             to_string(values.values.shape()));
   std::map<int64_t, int64_t> last;
-  for (int64_t i = 0; i < keys.values.elems(); ++i) last[key_at(keys.values, i)] = i;
+  for (int64_t i = 0; i < keys.values.elems(); ++i) {
+    // Before opset 4 NaN is equal to nothing.
+    const bool real = tensor::is_float(keys.values.type());
+    if (real && op.opset() < 4 && std::isnan(keys.values.get_f64(i))) continue;
+    last[key_at(keys.values, i)] = i;
+  }
   Ints distinct;
   const auto count = static_cast<int64_t>(last.size());
   Literal table(Shape::array(values.values.type(), {count + 1}));
