@@ -364,6 +364,37 @@ Instr* contributions(Op& op, const Forest& forest, const Values& values, Instr* 
   return op.b.take(op.b.constant(std::move(weights)), op.b.take(rows, slot, 0), 0);
 }
 
+// The same summed up where there are a few targets: one reduction of as many arrays [rows, trees],
+// so that a tree is walked through once for all of them, and trees stand side by side.
+Instr* sums_at_once(Op& op, const Forest& forest, const Values& values, Instr* slot, Type type,
+                    Opcode reduction) {
+  const auto targets = static_cast<size_t>(forest.targets);
+  Instr* rows = op.b.constant(list(slot->shape().type(), values.row_of_slot));
+  Instr* row = op.b.take(rows, slot, 0);
+  std::vector<Instr*> arrays, starts, columns;
+  for (size_t t = 0; t < targets; ++t) {
+    Literal weights(Shape::array(type, {static_cast<int64_t>(values.rows.size())}));
+    for (size_t i = 0; i < values.rows.size(); ++i)
+      weights.set_f64(static_cast<int64_t>(i), values.rows[i][t]);
+    arrays.push_back(op.b.take(op.b.constant(std::move(weights)), row, 0));
+    starts.push_back(op.b.constant(hlo::neutral_value(reduction, type)));
+  }
+  hlo::Computation* each = op.b.module()->add_computation("each_target");
+  hlo::Builder inner(each);
+  std::vector<Instr*> parameters, results;
+  for (size_t i = 0; i < 2 * targets; ++i)
+    parameters.push_back(inner.parameter(static_cast<int64_t>(i), Shape::scalar(type)));
+  for (size_t t = 0; t < targets; ++t)
+    results.push_back(inner.binary(reduction, parameters[t], parameters[targets + t]));
+  each->set_root(inner.tuple(results));
+  Instr* sums = op.b.reduce(arrays, starts, {1}, each);
+  const int64_t count = slot->shape().dim(0);
+  for (size_t t = 0; t < targets; ++t)
+    columns.push_back(
+        reshape(op, op.b.get_tuple_element(sums, static_cast<int64_t>(t)), {count, 1}));
+  return op.b.concatenate(columns, 1);
+}
+
 }  // namespace
 
 Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
@@ -380,9 +411,15 @@ Instr* evaluate_forest(Op& op, const Forest& forest, Instr* x, Type type) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nothing = least ? inf : most ? -inf : 0;
   const Values values = values_of(op, forest, flat, nothing);
-  Instr* each = contributions(op, forest, values, walk(op, flat, x), type);
   const Opcode reduction = least ? Opcode::minimum : most ? Opcode::maximum : Opcode::add;
-  Instr* result = reshape(op, op.b.reduce(reduction, each, {1}), {rows, forest.targets});
+  constexpr int64_t kMostAtOnce = 8;
+  Instr *slot = walk(op, flat, x), *result = nullptr;
+  if (forest.targets > 1 && forest.targets <= kMostAtOnce) {
+    result = sums_at_once(op, forest, values, slot, type, reduction);
+  } else {
+    Instr* each = contributions(op, forest, values, slot, type);
+    result = reshape(op, op.b.reduce(reduction, each, {1}), {rows, forest.targets});
+  }
   if (forest.aggregate == Aggregate::average)
     return binary(op, Opcode::divide, result, static_cast<double>(trees));
   if (nothing == 0) return result;
