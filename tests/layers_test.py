@@ -9,7 +9,7 @@ SOURCE = ROOT / "src"
 GROUND = "base"  # every folder may use it, and it uses none
 # Headers that are installed find these beside them, with no path.
 INSTALLED = {"api": {"heddle.h", "heddle_check.h", "heddle_device.h", "heddle_shapes.h", "heddle_state.h",
-                     "heddle_types.h"},
+                     "heddle_text.h", "heddle_types.h"},
              "runtime": {"hal.h"}}
 FORBIDDEN_NAMES = {"util", "utils", "common", "misc", "core", "service"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)

@@ -27,6 +27,10 @@ const heddle_value kValues[] = {
 const char* const kOfValues[] = {"name", "type", "type",    "type", "type",
                                  "rank", "dims", "dims[1]", "data"};
 
+const char* const kNoText[] = {nullptr};
+const char* const kTwice[] = {"a", "a"};
+const char* const kEmptyText[] = {""};
+
 // By member: the first wrong options of each kind.
 std::vector<std::pair<std::string, Change>> wrong_options() {
   std::vector<std::pair<std::string, Change>> all;
@@ -53,6 +57,10 @@ std::vector<std::pair<std::string, Change>> wrong_options() {
     all.emplace_back(std::string("options->hints[0].") + kOfShapes[i],
                      [i](auto& o) { o.hints = &kShapes[i], o.hint_count = 1; });
   }
+  all.emplace_back("options->texts", [](auto& o) { o.text_count = 1; });
+  for (const char* const* texts : {kNoText, kTwice, kEmptyText})
+    all.emplace_back(texts == kTwice ? "options->texts[1]" : "options->texts[0]",
+                     [texts](auto& o) { o.texts = texts, o.text_count = texts == kTwice ? 2 : 1; });
   all.emplace_back("options->constants", [](auto& o) { o.constant_count = 1; });
   for (size_t i = 0; i < std::size(kValues); ++i)
     all.emplace_back(std::string("options->constants[0].") + kOfValues[i],
@@ -77,6 +85,17 @@ std::vector<Row> open_rows() {
     change(options);
     CALL(heddle_model_open, member, "m.onnx", &options, &g.no_model);
   }
+  static uint32_t id = 0;
+  static const char* text = nullptr;
+  static size_t size = 0;
+  CALL(heddle_model_text_id, "model", nullptr, "a", 1, &id);
+  CALL(heddle_model_text_id, "model", g.model, "a", 1, &id);
+  CALL(heddle_model_text_id, "text", g.model, nullptr, 1, &id);
+  CALL(heddle_model_text_id, "id", g.model, "a", 1, nullptr);
+  CALL(heddle_model_text, "model", nullptr, 0, &text, &size);
+  CALL(heddle_model_text, "model", g.model, 0, &text, &size);
+  CALL(heddle_model_text, "text", g.model, 0, nullptr, &size);
+  CALL(heddle_model_text, "size", g.model, 0, &text, nullptr);
   auto options = sized<heddle_open_options>();
   options.struct_size = 0;
   CALL(heddle_model_parse, "options->struct_size", "m", kText, 10, &options, &g.no_model);

@@ -165,7 +165,8 @@ TEST(WrongCalls, UnknownWordsNameTheOption) {
 
 std::string header() {
   std::stringstream text;
-  for (const char* name : {"heddle.h", "heddle_check.h", "heddle_device.h", "heddle_state.h"})
+  for (const char* name :
+       {"heddle.h", "heddle_check.h", "heddle_device.h", "heddle_state.h", "heddle_text.h"})
     text << std::ifstream(std::string(HEDDLE_SOURCE_DIR "/src/api/") + name).rdbuf();
   return text.str();
 }

@@ -49,6 +49,7 @@ class Compile : public Command {
     if (stopped) return 0;
     if (!output_.given()) return user_error("compile: -o F.heddle says where the program goes");
     if (info_of(model.get()).is_program) return user_error("{}: is already compiled", open_.model);
+    HEDDLE_RETURN_IF_ERROR(check_no_text(model.get()));
     const double import_ms = info_of(model.get()).import_ms;
     HEDDLE_ASSIGN_OR_RETURN(const ProgramHandle program, compile_.compile(model.get(), true));
     model.reset();
@@ -87,6 +88,19 @@ class Compile : public Command {
   }
 
  private:
+  // A program in a file has numbers only, not the strings that they stand for.
+  Status check_no_text(const heddle_model* model) const {
+    const heddle_model_info info = info_of(model);
+    for (int64_t i = 0; i < info.inputs + info.outputs; ++i) {
+      const heddle_port port =
+          i < info.inputs ? input_of(model, i) : output_of(model, i - info.inputs);
+      if (port.is_text != 0)
+        return user_error("{}: {} is strings, which no program in a file has; run the model itself",
+                          open_.model, port.name);
+    }
+    return {};
+  }
+
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;

@@ -24,7 +24,8 @@ Result<std::vector<OnnxCase>> find_onnx_cases(const std::string& folder);
 std::vector<std::string> files_of(const OnnxCase& test);
 
 struct OnnxOutcome {
-  std::string outcome;  // "pass", "mismatch", "refused", "unreadable", "too big", "no data"
+  std::string outcome;  // "pass", "runs" (drawn at random), "mismatch", "refused", "unreadable",
+                        // "too big", "no data"
   std::string reason;
   std::string op;     // of a model of one operator; else "graph"
   std::string opset;  // "13", "ai.onnx.ml 3"

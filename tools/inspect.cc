@@ -17,6 +17,7 @@
 #include "program/text.h"
 #include "program/views.h"
 #include "report.h"
+#include "support_text.h"
 
 namespace heddle::tools {
 namespace {
@@ -75,6 +76,8 @@ class Inspect : public Command {
     line.group("What to show");
     line.flag(header_, "--header", "only a compiled program's header; the rest is not read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
+    line.flag(supported_, "--supported",
+              "ONNX: all that cannot be imported, with places and a way out; nothing is compiled");
     line.flag(buffers_, "--buffers", "every buffer with its place in memory");
     line.flag(program_text_, "--program", "the whole program as text");
     compile_.declare(line);
@@ -86,6 +89,7 @@ class Inspect : public Command {
 
   Result<int> run() override {
     if (header_) return show_header();
+    if (supported_) return show_support();
     HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
@@ -136,6 +140,30 @@ class Inspect : public Command {
                       {"object_bytes", header.object_bytes}};
     HEDDLE_RETURN_IF_ERROR(json_.write(json));
     return 0;
+  }
+
+  // 0: all can be imported; 1: not all.
+  Result<int> show_support() const {
+    {
+      HEDDLE_ASSIGN_OR_RETURN(const import::ModelFile file, import::open_model_file(open_.model));
+      if (file.format != import::Format::onnx)
+        return user_error("{}: --supported is for ONNX models, this is {}", open_.model,
+                          import::format_name(file.format));
+    }
+    import::Options options;
+    for (const std::string& text : open_.dims) {
+      HEDDLE_ASSIGN_OR_RETURN(const DimChoice dim, parse_dim(text));
+      if (dim.size) options.dims[dim.name] = *dim.size;
+    }
+    for (const std::string& text : open_.shapes) {
+      HEDDLE_ASSIGN_OR_RETURN(const auto shape, parse_shape_choice(text));
+      options.shapes.insert(shape);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const import::SupportReport report,
+                            import::check_support(open_.model, options));
+    if (!json_.only_json()) fmt::print("{}", support_text(open_.model, report));
+    HEDDLE_RETURN_IF_ERROR(json_.write(support_json(open_.model, report)));
+    return report.supported() ? 0 : 1;
   }
 
   void print_model(const heddle_model* handle) const {
@@ -304,6 +332,7 @@ class Inspect : public Command {
   OpenChoices open_;
   CompileChoices compile_;
   JsonChoice json_;
+  bool supported_ = false;
   bool header_ = false, graph_only_ = false, buffers_ = false, program_text_ = false;
 };
 

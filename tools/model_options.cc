@@ -115,8 +115,22 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
     HEDDLE_ASSIGN_OR_RETURN(auto shape, parse_shape_choice(text));
     wanted.push_back(std::move(shape));
   }
-  HEDDLE_ASSIGN_OR_RETURN(const tensor::NamedLiterals constants, take_fixed(fixed, given));
-  for (const auto& [name, value] : given) seen.emplace_back(name, value.shape().extents());
+  HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals constants, take_fixed(fixed, given));
+  // Values of a first run, in which a model may find what decides its shapes.
+  tensor::NamedLiterals values = given;
+  tensor::Vocabulary vocabulary;
+  for (tensor::NamedLiterals* all : {&constants, &values})
+    for (auto& [name, value] : *all)
+      if (inputs.texts().contains(name))
+        value = tensor::ids_of_texts(
+            value, [&](const std::string& text) { return vocabulary.id(text); });
+  std::vector<const char*> c_texts;
+  for (int64_t i = 1; i < vocabulary.size(); ++i)
+    c_texts.push_back(vocabulary.text(static_cast<uint32_t>(i)).c_str());
+  for (const auto& [name, value] : given) {
+    seen.emplace_back(name, value.shape().extents());
+    if (inputs.texts().contains(name)) seen.back().second.pop_back();
+  }
 
   std::vector<heddle_dim> c_dims, c_bounds;
   for (const auto& [name, size, bound] : sizes) {
@@ -138,7 +152,7 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
     }
     return all;
   };
-  const std::vector<heddle_value> c_constants = as_values(constants), c_values = as_values(given);
+  const std::vector<heddle_value> c_constants = as_values(constants), c_values = as_values(values);
 
   auto options = sized<heddle_open_options>();
   options.dims = c_dims.data();
@@ -151,6 +165,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   options.constant_count = c_constants.size();
   options.values = c_values.data();
   options.value_count = c_values.size();
+  options.texts = c_texts.data();
+  options.text_count = c_texts.size();
   options.bounds = c_bounds.data();
   options.bound_count = c_bounds.size();
   options.module = module.empty() ? nullptr : module.c_str();

@@ -39,6 +39,29 @@ Result<Literal> fit(const Literal& value, const std::string& source, const heddl
   return typed;
 }
 
+Result<Literal> ids_of_texts(const heddle_model* model, const Literal& points) {
+  Status status;
+  Literal ids = tensor::ids_of_texts(points, [&](const std::string& text) {
+    uint32_t id = 0;
+    if (status) status = to_status(heddle_model_text_id(model, text.data(), text.size(), &id));
+    return id;
+  });
+  if (!status) return tl::unexpected(status.error());
+  return ids;
+}
+
+Result<Literal> texts_of_ids(const heddle_model* model, const Literal& ids) {
+  Status status;
+  Result<Literal> points = tensor::texts_of_ids(ids, [&](uint32_t id) {
+    const char* text = "";
+    size_t size = 0;
+    if (status) status = to_status(heddle_model_text(model, id, &text, &size));
+    return std::string(text, size);
+  });
+  if (!status) return tl::unexpected(status.error());
+  return points;
+}
+
 std::string names_of(const heddle_port& port) {
   return port.alias[0] == '\0' ? port.name : fmt::format("{} ({})", port.name, port.alias);
 }
@@ -83,11 +106,12 @@ void InputChoices::declare(CommandLine& line) {
 
 Result<NamedLiterals> InputChoices::read() const {
   NamedLiterals given;
+  texts_.clear();
   if (!file.empty()) {
     if (is_file(file))
       return user_error("--inputs {}: is one array, wanted F.npz; give it with --input NAME={}",
                         file, file);
-    Result<NamedLiterals> read = tensor::read_npz(file);
+    Result<NamedLiterals> read = tensor::read_npz(file, &texts_);
     if (!read) return error_in("--inputs", read.error());
     given = std::move(*read);
     if (given.empty()) return user_error("--inputs {}: holds no arrays", file);
@@ -99,9 +123,12 @@ Result<NamedLiterals> InputChoices::read() const {
       return user_error("--input {}: wanted NAME=SPEC, such as x=2x2xf32=1 2 3 4 or x=x.npy", text);
     const std::string name = text.substr(0, equals), spec = text.substr(equals + 1);
     if (!seen.insert(name).second) return user_error("--input {}: is given twice", name);
+    bool strings = false;
     Result<Literal> value =
-        is_file(spec) ? tensor::read_npy(spec) : tensor::parse_literal_spec(spec);
+        is_file(spec) ? tensor::read_npy(spec, &strings) : tensor::parse_literal_spec(spec);
     if (!value) return error_in("--input " + name, value.error());
+    texts_.erase(name);
+    if (strings) texts_.insert(name);
     std::erase_if(given, [&](const auto& known) { return known.first == name; });
     given.emplace_back(name, std::move(*value));
   }
@@ -141,8 +168,17 @@ Result<InputChoices::Chosen> InputChoices::choose(const heddle_model* model,
     constexpr const char* kOne = "--input ";
     if (chosen[place] && sources[place].starts_with(kOne) == source.starts_with(kOne))
       return user_error("{}: {} gives the same input", source, sources[place]);
-    HEDDLE_ASSIGN_OR_RETURN(chosen[place],
-                            fit(value, source, input_of(model, static_cast<int64_t>(place)), info));
+    const heddle_port port = input_of(model, static_cast<int64_t>(place));
+    const bool text = texts_.contains(name);
+    if (text != (port.is_text != 0))
+      return user_error("{}: got {}, wanted {}{}; {}", source, text ? "strings" : "numbers",
+                        port.is_text != 0 ? "strings " : "", shape_text(port),
+                        text ? "convert the array" : "give an array of numpy's <U");
+    Literal ids = value;
+    if (text) {
+      HEDDLE_ASSIGN_OR_RETURN(ids, ids_of_texts(model, value));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(chosen[place], fit(ids, source, port, info));
     sources[place] = source;
   }
   return chosen;
@@ -250,10 +286,16 @@ Result<std::vector<Literal>> run_once(heddle_program* program, std::vector<Liter
 Status write_outputs(const OutputFile& file, const heddle_model* model,
                      const std::vector<Literal>& outputs) {
   NamedLiterals named;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].shape().is_array())
-      named.emplace_back(output_of(model, static_cast<int64_t>(i)).name, outputs[i]);
-  return file.publish(tensor::write_npz(file.work_path(), named));
+  std::set<std::string> texts;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].shape().is_array()) continue;
+    const heddle_port port = output_of(model, static_cast<int64_t>(i));
+    named.emplace_back(port.name, outputs[i]);
+    if (port.is_text == 0) continue;
+    texts.insert(port.name);
+    HEDDLE_ASSIGN_OR_RETURN(named.back().second, texts_of_ids(model, outputs[i]));
+  }
+  return file.publish(tensor::write_npz(file.work_path(), named, texts));
 }
 
 }  // namespace heddle::tools

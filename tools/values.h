@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct InputChoices {
   // What was given, by name; those of --input win. Errors (user): unreadable; nothing in the file;
   // a name given twice.
   Result<tensor::NamedLiterals> read() const;
+  // Names of those that are strings: arrays of code points (tensor/npz.h).
+  const std::set<std::string>& texts() const { return texts_; }
   // "--input x", "--inputs in.npz, entry x".
   std::string source_of(const std::string& name) const;
   // The error of opening a model, with such a source wherever it speaks of the value of an input.
@@ -45,6 +48,7 @@ struct InputChoices {
   using Chosen = std::vector<std::optional<tensor::Literal>>;
   Result<Chosen> choose(const heddle_model* model, const tensor::NamedLiterals& given) const;
   Status fill(const heddle_model* model, Chosen chosen, InputValues& result) const;
+  mutable std::set<std::string> texts_;  // of the last read()
 };
 
 // A literal of a port: zeros. Error: no memory.

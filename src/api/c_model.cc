@@ -121,6 +121,14 @@ Result<OpenOptions> open_options(const Call& call, const heddle_open_options* fr
   if (c.module != nullptr) options.module_name = c.module;
   options.random_constants = c.random_constants != 0;
   if (c.kv_cache != nullptr) options.kv_cache = c.kv_cache;
+  HEDDLE_RETURN_IF_ERROR(call.array("options->texts", c.texts, c.text_count));
+  if (c.text_count > 0) options.vocabulary = std::make_shared<tensor::Vocabulary>();
+  for (size_t i = 0; i < c.text_count; ++i) {
+    const std::string place = fmt::format("options->texts[{}]", i);
+    if (c.texts[i] == nullptr) return call.wrong(place, "NULL", "a string");
+    if (options.vocabulary->id(c.texts[i]) != i + 1)
+      return call.wrong(place, fmt::format("'{}'", c.texts[i]), "a string that is there once");
+  }
   return options;
 }
 
@@ -143,6 +151,7 @@ Status write_port(const Call& call, const char* owner, const std::vector<Port>* 
     result.rank = port.is_known ? static_cast<int32_t>(port.dims.size()) : -1;
     result.dims = port.dims.data();
     result.bytes = port.bytes;
+    result.is_text = port.is_text ? 1 : 0;
   }
   HEDDLE_RETURN_IF_ERROR(call.write("port", to, result));
   HEDDLE_RETURN_IF_ERROR(call.given({{owner, ports}}));
@@ -221,6 +230,32 @@ void heddle_model_get_info(const heddle_model* model, heddle_model_info* info) {
     }
     HEDDLE_RETURN_IF_ERROR(call.write("info", info, result));
     return call.given({{"model", model}});
+  });
+}
+
+heddle_status* heddle_model_text_id(const heddle_model* model, const char* text, size_t size,
+                                    uint32_t* id) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"text", text}, {"id", id}}));
+    const auto& vocabulary = model->model->vocabulary();
+    if (vocabulary == nullptr)
+      return call.wrong("model", "one without strings", "one with strings");
+    *id = vocabulary->id({text, size});
+    return {};
+  });
+}
+
+heddle_status* heddle_model_text(const heddle_model* model, uint32_t id, const char** text,
+                                 size_t* size) {
+  return guarded(__func__, [&](const Call& call) -> Status {
+    HEDDLE_RETURN_IF_ERROR(call.given({{"model", model}, {"text", text}, {"size", size}}));
+    const auto& vocabulary = model->model->vocabulary();
+    if (vocabulary == nullptr)
+      return call.wrong("model", "one without strings", "one with strings");
+    const std::string& found = vocabulary->text(id);
+    *text = found.c_str();
+    *size = found.size();
+    return {};
   });
 }
 

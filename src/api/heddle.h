@@ -119,6 +119,8 @@ typedef struct heddle_open_options {
       values;         /* ONNX, StableHLO: of inputs in the first run. Where a shape depends */
   size_t value_count; /* on one, programs are specialised on it: heddle_shapes.h */
   int32_t late;       /* shapes of inputs may differ from run to run: heddle_shapes.h */
+  const char* const* texts; /* strings of `constants` and `values`, all different: number */
+  size_t text_count;        /* i + 1 is texts[i], 0 the empty one */
 } heddle_open_options;
 
 /* Opens a model of any kind (ONNX, HLO or StableHLO text, a compiled program), told by content. The
@@ -156,6 +158,7 @@ typedef struct heddle_port {
   int32_t rank; /* -1: known once a context is prepared (heddle_shapes.h) */
   const int64_t* dims;
   int64_t bytes;
+  int32_t is_text; /* strings: HEDDLE_U32 numbers, see heddle_text.h */
 } heddle_port;
 /* Numbers outside the range give a port with a NULL name. */
 HEDDLE_EXPORT void heddle_model_input(const heddle_model* model, int64_t number, heddle_port* port);
@@ -168,15 +171,6 @@ HEDDLE_EXPORT void heddle_model_output(const heddle_model* model, int64_t number
  * only checked indices are known: other integers are 0 or 1. Fails for a consumed model. */
 HEDDLE_EXPORT heddle_status* heddle_model_random_inputs(const heddle_model* model, uint64_t seed,
                                                         void* const* buffers);
-
-/* How far output `number` may be off: |a - b| <= absolute + relative * |b| + relative_to_max *
- * max|b|, derived from the types and the reduction lengths on the way to it. */
-typedef struct heddle_tolerance {
-  size_t struct_size;
-  double absolute, relative, relative_to_max;
-} heddle_tolerance;
-HEDDLE_EXPORT void heddle_model_tolerance(const heddle_model* model, int64_t number,
-                                          heddle_tolerance* tolerance);
 
 /* ---- compiling ---- */
 typedef struct heddle_program heddle_program;
@@ -479,4 +473,5 @@ HEDDLE_EXPORT heddle_status* heddle_trace_stop(const char* path);
 #include "heddle_device.h"
 #include "heddle_shapes.h"
 #include "heddle_state.h"
+#include "heddle_text.h"
 #endif /* HEDDLE_API_HEDDLE_H */

@@ -46,6 +46,7 @@ import::Options import_options(const OpenOptions& options) {
     result.hints.emplace(name, value);
   }
   result.values = options.constants;
+  result.vocabulary = options.vocabulary;
   result.module_name = options.module_name;
   result.random_constants = options.random_constants;
   result.kv_cache = options.kv_cache;
@@ -174,6 +175,9 @@ void Model::take(import::Imported imported) {
   module_ = std::move(module);
   name_dims(imported.input_dims, inputs_);
   name_dims(imported.output_dims, outputs_);
+  if (!imported.texts.empty()) vocabulary_ = std::move(imported.vocabulary);
+  for (std::vector<Port>* ports : {&inputs_, &outputs_})
+    for (Port& port : *ports) port.is_text = imported.texts.contains(port.name);
 }
 
 Status Model::take_late(std::function<Result<import::Imported>(const import::Options&)> import,
@@ -183,6 +187,8 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
     take(std::move(imported));
     return {};
   }
+  // One for all imports: equal strings are equal numbers in each.
+  if (!wanted.vocabulary) wanted.vocabulary = std::make_shared<tensor::Vocabulary>();
   auto late = std::make_shared<Late>();
   late->import = std::move(import);
   late->shapes = shapes;
@@ -205,10 +211,13 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
   std::vector<import::BoundInput> deciding = std::move(imported.bound);
   std::erase_if(deciding, [&](const auto& input) { return !late->first.contains(input.name); });
   const auto dims = imported.input_dims;
+  const std::set<std::string> texts = imported.texts;
   take(std::move(imported));
   if (deciding.empty() && !stages && !shapes) return {};
-  for (const import::BoundInput& input : deciding)
+  for (const import::BoundInput& input : deciding) {
     inputs_.insert(inputs_.begin() + input.place, make_port(input.name, "", input.shape));
+    inputs_[static_cast<size_t>(input.place)].is_text = texts.contains(input.name);
+  }
   for (const import::BoundInput& input : deciding) late->deciding.insert(input.place);
   name_dims(dims, inputs_);
   // Checks have numbers of parameters; here the inputs that decide are between them.
@@ -223,6 +232,7 @@ Status Model::take_late(std::function<Result<import::Imported>(const import::Opt
     outputs_.push_back(make_port(output, "", Shape::array(type, {})));
     outputs_.back().bytes = 0;
     outputs_.back().is_known = false;
+    outputs_.back().is_text = texts.contains(output);
   }
   tolerances_.resize(outputs_.size());
   late->inputs = inputs_;
@@ -426,6 +436,7 @@ std::unique_ptr<Model> Model::clone() const {
   copy->notes_ = notes_;
   copy->index_checks_ = index_checks_;
   copy->assertions_ = assertions_;
+  copy->vocabulary_ = vocabulary_;
   copy->import_ms_ = import_ms_;
   copy->instructions_ = instructions_;
   copy->late_ = late_;

@@ -27,6 +27,7 @@
 #include "tensor/compare.h"
 #include "tensor/index_check.h"
 #include "tensor/literal.h"
+#include "tensor/vocabulary.h"
 
 namespace heddle::compiler {
 struct AdviceReport;
@@ -72,6 +73,7 @@ struct OpenOptions {
   // own (late.h). Models with bounds have none.
   std::map<std::string, tensor::Literal> values;
   bool late = false;  // shapes of inputs may differ from run to run: Context::set_input_shape
+  std::shared_ptr<tensor::Vocabulary> vocabulary;  // of strings in `constants`, `values`; null: none
   std::string module_name;
   std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
@@ -90,6 +92,7 @@ struct Port {
   int64_t bytes = 0;
   std::vector<NamedDim> named;  // by dimension; empty: nothing is known of any
   bool is_known = true;         // false: its shape is, once a context is prepared (late.h)
+  bool is_text = false;         // strings: ids of Model::vocabulary
 };
 
 struct Bounded;
@@ -122,6 +125,8 @@ class Model {
   const std::vector<tensor::IndexCheck>& index_checks() const { return index_checks_; }
   // Of a StableHLO test: what is to hold of outputs().
   const std::vector<import::Assertion>& assertions() const { return assertions_; }
+  // Null: there are no strings.
+  const std::shared_ptr<tensor::Vocabulary>& vocabulary() const { return vocabulary_; }
   double import_ms() const { return import_ms_; }
   int64_t instructions() const { return instructions_; }
   bool is_program() const { return is_program_; }
@@ -159,6 +164,7 @@ class Model {
   std::vector<std::pair<std::string, int64_t>> unbound_;
   std::vector<tensor::IndexCheck> index_checks_;
   std::vector<import::Assertion> assertions_;
+  std::shared_ptr<tensor::Vocabulary> vocabulary_;
   double import_ms_ = 0;
   int64_t instructions_ = 0;
   bool is_program_ = false;

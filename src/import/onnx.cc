@@ -20,14 +20,6 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
   return result;
 }
 
-// Errors are one line, whatever names a file has.
-Error one_line(Error error) {
-  for (char& c : error.message) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  }
-  return error;
-}
-
 // The folder's border: from here on errors are values.
 Result<Imported> guarded(std::string_view bytes, const Options& options, TensorSource source,
                          const std::string& directory) {
@@ -35,9 +27,12 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   source.external = &external;
   source.bytes_left = options.max_constant_bytes;
   source.max_elems = options.max_value_elems;
+  source.vocabulary =
+      options.vocabulary != nullptr ? options.vocabulary : std::make_shared<tensor::Vocabulary>();
   try {
     Imported imported = import_decoded(bytes, options, source);
     imported.files = external.paths();
+    imported.vocabulary = source.vocabulary;
     HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &imported));
     return imported;
   } catch (const Failure& failure) {
@@ -47,7 +42,28 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
   }
 }
 
+SupportReport support_of_bytes(std::string_view bytes, const Options& options) {
+  const proto::Model model = proto::decode_model(bytes, options.max_nodes);
+  return support_of(read_facts(model));
+}
+
 }  // namespace
+
+Result<SupportReport> check_support(const std::string& path, const Options& options) {
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  SupportReport report;
+  try {
+    report = support_of_bytes(file->bytes(), options);
+  } catch (const Failure& failure) {
+    return error_in(path, one_line(failure.error));
+  } catch (const std::bad_alloc&) {
+    return machine_error("out of memory while reading the model");
+  }
+  if (!report.faults.empty()) return report;
+  if (const Result<Imported> imported = import_onnx(path, options); !imported)
+    report.refused = imported.error().message;
+  return report;
+}
 
 Result<Imported> import_onnx(const std::string& path, const Options& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));

@@ -22,6 +22,7 @@
 #include "import/assertion.h"
 #include "tensor/index_check.h"
 #include "tensor/literal.h"
+#include "tensor/vocabulary.h"
 
 namespace heddle::hlo {
 class Module;
@@ -58,6 +59,8 @@ struct Options {
   // Of `shapes`: those that are not asked for but those of values, for messages.
   std::set<std::string> shapes_of_values;
   // --module NAME: which one of a text file of several; empty: there must be one only.
+  // Of strings in values above; null: there are none, and the model gets one of its own.
+  std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::string module_name;
   std::string kv_cache;           // --kv-cache: "bf16", "int8" (kv_cache.h); empty: as they are
   bool random_constants = false;  // constants written as {...} get invented values, with a note
@@ -98,6 +101,9 @@ struct Imported {
   // Options::stages: not empty, the module's first result is this value, a computed one that a
   // shape depends on (`why` says which), and the others are what the rest of the graph reads.
   std::string undecided, undecided_why;
+  // Inputs and outputs that are strings, by name: u32 tensors of ids in `vocabulary`.
+  std::set<std::string> texts;
+  std::shared_ptr<tensor::Vocabulary> vocabulary;
   std::vector<std::string> notes;  // "dimension 'batch' bound to 1 (--dim batch=N)"
   // Dynamic dimensions that nothing bound, with the extent they got; one without a name is
   // "input[0]".

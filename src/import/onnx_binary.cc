@@ -144,7 +144,7 @@ constexpr OpEntry kOps[] = {
     {"BitwiseOr", 2, 2, arithmetic<Opcode::or_>},
     {"BitwiseXor", 2, 2, arithmetic<Opcode::xor_>},
     {"Div", 2, 2, arithmetic<Opcode::divide>},
-    {"Equal", 2, 2, comparison<Direction::eq>},
+    {"Equal", 2, 2, comparison<Direction::eq>, true, Text::passes},
     {"Greater", 2, 2, comparison<Direction::gt>},
     {"GreaterOrEqual", 2, 2, comparison<Direction::ge>},
     {"Less", 2, 2, comparison<Direction::lt>},
@@ -158,7 +158,7 @@ constexpr OpEntry kOps[] = {
     {"Pow", 2, 2, pow},
     {"Sub", 2, 2, arithmetic<Opcode::subtract>},
     {"Sum", 1, -1, variadic<Opcode::add>},
-    {"Where", 3, 3, where},
+    {"Where", 3, 3, where, true, Text::passes},
     {"Xor", 2, 2, logical<Opcode::xor_>},
 };
 

@@ -109,7 +109,8 @@ Result<OnnxSignature> read_onnx_signature(const std::string& path) {
   });
 }
 
-Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port) {
+Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port,
+                                  const std::shared_ptr<tensor::Vocabulary>& vocabulary) {
   return read_file<OnnxValue>(path, [&](const std::shared_ptr<const MappedFile>& file) {
     ExternalFiles external("");
     TensorSource source;
@@ -118,6 +119,7 @@ Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port)
     source.external = &external;
     source.bytes_left = kMostBytes;
     source.max_elems = kMostElems;
+    source.vocabulary = vocabulary;
     return value_of(file->bytes(), port, source);
   });
 }

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "tensor/literal.h"
+#include "tensor/vocabulary.h"
 
 namespace heddle::import {
 
@@ -33,7 +35,8 @@ struct OnnxValue {
   tensor::Literal tensor;
   std::vector<tensor::Literal> elements;  // of a sequence
 };
-// The value in a file, which is of the port's kind.
-Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port);
+// The value in a file, which is of the port's kind. Strings are ids of the vocabulary.
+Result<OnnxValue> read_onnx_value(const std::string& path, const OnnxPort& port,
+                                  const std::shared_ptr<tensor::Vocabulary>& vocabulary = nullptr);
 
 }  // namespace heddle::import

@@ -213,7 +213,13 @@ Outputs unique(Op& op) {
   if (op.has_attr("axis")) axis = op.axis_attr(0, x.shape().rank());
   const Rows rows = rows_of(x, axis);
   const bool real = tensor::is_float(x.type());
+  const std::vector<std::string> texts =
+      op.is_text(0) ? op.known_texts(0, "X") : std::vector<std::string>();
   const auto compare_at = [&](int64_t a, int64_t b) {
+    if (!texts.empty()) {
+      const int order = texts[static_cast<size_t>(a)].compare(texts[static_cast<size_t>(b)]);
+      return order < 0 ? -1 : order > 0 ? 1 : 0;
+    }
     if (real) {
       const double u = x.get_f64(a), v = x.get_f64(b);
       return u < v ? -1 : u > v ? 1 : 0;
@@ -313,10 +319,10 @@ Outputs non_max_suppression(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Compress", 2, 2, compress},
+    {"Compress", 2, 2, compress, true, Text::passes},
     {"NonMaxSuppression", 2, 5, non_max_suppression},
     {"NonZero", 1, 1, non_zero},
-    {"Unique", 1, 1, unique},
+    {"Unique", 1, 1, unique, true, Text::passes},
 };
 
 }  // namespace

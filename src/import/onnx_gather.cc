@@ -352,13 +352,13 @@ Outputs tensor_scatter(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Gather", 2, 2, gather},
-    {"GatherElements", 2, 2, gather_elements},
-    {"GatherND", 2, 2, gather_nd},
-    {"ReverseSequence", 2, 2, reverse_sequence},
-    {"Scatter", 3, 3, scatter_elements},
-    {"ScatterElements", 3, 3, scatter_elements},
-    {"ScatterND", 3, 3, scatter_nd},
+    {"Gather", 2, 2, gather, true, Text::passes},
+    {"GatherElements", 2, 2, gather_elements, true, Text::passes},
+    {"GatherND", 2, 2, gather_nd, true, Text::passes},
+    {"ReverseSequence", 2, 2, reverse_sequence, true, Text::passes},
+    {"Scatter", 3, 3, scatter_elements, true, Text::passes},
+    {"ScatterElements", 3, 3, scatter_elements, true, Text::passes},
+    {"ScatterND", 3, 3, scatter_nd, true, Text::passes},
     {"TensorScatter", 2, 3, tensor_scatter},
 };
 

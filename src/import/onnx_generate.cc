@@ -17,8 +17,16 @@ Outputs constant(Op& op) {
   if (op.node().attributes.size() != 1)
     op.fail("{} attributes, wanted one of value, value_float, value_floats, value_int, value_ints",
             op.node().attributes.size());
-  if (const proto::Tensor* tensor = op.tensor_attr("value"))
-    return {op.tensor_value(*tensor, "value")};
+  if (const proto::Tensor* tensor = op.tensor_attr("value")) {
+    Output value = op.tensor_value(*tensor, "value");
+    return {tensor->data_type == kStringType ? Output::text(value) : value};
+  }
+  if (op.has_attr("value_string"))
+    return {Output::text(op.text_literal({op.string_attr("value_string", "")}, {}))};
+  if (op.has_attr("value_strings")) {
+    const std::vector<std::string> texts = op.strings_attr("value_strings");
+    return {Output::text(op.text_literal(texts, {static_cast<int64_t>(texts.size())}))};
+  }
   if (op.has_attr("value_float")) {
     Literal value(Shape::scalar(Type::f32));
     value.set_f64(0, op.float_attr("value_float", 0));
@@ -32,19 +40,22 @@ Outputs constant(Op& op) {
   if (op.has_attr("value_ints")) return {ints_literal(op.ints_attr("value_ints"))};
   if (op.has_attr("value_floats"))
     return {list_literal<float>(Type::f32, op.floats_attr("value_floats"))};
-  op.fail("a constant given by {} is not supported (strings and sparse values are not)",
+  op.fail("a constant given by {} is not supported (sparse values are not)",
           quoted(op.node().attributes[0].name));
 }
 
 Outputs constant_of_shape(Op& op) {
   const Ints extents = op.check_extents(op.known_ints(0, "input"));
   Literal value(Shape::scalar(Type::f32));
+  bool text = false;
   if (const proto::Tensor* tensor = op.tensor_attr("value")) {
+    text = tensor->data_type == kStringType;
     const Literal given = op.tensor_value(*tensor, "value");
     if (given.elems() != 1) op.fail("value has {} elements, wanted 1", given.elems());
     value = reshaped(given, {});
   }
-  return {splat(op, op.b.constant(value), extents)};
+  Output result = splat(op, op.b.constant(value), extents);
+  return {text ? Output::text(result) : result};
 }
 
 // How many of start, start + delta, ... come before the limit.
@@ -142,7 +153,7 @@ Outputs one_hot(Op& op) {
 
 constexpr OpEntry kOps[] = {
     {"Constant", 0, 0, constant}, {"ConstantOfShape", 1, 1, constant_of_shape},
-    {"EyeLike", 1, 1, eye_like},  {"OneHot", 3, 3, one_hot},
+    {"EyeLike", 1, 1, eye_like},  {"OneHot", 3, 3, one_hot, true, Text::passes},
     {"Range", 3, 3, range_op},    {"Trilu", 1, 2, trilu},
 };
 

@@ -146,7 +146,10 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);
   if (values) {
-    for (size_t i = 0; i < computed.size(); ++i) *computed[i] = Output((*values)[i]);
+    for (size_t i = 0; i < computed.size(); ++i) {
+      computed[i]->instr = nullptr;
+      computed[i]->literal = (*values)[i];
+    }
     op.check_all_read();
   }
   result_.module->remove_computation(scratch);
@@ -212,6 +215,7 @@ Outputs Importer::emit_node(const OpEntry& entry, const Node& node, int64_t opse
   op.check_all_read();
   names.add(nodes_read_through(inputs, *into_, first, outputs));
   finish_instrs(first, node, names);
+  for (std::string& note : op.take_notes()) result_.notes.push_back(std::move(note));
   for (IndexDemand& demand : op.take_demands()) {
     demand.names = names;
     demands_.push_back(std::move(demand));
@@ -226,6 +230,7 @@ Value* Importer::add_output(Output output, std::string_view name) {
   value.instr = output.instr;
   value.literal = std::move(output.literal);
   value.name = name;
+  value.text = output.is_text;
   for (Output& element : output.elements)
     value.elements.push_back(add_output(std::move(element), name));
   return add_value(std::move(value));
@@ -282,15 +287,20 @@ void Importer::run_handler(const Node& node, Scope& scope, const Inputs& inputs)
   const int64_t opset = scope.opsets->at(normal_domain(node.domain));
   hlo::NodeNames names = name_of(node);
   names.add(nodes_of(inputs));
+  const bool moves_text = moves_texts(*entry, node, inputs);
   if (entry->folds && small_and_known(inputs)) {
-    if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs))
+    if (std::optional<Outputs> outputs = fold_node(*entry, node, opset, inputs)) {
+      if (moves_text) mark_texts(*outputs);
       return define_outputs(node, std::move(*outputs), scope, names);
+    }
   }
   const auto trips = fold_trips(*entry, node, opset, inputs);
   const auto first = [&](const Literal& literal) { return literal == trips->front(); };
   if (trips && std::all_of(trips->begin(), trips->end(), first))
     return define_outputs(node, {trips->front()}, scope, names);
-  define_outputs(node, emit_node(*entry, node, opset, inputs, names), scope, names);
+  Outputs outputs = emit_node(*entry, node, opset, inputs, names);
+  if (moves_text) mark_texts(outputs);
+  define_outputs(node, std::move(outputs), scope, names);
   if (trips && !node.outputs[0].empty()) scope.values.at(node.outputs[0])->trips = trips;
 }
 
@@ -312,6 +322,7 @@ void Importer::run_graph(const Graph& graph, Scope& scope) {
     value.literal = to_literal(tensor, source_, what);
     value.name = tensor.name;
     value.is_initialiser = true;
+    value.text = tensor.data_type == kStringType;
     // What is made of a large weight (its transpose) may be as large.
     limits_.value_elems = std::max(limits_.value_elems, value.literal->elems());
     define(tensor.name, add_value(std::move(value)), scope, what);
@@ -372,19 +383,25 @@ void Importer::run_function(const Function& function, const Node& node, Scope& s
   }
 }
 
-Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape) {
+Value* Importer::parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape,
+                                 bool text) {
+  if (text) result_.texts.emplace(name);
   all_inputs_.emplace_back(name);
   const auto fixed = options_.values.find(std::string(name));
   if (fixed != options_.values.end()) {
     if (!(fixed->second.shape() == shape))
       fail("input {} is {}, its value is {}", quoted(name), to_string(shape),
            to_string(fixed->second.shape()));
-    return known_value(fixed->second, name);
+    Value* value = known_value(fixed->second, name);
+    value->text = text;
+    return value;
   }
   const auto number = static_cast<int64_t>(result_.input_names.size());
   result_.input_names.emplace_back(name);
   result_.input_aliases.emplace_back();
-  return instr_value(builder.parameter(number, shape, name), name);
+  Value* value = instr_value(builder.parameter(number, shape, name), name);
+  value->text = text;
+  return value;
 }
 
 std::string element_name(std::string_view sequence, size_t i) {
@@ -407,14 +424,14 @@ void Importer::run(const std::vector<Input>& inputs) {
   for (const Input& input : inputs) {
     Value* value = nullptr;
     if (input.kind == Value::Kind::tensor) {
-      value = parameter_value(builder, input.name, input.shape);
+      value = parameter_value(builder, input.name, input.shape, input.text);
     } else {
       Value other;
       other.kind = input.kind;
       other.name = input.name;
       for (size_t i = 0; i < input.elements.size(); ++i)
         other.elements.push_back(
-            parameter_value(builder, element_name(input.name, i), input.elements[i]));
+            parameter_value(builder, element_name(input.name, i), input.elements[i], input.text));
       value = add_value(std::move(other));
     }
     define(input.name, value, scope, "graph input");
@@ -422,15 +439,20 @@ void Importer::run(const std::vector<Input>& inputs) {
   if (options_.ports_only) {
     entry_->set_root(builder.tuple({}));
     for (const proto::ValueInfo& output : graph.outputs)
-      if (output.kind == proto::ValueInfo::Kind::tensor)
+      if (output.kind == proto::ValueInfo::Kind::tensor) {
+        const bool text = output.elem_type == kStringType;
+        if (text) result_.texts.emplace(output.name);
         result_.later_outputs.emplace_back(
-            output.name, element_type(output.elem_type, "output " + quoted(output.name)));
+            output.name, text ? tensor::kTextType
+                              : element_type(output.elem_type, "output " + quoted(output.name)));
+      }
     return;
   }
   run_graph(graph, scope);
   std::vector<Instr*> outputs;
   const auto add = [&](Value* value, std::string name) {
     outputs.push_back(materialise(builder, *value));
+    if (value->text) result_.texts.insert(name);
     result_.output_names.push_back(std::move(name));
   };
   for (size_t i = 0; i < graph.outputs.size(); ++i) {

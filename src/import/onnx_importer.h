@@ -134,7 +134,8 @@ class Importer {
   Value* known_value(Literal literal, std::string_view name);
   Value* instr_value(Instr* instr, std::string_view name);
   Value* output_value(const proto::Graph& graph, size_t i, const Scope& scope) const;
-  Value* parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape);
+  Value* parameter_value(hlo::Builder& builder, std::string_view name, const Shape& shape,
+                         bool text = false);
   void count_node();
 
   // onnx_index_checks.cc. The demands on values of `into_`, reduced, but for those on the model's
@@ -199,6 +200,10 @@ class Importer {
   int depth_ = 0;       // graphs inside graphs
 };
 
+// Whether the node's inputs are strings that it only moves; fails where it does not take them.
+// Its outputs of the ids' type are strings then (onnx_text.cc).
+bool moves_texts(const OpEntry& entry, const proto::Node& node, const std::vector<Value*>& inputs);
+void mark_texts(Outputs& outputs);
 // The names of nodes that were computed at import, of all the values (null: none).
 hlo::NodeNames nodes_of(const std::vector<Value*>& values);
 // Of inputs that are not read, but what they are made of is: a reshape of a reshape.

@@ -113,6 +113,10 @@ const char* kind_name(ValueInfo::Kind kind) {
   return "?";
 }
 
+Type type_of(const ValueInfo& tensor, std::string_view what) {
+  return tensor.elem_type == kStringType ? tensor::kTextType : element_type(tensor.elem_type, what);
+}
+
 class Binder {
  public:
   Binder(const Options& options, Imported& result) : options_(options), result_(result) {}
@@ -242,7 +246,7 @@ Shape Binder::shape_of(const ValueInfo& input) {
   const std::string what = fmt::format("input {}", quoted(input.name));
   if (input.kind != ValueInfo::Kind::tensor)
     fail("{} is {}; only tensors are supported", what, kind_name(input.kind));
-  const Type type = element_type(input.elem_type, what);
+  const Type type = type_of(input, what);
   const std::optional<Ints> given = given_shape(input);
   if (!input.has_shape && !given)
     fail("{} has no shape; give it one (--shape {}=...)", what, input.name);
@@ -306,7 +310,7 @@ Input Binder::sequence_of(const ValueInfo& input) const {
         what, quoted(input.name));
   if (input.element == nullptr || input.element->kind != ValueInfo::Kind::tensor)
     fail("{} is a sequence of something other than tensors", what);
-  const Type type = element_type(input.element->elem_type, what);
+  const Type type = type_of(*input.element, what);
   const std::vector<Shape> elements =
       given == options_.sequences.end() ? elements_of(input.name, type) : given->second;
   for (const Shape& shape : elements) {
@@ -314,7 +318,8 @@ Input Binder::sequence_of(const ValueInfo& input) const {
       fail("{} has elements of type {}, got {}", what, tensor::type_name(type), to_string(shape));
     check_extents(what, shape.extents());
   }
-  return {input.name, Shape(), Value::Kind::sequence, elements};
+  return {input.name, Shape(), Value::Kind::sequence, elements,
+          input.element->elem_type == kStringType};
 }
 
 std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
@@ -333,7 +338,8 @@ std::vector<Input> Binder::run(const std::vector<const ValueInfo*>& inputs) {
       result.push_back(sequence_of(*input));
       continue;
     }
-    result.push_back({input->name, shape_of(*input), Value::Kind::tensor, {}});
+    result.push_back(
+        {input->name, shape_of(*input), Value::Kind::tensor, {}, input->elem_type == kStringType});
     const auto fixed = options_.values.find(std::string(input->name));
     if (fixed != options_.values.end() && fixed->second.type() != result.back().shape.type())
       fail("input {} is {}, its value is {}", quoted(input->name), to_string(result.back().shape),

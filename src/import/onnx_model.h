@@ -12,6 +12,7 @@
 #include "import/onnx.h"
 #include "import/onnx_op.h"
 #include "import/onnx_proto.h"
+#include "import/onnx_support.h"
 #include "import/onnx_tensor.h"
 
 namespace heddle::import {
@@ -33,6 +34,9 @@ struct ModelFacts {
 // Checks the opsets: there is one of ai.onnx, between the oldest and the newest supported.
 ModelFacts read_facts(const proto::Model& model);
 
+// All that cannot be imported; `refused` is not looked at. Functions that call themselves are an
+// error.
+SupportReport support_of(const ModelFacts& facts);
 // One error that lists every operator that cannot be imported. Functions that call themselves are
 // an error too.
 void preflight(const ModelFacts& facts);
@@ -42,12 +46,12 @@ struct Input {
   Shape shape;  // of a tensor
   Value::Kind kind = Value::Kind::tensor;
   std::vector<Shape> elements;  // of a sequence
+  bool text = false;            // strings
 };
 
 // The graph's inputs that are no initialisers, every dimension a number. Adds to `result` what was
 // not bound, with notes.
-std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options,
-                               Imported& result);
+std::vector<Input> bind_inputs(const proto::Graph& graph, const Options& options, Imported& result);
 
 // Fills `result`.
 void import_graph(const ModelFacts& facts, const std::vector<Input>& inputs, const Options& options,

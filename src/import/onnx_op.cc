@@ -142,6 +142,22 @@ int64_t Op::known_int(size_t i, const char* what) const {
   return values[0];
 }
 
+std::vector<std::string> Op::known_texts(size_t i, const char* what) const {
+  const Literal& ids = known_or_fail(i, what);
+  if (!is_text(i)) fail("input {} ({}) is {}, wanted strings", i, what, to_string(ids.shape()));
+  std::vector<std::string> texts;
+  for (int64_t k = 0; k < ids.elems(); ++k)
+    texts.push_back(vocabulary().text(static_cast<uint32_t>(ids.get_s64(k))));
+  return texts;
+}
+
+Literal Op::text_literal(const std::vector<std::string>& texts, const Ints& extents) const {
+  Literal ids(Shape::array(tensor::kTextType, extents));
+  for (size_t k = 0; k < texts.size(); ++k)
+    ids.set_s64(static_cast<int64_t>(k), vocabulary().id(texts[k]));
+  return ids;
+}
+
 double Op::known_float(size_t i, const char* what) const {
   const Literal& literal = known_or_fail(i, what);
   if (literal.elems() != 1 || tensor::is_complex(literal.type()))

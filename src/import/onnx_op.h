@@ -50,6 +50,7 @@ struct Value {
   // Of the nodes that computed it at import: they are part of what its readers do.
   hlo::NodeNames nodes;
   bool is_initialiser = false;
+  bool text = false;  // a tensor of strings: ids (tensor/vocabulary.h)
   bool is_tensor() const { return kind == Kind::tensor; }
   const Shape& shape() const { return literal ? literal->shape() : instr->shape(); }
 };
@@ -65,6 +66,11 @@ struct Output {
     output.elements = std::move(elements);
     return output;
   }
+  // A tensor of strings, as ids.
+  static Output text(Output ids) {
+    ids.is_text = true;
+    return ids;
+  }
   static Output nothing() {
     Output output(static_cast<Instr*>(nullptr));
     output.kind = Value::Kind::nothing;
@@ -74,6 +80,7 @@ struct Output {
   Instr* instr = nullptr;
   std::optional<Literal> literal;
   Value* same = nullptr;
+  bool is_text = false;
   std::vector<Output> elements;
 };
 using Outputs = std::vector<Output>;
@@ -149,6 +156,12 @@ class Op {
   // An extent that the node's inputs decide, from the s64[] that computes it: where it is not known
   // yet this does not return. `what`: "number of nonzero elements".
   int64_t decide(Instr* extent, const char* what);
+  // Strings (tensor/vocabulary.h): whether the input is a tensor of them; those of a known value;
+  // the ids of some.
+  bool is_text(size_t i) const { return has(i) && inputs_[i]->text; }
+  std::vector<std::string> known_texts(size_t i, const char* what) const;
+  Literal text_literal(const std::vector<std::string>& texts, const Ints& extents) const;
+  tensor::Vocabulary& vocabulary() const { return *source_.vocabulary; }
   // Outputs that somebody may use.
   size_t outputs() const { return node_.outputs.size(); }
   bool wants(size_t i) const { return i < outputs() && !node_.outputs[i].empty(); }
@@ -183,6 +196,10 @@ class Op {
   void demand(Instr* indices, std::vector<tensor::IndexRange> ranges);
   std::vector<IndexDemand> take_demands() { return std::move(demands_); }
 
+  // For the user: what comes out is not quite what the model says.
+  void note(std::string text) { notes_.push_back(std::move(text)); }
+  std::vector<std::string> take_notes() { return std::move(notes_); }
+
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
     import::fail("{}: {}", describe(), fmt::format(format, std::forward<Args>(args)...));
@@ -205,6 +222,7 @@ class Op {
   const Limits& limits_;
   bool folding_;
   std::vector<IndexDemand> demands_;
+  std::vector<std::string> notes_;
   mutable std::set<std::string_view> read_;
   std::unordered_map<const Value*, Instr*> scratch_;  // constants of inputs while folding
 };

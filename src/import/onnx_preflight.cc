@@ -8,6 +8,7 @@ namespace heddle::import {
 namespace {
 
 constexpr int kDeepestCalls = 100;
+constexpr size_t kMostPlaces = 20;
 
 Opsets read_opsets(const std::vector<proto::OpsetImport>& imports, const std::string& where) {
   Opsets opsets;
@@ -17,10 +18,6 @@ Opsets read_opsets(const std::vector<proto::OpsetImport>& imports, const std::st
       fail("{}: domain {} is imported with opsets {} and {}", where, quoted(import.domain),
            at->second, import.version);
   }
-  const auto onnx = opsets.find("");
-  if (onnx != opsets.end() && (onnx->second < kOldestOpset || onnx->second > kNewestOpset))
-    fail("{}: opset {} of ai.onnx is not supported, wanted {} to {}; export with another opset",
-         where, onnx->second, kOldestOpset, kNewestOpset);
   return opsets;
 }
 
@@ -28,35 +25,110 @@ FunctionKey key_of(const proto::Node& node) {
   return {normal_domain(node.domain), node.op_type, node.overload};
 }
 
-struct Refused {
-  int64_t count = 0;
-  std::string first;  // description of the first node
-};
+// A name without the quotes of messages.
+std::string plain(std::string_view name) {
+  const std::string text = quoted(name);
+  return text.substr(1, text.size() - 2);
+}
+
+// For operators that will not come, what to do instead.
+std::string way_out(std::string_view name, bool of_onnx) {
+  constexpr std::pair<std::string_view, const char*> kWays[] = {
+      {"ImageDecoder", "decode the image before the model, and give it the pixels"},
+      {"Gradient", "export the gradients as a graph of their own"},
+      {"ai.onnx.ml.CastMap",
+       "a map is no tensor: export the model without it, and give its values "
+       "as a table"},
+      {"ai.onnx.ml.DictVectorizer",
+       "a map is no tensor: export the model without it, and give the "
+       "table of numbers"},
+  };
+  for (const auto& [suffix, way] : kWays)
+    if (name.ends_with(suffix)) return way;
+  return of_onnx ? "export with another opset, or without this operator"
+                 : "export without it, or with it as a function of the model";
+}
 
 // Walks all nodes, those of branches and of called functions included.
 class Preflight {
  public:
   explicit Preflight(const ModelFacts& facts) : facts_(facts) {}
 
-  void graph(const proto::Graph& graph, const Opsets& opsets, int depth) {
-    if (graph.sparse_initializers > 0) add("sparse initialisers", graph.name);
-    nodes(graph.nodes, opsets, depth);
-  }
-
-  void report() const {
-    if (refused_.empty()) return;
-    std::string text;
-    int64_t total = 0;
-    for (const auto& [what, refused] : refused_) {
-      if (!text.empty()) text += "; ";
-      text += fmt::format("{} ({} node{}, first: {})", what, refused.count,
-                          refused.count == 1 ? "" : "s", refused.first);
-      total += refused.count;
-    }
-    fail("{} node{} cannot be imported: {}", total, total == 1 ? "" : "s", text);
+  SupportReport run() {
+    opset("model", facts_.opsets);
+    for (const auto& [function, opsets] : facts_.function_opsets)
+      opset(fmt::format("function {}", quoted(function->name)), opsets);
+    graph(facts_.model->graph, facts_.opsets, 0);
+    inputs();
+    SupportReport report;
+    report.nodes = nodes_;
+    report.operators = static_cast<int64_t>(seen_.size());
+    for (auto& [key, fault] : faults_) report.faults.push_back(std::move(fault));
+    return report;
   }
 
  private:
+  void graph(const proto::Graph& graph, const Opsets& opsets, int depth) {
+    if (graph.sparse_initializers > 0)
+      add({"initialiser",
+           "sparse initialisers",
+           "",
+           0,
+           graph.sparse_initializers - 1,
+           {},
+           "make them dense"},
+          plain(graph.name));
+    for (const proto::Tensor& tensor : graph.initializers) {
+      try {
+        if (tensor.data_type != kStringType) element_type(tensor.data_type, "");
+      } catch (const Failure&) {
+        add({"element type",
+             fmt::format("initialisers of element type {}", tensor.data_type),
+             "",
+             0,
+             0,
+             {},
+             "cast them to a type of ONNX"},
+            plain(tensor.name));
+      }
+    }
+    nodes(graph.nodes, opsets, depth);
+  }
+
+  void opset(const std::string& where, const Opsets& opsets) {
+    const auto onnx = opsets.find("");
+    if (onnx == opsets.end() || (onnx->second >= kOldestOpset && onnx->second <= kNewestOpset))
+      return;
+    add({"opset",
+         fmt::format("opset {} of ai.onnx", onnx->second),
+         fmt::format("wanted {} to {}", kOldestOpset, kNewestOpset),
+         onnx->second,
+         0,
+         {},
+         "export with another opset"},
+        where);
+  }
+
+  void inputs() {
+    using Kind = proto::ValueInfo::Kind;
+    for (const proto::ValueInfo& input : facts_.model->graph.inputs) {
+      const proto::ValueInfo* inner = &input;
+      while (inner->kind == Kind::optional && inner->element != nullptr)
+        inner = inner->element.get();
+      if (inner->kind == Kind::map || inner->kind == Kind::sparse || inner->kind == Kind::opaque)
+        add({"input",
+             inner->kind == Kind::map      ? "maps as inputs"
+             : inner->kind == Kind::sparse ? "sparse tensors as inputs"
+                                           : "opaque values as inputs",
+             "",
+             0,
+             0,
+             {},
+             "export the model with a dense tensor in its place"},
+            plain(input.name));
+    }
+  }
+
   void nodes(const std::vector<proto::Node>& nodes, const Opsets& opsets, int depth) {
     if (depth > kDeepestCalls)
       fail("functions or branches nested more than {} deep", kDeepestCalls);
@@ -64,20 +136,26 @@ class Preflight {
   }
 
   void one(const proto::Node& node, const Opsets& opsets, int depth) {
+    ++nodes_;
     for (const proto::Attribute& attribute : node.attributes) {
       if (attribute.g != nullptr) graph(*attribute.g, opsets, depth + 1);
     }
     if (const proto::Function* function = facts_.find_function(node)) return call(*function, depth);
     const std::string_view domain = normal_domain(node.domain);
     const auto opset = opsets.find(domain);
-    std::string op = quoted(node.op_type);
-    op = op.substr(1, op.size() - 2);
-    const std::string version =
-        opset != opsets.end() ? fmt::format("opset {}", opset->second) : "no opset imported";
-    if (opset != opsets.end() && (is_structural(node) || find_op(node) != nullptr)) return;
-    if (domain.empty()) return add(fmt::format("{}, {}", op, version), describe(node));
-    std::string name = quoted(domain);
-    add(fmt::format("{}.{}, {}", name.substr(1, name.size() - 2), op, version), describe(node));
+    std::string name = plain(node.op_type);
+    if (!domain.empty()) name = plain(domain) + "." + name;
+    seen_.insert(name);
+    const bool known = is_structural(node) || find_op(node) != nullptr;
+    if (opset != opsets.end() && known) return;
+    add({"operator",
+         name,
+         known ? "its domain is not imported" : "",
+         opset != opsets.end() ? opset->second : 0,
+         0,
+         {},
+         known ? "add the domain to the model's opset imports" : way_out(name, domain.empty())},
+        describe(node));
   }
 
   void call(const proto::Function& function, int depth) {
@@ -88,15 +166,32 @@ class Preflight {
     active_.erase(&function);
   }
 
-  void add(const std::string& what, std::string_view first) {
-    Refused& refused = refused_[what];
-    if (refused.count++ == 0) refused.first = first;
+  void add(Unsupported fault, const std::string& place) {
+    Unsupported& known =
+        faults_.emplace(std::tuple(fault.kind, fault.what, fault.opset), fault).first->second;
+    ++known.count;
+    if (known.places.size() < kMostPlaces) known.places.push_back(place);
   }
 
   const ModelFacts& facts_;
-  std::map<std::string, Refused> refused_;
+  int64_t nodes_ = 0;
+  std::set<std::string> seen_;
+  std::map<std::tuple<std::string, std::string, int64_t>, Unsupported> faults_;
   std::set<const proto::Function*> active_, done_;
 };
+
+// "Foo, opset 13 (2 nodes, first: node 'a' (Foo))".
+std::string fault_text(const Unsupported& fault) {
+  if (fault.kind == "opset")
+    return fmt::format("{}: {} is not supported, {}; {}", fault.places.front(), fault.what,
+                       fault.detail, fault.way_out);
+  std::string what = fault.what;
+  if (fault.kind == "operator")
+    what += fault.opset > 0 ? fmt::format(", opset {}", fault.opset) : ", no opset imported";
+  return fmt::format("{} ({} {}{}, first: {})", what, fault.count,
+                     fault.kind == "operator" ? "node" : "place", fault.count == 1 ? "" : "s",
+                     fault.places.front());
+}
 
 }  // namespace
 
@@ -122,10 +217,19 @@ ModelFacts read_facts(const proto::Model& model) {
   return facts;
 }
 
+SupportReport support_of(const ModelFacts& facts) { return Preflight(facts).run(); }
+
 void preflight(const ModelFacts& facts) {
-  Preflight walk(facts);
-  walk.graph(facts.model->graph, facts.opsets, 0);
-  walk.report();
+  const SupportReport report = support_of(facts);
+  std::string text;
+  int64_t total = 0;
+  for (const Unsupported& fault : report.faults) {
+    if (fault.kind == "opset") fail("{}", fault_text(fault));
+    if (fault.kind != "operator" && fault.kind != "initialiser") continue;  // said later on
+    text += (text.empty() ? "" : "; ") + fault_text(fault);
+    total += fault.count;
+  }
+  if (total > 0) fail("{} node{} cannot be imported: {}", total, total == 1 ? "" : "s", text);
 }
 
 }  // namespace heddle::import

@@ -27,7 +27,7 @@ struct Tensor {
   bool has_raw_data = false, has_segment = false, external = false;
   std::string_view raw_data;
   Numbers float_data, int32_data, int64_data, double_data, uint64_data;
-  int64_t string_count = 0;
+  std::vector<std::string_view> strings;
   std::vector<std::pair<std::string_view, std::string_view>> external_data;
 };
 

@@ -11,8 +11,7 @@ void Decoder::tensor_data_field(pbf_reader& in, Tensor& to) {
     case 5:
       return numbers_of("tensor", in, pbf_wire_type::varint, to.int32_data);
     case 6:
-      bytes_of("tensor", in);
-      ++to.string_count;
+      to.strings.push_back(bytes_of("tensor", in));
       return;
     case 7:
       return numbers_of("tensor", in, pbf_wire_type::varint, to.int64_data);

@@ -148,17 +148,17 @@ Outputs optional_get_element(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"ConcatFromSequence", 1, 1, concat_from_sequence},
-    {"Optional", 0, 1, optional},
-    {"OptionalGetElement", 1, 1, optional_get_element},
-    {"OptionalHasElement", 0, 1, optional_has_element},
-    {"SequenceAt", 2, 2, sequence_at},
-    {"SequenceConstruct", 1, -1, sequence_construct},
+    {"ConcatFromSequence", 1, 1, concat_from_sequence, true, Text::passes},
+    {"Optional", 0, 1, optional, true, Text::passes},
+    {"OptionalGetElement", 1, 1, optional_get_element, true, Text::passes},
+    {"OptionalHasElement", 0, 1, optional_has_element, true, Text::passes},
+    {"SequenceAt", 2, 2, sequence_at, true, Text::passes},
+    {"SequenceConstruct", 1, -1, sequence_construct, true, Text::passes},
     {"SequenceEmpty", 0, 0, sequence_empty},
-    {"SequenceErase", 1, 2, sequence_erase},
-    {"SequenceInsert", 2, 3, sequence_insert},
-    {"SequenceLength", 1, 1, sequence_length},
-    {"SplitToSequence", 1, 2, split_to_sequence},
+    {"SequenceErase", 1, 2, sequence_erase, true, Text::passes},
+    {"SequenceInsert", 2, 3, sequence_insert, true, Text::passes},
+    {"SequenceLength", 1, 1, sequence_length, true, Text::passes},
+    {"SplitToSequence", 1, 2, split_to_sequence, true, Text::passes},
 };
 
 }  // namespace

@@ -211,12 +211,18 @@ Outputs space_to_depth(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"Concat", 1, -1, concat},      {"DepthToSpace", 1, 1, depth_to_space},
-    {"Expand", 2, 2, expand},       {"Flatten", 1, 1, flatten},
-    {"Reshape", 2, 2, reshape_op},  {"Shape", 1, 1, shape},
-    {"Size", 1, 1, size},           {"SpaceToDepth", 1, 1, space_to_depth},
-    {"Squeeze", 1, 2, squeeze},     {"Tile", 2, 2, tile},
-    {"Transpose", 1, 1, transpose}, {"Unsqueeze", 1, 2, unsqueeze},
+    {"Concat", 1, -1, concat, true, Text::passes},
+    {"DepthToSpace", 1, 1, depth_to_space, true, Text::passes},
+    {"Expand", 2, 2, expand, true, Text::passes},
+    {"Flatten", 1, 1, flatten, true, Text::passes},
+    {"Reshape", 2, 2, reshape_op, true, Text::passes},
+    {"Shape", 1, 1, shape, true, Text::passes},
+    {"Size", 1, 1, size, true, Text::passes},
+    {"SpaceToDepth", 1, 1, space_to_depth, true, Text::passes},
+    {"Squeeze", 1, 2, squeeze, true, Text::passes},
+    {"Tile", 2, 2, tile, true, Text::passes},
+    {"Transpose", 1, 1, transpose, true, Text::passes},
+    {"Unsqueeze", 1, 2, unsqueeze, true, Text::passes},
 };
 
 }  // namespace

@@ -298,10 +298,10 @@ Outputs center_crop_pad(Op& op) {
 }
 
 constexpr OpEntry kOps[] = {
-    {"CenterCropPad", 2, 2, center_crop_pad},
+    {"CenterCropPad", 2, 2, center_crop_pad, true, Text::passes},
     {"Pad", 1, 4, pad},
-    {"Slice", 1, 5, slice},
-    {"Split", 1, 2, split},
+    {"Slice", 1, 5, slice, true, Text::passes},
+    {"Split", 1, 2, split, true, Text::passes},
 };
 
 }  // namespace

@@ -212,7 +212,8 @@ Literal from_external(const proto::Tensor& tensor, const Shape& shape, TensorSou
 }
 
 Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::string_view what) {
-  const Type type = element_type(tensor.data_type, what);
+  const bool text = tensor.data_type == kStringType && source.vocabulary != nullptr;
+  const Type type = text ? tensor::kTextType : element_type(tensor.data_type, what);
   if (static_cast<int64_t>(tensor.dims.size()) > kMaxRank)
     fail("{}: rank {}, at most {} is supported", what, tensor.dims.size(), kMaxRank);
   // What has elements has data, which bounds it; an empty one could claim anything.
@@ -224,6 +225,18 @@ Shape tensor_shape(const proto::Tensor& tensor, TensorSource& source, std::strin
   source.bytes_left -= *elems * tensor::type_bytes(type);
   if (source.bytes_left < 0) fail("{}: the model's constants are larger than the limit", what);
   return Shape::array(type, tensor.dims);
+}
+
+Literal from_strings(const proto::Tensor& tensor, const Shape& shape, TensorSource& source,
+                     std::string_view what) {
+  if (tensor.external || tensor.has_raw_data) fail("{}: strings stand in string_data only", what);
+  if (static_cast<int64_t>(tensor.strings.size()) != shape.elems())
+    fail("{}: string_data has {} strings, shape {} wants {}", what, tensor.strings.size(),
+         to_string(shape), shape.elems());
+  Literal ids = value_or_throw(Literal::make(shape));
+  for (int64_t i = 0; i < shape.elems(); ++i)
+    ids.set_s64(i, source.vocabulary->id(tensor.strings[static_cast<size_t>(i)]));
+  return ids;
 }
 
 }  // namespace
@@ -254,7 +267,8 @@ std::optional<int64_t> data_type_number(Type type) {
 Literal to_literal(const proto::Tensor& tensor, TensorSource& source, std::string_view what) {
   const Shape shape = tensor_shape(tensor, source, what);
   if (tensor.has_segment) fail("{}: data in segments is not supported", what);
-  if (tensor.string_count > 0) fail("{}: strings where numbers are wanted", what);
+  if (tensor.data_type == kStringType) return from_strings(tensor, shape, source, what);
+  if (!tensor.strings.empty()) fail("{}: strings where numbers are wanted", what);
   const Numbers* fields[] = {&tensor.float_data, &tensor.int32_data, &tensor.int64_data,
                              &tensor.double_data, &tensor.uint64_data};
   const bool typed = std::any_of(std::begin(fields), std::end(fields),

@@ -10,6 +10,7 @@
 #include "import/mapped_file.h"
 #include "import/onnx_proto.h"
 #include "tensor/literal.h"
+#include "tensor/vocabulary.h"
 
 namespace heddle::import {
 
@@ -33,9 +34,13 @@ struct TensorSource {
   ExternalFiles* external = nullptr;
   int64_t bytes_left = 0;  // budget of all constants together; counted down
   int64_t max_elems = 0;   // of one tensor without data in the file (empty ones)
+  std::shared_ptr<tensor::Vocabulary> vocabulary;  // null: strings are errors
 };
 
-// Throws Failure; the message begins with `what`.
+// TensorProto.DataType of strings.
+constexpr int64_t kStringType = 8;
+
+// Strings are their ids. Throws Failure; the message begins with `what`.
 tensor::Literal to_literal(const proto::Tensor& tensor, TensorSource& source,
                            std::string_view what);
 

@@ -78,7 +78,9 @@ TEST(OnnxTensor, WhatDoesNotFitIsRefused) {
               HasSubstr("their product at most"));
   EXPECT_THAT(constant_error(header(kFloat, {1 << 28})), HasSubstr("holds at most 0 numbers"));
   EXPECT_THAT(constant_error(header(kFloat, Ints(40, 1)).real(4, 1)), HasSubstr("rank 40"));
-  EXPECT_THAT(constant_error(header(kString, {1}).text(6, "s")), HasSubstr("8 (string)"));
+  EXPECT_EQ(constant_error(header(kString, {1}).text(6, "s")), "");
+  EXPECT_THAT(constant_error(header(kString, {2}).text(6, "s")), HasSubstr("has 1 strings"));
+  EXPECT_THAT(constant_error(header(kString, {1}).text(9, "s")), HasSubstr("string_data only"));
   EXPECT_THAT(constant_error(header(static_cast<DataType>(0), {1})), HasSubstr("0 (undefined)"));
   EXPECT_THAT(constant_error(header(static_cast<DataType>(99), {1})), HasSubstr("99 (unknown)"));
   EXPECT_THAT(constant_error(header(kFloat, {1}).text(6, "s")), HasSubstr("strings"));

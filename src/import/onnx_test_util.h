@@ -86,6 +86,18 @@ inline Message attr(const std::string& name, const Ints& values) {
   for (int64_t value : values) message.number(8, value);
   return message.number(20, 7);
 }
+inline Message attr(const std::string& name, const std::vector<float>& values) {
+  Message message;
+  message.text(1, name);
+  for (float value : values) message.real(7, value);
+  return message.number(20, 6);
+}
+inline Message attr(const std::string& name, const Strings& values) {
+  Message message;
+  message.text(1, name);
+  for (const std::string& value : values) message.text(9, value);
+  return message.number(20, 8);
+}
 inline Message tensor_attr(const std::string& name, const Message& value) {
   return Message().text(1, name).message(5, value).number(20, 4);
 }

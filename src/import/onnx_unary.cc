@@ -3,6 +3,7 @@
 
 #include "import/onnx_emit.h"
 #include "import/onnx_ops.h"
+#include "import/onnx_texts.h"
 
 namespace heddle::import {
 namespace {
@@ -109,12 +110,25 @@ Instr* cast_to(Op& op, Instr* x, Type to) {
 
 Outputs cast(Op& op) {
   if (!op.has_attr("to")) op.fail("attribute 'to' is missing");
+  if (op.int_attr("to", 0) == kStringType) {
+    op.ignore({"saturate", "round_mode"});
+    return cast_to_text(op);
+  }
   const Type to = element_type(op.int_attr("to", 0), op.describe());
+  if (op.is_text(0)) {
+    op.ignore({"saturate", "round_mode"});
+    return cast_from_text(op, to);
+  }
   if (const Literal* literal = op.known(0); literal && literal->type() == to) return {*literal};
   return {cast_to(op, op.in(0), to)};
 }
 
-Outputs cast_like(Op& op) { return {cast_to(op, op.in(0), op.type(1))}; }
+Outputs cast_like(Op& op) {
+  if (op.is_text(0) || op.is_text(1)) op.ignore({"saturate", "round_mode"});
+  if (op.is_text(1)) return cast_to_text(op);
+  if (op.is_text(0)) return cast_from_text(op, op.type(1));
+  return {cast_to(op, op.in(0), op.type(1))};
+}
 
 Outputs bit_cast(Op& op) {
   const Type to = element_type(op.int_attr("to", 0), op.describe()), from = op.type(0);
@@ -128,20 +142,6 @@ Outputs bit_cast(Op& op) {
   return {op.b.bitcast_convert(op.in(0), Shape::array(to, op.shape(0).extents()))};
 }
 
-// Inference only: the value itself. The mask says that everything was kept.
-Outputs dropout(Op& op) {
-  op.ignore({"ratio", "seed", "is_test"});
-  if (op.has(2) && op.known_int(2, "training_mode") != 0 &&
-      (!op.has(1) || op.known_float(1, "ratio") != 0))
-    op.fail("training_mode is true; nothing is dropped at random here");
-  Outputs outputs = identity(op);
-  if (op.wants(1)) {
-    const Type mask = op.opset() < 10 ? op.type(0) : Type::pred;
-    outputs.push_back(op.b.full(Shape::array(mask, op.shape(0).extents()), 1));
-  }
-  return outputs;
-}
-
 constexpr OpEntry kOps[] = {
     {"Abs", 1, 1, abs},
     {"Acos", 1, 1, unary<Opcode::acos>},
@@ -152,16 +152,15 @@ constexpr OpEntry kOps[] = {
     {"Atanh", 1, 1, unary<Opcode::atanh>},
     {"BitCast", 1, 1, bit_cast},
     {"BitwiseNot", 1, 1, unary<Opcode::not_>},
-    {"Cast", 1, 1, cast},
-    {"CastLike", 2, 2, cast_like},
+    {"Cast", 1, 1, cast, true, Text::read},
+    {"CastLike", 2, 2, cast_like, true, Text::read},
     {"Ceil", 1, 1, unary<Opcode::ceil>},
     {"Cos", 1, 1, unary<Opcode::cosine>},
     {"Cosh", 1, 1, unary<Opcode::cosh>},
-    {"Dropout", 1, 3, dropout},
     {"Erf", 1, 1, unary<Opcode::erf>},
     {"Exp", 1, 1, unary<Opcode::exponential>},
     {"Floor", 1, 1, unary<Opcode::floor>},
-    {"Identity", 1, 1, identity},
+    {"Identity", 1, 1, identity, true, Text::passes},
     {"IsInf", 1, 1, is_inf},
     {"IsNaN", 1, 1, is_nan},
     {"Log", 1, 1, unary<Opcode::log>},

@@ -91,7 +91,12 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
-Result<Type> parse_descr(std::string_view descr) {
+struct Descr {
+  Type type;
+  int64_t text_width;  // code points of each string; -1: not strings
+};
+
+Result<Descr> parse_descr(std::string_view descr) {
   if (!descr.empty() && descr[0] == '>' && descr != ">u1" && descr != ">i1" && descr != ">b1") {
     return user_error("big-endian dtype '{}': got >, wanted <; convert with a.astype('<{}')",
                       printable(descr), printable(descr.substr(1)));
@@ -101,11 +106,17 @@ Result<Type> parse_descr(std::string_view descr) {
     code.remove_prefix(1);
   }
   for (const DtypeRow& row : kDtypes) {
-    if (row.code == code) return row.type;
+    if (row.code == code) return Descr{row.type, -1};
+  }
+  int64_t width = 0;
+  if (code.starts_with('U')) {
+    const auto [end, error] = std::from_chars(code.data() + 1, code.data() + code.size(), width);
+    if (error == std::errc() && end == code.data() + code.size() && width >= 0)
+      return Descr{Type::u32, width};
   }
   const char* what = "dtype";
   if (code.starts_with('O')) what = "pickled objects, dtype";
-  if (code.starts_with('U') || code.starts_with('S')) what = "strings, dtype";
+  if (code.starts_with('U') || code.starts_with('S')) what = "bytes as strings, dtype";
   return user_error("{} '{}' cannot be read; wanted bool, int, float or complex: convert the array",
                     what, printable(descr));
 }
@@ -129,7 +140,7 @@ Result<std::vector<int64_t>> parse_dims(Scanner& scanner) {
 }
 
 struct Entries {
-  std::optional<Type> type;
+  std::optional<Descr> type;
   std::optional<bool> fortran_order;
   std::optional<std::vector<int64_t>> dims;
 };
@@ -242,9 +253,16 @@ Result<NpyHeader> parse_npy_header(std::string_view text) {
   size_t begin = text[6] == 1 ? 10 : 12;
   HEDDLE_ASSIGN_OR_RETURN(Entries entries, parse_dictionary(text.substr(begin)));
   NpyHeader header;
-  header.type = *entries.type;
+  header.type = entries.type->type;
   header.fortran_order = *entries.fortran_order;
   header.dims = std::move(*entries.dims);
+  header.text = entries.type->text_width >= 0;
+  if (header.text) {
+    if (header.fortran_order && header.dims.size() > 1)
+      return user_error("strings in first-dimension-fastest order; save a copy in C order");
+    header.fortran_order = false;
+    header.dims.push_back(entries.type->text_width);
+  }
   header.header_bytes = bytes;
   auto elems = checked_product(header.dims);
   if (!elems || __builtin_mul_overflow(*elems, type_bytes(header.type), &header.data_bytes)) {
@@ -253,8 +271,13 @@ Result<NpyHeader> parse_npy_header(std::string_view text) {
   return header;
 }
 
-Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& dims) {
-  std::string_view descr = descr_of(type);
+Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& all, bool text_array) {
+  std::string descr(descr_of(type));
+  std::vector<int64_t> dims = all;
+  if (text_array) {
+    descr = fmt::format("<U{}", dims.back());
+    dims.pop_back();
+  }
   if (descr.empty()) return user_error("{} cannot be written as npy", type_name(type));
   std::string shape;
   for (int64_t dim : dims) shape += fmt::format("{}, ", dim);

@@ -13,6 +13,7 @@ namespace heddle::tensor {
 
 struct NpyHeader {
   Type type = Type::f32;
+  bool text = false;  // strings of dims.back() code points, filled up with zeros: u32
   bool fortran_order = false;
   std::vector<int64_t> dims;
   int64_t data_bytes = 0;    // product of dims times the element's bytes; does not overflow
@@ -25,6 +26,7 @@ Result<int64_t> npy_header_bytes(std::string_view prefix);
 // `text`: the whole header.
 Result<NpyHeader> parse_npy_header(std::string_view text);
 // Version 1.0, row-major, padded to a multiple of 64 bytes. Error: a type that is no array's.
-Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& dims);
+// `text`: u32, whose last dimension is a string's code points.
+Result<std::string> make_npy_header(Type type, const std::vector<int64_t>& dims, bool text = false);
 
 }  // namespace heddle::tensor

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <set>
 
 #include "tensor/npy_header.h"
+#include "tensor/utf8.h"
 
 namespace heddle::tensor {
 namespace {
@@ -48,7 +50,8 @@ void transpose_fortran(const Literal& from, Literal& to) {
 using Reader = std::function<Status(void* to, int64_t bytes)>;
 
 // `total_bytes`: what the file says it holds; nothing is allocated that it does not hold.
-Result<Literal> read_array(const Reader& read, int64_t total_bytes) {
+// `text`: whether it is strings; null: they are errors.
+Result<Literal> read_array(const Reader& read, int64_t total_bytes, bool* text) {
   std::string header_text(kNpyPrefixBytes, '\0');
   if (total_bytes < kNpyPrefixBytes)
     return user_error("{} bytes are not an npy array", total_bytes);
@@ -61,6 +64,11 @@ Result<Literal> read_array(const Reader& read, int64_t total_bytes) {
   HEDDLE_RETURN_IF_ERROR(
       read(header_text.data() + kNpyPrefixBytes, header_bytes - kNpyPrefixBytes));
   HEDDLE_ASSIGN_OR_RETURN(NpyHeader header, parse_npy_header(header_text));
+  if (header.text && text == nullptr)
+    return user_error(
+        "strings, dtype '<U{}' cannot be read here; wanted bool, int, float or complex",
+        header.dims.back());
+  if (text != nullptr) *text = header.text;
   if (header.data_bytes != total_bytes - header_bytes) {
     return user_error("{} wants {} bytes of elements, got {}: damaged?",
                       to_string(Shape::array(header.type, header.dims)), header.data_bytes,
@@ -134,7 +142,7 @@ Status check_entry(const zip_stat_t& entry, int64_t archive_bytes) {
   return {};
 }
 
-Result<Literal> read_entry(zip_t* archive, zip_uint64_t index, int64_t size) {
+Result<Literal> read_entry(zip_t* archive, zip_uint64_t index, int64_t size, bool* text) {
   Entry entry(zip_fopen_index(archive, index, 0));
   if (!entry) return user_error("cannot be opened: {}", zip_strerror(archive));
   Reader read = [&entry](void* to, int64_t bytes) -> Status {
@@ -149,7 +157,7 @@ Result<Literal> read_entry(zip_t* archive, zip_uint64_t index, int64_t size) {
     }
     return {};
   };
-  HEDDLE_ASSIGN_OR_RETURN(Literal literal, read_array(read, size));
+  HEDDLE_ASSIGN_OR_RETURN(Literal literal, read_array(read, size, text));
   char extra;
   // Reaching the end is what checks the checksum.
   if (zip_fread(entry.get(), &extra, 1) != 0) {
@@ -223,7 +231,7 @@ Status add_entry(zip_t* archive, const std::string& name, const std::string& hea
 
 }  // namespace
 
-Result<Literal> read_npy(const std::string& path) {
+Result<Literal> read_npy(const std::string& path, bool* text) {
   HEDDLE_ASSIGN_OR_RETURN(int64_t bytes, file_bytes(path));
   File file(std::fopen(path.c_str(), "rb"));
   if (!file) return user_error("{}: cannot be opened: {}", path, std::strerror(errno));
@@ -232,7 +240,7 @@ Result<Literal> read_npy(const std::string& path) {
     if (static_cast<int64_t>(got) == count) return {};
     return user_error("{} bytes are missing", count - static_cast<int64_t>(got));
   };
-  auto literal = read_array(read, bytes);
+  auto literal = read_array(read, bytes, text);
   if (!literal) return error_in(path, literal.error());
   return literal;
 }
@@ -262,7 +270,7 @@ Status write_npy(const std::string& path, const Literal& literal) {
   return publish(temporary, path);
 }
 
-Result<NamedLiterals> read_npz(const std::string& path) {
+Result<NamedLiterals> read_npz(const std::string& path, std::set<std::string>* texts) {
   HEDDLE_ASSIGN_OR_RETURN(int64_t archive_bytes, file_bytes(path));
   int code = 0;
   Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
@@ -293,18 +301,22 @@ Result<NamedLiterals> read_npz(const std::string& path) {
     if (compressed_sum > static_cast<uint64_t>(archive_bytes)) {
       return user_error("{}: its entries hold more than the file: damaged?", where);
     }
-    auto literal = read_entry(archive.get(), index, static_cast<int64_t>(entry.size));
+    bool text = false;
+    auto literal = read_entry(archive.get(), index, static_cast<int64_t>(entry.size),
+                              texts != nullptr ? &text : nullptr);
     if (!literal) return error_in(where, literal.error());
+    if (text) texts->insert(name);
     result.emplace_back(std::move(name), std::move(*literal));
   }
   return result;
 }
 
-Status write_npz(const std::string& path, const NamedLiterals& literals) {
+Status write_npz(const std::string& path, const NamedLiterals& literals,
+                 const std::set<std::string>& texts) {
   if (auto status = check_names(literals); !status) return error_in(path, status.error());
   std::vector<std::string> headers;
   for (const auto& [name, literal] : literals) {
-    auto header = make_npy_header(literal.type(), literal.shape().extents());
+    auto header = make_npy_header(literal.type(), literal.shape().extents(), texts.contains(name));
     if (!header) return error_in(path + ": " + name, header.error());
     headers.push_back(std::move(*header));
   }
@@ -327,6 +339,37 @@ Status write_npz(const std::string& path, const NamedLiterals& literals) {
   }
   (void)archive.release();  // closed
   return publish(temporary, path);
+}
+
+Literal ids_of_texts(const Literal& points, const std::function<uint32_t(const std::string&)>& id) {
+  std::vector<int64_t> extents = points.shape().extents();
+  const auto width = static_cast<size_t>(extents.back());
+  extents.pop_back();
+  Literal ids(Shape::array(kTextType, extents));
+  const auto from = points.values<uint32_t>();
+  for (int64_t i = 0; i < ids.elems(); ++i) {
+    const auto one = from.subspan(static_cast<size_t>(i) * width, width);
+    std::vector<uint32_t> text(one.begin(), one.end());
+    while (!text.empty() && text.back() == 0) text.pop_back();
+    ids.set_s64(i, id(utf8(text)));
+  }
+  return ids;
+}
+
+Result<Literal> texts_of_ids(const Literal& ids, const std::function<std::string(uint32_t)>& text) {
+  std::vector<std::vector<uint32_t>> texts;
+  size_t width = 1;  // numpy has no strings of none
+  for (int64_t i = 0; i < ids.elems(); ++i) {
+    texts.push_back(code_points(text(static_cast<uint32_t>(ids.get_s64(i)))));
+    width = std::max(width, texts.back().size());
+  }
+  std::vector<int64_t> extents = ids.shape().extents();
+  extents.push_back(static_cast<int64_t>(width));
+  HEDDLE_ASSIGN_OR_RETURN(Literal points, Literal::make(Shape::array(Type::u32, extents)));
+  for (size_t i = 0; i < texts.size(); ++i)
+    for (size_t k = 0; k < texts[i].size(); ++k)
+      points.set_s64(static_cast<int64_t>(i * width + k), texts[i][k]);
+  return points;
 }
 
 }  // namespace heddle::tensor

@@ -11,6 +11,7 @@ from cli import ADD, LOOKUP, CliTest
 
 OPERATORS = pathlib.Path(__file__).resolve().parent.parent / "testdata" / "onnx_operators"
 CONTRIB = OPERATORS.parent / "onnx_contrib"
+ML = OPERATORS.parent / "onnx_ml"
 ONNX_TESTS = pathlib.Path(os.environ.get("HEDDLE_ONNX_TESTS", "/nowhere"))
 CORPUS = pathlib.Path(os.environ.get("HEDDLE_CORPORA", "/nowhere")) / "xla-hlo"
 
@@ -91,6 +92,13 @@ class ConformTest(CliTest):
         self.assertEqual([], [line for line in value["lines"] if line["outcome"] != "pass"])
         self.assertEqual(0, done.returncode)
         self.assertGreaterEqual(value["tests"], 25)
+
+    def test_trees_linear_models_and_strings(self):
+        for device in ("cpu", "interp"):
+            value = self.json("conform", "onnx", ML, "--device", device)
+            self.assertEqual([], [line for line in value["lines"] if line["outcome"] != "pass"])
+            self.assertGreaterEqual(value["tests"], 50)
+            self.assertEqual([], [line["test"] for line in value["lines"] if line["bound"]])
 
     def test_onnx_faults_are_lines_of_the_board(self):
         for name in ("hardmax", "det", "compress"):

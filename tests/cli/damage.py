@@ -147,7 +147,7 @@ class Onnx:
     def __init__(self):
         import onnx
         self.onnx = onnx
-        folders = ["onnx_operators", "onnx_contrib"]
+        folders = ["onnx_operators", "onnx_contrib", "onnx_ml"]
         self.seeds = [path.read_bytes() for folder in folders
                       for path in sorted((ROOT / "tests/testdata" / folder).glob("*/model.onnx"))
                       if path.stat().st_size < 200_000]
