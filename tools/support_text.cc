@@ -22,6 +22,8 @@ std::string support_text(const std::string& model, const SupportReport& report) 
                         fault.way_out);
   }
   if (!report.refused.empty()) text += fmt::format("refused: {}\n", report.refused);
+  if (!report.late.empty())
+    text += fmt::format("shapes depend on values, which a run has to bring: {}\n", report.late);
   return text + (report.supported() ? "supported\n" : "not supported\n");
 }
 
@@ -41,7 +43,8 @@ ordered_json support_json(const std::string& model, const SupportReport& report)
           {"nodes", report.nodes},
           {"operators", report.operators},
           {"faults", std::move(faults)},
-          {"refused", report.refused}};
+          {"refused", report.refused},
+          {"late", report.late}};
 }
 
 }  // namespace heddle::tools

@@ -78,14 +78,18 @@ Result<import::Imported> import_first(const Late& late, bool* stages) {
   options.stages = true;
   options.hints = late.first;
   std::map<std::string, Literal> carried;
+  std::vector<std::string> notes;
   for (;;) {
     HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, late.import(options));
     if (imported.undecided.empty()) {
       if (!*stages) return imported;
       options.carried.clear();  // the graph in one piece
-      return late.import(options);
+      HEDDLE_ASSIGN_OR_RETURN(imported, late.import(options));
+      imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
+      return imported;
     }
     *stages = true;
+    notes.push_back("a computed value decides shapes: " + imported.undecided_why);
     const std::string key = imported.undecided;
     HEDDLE_ASSIGN_OR_RETURN(auto results, run_stage(std::move(imported), late, carried));
     if (!options.decided.emplace(key, results.at(key)).second)

@@ -172,6 +172,28 @@ TEST(Late, AComputedValueDecidesAShape) {
   EXPECT_EQ(session.error(), "");
 }
 
+TEST(Late, BoxesThatAreSelected) {
+  import::testing::Model model;
+  model.inputs = {value("b", kFloat, {"1", "3", "4"}), value("s", kFloat, {"1", "1", "3"})};
+  model.constants = {import::testing::ints_tensor("most", {3}),
+                     import::testing::tensor<float>("iou", kFloat, {1}, {0.4f})};
+  model.nodes = {node("Mul", {"s", "s"}, {"squares"}),
+                 node("NonMaxSuppression", {"b", "squares", "most", "iou"}, {"rows"}),
+                 node("Cast", {"rows"}, {"y"}, {attr("to", int64_t{kFloat})})};
+  model.outputs = {"y"};
+  const Ints boxes{1, 3, 4}, scores{1, 1, 3};
+  const Floats b{0, 0, 2, 2, 0, 0, 2, 1, 5, 5, 6, 6}, apart{0, 0, 1, 1, 2, 2, 3, 3, 5, 5, 6, 6};
+  const Floats s{0.5, 0.9f, 0.1f};
+  Session session(
+      model,
+      {{"b", HEDDLE_F32, boxes.data(), 3, b.data()}, {"s", HEDDLE_F32, scores.data(), 3, s.data()}},
+      false);
+  ASSERT_EQ(session.error(), "");
+  EXPECT_THAT(session.run(b.data(), s.data()), ElementsAre(0, 0, 1, 0, 0, 2));
+  EXPECT_THAT(session.run(apart.data(), s.data()), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 2));
+  EXPECT_EQ(session.error(), "");
+}
+
 TEST(Late, ShapesOfInputsDiffer) {
   const Floats x{0, 1, 2, -1, 5};
   float t = 1.5f;

@@ -21,8 +21,9 @@ Imported import_decoded(std::string_view bytes, const Options& options, TensorSo
 }
 
 // The folder's border: from here on errors are values.
+// `wants_value`: whether the error is the want of a value.
 Result<Imported> guarded(std::string_view bytes, const Options& options, TensorSource source,
-                         const std::string& directory) {
+                         const std::string& directory, bool* wants_value = nullptr) {
   ExternalFiles external(directory);
   source.external = &external;
   source.bytes_left = options.max_constant_bytes;
@@ -36,10 +37,24 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
     HEDDLE_RETURN_IF_ERROR(narrow_caches(options.kv_cache, &imported));
     return imported;
   } catch (const Failure& failure) {
+    if (wants_value != nullptr) *wants_value = failure.needs != nullptr;
     return tl::unexpected<Error>(one_line(failure.error));
   } catch (const std::bad_alloc&) {
     return machine_error("out of memory while importing the model");
   }
+}
+
+Result<Imported> import_file(const std::string& path, const std::shared_ptr<const MappedFile>& file,
+                             const Options& options, bool* wants_value) {
+  TensorSource source;
+  source.file = file;
+  source.owner = file;
+  std::string directory = std::filesystem::path(path).parent_path().string();
+  if (directory.empty()) directory = ".";
+  Result<Imported> result =
+      guarded(file->bytes(), options, std::move(source), directory, wants_value);
+  if (!result) return error_in(path, result.error());
+  return result;
 }
 
 SupportReport support_of_bytes(std::string_view bytes, const Options& options) {
@@ -60,21 +75,18 @@ Result<SupportReport> check_support(const std::string& path, const Options& opti
     return machine_error("out of memory while reading the model");
   }
   if (!report.faults.empty()) return report;
-  if (const Result<Imported> imported = import_onnx(path, options); !imported)
-    report.refused = imported.error().message;
+  Options staged = options;
+  staged.stages = true;
+  bool wants_value = false;
+  const Result<Imported> imported = import_file(path, file, staged, &wants_value);
+  if (!imported) (wants_value ? report.late : report.refused) = imported.error().message;
+  if (imported && !imported->undecided.empty()) report.late = imported->undecided_why;
   return report;
 }
 
 Result<Imported> import_onnx(const std::string& path, const Options& options) {
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  TensorSource source;
-  source.file = file;
-  source.owner = file;
-  std::string directory = std::filesystem::path(path).parent_path().string();
-  if (directory.empty()) directory = ".";
-  Result<Imported> result = guarded(file->bytes(), options, std::move(source), directory);
-  if (!result) return error_in(path, result.error());
-  return result;
+  return import_file(path, file, options, nullptr);
 }
 
 Result<Imported> import_onnx_bytes(std::string_view bytes, const std::string& directory,

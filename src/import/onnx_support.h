@@ -27,6 +27,8 @@ struct SupportReport {
   std::vector<Unsupported> faults;
   // Where there are none: what the import itself says against the model; empty: nothing.
   std::string refused;
+  // Where shapes depend on values, which a run brings: the first value that is asked for.
+  std::string late;
   bool supported() const { return faults.empty() && refused.empty(); }
 };
 

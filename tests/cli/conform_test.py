@@ -98,7 +98,7 @@ class ConformTest(CliTest):
             value = self.json("conform", "onnx", ML, "--device", device)
             self.assertEqual([], [line for line in value["lines"] if line["outcome"] != "pass"])
             self.assertGreaterEqual(value["tests"], 50)
-            self.assertEqual([], [line["test"] for line in value["lines"] if line["bound"]])
+            self.assertEqual([], [line["test"] for line in value["lines"] if line["late"]])
 
     def test_onnx_faults_are_lines_of_the_board(self):
         for name in ("hardmax", "det", "compress"):
