@@ -1,5 +1,6 @@
 #include "interp/custom_functions.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -26,7 +27,7 @@ Status select_boxes(const hlo::Instr& /*call*/, std::span<const Literal> operand
   Literal& to = result->mutable_elements()[0];
   if (std::ssize(rows) > to.elems())
     return user_error("{} boxes for {}", rows.size() / 3, tensor::to_string(to.shape()));
-  for (size_t i = 0; i < rows.size(); ++i) to.set_s64(static_cast<int64_t>(i), rows[i]);
+  std::copy(rows.begin(), rows.end(), to.mutable_values<int64_t>().begin());
   result->mutable_elements()[1].set_s64(0, std::ssize(rows) / 3);
   return {};
 }

@@ -26,6 +26,54 @@ double overlap(const Box& a, const Box& b) {
   return shared / (a.area() + b.area() - shared);
 }
 
+// Boxes that were taken, side by side: most of them are nowhere near a new one, which is asked of a
+// block at once.
+class Taken {
+ public:
+  void clear() { count_ = 0; }
+  int64_t count() const { return count_; }
+  void add(const Box& box) {
+    if (static_cast<size_t>(count_) == kBlock * blocks_.size()) blocks_.emplace_back();
+    Block& block = blocks_[static_cast<size_t>(count_) / kBlock];
+    const auto at = static_cast<size_t>(count_) % kBlock;
+    if (at == 0) block = Block();
+    block.top[at / kLanes][at % kLanes] = box.top;
+    block.left[at / kLanes][at % kLanes] = box.left;
+    block.bottom[at / kLanes][at % kLanes] = box.bottom;
+    block.right[at / kLanes][at % kLanes] = box.right;
+    ++count_;
+  }
+  bool overlaps(const Box& box, double most_shared) const {
+    for (int64_t first = 0; first < count_; first += static_cast<int64_t>(kBlock)) {
+      const Block& block = blocks_[static_cast<size_t>(first) / kBlock];
+      Places near = {};
+      for (size_t i = 0; i < kBlock / kLanes; ++i)
+        near |= (block.bottom[i] > box.top) & (block.top[i] < box.bottom) &
+                (block.right[i] > box.left) & (block.left[i] < box.right);
+      // Without sharing anything there is no overlap above a threshold of 0 or more.
+      if (most_shared >= 0 && (near[0] | near[1]) == 0) continue;
+      for (size_t i = 0; i < kBlock && first + static_cast<int64_t>(i) < count_; ++i)
+        if (overlap(box, block.box(i)) > most_shared) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr size_t kBlock = 16, kLanes = 2;
+  using Lanes = double __attribute__((vector_size(16)));
+  using Places = int64_t __attribute__((vector_size(16)));
+  struct Block {
+    Lanes top[kBlock / kLanes] = {}, left[kBlock / kLanes] = {}, bottom[kBlock / kLanes] = {},
+                       right[kBlock / kLanes] = {};
+    Box box(size_t i) const {
+      const size_t v = i / kLanes, lane = i % kLanes;
+      return {top[v][lane], left[v][lane], bottom[v][lane], right[v][lane]};
+    }
+  };
+  std::vector<Block> blocks_;
+  int64_t count_ = 0;
+};
+
 }  // namespace
 
 Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& scores,
@@ -37,7 +85,8 @@ Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& s
                       to_string(boxes.shape()), to_string(scores.shape()));
   const int64_t images = b[0], classes = s[1], n = b[1];
   std::vector<int64_t> selected, order;
-  std::vector<Box> all(static_cast<size_t>(n)), taken;
+  std::vector<Box> all(static_cast<size_t>(n));
+  Taken taken;
   std::vector<double> score(static_cast<size_t>(n));
   for (int64_t image = 0; image < images; ++image) {
     for (int64_t i = 0; i < n; ++i)
@@ -54,12 +103,10 @@ Result<std::vector<int64_t>> select_boxes(const Literal& boxes, const Literal& s
       });
       taken.clear();
       for (const int64_t i : order) {
-        if (static_cast<int64_t>(taken.size()) >= how.most) break;
+        if (taken.count() >= how.most) break;
         const Box& box = all[static_cast<size_t>(i)];
-        if (std::any_of(taken.begin(), taken.end(),
-                        [&](const Box& other) { return overlap(box, other) > how.most_shared; }))
-          continue;
-        taken.push_back(box);
+        if (taken.overlaps(box, how.most_shared)) continue;
+        taken.add(box);
         selected.insert(selected.end(), {image, of, i});
       }
     }
