@@ -56,6 +56,7 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     options_.keep_prepared = false;  // of many programs they would drive out all others
     inputs_ = model.inputs();
     outputs_ = model.outputs();
+    notes_ = model.notes();
     all_facts_.emplace_back();
     all_facts_.back().device = options_.device.empty() ? "cpu" : options_.device;
     all_facts_.back().compilations = 0;
@@ -418,7 +419,8 @@ Status LateProgram::begin() {
   }
   HEDDLE_RETURN_IF_ERROR(first.prepare());
   outputs_ = first_->model->outputs();
-  notes_ = first_->program->notes();
+  for (const std::string& note : first_->program->notes())
+    if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
   steps_ = first_->program->steps();
   *report_ = first_->program->report();
   return {};
