@@ -25,6 +25,7 @@ class Compile : public Command {
 
   void declare(CommandLine& line) override {
     open_.declare(line);
+    inputs_.declare_values(line);
     line.output(output_, "-o,--output", "F.heddle", "where the program goes");
     line.choice(emit_, "--emit", {"program", "cuda"},
                 "what to write; cuda: the CUDA C++ of a GPU's kernels (program)");
@@ -39,7 +40,7 @@ class Compile : public Command {
   }
 
   Result<int> run() override {
-    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(ModelHandle model, open_.open(inputs_));
     if (emit_ == "cuda") return emit_cuda(model.get(), open_.model, compile_, output_, json_);
     // What a GPU will run needs none here.
     const auto target = target::find_target(compile_.target);
@@ -102,6 +103,7 @@ class Compile : public Command {
   }
 
   OpenChoices open_;
+  InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
   OutputFile output_;

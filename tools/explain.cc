@@ -23,6 +23,7 @@
 #include "program/views.h"
 #include "report.h"
 #include "session_options.h"
+#include "values.h"
 
 namespace heddle::tools {
 namespace {
@@ -79,6 +80,7 @@ class Explain : public Command {
 
   void declare(CommandLine& line) override {
     open_.declare(line);
+    inputs_.declare_values(line);
     line.group("What to show");
     line.text(kernel_, "--kernel", "NAME", "only this kernel, with its loops");
     line.flag(schedules_, "--schedules",
@@ -99,7 +101,7 @@ class Explain : public Command {
 
   Result<int> run() override {
     HEDDLE_RETURN_IF_ERROR(read_profile());
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     compile_.explain = true;
@@ -424,6 +426,7 @@ class Explain : public Command {
   }
 
   OpenChoices open_;
+  InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
   std::string kernel_, profile_;

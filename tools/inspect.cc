@@ -18,6 +18,7 @@
 #include "program/views.h"
 #include "report.h"
 #include "support_text.h"
+#include "values.h"
 
 namespace heddle::tools {
 namespace {
@@ -73,6 +74,7 @@ class Inspect : public Command {
 
   void declare(CommandLine& line) override {
     open_.declare(line);
+    inputs_.declare_values(line);
     line.group("What to show");
     line.flag(header_, "--header", "only a compiled program's header; the rest is not read");
     line.flag(graph_only_, "--graph", "only the graph; nothing is compiled");
@@ -90,7 +92,7 @@ class Inspect : public Command {
   Result<int> run() override {
     if (header_) return show_header();
     if (supported_) return show_support();
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(inputs_));
     HEDDLE_ASSIGN_OR_RETURN(const bool stopped, compile_.stopped(model.get()));
     if (stopped) return 0;
     ProgramHandle program;
@@ -330,6 +332,7 @@ class Inspect : public Command {
   }
 
   OpenChoices open_;
+  InputChoices inputs_;
   CompileChoices compile_;
   JsonChoice json_;
   bool supported_ = false;

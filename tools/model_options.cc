@@ -103,6 +103,11 @@ Result<ModelHandle> OpenChoices::open() const {
   return open(none, {});
 }
 
+Result<ModelHandle> OpenChoices::open(const InputChoices& inputs) const {
+  HEDDLE_ASSIGN_OR_RETURN(tensor::NamedLiterals given, inputs.read());
+  return open(given, inputs);
+}
+
 Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
                                       const InputChoices& inputs) const {
   std::vector<DimChoice> sizes;
@@ -122,8 +127,8 @@ Result<ModelHandle> OpenChoices::open(tensor::NamedLiterals& given,
   for (tensor::NamedLiterals* all : {&constants, &values})
     for (auto& [name, value] : *all)
       if (inputs.texts().contains(name))
-        value = tensor::ids_of_texts(
-            value, [&](const std::string& text) { return vocabulary.id(text); });
+        value = tensor::ids_of_texts(value,
+                                     [&](const std::string& text) { return vocabulary.id(text); });
   std::vector<const char*> c_texts;
   for (int64_t i = 1; i < vocabulary.size(); ++i)
     c_texts.push_back(vocabulary.text(static_cast<uint32_t>(i)).c_str());

@@ -32,6 +32,8 @@ struct OpenChoices {
   // Error (user) also where a file of the model, as external data, is an output of the command.
   Result<ModelHandle> open(tensor::NamedLiterals& given, const InputChoices& inputs) const;
   Result<ModelHandle> open() const;
+  // For commands that want values only where shapes depend on them.
+  Result<ModelHandle> open(const InputChoices& inputs) const;
 
  private:
   std::shared_ptr<FileUse> files_;

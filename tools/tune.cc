@@ -15,6 +15,7 @@
 #include "report.h"
 #include "session_options.h"
 #include "terminal.h"
+#include "values.h"
 
 namespace heddle::tools {
 namespace {
@@ -28,6 +29,7 @@ class Tune : public Command {
 
   void declare(CommandLine& line) override {
     open_.declare(line);
+    inputs_.declare_values(line);
     line.group("Tuning");
     line.number(budget_, "--budget", "SECONDS", "starts no measurement after this time (300)");
     line.number(candidates_, "--candidates", "N", "candidates tried for each shape, at most (12)");
@@ -56,7 +58,7 @@ class Tune : public Command {
     if (!compile_.stop_after.empty())
       return user_error("tune: --stop-after does not produce a program");
     if (!import_.empty()) HEDDLE_RETURN_IF_ERROR(import_records());
-    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open());
+    HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_.open(inputs_));
     if (list_) return list(model.get());
     HEDDLE_ASSIGN_OR_RETURN(const heddle_compile_options options, compile_.options());
     auto tuning = sized<heddle_tune_options>();
@@ -188,6 +190,7 @@ class Tune : public Command {
   }
 
   OpenChoices open_;
+  InputChoices inputs_;
   CompileChoices compile_;
   std::optional<int64_t> budget_, candidates_;
   bool again_ = false, list_ = false;

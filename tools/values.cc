@@ -91,12 +91,16 @@ Status check_memory_of_inputs(const heddle_model* model) {
 }  // namespace
 
 void InputChoices::declare(CommandLine& line) {
+  declare_values(line);
+  line.flag(random_rest, "--random-rest", "draws random values for the inputs that are not given");
+  line.number(seed, "--seed", "N", "seed of the random inputs (default: 0)");
+}
+
+void InputChoices::declare_values(CommandLine& line) {
   line.group("Values");
   line.text(file, "--inputs", "F.npz", "values of the inputs, by name (default: random)");
   line.list(specs, "--input", "NAME=SPEC",
             "one value: F.npy, or a literal such as 2x2xf32=1 2 3 4");
-  line.flag(random_rest, "--random-rest", "draws random values for the inputs that are not given");
-  line.number(seed, "--seed", "N", "seed of the random inputs (default: 0)");
   line.files()->reads([this](const FileUse::Add& add) {
     add("--inputs", file);
     for (const std::string& text : specs)

@@ -30,6 +30,8 @@ struct InputChoices {
   bool random_rest = false;
 
   void declare(CommandLine& line);
+  // Those that say values alone, for commands that run nothing: values decide shapes.
+  void declare_values(CommandLine& line);
   uint64_t seed_or_default() const { return static_cast<uint64_t>(seed.value_or(0)); }
   // What was given, by name; those of --input win. Errors (user): unreadable; nothing in the file;
   // a name given twice.
