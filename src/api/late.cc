@@ -41,6 +41,12 @@ std::vector<PartInput> inputs_of(const Late& late, const Model& part) {
   return all;
 }
 
+Status check_stages(size_t count, const std::string& why) {
+  if (count < kMostStages) return {};
+  return user_error("{}; {} computed values have decided shapes in this run, which is the limit",
+                    why, count);
+}
+
 namespace {
 
 // The results of a stage for the first run's values, by name.
@@ -89,6 +95,7 @@ Result<import::Imported> import_first(const Late& late, bool* stages) {
       return imported;
     }
     *stages = true;
+    HEDDLE_RETURN_IF_ERROR(check_stages(notes.size(), imported.undecided_why));
     notes.push_back("a computed value decides shapes: " + imported.undecided_why);
     const std::string key = imported.undecided;
     HEDDLE_ASSIGN_OR_RETURN(auto results, run_stage(std::move(imported), late, carried));

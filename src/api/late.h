@@ -21,6 +21,12 @@
 
 namespace heddle::api {
 
+// More stages in a row than any model has that comes to an end: a loop that data stops, and that
+// collects outputs, has one for each trip.
+inline constexpr size_t kMostStages = 256;
+// Error (user): `why` would be one more.
+Status check_stages(size_t count, const std::string& why);
+
 // What a run brings, by number of the model's input. Data is null where nothing is bound, which is
 // an error where it is asked for.
 struct LateInputs {

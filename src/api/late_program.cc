@@ -173,6 +173,8 @@ Result<Node::Asks> LateProgram::ask(const std::shared_ptr<Node>& node, const Lat
           std::find(asked_before.begin(), asked_before.end(), i) == asked_before.end())
         asks_now.push_back(static_cast<int64_t>(i));
   const bool is_stage = !imported.undecided.empty();
+  if (is_stage)
+    HEDDLE_RETURN_IF_ERROR(check_stages(computed.decided.size(), imported.undecided_why));
   if (is_stage && computed.decided.contains(imported.undecided))
     return user_error("a value that decides a shape does not become known: {}", imported.undecided);
   HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> part, compile(std::move(imported)));

@@ -167,14 +167,21 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
                    describe(node));
     result = emit_while(node, form, scope, true, needs_condition);
   };
-  if (!form.trip_count && !form.outputs.empty())
+  // Its own condition ends it: in stages, each trip decides whether there is another one.
+  const bool decides = options_.stages && form.trips == nullptr && !form.outputs.empty();
+  if (decides && !condition)
+    fail_needing(form.condition, "{}: whether it begins depends on the model's inputs",
+                 describe(node));
+  if (!form.trip_count && !form.outputs.empty() && !decides)
     fail_needing(form.trips, "{}: the trip count must be known at import where it collects outputs",
                  describe(node));
   const auto written_out = [&] {
     into_ = outside;
     result = unroll(node, form, scope);
   };
-  if (may_unroll && *form.trip_count <= kShortLoop) {
+  if (decides && condition == true) {
+    written_out();
+  } else if (may_unroll && *form.trip_count <= kShortLoop) {
     try {
       written_out();
     } catch (const Failure& failure) {

@@ -47,6 +47,35 @@ TEST(OnnxStages, AStageComputesTheValueAndWhatIsReadBehindIt) {
   EXPECT_EQ(count(rest, Opcode::dot), 0);
 }
 
+// It is written out as far as its condition is known.
+TEST(OnnxStages, ALoopThatDataStopsDecidesTripByTrip) {
+  Message body;
+  body.message(1, node("Add", {"a", "x"}, {"b"})).message(1, node("ReduceSum", {"b"}, {"s"}));
+  body.message(1, node("Squeeze", {"s"}, {"t"})).message(1, node("Less", {"t", "ten"}, {"go"}));
+  body.message(1, node("Identity", {"b"}, {"slice"})).text(2, "body");
+  body.message(5, tensor<float>("ten", kFloat, {}, {10.f}));
+  for (const Message& input :
+       {value("i", kInt64, {}), value("going", kBool, {}), value("a", kFloat, {"3"})})
+    body.message(11, input);
+  for (const char* output : {"go", "b", "slice"}) body.message(12, Message().text(1, output));
+  Model model;
+  model.inputs = {value("x", kFloat, {"3"})};
+  model.nodes = {node("Loop", {"", "", "x"}, {"last", "y"}, {graph_attr("body", body)})};
+  model.outputs = {"y"};
+  EXPECT_THAT(error_of(model.import()), HasSubstr("the trip count must be known"));
+  Options options;
+  options.stages = true;
+  for (int trip = 0; trip < 2; ++trip) {
+    const Imported stage = imported(model.import(options));
+    EXPECT_THAT(stage.undecided_why,
+                HasSubstr("whether it continues after trip " + std::to_string(trip)));
+    tensor::Literal go(tensor::Shape::scalar(tensor::Type::pred));
+    go.set_s64(0, trip == 0 ? 1 : 0);
+    ASSERT_TRUE(options.decided.emplace(stage.undecided, go).second);
+  }
+  EXPECT_EQ(shape_of(imported(model.import(options))), "f32[2,3]");
+}
+
 // Few integers decide by themselves.
 TEST(OnnxStages, SmallIntegersAreBound) {
   Model model;
