@@ -25,7 +25,7 @@ struct Part {
   std::vector<PartInput> inputs;
   std::string key;                  // of a stage: what its value is called
   std::atomic<bool> kept = true;    // false: contexts are to let it go
-  int64_t bytes = 0, last_use = 0;  // of a leaf
+  int64_t bytes = 0, last_use = 0;  // the use: of a leaf
 };
 
 struct Node {
@@ -96,8 +96,15 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     return child(root_, key);
   }
   // What it asks, and where its value leads. A node that asks nothing yet gets an import.
+  // Where that fails, nothing is left of the way to it: what was asked for may be anything.
   Result<Node::Asks> ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
-                         const Computed& computed);
+                         const Computed& computed) {
+    Result<Node::Asks> asks = ask_or_make(node, inputs, computed);
+    if (asks) return asks;
+    const std::lock_guard lock(mutex_);
+    if (node->asks == Node::Asks::nothing_yet) prune(node);
+    return asks;
+  }
   std::shared_ptr<Node> next(const std::shared_ptr<Node>& node, const std::string& value) {
     const std::lock_guard lock(mutex_);
     return child(node, value);
@@ -130,8 +137,11 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
     return part;
   }
 
+  Result<Node::Asks> ask_or_make(const std::shared_ptr<Node>& node, const LateInputs& inputs,
+                                 const Computed& computed);
   void add_leaf(const std::shared_ptr<Node>& node);
   void drop_oldest();
+  void prune(std::shared_ptr<Node> node);
 
   std::shared_ptr<const Late> late_;
   CompileOptions options_;
@@ -140,15 +150,15 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   mutable std::mutex mutex_;  // of all below
   std::shared_ptr<Node> root_ = std::make_shared<Node>();
   std::vector<std::shared_ptr<Node>> leaves_;
-  std::shared_ptr<Part> first_;
+  std::shared_ptr<Part> first_;  // stays, for who looks at it: compiled(), state_ports()
   int64_t uses_ = 0, bytes_ = 0, compilations_ = 0;
   SharedWeights shared_;  // of `making_`
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
   std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
 };
 
-Result<Node::Asks> LateProgram::ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
-                                    const Computed& computed) {
+Result<Node::Asks> LateProgram::ask_or_make(const std::shared_ptr<Node>& node,
+                                            const LateInputs& inputs, const Computed& computed) {
   const auto known = [&] {
     const std::lock_guard lock(mutex_);
     return node->asks;
@@ -188,6 +198,7 @@ Result<Node::Asks> LateProgram::ask(const std::shared_ptr<Node>& node, const Lat
   }
   last->asks = is_stage ? Node::Asks::stage : Node::Asks::program;
   last->part = part;
+  bytes_ += part->bytes;
   if (!is_stage) add_leaf(last);
   return node->asks;
 }
@@ -195,7 +206,6 @@ Result<Node::Asks> LateProgram::ask(const std::shared_ptr<Node>& node, const Lat
 void LateProgram::add_leaf(const std::shared_ptr<Node>& node) {
   const std::shared_ptr<Part>& part = node->part;
   part->last_use = ++uses_;
-  bytes_ += part->bytes;
   leaves_.push_back(node);
   if (!first_) first_ = part;
   ProgramFacts facts = part->program->facts();
@@ -208,16 +218,21 @@ void LateProgram::drop_oldest() {
   const auto oldest = std::min_element(leaves_.begin(), leaves_.end(), [](auto& a, auto& b) {
     return a->part->last_use < b->part->last_use;
   });
-  std::shared_ptr<Node> node = *oldest;
+  const std::shared_ptr<Node> node = *oldest;
   leaves_.erase(oldest);
-  bytes_ -= node->part->bytes;
-  node->part->kept = false;
   shared_.forget();  // what only it had is freed
-  // With the stages that led to it alone.
+  prune(node);
+}
+
+// Out of the tree, with the stages that led to it alone.
+void LateProgram::prune(std::shared_ptr<Node> node) {
   while (node->next.empty()) {
     const std::shared_ptr<Node> before = node->before.lock();
     if (!before) break;
-    if (node->part) node->part->kept = false;
+    if (node->part) {
+      node->part->kept = false;
+      bytes_ -= node->part->bytes;
+    }
     std::erase_if(before->next, [&](const auto& entry) { return entry.second == node; });
     node = before;
   }
@@ -254,7 +269,10 @@ class LateContext : public Context {
     if (!program_->late().shapes) return Context::set_input_shape(number, dims);
     Shape& shape = inputs_.shapes[static_cast<size_t>(number)];
     if (shape.extents() == dims) return {};
-    shape = Shape::array(shape.type(), dims);
+    const Shape asked = Shape::array(shape.type(), dims);
+    const Port& port = program_->inputs()[static_cast<size_t>(number)];
+    HEDDLE_RETURN_IF_ERROR(check_ports({make_port(port.name, "", asked)}, "input"));
+    shape = asked;
     inputs_.data[static_cast<size_t>(number)] = nullptr;  // it was of another size
     return {};
   }
@@ -409,9 +427,7 @@ Result<std::unique_ptr<Context>> LateProgram::make_context(
 // is said now.
 Status LateProgram::begin() {
   if (!late_->first_is_known) return {};
-  LateInputs inputs;
   std::vector<Literal> zeros;
-  std::shared_ptr<Node> node;
   LateContext first(shared_from_this(), std::make_shared<runtime::Cancellation>());
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const auto given = late_->first.find(inputs_[i].name);

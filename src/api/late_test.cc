@@ -137,6 +137,25 @@ TEST(Late, AnInputDecidesAShape) {
   heddle_status_free(status);
 }
 
+TEST(Late, ARunThatFailsLeavesTheOthers) {
+  const Floats x{1, 2, 3, 4, 5, 6};
+  const Ints wide{2, 3}, wrong{4, 4};
+  Session session(reshape(),
+                  {{"x", HEDDLE_F32, kSix.data(), 1, x.data()},
+                   {"shape", HEDDLE_S64, kTwo.data(), 1, wide.data()}},
+                  false);
+  ASSERT_EQ(session.error(), "");
+  for (int i = 0; i < 2; ++i) {
+    heddle_context_bind_input(session.context(), 0, x.data());
+    heddle_context_bind_input(session.context(), 1, wrong.data());
+    heddle_status* status = heddle_context_prepare(session.context());
+    EXPECT_THAT(heddle_status_message(status), HasSubstr("different number of elements"));
+    heddle_status_free(status);
+    EXPECT_EQ(session.run(x.data(), wide.data()), x);
+  }
+  EXPECT_EQ(session.compilations(), 1);
+}
+
 TEST(Late, ThoseUnusedLongestGo) {
   const Floats x{1, 2, 3, 4, 5, 6};
   const Ints wide{2, 3}, high{3, 2};
@@ -207,6 +226,8 @@ TEST(Late, ShapesOfInputsDiffer) {
   EXPECT_EQ(again.error(), "");
   again.set_shape(0, {5, 1});
   EXPECT_THAT(again.error(), HasSubstr("rank"));
+  again.set_shape(0, {INT64_MAX});
+  EXPECT_THAT(again.error(), HasSubstr("more bytes than can be counted"));
 }
 
 TEST(Late, TheFirstRunTells) {
