@@ -110,6 +110,32 @@ bool integers_of(const MlirAttr& attr, hlo::Ints* values, int64_t most) {
   }
 }
 
+MlirType type_of(MlirType::Kind kind, std::string text) {
+  MlirType type;
+  type.kind = kind;
+  type.text = std::move(text);
+  return type;
+}
+
+MlirType scalar_type(tensor::Type element) {
+  MlirType type = type_of(MlirType::Kind::scalar);
+  type.element = element;
+  return type;
+}
+
+MlirAttr attr_of(MlirAttr::Kind kind, std::string text) {
+  MlirAttr attr;
+  attr.kind = kind;
+  attr.text = std::move(text);
+  return attr;
+}
+
+MlirAttr integer_attr(int64_t value) {
+  MlirAttr attr = attr_of(MlirAttr::Kind::integer);
+  attr.integer = value;
+  return attr;
+}
+
 Result<tensor::Literal> literal_of(const MlirAttr& attr) {
   const tensor::Shape shape = tensor::Shape::array(attr.literal->type(), attr.type.dims);
   HEDDLE_ASSIGN_OR_RETURN(tensor::Literal value, tensor::Literal::make(shape));

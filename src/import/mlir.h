@@ -78,6 +78,12 @@ struct MlirAttr {
 
 inline MlirAttr::MlirAttr() = default;
 
+// The simplest of each kind.
+MlirType type_of(MlirType::Kind kind, std::string text = {});
+MlirType scalar_type(tensor::Type element);
+MlirAttr attr_of(MlirAttr::Kind kind, std::string text = {});
+MlirAttr integer_attr(int64_t value);
+
 // Number of a value in MlirModule::values.
 using MlirValue = int32_t;
 struct MlirRegion;

@@ -41,6 +41,9 @@ class BytecodeEntry {
   BytecodeTable& table_;
 };
 
+// Names and attributes in turn, as builtin's and VHLO's dictionaries have them.
+MlirAttr dictionary_attribute(BytecodeEntry& entry);
+
 // How a dialect is read. All throw Failure.
 struct BytecodeDialect {
   std::string_view name;

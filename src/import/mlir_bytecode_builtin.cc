@@ -11,30 +11,20 @@ using tensor::Literal;
 using tensor::Shape;
 using tensor::Type;
 
+MlirAttr dictionary_attribute(BytecodeEntry& in) {
+  MlirAttr attr = attr_of(MlirAttr::Kind::dictionary);
+  for (size_t n = in.bytes.count("attributes"); n > 0; --n) {
+    MlirAttr name = in.attribute();
+    if (!name.is(MlirAttr::Kind::string)) in.bytes.fail("an attribute's name is no string");
+    MlirAttr value = in.attribute();
+    attr.fields.emplace_back(std::move(name.text), std::move(value));
+  }
+  return attr;
+}
+
 namespace {
 
 using Kind = MlirAttr::Kind;
-
-MlirType scalar_of(Type element) {
-  MlirType type;
-  type.kind = MlirType::Kind::scalar;
-  type.element = element;
-  return type;
-}
-
-MlirType other_type(std::string text) {
-  MlirType type;
-  type.kind = MlirType::Kind::other;
-  type.text = std::move(text);
-  return type;
-}
-
-MlirAttr attr_of(Kind kind, std::string text = {}) {
-  MlirAttr attr;
-  attr.kind = kind;
-  attr.text = std::move(text);
-  return attr;
-}
 
 // The width, and in the two low bits: 0 without a sign of its own, 1 signed, 2 unsigned.
 MlirType integer_type(uint64_t encoded) {
@@ -42,14 +32,14 @@ MlirType integer_type(uint64_t encoded) {
   const bool is_unsigned = (encoded & 3) == 2;
   const std::string name = fmt::format("{}i{}", is_unsigned ? "u" : "", bits);
   const Type* element = find_mlir_element(name);
-  return element == nullptr ? other_type(name) : scalar_of(*element);
+  return element == nullptr ? type_of(MlirType::Kind::other, name) : scalar_type(*element);
 }
 
 MlirType complex_type(const MlirType& part, const ByteReader& bytes) {
   if (part.kind != MlirType::Kind::scalar ||
       (part.element != Type::f32 && part.element != Type::f64))
     bytes.fail("complex: got parts {}, wanted f32 or f64", to_string(part));
-  return scalar_of(part.element == Type::f32 ? Type::c64 : Type::c128);
+  return scalar_type(part.element == Type::f32 ? Type::c64 : Type::c128);
 }
 
 MlirType builtin_type(BytecodeEntry& in) {
@@ -77,20 +67,20 @@ MlirType builtin_type(BytecodeEntry& in) {
     case kInteger:
       return integer_type(in.bytes.varint());
     case kIndex:
-      return scalar_of(Type::s64);
+      return scalar_type(Type::s64);
     case kFunction:
       type.kind = MlirType::Kind::function;
       type.elements = in.types();
       type.results = in.types();
       return type;
     case kBf16:
-      return scalar_of(Type::bf16);
+      return scalar_type(Type::bf16);
     case kF16:
-      return scalar_of(Type::f16);
+      return scalar_type(Type::f16);
     case kF32:
-      return scalar_of(Type::f32);
+      return scalar_type(Type::f32);
     case kF64:
-      return scalar_of(Type::f64);
+      return scalar_type(Type::f64);
     case kComplex:
       return complex_type(in.type(), in.bytes);
     case kNone:
@@ -108,19 +98,8 @@ MlirType builtin_type(BytecodeEntry& in) {
       return type;
     default:  // memref, vector: of no tensor
       in.bytes.take(in.bytes.left());
-      return other_type(fmt::format("builtin type {}", code));
+      return type_of(MlirType::Kind::other, fmt::format("builtin type {}", code));
   }
-}
-
-MlirAttr dictionary(BytecodeEntry& in) {
-  MlirAttr attr = attr_of(Kind::dictionary);
-  for (size_t n = in.bytes.count("attributes"); n > 0; --n) {
-    MlirAttr name = in.attribute();
-    if (!name.is(Kind::string)) in.bytes.fail("an attribute's name is no string");
-    MlirAttr value = in.attribute();
-    attr.fields.emplace_back(std::move(name.text), std::move(value));
-  }
-  return attr;
 }
 
 // array<i64: 1, 2>
@@ -180,7 +159,7 @@ MlirAttr builtin_attribute(BytecodeEntry& in) {
       attr.elements = in.attributes();
       return attr;
     case kDictionary:
-      return dictionary(in);
+      return dictionary_attribute(in);
     case kString:
       return attr_of(Kind::string, in.string());
     case kStringWith:

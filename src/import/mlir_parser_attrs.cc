@@ -20,13 +20,6 @@ bool is_our_dialect(std::string_view dialect) {
   return dialect == "stablehlo" || dialect == "chlo" || dialect == "mhlo";
 }
 
-MlirAttr integer_attr(int64_t value) {
-  MlirAttr attr;
-  attr.kind = Kind::integer;
-  attr.integer = value;
-  return attr;
-}
-
 }  // namespace
 
 MlirAttr MlirParser::attribute(bool typed) {

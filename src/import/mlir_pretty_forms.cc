@@ -9,24 +9,10 @@ namespace {
 
 using Kind = MlirAttr::Kind;
 
-MlirAttr integer_attr(int64_t value) {
-  MlirAttr attr;
-  attr.kind = Kind::integer;
-  attr.integer = value;
-  return attr;
-}
-
 MlirAttr array_of(const std::vector<int64_t>& values) {
   MlirAttr attr;
   attr.kind = Kind::array;
   for (const int64_t value : values) attr.elements.push_back(integer_attr(value));
-  return attr;
-}
-
-MlirAttr text_attr(Kind kind, std::string text) {
-  MlirAttr attr;
-  attr.kind = kind;
-  attr.text = std::move(text);
   return attr;
 }
 
@@ -125,7 +111,7 @@ void MlirParser::custom_call_form(MlirOp& op) {
 // "name" %a, %b {attributes} : (types) -> types
 void MlirParser::composite_form(MlirOp& op) {
   op.attrs.emplace_back(
-      "name", text_attr(Kind::string, unescape_mlir(expect(MlirTokenKind::string, "a name"))));
+      "name", attr_of(Kind::string, unescape_mlir(expect(MlirTokenKind::string, "a name"))));
   const bool bracket = take("(");
   while (is(MlirTokenKind::value)) {
     op.operands.push_back(operand());
@@ -150,7 +136,7 @@ void MlirParser::dot_form(MlirOp& op, const PrettyForm& form) {
       if (is("algorithm")) {  // = <lhs_precision_type = tf32, ...>
         lexer_.next();
         expect("=");
-        MlirAttr algorithm = text_attr(Kind::dialect, "dot_algorithm");
+        MlirAttr algorithm = attr_of(Kind::dialect, "dot_algorithm");
         if (is("<")) {
           dialect_body(algorithm);
           expect(">");
@@ -180,7 +166,7 @@ void MlirParser::convolution_form(MlirOp& op) {
   op.operands = operands_until(")");
   expect("dim_numbers");
   expect("=");
-  MlirAttr numbers = text_attr(Kind::dialect, "conv");
+  MlirAttr numbers = attr_of(Kind::dialect, "conv");
   convolution_dims(numbers);
   op.attrs.emplace_back("dimension_numbers", std::move(numbers));
   expect(",");

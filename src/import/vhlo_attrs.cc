@@ -46,22 +46,10 @@ constexpr std::array kEnumerations = {
     Enumeration{19, "result_accuracy_mode", {"DEFAULT", "HIGHEST", "TOLERANCE"}},
 };
 
-MlirAttr attr_of(Kind kind, std::string text = {}) {
-  MlirAttr attr;
-  attr.kind = kind;
-  attr.text = std::move(text);
-  return attr;
-}
-
-MlirAttr integer(int64_t value) {
-  MlirAttr attr = attr_of(Kind::integer);
-  attr.integer = value;
-  return attr;
-}
-
 MlirAttr integers(BytecodeEntry& in) {
   MlirAttr attr = attr_of(Kind::array);
-  for (const int64_t value : in.signed_varints(1 << 16)) attr.elements.push_back(integer(value));
+  for (const int64_t value : in.signed_varints(1 << 16))
+    attr.elements.push_back(integer_attr(value));
   return attr;
 }
 
@@ -81,24 +69,13 @@ std::string_view word_of(ByteReader& bytes, const Enumeration& row) {
   return row.words[value];
 }
 
-MlirAttr dictionary(BytecodeEntry& in) {
-  MlirAttr attr = attr_of(Kind::dictionary);
-  for (size_t n = in.bytes.count("attributes"); n > 0; --n) {
-    MlirAttr name = in.attribute();
-    if (!name.is(Kind::string)) in.bytes.fail("an attribute's name is no string");
-    MlirAttr value = in.attribute();
-    attr.fields.emplace_back(std::move(name.text), std::move(value));
-  }
-  return attr;
-}
-
 // Those of fixed fields, as #stablehlo.name<field = value, ...>.
 MlirAttr with_fields(BytecodeEntry& in, uint64_t code) {
   MlirAttr attr = attr_of(Kind::dialect);
   const auto add = [&](std::string_view name, MlirAttr value) {
     attr.fields.emplace_back(name, std::move(value));
   };
-  const auto number = [&] { return integer(in.bytes.signed_varint()); };
+  const auto number = [&] { return integer_attr(in.bytes.signed_varint()); };
   switch (code) {
     case kAlias:
       attr.text = "output_operand_alias";
@@ -173,12 +150,12 @@ MlirAttr vhlo_attribute(BytecodeEntry& in, uint64_t code) {
       attr.integer = in.bytes.varint() != 0 ? 1 : 0;
       return attr;
     case kApiVersion:  // the text has its number
-      attr = integer(static_cast<int64_t>(in.bytes.varint()));
+      attr = integer_attr(static_cast<int64_t>(in.bytes.varint()));
       attr.type.kind = MlirType::Kind::scalar;
       attr.type.element = tensor::Type::s32;
       return attr;
     case kDictionary:
-      return dictionary(in);
+      return dictionary_attribute(in);
     case kFloat:
       return floating_of(in.type(), in.bytes);
     case kInteger:

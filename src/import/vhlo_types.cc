@@ -42,19 +42,6 @@ constexpr std::array kElements = {
     Element{38, "f6E2M3FN"},   Element{39, "f6E3M2FN"},   Element{40, "f8E8M0FNU"},
 };
 
-MlirType plain(MlirType::Kind kind, std::string text = {}) {
-  MlirType type;
-  type.kind = kind;
-  type.text = std::move(text);
-  return type;
-}
-
-MlirType scalar(Type element) {
-  MlirType type = plain(MlirType::Kind::scalar);
-  type.element = element;
-  return type;
-}
-
 double scale(ByteReader& bytes) { return tensor::float_from_bits(Type::f64, bytes.number(64)); }
 
 // The storage type has the sign that the flags say.
@@ -72,7 +59,7 @@ MlirType quantized(BytecodeEntry& in, bool by_axis) {
   ByteReader& bytes = in.bytes;
   auto quantization = std::make_shared<Quantization>();
   const bool is_signed = (bytes.varint() & kSigned) != 0;
-  MlirType type = scalar(storage_type(in.type(), is_signed, bytes));
+  MlirType type = scalar_type(storage_type(in.type(), is_signed, bytes));
   const MlirType expressed = in.type();
   if (expressed.kind != MlirType::Kind::scalar || !tensor::is_float(expressed.element))
     bytes.fail("quantised type of {}, wanted a floating-point type", to_string(expressed));
@@ -117,7 +104,7 @@ MlirType tensor(BytecodeEntry& in, bool has_encoding) {
 MlirType vhlo_type(BytecodeEntry& in) {
   const uint64_t code = in.bytes.varint();
   for (const Element& element : kElements)
-    if (element.code == code) return scalar(*find_mlir_element(element.name));
+    if (element.code == code) return scalar_type(*find_mlir_element(element.name));
   MlirType type;
   switch (code) {
     case kComplex:
@@ -125,7 +112,7 @@ MlirType vhlo_type(BytecodeEntry& in) {
       if (type.kind != MlirType::Kind::scalar ||
           (type.element != Type::f32 && type.element != Type::f64))
         in.bytes.fail("complex: got parts {}, wanted f32 or f64", to_string(type));
-      return scalar(type.element == Type::f32 ? Type::c64 : Type::c128);
+      return scalar_type(type.element == Type::f32 ? Type::c64 : Type::c128);
     case kFunction:
       type.kind = MlirType::Kind::function;
       type.elements = in.types();
@@ -135,7 +122,7 @@ MlirType vhlo_type(BytecodeEntry& in) {
     case kTensorWith:
       return tensor(in, code == kTensorWith);
     case kToken:
-      return plain(MlirType::Kind::token);
+      return type_of(MlirType::Kind::token);
     case kTuple:
     case kFuture:
       type.kind = code == kTuple ? MlirType::Kind::tuple : MlirType::Kind::future;
@@ -145,14 +132,14 @@ MlirType vhlo_type(BytecodeEntry& in) {
     case kQuantizedAxis:
       return quantized(in, code == kQuantizedAxis);
     case kUnranked:
-      return plain(MlirType::Kind::other, "tensor<*x" + to_string(in.type()) + ">");
+      return type_of(MlirType::Kind::other, "tensor<*x" + to_string(in.type()) + ">");
     case kBuffer: {
       std::string text = "memref<";
       for (const int64_t dim : in.signed_varints(kMostDims)) text += fmt::format("{}x", dim);
-      return plain(MlirType::Kind::other, text + to_string(in.type()) + ">");
+      return type_of(MlirType::Kind::other, text + to_string(in.type()) + ">");
     }
     case kWitness:
-      return plain(MlirType::Kind::other, "witness");
+      return type_of(MlirType::Kind::other, "witness");
     case kNone:
       return type;
     default:
