@@ -47,6 +47,12 @@ std::string bytes_of(const Shape& shape, const void* data) {
   return {static_cast<const char*>(data), static_cast<size_t>(shape.bytes())};
 }
 
+std::string text_of(const std::vector<Shape>& shapes) {
+  std::string text;
+  for (const Shape& shape : shapes) text += tensor::to_string(shape) + ";";
+  return text;
+}
+
 class LateProgram : public Program, public std::enable_shared_from_this<LateProgram> {
  public:
   LateProgram(const Model& model, CompileOptions options)
@@ -88,13 +94,8 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   Result<std::unique_ptr<Context>> make_context(
       std::shared_ptr<runtime::Cancellation> cancellation) override;
 
-  // The node for inputs of these shapes, from which a run walks.
-  std::shared_ptr<Node> root(const LateInputs& inputs) {
-    std::string key;
-    for (const Shape& shape : inputs.shapes) key += tensor::to_string(shape) + ";";
-    const std::lock_guard lock(mutex_);
-    return child(root_, key);
-  }
+  // The node for inputs of these shapes (text_of), from which a run walks.
+  std::shared_ptr<Node> root(const std::string& shapes) { return next(root_, shapes); }
   // What it asks, and where its value leads. A node that asks nothing yet gets an import.
   // Where that fails, nothing is left of the way to it: what was asked for may be anything.
   Result<Node::Asks> ask(const std::shared_ptr<Node>& node, const LateInputs& inputs,
@@ -245,6 +246,7 @@ class LateContext : public Context {
       : Context(std::move(cancellation)), program_(std::move(program)) {
     for (const Port& port : program_->inputs()) inputs_.shapes.push_back(port.shape);
     inputs_.data.resize(inputs_.shapes.size());
+    shapes_ = text_of(inputs_.shapes);
     outputs_.resize(program_->outputs().size());
   }
 
@@ -273,6 +275,7 @@ class LateContext : public Context {
     const Port& port = program_->inputs()[static_cast<size_t>(number)];
     HEDDLE_RETURN_IF_ERROR(check_ports({make_port(port.name, "", asked)}, "input"));
     shape = asked;
+    shapes_ = text_of(inputs_.shapes);
     inputs_.data[static_cast<size_t>(number)] = nullptr;  // it was of another size
     return {};
   }
@@ -350,8 +353,7 @@ class LateContext : public Context {
 
   Result<std::shared_ptr<Part>> walk() {
     computed_ = {};
-    walked_.clear();
-    std::shared_ptr<Node> node = program_->root(inputs_);
+    std::shared_ptr<Node> node = program_->root(shapes_);
     for (;;) {
       HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
       if (asks == Node::Asks::program) return node->part;
@@ -410,7 +412,8 @@ class LateContext : public Context {
 
   std::shared_ptr<LateProgram> program_;
   LateInputs inputs_;
-  Computed computed_;  // of the last walk
+  std::string shapes_;  // of these
+  Computed computed_;   // of the last walk
   std::vector<BoundOutput> outputs_;
   std::unordered_map<const Part*, Ready> ready_;  // what is in it stays where it is
   std::vector<Ready*> walked_;                    // stages of the last walk, and where it ended

@@ -18,7 +18,6 @@
 #include "interp/random_inputs.h"
 #include "program/file.h"
 #include "program/saved.h"
-#include "tensor/npz.h"
 
 namespace heddle::api {
 namespace {
@@ -178,66 +177,6 @@ void Model::take(import::Imported imported) {
   if (!imported.texts.empty()) vocabulary_ = std::move(imported.vocabulary);
   for (std::vector<Port>* ports : {&inputs_, &outputs_})
     for (Port& port : *ports) port.is_text = imported.texts.contains(port.name);
-}
-
-Status Model::take_late(std::function<Result<import::Imported>(const import::Options&)> import,
-                        import::Options wanted, bool shapes) {
-  if (wanted.hints.empty() && !shapes) {
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
-    take(std::move(imported));
-    return {};
-  }
-  // One for all imports: equal strings are equal numbers in each.
-  if (!wanted.vocabulary) wanted.vocabulary = std::make_shared<tensor::Vocabulary>();
-  auto late = std::make_shared<Late>();
-  late->import = std::move(import);
-  late->shapes = shapes;
-  late->first = std::exchange(wanted.hints, {});
-  late->asked = std::move(wanted);
-  bool stages = false;
-  Result<import::Imported> first = import_first(*late, &stages);
-  if (!first && shapes && late->first.empty()) {
-    // The first run will tell; what is wrong with the model anyway is said now.
-    import::Options ports = late->asked;
-    ports.ports_only = true;
-    auto named = late->import(ports);
-    if (!named || named->later_outputs.empty()) return tl::unexpected(first.error());
-    late->first_is_known = false;
-    first = std::move(named);
-  }
-  if (!first) return tl::unexpected(first.error());
-  import::Imported imported = std::move(*first);
-  const auto later_outputs = imported.later_outputs;
-  std::vector<import::BoundInput> deciding = std::move(imported.bound);
-  std::erase_if(deciding, [&](const auto& input) { return !late->first.contains(input.name); });
-  const auto dims = imported.input_dims;
-  const std::set<std::string> texts = imported.texts;
-  take(std::move(imported));
-  if (deciding.empty() && !stages && !shapes) return {};
-  for (const import::BoundInput& input : deciding) {
-    inputs_.insert(inputs_.begin() + input.place, make_port(input.name, "", input.shape));
-    inputs_[static_cast<size_t>(input.place)].is_text = texts.contains(input.name);
-  }
-  for (const import::BoundInput& input : deciding) late->deciding.insert(input.place);
-  name_dims(dims, inputs_);
-  // Checks have numbers of parameters; here the inputs that decide are between them.
-  for (tensor::IndexCheck& check : index_checks_)
-    for (const import::BoundInput& input : deciding)
-      if (check.input >= input.place) ++check.input;
-  for (const Port& port : inputs_)
-    if (const auto given = late->first.find(port.name); given != late->first.end()) {
-      HEDDLE_ASSIGN_OR_RETURN(given->second, tensor::as_type(given->second, port.shape.type()));
-    }
-  for (const auto& [output, type] : later_outputs) {
-    outputs_.push_back(make_port(output, "", Shape::array(type, {})));
-    outputs_.back().bytes = 0;
-    outputs_.back().is_known = false;
-    outputs_.back().is_text = texts.contains(output);
-  }
-  tolerances_.resize(outputs_.size());
-  late->inputs = inputs_;
-  late_ = std::move(late);
-  return {};
 }
 
 Result<std::unique_ptr<Model>> Model::from_program(const program::Program& program) {
