@@ -146,6 +146,7 @@ template <typename T>
 static void __stcs(T* to, T value) {
   *to = value;
 }
+static float __fdividef(float a, float b) { return b > 0x1p126f ? 0 : a / b; }
 static float __int_as_float(int bits) { return host::cast_bits<float>(bits); }
 static float __uint_as_float(unsigned bits) { return host::cast_bits<float>(bits); }
 static unsigned __float_as_uint(float x) { return host::cast_bits<unsigned>(x); }

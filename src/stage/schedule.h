@@ -63,6 +63,9 @@ struct Row {
   std::vector<StageId> joined;
   std::vector<Own> own;  // outermost first; none: of a tile
   RowKind kind;
+  // Of a GPU: elements side by side that a thread takes of the innermost loop, so that an access
+  // may move them at once. It divides that loop; reductions keep as many sums.
+  int width = 1;
 
   const GemmTile* gemm() const { return std::get_if<GemmTile>(&kind); }
   const WinogradTile* winograd() const { return std::get_if<WinogradTile>(&kind); }
