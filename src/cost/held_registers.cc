@@ -99,8 +99,9 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
 int list_registers(const Stage& stage, const Row& row) {
   if (!stage::is_top_k(stage) || row.own.empty()) return 0;
   const auto k = static_cast<int>(hlo::top_k_part(*stage.instr)->k);
-  // Keys are as wide as the values, at least 4 bytes; places are 4.
-  return k * (words(stage.values[0].type) + 1);
+  // Keys are as wide as the values, at least 4 bytes; places are 4. Half of them are there twice
+  // while an element goes in between.
+  return k * (words(stage.values[0].type) + 1) * 3 / 2;
 }
 
 }  // namespace heddle::cost
