@@ -342,7 +342,7 @@ class GpuRows {
       for (size_t g = 0; g < placed.schedule.phases[p].size(); ++g)
         TaskCutter(&placed, p, g, view).run(wanted);
     PlacedFusion wide = placed;
-    const bool widened = widen_rows(&wide);
+    const bool widened = !has_top_k(placed.graph) && widen_rows(&wide);
     if (widened) weigh(std::move(wide), lanes, 1);
     weigh(std::move(placed), lanes, widened ? kNarrow : 1);
   }

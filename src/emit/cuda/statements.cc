@@ -19,8 +19,6 @@ constexpr int64_t kStaticScratch = 48 << 10;
 constexpr int kSubgroup = 32;
 // Statements of a loop's body: longer ones have loads enough, and are not written out several times.
 constexpr int64_t kShort = 24;
-constexpr int64_t kFewTrips = 16;
-constexpr int kAhead = 4;  // iterations whose loads are asked for at once
 
 // What a name may not be: words of the language, and names that the text uses itself.
 const std::set<std::string>& reserved() {
@@ -95,6 +93,25 @@ Result<CudaText> CudaEmitter::run() {
                   helpers_};
 }
 
+namespace {
+
+void find_uses(const kernel::Kernel& kernel, const std::vector<Stmt>& body,
+               std::set<BufferId>* loaded, std::set<BufferId>* stored) {
+  for (const Stmt& stmt : body) {
+    for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
+      if (kernel.expr(id).op == Op::load) loaded->insert(kernel.expr(id).buffer);
+    if (stmt.kind == StmtKind::store || stmt.kind == StmtKind::async_copy)
+      stored->insert(stmt.buffer);
+    if (stmt.kind == StmtKind::async_copy) loaded->insert(stmt.source);
+    if (stmt.kind == StmtKind::mma)
+      for (BufferId id : {stmt.buffer}) stored->insert(id), loaded->insert(id);
+    find_uses(kernel, stmt.body, loaded, stored);
+    find_uses(kernel, stmt.otherwise, loaded, stored);
+  }
+}
+
+}  // namespace
+
 void CudaEmitter::emit_phase(size_t number) {
   const kernel::Phase& phase = kernel_.phases[number];
   threads_ = 0;
@@ -106,14 +123,19 @@ void CudaEmitter::emit_phase(size_t number) {
   }
   if (phase.groups.size() > 1 && !kernel_.dims.empty())
     return refuse("several groups with run-time extents");
+  std::set<BufferId> loaded, stored;  // in this phase
+  for (const kernel::Group& group : phase.groups) find_uses(kernel_, group.body, &loaded, &stored);
   std::vector<std::string> parameters;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const kernel::Buffer& buffer = kernel_.buffers[i];
     if (buffer.space != Space::global) continue;
     const char* constant = buffer.access == kernel::Access::in ? "const " : "";
-    parameters.push_back(
-        fmt::format("{}{}* {}{}", constant, memory_type(buffer.type), apart_ ? "__restrict__ " : "",
-                    buffer_names_[i]));
+    // What threads tell each other through memory would not be seen: with __restrict__ a barrier
+    // changes nothing that this thread does not store itself.
+    const BufferId id(i);
+    const bool own = apart_ && !(loaded.contains(id) && stored.contains(id));
+    parameters.push_back(fmt::format("{}{}* {}{}", constant, memory_type(buffer.type),
+                                     own ? "__restrict__ " : "", buffer_names_[i]));
   }
   for (const std::string& dim : kernel_.dims) parameters.push_back("long long dim_" + dim);
   Launch launch;
@@ -325,12 +347,7 @@ void CudaEmitter::emit_loop(const Stmt& stmt) {
     return refuse(fmt::format("a {} loop", kernel::loop_text(stmt.loop)));
   if (!in_lanes_)
     if (const Stmt* threads = threads_of(stmt)) return emit_loop_of_threads(stmt, *threads);
-  if (stmt.loop == LoopKind::unrolled)
-    line("#pragma unroll");
-  else if (count_plain(stmt.body) > kShort)
-    line("#pragma unroll 1");
-  else if (ranges_.of(stmt.extent).low > kFewTrips)
-    line(fmt::format("#pragma unroll {}", kAhead));
+  if (stmt.loop == LoopKind::unrolled) line("#pragma unroll");
   open(fmt::format("for ({} {} = 0; {} < {}; ++{})", type, var, var, trips, var));
   emit_block(stmt.body);
   close();
@@ -367,10 +384,7 @@ void CudaEmitter::emit_loop_of_threads(const Stmt& stmt, const Stmt& threads) {
   int opened = 0;
   for (; loop != &threads; loop = &loop->body[0], ++opened) {
     prepare(*loop);
-    if (loop->loop == LoopKind::unrolled)
-      line("#pragma unroll");
-    else if (&loop->body[0] == &threads)
-      line(fmt::format("#pragma unroll {}", kAhead));
+    if (loop->loop == LoopKind::unrolled) line("#pragma unroll");
     const std::string var = name(loop->var);
     open(fmt::format("for ({} {} = 0; {} < {}; ++{})",
                      ranges_.of(loop->var).narrow() ? "int" : "long long", var, var,
