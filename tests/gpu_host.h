@@ -67,7 +67,8 @@ static bool release(size_t begin, size_t end, State state) {
   return any;
 }
 
-// As far as it can go before another warp has begun: a barrier of a warp alone is none of the block.
+// As far as it can go before another warp has begun: a barrier of a warp alone is none of the
+// block.
 static void run_warp(size_t begin, size_t end) {
   do {
     for (size_t t = begin; t < end; ++t) {

@@ -30,7 +30,7 @@ Status GpuCodeGenerator::add(const stitch::Stitched& stitched) {
   const int64_t buffers = kernel.global_count(), dims = std::ssize(kernel.dims);
   if ((buffers + dims) * 8 > kMostArgumentBytes)
     return user_error("kernel {}: {} arrays are more than a launch may have", kernel.name, buffers);
-  HEDDLE_ASSIGN_OR_RETURN(emit::cuda::CudaText text, 
+  HEDDLE_ASSIGN_OR_RETURN(emit::cuda::CudaText text,
                           emit::cuda::to_cuda(kernel, target_, !stitch::may_overwrite(stitched)));
   for (const emit::cuda::Launch& launch : text.launches)
     functions_.push_back({launch.function, launch.blocks, launch.threads,

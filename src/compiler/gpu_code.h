@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "emit/cuda/cuda_text.h"
 #include "kernel/kernel.h"
-#include "stitch/stitch.h"
 #include "program/gpu_code.h"
+#include "stitch/stitch.h"
 #include "target/target.h"
 
 namespace heddle::compiler {

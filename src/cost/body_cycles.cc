@@ -66,8 +66,7 @@ class Body {
       moved += cycles_of("store", 1, target_) * (across ? lines : 1) * evaluations(all) *
                static_cast<double>(stage_.values.size());
     }
-    return (beside ? std::max(computed, moved) : computed + moved / form_.width) *
-           form_.recompute;
+    return (beside ? std::max(computed, moved) : computed + moved / form_.width) * form_.recompute;
   }
 
  private:

@@ -20,8 +20,8 @@ using target::Target;
 
 // From asking to having, by where it is found.
 constexpr double kMemoryNs = 650, kSecondNs = 300, kFirstNs = 30;
-// Lanes that exchange, threads that meet.
-constexpr double kLanesNs = 90, kThreadsNs = 250;
+// Lanes that exchange; threads that meet, and add up what each of their subgroups has.
+constexpr double kLanesNs = 90, kThreadsNs = 150, kSubgroupNs = 12;
 // What of the caches is left for what a kernel reads again.
 constexpr double kFirstShare = 0.5, kSecondShare = 0.6;
 // Iterations of a loop that only reads whose loads the compiler asks for at once.
@@ -72,8 +72,7 @@ class Waits {
         stores |= value.output >= 0 || place.space == stage::Space::global;
       if (!stage.is_reduction()) continue;
       reduces = true;
-      columns |= !row.own.empty() &&
-                 row.own.back().digits[m] < static_cast<int>(stage.out.size());
+      columns |= !row.own.empty() && row.own.back().digits[m] < static_cast<int>(stage.out.size());
     }
     for (size_t i = 0; i < row.own.size(); ++i) {
       const Own& own = row.own[i];
@@ -95,7 +94,8 @@ class Waits {
     const bool meets = reduces && !columns;  // before the next round
     at_once = std::min(at_once, steps * vectors * (meets ? 1 : rounds));
     double ns = steps * vectors * farthest / at_once;
-    if (meets) ns += task_.lanes > target_.warp_size ? kThreadsNs : kLanesNs;
+    const double subgroups = std::ceil(static_cast<double>(task_.lanes) / target_.warp_size);
+    if (meets) ns += subgroups > 1 ? kThreadsNs + subgroups * kSubgroupNs : kLanesNs;
     return rounds * ns;
   }
 
@@ -107,9 +107,9 @@ class Waits {
     if (load.source.input >= 0) {
       const tensor::Shape& shape =
           placed_.graph.inputs[static_cast<size_t>(load.source.input)].shape;
-      bytes = std::min(read_elems(stage, load) *
-                           static_cast<double>(tensor::type_bytes(shape.type())),
-                       static_cast<double>(shape.bytes()));
+      bytes =
+          std::min(read_elems(stage, load) * static_cast<double>(tensor::type_bytes(shape.type())),
+                   static_cast<double>(shape.bytes()));
       key = load.source.input;
     } else {
       const size_t source = load.source.stage.index();
@@ -121,8 +121,7 @@ class Waits {
     }
     const double of_task = bytes / std::max(1.0, task_.tasks);
     const bool again = !read_.insert(key).second;
-    const double at_once =
-        of_task / std::max(1.0, rounds) * std::min(task_.resident, task_.tasks);
+    const double at_once = of_task / std::max(1.0, rounds) * std::min(task_.resident, task_.tasks);
     const auto first = static_cast<double>(target_.caches.empty() ? 0 : target_.caches[0].bytes);
     if (again && at_once < kFirstShare * first * target_.multiprocessors) return kFirstNs;
     if (again && at_once > kSecondShare * second_bytes()) result_.again_bytes += bytes;

@@ -87,8 +87,7 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
       const int64_t registers = elems * words(value.type);
       if (registers > left) continue;
       left -= registers;
-      if (bytes)
-        *bytes += elems * lanes * tensor::type_bytes(value.type);
+      if (bytes) *bytes += elems * lanes * tensor::type_bytes(value.type);
       for (int64_t r = static_cast<int64_t>(places[s].number); r <= last; ++r)
         held[static_cast<size_t>(r)] += static_cast<int>(registers);
     }

@@ -216,8 +216,9 @@ class Evaluation {
 
   // Registers beyond what there is go to the stack and back, each round of the body.
   double spill_factor() {
-    const int limit = gpu_ ? std::min(255, target_.registers_per_multiprocessor / std::max(1, most_lanes_))
-                           : std::max(1, target_.vector_registers);
+    const int limit =
+        gpu_ ? std::min(255, target_.registers_per_multiprocessor / std::max(1, most_lanes_))
+             : std::max(1, target_.vector_registers);
     result_.spilled = std::max(0, result_.registers - limit);
     return 1 + 0.5 * result_.spilled / limit;
   }
@@ -320,11 +321,11 @@ class Evaluation {
     double blocks = target_.threads_per_multiprocessor / block;
     blocks = std::min(blocks, target_.registers_per_multiprocessor /
                                   (std::max(16.0, std::ceil(result_.registers / 8.0) * 8) * block));
-    const double scratch = static_cast<double>(result_.scratch_bytes - held_bytes_) * block /
-                           work.lanes;
+    const double scratch =
+        static_cast<double>(result_.scratch_bytes - held_bytes_) * block / work.lanes;
     if (scratch > 0)
-      blocks = std::min(blocks,
-                        static_cast<double>(target_.shared_bytes_per_multiprocessor) / scratch);
+      blocks =
+          std::min(blocks, static_cast<double>(target_.shared_bytes_per_multiprocessor) / scratch);
     blocks = std::max(1.0, std::floor(blocks));
     const double resident = blocks * warps_of_block;  // on a multiprocessor
     resident_warps_ = resident;

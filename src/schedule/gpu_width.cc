@@ -79,8 +79,8 @@ class Widener {
     for (const Load& load : stage.loads) {
       for (const index::Guard& guard : load.guards)
         if (guard.value.uses(digit)) return false;
-      if (load.source.input < 0 && placed_.placement.stages[load.source.stage.index()].space !=
-                                       stage::Space::global)
+      if (load.source.input < 0 &&
+          placed_.placement.stages[load.source.stage.index()].space != stage::Space::global)
         continue;  // a lane's own, or in scratch
       if (load.source.input < 0) {
         for (size_t d = 0; d < load.coordinates.size(); ++d)

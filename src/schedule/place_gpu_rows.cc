@@ -78,6 +78,9 @@ class TaskCutter {
         continue;
       for (int64_t trips = std::min(extent, (wanted + tasks_ - 1) / tasks_); trips > 1; --trips) {
         if (extent % trips != 0) continue;
+        if (squares_.contains({anchor_, static_cast<int>(d)}) &&
+            extent / trips % placed_.schedule.phases[phase_][group_].lanes != 0)
+          continue;
         std::optional<PlacedFusion> cut = cut_at(static_cast<int>(d), extent / trips);
         if (!cut) continue;
         placed_ = std::move(*cut);
@@ -100,6 +103,9 @@ class TaskCutter {
     const Row& row = std::get<Row>(node);  // lanes stay
     for (size_t m = 0; m < row.joined.size(); ++m) {
       stages_.push_back(row.joined[m].index());
+      if (row.turn())
+        for (const Own& own : row.own)
+          squares_.emplace(static_cast<int>(row.joined[m].index()), own.digits[m]);
       if (!row.own.empty())
         taken_.emplace(static_cast<int>(row.joined[m].index()), row.own.back().digits[m]);
     }
@@ -115,11 +121,13 @@ class TaskCutter {
   // all that they do; nothing: some output has no such digit, or a list would be in pieces.
   std::optional<PlacedFusion> cut_at(int digit, int64_t by) const {
     const StageGraph& graph = placed_.graph;
-    const std::vector<int> same =
-        corresponding_digits(graph, static_cast<size_t>(anchor_), digit);
+    const std::vector<int> same = corresponding_digits(graph, static_cast<size_t>(anchor_), digit);
     if (divides_list(graph, same)) return std::nullopt;
-    Loop loop{fmt::format("strip{}", placed_.schedule.nodes.size()), LoopKind::parallel,
-              graph.stages[static_cast<size_t>(anchor_)].out[digit].extent / by, {}, {}};
+    Loop loop{fmt::format("strip{}", placed_.schedule.nodes.size()),
+              LoopKind::parallel,
+              graph.stages[static_cast<size_t>(anchor_)].out[digit].extent / by,
+              {},
+              {}};
     for (size_t i : stages_) {
       if (!stores(i)) continue;
       if (same[i] < 0 || taken_.contains({static_cast<int>(i), same[i]})) return std::nullopt;
@@ -133,8 +141,7 @@ class TaskCutter {
     cut.placement = place_values(cut.graph, cut.schedule, view_);
     cut.decision = cut.placement.decision;
     const double most = static_cast<double>(elems(static_cast<size_t>(anchor_))) / 8;
-    if (!cut.decision || !keeps_rows(placed_, cut) ||
-        extra_work(cut) - extra_work(placed_) > most)
+    if (!cut.decision || !keeps_rows(placed_, cut) || extra_work(cut) - extra_work(placed_) > most)
       return std::nullopt;
     return cut;
   }
@@ -142,8 +149,9 @@ class TaskCutter {
   PlacedFusion& placed_;
   const size_t phase_, group_;
   const target::Target& view_;
-  std::vector<size_t> stages_;           // of the group
-  std::set<std::pair<int, int>> taken_;  // stages and digits that tasks or lanes go along
+  std::vector<size_t> stages_;             // of the group
+  std::set<std::pair<int, int>> squares_;  // stages and digits that are cut in whole squares
+  std::set<std::pair<int, int>> taken_;    // stages and digits that tasks or lanes go along
   int64_t tasks_ = 1;
   int anchor_ = -1;
 };
@@ -254,8 +262,8 @@ class GpuRows {
     for (int64_t extent : extents) {
       for (int64_t steps = 1; steps <= 4; ++steps) {
         const int64_t threads = (extent + kWide * steps - 1) / (kWide * steps);
-        const int64_t lanes = (threads + target_.warp_size - 1) / target_.warp_size *
-                              target_.warp_size;
+        const int64_t lanes =
+            (threads + target_.warp_size - 1) / target_.warp_size * target_.warp_size;
         const bool full = 4 * threads >= 3 * lanes && extent % kWide == 0;
         if (full && lanes <= kMostThreads) counts.insert(static_cast<int>(lanes));
       }
@@ -324,10 +332,19 @@ class GpuRows {
         for (int64_t parts : {all / 16, all, all * 4, all * 16}) {
           CutGraph cut = cut_graph(graph, view, {static_cast<int>(d), parts});
           if (!cut.decision || cut.phases.size() < 2) break;
-          for (Heads heads : {Heads::rows, Heads::results}) consider(place_cut(cut, view, heads), lanes);
+          for (Heads heads : {Heads::rows, Heads::results})
+            consider(place_cut(cut, view, heads), lanes);
         }
       }
     }
+  }
+
+  // Squares are a subgroup's.
+  static bool turns(const PlacedFusion& placed) {
+    return std::ranges::any_of(placed.schedule.nodes, [](const ScheduleNode& node) {
+      const Row* row = std::get_if<Row>(&node);
+      return row && row->turn();
+    });
   }
 
   void consider(PlacedFusion placed, int lanes) {
@@ -335,7 +352,8 @@ class GpuRows {
       if (!best_.decision) best_.decision = placed.decision;
       return;
     }
-    if (lanes != placed.schedule.phases[0][0].lanes) return;
+    if (lanes != placed.schedule.phases[0][0].lanes || (lanes > target_.warp_size && turns(placed)))
+      return;
     const target::Target view = view_of_threads(target_, lanes);
     const int64_t wanted = target_.multiprocessors * kSubgroupsWanted * target_.warp_size / lanes;
     for (size_t p = 0; p < placed.schedule.phases.size(); ++p)
@@ -357,8 +375,8 @@ class GpuRows {
     double threads = 0;
     for (const cost::PhaseLatency& phase : cost.phases)
       threads = std::max(threads, phase.tasks * lanes);
-    const double idle = std::max(0.0, 1 - threads / target_.multiprocessors /
-                                              target_.threads_per_multiprocessor);
+    const double idle =
+        std::max(0.0, 1 - threads / target_.multiprocessors / target_.threads_per_multiprocessor);
     const double price = cost.ns * factor * (1 + kIdleThreads * idle) *
                          (1 + kFewWarps * std::max(0.0, 0.5 - cost.occupancy));
     if (best_.decision && price >= least_) return;

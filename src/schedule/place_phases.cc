@@ -19,10 +19,7 @@ namespace {
 class PhasePlacer {
  public:
   PhasePlacer(CutGraph cut, const target::Target& target, Heads heads)
-      : cut_(std::move(cut)),
-        target_(target),
-        lanes_(target.lanes(Type::f32)),
-        heads_(heads) {}
+      : cut_(std::move(cut)), target_(target), lanes_(target.lanes(Type::f32)), heads_(heads) {}
 
   PlacedFusion run() {
     place();
@@ -250,8 +247,9 @@ class PhasePlacer {
 
   // A sum of partial results whose lanes go along them.
   bool combines_in_lanes(StageId id) const {
-    return heads_ == Heads::results && cut(id).kind == Cut::Kind::whole && stage(id).is_reduction() &&
-           !stage(id).red.empty() && stage(id).red[0].extent == cut_.strips.parts &&
+    return heads_ == Heads::results && cut(id).kind == Cut::Kind::whole &&
+           stage(id).is_reduction() && !stage(id).red.empty() &&
+           stage(id).red[0].extent == cut_.strips.parts &&
            std::any_of(stage(id).loads.begin(), stage(id).loads.end(), [&](const Load& load) {
              return load.source.input < 0 && cut(load.source.stage).kind == Cut::Kind::partial;
            });
@@ -279,10 +277,12 @@ class PhasePlacer {
                                                       size_t digits, size_t phase) const {
     std::vector<Loop> loops;
     for (size_t d = 0; d < digits; ++d) {
-      const std::vector<int> same =
-          corresponding_digits(cut_.graph, anchor, static_cast<int>(d));
-      Loop loop{fmt::format("t{}.{}", phase, d), LoopKind::parallel,
-                cut_.graph.stages[anchor].out[d].extent, {}, {}};
+      const std::vector<int> same = corresponding_digits(cut_.graph, anchor, static_cast<int>(d));
+      Loop loop{fmt::format("t{}.{}", phase, d),
+                LoopKind::parallel,
+                cut_.graph.stages[anchor].out[d].extent,
+                {},
+                {}};
       for (StageId id : group.stages) {
         if (!is_kept(group, id)) continue;
         if (same[id.index()] < 0) return std::nullopt;
@@ -322,8 +322,11 @@ class PhasePlacer {
     if (largest.out.empty() || largest.out.back().extent <= by) return std::nullopt;
     const int digit = static_cast<int>(largest.out.size()) - 1;
     const std::vector<int> same = corresponding_digits(cut_.graph, anchor, digit);
-    Loop task{fmt::format("t{}", phase), LoopKind::parallel,
-              (largest.out.back().extent + by - 1) / by, {}, {}};
+    Loop task{fmt::format("t{}", phase),
+              LoopKind::parallel,
+              (largest.out.back().extent + by - 1) / by,
+              {},
+              {}};
     for (StageId id : group.stages) {
       const int d = same[id.index()];
       if (d < 0 || d + 1 != static_cast<int>(stage(id).out.size())) return std::nullopt;

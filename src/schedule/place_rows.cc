@@ -105,7 +105,8 @@ class RowPlacer {
   }
 
   // As many whole vectors of a digit that is turned as two thirds of the first cache hold with all
-  // that they are turned into, of a GPU one; 0: all of it, where that is little or no such number divides it.
+  // that they are turned into, of a GPU one; 0: all of it, where that is little or no such number
+  // divides it.
   int64_t turned_strip(const Stage& anchor, int digit) const {
     const int64_t extent = anchor.out[digit].extent, vector = target_.lanes(Type::f32);
     if (target_.caches.empty() || extent < kTurnedVectors * vector) return 0;
@@ -267,7 +268,8 @@ class RowPlacer {
     std::vector<Own> own;
     if (is_top_k(stage)) return top_k_loops(stage, extents, lanes_);
     if (digits.empty()) return own;
-    if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind)) return own;
+    if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind))
+      return own;
     int lane_digit = digits.back();
     if (stage.is_reduction()) {
       int best = INT32_MIN;
@@ -311,8 +313,8 @@ class RowPlacer {
   }
 
   // Rows of the image, blocks of columns, rows of the window, its columns, the lanes.
-  bool window_loops(const Stage& stage, const std::vector<int64_t>& extents,
-                    std::vector<Own>* own, RowKind* kind) const {
+  bool window_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
+                    RowKind* kind) const {
     const std::optional<WindowForm> form = match_window(stage, target_);
     if (!form || extents[form->column] != stage.out[form->column].extent) return false;
     if (stage.out[form->lane].extent % extents[form->lane] != 0) return false;
@@ -323,9 +325,8 @@ class RowPlacer {
     own->push_back({LoopKind::unrolled, {form->column}, form->columns});
     for (int row : form->rows) own->push_back({LoopKind::serial, {row}, 1});
     for (int digit : form->inputs)
-      own->push_back({LoopKind::unrolled,
-                      {digit},
-                      form->steps(digit, extents[static_cast<size_t>(digit)])});
+      own->push_back(
+          {LoopKind::unrolled, {digit}, form->steps(digit, extents[static_cast<size_t>(digit)])});
     if (form->across >= 0)
       own->push_back({LoopKind::unrolled, {form->across}, extents[form->across]});
     own->push_back({LoopKind::vector, {form->lane}, lanes_});

@@ -43,8 +43,9 @@ struct Own {
   int64_t by = 1;
 };
 
-// A row that is nothing but its loops. Of a window with words of k (window_shape.h): the instruction
-// that multiplies them; the innermost written-out digit of a group's inputs counts words.
+// A row that is nothing but its loops. Of a window with words of k (window_shape.h): the
+// instruction that multiplies them; the innermost written-out digit of a group's inputs counts
+// words.
 struct Nest {
   const kernel::MmaDescriptor* mma = kernel::plain_mma();
 };

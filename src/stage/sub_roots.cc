@@ -82,9 +82,10 @@ void add_factors(const Instr* sum, const Members& members,
                  std::unordered_set<const Instr*>* roots) {
   constexpr int64_t kMany = 64;
   if (!sum->is(Opcode::reduce) || !sum->called()[0]->root()->is(Opcode::add)) return;
-  const int64_t products = sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
-                               ? sum->operand(0)->shape().elems()
-                               : 0;
+  const int64_t products =
+      sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
+          ? sum->operand(0)->shape().elems()
+          : 0;
   std::unordered_set<const Instr*> seen;
   each_factor(sum->operand(0), members, &seen, [&](const Instr* factor) {
     bool repeated = false;
@@ -178,10 +179,11 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
           const Instr* made = producer(operand, members);
           return !members.is_input(made) && (is_reduction(made) || roots.count(made));
         });
-    const bool costly = is_costly(instr->opcode()) && (repeat != Repeat::all || behind.count(instr));
+    const bool costly =
+        is_costly(instr->opcode()) && (repeat != Repeat::all || behind.count(instr));
     bool repeated = mine.broadcast && (costly || hangs_on_reduction);
-    const bool cheap = repeat == Repeat::all ||
-                       (repeat == Repeat::cheap && cost.at(instr) <= kCheap);
+    const bool cheap =
+        repeat == Repeat::all || (repeat == Repeat::cheap && cost.at(instr) <= kCheap);
     if ((shared && inline_cost(instr) > 1 && !cheap) || repeated) roots.insert(instr);
   }
   return roots;

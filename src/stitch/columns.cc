@@ -100,9 +100,8 @@ void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red,
   const Stage& stage = stage_of(member);
   std::vector<BufferId> partials;
   for (size_t v = 0; v < stage.values.size(); ++v)
-    partials.push_back(
-        partial_buffer(stage, member.stage, static_cast<int>(v),
-                       columns.vectors(lanes_ * row_.width) * row_.width));
+    partials.push_back(partial_buffer(stage, member.stage, static_cast<int>(v),
+                                      columns.vectors(lanes_ * row_.width) * row_.width));
   auto load_all = [&](int c) {
     std::vector<ExprId> all;
     for (BufferId partial : partials) all.push_back(k_.load(partial, {k_.constant(c)}));

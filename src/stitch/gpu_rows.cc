@@ -23,9 +23,9 @@ void RowEmitter::emit_wide_lanes(int64_t extent, Block* block) {
   const bool shorter = total % extent != 0 && !member.digits[digit].is_constant();
   if (shorter) {
     const VarId l = k_.add_var("l");
-    const ExprId left = k_.binary(Op::min, k_.constant(extent),
-                                  k_.binary(Op::sub, k_.constant(total),
-                                            s_.index_expr(member.digits[digit])));
+    const ExprId left =
+        k_.binary(Op::min, k_.constant(extent),
+                  k_.binary(Op::sub, k_.constant(total), s_.index_expr(member.digits[digit])));
     Block body;
     emit_wide_points(Expr(0), l, extent / row_.width, &body);
     block->push_back(make_loop(LoopKind::vector, l,

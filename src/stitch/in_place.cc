@@ -177,8 +177,8 @@ class Overwriting {
 
 bool may_overwrite(const Stitched& stitched) {
   for (size_t o = 0; o < stitched.in_place.size(); ++o)
-    if ((o < stitched.in_part.size() && stitched.in_part[o]) ||
-        !overwritable(stitched, o).empty()) return true;
+    if ((o < stitched.in_part.size() && stitched.in_part[o]) || !overwritable(stitched, o).empty())
+      return true;
   return false;
 }
 

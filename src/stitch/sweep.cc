@@ -22,7 +22,8 @@ void RowEmitter::emit_start(Block* block) {
     Block body;
     for (int c = 0; c < (lane < 0 ? 1 : row_.width); ++c) {
       std::vector<Expr> at_point = digits;
-      if (c > 0) at_point[static_cast<size_t>(lane)] = at_point[static_cast<size_t>(lane)] + Expr(c);
+      if (c > 0)
+        at_point[static_cast<size_t>(lane)] = at_point[static_cast<size_t>(lane)] + Expr(c);
       Stitcher::Context context = s_.context(member.stage, at_point);
       bool neutral = true;
       const std::vector<ExprId> first = starts(&context, stage, &neutral);

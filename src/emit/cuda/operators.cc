@@ -176,8 +176,7 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
     case Op::logistic:
       return fmt::format("({} / ({} + exp{}(-{})))", one, one, suffix, x);
     case Op::tanh_fast:
-      if (!wide)
-        return fmt::format("(1.0f - __fdividef(2.0f, (1.0f + expf({} + {}))))", x, x);
+      if (!wide) return fmt::format("(1.0f - __fdividef(2.0f, (1.0f + expf({} + {}))))", x, x);
       return fmt::format("tanh({})", x);
     default:
       if (const std::string_view name = kernel::cuda_name(expr.op); !name.empty())

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kStaticScratch = 48 << 10;
 constexpr int kSubgroup = 32;
-// Statements of a loop's body: longer ones have loads enough, and are not written out several times.
+// Statements of a loop's body: longer ones have loads enough, and are not written out several
+// times.
 constexpr int64_t kShort = 24;
 
 // What a name may not be: words of the language, and names that the text uses itself.

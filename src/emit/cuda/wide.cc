@@ -1,5 +1,5 @@
-// Accesses of a thread to neighbours in memory become one of up to 16 bytes. What is read at once is
-// read where its first element is; what is stored at once, where its last one is.
+// Accesses of a thread to neighbours in memory become one of up to 16 bytes. What is read at once
+// is read where its first element is; what is stored at once, where its last one is.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -168,8 +168,12 @@ class WidePlanner {
       if (const auto loose = loose_.find(group.buffer.value); loose != loose_.end()) return;
       for (int64_t i = 0; i < count; ++i) {
         const size_t s = accesses.at(from + i).first;
-        plan->stores[s] = {accesses.at(from).index, static_cast<int>(count), static_cast<int>(i),
-                           s == first, s == last, plan->groups};
+        plan->stores[s] = {accesses.at(from).index,
+                           static_cast<int>(count),
+                           static_cast<int>(i),
+                           s == first,
+                           s == last,
+                           plan->groups};
       }
       ++plan->groups;
     });
