@@ -8,6 +8,23 @@
 #include "import/onnx_quantize.h"
 
 namespace heddle::import {
+
+Instr* unpacked_bits(Op& op, Instr* x, int64_t bits) {
+  const Ints extents = x->shape().extents();
+  const int64_t each = 8 / bits;
+  if (each == 1) return x;
+  Ints apart = extents, merged = extents;
+  apart.push_back(1);
+  merged.back() *= each;
+  std::vector<Instr*> parts;
+  for (int64_t i = 0; i < each; ++i) {
+    Instr* part = binary(op, Opcode::shift_right_logical, x, bits * i);
+    part = binary(op, Opcode::and_, part, (1 << bits) - 1);
+    parts.push_back(op.b.reshape(part, apart));
+  }
+  return op.b.reshape(op.b.concatenate(parts, static_cast<int64_t>(extents.size())), merged);
+}
+
 namespace {
 
 // ---- operators between conversions ----
@@ -142,23 +159,6 @@ Outputs dynamic_quantize_matmul(Op& op) {
 
 // ---- weights of few bits ----
 
-// u8 [..., bytes] as [..., bytes * (8 / bits)] of numbers of `bits` bits, the lowest first.
-Instr* unpacked(Op& op, Instr* x, int64_t bits) {
-  const Ints extents = x->shape().extents();
-  const int64_t each = 8 / bits;
-  if (each == 1) return x;
-  Ints apart = extents, merged = extents;
-  apart.push_back(1);
-  merged.back() *= each;
-  std::vector<Instr*> parts;
-  for (int64_t i = 0; i < each; ++i) {
-    Instr* part = binary(op, Opcode::shift_right_logical, x, bits * i);
-    part = binary(op, Opcode::and_, part, (1 << bits) - 1);
-    parts.push_back(op.b.reshape(part, apart));
-  }
-  return op.b.reshape(op.b.concatenate(parts, static_cast<int64_t>(extents.size())), merged);
-}
-
 struct Blocks {
   int64_t k, n, bits, size, count;  // count: of blocks to a column
 };
@@ -175,7 +175,7 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
   const int64_t bytes = (blocks.count * blocks.bits + 7) / 8;
   if (x->shape().elems() != blocks.n * bytes)
     op.fail("zero_points is {}, wanted {} bytes a column", to_string(x->shape()), bytes);
-  x = unpacked(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
+  x = unpacked_bits(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
   if (x->shape().dim(1) != blocks.count) x = op.b.slice(x, {0, 0}, {blocks.n, blocks.count}, {});
   return op.b.convert(x, compute);
 }
@@ -183,7 +183,8 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
 // The numbers of B in the order of k: u8 [n, blocks, size].
 Instr* in_order(Op& op, const Blocks& blocks) {
   const int64_t bytes = blocks.size * blocks.bits / 8;
-  Instr* x = unpacked(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
+  Instr* x =
+      unpacked_bits(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
   return op.b.reshape(x, {blocks.n, blocks.count, blocks.size});
 }
 

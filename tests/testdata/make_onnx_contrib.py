@@ -51,6 +51,23 @@ def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", kin
             (data / f"{kind}_{number}.pb").write_bytes(tensor.SerializeToString())
 
 
+def rewrite(of_model, name, constants, **attributes):
+    """The inputs and outputs of a model, computed from other constants."""
+    shutil.copytree(FOLDER / of_model, FOLDER / name)
+    model = onnx.load(FOLDER / name / "model.onnx")
+    graph, node = model.graph, model.graph.node[0]
+    inputs = [value.name for value in graph.input]
+    places = {f"x{i}" for i in constants} | set(inputs)
+    new = helper.make_node(node.op_type, [f"x{i}" if f"x{i}" in places else "" for i in
+                                          range(max(constants) + 1)], node.output,
+                           domain=node.domain, **attributes)
+    del graph.node[:], graph.initializer[:]
+    graph.node.append(new)
+    graph.initializer.extend(numpy_helper.from_array(np.asarray(value), f"x{i}")
+                             for i, value in constants.items())
+    (FOLDER / name / "model.onnx").write_bytes(model.SerializeToString())
+
+
 def byte(kind, *shape):
     info = np.iinfo(kind)
     return RANDOM.integers(info.min, info.max + 1, shape).astype(kind)
@@ -204,9 +221,62 @@ def group_query():
           softcap=2.0, scale=0.6)
 
 
+def packed(numbers, bits):
+    """Numbers of so many bits along the last dimension, the lowest first."""
+    each = 8 // bits
+    numbers = np.concatenate([numbers, numbers[..., :-numbers.shape[-1] % each]], -1)
+    parts = [numbers[..., i::each] << (bits * i) for i in range(each)]
+    return np.bitwise_or.reduce(parts).astype(np.uint8)
+
+
+def experts():
+    width, inner = 8, 6
+    for rows, count, k in [(5, 4, 2), (1, 6, 2)]:
+        scores = normal(rows, count)
+        first, second = normal(count, inner, width), normal(count, width, inner)
+        weights = {2: first, 3: normal(count, inner), 4: second, 5: normal(count, width)}
+        for kind, normed in [("relu", 0), ("gelu", 1), ("silu", 0), ("identity", 1)]:
+            write(f"moe_{kind}_{rows}", "MoE", {0: normal(rows, width), 1: scores},
+                  constants=weights, k=k, activation_type=kind, normalize_routing_weights=normed)
+        weights[2], weights[3] = normal(count, 2 * inner, width), normal(count, 2 * inner)
+        gated = dict(k=k, activation_type="swiglu", normalize_routing_weights=1,
+                     activation_alpha=1.702, activation_beta=1.0, swiglu_limit=1.5)
+        write(f"moe_swiglu_{rows}", "MoE", {0: normal(1, rows, width), 1: scores},
+              constants=weights, swiglu_fusion=1, **gated)
+        # Two layouts that the runtime has on GPUs only: the same numbers in another order.
+        even, odd = slice(0, None, 2), slice(1, None, 2)
+        rest = {4: weights[4], 5: weights[5]}
+        for name, others, more in [
+                ("halves", {2: np.concatenate([weights[2][:, even], weights[2][:, odd]], 1),
+                            3: np.concatenate([weights[3][:, even], weights[3][:, odd]], 1)},
+                 {"swiglu_fusion": 2}),
+                ("apart", {2: weights[2][:, even], 3: weights[3][:, even], 6: weights[2][:, odd],
+                           7: weights[3][:, odd]}, {})]:
+            rewrite(f"moe_swiglu_{rows}", f"moe_swiglu_{name}_{rows}", {**rest, **others}, **gated,
+                    **more)
+    width = inner = 32
+    # (8 bits in blocks: the runtime rounds the rows to bytes as well.)
+    for bits, block, zeros, rows in [(4, 16, True, 3), (4, 0, False, 1), (8, 0, True, 3)]:
+        count = 4
+        weights = {}
+        for i, (outputs, inputs) in enumerate([(2 * inner, width), (width, inner)]):
+            scales = (count, outputs) + ((inputs // block,) if block else ())
+            numbers = RANDOM.integers(0, 1 << bits, (count, outputs, inputs))
+            weights[2 + 3 * i] = packed(numbers, bits)
+            weights[3 + 3 * i] = RANDOM.uniform(0.01, 0.1, scales).astype(np.float32) / bits
+            weights[4 + 3 * i] = normal(count, outputs)
+            if zeros:
+                weights[11 + i] = packed(RANDOM.integers(0, 1 << bits, scales), bits)
+        more = {"block_size": block} if block else {}
+        write(f"qmoe_{bits}_{block}", "QMoE", {0: normal(rows, width), 1: normal(rows, count)},
+              constants=weights, k=2, activation_type="swiglu", swiglu_fusion=1,
+              normalize_routing_weights=1, expert_weight_bits=bits, weights_prepacked=0, **more)
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
-    for family in (products, pointwise, normalisations, attention, rotary, group_query, quantised):
+    for family in (products, pointwise, normalisations, attention, rotary, group_query, quantised,
+                   experts):
         family()
 
 
