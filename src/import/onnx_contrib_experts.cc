@@ -113,16 +113,6 @@ Instr* Experts::chosen_of(Instr* all) {
   return few_ ? op_.b.take(all, reshape(op_, choice_, {sets_}), 0) : all;
 }
 
-// What is stored in `bits` bits for each expert, as [sets,extents...] of f32.
-Instr* unpacked(Op& op, Instr* x, int64_t bits, int64_t extent) {
-  x = unpacked_bits(op, x, bits);
-  op.check_builder();
-  Ints limits = x->shape().extents();
-  limits.back() = extent;
-  if (limits != x->shape().extents()) x = op.b.slice(x, Ints(limits.size(), 0), limits, {});
-  return op.b.convert(x, Type::f32);
-}
-
 // Of each scale: half of the range where none are given.
 Instr* Experts::zero_points(const Places& at, const Ints& scales) {
   if (!op_.has(at.zeros)) return splat(op_, op_.b.scalar(Type::f32, 1 << (bits_ - 1)), scales);
@@ -132,7 +122,7 @@ Instr* Experts::zero_points(const Places& at, const Ints& scales) {
   if (op_.type(at.zeros) != Type::u8 || op_.shape(at.zeros).extents() != wanted)
     op_.fail("input {} is {}, wanted uint8 [{}]", at.zeros, to_string(op_.shape(at.zeros)),
              fmt::join(wanted, ","));
-  return unpacked(op_, chosen_of(op_.in(at.zeros)), bits_, scales.back());
+  return unpacked_numbers(op_, chosen_of(op_.in(at.zeros)), bits_, scales.back());
 }
 
 Instr* Experts::dequantised_weights(const Places& at, Instr* x, int64_t outputs, int64_t inputs) {
@@ -152,7 +142,7 @@ Instr* Experts::dequantised_weights(const Places& at, Instr* x, int64_t outputs,
     const Ints blocks{sets_, outputs, inputs / block_, block_};
     return reshape(op_, op_.b.broadcast(y, blocks, {0, 1, 2}), extents);
   };
-  x = op_.b.binary(Opcode::subtract, unpacked(op_, x, bits_, inputs), spread_out(zero));
+  x = op_.b.binary(Opcode::subtract, unpacked_numbers(op_, x, bits_, inputs), spread_out(zero));
   return op_.b.binary(Opcode::multiply, x, spread_out(scale));
 }
 

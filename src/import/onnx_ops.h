@@ -62,6 +62,7 @@ std::span<const OpEntry> contrib_ops();
 std::span<const OpEntry> contrib_attention_ops();
 std::span<const OpEntry> contrib_decoder_ops();
 std::span<const OpEntry> contrib_expert_ops();
+std::span<const OpEntry> contrib_image_ops();
 std::span<const OpEntry> contrib_quantize_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null

@@ -1,5 +1,5 @@
 """Writes onnx_contrib/: operators of com.microsoft, each a small model in the layout of ONNX's
-backend tests, with the outputs of ONNX Runtime. Needs numpy, onnx and onnxruntime."""
+backend tests, with the outputs of ONNX Runtime, or of standard operators where it has no kernel for a CPU. Needs numpy, onnx and onnxruntime."""
 import pathlib
 import shutil
 
@@ -18,6 +18,17 @@ def normal(*shape):
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
+def model_of(name, nodes, inputs, constants, results, kinds):
+    graph = helper.make_graph(
+        nodes, name,
+        [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(value.dtype),
+                                       value.shape) for i, value in inputs.items()],
+        [helper.make_tensor_value_info(key, kind, None) for key, kind in zip(results, kinds)],
+        [numpy_helper.from_array(np.asarray(value), f"x{i}") for i, value in constants.items()])
+    return helper.make_model(graph, ir_version=8, opset_imports=[
+        helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+
+
 def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", kind=TensorProto.FLOAT,
           **attributes):
     """inputs, constants: {place: array}. `kind`: of the outputs."""
@@ -28,20 +39,17 @@ def write(name, op, inputs, outputs=1, constants=(), domain="com.microsoft", kin
     nodes = [helper.make_node(op, names, results, domain=domain, **attributes)]
     kinds = [TensorProto.INT32 if op == "EmbedLayerNormalization" and i == 1 else kind
              for i in range(outputs)]
-    graph = helper.make_graph(
-        nodes, name,
-        [helper.make_tensor_value_info(f"x{i}", helper.np_dtype_to_tensor_dtype(value.dtype),
-                                       value.shape) for i, value in inputs.items()],
-        [helper.make_tensor_value_info(key, kind, None) for key, kind in zip(results, kinds)],
-        [numpy_helper.from_array(np.asarray(value), f"x{i}") for i, value in constants.items()])
-    model = helper.make_model(graph, ir_version=8, opset_imports=[
-        helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)])
+    model = model_of(name, nodes, inputs, constants, results, kinds)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options,
                                            providers=["CPUExecutionProvider"])
     wanted = session.run(results, {f"x{i}": value for i, value in inputs.items()})
+    keep(name, model, inputs, wanted)
+
+
+def keep(name, model, inputs, wanted):
     data = FOLDER / name / "test_data_set_0"
     data.mkdir(parents=True)
     (FOLDER / name / "model.onnx").write_bytes(model.SerializeToString())
@@ -273,10 +281,124 @@ def experts():
               normalize_routing_weights=1, expert_weight_bits=bits, weights_prepacked=0, **more)
 
 
+def record(name, op, inputs, wanted, constants=(), **attributes):
+    """An operator that ONNX Runtime has on GPUs only, with outputs that were computed here."""
+    places = {**inputs, **dict(constants)}
+    names = [f"x{i}" if i in places else "" for i in range(max(places) + 1)]
+    results = [f"y{i}" for i in range(len(wanted))]
+    node = helper.make_node(op, names, results, domain="com.microsoft", **attributes)
+    kinds = [TensorProto.FLOAT] * len(wanted)
+    keep(name, model_of(name, [node], inputs, dict(constants), results, kinds), inputs, wanted)
+
+
+def standard(nodes, inputs, results):
+    """What ONNX Runtime makes of standard operators."""
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info(key, TensorProto.FLOAT, value.shape)
+                     for key, value in inputs.items()],
+        [helper.make_tensor_value_info(key, TensorProto.FLOAT, None) for key in results])
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
+    session = onnxruntime.InferenceSession(model.SerializeToString(),
+                                           providers=["CPUExecutionProvider"])
+    return session.run(results, inputs)
+
+
+def images():
+    x, skip, bias, gamma, beta = normal(2, 3, 5, 8), normal(2, 8), normal(8), normal(8), normal(8)
+    node = helper.make_node
+    back = [node("Transpose", ["n"], ["y"], perm=[0, 2, 3, 1])]
+    normed = [node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+              node("GroupNormalization", ["t", "g", "b"], ["m"], num_groups=4, epsilon=1e-5)]
+    silu = [node("Sigmoid", ["m"], ["s"]), node("Mul", ["m", "s"], ["n"])]
+    sides = {"g": gamma, "b": beta}
+    constants = {1: gamma, 2: beta}
+    record("group_norm", "GroupNorm", {0: x}, standard(
+        [*normed, node("Identity", ["m"], ["n"]), *back], {"x": x, **sides}, ["y"]), constants,
+           groups=4, activation=0)
+    record("group_norm_silu", "GroupNorm", {0: x}, standard(
+        [*normed, *silu, *back], {"x": x, **sides}, ["y"]), constants, groups=4, activation=1)
+    total = x + skip[:, None, None] + bias
+    record("skip_group_norm", "SkipGroupNorm", {0: x, 3: skip}, standard(
+        [*normed, *silu, *back], {"x": total, **sides}, ["y"]) + [total], {**constants, 4: bias},
+           groups=4, activation=1)
+    wide = normal(2, 3, 8)
+    record("bias_split_gelu", "BiasSplitGelu", {0: wide, 1: bias}, standard(
+        [node("Add", ["x", "b"], ["a"]), node("Split", ["a"], ["l", "r"], axis=2, num_outputs=2),
+         node("Constant", [], ["k"], value_float=0.5 ** 0.5), node("Mul", ["r", "k"], ["q"]),
+         node("Erf", ["q"], ["e"]), node("Constant", [], ["one"], value_float=1.0),
+         node("Add", ["e", "one"], ["f"]), node("Mul", ["r", "f"], ["h"]),
+         node("Constant", [], ["half"], value_float=0.5), node("Mul", ["h", "half"], ["g"]),
+         node("Mul", ["l", "g"], ["y"])], {"x": wide, "b": bias}, ["y"]))
+    record("bias_add", "BiasAdd", {0: wide, 1: bias, 2: wide * 2}, [wide * 3 + bias])
+    kernel, added = normal(6, 4, 2, 3), normal(6)
+    record("nhwc_conv", "NhwcConv", {0: x}, standard(
+        [node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+         node("Conv", ["t", "w", "b"], ["n"], group=2, pads=[0, 1, 1, 1], strides=[1, 2]), *back],
+        {"x": x, "w": kernel, "b": added}, ["y"]),
+           {1: kernel.transpose(0, 2, 3, 1), 2: added}, group=2,
+           pads=[0, 1, 1, 1], strides=[1, 2])
+
+
+def decoders():
+    """What quantised and later decoders have: sinks, tables in blocks, attention of bytes."""
+    batch, heads, shared, width = 2, 4, 2, 16
+    parts = {0: normal(batch, 3, heads * width), 1: normal(batch, 3, shared * width),
+             2: normal(batch, 3, shared * width), 5: np.array([2, 2], np.int32)}
+    more = dict(num_heads=heads, kv_num_heads=shared)
+    write("group_query_smooth", "GroupQueryAttention", parts, outputs=3,
+          constants={6: np.int32(3)}, smooth_softmax=1, **more)
+    write("group_query_sink", "GroupQueryAttention", parts, outputs=3,
+          constants={6: np.int32(3), 11: normal(heads)}, **more)
+    rows = np.array([[3, -1], [0, 2]], np.int64)
+    for bits, zeros in [(4, True), (8, False), (4, False)]:
+        table = RANDOM.integers(0, 1 << bits, (5, 48))
+        scales = RANDOM.uniform(0.01, 0.1, (5, 3)).astype(np.float32)
+        constants = {0: packed(table, bits), 2: scales}
+        if zeros:
+            constants[3] = packed(RANDOM.integers(0, 1 << bits, (5, 3)), bits)
+        write(f"gather_block_{bits}_{int(zeros)}", "GatherBlockQuantized", {1: rows},
+              constants=constants, bits=bits, block_size=16, gather_axis=0, quantize_axis=1)
+    weights = {1: byte(np.int8, 6, 3 * ALL), 2: normal(3 * ALL), 4: np.float32(0.02),
+               7: np.int8(0)}
+    scale = {3: np.float32(0.015), 6: np.uint8(117)}
+    x = byte(np.uint8, 2, 3, 6)
+    write("q_attention", "QAttention", {0: x, 5: np.array([3, 2], np.int32)},
+          constants={**weights, **scale}, num_heads=HEADS)
+    write("q_attention_past", "QAttention", {0: x, 8: normal(2, 2, HEADS, 4, WIDTH)}, outputs=2,
+          constants={**weights, **scale, 4: np.full(3 * ALL, 0.02, np.float32),
+                     7: np.zeros(3 * ALL, np.int8)}, num_heads=HEADS, unidirectional=1)
+
+
+def relative():
+    """T5's buckets as its paper's code has them, in numpy."""
+    table = normal(8, HEADS)
+    for both_ways in (0, 1):
+        distance = np.arange(7)[None, :] - np.arange(5)[:, None]
+        buckets, first = (4, (distance > 0) * 4) if both_ways else (8, 0)
+        length = np.abs(distance) if both_ways else np.maximum(-distance, 0)
+        near = buckets // 2
+        far = np.log(np.maximum(length, 1) / near) / np.log(6 / near) * (buckets - near)
+        far = np.minimum(near + far.astype(np.int64), buckets - 1)
+        wanted = table[first + np.where(length < near, length, far)].transpose(2, 0, 1)[None]
+        record(f"relative_{both_ways}", "RelativePositionBias", {0: table}, [wanted],
+               {1: np.array([5], np.int64), 2: np.array([7], np.int64)}, max_distance=6,
+               is_bidirectional=both_ways)
+
+
+def standard_names():
+    x = normal(3, 4)
+    write("trilu", "Trilu", {0: x}, constants={1: np.int64(-1)}, upper=0)
+    write("transpose_matmul", "TransposeMatMul", {0: x, 1: normal(3, 2)}, transA=1, alpha=0.5)
+    write("expand_dims", "ExpandDims", {0: x}, constants={1: np.int32(-2)})
+    write("gather_nd", "GatherND", {0: x, 1: np.array([[1, 2], [2, 0]], np.int64)})
+    write("pad", "Pad", {0: x}, constants={1: np.array([1, 0, 0, 2], np.int64),
+                                           2: np.array([7], np.float32)})
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     for family in (products, pointwise, normalisations, attention, rotary, group_query, quantised,
-                   experts):
+                   experts, images, decoders, relative, standard_names):
         family()
 
 

@@ -108,37 +108,37 @@ class Yolo(nn.Module):
         return boxes[kept], best[kept], label[kept]
 
 
-def picture(seed, h, w):
-    """Noise at several scales, in 16 steps (which compress)."""
+def picture(seed, h, w, steps):
+    """Noise at several scales, in so many steps (few compress)."""
     random = of(seed)
 
     def noise(k):
         grid = random.rand(1, 3, h // k, w // k).astype(np.float32)
         return F.interpolate(torch.from_numpy(grid), size=(h, w), mode="bilinear")
 
-    return torch.round((noise(4) + noise(16) + noise(32) / 2) * 6) / 15
+    return torch.round((noise(4) + noise(16) + noise(32) / 2) / 2.5 * steps) / steps
 
 
 def yolo(tiny):
     model = Yolo(1, 3, 4, 8) if tiny else Yolo(16, 8, 16, 64)
-    logits = []
+    logits, steps = [], 15 if tiny else 65535
     with torch.no_grad():
         model.train()
         for seed in range(3):
-            model(picture(20 + seed, 96, 96))
+            model(picture(20 + seed, 96, 96, steps))
         model.eval()
         for part in model.classes:
             part.register_forward_hook(lambda module, _, y: logits.append((module[1], y)))
-        model(picture(9, 96, 96))
+        model(picture(9, 96, 96, steps))
         for last, y in logits:  # as scores of a trained model: few above the threshold
             k = 1 / (y - y.mean((0, 2, 3), keepdim=True)).std()
             last.weight *= k
-            last.bias.copy_((last.bias - y.mean((0, 2, 3))) * k - (2 if tiny else 3.2))
+            last.bias.copy_((last.bias - y.mean((0, 2, 3))) * k - (2 if tiny else 4.5))
     for part in model.classes:
         part._forward_hooks.clear()
     sizes = [(64, 64), (64, 96), (64, 32), (32, 32), (96, 64)] if tiny else \
         [(320, 320), (256, 384), (416, 320), (192, 256), (448, 448)]
-    images = [{"image": picture(k, h, w).numpy()} for k, (h, w) in enumerate(sizes)]
+    images = [{"image": picture(k, h, w, steps).numpy()} for k, (h, w) in enumerate(sizes)]
     return Case(model, images, {"image": {2: "h", 3: "w"}}, ["boxes", "scores", "labels"])
 
 
