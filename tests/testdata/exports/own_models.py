@@ -121,19 +121,19 @@ def picture(seed, h, w, steps):
 
 def yolo(tiny):
     model = Yolo(1, 3, 4, 8) if tiny else Yolo(16, 8, 16, 64)
-    logits, steps = [], 15 if tiny else 65535
+    logits, steps, edge = [], *((15, 96) if tiny else (65535, 448))
     with torch.no_grad():
         model.train()
         for seed in range(3):
-            model(picture(20 + seed, 96, 96, steps))
+            model(picture(20 + seed, edge, edge, steps))
         model.eval()
         for part in model.classes:
             part.register_forward_hook(lambda module, _, y: logits.append((module[1], y)))
-        model(picture(9, 96, 96, steps))
+        model(picture(9, edge, edge, steps))
         for last, y in logits:  # as scores of a trained model: few above the threshold
             k = 1 / (y - y.mean((0, 2, 3), keepdim=True)).std()
             last.weight *= k
-            last.bias.copy_((last.bias - y.mean((0, 2, 3))) * k - (2 if tiny else 4.5))
+            last.bias.copy_((last.bias - y.mean((0, 2, 3))) * k - 2)
     for part in model.classes:
         part._forward_hooks.clear()
     sizes = [(64, 64), (64, 96), (64, 32), (32, 32), (96, 64)] if tiny else \
