@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "api/heddle.h"
+#include "model_folders.h"
 #include "tensor/compare.h"
 #include "tensor/npz.h"
 
@@ -19,15 +19,6 @@ using tensor::NamedLiterals;
 constexpr int kSizes = 5;
 
 std::string folder() { return std::string(HEDDLE_SOURCE_DIR) + "/tests/testdata/exports/"; }
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder()))
-    if (std::filesystem::exists(entry.path() / "model.onnx"))
-      names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 class Export : public ::testing::TestWithParam<std::string> {
  protected:
@@ -121,14 +112,14 @@ TEST_P(Export, EqualsOnnxRuntimeAtAllSizes) {
   EXPECT_EQ(compilations(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Export, ::testing::ValuesIn(model_names()),
+INSTANTIATE_TEST_SUITE_P(All, Export, ::testing::ValuesIn(model_folders(folder())),
                          [](const auto& info) { return info.param; });
 
 TEST(Exports, AreAllThere) {
   for (const char* name : {"deberta", "experts", "speech", "t5_decoder", "t5_encoder",
                            "whisper_decoder", "whisper_encoder", "yolo"})
     for (const char* exporter : {"_captured", "_traced"})
-      EXPECT_THAT(model_names(), ::testing::Contains(std::string(name) + exporter));
+      EXPECT_THAT(model_folders(folder()), ::testing::Contains(std::string(name) + exporter));
 }
 
 }  // namespace

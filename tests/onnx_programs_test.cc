@@ -2,11 +2,9 @@
 // (optimisations off) gave: max|a-b| <= 1e-4 max|b| for every output, the same bits on two threads.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
-
 #include "compiled_run.h"
 #include "import/onnx.h"
+#include "model_folders.h"
 #include "target/target.h"
 #include "tensor/compare.h"
 #include "tensor/npz.h"
@@ -17,15 +15,6 @@ namespace {
 using tensor::Literal;
 
 std::string folder() { return std::string(HEDDLE_SOURCE_DIR) + "/tests/testdata/onnx/"; }
-
-std::vector<std::string> model_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(folder()))
-    if (std::filesystem::exists(entry.path() / "model.onnx"))
-      names.push_back(entry.path().filename().string());
-  std::sort(names.begin(), names.end());
-  return names;
-}
 
 const Literal* find(const tensor::NamedLiterals& values, const std::string& name) {
   for (const auto& [key, literal] : values)
@@ -83,7 +72,7 @@ TEST_P(OnnxProgram, AgreesWithTheRecordedOutputs) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, OnnxProgram, ::testing::ValuesIn(model_names()),
+INSTANTIATE_TEST_SUITE_P(Models, OnnxProgram, ::testing::ValuesIn(model_folders(folder())),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -45,22 +45,6 @@ class Waits {
     return target_.caches.size() > 1 ? static_cast<double>(target_.caches[1].bytes) : 0;
   }
 
-  // Of a digit at the task's place.
-  double extent(size_t stage, int digit) const {
-    const Stage& from = placed_.graph.stages[stage];
-    const Placed& place = placed_.placement.stages[stage];
-    const auto out = static_cast<int>(from.out.size());
-    if (digit < out) return static_cast<double>(place.need[static_cast<size_t>(digit)].extent);
-    auto extent = static_cast<double>(from.red[static_cast<size_t>(digit - out)].extent);
-    for (int number : place.path) {
-      const auto& loop = std::get<stage::Loop>(placed_.schedule.nodes[static_cast<size_t>(number)]);
-      for (const stage::Drive& drive : loop.drives)
-        if (drive.stage.index() == stage && drive.digit == digit)
-          extent = std::min(extent, static_cast<double>(drive.by));
-    }
-    return extent;
-  }
-
   // All rounds of a row: their steps, each as long as the farthest of its loads, so many at once.
   double wait(const Row& row, double rounds) {
     double steps = 1, vectors = 1, unrolled = 1;
@@ -76,7 +60,8 @@ class Waits {
     }
     for (size_t i = 0; i < row.own.size(); ++i) {
       const Own& own = row.own[i];
-      const double trips = extent(row.joined[0].index(), own.digits[0]);
+      const auto trips =
+          static_cast<double>(stage::extent_in_task(placed_, row.joined[0], own.digits[0]));
       if (i + 1 < row.own.size() && own.kind != LoopKind::unrolled) {
         steps *= trips;
         continue;

@@ -91,7 +91,7 @@ class Evaluation {
     const stage::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
     if (const auto* row = std::get_if<Row>(&what)) {
       rows->push_back(row);
-      work->rows.push_back({row, rounds / work->tasks});
+      if (gpu_) work->rows.push_back({row, rounds / work->tasks});
       add_row(*row, rounds, work);
       return;
     }

@@ -136,7 +136,7 @@ Outputs swiglu(Op& op) {
   return {op.b.binary(Opcode::multiply, swish(op).front().instr, op.in(1))};
 }
 
-// 0.5 x (1 + erf(x / sqrt 2)), or with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf.
+// 0.5 x (1 + erf(x / sqrt 2)), or by tanh.
 Outputs gelu(Op& op) {
   op.check_float(0);
   const std::string approximate = op.string_attr("approximate", "none");
@@ -148,13 +148,9 @@ Outputs gelu(Op& op) {
   if (approximate == "none") {
     inner = op.b.unary(Opcode::erf, binary(op, Opcode::multiply, x, 1 / std::sqrt(2.0)));
   } else {
-    Instr* cube = op.b.binary(Opcode::multiply, op.b.binary(Opcode::multiply, x, x), x);
-    Instr* sum = op.b.binary(Opcode::add, x, binary(op, Opcode::multiply, cube, 0.044715));
-    inner = op.b.unary(Opcode::tanh, binary(op, Opcode::multiply, sum, std::sqrt(2 / M_PI)));
+    inner = tanh_of_gelu(op, x);
   }
-  Instr* half = binary(op, Opcode::multiply, x, 0.5);
-  Instr* result = op.b.binary(Opcode::multiply, half, binary(op, Opcode::add, inner, 1));
-  return {op.b.convert(result, type)};
+  return {op.b.convert(gelu_of(op, x, inner), type)};
 }
 
 Outputs shrink(Op& op) {

@@ -126,9 +126,7 @@ Instr* biased(Op& op) {
 
 // 0.5 x (1 + inner)
 Outputs half_of(Op& op, Instr* x, Instr* inner) {
-  Instr* half = binary(op, Opcode::multiply, x, 0.5);
-  Instr* y = op.b.binary(Opcode::multiply, half, binary(op, Opcode::add, inner, 1));
-  return {op.b.convert(y, op.type(0))};
+  return {op.b.convert(gelu_of(op, x, inner), op.type(0))};
 }
 
 Outputs bias_gelu(Op& op) {
@@ -139,10 +137,7 @@ Outputs bias_gelu(Op& op) {
 
 Outputs fast_gelu(Op& op) {
   Instr* x = biased(op);
-  Instr* cube = op.b.binary(Opcode::multiply, op.b.binary(Opcode::multiply, x, x), x);
-  Instr* sum = op.b.binary(Opcode::add, x, binary(op, Opcode::multiply, cube, 0.044715));
-  return half_of(op, x,
-                 op.b.unary(Opcode::tanh, binary(op, Opcode::multiply, sum, std::sqrt(2 / M_PI))));
+  return half_of(op, x, tanh_of_gelu(op, x));
 }
 
 Outputs quick_gelu(Op& op) {

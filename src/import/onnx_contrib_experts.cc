@@ -199,10 +199,7 @@ Instr* Experts::activated(Instr* x) {
   if (activation_ != "gelu")
     op_.fail("activation_type is {}, wanted relu, gelu, silu, swiglu or identity",
              quoted(activation_));
-  Instr* cube = binary(op_, Opcode::multiply, times(times(x, x), x), 0.044715);
-  Instr* inner = binary(op_, Opcode::multiply, op_.b.binary(Opcode::add, x, cube), 0.7978845608);
-  return times(binary(op_, Opcode::multiply, x, 0.5),
-               binary(op_, Opcode::add, op_.b.unary(Opcode::tanh, inner), 1));
+  return gelu_of(op_, x, tanh_of_gelu(op_, x));
 }
 
 // Through the second matrix, and added up by share: [rows,width].

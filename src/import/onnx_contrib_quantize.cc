@@ -268,8 +268,7 @@ Outputs gather_block_quantized(Op& op) {
   if (!tensor::is_integer(op.type(1))) op.fail("indices is {}", to_string(op.shape(1)));
   const int64_t rows = op.shape(0).dim(gathered);
   op.demand(1, {{-rows, rows - 1}});
-  Instr* at = op.b.convert(op.in(1), Type::s64);
-  at = select(op, compare(op, Direction::lt, at, 0), binary(op, Opcode::add, at, rows), at);
+  Instr* at = from_the_beginning(op, op.b.convert(op.in(1), Type::s64), rows);
   const auto numbers = [&](size_t input, int64_t count) {
     Instr* x = op.b.take(op.in(input), at, gathered);
     return packed ? unpacked_numbers(op, x, bits, count) : op.b.convert(x, Type::f32);

@@ -1,6 +1,7 @@
 #include "import/onnx_emit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace heddle::import {
@@ -99,6 +100,22 @@ Instr* select(Op& op, Instr* predicate, Instr* on_true, Instr* on_false) {
 
 Instr* iota(Op& op, Type type, const Ints& extents, int64_t dim) {
   return op.b.iota(Shape::array(type, extents), dim);
+}
+
+Instr* tanh_of_gelu(Op& op, Instr* x) {
+  Instr* cube = op.b.binary(Opcode::multiply, op.b.binary(Opcode::multiply, x, x), x);
+  Instr* sum = op.b.binary(Opcode::add, x, binary(op, Opcode::multiply, cube, 0.044715));
+  return op.b.unary(Opcode::tanh, binary(op, Opcode::multiply, sum, std::sqrt(2 / M_PI)));
+}
+
+Instr* gelu_of(Op& op, Instr* x, Instr* inner) {
+  Instr* half = binary(op, Opcode::multiply, x, 0.5);
+  return op.b.binary(Opcode::multiply, half, binary(op, Opcode::add, inner, 1));
+}
+
+Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent) {
+  Instr* moved = binary(op, Opcode::add, positions, static_cast<double>(extent));
+  return op.b.select(compare(op, Direction::lt, positions, 0), moved, positions);
 }
 
 Instr* mean(Op& op, Instr* x, const Ints& dims) {

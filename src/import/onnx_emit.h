@@ -43,6 +43,12 @@ Instr* matrix_product(Op& op, Instr* a, Instr* b);
 // The node's convolution of x [N,C,...] with weights [M,C/group,...], by its window attributes
 // (onnx_conv.cc).
 Instr* convolve(Op& op, Instr* x, Instr* weights);
+// 0.5 x (1 + inner), where inner is an error function of x, or
+// tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of it (tanh_of_gelu).
+Instr* gelu_of(Op& op, Instr* x, Instr* inner);
+Instr* tanh_of_gelu(Op& op, Instr* x);
+// Positions that count from the end where they are negative.
+Instr* from_the_beginning(Op& op, Instr* positions, int64_t extent);
 // Sum over the dimensions divided by their number of elements; the dimensions are gone.
 Instr* mean(Op& op, Instr* x, const Ints& dims);
 // A reduced value back over the dimensions it lost.

@@ -30,9 +30,7 @@ bool known_not_negative(Op& op, size_t input) {
 
 Instr* wrap(Op& op, size_t input, int64_t extent) {
   Instr* indices = op.in(input);
-  if (known_not_negative(op, input)) return indices;
-  Instr* moved = binary(op, Opcode::add, indices, static_cast<double>(extent));
-  return op.b.select(compare(op, Direction::lt, indices, 0), moved, indices);
+  return known_not_negative(op, input) ? indices : from_the_beginning(op, indices, extent);
 }
 
 // Positions first, first + step, first + 2 step, ... along a dimension.

@@ -17,7 +17,8 @@ struct BufferCounts {
   int64_t loads = 0, stores = 0;  // elements
   int64_t max_loads_per_elem = 0, max_stores_per_elem = 0;
   int64_t distinct_loaded = 0, distinct_stored = 0;
-  // Groups with threads: requests are what one statement asks for all lanes of a subgroup. Scratch:
+  // Groups with threads: requests are what one statement asks for all lanes of a subgroup; in
+  // global memory also several in a row, of neighbours that make one access of a lane. Scratch:
   // passes over the banks, one a request where none conflict. Global: 32-byte sectors that were
   // touched, and as many as the bytes would fill.
   int64_t requests = 0, bank_passes = 0, sectors = 0, least_sectors = 0;

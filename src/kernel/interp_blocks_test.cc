@@ -137,6 +137,35 @@ kernel k {
   EXPECT_EQ(ran.report.buffers[1].sectors, 6144 / 8);
 }
 
+// Four neighbours of a lane in one body are one access of it; in a loop's iterations they are not.
+TEST(InterpBlocks, NeighboursOfALaneAreOneAccess) {
+  const std::string text = R"(heddle.kernel 1
+kernel k {
+  buffer x: f32[256] global in
+  buffer y: f32[256] global out
+  phase { group grid (c 2) threads 32 { thread l 32 lanes 32 {
+    y[c*128 + l*4] = x[c*128 + l*4]
+    y[c*128 + 1 + l*4] = x[c*128 + 1 + l*4]
+    y[c*128 + 2 + l*4] = x[c*128 + 2 + l*4]
+    y[c*128 + 3 + l*4] = x[c*128 + 3 + l*4]
+  } } }
+})";
+  const Ran ran = run(text, 256, 256);
+  EXPECT_EQ(ran.faults, "");
+  EXPECT_EQ(ran.report.buffers[0].requests, 2);
+  EXPECT_EQ(ran.report.buffers[0].sectors, 32);
+  EXPECT_EQ(ran.report.sector_excess(), 1);
+  const std::string loop = R"(heddle.kernel 1
+kernel k {
+  buffer x: f32[256] global in
+  buffer y: f32[256] global out
+  phase { group grid (c 2) threads 32 { serial i 4 { thread l 32 lanes 32 {
+    y[c*128 + i + l*4] = x[c*128 + i + l*4]
+  } } } }
+})";
+  EXPECT_EQ(run(loop, 256, 256).report.sector_excess(), 4);
+}
+
 TEST(InterpBlocks, AsyncCopiesNeedTheirWaitAndABarrier) {
   const std::string good = read_kernel("async_rows");
   const Ran ran = run(good, 256, 256);

@@ -132,6 +132,7 @@ void InterpExec::end_copies() {
 }
 
 void InterpExec::run_block(const std::vector<Node>& nodes) {
+  memory_.begin_accesses();
   for (const Node& node : nodes) {
     if (stopped_) return;
     run_node(node);
@@ -149,6 +150,8 @@ void InterpExec::run_node(const Node& node) {
   if (!step()) return;
   stmt_ = node.stmt;
   run_instrs(node.begin, node.end);
+  if (node.stmt->kind != StmtKind::let && node.stmt->kind != StmtKind::store)
+    memory_.begin_accesses();
   switch (node.stmt->kind) {
     case StmtKind::loop:
       return run_loop(node);

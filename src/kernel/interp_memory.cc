@@ -1,11 +1,11 @@
 #include "kernel/interp_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 
 #include "kernel/blocks.h"
-#include "kernel/interp_traffic.h"
 #include "kernel/scalar.h"
 
 namespace heddle::kernel {
@@ -171,6 +171,7 @@ void InterpMemory::begin_task(int64_t task) {
 
 void InterpMemory::enter_subgroup(int subgroup) {
   subgroup_ = subgroup;
+  begin_accesses();
   clocks_.enter(subgroup);
 }
 
@@ -193,14 +194,39 @@ void InterpMemory::count_traffic(BufferId id, std::vector<int64_t>& elements) {
   Traffic& traffic = traffic_[id.index()];
   std::vector<int64_t> bytes;
   for (int64_t at : elements) bytes.push_back(view.first_byte + at * view.size);
-  ++traffic.requests;
   if (view.space == Space::scratch) {
+    ++traffic.requests;
     traffic.bank_passes += count_bank_passes(bytes, view.size);
     return;
   }
-  const Sectors sectors = count_sectors(bytes, view.size);
-  traffic.sectors += sectors.touched;
-  traffic.least_sectors += sectors.least;
+  if (widens(traffic, bytes, view.size)) {
+    traffic.last_bytes += view.size;
+    traffic.sectors -= traffic.last.touched;
+    traffic.least_sectors -= traffic.last.least;
+  } else {
+    ++traffic.requests;
+    traffic.last_begins = std::move(bytes);
+    traffic.last_bytes = view.size;
+    traffic.last_run = run_;
+  }
+  traffic.last = count_sectors(traffic.last_begins, static_cast<int>(traffic.last_bytes));
+  traffic.sectors += traffic.last.touched;
+  traffic.least_sectors += traffic.last.least;
+}
+
+// Every lane goes on where its last request ended, in an access that it may be a part of.
+bool InterpMemory::widens(const Traffic& traffic, const std::vector<int64_t>& bytes,
+                          int64_t size) const {
+  const int64_t together = traffic.last_bytes + size;
+  if (traffic.last_run != run_ || traffic.last_begins.size() != bytes.size() ||
+      together > kMostAccessBytes)
+    return false;
+  const auto aligned = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(together)));
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != traffic.last_begins[i] + traffic.last_bytes ||
+        traffic.last_begins[i] % aligned != 0)
+      return false;
+  return true;
 }
 
 Hazard InterpMemory::load(const View& view, BufferId id, int64_t at, int lane, uint64_t& value) {

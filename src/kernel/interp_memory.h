@@ -7,6 +7,7 @@
 
 #include "kernel/interp.h"
 #include "kernel/interp_clocks.h"
+#include "kernel/interp_traffic.h"
 #include "kernel/kernel.h"
 
 namespace heddle::kernel {
@@ -44,7 +45,10 @@ class InterpMemory {
   void enter_subgroup(int subgroup);
   InterpClocks& clocks() { return clocks_; }
   const InterpClocks& clocks() const { return clocks_; }
-  // One request of a subgroup for these elements, which are sorted.
+  // What follows is no part of the accesses before.
+  void begin_accesses() { ++run_; }
+  // A request of a subgroup for these elements, which are sorted. In global memory it is part of
+  // the one before where both are neighbours that one access of a lane may have (interp_traffic.h).
   void count_traffic(BufferId id, std::vector<int64_t>& elements);
 
   // One element; `at` is inside. Counts it; a hazard does not keep the value from being moved.
@@ -82,8 +86,14 @@ class InterpMemory {
   std::vector<InterpClocks::Seen> scratch_seen_;       // a byte
   struct Traffic {
     int64_t requests = 0, bank_passes = 0, sectors = 0, least_sectors = 0;
+    // Of global memory, the last request: where the lanes' bytes begin, how many each has.
+    std::vector<int64_t> last_begins;
+    int64_t last_bytes = 0, last_run = -1;
+    Sectors last;
   };
+  bool widens(const Traffic& traffic, const std::vector<int64_t>& bytes, int64_t size) const;
   std::vector<Traffic> traffic_;  // by BufferId
+  int64_t run_ = 0;               // of accesses one after the other
   int64_t subgroup_ = 0;
   std::vector<std::vector<Count>> counts_;  // by BufferId
   std::vector<char> scratch_;

@@ -8,6 +8,9 @@
 namespace heddle::kernel {
 
 inline constexpr int64_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
+// What one access of a lane moves at most, from a place that is a multiple of its size: the text of
+// a kernel puts neighbours together (emit/cuda/wide.cc).
+inline constexpr int64_t kMostAccessBytes = 16;
 
 // `first_bytes`: where the elements of `size` bytes begin that the lanes of one request touch;
 // sorted on return. Passes: each bank gives one word a pass, to all lanes that want it; words of 8

@@ -38,23 +38,12 @@ class Widener {
       while (width > 1 && !allows(row.joined[m].index(), own.digits[m], width)) width /= 2;
     }
     width = std::min(width, static_cast<int>(kAccessBytes / bytes_));
-    const int64_t extent = extent_of(row.joined[0].index(), own.digits[0]);
+    const int64_t extent = extent_in_task(placed_, row.joined[0], own.digits[0]);
     while (width > 1 && unit_ && 4 * extent < 3 * int64_t{lanes} * width) width /= 2;
     return {std::max(width, 1), unit_};
   }
 
  private:
-  // Of a digit at the task's place.
-  int64_t extent_of(size_t number, int digit) const {
-    const Stage& stage = placed_.graph.stages[number];
-    const Placed& place = placed_.placement.stages[number];
-    const auto out = static_cast<int>(stage.out.size());
-    if (digit < out) return place.need[static_cast<size_t>(digit)].extent;
-    int64_t extent = stage.red[static_cast<size_t>(digit - out)].extent;
-    each_drive(number, digit, [&](int64_t by) { extent = std::min(extent, by); });
-    return extent;
-  }
-
   template <typename F>
   void each_drive(size_t number, int digit, const F& found) const {
     for (int node : placed_.placement.stages[number].path) {
@@ -67,7 +56,7 @@ class Widener {
   bool allows(size_t number, int digit, int width) {
     const Stage& stage = placed_.graph.stages[number];
     const Placed& place = placed_.placement.stages[number];
-    if (extent_of(number, digit) % width != 0 ||
+    if (extent_in_task(placed_, StageId(number), digit) % width != 0 ||
         stage.extents()[static_cast<size_t>(digit)] % width != 0)
       return false;
     bool divides = true;
@@ -174,8 +163,7 @@ bool widen_rows(PlacedFusion* placed) {
     Row& row = std::get<Row>(placed->schedule.nodes[static_cast<size_t>(number)]);
     if (width < 2 || row.own.empty()) continue;
     Own& own = row.own.back();
-    bool divides = own.kind == LoopKind::vector || own.kind == LoopKind::thread;
-    if (!divides) continue;
+    if (own.kind != LoopKind::vector && own.kind != LoopKind::thread) continue;
     own.by = int64_t{placed->schedule.phases[0][0].lanes} * width;
     row.width = width;
     changed = true;

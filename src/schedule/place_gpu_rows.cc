@@ -60,7 +60,7 @@ class TaskCutter {
  public:
   TaskCutter(PlacedFusion* placed, size_t phase, size_t group, const target::Target& view)
       : placed_(*placed), phase_(phase), group_(group), view_(view) {
-    for (int node : placed_.schedule.phases[phase][group].body) find(node, nullptr);
+    for (int node : placed_.schedule.phases[phase][group].body) find(node);
   }
 
   // A GPU wants more tasks than a CPU has use for: where there are few, loops inside of them become
@@ -91,13 +91,13 @@ class TaskCutter {
   }
 
  private:
-  void find(int number, const Loop* around) {
+  void find(int number) {
     const ScheduleNode& node = placed_.schedule.nodes[static_cast<size_t>(number)];
     if (const Loop* loop = std::get_if<Loop>(&node)) {
       if (loop->kind == LoopKind::parallel) tasks_ *= loop->trips;
       for (const Drive& drive : loop->drives)
         taken_.emplace(static_cast<int>(drive.stage.index()), drive.digit);
-      for (int inner : loop->body) find(inner, loop);
+      for (int inner : loop->body) find(inner);
       return;
     }
     const Row& row = std::get<Row>(node);  // lanes stay
@@ -299,14 +299,7 @@ class GpuRows {
     const StageGraph& graph = best_.graph;
     const Stage& stage = graph.stages[largest_stage(graph)];
     const int64_t points = stage.out_elems() * stage.red_elems();
-    return points < count_tasks(best_) * kShortTask;
-  }
-
-  static int64_t count_tasks(const PlacedFusion& placed) {
-    int64_t tasks = 1;
-    for (const ScheduleNode& node : placed.schedule.nodes)
-      if (const Loop* loop = std::get_if<Loop>(&node)) tasks *= loop->trips;
-    return tasks;
+    return points < without_threads(best_.schedule).count_tasks() * kShortTask;
   }
 
   // Sums of exponentials of long rows, which are then read from memory once.

@@ -1,5 +1,7 @@
 #include "stage/placed.h"
 
+#include <algorithm>
+
 namespace heddle::stage {
 
 namespace {
@@ -10,6 +12,19 @@ const Row* first_row(const PlacedFusion& placed) {
 }
 
 }  // namespace
+
+int64_t extent_in_task(const PlacedFusion& placed, StageId stage, int digit) {
+  const Stage& of = placed.graph.stage(stage);
+  const Placed& place = placed.placement.stages[stage.index()];
+  const auto out = static_cast<int>(of.out.size());
+  if (digit < out) return place.need[static_cast<size_t>(digit)].extent;
+  int64_t extent = of.red[static_cast<size_t>(digit - out)].extent;
+  for (int number : place.path)
+    for (const Drive& drive :
+         std::get<Loop>(placed.schedule.nodes[static_cast<size_t>(number)]).drives)
+      if (drive.stage == stage && drive.digit == digit) extent = std::min(extent, drive.by);
+  return extent;
+}
 
 bool is_gemm(const PlacedFusion& placed) {
   const Row* row = first_row(placed);

@@ -26,6 +26,8 @@ struct PlacedFusion {
   const Pooled* pooled() const { return std::get_if<Pooled>(&form); }
 };
 
+// Of a digit of a stage (its out digits, then its red digits), in one task.
+int64_t extent_in_task(const PlacedFusion& placed, StageId stage, int digit);
 // Placed, by the GEMM family.
 bool is_gemm(const PlacedFusion& placed);
 // Several products in a row, or a product and rows (chain.h); is_gemm() too.

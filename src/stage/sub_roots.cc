@@ -119,6 +119,17 @@ void add_links(const Members& members, std::unordered_set<const Instr*>* roots) 
   }
 }
 
+// What a reduction's result goes into, over however many steps.
+std::unordered_set<const Instr*> behind_reductions(const Members& members) {
+  std::unordered_set<const Instr*> behind;
+  for (const Instr* instr : members.instrs())
+    for (const Instr* operand : instr->operands())
+      if (const Instr* made = producer(operand, members);
+          !members.is_input(made) && (is_reduction(made) || behind.count(made)))
+        behind.insert(instr);
+  return behind;
+}
+
 }  // namespace
 
 std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat repeat) {
@@ -141,12 +152,8 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat
     for (const Instr* operand : instr->operands()) sum = std::min(1000, sum + cost[operand]);
   }
 
-  std::unordered_set<const Instr*> behind;  // a reduction
-  for (const Instr* instr : members.instrs())
-    for (const Instr* operand : instr->operands())
-      if (const Instr* made = producer(operand, members);
-          !members.is_input(made) && (is_reduction(made) || behind.count(made)))
-        behind.insert(instr);
+  std::unordered_set<const Instr*> behind;
+  if (repeat == Repeat::all) behind = behind_reductions(members);
 
   // Readers first: the set of stages into which an instruction would be inlined, and whether a
   // broadcast on the way makes each evaluation count many times.

@@ -104,8 +104,6 @@ void find_uses(const kernel::Kernel& kernel, const std::vector<Stmt>& body,
     if (stmt.kind == StmtKind::store || stmt.kind == StmtKind::async_copy)
       stored->insert(stmt.buffer);
     if (stmt.kind == StmtKind::async_copy) loaded->insert(stmt.source);
-    if (stmt.kind == StmtKind::mma)
-      for (BufferId id : {stmt.buffer}) stored->insert(id), loaded->insert(id);
     find_uses(kernel, stmt.body, loaded, stored);
     find_uses(kernel, stmt.otherwise, loaded, stored);
   }
