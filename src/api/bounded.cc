@@ -127,6 +127,13 @@ std::vector<Shape> results_of(const hlo::Module& module) {
 
 }  // namespace
 
+Status same_structure(const Imported& a, const Imported& b, const std::string& name) {
+  const Comparison comparison(a, b, name);
+  HEDDLE_RETURN_IF_ERROR(comparison.same_structure());
+  if (a.index_checks != b.index_checks) return comparison.depends("the range of an index");
+  return {};
+}
+
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options) {
   int64_t extent = symbol.bound;
@@ -164,9 +171,7 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
     at[name] = extents[1];
     HEDDLE_ASSIGN_OR_RETURN(const Imported b, result->import_at(at));
     const Comparison comparison(a, b, name);
-    HEDDLE_RETURN_IF_ERROR(comparison.same_structure());
-    if (a.index_checks != b.index_checks)
-      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
+    HEDDLE_RETURN_IF_ERROR(same_structure(a, b, name));
     hlo::Symbol symbol;
     symbol.name = name;
     symbol.bound = extents[0];

@@ -38,6 +38,11 @@ struct Bounded {
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<import::Imported>(const Extents&)> import_at, const OpenOptions& options);
 
+// Whether two imports that differ in extents have the same operators, and constants that agree
+// where they overlap. Error: not; it says that dimension `name` is to blame.
+Status same_structure(const import::Imported& a, const import::Imported& b,
+                      const std::string& name);
+
 // What is asked for, else what a value that will be bound has, else the bound. Error: it is above.
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options);

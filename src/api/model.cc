@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/bounded.h"
+#include "api/counts.h"
 #include "api/late.h"
 #include "api/ports.h"
 #include "api/session.h"
@@ -281,7 +282,7 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
       return import::import_model(path, with);
     };
     if (options.bounds.empty()) {
-      HEDDLE_RETURN_IF_ERROR(model->take_late(import, wanted, options.late));
+      HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), wanted, options.late));
     } else {
       HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
       model->take(std::move(imported));
@@ -340,7 +341,7 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     wanted.shapes.clear();
     wanted.hints.clear();
   }
-  HEDDLE_RETURN_IF_ERROR(model->take_late(import, std::move(wanted), options.late));
+  HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), std::move(wanted), options.late));
   model->import_ms_ = ms_since(begin);
   return model;
 }

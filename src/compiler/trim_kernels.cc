@@ -58,7 +58,10 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
 class Trimming {
  public:
   explicit Trimming(const hlo::Module& module)
-      : symbols_(module.symbols), classes_(module), entry_(module.entry()) {
+      : module_(module),
+        symbols_(hlo::symbols_of(module)),
+        classes_(module, hlo::DimClasses::Made::free),
+        entry_(module.entry()) {
     if (!classes_.assign(symbols_)) symbols_.clear();
   }
 
@@ -83,15 +86,28 @@ class Trimming {
   }
 
   Instr* extent(int symbol) const {
-    return entry_->parameters().at(
-        static_cast<size_t>(symbols_[static_cast<size_t>(symbol)].extent));
+    return hlo::least_one_of(module_, symbols_[static_cast<size_t>(symbol)]);
+  }
+  // Whether the extent is made from what the fusion makes.
+  bool is_made_from(int symbol, const Instr* fusion) const {
+    if (!symbols_[static_cast<size_t>(symbol)].call) return false;
+    std::unordered_set<const Instr*> seen;
+    std::vector<const Instr*> open{extent(symbol)};
+    while (!open.empty()) {
+      const Instr* instr = open.back();
+      open.pop_back();
+      if (instr == fusion) return true;
+      if (!seen.insert(instr).second) continue;
+      open.insert(open.end(), instr->operands().begin(), instr->operands().end());
+    }
+    return false;
   }
 
   // Readers come first, so that it is known what they count on.
   Decision trim(Pending* pending, const RunPass& run) {
     const Instr* fusion = pending->fusion;
     const hlo::Computation& computation = *fusion->called().at(0);
-    const hlo::DimClasses local(computation);
+    const hlo::DimClasses local(computation, hlo::DimClasses::Made::free);
     Request request = make_request(fusion, local, pending->stitched.kernel);
     if (request.kernel.groups.empty()) return Decision::yes();
     lower::Trim wanted{request.kernel};
@@ -337,6 +353,7 @@ class Trimming {
     }
   }
 
+  const hlo::Module& module_;
   std::vector<Symbol> symbols_;
   hlo::DimClasses classes_;
   const hlo::Computation* entry_;
@@ -349,7 +366,7 @@ class Trimming {
 // parameters. Nothing is done where operators stand between that do not say what they make of a
 // symbol.
 Result<bool> pass_extents(hlo::Module& module, const Context&) {
-  if (module.symbols.empty()) return false;
+  if (hlo::symbols_of(module).empty()) return false;
   const Trimming trimming(module);
   if (!trimming.is_needed()) return false;
   bool changed = false;
@@ -362,6 +379,7 @@ Result<bool> pass_extents(hlo::Module& module, const Context&) {
     std::vector<Instr*> operands = fusion->operands();
     hlo::Computation* called = fusion->called().at(0);
     for (int symbol : symbols) {
+      if (trimming.is_made_from(symbol, fusion)) continue;
       Instr* extent = trimming.extent(symbol);
       if (std::find(operands.begin(), operands.end(), extent) != operands.end()) continue;
       called->add(Opcode::parameter, extent->shape(), {},
@@ -384,7 +402,7 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
                                                               std::vector<Pending>* all,
                                                               const RunPass& run, Report* report) {
   std::vector<std::pair<std::string, std::string>> changed;
-  if (module.symbols.empty()) return changed;
+  if (hlo::symbols_of(module).empty()) return changed;
   Trimming trimming(module);
   if (!trimming.is_needed()) return changed;
   std::unordered_map<const Instr*, Pending*> pending;

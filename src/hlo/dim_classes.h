@@ -25,8 +25,12 @@ bool runs_up(const WindowDim& window, int64_t extent);
 
 class DimClasses {
  public:
-  explicit DimClasses(const Module& module);            // the entry and its fusions
-  explicit DimClasses(const Computation& computation);  // it and the fusions in it
+  // Whether a value that is made from nothing along a dimension (iota, a constant, what a broadcast
+  // repeats) belongs to the class of what it is computed with. Once equal operators are one, such a
+  // value may stand for several classes: then it has to be free, and is in none.
+  enum class Made { follows, free };
+  explicit DimClasses(const Module& module, Made made = Made::follows);  // the entry, its fusions
+  explicit DimClasses(const Computation& computation, Made made = Made::follows);  // likewise
 
   // Errors: a symbol reaches a fixed dimension, one of another symbol, or one that is no multiple
   // of the bound.
@@ -52,16 +56,23 @@ class DimClasses {
   void join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t b_leaf);
   void fix(const Instr* instr, int64_t d, size_t leaf = 0);
   void fix_all(const Instr* instr);
-  void look_at(const Computation& first);
+  void look_at(const Computation& first, Made made);
+  void find_made(const Computation& computation);
+  void find_made(const Instr* instr);
+  bool is_made(const Instr* instr, int64_t d, size_t leaf = 0) const {
+    return !made_.empty() && made_[static_cast<size_t>(at(instr, d, leaf))];
+  }
   void relate(const Instr* instr);
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
+  void relate_scatter(const Instr* scatter);
 
   std::unordered_map<const Instr*, Arrays> arrays_;
   std::vector<int> parent_;
   std::vector<int64_t> extents_;
   std::vector<const Instr*> fixed_by_;  // of a dimension; null: free
   std::vector<const Instr*> owner_;
+  std::vector<bool> made_;  // from nothing, along the dimension; empty: none are free
   const Instr* relating_ = nullptr;
   std::unordered_map<int, int> symbol_of_root_;
 };

@@ -66,8 +66,9 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
   limits_.value_elems = options.max_value_elems;
   limits_.fold_elems = options.max_fold_elems;
   limits_.same_for_all_extents = options.same_for_all_extents;
-  decisions_.decided = &options.decided;
-  if (options.stages) limits_.decisions = &decisions_;
+  decisions_.options = &options;
+  decisions_.calls = &result.counts;
+  if (options.stages || options.max_count > 0) limits_.decisions = &decisions_;
   budget_.value_elems = options.max_fold_elems;
   budget_.work_elems = kFoldWork;
 }

@@ -2,9 +2,10 @@
 // computes, in the first n elements of each of them, what the module of exact shapes would,
 // whatever stands behind.
 //
-// The entry gets a parameter s32[] for the extent of each symbol, and what is reduced or contracted
-// over a dynamic dimension is masked there with the neutral value, as early as the value is made,
-// so that the mask is part of the operator that makes it. Values that are neutral in the padding
+// The entry gets a parameter s32[] for the extent of each symbol (but for those that it computes
+// itself), and what is reduced or contracted over a dynamic dimension is masked there with the
+// neutral value, as early as the value is made, so that the mask is part of the operator that makes
+// it; positions of a scatter with one that is nowhere. Values that are neutral in the padding
 // already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
 // Errors: what hlo::DimClasses::assign refuses; a reduction without a neutral value.
 #include <algorithm>
@@ -110,11 +111,18 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 class Masker {
  public:
   explicit Masker(hlo::Module* module)
-      : entry_(module->entry()), b_(entry_), symbols_(module->symbols), classes_(*module) {}
+      : entry_(module->entry()),
+        b_(entry_),
+        symbols_(hlo::symbols_of(*module)),
+        classes_(*module) {}
 
   Status run() {
     HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
     for (hlo::Symbol& symbol : symbols_) {
+      if (symbol.call) {
+        extents_.push_back(symbol.call->operand(1));
+        continue;
+      }
       symbol.extent = static_cast<int64_t>(entry_->parameters().size());
       extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
                                       "extent_of_" + symbol.name));
@@ -123,9 +131,11 @@ class Masker {
     for (Instr* instr : all) {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
+      if (instr->is(Opcode::scatter)) mask_scatter(instr);
     }
     b_.check();
     entry_->sort();
+    std::erase_if(symbols_, [](const hlo::Symbol& symbol) { return symbol.call != nullptr; });
     entry_->module()->symbols = symbols_;
     return {};
   }
@@ -158,6 +168,16 @@ class Masker {
         mask(dot, side, side == 0 ? attrs.lhs_contracting_dims[k] : attrs.rhs_contracting_dims[k],
              hlo::neutral_value(Opcode::add, dot->operand(side)->shape().type()));
     }
+  }
+
+  // Scatters skip what is out of range.
+  void mask_scatter(Instr* scatter) {
+    const size_t positions = scatter->operands().size() / 2;
+    const tensor::Shape& shape = scatter->operand(positions)->shape();
+    tensor::Literal nowhere(tensor::Shape::scalar(shape.type()));
+    nowhere.set_bits(0, ~uint64_t{0});
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
   }
 
   // Operand i of the reader has `neutral` in the padding of dimension d.
@@ -268,7 +288,8 @@ class Masker {
 }  // namespace
 
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
-  if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
+  if (!module.symbols.empty() && module.symbols[0].extent >= 0) return false;
+  if (hlo::symbols_of(module).empty()) return false;
   HEDDLE_RETURN_IF_ERROR(Masker(&module).run());
   return true;
 }
