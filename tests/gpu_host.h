@@ -67,7 +67,8 @@ static bool release(size_t begin, size_t end, State state) {
   return any;
 }
 
-// As far as it can go before another warp has begun: a barrier of a warp alone is none of the block.
+// As far as it can go before another warp has begun: a barrier of a warp alone is none of the
+// block.
 static void run_warp(size_t begin, size_t end) {
   do {
     for (size_t t = begin; t < end; ++t) {
@@ -146,6 +147,7 @@ template <typename T>
 static void __stcs(T* to, T value) {
   *to = value;
 }
+static float __fdividef(float a, float b) { return b > 0x1p126f ? 0 : a / b; }
 static float __int_as_float(int bits) { return host::cast_bits<float>(bits); }
 static float __uint_as_float(unsigned bits) { return host::cast_bits<float>(bits); }
 static unsigned __float_as_uint(float x) { return host::cast_bits<unsigned>(x); }

@@ -19,7 +19,8 @@ inline std::string without_assembly(const std::string& text) {
       continue;
     }
     function += line + "\n";
-    const bool ends = line == "}" || (line.starts_with("__device__") && line.ends_with("}"));
+    const bool ends =
+        line == "}" || line == "};" || (line.starts_with("__device__") && line.ends_with("}"));
     if (!ends) continue;
     const bool own = function.find("asm") != std::string::npos ||
                      function.find("_nan(double") != std::string::npos ||

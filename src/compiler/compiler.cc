@@ -415,7 +415,7 @@ class Compilation {
     const auto& [name, code, text] = name_of(&pending);
     if (gpu_ && !codes_.contains(code)) {
       pending.stitched.kernel.name = code;
-      if (Status made = gpu_code_.add(pending.stitched.kernel); !made) {
+      if (Status made = gpu_code_.add(pending.stitched); !made) {
         left_to_host(pending.fusion, made.error().message);
         return {};
       }

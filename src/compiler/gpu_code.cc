@@ -25,11 +25,13 @@ Result<std::vector<uint8_t>> assemble_by_nvrtc(const std::string& text,
 GpuCodeGenerator::GpuCodeGenerator(const target::Target& target, GpuAssembler assembler)
     : target_(target), assembler_(std::move(assembler)) {}
 
-Status GpuCodeGenerator::add(const kernel::Kernel& kernel) {
+Status GpuCodeGenerator::add(const stitch::Stitched& stitched) {
+  const kernel::Kernel& kernel = stitched.kernel;
   const int64_t buffers = kernel.global_count(), dims = std::ssize(kernel.dims);
   if ((buffers + dims) * 8 > kMostArgumentBytes)
     return user_error("kernel {}: {} arrays are more than a launch may have", kernel.name, buffers);
-  HEDDLE_ASSIGN_OR_RETURN(emit::cuda::CudaText text, emit::cuda::to_cuda(kernel, target_));
+  HEDDLE_ASSIGN_OR_RETURN(emit::cuda::CudaText text,
+                          emit::cuda::to_cuda(kernel, target_, !stitch::may_overwrite(stitched)));
   for (const emit::cuda::Launch& launch : text.launches)
     functions_.push_back({launch.function, launch.blocks, launch.threads,
                           launch.dynamic_scratch_bytes(), static_cast<int>(buffers),

@@ -11,6 +11,7 @@
 #include "emit/cuda/cuda_text.h"
 #include "kernel/kernel.h"
 #include "program/gpu_code.h"
+#include "stitch/stitch.h"
 #include "target/target.h"
 
 namespace heddle::compiler {
@@ -25,7 +26,7 @@ class GpuCodeGenerator {
   GpuCodeGenerator(const target::Target& target, GpuAssembler assembler);
 
   // Names of kernels differ. Error (user): what the back end has no form for; nothing was added.
-  Status add(const kernel::Kernel& kernel);
+  Status add(const stitch::Stitched& stitched);
   // The text of the kernel that was added last.
   const std::string& last_text() const { return texts_.back().text; }
   // Of all kernels. `cache_directory` empty: no cache. Error: machine.

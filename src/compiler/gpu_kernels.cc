@@ -58,7 +58,8 @@ Result<GpuKernels> gpu_kernels(std::unique_ptr<hlo::Module> module, const target
     if (Status verified = kernel::verify(made.stitched.kernel); !verified)
       HEDDLE_UNREACHABLE("kernel of {}: {}\n{}", instr->name(), verified.error().message,
                          kernel::to_string(made.stitched.kernel));
-    Result<emit::cuda::CudaText> cuda = emit::cuda::to_cuda(made.stitched.kernel, target);
+    Result<emit::cuda::CudaText> cuda =
+        emit::cuda::to_cuda(made.stitched.kernel, target, !stitch::may_overwrite(made.stitched));
     if (!cuda) {
       result.refused.push_back({instr->name(), "no-cuda-form", cuda.error().message});
       continue;

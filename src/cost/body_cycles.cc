@@ -20,6 +20,9 @@ double cycles_of(const char* key, double otherwise, const Target& target) {
   return found == target.cycles.end() ? otherwise : found->second;
 }
 
+// A load, a store and a load, and what they wait for each other.
+constexpr double kTurnedCycles = 6;
+
 class Body {
  public:
   Body(const Stage& stage, const BodyForm& form, const Target& target)
@@ -37,6 +40,9 @@ class Body {
   }
 
   double run() {
+    // Loads and stores have units of their own beside a core's arithmetic; a warp's instructions
+    // are issued one by one.
+    const bool beside = target_.kind == target::DeviceKind::cpu;
     double computed = 0, moved = 0;
     for (size_t i = 0; i < stage_.nodes.size(); ++i) {
       const Node& node = stage_.nodes[i];
@@ -56,13 +62,11 @@ class Body {
     if (form_.stored) {
       for (size_t d = stage_.out.size(); d < all.size(); ++d) all[d] = false;
       const bool across = form_.lane_digit >= 0 && !is_beside(stage_.position);
-      moved += cycles_of("store", 1, target_) * (across ? lanes_ : 1) * evaluations(all) *
+      const int lines = beside ? lanes_ : target_.warp_size;
+      moved += cycles_of("store", 1, target_) * (across ? lines : 1) * evaluations(all) *
                static_cast<double>(stage_.values.size());
     }
-    // Loads and stores have units of their own beside a core's arithmetic; a warp's instructions
-    // are issued one by one.
-    const bool beside = target_.kind == target::DeviceKind::cpu;
-    return (beside ? std::max(computed, moved) : computed + moved) * form_.recompute;
+    return (beside ? std::max(computed, moved) : computed + moved / form_.width) * form_.recompute;
   }
 
  private:
@@ -72,9 +76,15 @@ class Body {
     for (size_t d = 0; d < digits.size(); ++d) {
       if (!digits[d]) continue;
       const auto extent = static_cast<double>(extents_[d]);
-      count *= static_cast<int>(d) == form_.lane_digit ? std::ceil(extent / lanes_) : extent;
+      count *= static_cast<int>(d) == form_.lane_digit ? vectors(extent) : extent;
     }
     return count;
+  }
+
+  // Of a digit, in strips.
+  double vectors(double extent) const {
+    const double strip = form_.strip > 0 ? static_cast<double>(form_.strip) : extent;
+    return std::ceil(extent / strip) * std::ceil(strip / (lanes_ * form_.width)) * form_.width;
   }
 
   // Lanes are neighbours in memory, or all read the same element.
@@ -84,13 +94,25 @@ class Body {
            (!stage::moves_unseen(x, lane, uses_) && (!x.uses(lane) || x.factor_of(lane) == 1));
   }
 
+  // Lanes are apart in another stage's value.
+  bool is_across(const Load& load) const {
+    for (size_t d = 0; d + 1 < load.coordinates.size(); ++d)
+      if (form_.lane_digit >= 0 && load.coordinates[d].uses(form_.lane_digit)) return true;
+    return !load.coordinates.empty() && !is_beside(load.coordinates.back());
+  }
+
   double cycles_of_node(const Node& node) const {
     switch (node.kind) {
       case Node::Kind::load: {
         const Load& load = stage_.loads[static_cast<size_t>(node.load)];
         const bool is_input = load.source.input >= 0;
-        if (is_input && !is_beside(load.coordinates[0])) return cycles_of("gather", 10, target_);
-        return cycles_of("load", 0.5, target_);
+        if (is_input && !is_beside(load.coordinates[0]))
+          return form_.turned ? kTurnedCycles : cycles_of("gather", 10, target_);
+        if (!is_input && target_.kind == target::DeviceKind::gpu && is_across(load))
+          return cycles_of("gather", 10, target_);
+        // Of a thread's own values most are in its registers.
+        const double own = target_.kind == target::DeviceKind::gpu && !is_input ? 0.25 : 1;
+        return own * cycles_of("load", 0.5, target_);
       }
       case Node::Kind::op:
         return cost::operator_cycles(node.opcode, node.fast, target_);

@@ -11,6 +11,9 @@ struct BodyForm {
   double recompute = 1;  // evaluations over the stage's own volume
   int lanes = 0;         // 0: as many as the target has for the widest type
   bool stored = false;   // its values go to memory or scratch
+  int width = 1;         // of a GPU: elements that an access of a lane moves
+  bool turned = false;   // of a GPU: what lies across the lanes goes through scratch in squares
+  int64_t strip = 0;     // of the lanes' digit, in a task; 0: all of it
 };
 
 // Vector cycles (cycles of a warp) of all evaluations of a stage. A node counts as often as the

@@ -29,6 +29,7 @@ struct Place {
   const Row* row = nullptr;  // null: it is in no row of the group
   size_t number = 0, member = 0;
   int lane() const { return row ? lane_digit(*row, member) : -1; }
+  int width() const { return row ? row->width : 1; }
 };
 
 std::vector<Place> places_of(const PlacedFusion& placed, const std::vector<const Row*>& rows) {
@@ -41,7 +42,7 @@ std::vector<Place> places_of(const PlacedFusion& placed, const std::vector<const
 
 // Elements of one value that a lane holds, where element e is always that of lane e mod lanes; 0:
 // it is not.
-int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int lanes) {
+int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int lanes, int width) {
   const index::Region& need = placed.placement.stages[stage].need;
   if (placed.placement.stages[stage].space != stage::Space::scratch || lane < 0 ||
       lane >= std::ssize(need))
@@ -51,8 +52,9 @@ int64_t elems_of_lane(const PlacedFusion& placed, size_t stage, int lane, int la
     elems *= need[d].extent;
     if (d > lane && need[d].extent > 1) return 0;
   }
-  if (elems > need[lane].extent && need[lane].extent % lanes != 0) return 0;
-  return (elems + lanes - 1) / lanes;
+  const int64_t step = int64_t{lanes} * width;
+  if (elems > need[lane].extent && need[lane].extent % step != 0) return 0;
+  return (elems + step - 1) / step * width;
 }
 
 // The last row that reads the stage; -1: some other lane does.
@@ -72,19 +74,20 @@ int64_t last_own_reader(const PlacedFusion& placed, const std::vector<Place>& pl
 }  // namespace
 
 std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<const Row*>& rows,
-                                int lanes) {
+                                int lanes, int64_t* bytes) {
   std::vector<int> held(rows.size(), 0);
   const std::vector<Place> places = places_of(placed, rows);
   int64_t left = target::kHeldRegisters;
   for (size_t s = 0; s < placed.graph.stages.size(); ++s) {
     const int lane = places[s].lane();
-    const int64_t elems = elems_of_lane(placed, s, lane, lanes);
+    const int64_t elems = elems_of_lane(placed, s, lane, lanes, places[s].width());
     const int64_t last = elems > 0 ? last_own_reader(placed, places, s, lane) : -1;
     if (last < 0) continue;
     for (const stage::Value& value : placed.graph.stages[s].values) {
       const int64_t registers = elems * words(value.type);
       if (registers > left) continue;
       left -= registers;
+      if (bytes) *bytes += elems * lanes * tensor::type_bytes(value.type);
       for (int64_t r = static_cast<int64_t>(places[s].number); r <= last; ++r)
         held[static_cast<size_t>(r)] += static_cast<int>(registers);
     }
@@ -95,8 +98,9 @@ std::vector<int> held_registers(const PlacedFusion& placed, const std::vector<co
 int list_registers(const Stage& stage, const Row& row) {
   if (!stage::is_top_k(stage) || row.own.empty()) return 0;
   const auto k = static_cast<int>(hlo::top_k_part(*stage.instr)->k);
-  // Keys are as wide as the values, at least 4 bytes; places are 4.
-  return k * (words(stage.values[0].type) + 1);
+  // Keys are as wide as the values, at least 4 bytes; places are 4. Half of them are there twice
+  // while an element goes in between.
+  return k * (words(stage.values[0].type) + 1) * 3 / 2;
 }
 
 }  // namespace heddle::cost

@@ -7,6 +7,7 @@
 #include "cost/body_cycles.h"
 #include "cost/chain_cost.h"
 #include "cost/gemm_time.h"
+#include "cost/gpu_waits.h"
 #include "cost/held_registers.h"
 
 namespace heddle::cost {
@@ -25,6 +26,8 @@ using target::Target;
 
 // A round of a row: its loops are entered and left.
 constexpr double kRoundCycles = 6;
+// Of a GPU: addresses of a square's lines in memory and in scratch.
+constexpr int kTurnRegisters = 12;
 
 class Evaluation {
  public:
@@ -51,9 +54,10 @@ class Evaluation {
     double tasks = 0;
     double bytes = 0, scratch_bytes = 0;
     std::vector<double> reads, writes;  // bytes of each array
+    std::vector<TaskRow> rows;          // of a GPU
+    int lanes = 1;
   };
   struct PhaseWork : GroupWork {  // of all groups together
-    int lanes = 1;                // of a task
     std::vector<GroupWork> groups;
   };
 
@@ -66,12 +70,14 @@ class Evaluation {
       std::vector<const Row*> rows;
       lanes_ = gpu_ ? std::max(group.lanes, target_.warp_size) : target_.lanes(tensor::Type::f32);
       part.tasks = 1;
+      part.lanes = lanes_;
       row_registers_.clear();
       for (int node : group.body) walk(node, 1, &rows, &part);
       keep_registers(rows);
       // A task of a GPU is one warp's or one block's: its threads are the lanes.
       work.tasks += part.tasks;
       work.lanes = std::max(work.lanes, lanes_);
+      most_lanes_ = std::max(most_lanes_, lanes_);
       add_arrays(rows, &read, &part);
       work.cycles += part.cycles;
       work.bytes += part.bytes;
@@ -85,6 +91,7 @@ class Evaluation {
     const stage::ScheduleNode& what = placed_.schedule.nodes[static_cast<size_t>(node)];
     if (const auto* row = std::get_if<Row>(&what)) {
       rows->push_back(row);
+      work->rows.push_back({row, rounds / work->tasks});
       add_row(*row, rounds, work);
       return;
     }
@@ -97,7 +104,7 @@ class Evaluation {
   }
 
   void add_row(const Row& row, double rounds, GroupWork* work) {
-    int registers = 0, sums = 0;
+    int registers = 0, sums = 0, ahead = 0;
     const std::vector<int> held = held_values(row);
     double unroll = 1;
     for (const stage::Own& own : row.own)
@@ -111,9 +118,13 @@ class Evaluation {
       form.lane_digit = vectors ? row.own.back().digits[m] : -1;
       if (stage.scatter >= 0) form.lane_digit = static_cast<int>(stage.out.size()) - 1;
       form.recompute = place.recompute;
-      form.stored = place.space == Space::scratch;
+      form.stored = place.space == (gpu_ ? Space::global : Space::scratch);
       for (const stage::Value& value : stage.values) form.stored |= value.output >= 0;
       form.lanes = gpu_ ? lanes_ : 0;
+      form.width = row.width;
+      form.turned = gpu_ && row.turn();
+      if (gpu_ && form.lane_digit >= 0 && form.lane_digit < std::ssize(place.need))
+        form.strip = place.need[static_cast<size_t>(form.lane_digit)].extent;
       double cycles = body_cycles(stage, form, target_);
       if (row.winograd()) cycles *= 16.0 / 36;
       if (row.gemm() && m == 0) cycles /= rate_of(*row.gemm());
@@ -125,9 +136,12 @@ class Evaluation {
       work->cycles += cycles * warps_of_task();
       const int list = gpu_ ? list_registers(stage, row) : 0;
       registers = std::max(registers, live_values(stage) + held[m] + list);
+      // What is read at once.
+      if (row.turn()) ahead += kTurnRegisters;
+      if (row.width > 1) ahead += row.width * static_cast<int>(stage.loads.size());
       if (stage.is_reduction()) sums += static_cast<int>(unroll);
     }
-    registers += sums;
+    registers += std::max(sums, sums * row.width) + ahead;
     work->cycles += rounds * kRoundCycles * warps_of_task();
     row_registers_.push_back(registers + (gpu_ ? 16 : 0));
   }
@@ -135,7 +149,9 @@ class Evaluation {
   // The most of the rows of a group, with what is held in registers around them.
   void keep_registers(const std::vector<const Row*>& rows) {
     std::vector<int> held(rows.size(), 0);
-    if (gpu_) held = held_registers(placed_, rows, lanes_);
+    int64_t bytes = 0;  // that the placement has in scratch
+    if (gpu_) held = held_registers(placed_, rows, lanes_, &bytes);
+    held_bytes_ = std::max(held_bytes_, bytes);
     for (size_t r = 0; r < rows.size(); ++r)
       result_.registers = std::max(result_.registers, row_registers_[r] + held[r]);
   }
@@ -200,7 +216,9 @@ class Evaluation {
 
   // Registers beyond what there is go to the stack and back, each round of the body.
   double spill_factor() {
-    const int limit = gpu_ ? 255 : std::max(1, target_.vector_registers);
+    const int limit =
+        gpu_ ? std::min(255, target_.registers_per_multiprocessor / std::max(1, most_lanes_))
+             : std::max(1, target_.vector_registers);
     result_.spilled = std::max(0, result_.registers - limit);
     return 1 + 0.5 * result_.spilled / limit;
   }
@@ -237,9 +255,9 @@ class Evaluation {
     phase->compute_ns = 0;
     for (const GroupWork& group : work.groups) {
       double compute = group.cycles * by_cycle;
-      const double moved = moved_ns(group, cores);
+      const double moved = moved_ns(group, gpu_ ? busy_cores(group, cores) : cores);
       // A tile in scratch is written and read again.
-      const auto tile = static_cast<double>(result_.scratch_bytes);
+      const auto tile = static_cast<double>(result_.scratch_bytes - (gpu_ ? held_bytes_ : 0));
       if (tile > 0 && group.scratch_bytes > 0)
         compute += group.scratch_bytes / tile *
                    transfer_ns(Transition::near_reg, tile, 1, target_) / cores;
@@ -247,8 +265,30 @@ class Evaluation {
       phase->moved_ns += moved;
       ns += overlapped_ns(compute, moved);
     }
+    if (!gpu_) return ns;
     // The multiprocessors of a GPU do some of each at once.
-    return gpu_ ? overlapped_ns(phase->compute_ns, phase->moved_ns) : ns;
+    const double waited = waited_ns(work, cores, phase);
+    return std::max(waited, overlapped_ns(phase->compute_ns, phase->moved_ns));
+  }
+
+  // Multiprocessors that have blocks.
+  static int busy_cores(const GroupWork& group, int cores) {
+    const double blocks = std::ceil(std::max(1.0, group.tasks) * group.lanes / 128);
+    return static_cast<int>(std::min<double>(cores, blocks));
+  }
+
+  // Waves of tasks that wait for what they read; `phase` moves what no cache held for them.
+  double waited_ns(const PhaseWork& work, int cores, PhaseLatency* phase) const {
+    double most = 0;
+    for (const GroupWork& group : work.groups) {
+      const double resident = resident_warps_ * target_.warp_size / group.lanes * cores;
+      const GpuWaits waits =
+          gpu_waits(placed_, {group.rows, group.lanes, group.tasks, resident}, target_);
+      if (waits.again_bytes > 0)
+        phase->moved_ns += transfer_ns(Transition::memory_reg, waits.again_bytes, cores, target_);
+      most = std::max(most, waits.ns * std::max(1.0, group.tasks / std::max(1.0, resident)));
+    }
+    return most;
   }
 
   double moved_ns(const GroupWork& group, int cores) const {
@@ -281,11 +321,14 @@ class Evaluation {
     double blocks = target_.threads_per_multiprocessor / block;
     blocks = std::min(blocks, target_.registers_per_multiprocessor /
                                   (std::max(16.0, std::ceil(result_.registers / 8.0) * 8) * block));
-    if (result_.scratch_bytes > 0)
-      blocks = std::min(blocks, static_cast<double>(target_.shared_bytes_per_multiprocessor) /
-                                    static_cast<double>(result_.scratch_bytes));
+    const double scratch =
+        static_cast<double>(result_.scratch_bytes - held_bytes_) * block / work.lanes;
+    if (scratch > 0)
+      blocks =
+          std::min(blocks, static_cast<double>(target_.shared_bytes_per_multiprocessor) / scratch);
     blocks = std::max(1.0, std::floor(blocks));
     const double resident = blocks * warps_of_block;  // on a multiprocessor
+    resident_warps_ = resident;
     result_.occupancy = std::min(
         1.0, resident * target_.warp_size / std::max(1, target_.threads_per_multiprocessor));
     const double warps = std::max(1.0, work.tasks) * work.lanes / target_.warp_size;
@@ -294,13 +337,20 @@ class Evaluation {
     // The last wave may hold fewer; few warps cannot hide what an instruction takes to finish.
     const double held = std::min(resident, std::ceil(warps / std::max(1, target_.multiprocessors)));
     constexpr double kLatencyOverRate = 16;
-    return phase->waves * of_warp * std::max(held, kLatencyOverRate);
+    // A multiprocessor starts one block after the other.
+    constexpr double kBlockCycles = 100;
+    const double started = warps * target_.warp_size / std::max<double>(work.lanes, 128) /
+                           std::max(1, target_.multiprocessors) * kBlockCycles;
+    return std::max(started, phase->waves * of_warp * std::max(held, kLatencyOverRate));
   }
 
   const PlacedFusion& placed_;
   const Target& target_;
   const bool gpu_;
   int lanes_ = 1;                   // of the group at hand
+  int most_lanes_ = 1;              // of all groups
+  int64_t held_bytes_ = 0;          // of scratch, in registers of a GPU's threads
+  double resident_warps_ = 1;       // on a multiprocessor of a GPU, in the phase at hand
   std::vector<int> row_registers_;  // of its rows, what they compute with
   std::vector<PhaseWork> works_;
   Latency result_;

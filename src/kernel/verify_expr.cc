@@ -192,7 +192,9 @@ void Verifier::check_lane_op(const Expr& expr, const Context& context, bool unde
   if (expr.imm < 0 || expr.imm >= lanes) {
     fail(5, "{} with {} of {} lanes", op_text(expr.op), expr.imm, lanes);
   }
-  if (expr.op == Op::shuffle_xor && (lanes & (lanes - 1)) != 0) {
+  // Of whole subgroups it stays inside of each.
+  const bool inside = lanes % kSubgroupLanes == 0 && expr.imm < kSubgroupLanes;
+  if (expr.op == Op::shuffle_xor && (lanes & (lanes - 1)) != 0 && !inside) {
     fail(5, "shuffle_xor of {} lanes, not a power of two", lanes);
   }
 }

@@ -1,6 +1,7 @@
 // Scratch of which each thread reads only what it wrote itself, at elements that are its lane
 // modulo the lanes, becomes registers of the thread: element e is register e / lanes of lane e mod
-// lanes. The loops that number the registers are unrolled.
+// lanes. Where a lane takes `width` elements side by side, the same holds of groups of so many. The
+// loops that number the registers are unrolled.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -44,7 +45,7 @@ class Holder {
       const BufferId id(b);
       if (k_.buffers[b].space != kernel::Space::scratch || !uses_.contains(id)) continue;
       const int64_t words = (tensor::type_bytes(k_.buffers[b].type) + 3) / 4;
-      const int64_t slots = (k_.buffers[b].extents[0] + lanes_ - 1) / lanes_ * words;
+      const int64_t slots = slots_of(id) * words;
       if (refused_.contains(id) || slots > left) continue;
       left -= slots;
       hold(id);
@@ -57,6 +58,11 @@ class Holder {
   }
 
  private:
+  int64_t slots_of(BufferId id) const {
+    const int64_t width = uses_.at(id).width, step = lanes_ * width;
+    return (k_.buffer(id).extents[0] + step - 1) / step * width;
+  }
+
   // What is known of named values, by variable.
   using Values = std::unordered_map<uint32_t, ExprId>;
   static kernel::Lets read_by(const Values& values) {
@@ -113,10 +119,14 @@ class Holder {
     if (k_.buffer(buffer).space != kernel::Space::scratch) return;
     Use& use = uses_[buffer];
     const kernel::Linear form = kernel::linear(k_, index, read_by(values));
-    if (!form.is_of_variables() || !loops.lane.valid() || form.constant % lanes_ != 0) {
+    const int64_t width = loops.lane.valid() ? form.factor(loops.lane) : 0;
+    const int64_t step = lanes_ * width;
+    if (!form.is_of_variables() || width < 1 || width > 16 || form.constant < 0 ||
+        form.constant % step >= width || (use.width > 0 && use.width != width)) {
       refused_.insert(buffer);
       return;
     }
+    use.width = width;
     int64_t copies = 1;
     for (VarId var : loops.unrollable)
       if (unrolled_.contains(var.value)) copies *= extents_.at(var.value);
@@ -125,21 +135,21 @@ class Holder {
       const uint32_t var = term.var.value;
       const bool fixed = std::find(loops.unrollable.begin(), loops.unrollable.end(), term.var) !=
                          loops.unrollable.end();
-      if (!fixed || term.factor % lanes_ != 0 || extents_[var] > kUnrolled) {
+      if (!fixed || term.factor % step != 0 || extents_[var] > kUnrolled) {
         refused_.insert(buffer);
         return;
       }
       if (!unrolled_.contains(var)) copies *= extents_[var];
       use.loops.insert(var);
     }
-    if (copies > kCopies || form.factor(loops.lane) != 1) refused_.insert(buffer);
+    if (copies > kCopies) refused_.insert(buffer);
   }
 
   void hold(BufferId id) {
     kernel::Buffer registers;
     registers.name = k_.buffer(id).name + "_held";
     registers.type = k_.buffer(id).type;
-    registers.extents = {(k_.buffer(id).extents[0] + lanes_ - 1) / lanes_};
+    registers.extents = {slots_of(id)};
     registers.space = kernel::Space::reg;
     registers.lanes = lanes_;
     for (uint32_t var : uses_.at(id).loops) unroll_.insert(var);
@@ -147,13 +157,14 @@ class Holder {
   }
 
   // The number of the register: the index without the lane, over the lanes.
-  ExprId slot(ExprId index) {
+  ExprId slot(ExprId index, int64_t width) {
     const kernel::Linear form = kernel::linear(k_, index, read_by(values_));
-    ExprId sum = k_.constant(form.constant / lanes_);
+    const int64_t step = lanes_ * width;
+    ExprId sum = k_.constant(form.constant / step * width + form.constant % step);
     std::map<uint32_t, int64_t> ordered;
     for (const kernel::Linear::Term& term : form.terms) ordered[term.var.value] = term.factor;
     for (const auto& [var, factor] : ordered) {
-      if (factor % lanes_ != 0) continue;  // the lane
+      if (factor % step != 0) continue;  // the lane
       sum = k_.binary(Op::add, sum,
                       k_.binary(Op::mul, k_.ref(VarId(var)), k_.constant(factor / lanes_)));
     }
@@ -166,12 +177,12 @@ class Holder {
       if (load.op != Op::load) return std::nullopt;
       const auto held = held_.find(load.buffer);
       if (held == held_.end()) return std::nullopt;
-      return k_.load(held->second, {slot(load.operands[0])});
+      return k_.load(held->second, {slot(load.operands[0], uses_.at(load.buffer).width)});
     };
     rewriter.statement = [&](const Stmt&, Stmt made, Block* to) {
       const auto held = held_.find(made.buffer);
       if (made.kind == StmtKind::store && held != held_.end()) {
-        made.indices = {slot(made.indices[0])};
+        made.indices = {slot(made.indices[0], uses_.at(held->first).width)};
         made.buffer = held->second;
       }
       if (made.kind == StmtKind::loop && unroll_.contains(made.var.value)) {
@@ -202,6 +213,7 @@ class Holder {
 
   struct Use {
     std::set<uint32_t> loops;
+    int64_t width = 0;  // elements side by side of a lane
   };
   Kernel& k_;
   int lanes_;

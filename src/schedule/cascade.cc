@@ -2,6 +2,7 @@
 // log-sum-exp. Where a row is longer than the second cache keeps, it goes by strips: the maximum of
 // a strip and its sum by that, while the strip is near; behind the strips m = max m_p and
 // sum = sum_p sum_p exp(m_p - m). So a row is read from memory once.
+#include "schedule/phases.h"
 #include "schedule/place_rows.h"
 #include "schedule/strategy.h"
 
@@ -18,15 +19,6 @@ namespace heddle::schedule {
 using index::Expr;
 
 namespace {
-
-// The graph with such reductions by strips. `striped`: the stages that have the strip as their out
-// digit 0 and stand in a loop over it; empty where the graph is as it was. Only exponentials that
-// are fast already (mark_fast_forms) are touched: the sums run in another order, each summand is
-// rounded once more, and a named rewrite says so.
-struct Cascade {
-  StageGraph graph;
-  std::vector<StageId> striped;
-};
 
 // A sum over exp(element - its row's maximum).
 struct Pair {
@@ -254,6 +246,10 @@ class Striper {
 
 }  // namespace
 
+Cascade cascade(const StageGraph& graph, const target::Target& target) {
+  return Striper(graph, target).run();
+}
+
 bool cascade_applies(const Problem& problem, const PlacedFusion&) {
   return may_be_rows(problem) &&
          std::any_of(problem.graph.stages.begin(), problem.graph.stages.end(),
@@ -262,12 +258,12 @@ bool cascade_applies(const Problem& problem, const PlacedFusion&) {
 
 PlacedFusion place_cascade(const Problem& problem) {
   PlacedFusion result;
-  Cascade cascade = Striper(problem.row_graph(), problem.target).run();
-  if (cascade.striped.empty()) {
+  Cascade strips = cascade(problem.row_graph(), problem.target);
+  if (strips.striped.empty()) {
     result.decision = Decision::no(kDoesNotApply, "no row with a sum of exponentials is long");
     return result;
   }
-  result = place_rows(std::move(cascade.graph), problem.target, std::move(cascade.striped));
+  result = place_rows(std::move(strips.graph), problem.target, std::move(strips.striped));
   if (result.decision && result.schedule.count_tasks() < 2 * problem.target.cores)
     result.decision = Decision::no("few-tasks", "{} tasks", result.schedule.count_tasks());
   return result;

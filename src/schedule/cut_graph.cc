@@ -27,7 +27,8 @@ int64_t points(const Stage& stage) { return stage.out_elems() * stage.red_elems(
 
 class Cutter {
  public:
-  Cutter(const StageGraph& graph, const target::Target& target) : from_(graph), target_(target) {}
+  Cutter(const StageGraph& graph, const target::Target& target, CutChoice choice)
+      : from_(graph), target_(target), choice_(choice) {}
 
   CutGraph run() {
     choose_dimension();
@@ -56,16 +57,14 @@ class Cutter {
 
   // Where most of the work moves along, and lanes run along something else.
   void choose_dimension() {
-    size_t largest = 0;
-    for (size_t i = 0; i < from_.stages.size(); ++i)
-      if (points(from_.stages[i]) > points(from_.stages[largest])) largest = i;
+    const size_t largest = largest_stage(from_);
     const Stage& stage = from_.stages[largest];
     const std::vector<int64_t> extents = stage.extents();
     using Score = std::tuple<int64_t, bool, int>;
     std::optional<Score> best;
     for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
       const int64_t extent = extents[static_cast<size_t>(d)];
-      if (extent < kLeastExtent) continue;
+      if (extent < kLeastExtent || (choice_.digit >= 0 && d != choice_.digit)) continue;
       const std::vector<int> along = moves_along(from_, largest, d);
       int64_t others = 0;
       for (size_t i = 0; i < along.size(); ++i)
@@ -90,6 +89,7 @@ class Cutter {
     const int64_t extent = result_.strips.extent;
     int64_t wanted = std::max<int64_t>(16, 4 * int64_t{target_.cores});
     wanted = std::max<int64_t>(2, std::min({wanted, extent / 2, elems / kLeastElems}));
+    if (choice_.parts > 0) wanted = std::max<int64_t>(2, std::min(choice_.parts, extent / 2));
     for (int64_t off = 0; off <= wanted; ++off) {
       for (const int64_t parts : {wanted + off, wanted - off}) {
         if (parts < std::max<int64_t>(2, wanted / 2) || extent % parts != 0) continue;
@@ -317,6 +317,7 @@ class Cutter {
 
   const StageGraph& from_;
   const target::Target& target_;
+  const CutChoice choice_;
   CutGraph result_;
   std::vector<int> along_;
   std::vector<Part> parts_;
@@ -326,8 +327,15 @@ class Cutter {
 
 }  // namespace
 
-CutGraph cut_graph(const StageGraph& graph, const target::Target& target) {
-  return Cutter(graph, target).run();
+size_t largest_stage(const StageGraph& graph) {
+  size_t largest = 0;
+  for (size_t i = 0; i < graph.stages.size(); ++i)
+    if (points(graph.stages[i]) > points(graph.stages[largest])) largest = i;
+  return largest;
+}
+
+CutGraph cut_graph(const StageGraph& graph, const target::Target& target, CutChoice choice) {
+  return Cutter(graph, target, choice).run();
 }
 
 }  // namespace heddle::schedule

@@ -181,38 +181,40 @@ TEST(LatencyTest, HandComputedSoftmax) {
   EXPECT_NEAR(got.ns, 300 + got.compute_ns + 0.05 * got.moved_ns, 1e-6);
 }
 
-// The same on a GPU, a warp a row: 64 warps are fewer than there are multiprocessors, so that
-// nothing hides how long an instruction takes to finish, 16 times its rate.
+// The same on a GPU, a block of 256 threads a row, two elements a thread: 64 blocks are fewer than
+// there are multiprocessors, so that nothing hides how long the threads wait.
 TEST(LatencyTest, HandComputedGpuSoftmax) {
   const target::Target sm_90 = target_of("sm_90");
   const Latency got = latency_of(softmax(64, 512), sm_90);
   ASSERT_EQ(got.phases.size(), 1u);
   EXPECT_EQ(got.phases[0].tasks, 64);
   EXPECT_EQ(got.phases[0].waves, 1);
-  // 16 of a lane's registers hold its part of the row: with 19 others in steps of 8 they are 40,
-  // and 65536 are enough for six blocks of 256 threads, of eight.
-  EXPECT_EQ(got.registers, 35);
-  EXPECT_EQ(got.occupancy, 0.75);
+  // Two hold a thread's part of the row, others what is read at once.
+  EXPECT_EQ(got.registers, 28);
+  EXPECT_EQ(got.occupancy, 1);
   EXPECT_EQ(got.call_ns, 2500);
-  const double vectors = 64 * 512 / 32.0, rounds = 64;
-  const double lanes_meet = rounds * 3 * 5, enter = rounds * 6, scalar_load = rounds;
-  const double maximum = vectors * (1 + 0.25) + lanes_meet + enter;
+  const double warps = 8, rounds = 64, vectors = rounds * 2;
+  const double lanes_meet = rounds * 3 * 8, enter = rounds * 6;
+  // An access moves two elements; a value of the row is in a register, a quarter of a load.
+  const double load = 0.5, own = 0.25 / 2, store = 0.5;
+  const double maximum = vectors * (load + 0.25) + lanes_meet + enter;
   const double sum =
-      vectors * (1 + 0.25 + 2.5 + 1) + scalar_load + vectors * (1 + 0.25) + lanes_meet + enter;
-  const double quotient = vectors * (1 + 8 + 1) + scalar_load + enter;
-  const double of_warp = (maximum + sum + quotient) / 64;
-  const double scratch = 64 * 2 * 2048 / 250.0 / 132;
-  EXPECT_NEAR(got.compute_ns, of_warp * 16 / 1.98 + scratch, 1e-6);
+      vectors * (load + 0.25 + 2.5) + rounds * own + vectors * (own + 0.25) + lanes_meet + enter;
+  const double quotient = vectors * (own + 8 + store) + rounds * own + enter;
+  const double of_warp = (maximum + sum + quotient) * warps / (64 * warps);
+  EXPECT_NEAR(got.compute_ns, of_warp * 16 / 1.98, 1e-6);
   EXPECT_NEAR(got.moved_ns, 2 * 131072 / 7000.0, 1e-6);  // from the cache that all share
-  EXPECT_NEAR(got.ns, 2500 + got.compute_ns + 0.05 * got.moved_ns, 1e-6);
+  // From the second cache, then twice from what is near; and eight warps that meet twice.
+  const double meets = 150 + 8 * 12;
+  EXPECT_NEAR(got.ns, 2500 + (300 + meets) + (30 + meets) + 30, 1e-6);
 }
 
 // 256 threads of n registers are a block; as many blocks are resident as 65,536 registers are for.
 TEST(LatencyTest, RegistersCostOccupancyOnGpus) {
   const Latency got = latency_of(many_alive(20), target_of("sm_90"));
-  ASSERT_GT(got.registers, 32);
-  ASSERT_LE(got.registers, 40);
-  EXPECT_EQ(got.occupancy, 6 * 256 / 2048.0);  // 6.4 blocks of 40 registers
+  ASSERT_GT(got.registers, 96);  // 20 values, and four elements each of 21 inputs
+  ASSERT_LE(got.registers, 128);
+  EXPECT_EQ(got.occupancy, 2 * 256 / 2048.0);  // 2 blocks of 128 registers
 }
 
 // The same work in lanes of 8: twice the vectors.

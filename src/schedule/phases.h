@@ -36,9 +36,32 @@ struct CutGraph {
   Decision decision = Decision::yes();
 };
 
+// What to cut, where the caller weighs several: a digit of the largest stage, and about how many
+// parts of it; -1 and 0: chosen here.
+struct CutChoice {
+  int digit = -1;
+  int64_t parts = 0;
+};
 // Codes: `no-dimension` (nothing to cut along), `no-partials` (a reduction along it is not one that
 // can be put together from parts).
-CutGraph cut_graph(const StageGraph& graph, const target::Target& target);
+CutGraph cut_graph(const StageGraph& graph, const target::Target& target, CutChoice choice = {});
+// The stage that a choice's digit is one of.
+size_t largest_stage(const StageGraph& graph);
+
+// The tasks of what combines partial results: strips of its last digit; strips of its last digit
+// for each place of the others; or one a result, with the lanes along the parts, for many of them.
+enum class Heads : uint8_t { strips, rows, results };
+PlacedFusion place_cut(CutGraph cut, const target::Target& target, Heads heads = Heads::strips);
+
+// The graph with sums of exp(x - max x) of long rows by strips (cascade.cc). `striped`: the stages
+// that have the strip as their out digit 0 and stand in a loop over it; empty where the graph is as
+// it was. Only exponentials that are fast already (mark_fast_forms) are touched: the sums run in
+// another order, each summand is rounded once more, and a named rewrite says so.
+struct Cascade {
+  StageGraph graph;
+  std::vector<StageId> striped;
+};
+Cascade cascade(const StageGraph& graph, const target::Target& target);
 
 // How well lanes along `digit` suit the loads: contiguous ones count for it, strided ones against.
 int contiguity(const Stage& stage, int digit);

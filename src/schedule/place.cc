@@ -52,9 +52,10 @@ bool Problem::has(hlo::StageKind kind) const {
                      [&](const Stage& stage) { return stage.kind == kind; });
 }
 
-StageGraph Problem::staged_again() const {
-  StagedOrNot staged = stage::build_stage_graph(
-      members_, {.repeat_cheap = true, .parts = target.kind == target::DeviceKind::cpu});
+StageGraph Problem::staged_again(stage::Repeat repeat) const {
+  const bool cpu = target.kind == target::DeviceKind::cpu;
+  StagedOrNot staged =
+      stage::build_stage_graph(members_, {.repeat = repeat, .scans = cpu, .parts = cpu});
   if (fast_forms_) mark_fast_forms(&staged.graph);
   return std::move(staged.graph);
 }

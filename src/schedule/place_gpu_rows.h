@@ -1,6 +1,7 @@
-// Private to schedule, and stitch: row schedules for a GPU. They are those of place_rows.h with the
-// threads of a subgroup, or of a block, as lanes: a task is then a subgroup's (rows up to about two
-// thousand elements, held in its registers) or a block's (longer ones, and maps).
+// Private to schedule, and stitch: row schedules for a GPU. They are those of place_rows.h and
+// phases.h with the threads of a subgroup, or of a block, as lanes. How many threads, elements of an
+// access and rows of a task, whether values are kept or computed again, and whether a dimension goes
+// by strips and launches, is chosen by cost::latency.
 #pragma once
 
 #include "schedule/stage_names.h"

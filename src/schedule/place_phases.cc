@@ -1,10 +1,12 @@
 // The schedule of a graph that is cut into strips: a task a strip; inside, what has not the
 // dimension, then a loop over the strip with the rows of all that has it.
 #include <algorithm>
+#include <optional>
 
 #include "cost/few_tasks.h"
 #include "schedule/phases.h"
 #include "schedule/strategy.h"
+#include "schedule/task_loops.h"
 #include "stage/correspond.h"
 #include "stage/node_digits.h"
 
@@ -16,8 +18,8 @@ namespace {
 
 class PhasePlacer {
  public:
-  PhasePlacer(CutGraph cut, const target::Target& target)
-      : cut_(std::move(cut)), target_(target), lanes_(target.lanes(Type::f32)) {}
+  PhasePlacer(CutGraph cut, const target::Target& target, Heads heads)
+      : cut_(std::move(cut)), target_(target), lanes_(target.lanes(Type::f32)), heads_(heads) {}
 
   PlacedFusion run() {
     place();
@@ -118,6 +120,7 @@ class PhasePlacer {
     for (int d : digits) {
       // What is swept has its accumulators in memory: neighbours are neighbours in its value.
       if (accumulates && d >= out) continue;
+      if (combines_in_lanes(id) && d < out) continue;
       const int fills = extents[static_cast<size_t>(d)] >= lanes_ ? 1 : 0;
       const int score = from.is_reduction() ? 2 * contiguity(from, d) + fills
                                             : (extents[static_cast<size_t>(d)] >= 4 ? d : d - 64);
@@ -242,35 +245,100 @@ class PhasePlacer {
     return Group{{add(schedule, std::move(task))}, lanes_};
   }
 
+  // A sum of partial results whose lanes go along them.
+  bool combines_in_lanes(StageId id) const {
+    return heads_ == Heads::results && cut(id).kind == Cut::Kind::whole &&
+           stage(id).is_reduction() && !stage(id).red.empty() &&
+           stage(id).red[0].extent == cut_.strips.parts &&
+           std::any_of(stage(id).loads.begin(), stage(id).loads.end(), [&](const Load& load) {
+             return load.source.input < 0 && cut(load.source.stage).kind == Cut::Kind::partial;
+           });
+  }
+
+  // Lies in memory: another group reads it, or nobody does.
+  bool is_kept(const CutGroup& group, StageId id) const {
+    const auto inside = [&](size_t reader) {
+      return std::find(group.stages.begin(), group.stages.end(), StageId(reader)) !=
+             group.stages.end();
+    };
+    bool any = false, beyond = is_output(stage(id));
+    for (size_t r = 0; r < cut_.graph.stages.size(); ++r)
+      for (const Load& load : cut_.graph.stages[r].loads) {
+        if (load.source.input >= 0 || load.source.stage != id) continue;
+        any = true;
+        beyond |= !inside(r);
+      }
+    return beyond || !any;
+  }
+
+  // Loops over the first `digits` digits of the largest of what is kept, outermost first; nothing:
+  // some of it has not all of them.
+  std::optional<std::vector<Loop>> loops_over_results(const CutGroup& group, size_t anchor,
+                                                      size_t digits, size_t phase) const {
+    std::vector<Loop> loops;
+    for (size_t d = 0; d < digits; ++d) {
+      const std::vector<int> same = corresponding_digits(cut_.graph, anchor, static_cast<int>(d));
+      Loop loop{fmt::format("t{}.{}", phase, d),
+                LoopKind::parallel,
+                cut_.graph.stages[anchor].out[d].extent,
+                {},
+                {}};
+      for (StageId id : group.stages) {
+        if (!is_kept(group, id)) continue;
+        if (same[id.index()] < 0) return std::nullopt;
+        loop.drives.push_back({id, same[id.index()], 1});
+      }
+      loops.push_back(std::move(loop));
+    }
+    return loops;
+  }
+
   // Strips of the last digit, where all of them have it; else one task.
   Group heads(const CutGroup& group, const Placement* alone, Schedule* schedule) {
     size_t anchor = group.stages[0].index();
     for (StageId id : group.stages)
       if (stage(id).out_elems() >= cut_.graph.stages[anchor].out_elems()) anchor = id.index();
+    const std::vector<Digit>& out = cut_.graph.stages[anchor].out;
+    const size_t phase = schedule->phases.size() - 1;
+    std::vector<Loop> loops;
+    if (heads_ != Heads::strips && !out.empty())
+      loops = loops_over_results(group, anchor,
+                                 heads_ == Heads::results ? out.size() : out.size() - 1, phase)
+                  .value_or(std::vector<Loop>());
+    if (loops.size() < out.size())
+      if (std::optional<Loop> strips = strips_of_last(group, anchor, phase))
+        loops.push_back(std::move(*strips));
+    std::vector<int> body = add_rows(group.stages, alone, false, schedule);
+    for (size_t i = loops.size(); i-- > 0;) {
+      loops[i].body = std::move(body);
+      body = {add(schedule, std::move(loops[i]))};
+    }
+    return Group{std::move(body), lanes_};
+  }
+
+  std::optional<Loop> strips_of_last(const CutGroup& group, size_t anchor, size_t phase) const {
     const Stage& largest = cut_.graph.stages[anchor];
     const int64_t by = 4 * int64_t{lanes_};
-    if (largest.out.empty() || largest.out.back().extent <= by)
-      return Group{add_rows(group.stages, alone, false, schedule), lanes_};
+    if (largest.out.empty() || largest.out.back().extent <= by) return std::nullopt;
     const int digit = static_cast<int>(largest.out.size()) - 1;
     const std::vector<int> same = corresponding_digits(cut_.graph, anchor, digit);
-    Loop task{fmt::format("t{}", schedule->phases.size() - 1),
+    Loop task{fmt::format("t{}", phase),
               LoopKind::parallel,
               (largest.out.back().extent + by - 1) / by,
               {},
               {}};
     for (StageId id : group.stages) {
       const int d = same[id.index()];
-      if (d < 0 || d + 1 != static_cast<int>(stage(id).out.size()))
-        return Group{add_rows(group.stages, alone, false, schedule), lanes_};
+      if (d < 0 || d + 1 != static_cast<int>(stage(id).out.size())) return std::nullopt;
       task.drives.push_back({id, d, by});
     }
-    task.body = add_rows(group.stages, alone, false, schedule);
-    return Group{{add(schedule, std::move(task))}, lanes_};
+    return task;
   }
 
   CutGraph cut_;
   const target::Target& target_;
   const int lanes_;
+  const Heads heads_;
   PlacedFusion result_;
   // Whether a group's values of the strip and sums of them are rows of its task, and whether that
   // was tried and did not fit: then they go element by element.
@@ -278,6 +346,10 @@ class PhasePlacer {
 };
 
 }  // namespace
+
+PlacedFusion place_cut(CutGraph cut, const target::Target& target, Heads heads) {
+  return PhasePlacer(std::move(cut), target, heads).run();
+}
 
 // Against a load whose every lane has a place of its own: more than the places themselves, which
 // are loads along the digit, count for it.
@@ -335,7 +407,7 @@ PlacedFusion place_phases(const Problem& problem) {
   result.decision = cut.decision;
   if (result.decision && cut.phases.size() < 2)
     result.decision = Decision::no("one-phase", "nothing is reduced along what is cut");
-  return result.decision ? PhasePlacer(std::move(cut), problem.target).run() : result;
+  return result.decision ? place_cut(std::move(cut), problem.target) : result;
 }
 
 bool has_few_tasks(const PlacedFusion& placed, const target::Target& target) {

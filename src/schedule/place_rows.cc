@@ -21,8 +21,8 @@ constexpr int64_t kTurnedVectors = 16, kLeastStrip = 4;  // vectors of a turned 
 
 class RowPlacer {
  public:
-  RowPlacer(StageGraph graph, Striped striped, const target::Target& target)
-      : target_(target), striped_(std::move(striped)) {
+  RowPlacer(StageGraph graph, Striped striped, int64_t rows, const target::Target& target)
+      : target_(target), striped_(std::move(striped)), rows_(rows) {
     result_.graph = std::move(graph);
   }
 
@@ -32,6 +32,9 @@ class RowPlacer {
     int64_t tasks = choose_tasks();
     for (TaskDigit& task : tasks_)
       if (task.by == 1) task.by = top_k_rows(graph, anchor_, task.digit, target_);
+    if (!tasks_.empty() && tasks_.back().by == 1 &&
+        graph.stages[anchor_].out[tasks_.back().digit].extent % rows_ == 0)
+      tasks_.back().by = rows_;
     if (needs_split(tasks)) return split();
     lanes_ = target_.lanes(Type::f32);
     std::vector<Row> rows = join_rows();
@@ -102,12 +105,15 @@ class RowPlacer {
   }
 
   // As many whole vectors of a digit that is turned as two thirds of the first cache hold with all
-  // that they are turned into; 0: all of it, where that is little or no such number divides it.
+  // that they are turned into, of a GPU one; 0: all of it, where that is little or no such number
+  // divides it.
   int64_t turned_strip(const Stage& anchor, int digit) const {
     const int64_t extent = anchor.out[digit].extent, vector = target_.lanes(Type::f32);
     if (target_.caches.empty() || extent < kTurnedVectors * vector) return 0;
+    const bool gpu = target_.kind == target::DeviceKind::gpu;  // wants tasks more than long runs
     const int64_t most = target_.caches[0].bytes * 2 / 3 / (4 * anchor.out.back().extent);
-    for (int64_t by = most / vector * vector; by >= kLeastStrip * vector; by -= vector)
+    const int64_t longest = gpu ? vector : most / vector * vector;
+    for (int64_t by = longest; by >= (gpu ? 1 : kLeastStrip) * vector; by -= vector)
       if (extent % by == 0) return by;
     return 0;
   }
@@ -154,9 +160,11 @@ class RowPlacer {
                              [&](const TaskDigit& t) { return t.digit == lane_digit; });
     int64_t extent = anchor.out[lane_digit].extent;
     int64_t others = *count / std::max<int64_t>(extent, 1);
-    // Maps: strips of about 16 KB; reductions over rows: four vectors.
+    // Maps: strips of about 16 KB, of a GPU one access of all its threads; reductions over rows:
+    // four vectors.
+    const bool gpu = target_.kind == target::DeviceKind::gpu;
     int64_t lanes = target_.lanes(Type::f32);
-    int64_t strip = anchor.is_reduction() ? lanes * 4 : 4096;
+    int64_t strip = anchor.is_reduction() || gpu ? lanes * 4 : 4096;
     // Sums that a map reads, lanes along it: their accumulators are written out one by one.
     const std::vector<int> same = corresponding_digits(result_.graph, anchor_, lane_digit);
     for (size_t i = 0; i < same.size(); ++i) {
@@ -174,7 +182,7 @@ class RowPlacer {
       if (own.empty() || own.back().digits[0] != lane_digit) return;
     }
     if (extent <= strip ||
-        (others >= target_.cores * 8 && extent <= 4 * 4096 && !anchor.is_reduction())) {
+        (!gpu && others >= target_.cores * 8 && extent <= 4 * 4096 && !anchor.is_reduction())) {
       tasks_.erase(task);
       *count = others;
       return;
@@ -260,7 +268,8 @@ class RowPlacer {
     std::vector<Own> own;
     if (is_top_k(stage)) return top_k_loops(stage, extents, lanes_);
     if (digits.empty()) return own;
-    if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind)) return own;
+    if (window_loops(stage, extents, &own, kind) || turned_loops(stage, extents, &own, kind))
+      return own;
     int lane_digit = digits.back();
     if (stage.is_reduction()) {
       int best = INT32_MIN;
@@ -304,8 +313,8 @@ class RowPlacer {
   }
 
   // Rows of the image, blocks of columns, rows of the window, its columns, the lanes.
-  bool window_loops(const Stage& stage, const std::vector<int64_t>& extents,
-                    std::vector<Own>* own, RowKind* kind) const {
+  bool window_loops(const Stage& stage, const std::vector<int64_t>& extents, std::vector<Own>* own,
+                    RowKind* kind) const {
     const std::optional<WindowForm> form = match_window(stage, target_);
     if (!form || extents[form->column] != stage.out[form->column].extent) return false;
     if (stage.out[form->lane].extent % extents[form->lane] != 0) return false;
@@ -316,9 +325,8 @@ class RowPlacer {
     own->push_back({LoopKind::unrolled, {form->column}, form->columns});
     for (int row : form->rows) own->push_back({LoopKind::serial, {row}, 1});
     for (int digit : form->inputs)
-      own->push_back({LoopKind::unrolled,
-                      {digit},
-                      form->steps(digit, extents[static_cast<size_t>(digit)])});
+      own->push_back(
+          {LoopKind::unrolled, {digit}, form->steps(digit, extents[static_cast<size_t>(digit)])});
     if (form->across >= 0)
       own->push_back({LoopKind::unrolled, {form->across}, extents[form->across]});
     own->push_back({LoopKind::vector, {form->lane}, lanes_});
@@ -452,6 +460,7 @@ class RowPlacer {
 
   const target::Target& target_;
   const Striped striped_;
+  const int64_t rows_;  // of a task
   PlacedFusion result_;
   size_t anchor_ = 0;
   int lanes_ = 16;
@@ -461,11 +470,12 @@ class RowPlacer {
 
 }  // namespace
 
-PlacedFusion place_rows(StageGraph graph, const target::Target& target, Striped striped) {
+PlacedFusion place_rows(StageGraph graph, const target::Target& target, Striped striped,
+                        int64_t rows) {
   if (graph.stages.size() == 1)
     if (std::optional<Turn> turn = match_turn(graph, graph.stages[0], target))
       return place_turn(std::move(graph), *turn, target);
-  return RowPlacer(std::move(graph), std::move(striped), target).run();
+  return RowPlacer(std::move(graph), std::move(striped), rows, target).run();
 }
 
 }  // namespace heddle::schedule

@@ -32,8 +32,8 @@ class Problem {
   const std::optional<Product>& product() const;
   // The graph for rows: adjacent digits are one where every access allows it, vectors are full.
   const StageGraph& row_graph() const;
-  // Staged so that a cheap value with several readers has no stage of its own; not flattened.
-  StageGraph staged_again() const;
+  // Staged so that a (cheap) value with several readers has no stage of its own; not flattened.
+  StageGraph staged_again(stage::Repeat repeat = stage::Repeat::cheap) const;
   bool has(hlo::StageKind kind) const;
 
  private:

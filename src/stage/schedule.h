@@ -43,8 +43,9 @@ struct Own {
   int64_t by = 1;
 };
 
-// A row that is nothing but its loops. Of a window with words of k (window_shape.h): the instruction
-// that multiplies them; the innermost written-out digit of a group's inputs counts words.
+// A row that is nothing but its loops. Of a window with words of k (window_shape.h): the
+// instruction that multiplies them; the innermost written-out digit of a group's inputs counts
+// words.
 struct Nest {
   const kernel::MmaDescriptor* mma = kernel::plain_mma();
 };
@@ -63,6 +64,9 @@ struct Row {
   std::vector<StageId> joined;
   std::vector<Own> own;  // outermost first; none: of a tile
   RowKind kind;
+  // Of a GPU: elements side by side that a thread takes of the innermost loop, so that an access
+  // may move them at once. It divides that loop; reductions keep as many sums.
+  int width = 1;
 
   const GemmTile* gemm() const { return std::get_if<GemmTile>(&kind); }
   const WinogradTile* winograd() const { return std::get_if<WinogradTile>(&kind); }

@@ -246,6 +246,7 @@ class Parser {
         result.kind = WinogradTile{winograd(), {}};
       } else {
         own(&result);
+        if (accept("width")) result.width = static_cast<int>(std::clamp<int64_t>(number(), 1, 16));
         result.kind = Nest{mma()};
       }
     }

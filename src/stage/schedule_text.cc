@@ -85,6 +85,7 @@ class Printer {
             own.digits[d] < 0 ? "-" : digit_name(graph_.stage(row.joined[d]), own.digits[d]));
       text_ += by_text(own.by);
     }
+    if (row.width > 1) text_ += fmt::format(" width {}", row.width);
     if (const Nest* nest = row.nest(); nest && nest->mma->is_dot())
       text_ += fmt::format(" mma {}", nest->mma->name);
     text_ += ";\n";

@@ -20,9 +20,8 @@ using Coordinates = std::vector<Expr>;
 
 // Instructions that get a stage of their own: reduces, dots, convolutions, outputs, and the cuts
 // between several readers (stages.md §1, §5).
-// `repeat_cheap`: a few cheap operators below several readers are no cut.
 std::unordered_set<const Instr*> choose_sub_roots(const Members& members,
-                                                  bool repeat_cheap = false);
+                                                  Repeat repeat = Repeat::none);
 
 // Builds the body of one stage.
 class StageBuilder {

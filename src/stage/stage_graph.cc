@@ -109,7 +109,7 @@ class GraphBuilder {
 
  private:
   Decision add_stages() {
-    const std::unordered_set<const Instr*> roots = choose_sub_roots(members_, forms_.repeat_cheap);
+    const std::unordered_set<const Instr*> roots = choose_sub_roots(members_, forms_.repeat);
     for (const Instr* instr : members_.instrs()) {
       if (instr->is(Opcode::tuple) || instr->is(Opcode::get_tuple_element)) continue;
       if (Decision possible = can_stage(*instr); !possible) return possible;

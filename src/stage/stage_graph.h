@@ -143,9 +143,11 @@ struct StagedOrNot {
   StageGraph graph;
   Decision decision = Decision::yes();
 };
+// Which values with several readers, or read once for many elements, have no stage of their own:
+// all readers compute them. all: but those of a row that hang on a reduction.
+enum class Repeat : uint8_t { none, cheap, all };
 struct StageForms {
-  // A cheap value with several readers has no stage of its own.
-  bool repeat_cheap = false;
+  Repeat repeat = Repeat::none;
   // Cumulative windows are scans; else reductions of a window an element.
   bool scans = true;
   // A result that joins many arrays is a stage a part (parts.h); else one map, which asks of every

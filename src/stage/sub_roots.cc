@@ -82,9 +82,10 @@ void add_factors(const Instr* sum, const Members& members,
                  std::unordered_set<const Instr*>* roots) {
   constexpr int64_t kMany = 64;
   if (!sum->is(Opcode::reduce) || !sum->called()[0]->root()->is(Opcode::add)) return;
-  const int64_t products = sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
-                               ? sum->operand(0)->shape().elems()
-                               : 0;
+  const int64_t products =
+      sum->operand(0)->shape().is_array() && sum->operand(0)->shape().is_static()
+          ? sum->operand(0)->shape().elems()
+          : 0;
   std::unordered_set<const Instr*> seen;
   each_factor(sum->operand(0), members, &seen, [&](const Instr* factor) {
     bool repeated = false;
@@ -120,7 +121,7 @@ void add_links(const Members& members, std::unordered_set<const Instr*>* roots) 
 
 }  // namespace
 
-std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool repeat_cheap) {
+std::unordered_set<const Instr*> choose_sub_roots(const Members& members, Repeat repeat) {
   std::unordered_set<const Instr*> roots;
   for (const Instr* output : members.outputs())
     if (!members.is_input(output)) roots.insert(producer(output, members));
@@ -139,6 +140,13 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool r
     sum = moves_data(instr) ? 0 : inline_cost(instr);
     for (const Instr* operand : instr->operands()) sum = std::min(1000, sum + cost[operand]);
   }
+
+  std::unordered_set<const Instr*> behind;  // a reduction
+  for (const Instr* instr : members.instrs())
+    for (const Instr* operand : instr->operands())
+      if (const Instr* made = producer(operand, members);
+          !members.is_input(made) && (is_reduction(made) || behind.count(made)))
+        behind.insert(instr);
 
   // Readers first: the set of stages into which an instruction would be inlined, and whether a
   // broadcast on the way makes each evaluation count many times.
@@ -171,8 +179,11 @@ std::unordered_set<const Instr*> choose_sub_roots(const Members& members, bool r
           const Instr* made = producer(operand, members);
           return !members.is_input(made) && (is_reduction(made) || roots.count(made));
         });
-    bool repeated = mine.broadcast && (is_costly(instr->opcode()) || hangs_on_reduction);
-    const bool cheap = repeat_cheap && cost.at(instr) <= kCheap;
+    const bool costly =
+        is_costly(instr->opcode()) && (repeat != Repeat::all || behind.count(instr));
+    bool repeated = mine.broadcast && (costly || hangs_on_reduction);
+    const bool cheap =
+        repeat == Repeat::all || (repeat == Repeat::cheap && cost.at(instr) <= kCheap);
     if ((shared && inline_cost(instr) > 1 && !cheap) || repeated) roots.insert(instr);
   }
   return roots;

@@ -60,17 +60,22 @@ void RowEmitter::each_vector(const ColumnBlock& columns,
   Member& member = members_[0];
   Expr& digit = member.digits[row_.own.back().digits[0]];
   const Expr saved = digit;
-  for (int c = 0; c < columns.vectors(lanes_); ++c) {
-    const int64_t first = int64_t{c} * lanes_;
-    const int64_t here = std::min<int64_t>(lanes_, columns.width - first);
+  const int wide = row_.width;
+  for (int c = 0; c < columns.vectors(lanes_ * wide); ++c) {
+    const int64_t first = int64_t{c} * lanes_ * wide;
+    const int64_t here = std::min<int64_t>(lanes_, (columns.width - first) / wide);
     const VarId l = k_.add_var("l");
-    digit = columns.base + Expr(first) + Expr::digit(s_.add_scope(l, here));
-    Stitcher::Context context = s_.context(member.stage, member.digits);
+    const Expr lane = Expr::digit(s_.add_scope(l, here)) * wide;
     Block inner;
-    body(&context, c, &inner);
+    for (int i = 0; i < wide; ++i) {
+      digit = columns.base + Expr(first + i) + lane;
+      Stitcher::Context context = s_.context(member.stage, member.digits);
+      body(&context, c * wide + i, &inner);
+    }
     ExprId trips = k_.constant(here);
     if (columns.start.valid()) {
-      const ExprId left = k_.binary(Op::sub, k_.constant(columns.total - first), columns.start);
+      ExprId left = k_.binary(Op::sub, k_.constant(columns.total - first), columns.start);
+      if (wide > 1) left = k_.binary(Op::floor_div, left, k_.constant(wide));
       trips = k_.binary(Op::max, k_.constant(0), k_.binary(Op::min, trips, left));
     }
     block->push_back(make_loop(LoopKind::vector, l, trips, std::move(inner), lanes_));
@@ -95,8 +100,8 @@ void RowEmitter::emit_column_block(const std::vector<const stage::Own*>& red,
   const Stage& stage = stage_of(member);
   std::vector<BufferId> partials;
   for (size_t v = 0; v < stage.values.size(); ++v)
-    partials.push_back(
-        partial_buffer(stage, member.stage, static_cast<int>(v), columns.vectors(lanes_)));
+    partials.push_back(partial_buffer(stage, member.stage, static_cast<int>(v),
+                                      columns.vectors(lanes_ * row_.width) * row_.width));
   auto load_all = [&](int c) {
     std::vector<ExprId> all;
     for (BufferId partial : partials) all.push_back(k_.load(partial, {k_.constant(c)}));

@@ -45,6 +45,8 @@ Stitched stitch_for_threads(const stage::PlacedFusion& placed, const std::string
       if (!result.in_part[o]) result.in_place[o] = -1;
     result.may_overwrite.clear();
   }
+  for (kernel::Buffer& buffer : result.kernel.buffers)  // all memory of a device is
+    if (buffer.space == kernel::Space::global) buffer.aligned_bytes = 64;
   result.kernel.schedule = stage::to_string(placed.schedule, placed.graph);
   return result;
 }

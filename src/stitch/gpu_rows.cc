@@ -12,6 +12,49 @@ int RowEmitter::shuffled_lanes() const {
   return is_gpu() ? std::min(lanes_, s_.target_.warp_size) : lanes_;
 }
 
+// A lane takes `width` elements side by side, each into sums of its own.
+void RowEmitter::emit_wide_lanes(int64_t extent, Block* block) {
+  const int64_t step = int64_t{lanes_} * row_.width;
+  const int64_t blocks = extent / step, rest = extent - blocks * step;
+  const Member& member = members_[0];
+  const int digit = row_.own.back().digits[0];
+  const int64_t total = stage_of(member).extents()[digit];
+  // A driven digit's last strip may be shorter.
+  const bool shorter = total % extent != 0 && !member.digits[digit].is_constant();
+  if (shorter) {
+    const VarId l = k_.add_var("l");
+    const ExprId left =
+        k_.binary(Op::min, k_.constant(extent),
+                  k_.binary(Op::sub, k_.constant(total), s_.index_expr(member.digits[digit])));
+    Block body;
+    emit_wide_points(Expr(0), l, extent / row_.width, &body);
+    block->push_back(make_loop(LoopKind::vector, l,
+                               k_.binary(Op::floor_div, left, k_.constant(row_.width)),
+                               std::move(body), lanes_));
+    return;
+  }
+  if (blocks > 0) {
+    const VarId b = k_.add_var("b"), l = k_.add_var("l");
+    const int scope = s_.add_scope(b, blocks);
+    Block body, outer;
+    emit_wide_points(Expr::digit(scope) * step, l, lanes_, &body);
+    outer.push_back(lanes_loop(l, lanes_, std::move(body)));
+    block->push_back(make_loop(LoopKind::serial, b, k_.constant(blocks), std::move(outer)));
+  }
+  if (rest > 0) {
+    const VarId l = k_.add_var("l");
+    Block body;
+    emit_wide_points(Expr(blocks * step), l, rest / row_.width, &body);
+    block->push_back(lanes_loop(l, rest / row_.width, std::move(body)));
+  }
+}
+
+void RowEmitter::emit_wide_points(const Expr& first, VarId lane, int64_t lanes, Block* block) {
+  const int scope = s_.add_scope(lane, lanes);
+  for (int c = 0; c < row_.width; ++c)
+    emit_point(first + Expr::digit(scope) * row_.width + Expr(c), k_.constant(c), block);
+}
+
 // The partial results of the subgroups, lane 0 of each, meet in scratch; every thread combines them
 // in the same order. `body` has combined the lanes of a subgroup, `lane` is its loop.
 std::vector<ExprId> RowEmitter::combine_subgroups(const Member& member, VarId lane, Block body,

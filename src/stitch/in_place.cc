@@ -175,6 +175,13 @@ class Overwriting {
 
 }  // namespace
 
+bool may_overwrite(const Stitched& stitched) {
+  for (size_t o = 0; o < stitched.in_place.size(); ++o)
+    if ((o < stitched.in_part.size() && stitched.in_part[o]) || !overwritable(stitched, o).empty())
+      return true;
+  return false;
+}
+
 std::vector<int> overwritable(const Stitched& stitched, size_t output) {
   const int chosen = output < stitched.in_place.size() ? stitched.in_place[output] : -1;
   std::vector<int> result;

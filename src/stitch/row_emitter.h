@@ -81,6 +81,8 @@ class RowEmitter {
   void emit_unbroken_lanes(int64_t extent, Block* block);
   bool has_rows_in_lanes(int64_t extent) const;
   void emit_straight_lanes(int64_t extent, Block* block);
+  void emit_wide_lanes(int64_t extent, Block* block);
+  void emit_wide_points(const Expr& first, VarId lane, int64_t lanes, Block* block);
   int64_t widest_bytes() const;
   int wide_lanes(int64_t extent) const;
   // All members at one iteration of the lanes; `slot` is the unrolled accumulator.
@@ -100,6 +102,7 @@ class RowEmitter {
     int64_t width = 0;
     ExprId start;
     int64_t total = 0;
+    // Of the lanes, each as wide as a lane is.
     int vectors(int lanes) const { return static_cast<int>((width + lanes - 1) / lanes); }
   };
   void emit_column_block(const std::vector<const stage::Own*>& red, const ColumnBlock& columns,

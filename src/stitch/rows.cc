@@ -187,6 +187,7 @@ void RowEmitter::emit_lanes(Block* block) {
                                [&](const Member& member) { return accumulates(member); });
   name_shared(block);
   if (scans_along_lanes()) return emit_scan_lanes(extent, block);
+  if (row_.width > 1) return emit_wide_lanes(extent, block);
   if (!any) return emit_whole_lanes(extent, block);
   int64_t step = int64_t{lanes_} * unroll();
   int64_t blocks = extent / step, rest = extent - blocks * step;

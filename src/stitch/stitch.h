@@ -33,6 +33,8 @@ struct Stitched {
   std::vector<int64_t> phase_flops, phase_bytes;
 };
 
+// Some output may lie in an input's memory.
+bool may_overwrite(const Stitched& stitched);
 // The inputs that an output may overwrite, the chosen one first.
 std::vector<int> overwritable(const Stitched& stitched, size_t output);
 

@@ -16,21 +16,28 @@ void RowEmitter::emit_start(Block* block) {
     for (size_t d = 0; d < stage.out.size(); ++d) {
       if (member.extents[d] == 1) continue;
       vars[d] = k_.add_var(static_cast<int>(d) == lane ? "l" : "i");
-      digits[d] = digits[d] + Expr::digit(s_.add_scope(vars[d], member.extents[d]));
+      const int64_t wide = static_cast<int>(d) == lane ? row_.width : 1;
+      digits[d] = digits[d] + Expr::digit(s_.add_scope(vars[d], member.extents[d] / wide)) * wide;
     }
-    Stitcher::Context context = s_.context(member.stage, digits);
-    bool neutral = true;
-    const std::vector<ExprId> first = starts(&context, stage, &neutral);
     Block body;
-    for (size_t v = 0; v < first.size(); ++v) {
-      const Home& home = s_.homes_[member.stage][v];
-      const ExprId at = s_.index_expr(s_.place_in_buffer(member.stage, home, digits));
-      body.push_back(make_store(home.buffer, {at}, first[v]));
+    for (int c = 0; c < (lane < 0 ? 1 : row_.width); ++c) {
+      std::vector<Expr> at_point = digits;
+      if (c > 0)
+        at_point[static_cast<size_t>(lane)] = at_point[static_cast<size_t>(lane)] + Expr(c);
+      Stitcher::Context context = s_.context(member.stage, at_point);
+      bool neutral = true;
+      const std::vector<ExprId> first = starts(&context, stage, &neutral);
+      for (size_t v = 0; v < first.size(); ++v) {
+        const Home& home = s_.homes_[member.stage][v];
+        const ExprId at = s_.index_expr(s_.place_in_buffer(member.stage, home, at_point));
+        body.push_back(make_store(home.buffer, {at}, first[v]));
+      }
     }
     auto around = [&](size_t d, LoopKind kind) {
       Block outer;
-      outer.push_back(make_loop(kind, vars[d], k_.constant(member.extents[d]), std::move(body),
-                                kind == LoopKind::vector ? lanes_ : 0));
+      const int64_t wide = kind == LoopKind::vector ? row_.width : 1;
+      outer.push_back(make_loop(kind, vars[d], k_.constant(member.extents[d] / wide),
+                                std::move(body), kind == LoopKind::vector ? lanes_ : 0));
       body = std::move(outer);
     };
     if (lane >= 0 && member.extents[static_cast<size_t>(lane)] > 1)

@@ -2,6 +2,7 @@
 // what stands in them, operators.cc single operators.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -26,10 +27,35 @@ using tensor::Type;
 
 class CudaEmitter {
  public:
-  CudaEmitter(const kernel::Kernel& kernel, const target::Target& target);
+  // `apart`: no two global buffers share memory.
+  CudaEmitter(const kernel::Kernel& kernel, const target::Target& target, bool apart);
   Result<CudaText> run();
 
  private:
+  friend class WidePlanner;
+  // wide.cc: accesses of several elements at once, by the statement in front of which the loads
+  // stand, and by store.
+  struct WideLoad {
+    BufferId buffer;
+    ExprId index;  // of the first element
+    std::vector<ExprId> loads;
+  };
+  struct WideStore {
+    ExprId index;  // of the first element
+    int count = 0, place = 0;
+    bool first = false, last = false;  // in the order of statements
+    int key = 0;                       // the same for all elements of one
+  };
+  struct WidePlan {
+    std::map<size_t, std::vector<WideLoad>> loads;
+    std::map<size_t, WideStore> stores;
+    int groups = 0;  // of stores
+  };
+  WidePlan plan_wide(const std::vector<Stmt>& body) const;
+  void emit_wide_load(const WideLoad& wide);
+  void emit_wide_store(const Stmt& stmt, const WideStore& wide);
+  std::string pack_type(const kernel::Buffer& buffer, size_t count);
+
   // statements.cc
   void emit_phase(size_t number);
   void emit_group(const kernel::Group& group, int64_t first_block);
@@ -39,6 +65,8 @@ class CudaEmitter {
   void emit_stmt(const Stmt& stmt);
   void emit_loop(const Stmt& stmt);
   void emit_thread_loop(const Stmt& stmt);
+  const Stmt* threads_of(const Stmt& stmt) const;
+  void emit_loop_of_threads(const Stmt& stmt, const Stmt& threads);
   void emit_store(const Stmt& stmt);
   void emit_async_copy(const Stmt& stmt);
   void emit_mma(const Stmt& stmt);  // mma.cc
@@ -49,7 +77,8 @@ class CudaEmitter {
 
   // expressions.cc: statements' expressions, each node once. `prepare` writes down the loads and
   // what is used twice.
-  void prepare(const Stmt& stmt);
+  void prepare(const Stmt& stmt) { prepare(kernel::expressions(stmt)); }
+  void prepare(const std::vector<ExprId>& roots);
   std::string value(ExprId id);  // as written in an expression; prepared before
   std::string make(ExprId id);   // the node itself
   std::string load_text(const Expr& expr);
@@ -81,10 +110,14 @@ class CudaEmitter {
   std::vector<Launch> launches_;
   int depth_ = 0, temporaries_ = 0;
   int threads_ = 0;
+  const bool apart_;
   bool in_subgroup_ = false, in_lanes_ = false;
   std::unordered_map<uint32_t, std::string> ready_;  // of the running statement, by ExprId
+  std::unordered_map<uint32_t, std::string> wide_;   // loads that were read with others, by ExprId
+  std::map<int, std::string> packs_;                 // what is stored at once, by key
 };
 
+std::string memory_type(Type type);
 std::string c_type(Type type);  // of a value; small floats travel as their bits
 // A lane's own.
 inline bool is_register(const kernel::Buffer& buffer) {

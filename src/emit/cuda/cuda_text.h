@@ -33,8 +33,10 @@ struct CudaText {
   std::set<std::string> helpers;  // which of these it calls
 };
 
+// `apart`: no two arrays of a launch share memory, none is updated in place.
 // Error: what the CUDA back end lacks, by name. Precondition: verified.
-Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target);
+Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target,
+                         bool apart = false);
 
 // Several kernels as one text, each device function once.
 std::string join_kernels(const std::vector<const CudaText*>& kernels);

@@ -95,17 +95,21 @@ std::string CudaEmitter::literal(const Expr& expr, bool narrow) const {
   return expr.imm < 0 ? fmt::format("({})", expr.imm) : fmt::format("{}", expr.imm);
 }
 
-void CudaEmitter::prepare(const Stmt& stmt) {
+void CudaEmitter::prepare(const std::vector<ExprId>& roots) {
   ready_.clear();
-  const std::vector<ExprId> roots = kernel::expressions(stmt);
   const std::vector<ExprId> nodes = kernel::reachable(kernel_, roots);
   std::unordered_map<uint32_t, int> uses;
   for (ExprId id : roots) ++uses[id.value];
-  for (ExprId id : nodes)
-    for (ExprId operand : kernel_.expr(id).operands) ++uses[operand.value];
+  for (size_t n = nodes.size(); n-- > 0;)  // readers first
+    if (uses.contains(nodes[n].value) && !wide_.contains(nodes[n].value))
+      for (ExprId operand : kernel_.expr(nodes[n]).operands) ++uses[operand.value];
   for (ExprId id : nodes) {
     const Expr& expr = kernel_.expr(id);
-    if (is_leaf(expr.op)) continue;
+    if (is_leaf(expr.op) || !uses.contains(id.value)) continue;
+    if (const auto wide = wide_.find(id.value); wide != wide_.end()) {
+      ready_.emplace(id.value, wide->second);
+      continue;
+    }
     // Lanes may not part before a shuffle; memory is read before anything is stored.
     const bool apart = expr.op == Op::shuffle_xor || expr.op == Op::lane ||
                        (expr.op == Op::load && !is_register(kernel_.buffer(expr.buffer)));

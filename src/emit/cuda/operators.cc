@@ -169,9 +169,15 @@ std::string CudaEmitter::apply_function(const Expr& expr, const std::string& x, 
                   : fmt::format("(fabsf({}) < __int_as_float(0x7f800000))", x);
     case Op::rsqrt:
       return fmt::format("({} / sqrt{}({}))", one, suffix, x);
-    case Op::logistic:
+    // A quotient of 2 ulp: 1 by a number of at least 1, 0 from 2^126 on.
     case Op::logistic_fast:
+      if (!wide) return fmt::format("__fdividef(1.0f, (1.0f + expf(-{})))", x);
+      [[fallthrough]];
+    case Op::logistic:
       return fmt::format("({} / ({} + exp{}(-{})))", one, one, suffix, x);
+    case Op::tanh_fast:
+      if (!wide) return fmt::format("(1.0f - __fdividef(2.0f, (1.0f + expf({} + {}))))", x, x);
+      return fmt::format("tanh({})", x);
     default:
       if (const std::string_view name = kernel::cuda_name(expr.op); !name.empty())
         return fmt::format("{}{}({})", name, suffix, x);

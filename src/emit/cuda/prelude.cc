@@ -96,6 +96,9 @@ constexpr Function kFunctions[] = {
      "  const float f = __double2float_rz(d);\n"
      "  if (d != d || (double)f == d) return to_bfloat(f);\n"
      "  return to_bfloat(__uint_as_float(__float_as_uint(f) | 1));\n}\n"},
+    // Neighbours that are read or stored at once.
+    {"Pack",
+     "template <typename T, int N>\nstruct alignas(sizeof(T) * N) Pack {\n  T x[N];\n};\n"},
     // Four to sixteen bytes from global memory to scratch, seen behind the wait for them.
     {"copy_async",
      "template <int Bytes>\n__device__ void copy_async(void* to, const void* from) {\n"

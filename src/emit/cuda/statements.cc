@@ -1,6 +1,7 @@
 // Kernels, phases and statements as CUDA C++.
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "emit/cuda/cuda_emitter.h"
 #include "emit/cuda/prelude.h"
@@ -16,6 +17,9 @@ namespace {
 
 constexpr int64_t kStaticScratch = 48 << 10;
 constexpr int kSubgroup = 32;
+// Statements of a loop's body: longer ones have loads enough, and are not written out several
+// times.
+constexpr int64_t kShort = 24;
 
 // What a name may not be: words of the language, and names that the text uses itself.
 const std::set<std::string>& reserved() {
@@ -42,12 +46,12 @@ std::string c_name(const std::string& name) {
   return temporary || reserved().contains(result) ? result + "_" : result;
 }
 
-std::string memory_type(Type type) { return type == Type::pred ? "unsigned char" : c_type(type); }
-
 }  // namespace
 
-CudaEmitter::CudaEmitter(const kernel::Kernel& kernel, const target::Target& target)
-    : kernel_(kernel), target_(target), ranges_(kernel) {
+std::string memory_type(Type type) { return type == Type::pred ? "unsigned char" : c_type(type); }
+
+CudaEmitter::CudaEmitter(const kernel::Kernel& kernel, const target::Target& target, bool apart)
+    : kernel_(kernel), target_(target), ranges_(kernel), apart_(apart) {
   for (const kernel::Var& var : kernel.vars) var_names_.push_back(c_name(var.name));
   for (const kernel::Buffer& buffer : kernel.buffers) buffer_names_.push_back(c_name(buffer.name));
 }
@@ -90,6 +94,25 @@ Result<CudaText> CudaEmitter::run() {
                   helpers_};
 }
 
+namespace {
+
+void find_uses(const kernel::Kernel& kernel, const std::vector<Stmt>& body,
+               std::set<BufferId>* loaded, std::set<BufferId>* stored) {
+  for (const Stmt& stmt : body) {
+    for (ExprId id : kernel::reachable(kernel, kernel::expressions(stmt)))
+      if (kernel.expr(id).op == Op::load) loaded->insert(kernel.expr(id).buffer);
+    if (stmt.kind == StmtKind::store || stmt.kind == StmtKind::async_copy)
+      stored->insert(stmt.buffer);
+    if (stmt.kind == StmtKind::async_copy) loaded->insert(stmt.source);
+    if (stmt.kind == StmtKind::mma)
+      for (BufferId id : {stmt.buffer}) stored->insert(id), loaded->insert(id);
+    find_uses(kernel, stmt.body, loaded, stored);
+    find_uses(kernel, stmt.otherwise, loaded, stored);
+  }
+}
+
+}  // namespace
+
 void CudaEmitter::emit_phase(size_t number) {
   const kernel::Phase& phase = kernel_.phases[number];
   threads_ = 0;
@@ -101,13 +124,19 @@ void CudaEmitter::emit_phase(size_t number) {
   }
   if (phase.groups.size() > 1 && !kernel_.dims.empty())
     return refuse("several groups with run-time extents");
+  std::set<BufferId> loaded, stored;  // in this phase
+  for (const kernel::Group& group : phase.groups) find_uses(kernel_, group.body, &loaded, &stored);
   std::vector<std::string> parameters;
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     const kernel::Buffer& buffer = kernel_.buffers[i];
     if (buffer.space != Space::global) continue;
     const char* constant = buffer.access == kernel::Access::in ? "const " : "";
-    parameters.push_back(
-        fmt::format("{}{}* {}", constant, memory_type(buffer.type), buffer_names_[i]));
+    // What threads tell each other through memory would not be seen: with __restrict__ a barrier
+    // changes nothing that this thread does not store itself.
+    const BufferId id(i);
+    const bool own = apart_ && !(loaded.contains(id) && stored.contains(id));
+    parameters.push_back(fmt::format("{}{}* {}{}", constant, memory_type(buffer.type),
+                                     own ? "__restrict__ " : "", buffer_names_[i]));
   }
   for (const std::string& dim : kernel_.dims) parameters.push_back("long long dim_" + dim);
   Launch launch;
@@ -215,7 +244,21 @@ void CudaEmitter::emit_group(const kernel::Group& group, int64_t first_block) {
 }
 
 void CudaEmitter::emit_block(const std::vector<Stmt>& body) {
-  for (const Stmt& stmt : body) emit_stmt(stmt);
+  if (!in_lanes_) {
+    for (const Stmt& stmt : body) emit_stmt(stmt);
+    return;
+  }
+  const WidePlan plan = plan_wide(body);
+  const auto outside = std::exchange(wide_, {});
+  for (size_t s = 0; s < body.size(); ++s) {
+    if (const auto loads = plan.loads.find(s); loads != plan.loads.end())
+      for (const WideLoad& wide : loads->second) emit_wide_load(wide);
+    if (const auto store = plan.stores.find(s); store != plan.stores.end())
+      emit_wide_store(body[s], store->second);
+    else
+      emit_stmt(body[s]);
+  }
+  wide_ = outside;
 }
 
 void CudaEmitter::emit_stmt(const Stmt& stmt) {
@@ -255,6 +298,31 @@ void CudaEmitter::emit_stmt(const Stmt& stmt) {
   }
 }
 
+namespace {
+
+int64_t count_plain(const std::vector<Stmt>& body) {
+  int64_t count = 0;
+  for (const Stmt& stmt : body)
+    count += stmt.kind == StmtKind::let || stmt.kind == StmtKind::store
+                 ? 1
+                 : count_plain(stmt.body) + count_plain(stmt.otherwise);
+  return count;
+}
+
+bool exchanges(const kernel::Kernel& kernel, const std::vector<Stmt>& body) {
+  return std::any_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    const std::vector<ExprId> nodes = kernel::reachable(kernel, kernel::expressions(stmt));
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](ExprId id) {
+                         const Op op = kernel.expr(id).op;
+                         return op == Op::shuffle_xor || op == Op::lane;
+                       }) ||
+           exchanges(kernel, stmt.body) || exchanges(kernel, stmt.otherwise);
+  });
+}
+
+}  // namespace
+
 void CudaEmitter::emit_loop(const Stmt& stmt) {
   prepare(stmt);
   if (stmt.loop == LoopKind::thread) return emit_thread_loop(stmt);
@@ -278,9 +346,54 @@ void CudaEmitter::emit_loop(const Stmt& stmt) {
   }
   if (stmt.loop != LoopKind::serial && stmt.loop != LoopKind::unrolled)
     return refuse(fmt::format("a {} loop", kernel::loop_text(stmt.loop)));
+  if (!in_lanes_)
+    if (const Stmt* threads = threads_of(stmt)) return emit_loop_of_threads(stmt, *threads);
   if (stmt.loop == LoopKind::unrolled) line("#pragma unroll");
   open(fmt::format("for ({} {} = 0; {} < {}; ++{})", type, var, var, trips, var));
   emit_block(stmt.body);
+  close();
+}
+
+// The loop over some of the threads that is all that loops in order around it hold, where threads
+// do not exchange values in it; null: there is none.
+const Stmt* CudaEmitter::threads_of(const Stmt& stmt) const {
+  const Stmt* inner = &stmt;
+  while (inner->kind == StmtKind::loop &&
+         (inner->loop == LoopKind::serial || inner->loop == LoopKind::unrolled)) {
+    if (inner->body.size() != 1) return nullptr;
+    inner = &inner->body[0];
+  }
+  if (inner->kind != StmtKind::loop || inner->loop != LoopKind::thread) return nullptr;
+  const Expr& extent = kernel_.expr(inner->extent);
+  const bool some = extent.op == Op::constant && extent.imm < inner->lanes;
+  const bool plain = std::all_of(inner->body.begin(), inner->body.end(), [](const Stmt& one) {
+    return one.kind == StmtKind::let || one.kind == StmtKind::store;
+  });
+  return some && plain && count_plain(inner->body) <= kShort && !exchanges(kernel_, inner->body)
+             ? inner
+             : nullptr;
+}
+
+// Each thread of those goes through the loops by itself: a condition inside of them would keep the
+// compiler from asking for several iterations' loads at once.
+void CudaEmitter::emit_loop_of_threads(const Stmt& stmt, const Stmt& threads) {
+  const std::string thread = in_subgroup_ ? "lane" : "(int)threadIdx.x";
+  open(fmt::format("if ({} < {})", thread, kernel_.expr(threads.extent).imm));
+  line(fmt::format("const int {} = {};", name(threads.var), thread));
+  in_lanes_ = true;
+  const Stmt* loop = &stmt;
+  int opened = 0;
+  for (; loop != &threads; loop = &loop->body[0], ++opened) {
+    prepare(*loop);
+    if (loop->loop == LoopKind::unrolled) line("#pragma unroll");
+    const std::string var = name(loop->var);
+    open(fmt::format("for ({} {} = 0; {} < {}; ++{})",
+                     ranges_.of(loop->var).narrow() ? "int" : "long long", var, var,
+                     value(loop->extent), var));
+  }
+  emit_block(threads.body);
+  for (; opened > 0; --opened) close();
+  in_lanes_ = false;
   close();
 }
 
@@ -341,8 +454,8 @@ void CudaEmitter::emit_async_copy(const Stmt& stmt) {
   if (!in_lanes_) close();
 }
 
-Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target) {
-  return CudaEmitter(kernel, target).run();
+Result<CudaText> to_cuda(const kernel::Kernel& kernel, const target::Target& target, bool apart) {
+  return CudaEmitter(kernel, target, apart).run();
 }
 
 std::string join_kernels(const std::vector<const CudaText*>& kernels) {
