@@ -270,18 +270,49 @@ Outputs embed_layer_normalization(Op& op) {
   return {y, counts, sum};
 }
 
+// What the operator of the same name in ONNX does, as of that set.
+Outputs as_in_onnx(Op& op, int64_t opset) {
+  std::vector<Value*> inputs;
+  for (size_t i = 0; i < op.inputs(); ++i) inputs.push_back(op.has(i) ? op.value(i) : nullptr);
+  Op inner(op, opset, std::move(inputs));
+  proto::Node node;
+  node.op_type = op.node().op_type;
+  const OpEntry* entry = find_op(node);
+  HEDDLE_CHECK(entry, "no operator {}", node.op_type);
+  Outputs outputs = entry->handler(inner);
+  inner.add_reads_to(op);
+  for (const IndexDemand& demand : inner.take_demands()) op.demand(demand.indices, demand.ranges);
+  for (std::string& text : inner.take_notes()) op.note(std::move(text));
+  return outputs;
+}
+
+Outputs as_in_set_13(Op& op) { return as_in_onnx(op, 13); }
+Outputs as_in_set_14(Op& op) { return as_in_onnx(op, 14); }
+
+Outputs expand_dims(Op& op) {
+  const int64_t axis = op.axis(op.known_int(1, "axis"), op.rank(0) + 1);
+  Ints extents = op.shape(0).extents();
+  extents.insert(extents.begin() + axis, 1);
+  return {reshape(op, op.in(0), extents)};
+}
+
 constexpr OpEntry kOps[] = {
     {"SimplifiedLayerNormalization", 2, 2, simplified_layer_normalization},
     {"com.microsoft.BiasGelu", 2, 2, bias_gelu},
     {"com.microsoft.EmbedLayerNormalization", 7, 9, embed_layer_normalization},
+    {"com.microsoft.ExpandDims", 2, 2, expand_dims},
     {"com.microsoft.FastGelu", 1, 2, fast_gelu},
     {"com.microsoft.FusedConv", 2, 4, fused_conv},
     {"com.microsoft.FusedGemm", 2, 3, fused_gemm},
     {"com.microsoft.FusedMatMul", 2, 2, fused_matmul},
+    {"com.microsoft.GatherND", 2, 2, as_in_set_13},
     {"com.microsoft.Gelu", 1, 1, bias_gelu},
+    {"com.microsoft.Pad", 2, 3, as_in_set_13},
     {"com.microsoft.QuickGelu", 1, 1, quick_gelu},
     {"com.microsoft.SkipLayerNormalization", 3, 5, skip_layer_normalization},
     {"com.microsoft.SkipSimplifiedLayerNormalization", 3, 4, skip_simplified_layer_normalization},
+    {"com.microsoft.TransposeMatMul", 2, 2, fused_matmul},
+    {"com.microsoft.Trilu", 1, 2, as_in_set_14},
 };
 
 }  // namespace

@@ -10,6 +10,7 @@ struct Core {
   double scale = 0;                                // 0: 1 / sqrt(D)
   double cap = 0;                                  // 0: none
   Instr* added = nullptr;                          // to the scores; broadcasts to [B,N,S,T]
+  Instr* sink = nullptr;                           // [N]: one more score, of no key
   Instr* allowed = nullptr;                        // pred; broadcasts to [B,N,S,T]. Null: all
 };
 Instr* attend(Op& op, const Core& core);  // [B,S,N*E]

@@ -6,6 +6,7 @@
 
 #include "import/onnx_contrib.h"
 #include "import/onnx_ops.h"
+#include "import/onnx_quantize.h"
 
 namespace heddle::import::contrib {
 namespace {
@@ -47,9 +48,18 @@ Instr* attend(Op& op, const Core& core) {
     x = select(op, core.allowed, x,
                op.b.scalar(compute, -static_cast<double>(std::numeric_limits<float>::max())));
   Instr* largest = op.b.reduce(Opcode::maximum, x, {3});
+  Instr* sink = nullptr;
+  if (core.sink != nullptr) {
+    sink = op.b.broadcast(op.b.convert(core.sink, compute), {q[0], q[1], q[2]}, {1});
+    largest = op.b.binary(Opcode::maximum, largest, sink);
+  }
   x = op.b.unary(Opcode::exponential,
                  op.b.binary(Opcode::subtract, x, broadcast_back(op, largest, scores, {3})));
   Instr* total = op.b.reduce(Opcode::add, x, {3});
+  if (sink != nullptr) {
+    sink = op.b.unary(Opcode::exponential, op.b.binary(Opcode::subtract, sink, largest));
+    total = op.b.binary(Opcode::add, total, sink);
+  }
   x = op.b.binary(Opcode::divide, x, broadcast_back(op, total, scores, {3}));
   Instr* y =
       op.b.dot(grouped(op.b.convert(x, type), scores), core.v, batched(group == 1 ? 3 : 4, 2));
@@ -135,7 +145,7 @@ Instr* mask_of_keys(Op& op, size_t input, const Ints& scores, double filter, boo
     op.fail("the mask is {} for {} batches, {} queries and {} keys", to_string(op.shape(input)),
             batch, scores[2], keys);
   }
-  const Type type = compute_type(op.type(0));
+  const Type type = tensor::is_float(op.type(0)) ? compute_type(op.type(0)) : Type::f32;
   return select(op, counts, op.b.scalar(type, 0), op.b.scalar(type, filter));
 }
 
@@ -157,9 +167,14 @@ Instr* score_bias(Op& op, size_t input, const Ints& scores) {
 
 // ---- Attention ----
 
-// input [B,S,H], weights [H,3 widths], bias, mask, past [2,B,N,P,D], attention bias.
-Outputs attention(Op& op) {
-  op.check_float(0);
+// Which inputs these are; kNone: there is none.
+constexpr size_t kNone = 1 << 20;
+struct AttentionInputs {
+  size_t mask = 3, past = 4, bias = 5;
+};
+
+// Of queries, keys and values side by side, [B,S,3 widths].
+Outputs attention_of(Op& op, Instr* projected, const AttentionInputs& inputs) {
   const int64_t heads = op.int_attr("num_heads", 0);
   const double filter = op.float_attr("mask_filter_value", -10000);
   Core core;
@@ -168,29 +183,26 @@ Outputs attention(Op& op) {
   if (op.int_attr("past_present_share_buffer", 0) != 0)
     op.fail("past_present_share_buffer is 1; wanted 0");
   op.ignore({"rotary_embedding_dim"});
-  refuse(op, 6, "past_sequence_length");
-  if (op.rank(0) != 3 || op.rank(1) != 2 || op.type(1) != op.type(0))
-    op.fail("input is {}, weights {}", to_string(op.shape(0)), to_string(op.shape(1)));
-  const int64_t all = op.shape(1).dim(1);
+  op.check_builder();
+  const int64_t all = projected->shape().dim(2);
   const Ints widths = op.ints_attr("qkv_hidden_sizes", {all / 3, all / 3, all - all / 3 * 2});
   if (widths.size() != 3 || widths[0] < 1 || widths[2] < 1 || widths[0] != widths[1] ||
       widths[0] + widths[1] + widths[2] != all)
     op.fail("widths of Q, K and V are [{}], of {} columns", fmt::join(widths, ","), all);
-  Instr* projected = with_bias(op, matrix_product(op, op.in(0), op.in(1)), 2, 0);
-  op.check_builder();
   core.q = split_heads(op, columns(op, projected, 0, widths[0]), heads, "Q");
   core.k = split_heads(op, columns(op, projected, widths[0], 2 * widths[0]), heads, "K");
   core.v = split_heads(op, columns(op, projected, 2 * widths[0], all), heads, "V");
   int64_t past = 0;
-  if (op.has(4)) {
-    const Ints e = op.shape(4).extents();
+  if (op.has(inputs.past)) {
+    const Ints e = op.shape(inputs.past).extents();
     const Ints k = core.k->shape().extents();
     if (e.size() != 5 || e[0] != 2 || e[1] != k[0] || e[2] != k[1] || e[4] != k[3] ||
         widths[2] != widths[0])
-      op.fail("past is {}", to_string(op.shape(4)));
+      op.fail("past is {}", to_string(op.shape(inputs.past)));
     past = e[3];
     const auto half = [&](int64_t i) {
-      Instr* x = op.b.slice(op.in(4), {i, 0, 0, 0, 0}, {i + 1, e[1], e[2], e[3], e[4]}, {});
+      Instr* x =
+          op.b.slice(op.in(inputs.past), {i, 0, 0, 0, 0}, {i + 1, e[1], e[2], e[3], e[4]}, {});
       return reshape(op, x, {e[1], e[2], e[3], e[4]});
     };
     core.k = behind(op, half(0), core.k);
@@ -199,7 +211,8 @@ Outputs attention(Op& op) {
   const Ints q = core.q->shape().extents();
   const int64_t keys = core.k->shape().dim(2);
   const Ints scores{q[0], q[1], q[2], keys};
-  core.added = sum_of(op, mask_of_keys(op, 3, scores, filter, true), score_bias(op, 5, scores));
+  core.added = sum_of(op, mask_of_keys(op, inputs.mask, scores, filter, true),
+                      score_bias(op, inputs.bias, scores));
   if (op.int_attr("unidirectional", 0) != 0) core.allowed = causal(op, q[2], keys, past);
   Instr* y = attend(op, core);
   if (!op.wants(1)) return {y};
@@ -207,6 +220,31 @@ Outputs attention(Op& op) {
   one.insert(one.begin(), 1);
   if (widths[2] != widths[0]) op.fail("present wants keys and values of one width");
   return {y, op.b.concatenate({reshape(op, core.k, one), reshape(op, core.v, one)}, 0)};
+}
+
+// input [B,S,H], weights [H,3 widths], bias, mask, past [2,B,N,P,D], attention bias.
+Outputs attention(Op& op) {
+  op.check_float(0);
+  refuse(op, 6, "past_sequence_length");
+  if (op.rank(0) != 3 || op.rank(1) != 2 || op.type(1) != op.type(0))
+    op.fail("input is {}, weights {}", to_string(op.shape(0)), to_string(op.shape(1)));
+  return attention_of(op, with_bias(op, matrix_product(op, op.in(0), op.in(1)), 2, 0), {});
+}
+
+// The same of bytes: input, weights, bias (f32), the scales of both, mask, their zero points, past.
+Outputs quantised_attention(Op& op) {
+  if (op.rank(0) != 3 || op.rank(1) != 2 || op.rank(2) != 1 || op.type(2) != Type::f32)
+    op.fail("input is {}, weights {}, bias {}", to_string(op.shape(0)), to_string(op.shape(1)),
+            to_string(op.shape(2)));
+  const auto scaled = [&](size_t input, size_t scale, size_t zero, int64_t along) {
+    Instr* x = op.b.convert(centred(op, input, zero, along), Type::f32);
+    Instr* factor = spread(op, scale_input(op, scale, Type::f32), x->shape().extents(), along, 0);
+    return op.b.binary(Opcode::multiply, x, factor);
+  };
+  Instr* y = matrix_product(op, scaled(0, 3, 6, row_dim(op, 0)), scaled(1, 4, 7, 1));
+  op.check_builder();
+  y = binary(op, Opcode::add, y, op.in(2));
+  return attention_of(op, y, {.mask = 5, .past = 8, .bias = kNone});
 }
 
 // ---- MultiHeadAttention ----
@@ -272,9 +310,56 @@ Outputs multi_head_attention(Op& op) {
   return {attend(op, core), core.k, core.v};
 }
 
+// ---- RelativePositionBias ----
+
+// T5's bucket of a distance from a query to a key, of `buckets`: each near one has its own, others
+// share by logarithm up to `most`.
+int64_t bucket_of(int64_t distance, int64_t buckets, int64_t most, bool both_ways) {
+  int64_t first = 0;
+  if (both_ways) {
+    buckets /= 2;
+    if (distance > 0) first = buckets;
+    distance = std::abs(distance);
+  } else {
+    distance = std::max<int64_t>(0, -distance);
+  }
+  const int64_t near = buckets / 2;
+  if (distance < near) return first + distance;
+  const auto ratio = [&](int64_t n) {
+    return std::log(static_cast<float>(n) / static_cast<float>(near));
+  };
+  const float share = ratio(distance) / ratio(most) * static_cast<float>(buckets - near);
+  return first + std::min(near + static_cast<int64_t>(share), buckets - 1);
+}
+
+// The table [buckets,N], how many queries, how many keys: [1,N,S,T].
+Outputs relative_position_bias(Op& op) {
+  op.check_float(0);
+  const int64_t queries = op.known_int(1, "query_length"), keys = op.known_int(2, "key_length");
+  const int64_t most = op.int_attr("max_distance", 0);
+  const bool both_ways = op.int_attr("is_bidirectional", 0) != 0;
+  if (op.rank(0) != 2) op.fail("bias_table is {}", to_string(op.shape(0)));
+  const int64_t buckets = op.shape(0).dim(0), heads = op.shape(0).dim(1);
+  if (buckets < (both_ways ? 4 : 2) || most <= buckets / (both_ways ? 4 : 2))
+    op.fail("max_distance is {} for {} buckets", most, buckets);
+  if (queries < 1 || keys < 1) op.fail("{} queries and {} keys", queries, keys);
+  op.check_extents({1, heads, queries, keys});
+  Ints all;  // by distance
+  for (int64_t i = 1 - queries; i < keys; ++i)
+    all.push_back(bucket_of(i, buckets, most, both_ways));
+  Instr* by_distance = op.b.take(op.in(0), op.b.constant(ints_literal(all)), 0);
+  const Ints place{queries, keys};
+  Instr* distance =
+      op.b.binary(Opcode::subtract, iota(op, Type::s64, place, 1), iota(op, Type::s64, place, 0));
+  Instr* y = op.b.take(by_distance, binary(op, Opcode::add, distance, queries - 1), 0);
+  return {reshape(op, op.b.transpose(y, {2, 0, 1}), {1, heads, queries, keys})};
+}
+
 constexpr OpEntry kOps[] = {
     {"com.microsoft.Attention", 2, 7, attention},
     {"com.microsoft.MultiHeadAttention", 1, 10, multi_head_attention},
+    {"com.microsoft.QAttention", 5, 9, quantised_attention},
+    {"com.microsoft.RelativePositionBias", 3, 3, relative_position_bias},
 };
 
 }  // namespace

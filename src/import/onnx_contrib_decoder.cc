@@ -119,6 +119,7 @@ class GroupQuery {
 
  private:
   void read_attributes();
+  void read_sink();
   void read_heads();
   void find_place();
   void rotate_heads();
@@ -141,11 +142,21 @@ void GroupQuery::read_attributes() {
   core_.scale = op_.float_attr("scale", 0);
   core_.cap = op_.float_attr("softcap", 0);
   window_ = op_.int_attr("local_window_size", -1);
-  if (op_.int_attr("smooth_softmax", 0) > 0) op_.fail("smooth_softmax is 1; wanted 0");
   if (op_.int_attr("qk_output", 0) != 0) op_.fail("qk_output is not supported");
-  refuse(op_, 11, "head_sink");
   if (heads_ < 1 || shared_ < 1 || op_.rank(0) != 3)
     op_.fail("query is {}, {} heads, {} of keys", to_string(op_.shape(0)), heads_, shared_);
+}
+
+// The softmax has one more term: of a score of 0, or of one that each head has.
+void GroupQuery::read_sink() {
+  const Ints each{heads_};
+  if (op_.has(11)) {
+    if (op_.shape(11).extents() != each || !tensor::is_float(op_.type(11)))
+      op_.fail("head_sink is {}, wanted [{}]", to_string(op_.shape(11)), heads_);
+    core_.sink = op_.in(11);
+  } else if (op_.int_attr("smooth_softmax", 0) > 0) {
+    core_.sink = op_.b.full(Shape::array(Type::f32, each), 0);
+  }
 }
 
 void GroupQuery::read_heads() {
@@ -242,6 +253,7 @@ Instr* GroupQuery::bias() const {
 Outputs GroupQuery::run() {
   op_.check_float(0);
   read_attributes();
+  read_sink();
   read_heads();
   find_place();
   rotate_heads();

@@ -8,6 +8,32 @@
 #include "import/onnx_quantize.h"
 
 namespace heddle::import {
+
+Instr* unpacked_bits(Op& op, Instr* x, int64_t bits) {
+  const Ints extents = x->shape().extents();
+  const int64_t each = 8 / bits;
+  if (each == 1) return x;
+  Ints apart = extents, merged = extents;
+  apart.push_back(1);
+  merged.back() *= each;
+  std::vector<Instr*> parts;
+  for (int64_t i = 0; i < each; ++i) {
+    Instr* part = binary(op, Opcode::shift_right_logical, x, bits * i);
+    part = binary(op, Opcode::and_, part, (1 << bits) - 1);
+    parts.push_back(op.b.reshape(part, apart));
+  }
+  return op.b.reshape(op.b.concatenate(parts, static_cast<int64_t>(extents.size())), merged);
+}
+
+Instr* unpacked_numbers(Op& op, Instr* x, int64_t bits, int64_t extent) {
+  x = unpacked_bits(op, x, bits);
+  op.check_builder();
+  Ints limits = x->shape().extents();
+  limits.back() = extent;
+  if (limits != x->shape().extents()) x = op.b.slice(x, Ints(limits.size(), 0), limits, {});
+  return op.b.convert(x, Type::f32);
+}
+
 namespace {
 
 // ---- operators between conversions ----
@@ -142,23 +168,6 @@ Outputs dynamic_quantize_matmul(Op& op) {
 
 // ---- weights of few bits ----
 
-// u8 [..., bytes] as [..., bytes * (8 / bits)] of numbers of `bits` bits, the lowest first.
-Instr* unpacked(Op& op, Instr* x, int64_t bits) {
-  const Ints extents = x->shape().extents();
-  const int64_t each = 8 / bits;
-  if (each == 1) return x;
-  Ints apart = extents, merged = extents;
-  apart.push_back(1);
-  merged.back() *= each;
-  std::vector<Instr*> parts;
-  for (int64_t i = 0; i < each; ++i) {
-    Instr* part = binary(op, Opcode::shift_right_logical, x, bits * i);
-    part = binary(op, Opcode::and_, part, (1 << bits) - 1);
-    parts.push_back(op.b.reshape(part, apart));
-  }
-  return op.b.reshape(op.b.concatenate(parts, static_cast<int64_t>(extents.size())), merged);
-}
-
 struct Blocks {
   int64_t k, n, bits, size, count;  // count: of blocks to a column
 };
@@ -175,7 +184,7 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
   const int64_t bytes = (blocks.count * blocks.bits + 7) / 8;
   if (x->shape().elems() != blocks.n * bytes)
     op.fail("zero_points is {}, wanted {} bytes a column", to_string(x->shape()), bytes);
-  x = unpacked(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
+  x = unpacked_bits(op, reshape(op, x, {blocks.n, bytes}), blocks.bits);
   if (x->shape().dim(1) != blocks.count) x = op.b.slice(x, {0, 0}, {blocks.n, blocks.count}, {});
   return op.b.convert(x, compute);
 }
@@ -183,7 +192,8 @@ Instr* zero_points(Op& op, const Blocks& blocks, Type compute) {
 // The numbers of B in the order of k: u8 [n, blocks, size].
 Instr* in_order(Op& op, const Blocks& blocks) {
   const int64_t bytes = blocks.size * blocks.bits / 8;
-  Instr* x = unpacked(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
+  Instr* x =
+      unpacked_bits(op, reshape(op, op.in(1), {blocks.n, blocks.count * bytes}), blocks.bits);
   return op.b.reshape(x, {blocks.n, blocks.count, blocks.size});
 }
 
@@ -234,8 +244,65 @@ Outputs matmul_nbits(Op& op) {
   return {op.b.convert(with_bias(op, op.b.dot(a, w, attrs), 5), op.type(0))};
 }
 
+// Rows of a table that is stored in blocks along its last dimension: data, indices, scales, zero
+// points.
+Outputs gather_block_quantized(Op& op) {
+  const int64_t bits = op.int_attr("bits", 4), size = op.int_attr("block_size", 128);
+  const int64_t rank = op.rank(0);
+  const bool packed = op.type(0) == Type::u8;
+  const int64_t gathered = op.axis(op.int_attr("gather_axis", 0), rank);
+  const int64_t along = op.axis(op.int_attr("quantize_axis", 1), rank);
+  if (bits != 4 && bits != 8) op.fail("bits is {}, wanted 4 or 8", bits);
+  if (rank < 2 || gathered == along || along != rank - 1)
+    op.fail("gather_axis is {}, quantize_axis {} of {}: only the last is supported for the latter",
+            gathered, along, to_string(op.shape(0)));
+  if (!packed && op.type(0) != Type::u4 && op.type(0) != Type::s4)
+    op.fail("data is {}, wanted uint8, uint4 or int4", to_string(op.shape(0)));
+  if (size < 16 || (size & (size - 1)) != 0) op.fail("block_size is {}", size);
+  const int64_t extent = op.shape(0).dim(along) * (packed ? 8 / bits : 1);
+  const int64_t blocks = (extent + size - 1) / size;
+  Ints scales = op.shape(0).extents();
+  scales.back() = blocks;
+  if (op.shape(2).extents() != scales)
+    op.fail("scales is {}, wanted [{}]", to_string(op.shape(2)), fmt::join(scales, ","));
+  if (!tensor::is_integer(op.type(1))) op.fail("indices is {}", to_string(op.shape(1)));
+  const int64_t rows = op.shape(0).dim(gathered);
+  op.demand(1, {{-rows, rows - 1}});
+  Instr* at = op.b.convert(op.in(1), Type::s64);
+  at = select(op, compare(op, Direction::lt, at, 0), binary(op, Opcode::add, at, rows), at);
+  const auto numbers = [&](size_t input, int64_t count) {
+    Instr* x = op.b.take(op.in(input), at, gathered);
+    return packed ? unpacked_numbers(op, x, bits, count) : op.b.convert(x, Type::f32);
+  };
+  Instr* y = numbers(0, extent);
+  op.check_builder();
+  const Ints extents = y->shape().extents();
+  const auto last = static_cast<int64_t>(extents.size()) - 1;
+  Ints apart = extents;
+  apart.back() = blocks;
+  apart.push_back(size);
+  const auto of_blocks = [&](Instr* x) {
+    Ints all = extents;
+    all.back() = blocks * size;
+    x = reshape(op, op.b.broadcast(x, apart, range(0, last + 1)), all);
+    return all == extents ? x : op.b.slice(x, Ints(extents.size(), 0), extents, {});
+  };
+  if (op.has(3)) {
+    Ints wanted = scales;
+    if (packed) wanted.back() = (blocks * bits + 7) / 8;
+    if (op.shape(3).extents() != wanted || op.type(3) != op.type(0))
+      op.fail("zero_points is {}, wanted [{}]", to_string(op.shape(3)), fmt::join(wanted, ","));
+    y = op.b.binary(Opcode::subtract, y, of_blocks(numbers(3, blocks)));
+  } else if (packed) {
+    y = binary(op, Opcode::subtract, y, 1 << (bits - 1));
+  }
+  Instr* scale = op.b.take(scale_input(op, 2, Type::f32, true), at, gathered);
+  return {op.b.convert(op.b.binary(Opcode::multiply, y, of_blocks(scale)), op.type(2))};
+}
+
 constexpr OpEntry kOps[] = {
     {"com.microsoft.DynamicQuantizeMatMul", 3, 5, dynamic_quantize_matmul},
+    {"com.microsoft.GatherBlockQuantized", 3, 4, gather_block_quantized},
     {"com.microsoft.MatMulIntegerToFloat", 4, 7, matmul_integer_to_float},
     {"com.microsoft.MatMulNBits", 3, 6, matmul_nbits},
     {"com.microsoft.QGemm", 6, 9, qgemm},

@@ -179,13 +179,15 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
     into_ = outside;
     result = unroll(node, form, scope);
   };
+  const bool sequences = std::any_of(form.carried.begin(), form.carried.end(),
+                                     [](const Value* value) { return !value->is_tensor(); });
   if (decides && condition == true) {
     written_out();
   } else if (may_unroll && *form.trip_count <= kShortLoop) {
     try {
       written_out();
     } catch (const Failure& failure) {
-      if (!form.outputs.empty()) throw;
+      if (!form.outputs.empty() || sequences) throw;
       into_ = outside;
       demands_.resize(demanded);
       as_while();
@@ -199,8 +201,6 @@ std::vector<Value*> Importer::run_loop_form(const Node& node, const LoopForm& fo
   } else if (form.trips == nullptr && !form.trip_count && condition == true) {
     // Only its own condition ends it. What no while can carry is written out trip by trip, as long
     // as that is known to be true.
-    const bool sequences = std::any_of(form.carried.begin(), form.carried.end(),
-                                       [](const Value* value) { return !value->is_tensor(); });
     try {
       sequences ? written_out() : as_while();
     } catch (const Failure& failure) {

@@ -35,6 +35,8 @@ const OpEntry* find_op(const proto::Node& node) {
                         contrib_ops,
                         contrib_attention_ops,
                         contrib_decoder_ops,
+                        contrib_expert_ops,
+                        contrib_image_ops,
                         contrib_quantize_ops,
                         ml_tree_ops,
                         ml_linear_ops,

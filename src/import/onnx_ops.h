@@ -61,6 +61,8 @@ std::span<const OpEntry> text_ops();
 std::span<const OpEntry> contrib_ops();
 std::span<const OpEntry> contrib_attention_ops();
 std::span<const OpEntry> contrib_decoder_ops();
+std::span<const OpEntry> contrib_expert_ops();
+std::span<const OpEntry> contrib_image_ops();
 std::span<const OpEntry> contrib_quantize_ops();
 
 const OpEntry* find_op(const proto::Node& node);  // or null

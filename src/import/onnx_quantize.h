@@ -23,5 +23,9 @@ int64_t column_dim(const Op& op, size_t input);
 // DequantizeLinear of com.microsoft's operators: inputs `x`, `x` + 1 (scale) and `x` + 2 (zero
 // point, may be missing), in f32, by row or column as `along` says.
 Instr* dequantised(Op& op, size_t x, int64_t along);
+// u8 [..., bytes] as [..., bytes * (8 / bits)] of numbers of `bits` bits, the lowest first.
+Instr* unpacked_bits(Op& op, Instr* x, int64_t bits);
+// The same, the first `extent` of them, as f32.
+Instr* unpacked_numbers(Op& op, Instr* x, int64_t bits, int64_t extent);
 
 }  // namespace heddle::import
