@@ -11,6 +11,7 @@
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "opt/mask_padding.h"
 #include "opt/passes.h"
 #include "target/target.h"
 #include "tensor/compare.h"
@@ -29,21 +30,28 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+// In the text @ is the extent, # one more, $ three more.
 std::unique_ptr<hlo::Module> module_at(const std::string& text, int64_t n) {
-  auto module = hlo::parse_module(replaced(text, "@", std::to_string(n)));
+  std::string at = replaced(text, "@", std::to_string(n));
+  at = replaced(replaced(at, "#", std::to_string(n + 1)), "$", std::to_string(n + 3));
+  auto module = hlo::parse_module(at);
   HEDDLE_CHECK(module, "{}", module.error().message);
   return std::move(*module);
 }
 
-// Where two modules' parameters differ.
-std::vector<std::pair<int64_t, int64_t>> places_of(const hlo::Module& a, const hlo::Module& b) {
-  std::vector<std::pair<int64_t, int64_t>> result;
+// What the extents of two modules' parameters are, of which the first is of extent `bound`.
+hlo::SymbolTable symbols_of(const hlo::Module& a, const hlo::Module& b, int64_t bound,
+                            int64_t least) {
+  hlo::SymbolTable table({{"n", bound, -1, {}, least}});
   const auto &p = a.entry()->parameters(), &q = b.entry()->parameters();
   for (size_t i = 0; i < p.size(); ++i)
-    for (int64_t d = 0; d < p[i]->shape().rank(); ++d)
-      if (p[i]->shape().dim(d) != q[i]->shape().dim(d))
-        result.emplace_back(static_cast<int64_t>(i), d);
-  return result;
+    for (int64_t d = 0; d < p[i]->shape().rank(); ++d) {
+      const int64_t extent = p[i]->shape().dim(d);
+      if (extent == q[i]->shape().dim(d)) continue;
+      const size_t s = table.add(tensor::Extent::of_symbol(0).plus({extent - bound, {}}));
+      table.symbols[s].places.emplace_back(static_cast<int64_t>(i), d);
+    }
+  return table;
 }
 
 void for_each_index(const Extents& extents, const std::function<void(const Extents&)>& visit) {
@@ -97,10 +105,10 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   const auto& [one, fuse] = GetParam();
   const target::Target target = target::host_target();
   std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
-  const auto places = places_of(*module, *module_at(one.text, one.bound - 1));
-  module->symbols = {{"n", one.bound, -1, places, one.least}};
-  const auto masked = opt::mask_padding(*module, {});
+  const Status masked = opt::mask_bounded(
+      *module, symbols_of(*module, *module_at(one.text, one.bound - 1), one.bound, one.least));
   ASSERT_TRUE(masked) << masked.error().message;
+  const std::vector<hlo::Symbol> symbols = module->symbols;
   compiler::Options options;
   if (one.together)
     EXPECT_TRUE(*opt::dynamic_outermost(*module->clone(), {}));
@@ -133,9 +141,10 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
     append_leaves(*wanted, &expected);
     for (size_t i = 0; i < arguments.size(); ++i)
       inputs.push_back(padded(arguments[i], loaded.inputs[i].shape));
-    Literal extent(Shape::scalar(Type::s32));
-    extent.set_s64(0, n);
-    inputs.push_back(extent);
+    for (const hlo::Symbol& symbol : symbols) {  // each is n and a constant
+      inputs.emplace_back(Shape::scalar(Type::s32));
+      inputs.back().set_s64(0, symbol.bound - one.bound + n);
+    }
     for (const program::Port& port : loaded.outputs) outputs.emplace_back(port.shape);
     for (size_t i = 0; i < inputs.size(); ++i)
       ASSERT_TRUE((*context)->bind_input(static_cast<int64_t>(i), inputs[i].data()));
@@ -240,6 +249,49 @@ ENTRY e {
   o1 = f32[3,@,4,16] transpose(o), dimensions={0,2,1,3}
   o2 = f32[3,@,64] reshape(o1)
   ROOT r = f32[3,@,64] add(o2, x)
+})";
+
+// One token: its key and value behind those of the tokens before, and attention over all of them.
+const char kGrowingCache[] = HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[1,1,64] parameter(0)
+  pk = f32[1,4,@,16] parameter(1)
+  pv = f32[1,4,@,16] parameter(2)
+  seen = s64[1,#] parameter(3)
+  wq = f32[64,64] parameter(4)
+  wk = f32[64,64] parameter(5)
+  wv = f32[64,64] parameter(6)
+  q0 = f32[1,1,64] dot(x, wq), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  k0 = f32[1,1,64] dot(x, wk), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  v0 = f32[1,1,64] dot(x, wv), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  q = f32[1,4,1,16] reshape(q0)
+  k1 = f32[1,4,1,16] reshape(k0)
+  v1 = f32[1,4,1,16] reshape(v0)
+  k = f32[1,4,#,16] concatenate(pk, k1), dimensions={2}
+  v = f32[1,4,#,16] concatenate(pv, v1), dimensions={2}
+  s0 = f32[1,4,1,#] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3}
+  nought = s64[] constant(0)
+  noughts = s64[1,#] broadcast(nought), dimensions={}
+  is = pred[1,#] compare(seen, noughts), direction=NE
+  zero = f32[] constant(0)
+  zeros = f32[1,#] broadcast(zero), dimensions={}
+  lowest = f32[] constant(-3.4028235e+38)
+  lows = f32[1,#] broadcast(lowest), dimensions={}
+  m0 = f32[1,#] select(is, zeros, lows)
+  m = f32[1,4,1,#] broadcast(m0), dimensions={0,3}
+  s = f32[1,4,1,#] add(s0, m)
+  low = f32[] constant(-inf)
+  most = f32[1,4,1] reduce(s, low), dimensions={3}, to_apply=max
+  mosts = f32[1,4,1,#] broadcast(most), dimensions={0,1,2}
+  d = f32[1,4,1,#] subtract(s, mosts)
+  e = f32[1,4,1,#] exponential(d)
+  sum = f32[1,4,1] reduce(e, zero), dimensions={3}, to_apply=add
+  sums = f32[1,4,1,#] broadcast(sum), dimensions={0,1,2}
+  p = f32[1,4,1,#] divide(e, sums)
+  o = f32[1,4,1,16] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}
+  o1 = f32[1,1,64] reshape(o)
+  r = f32[1,1,64] add(o1, x)
+  ROOT t = (f32[1,1,64], f32[1,4,#,16], f32[1,4,#,16]) tuple(r, k, v)
 })";
 
 const Case kCases[] = {
@@ -418,6 +470,50 @@ ENTRY e {
 })",
      true, 1, true},
     {"AttentionTogether", 40, kBatchedAttention, true, 1, true},
+    {"GrowingCache", 70, kGrowingCache},
+    {"JoinedBehind", 50, R"(HloModule m
+ENTRY e {
+  x = f32[3,@,16] parameter(0)
+  y = f32[3,3,16] parameter(1)
+  c = f32[3,$,16] concatenate(x, y), dimensions={1}
+  w = f32[16,24] parameter(2)
+  r = f32[3,$,24] dot(c, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  ROOT t = (f32[3,$,24], f32[3,$,16]) tuple(r, c)
+})"},
+    {"JoinedInFront", 50, R"(HloModule m
+ENTRY e {
+  x = f32[1,@,16] parameter(0)
+  y = f32[1,1,16] parameter(1)
+  z = f32[1,#,16] parameter(2)
+  c = f32[1,#,16] concatenate(y, x), dimensions={1}
+  ROOT r = f32[1,#,16] add(c, z)
+})", false},
+    // What is joined is computed, is reduced, and is used itself.
+    {"JoinedAndReduced", 40, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[3,@,16] parameter(0)
+  y = f32[3,1,16] parameter(1)
+  z = f32[3,2,16] parameter(2)
+  t = f32[3,@,16] tanh(x)
+  c = f32[3,$,16] concatenate(y, t, z), dimensions={1}
+  zero = f32[] constant(0)
+  low = f32[] constant(-inf)
+  s = f32[3,16] reduce(c, zero), dimensions={1}, to_apply=add
+  m = f32[3,16] reduce(c, low), dimensions={1}, to_apply=max
+  u = f32[3,16] reduce(t, zero), dimensions={1}, to_apply=add
+  v = f32[3,16] add(s, m)
+  ROOT r = f32[3,16] multiply(u, v)
+})", false},
+    {"Padded", 40, HEDDLE_SUMS R"(
+ENTRY e {
+  x = f32[3,@,16] parameter(0)
+  e = f32[3,@,16] tanh(x)
+  seven = f32[] constant(7)
+  p = f32[3,$,16] pad(e, seven), padding=0_0x1_2x0_0
+  zero = f32[] constant(0)
+  s = f32[3,16] reduce(p, zero), dimensions={1}, to_apply=add
+  ROOT t = (f32[3,16], f32[3,$,16]) tuple(s, p)
+})", false},
 };
 
 std::string name_of(const testing::TestParamInfo<std::tuple<Case, compiler::Fuse>>& info) {
@@ -434,8 +530,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, Bounded,
 // What a symbol may not reach is refused by name.
 std::string refusal(const std::string& text) {
   std::unique_ptr<hlo::Module> module = module_at(text, 8);
-  module->symbols = {{"n", 8, -1, places_of(*module, *module_at(text, 7))}};
-  const auto masked = opt::mask_padding(*module, {});
+  const auto masked =
+      opt::mask_bounded(*module, symbols_of(*module, *module_at(text, 7), 8, 1));
   return masked ? "" : masked.error().message;
 }
 

@@ -12,6 +12,8 @@ DimClasses::DimClasses(const Module& module) { look_at(*module.entry()); }
 DimClasses::DimClasses(const Computation& computation) { look_at(computation); }
 
 void DimClasses::look_at(const Computation& first) {
+  const std::vector<Symbol>& symbols = first.module()->symbols;
+  masked_ = !symbols.empty() && symbols[0].extent >= 0;
   std::vector<const Computation*> looked_at{&first};
   for (size_t c = 0; c < looked_at.size(); ++c)
     for (const Instr* instr : looked_at[c]->instrs())
@@ -96,9 +98,8 @@ int DimClasses::symbol(int class_number) const {
   return class_number < 0 || found == symbol_of_root_.end() ? -1 : found->second;
 }
 
-Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+Status DimClasses::assign_places(const std::vector<Symbol>& symbols) {
   symbol_of_root_.clear();
-  if (symbols.empty()) return {};
   const Instr* some = owner_.empty() ? nullptr : owner_[0];
   for (size_t s = 0; s < symbols.size(); ++s) {
     for (const auto& [parameter, dimension] : symbols[s].places) {
@@ -111,6 +112,10 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                           symbols[s].name, symbols[static_cast<size_t>(known->second)].name);
     }
   }
+  return {};
+}
+
+Status DimClasses::check_extents(const std::vector<Symbol>& symbols) const {
   for (size_t i = 0; i < parent_.size(); ++i) {
     const int s = symbol(root(static_cast<int>(i)));
     if (s < 0) continue;
@@ -123,6 +128,11 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                         by->name(), opcode_text(by->opcode()));
   }
   return {};
+}
+
+Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+  HEDDLE_RETURN_IF_ERROR(assign_places(symbols));
+  return check_extents(symbols);
 }
 
 void DimClasses::relate_called(const Instr* fusion) {
@@ -167,12 +177,16 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
     case DimKind::strided:
       // The first element is always there.
       if (link.offset == 0 && instr->shape().dim(link.to) == 1) return;
+      if (relate_cut(instr, k, link)) return;
       break;
     case DimKind::overlaid:
+      if (masked_) return join_result(link.from, link.to);
       fix(instr, link.to);
       break;
-    case DimKind::located:
     case DimKind::placed:
+      if (masked_) return;
+      break;
+    case DimKind::located:
     case DimKind::opaque:
       break;
   }

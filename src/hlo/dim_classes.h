@@ -3,8 +3,13 @@
 // class with extent E has n * E / B valid elements, the first ones; what lies behind is padding.
 // A class goes through a reshape where its dimension is the outermost of what is merged or split.
 //
+// Where arrays are joined or padded along a dimension, its extent is another one, which follows from
+// those of the parts (derive). Behind the pass mask_padding, which makes such operators right for
+// any extent, the dimension that goes in and the one that comes out have nothing to do with each
+// other; what is put into an array at a place that runs know leaves the array's extents as they are.
+//
 // Looked at: the entry, and what its fusions call. Dimensions that meet other operators, or that
-// are cut, padded, joined or turned round, are fixed: a symbol may not reach them.
+// are cut or turned round, are fixed: a symbol may not reach them.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +21,26 @@
 #include "base/error.h"
 #include "hlo/index_map.h"
 #include "hlo/symbol.h"
+#include "tensor/extent.h"
 
 namespace heddle::hlo {
+
+// Bounded symbols, some of which follow from others.
+struct SymbolTable {
+  std::vector<Symbol> symbols;
+  // By symbol: what its extent is of those that have one of their own (these are themselves).
+  std::vector<tensor::Extent> of;
+
+  SymbolTable() = default;
+  explicit SymbolTable(std::vector<Symbol> own);
+  // The number of the symbol of this extent, which is added where there is none.
+  size_t add(const tensor::Extent& extent);
+  std::vector<std::string> names() const;
+};
+
+// Operand dimensions that an operator does not hand on as they are: parts that are joined, padded,
+// put into a larger array, or of which a piece is taken that loops run over.
+std::vector<std::pair<const Instr*, int64_t>> cut_dimensions(const Instr* instr);
 
 // Whether a window is over all that stands up to an element, and it: what a running sum is. The
 // first results do not depend on the extent then.
@@ -31,6 +54,18 @@ class DimClasses {
   // Errors: a symbol reaches a fixed dimension, one of another symbol, or one that is no multiple
   // of the bound.
   Status assign(const std::vector<Symbol>& symbols);
+
+  // Of a module before mask_padding: the same, with symbols for the extents of what is joined and
+  // padded, which are added to the table.
+  Status derive(SymbolTable* table);
+  // What derive() found: operators that join or pad along a dimension of a symbol.
+  struct Cut {
+    const Instr* instr = nullptr;
+    int64_t dimension = 0;
+    std::vector<tensor::Extent> parts;  // of each operand; of a pad: of what is padded
+    size_t symbol = 0;                  // of the result
+  };
+  const std::vector<Cut>& cuts() const { return cuts_; }
 
   // Class of a dimension of leaf `leaf` of the value (0 where it is an array); -1: no such array.
   int of(const Instr* instr, int64_t dimension, size_t leaf = 0) const;
@@ -56,6 +91,10 @@ class DimClasses {
   void relate(const Instr* instr);
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
+  std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
+  bool relate_cut(const Instr* instr, size_t k, const DimLink& link);
+  Status check_extents(const std::vector<Symbol>& symbols) const;
+  Status assign_places(const std::vector<Symbol>& symbols);
 
   std::unordered_map<const Instr*, Arrays> arrays_;
   std::vector<int> parent_;
@@ -63,6 +102,8 @@ class DimClasses {
   std::vector<const Instr*> fixed_by_;  // of a dimension; null: free
   std::vector<const Instr*> owner_;
   const Instr* relating_ = nullptr;
+  bool masked_ = false;  // the module went through mask_padding
+  std::vector<Cut> cuts_;
   std::unordered_map<int, int> symbol_of_root_;
 };
 

@@ -6,7 +6,7 @@
 // over a dynamic dimension is masked there with the neutral value, as early as the value is made,
 // so that the mask is part of the operator that makes it. Values that are neutral in the padding
 // already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
-// Errors: what hlo::DimClasses::assign refuses; a reduction without a neutral value.
+// What is joined along such a dimension is put in its place at run time (join_padded.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,6 +16,8 @@
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
+#include "opt/join_padded.h"
+#include "opt/mask_padding.h"
 #include "opt/passes.h"
 
 namespace heddle::opt {
@@ -109,11 +111,15 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 
 class Masker {
  public:
-  explicit Masker(hlo::Module* module)
-      : entry_(module->entry()), b_(entry_), symbols_(module->symbols), classes_(*module) {}
+  Masker(hlo::Module* module, hlo::SymbolTable table)
+      : entry_(module->entry()),
+        b_(entry_),
+        table_(std::move(table)),
+        symbols_(table_.symbols),
+        classes_(*module) {}
 
   Status run() {
-    HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
+    HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_));
     for (hlo::Symbol& symbol : symbols_) {
       symbol.extent = static_cast<int64_t>(entry_->parameters().size());
       extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
@@ -124,6 +130,7 @@ class Masker {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
     }
+    join_padded(entry_, classes_.cuts(), extents_, &table_);
     b_.check();
     entry_->sort();
     entry_->module()->symbols = symbols_;
@@ -184,7 +191,16 @@ class Masker {
       return;
     }
     Instr* instead = masked(made, at, symbol, neutral);
-    entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+    // A joined array that is also a result may be an input's memory, with one part put in.
+    if (!made->is(Opcode::concatenate)) {
+      entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+      return;
+    }
+    const std::vector<Instr*> users = made->users();
+    for (Instr* user : users)
+      for (size_t k = 0; user != instead && user != entry_->root() && k < user->operands().size();
+           ++k)
+        if (user->operand(k) == made) entry_->replace_operand(user, k, instead);
   }
 
   Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
@@ -257,7 +273,8 @@ class Masker {
 
   hlo::Computation* entry_;
   hlo::Builder b_;
-  std::vector<hlo::Symbol> symbols_;
+  hlo::SymbolTable table_;
+  std::vector<hlo::Symbol>& symbols_;  // of table_
   hlo::DimClasses classes_;
   std::vector<Instr*> extents_;                  // by symbol: the parameter
   std::map<const Instr*, const Instr*> masked_;  // made here: of what
@@ -267,9 +284,13 @@ class Masker {
 
 }  // namespace
 
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table) {
+  return Masker(&module, std::move(table)).run();
+}
+
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
   if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
-  HEDDLE_RETURN_IF_ERROR(Masker(&module).run());
+  HEDDLE_RETURN_IF_ERROR(mask_bounded(module, hlo::SymbolTable(module.symbols)));
   return true;
 }
 
