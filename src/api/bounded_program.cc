@@ -21,10 +21,10 @@ namespace {
 constexpr size_t kMostPrograms = 64;
 
 struct Specialisation {
-  Sizes least, bounds;        // of the extents that it is for
-  std::vector<int64_t> told;  // symbols whose extents are inputs of it, behind the model's
+  Bucket bucket;
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
+  std::vector<int64_t> inputs_of;  // by output: the input whose memory it may get; -1: none
 };
 
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
@@ -57,12 +57,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     return {};
   }
 
-  Sizes first_sizes() const {
-    Sizes result;
-    for (const hlo::Symbol& symbol : bounded_->symbols)
-      result.push_back(bounded_->first.at(symbol.name));
-    return result;
-  }
+  const Sizes& first_sizes() const { return bounded_->first; }
 
   const ProgramFacts& facts() const override {
     const std::lock_guard lock(mutex_);
@@ -82,18 +77,21 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   Status save(const std::string& path) override {
     if (saved_) return user_error("{}: the program came from a file already", path);
     program::Saved saved;
-    saved.symbols = saved_symbols(*bounded_);
+    saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);
     std::vector<Sizes> all{{}};
-    for (const hlo::Symbol& symbol : bounded_->symbols) {
+    for (size_t s = 0; s < bounded_->symbols.size(); ++s) {
+      const int64_t bound = bounded_->symbols[s].bound;
+      const bool several = bounded_->is_own(s) && !bounded_->grows[s];
       std::vector<Sizes> longer;
       for (const Sizes& before : all) {
-        for (const int64_t bucket : buckets_below(symbol.bound)) {
+        for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
           longer.push_back(before);
           longer.back().push_back(bucket);
         }
       }
       all = std::move(longer);
     }
+    for (Sizes& extents : all) bounded_->derive(&extents);
     if (all.size() > kMostPrograms)
       return user_error(
           "{}: {} would need {} programs, wanted at most {}; bind a dimension to a number", path,
@@ -105,7 +103,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
             "{}: programs compiled separately for each extent cannot be saved{}{}; bind the "
             "dimensions to numbers",
             path, why_exact_.empty() ? "" : ": ", why_exact_);
-      program::Variant variant{one->least, one->bounds, one->told, {}};
+      program::Variant variant{one->bucket.least, one->bucket.bounds, one->bucket.told, {}};
       HEDDLE_ASSIGN_OR_RETURN(variant.program, one->program->take());
       saved.variants.push_back(std::move(variant));
     }
@@ -125,9 +123,10 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     all_.push_back(made);
     ProgramFacts facts = made->program->facts();
     facts.compilations = static_cast<int64_t>(all_.size());
-    for (size_t s = 0; s < made->bounds.size(); ++s)
-      facts.bucket +=
-          fmt::format("{}{}={}", s == 0 ? "" : ", ", bounded_->symbols[s].name, made->bounds[s]);
+    for (size_t s = 0; s < made->bucket.bounds.size(); ++s)
+      if (bounded_->asked[s])
+        facts.bucket += fmt::format("{}{}={}", facts.bucket.empty() ? "" : ", ",
+                                    bounded_->symbols[s].name, made->bucket.bounds[s]);
     all_facts_.push_back(std::move(facts));
     return made;
   }
@@ -135,29 +134,25 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
  private:
   static bool is_for(const Specialisation& one, const Sizes& extents) {
     for (size_t s = 0; s < extents.size(); ++s)
-      if (extents[s] < one.least[s] || extents[s] > one.bounds[s]) return false;
+      if (extents[s] < one.bucket.least[s] || extents[s] > one.bucket.bounds[s]) return false;
     return true;
   }
 
   Result<std::shared_ptr<Specialisation>> compile(const Sizes& extents) {
     auto made = std::make_shared<Specialisation>();
-    made->bounds = extents;
     import::Imported imported;
     if (exact_) {
       HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at(*bounded_, extents)));
+      made->bucket = {extents, extents, {}};
     } else {
       HEDDLE_ASSIGN_OR_RETURN(imported,
-                              import_bucket(*bounded_, extents, &made->bounds, &why_exact_));
+                              import_bucket(*bounded_, extents, &made->bucket, &why_exact_));
       exact_ = !why_exact_.empty();
-    }
-    made->least = made->bounds;
-    for (size_t s = 0; !exact_ && s < extents.size(); ++s) {
-      made->least[s] = least_of(made->bounds[s], bounded_->symbols[s].bound);
-      if (made->least[s] < made->bounds[s]) made->told.push_back(static_cast<int64_t>(s));
     }
     made->model = Model::from_imported(std::move(imported));
     HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
     HEDDLE_RETURN_IF_ERROR(made->program->share(&shared_));
+    find_memory(made.get());
     return made;
   }
 
@@ -167,13 +162,24 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
       return user_error("the file has no program for {}", fmt::join(at(*bounded_, extents), ", "));
     const program::Variant& variant = saved_->variants[static_cast<size_t>(number)];
     auto made = std::make_shared<Specialisation>();
-    made->least = variant.least;
-    made->bounds = variant.bounds;
-    made->told = variant.told;
+    made->bucket = {variant.least, variant.bounds, variant.told};
     HEDDLE_ASSIGN_OR_RETURN(made->model, Model::from_program(variant.program));
     HEDDLE_ASSIGN_OR_RETURN(made->program, load_for_device(program::Program(variant.program),
                                                            *made->model, where_, options_.dump));
+    find_memory(made.get());
     return made;
+  }
+
+  void find_memory(Specialisation* made) const {
+    made->inputs_of.assign(outputs_.size(), -1);
+    const program::Program* program = made->program->compiled();
+    if (!program) return;  // interpreted
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const program::BufferId buffer = program->outputs[i].buffer;
+      if (!buffer.valid()) continue;
+      const program::BufferId input = program->buffers[buffer.index()].alias;
+      if (input.valid()) made->inputs_of[i] = program->buffers[input.index()].number;
+    }
   }
 
   std::shared_ptr<const Bounded> bounded_;
@@ -198,6 +204,7 @@ class BoundedContext : public Context {
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()) {
     extents_ = program_->first_sizes();
+    asked_.assign(extents_.size(), 0);
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -214,20 +221,22 @@ class BoundedContext : public Context {
   }
 
   Status set_extent(const std::string& name, int64_t extent) override {
-    return set_extent(name, extent, extents_);
+    return set_extent(name, extent, extents_, asked_);
   }
 
   Status run() override {
+    HEDDLE_RETURN_IF_ERROR(check_asked(extents_, asked_));
     for (const std::function<Status()>& step : steps_of(inputs_, outputs_, extents_))
       HEDDLE_RETURN_IF_ERROR(step());
     return {};
   }
 
   RunSteps steps(RunRequest request) override {
-    Sizes extents = program_->first_sizes();
+    Sizes extents = program_->first_sizes(), asked(extents.size(), 0);
     Status told;
     for (const auto& [name, extent] : request.extents)
-      if (told) told = set_extent(name, extent, extents);
+      if (told) told = set_extent(name, extent, extents, asked);
+    if (told) told = check_asked(extents, asked);
     RunSteps made =
         steps_of(std::move(request.inputs), std::move(request.outputs), std::move(extents));
     made[0] = [told = std::move(told), infer = std::move(made[0])]() -> Status {
@@ -284,16 +293,32 @@ class BoundedContext : public Context {
             [this, run] { return launch(*run); }};
   }
 
-  Status set_extent(const std::string& name, int64_t extent, Sizes& extents) const {
-    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
+  // `asked`: what is said of an extent that follows from others, until one of these changes; 0:
+  // nothing.
+  Status set_extent(const std::string& name, int64_t extent, Sizes& extents, Sizes& asked) const {
+    const Bounded& bounded = program_->bounded();
+    const std::vector<hlo::Symbol>& symbols = bounded.symbols;
     for (size_t s = 0; s < symbols.size(); ++s) {
       if (symbols[s].name != name) continue;
       if (extent < 1 || extent > symbols[s].bound)
         return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
+      if (!bounded.is_own(s)) {
+        asked[s] = extent;
+        return {};
+      }
+      if (extents[s] != extent) asked.assign(asked.size(), 0);
       extents[s] = extent;
+      bounded.derive(&extents);
       return {};
     }
     return user_error("no dimension '{}' is bounded", name);
+  }
+
+  Status check_asked(const Sizes& extents, const Sizes& asked) const {
+    for (size_t s = 0; s < extents.size(); ++s)
+      if (asked[s] != 0 && asked[s] != extents[s])
+        return extent_differs(program_->bounded(), s, asked[s], extents);
+    return {};
   }
 
   Status infer(const Run& run) const {
@@ -313,7 +338,8 @@ class BoundedContext : public Context {
     run.staging = take_staging(*run.ready);
     for (size_t i = 0; i < run.inputs.size(); ++i) {
       const Port& port = one.program->inputs()[i];
-      const std::vector<int64_t> box = actual(port, input_places(i), one, run.extents);
+      const std::vector<int64_t> box =
+          actual(program_->inputs()[i].dims, input_places(i), run.extents);
       std::vector<char>& memory = run.staging->inputs[i];
       if (box == port.dims) continue;
       memory.resize(static_cast<size_t>(port.bytes));
@@ -328,11 +354,21 @@ class BoundedContext : public Context {
       run.staging->extents[s] = static_cast<int32_t>(run.extents[s]);
     for (size_t i = 0; i < run.outputs.size(); ++i) {
       const Port& port = one.program->outputs()[i];
-      run.boxes.push_back(actual(port, program_->bounded().outputs[i], one, run.extents));
-      if (run.boxes[i] != port.dims)
-        run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
+      run.boxes.push_back(actual(program_->outputs()[i].dims, program_->bounded().outputs[i],
+                                 run.extents));
+      if (run.boxes[i] == port.dims) continue;
+      // The copy of an input that is for it; else memory of its own.
+      const int64_t input = one.inputs_of[i];
+      if (input >= 0 && !run.staging->inputs[static_cast<size_t>(input)].empty()) continue;
+      run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
     }
     return {};
+  }
+
+  static char* staged(const Specialisation& one, Staging& staging, size_t output) {
+    std::vector<char>& own = staging.outputs[output];
+    return own.empty() ? staging.inputs[static_cast<size_t>(one.inputs_of[output])].data()
+                       : own.data();
   }
 
   Status launch(Run& run) {
@@ -347,18 +383,19 @@ class BoundedContext : public Context {
     auto number = static_cast<int64_t>(run.inputs.size());
     for (int64_t i = 0; i < number; ++i)
       HEDDLE_RETURN_IF_ERROR(context.bind_input(i, run.inputs[static_cast<size_t>(i)]));
-    for (const int64_t symbol : one.told)
+    for (const int64_t symbol : one.bucket.told)
       HEDDLE_RETURN_IF_ERROR(
           context.bind_input(number++, &run.staging->extents[static_cast<size_t>(symbol)]));
     auto is_whole = [&](size_t i) { return run.boxes[i] == one.program->outputs()[i].dims; };
     for (size_t i = 0; i < run.outputs.size(); ++i)
       HEDDLE_RETURN_IF_ERROR(context.bind_output(
-          static_cast<int64_t>(i), is_whole(i) ? run.outputs[i] : run.staging->outputs[i].data()));
+          static_cast<int64_t>(i),
+          is_whole(i) ? run.outputs[i] : staged(one, *run.staging, i)));
     HEDDLE_RETURN_IF_ERROR(context.run());
     for (size_t i = 0; i < run.outputs.size(); ++i) {
       const Port& port = one.program->outputs()[i];
       if (!is_whole(i))
-        copy_box(run.staging->outputs[i].data(), port.dims, run.outputs[i], run.boxes[i],
+        copy_box(staged(one, *run.staging, i), port.dims, run.outputs[i], run.boxes[i],
                  run.boxes[i], tensor::type_bytes(port.shape.type()));
     }
     last_ = run.ready;
@@ -388,7 +425,7 @@ class BoundedContext : public Context {
   Result<Ready*> ready_for(const Sizes& extents) {
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one,
                             program_->specialise(extents));
-    Ready& ready = ready_[one->bounds];
+    Ready& ready = ready_[one->bucket.bounds];
     if (!ready.context) {
       ready.specialisation = one;
       HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context(cancellation_));
@@ -406,20 +443,20 @@ class BoundedContext : public Context {
     return result;
   }
 
-  static std::vector<int64_t> actual(const Port& port, const Places& places,
-                                     const Specialisation& one, const Sizes& extents) {
-    std::vector<int64_t> result = port.dims;
+  // `dims`: at the extents that contexts begin with.
+  std::vector<int64_t> actual(std::vector<int64_t> dims, const Places& places,
+                              const Sizes& extents) const {
     for (const auto& [dimension, s] : places) {
-      int64_t& extent = result[static_cast<size_t>(dimension)];
-      extent = extent / one.bounds[s] * extents[s];
+      int64_t& extent = dims[static_cast<size_t>(dimension)];
+      extent = extent / program_->first_sizes()[s] * extents[s];
     }
-    return result;
+    return dims;
   }
 
   std::shared_ptr<BoundedProgram> program_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  Sizes extents_;
+  Sizes extents_, asked_;
   std::map<Sizes, Ready> ready_;  // what is in it stays where it is
   Ready* last_ = nullptr;
   std::mutex mutex_;  // of what is free of the staging memory

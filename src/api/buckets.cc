@@ -1,9 +1,13 @@
 // Which extents share a program, and what it is compiled from.
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <map>
 
 #include "api/bounded.h"
+#include "api/extent_comparison.h"
 #include "hlo/module.h"
-#include "opt/passes.h"
+#include "opt/mask_padding.h"
 
 namespace heddle::api {
 
@@ -27,32 +31,117 @@ Sizes buckets_below(int64_t bound) {
 
 Extents at(const Bounded& bounded, const Sizes& extents) {
   Extents result;
-  for (size_t s = 0; s < extents.size(); ++s) result[bounded.symbols[s].name] = extents[s];
+  for (size_t s = 0; s < extents.size(); ++s)
+    if (bounded.asked[s]) result[bounded.symbols[s].name] = extents[s];
   return result;
 }
 
-Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Sizes* bounds,
-                                       std::string* why_exact) {
-  std::vector<hlo::Symbol> symbols;
-  bounds->clear();
-  for (size_t s = 0; s < extents.size(); ++s) {
-    hlo::Symbol symbol = bounded.symbols[s];
-    const int64_t most = symbol.bound;
-    bounds->push_back(bucket_of(extents[s], most));
-    symbol.bound = bounds->back();
-    symbol.least = least_of(bounds->back(), most);
-    symbol.extent = -1;  // the pass gives it a parameter
-    if (symbol.least < symbol.bound) symbols.push_back(std::move(symbol));
+void Bounded::derive(Sizes* extents) const {
+  for (size_t s = 0; s < symbols.size(); ++s)
+    if (!is_own(s)) (*extents)[s] = of[s].at(*extents);
+}
+
+void Bounded::add_own(hlo::Symbol symbol) {
+  of.push_back(tensor::Extent::of_symbol(static_cast<int64_t>(symbols.size())));
+  symbols.push_back(std::move(symbol));
+  asked.push_back(true);
+  grows.push_back(false);
+}
+
+Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
+  Bucket result;
+  for (size_t s = 0; s < bounded.symbols.size(); ++s) {
+    const int64_t most = bounded.symbols[s].bound;
+    result.bounds.push_back(bounded.grows[s] ? most : bucket_of(extents[s], most));
+    result.least.push_back(bounded.grows[s] ? 1 : least_of(result.bounds[s], most));
   }
-  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, bounded.import_at(at(bounded, *bounds)));
-  if (symbols.empty()) return imported;
-  imported.module->symbols = symbols;
-  if (auto masked = opt::mask_padding(*imported.module, {}); !masked) {
+  bounded.derive(&result.bounds);
+  bounded.derive(&result.least);
+  return result;
+}
+
+namespace {
+
+// The symbols that are not numbers in a bucket, with its bounds. `told`: of each the first one in
+// `bounded`.
+hlo::SymbolTable table_of(const Bounded& bounded, const Bucket& bucket,
+                          std::vector<int64_t>* told) {
+  hlo::SymbolTable table;
+  std::map<int64_t, tensor::Extent> instead;  // of those with extents of their own
+  for (size_t s = 0; s < bounded.symbols.size(); ++s) {
+    hlo::Symbol symbol = bounded.symbols[s];
+    tensor::Extent extent;
+    if (!bounded.is_own(s)) {
+      extent.constant = bounded.of[s].constant;
+      for (const auto& [from, factor] : bounded.of[s].terms)
+        extent = extent.plus(instead.at(from).times(factor));
+    } else if (bucket.least[s] < bucket.bounds[s]) {
+      extent = tensor::Extent::of_symbol(static_cast<int64_t>(table.symbols.size()));
+    } else {
+      extent.constant = bucket.bounds[s];
+    }
+    if (bounded.is_own(s)) instead[static_cast<int64_t>(s)] = extent;
+    if (extent.is_constant()) continue;
+    const auto known = std::find(table.of.begin(), table.of.end(), extent);
+    if (known != table.of.end()) {
+      auto& places = table.symbols[static_cast<size_t>(known - table.of.begin())].places;
+      places.insert(places.end(), symbol.places.begin(), symbol.places.end());
+      continue;
+    }
+    symbol.bound = bucket.bounds[s];
+    symbol.least = bucket.least[s];
+    symbol.extent = -1;  // mask_bounded gives it a parameter
+    table.symbols.push_back(std::move(symbol));
+    table.of.push_back(extent);
+    told->push_back(static_cast<int64_t>(s));
+  }
+  return table;
+}
+
+// What the model is at the least extents of a bucket has to be what follows from its bounds. One
+// element is left out: such arrays are repeated by other operators.
+Status check_least(const Bounded& bounded, const Bucket& bucket, const import::Imported& at_bounds) {
+  Sizes extents = bucket.least, differences = bucket.bounds;
+  for (size_t s = 0; s < extents.size(); ++s)
+    extents[s] = std::min(std::max<int64_t>(extents[s], 2), bucket.bounds[s]);
+  bounded.derive(&extents);
+  HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded.import_at(at(bounded, extents)));
+  std::string names;
+  for (size_t s = 0; s < differences.size(); ++s) {
+    differences[s] -= extents[s];
+    if (bounded.asked[s]) names += (names.empty() ? "" : ", ") + bounded.symbols[s].name;
+  }
+  return ExtentComparison(at_bounds, least, names).same_structure(growth_of(bounded, differences));
+}
+
+}  // namespace
+
+Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Bucket* bucket,
+                                       std::string* why_exact) {
+  *bucket = bucket_for(bounded, extents);
+  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
+                          bounded.import_at(at(bounded, bucket->bounds)));
+  hlo::SymbolTable table = table_of(bounded, *bucket, &bucket->told);
+  if (table.symbols.empty()) return imported;
+  Status masked = check_least(bounded, *bucket, imported);
+  if (masked) {
+    std::vector<opt::Growing> growing;
+    const std::vector<hlo::Instr*>& instrs = imported.module->entry()->instrs();
+    for (const auto& [instr, dimension, symbol, factor] : bounded.growing)
+      for (size_t t = 0; t < bucket->told.size(); ++t)
+        if (bucket->told[t] == static_cast<int64_t>(symbol))
+          growing.push_back({instrs[instr], dimension, t, factor});
+    masked = opt::mask_bounded(*imported.module, std::move(table), growing);
+  }
+  if (masked && imported.module->symbols.size() != bucket->told.size())
+    masked = user_error("there are extents at the bounds {} that there are not at the others",
+                        fmt::join(bucket->bounds, ", "));
+  if (!masked) {
     *why_exact = masked.error().message;
-    *bounds = extents;
+    *bucket = {extents, extents, {}};
     return bounded.import_at(at(bounded, extents));
   }
-  for (const hlo::Symbol& symbol : symbols)
+  for (const hlo::Symbol& symbol : imported.module->symbols)
     imported.input_names.push_back("extent of " + symbol.name);
   return imported;
 }

@@ -118,7 +118,7 @@ class Masker {
         symbols_(table_.symbols),
         classes_(*module) {}
 
-  Status run() {
+  Status run(const std::vector<Growing>& growing) {
     HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_));
     for (hlo::Symbol& symbol : symbols_) {
       symbol.extent = static_cast<int64_t>(entry_->parameters().size());
@@ -130,6 +130,7 @@ class Masker {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
     }
+    grow(growing);
     join_padded(entry_, classes_.cuts(), extents_, &table_);
     b_.check();
     entry_->sort();
@@ -141,6 +142,43 @@ class Masker {
   int symbol_of(const Instr* instr, int64_t d) const {
     const auto found = masked_.find(instr);
     return classes_.symbol_of(found == masked_.end() ? instr : found->second, d);
+  }
+
+  // All that an extent adds to one instruction is looked at together.
+  void grow(const std::vector<Growing>& all) {
+    std::map<Instr*, std::map<int64_t, Instr*>> more;  // by dimension, of s32
+    for (const Growing& one : all) {
+      const auto scalar = [&](int64_t value) {
+        return b_.scalar(tensor::Type::s32, static_cast<double>(value));
+      };
+      Instr* part = b_.binary(Opcode::subtract, extents_[one.symbol],
+                              scalar(symbols_[one.symbol].bound));
+      if (one.factor != 1) part = b_.binary(Opcode::multiply, part, scalar(one.factor));
+      Instr*& sum = more[one.instr][one.dimension];
+      sum = sum ? b_.binary(Opcode::add, sum, part) : part;
+    }
+    for (const auto& [instr, parts] : more)
+      entry_->replace_all_uses(instr, instr->is(Opcode::slice)
+                                          ? moved_slice(instr, parts)
+                                          : grown_constant(instr, parts.at(-1)));
+  }
+
+  Instr* grown_constant(Instr* constant, Instr* more) {
+    const tensor::Shape& shape = constant->shape();
+    more = b_.broadcast(b_.convert(more, shape.type()), shape.extents(), {});
+    return b_.binary(Opcode::add, constant, more);
+  }
+
+  Instr* moved_slice(Instr* slice, const std::map<int64_t, Instr*>& more) {
+    const auto& attrs = slice->attrs_as<hlo::SliceAttrs>();
+    std::vector<Instr*> starts;
+    for (size_t d = 0; d < attrs.starts.size(); ++d) {
+      Instr* start = b_.scalar(tensor::Type::s32, static_cast<double>(attrs.starts[d]));
+      const auto found = more.find(static_cast<int64_t>(d));
+      starts.push_back(found == more.end() ? start
+                                           : b_.binary(Opcode::add, start, found->second));
+    }
+    return b_.dynamic_slice(slice->operand(0), starts, slice->shape().extents());
   }
 
   Status mask_reduce(Instr* reduce) {
@@ -284,8 +322,9 @@ class Masker {
 
 }  // namespace
 
-Status mask_bounded(hlo::Module& module, hlo::SymbolTable table) {
-  return Masker(&module, std::move(table)).run();
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+                    const std::vector<Growing>& growing) {
+  return Masker(&module, std::move(table)).run(growing);
 }
 
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {

@@ -8,7 +8,17 @@
 
 namespace heddle::opt {
 
+// What an extent has become in the entry: all elements of a constant, or where a slice begins in a
+// dimension, are `factor` more for one more of the symbol's extent. The module has it at the bound.
+struct Growing {
+  hlo::Instr* instr = nullptr;
+  int64_t dimension = -1;  // of a slice
+  size_t symbol = 0;
+  int64_t factor = 0;
+};
+
 // Errors: what hlo::DimClasses::derive refuses; a reduction without a neutral value.
-Status mask_bounded(hlo::Module& module, hlo::SymbolTable table);
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+                    const std::vector<Growing>& growing = {});
 
 }  // namespace heddle::opt

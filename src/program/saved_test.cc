@@ -54,7 +54,7 @@ Program copies(int64_t n, bool told, float second) {
 
 Saved two() {
   Saved saved;
-  saved.symbols = {{"n", 8, {{0, 0}}, {{0, 0}}}};
+  saved.symbols = {{"n", 8, {}, {{0, 0}}, {{0, 0}}}};
   saved.variants = {{{1}, {4}, {0}, copies(4, true, 50)}, {{5}, {8}, {0}, copies(8, true, 70)}};
   return saved;
 }

@@ -1,0 +1,36 @@
+// Private to bounded: a model at two extents of a symbol. Its graphs have to be the same but for
+// dimensions, and these must be what the operators say.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "api/bounded.h"
+
+namespace heddle::api {
+
+class ExtentComparison {
+ public:
+  ExtentComparison(const import::Imported& a, const import::Imported& b, const std::string& symbol)
+      : a_(*a.module), b_(*b.module), symbol_(symbol) {}
+
+  // The error that it does.
+  Status depends(const std::string& what) const;
+  // Every computation, instruction by instruction. Elements of constants of the entry may all be
+  // the same number more in a, where `growth` says so of the instruction's number (dimension -1);
+  // and a slice may begin, with as many elements, so much further on in a dimension.
+  using Growth = std::function<bool(size_t instr, int64_t dimension, int64_t more)>;
+  Status same_structure(const Growth& growth) const;
+  // Dimensions that differ are those of classes of the table's symbols, of which the first is at its
+  // bound in a and `other` in b. The others follow from it.
+  Status same_classes(hlo::SymbolTable table, int64_t other) const;
+
+ private:
+  const hlo::Module &a_, &b_;
+  const std::string& symbol_;
+};
+
+// What is more in the entry where the extents (of symbols' own) are so much more.
+ExtentComparison::Growth growth_of(const Bounded& bounded, const Sizes& differences);
+
+}  // namespace heddle::api
