@@ -219,20 +219,34 @@ class Finder {
     bounded_.symbols = table.symbols;
     bounded_.of = table.of;
     bounded_.asked.resize(table.of.size(), false);
-    bounded_.grows.resize(table.of.size(), false);
+    bounded_.grows.resize(table.of.size(), 0);
     find_growing(std::move(table));
     return {};
   }
 
   void find_growing(hlo::SymbolTable table) {
-    hlo::Module& module = *whole_.module;
-    const size_t before = module.input_output_alias.size();
-    if (!opt::mask_bounded(module, std::move(table))) return;
-    for (size_t i = before; i < module.input_output_alias.size(); ++i)
+    const std::unique_ptr<hlo::Module> module = whole_.module->clone();
+    const size_t before = module->input_output_alias.size();
+    if (!opt::mask_bounded(*module, std::move(table))) return;
+    for (size_t i = before; i < module->input_output_alias.size(); ++i)
       for (size_t s = 0; s < bounded_.symbols.size(); ++s)
         for (const auto& [parameter, dimension] : bounded_.symbols[s].places)
-          if (parameter == module.input_output_alias[i].parameter && bounded_.is_own(s))
-            bounded_.grows[s] = true;
+          if (parameter == module->input_output_alias[i].parameter && bounded_.is_own(s) &&
+              bounded_.grows[s] == 0)
+            bounded_.grows[s] =
+                with_whole_vectors(s, module->entry()->parameters()[parameter]->shape().dim(dimension));
+  }
+
+  // A bound, at least that of the symbol, at which an array that is now `extent` long is as many
+  // whole vectors long; the symbol's, where the model is no such model.
+  int64_t with_whole_vectors(size_t s, int64_t extent) const {
+    const int64_t step = extent > 64 ? 64 : 16, more = (step - extent % step) % step;
+    const hlo::Symbol& symbol = bounded_.symbols[s];
+    const Result<Imported> longer = import_less(with_tied(symbol.name), -more);
+    if (!longer || !ExtentComparison(*longer, whole_, symbol.name)
+                        .same_structure(growth_of(bounded_, differences(s, more))))
+      return symbol.bound;
+    return symbol.bound + more;
   }
 
   Bounded& bounded_;

@@ -33,9 +33,10 @@ struct Bounded {
   std::vector<hlo::Symbol> symbols;
   std::vector<tensor::Extent> of;  // by symbol
   std::vector<bool> asked;         // by symbol: it has a bound in the options
-  // By symbol: an input of this extent becomes an output with more joined to it. From run to run it
-  // would go through all buckets, so it has one.
-  std::vector<bool> grows;
+  // By symbol: the bound of its only bucket, or 0. An input of such an extent becomes an output with
+  // more joined to it: from run to run it would go through all buckets. It may be above the
+  // symbol's bound, where the longer array is then of whole vectors.
+  Sizes grows;
   Sizes first;  // what contexts begin with: the model's ports are of these
   // What an extent has become in the imported entry, but for extents: all elements of instruction
   // `instr`, a constant, or where it takes its slice of a dimension, are `factor` times the symbol's

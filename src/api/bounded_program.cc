@@ -81,7 +81,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     std::vector<Sizes> all{{}};
     for (size_t s = 0; s < bounded_->symbols.size(); ++s) {
       const int64_t bound = bounded_->symbols[s].bound;
-      const bool several = bounded_->is_own(s) && !bounded_->grows[s];
+      const bool several = bounded_->is_own(s) && bounded_->grows[s] == 0;
       std::vector<Sizes> longer;
       for (const Sizes& before : all) {
         for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
@@ -265,6 +265,7 @@ class BoundedContext : public Context {
   // Memory at the bound, where a port is not dense there. Several runs may be between their steps.
   struct Staging {
     std::vector<std::vector<char>> inputs, outputs;
+    std::vector<std::vector<int64_t>> filled;  // by input: extents of what is not zero in it
     std::vector<int32_t> extents;
   };
 
@@ -343,6 +344,7 @@ class BoundedContext : public Context {
       std::vector<char>& memory = run.staging->inputs[i];
       if (box == port.dims) continue;
       memory.resize(static_cast<size_t>(port.bytes));
+      clear_behind(box, &run.staging->filled[i], &memory);
       // What is checked as an index is one in the padding, too.
       if (one.program->checks_input(static_cast<int64_t>(i)))
         std::fill(memory.begin(), memory.end(), 0);
@@ -359,10 +361,23 @@ class BoundedContext : public Context {
       if (run.boxes[i] == port.dims) continue;
       // The copy of an input that is for it; else memory of its own.
       const int64_t input = one.inputs_of[i];
-      if (input >= 0 && !run.staging->inputs[static_cast<size_t>(input)].empty()) continue;
+      if (input >= 0 && !run.staging->inputs[static_cast<size_t>(input)].empty()) {
+        run.staging->filled[static_cast<size_t>(input)] = run.boxes[i];
+        continue;
+      }
       run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
     }
     return {};
+  }
+
+  // Where an input has room for what is joined to it, zeros stand behind its elements. It may grow,
+  // over what was joined to it.
+  static void clear_behind(const std::vector<int64_t>& box, std::vector<int64_t>* filled,
+                           std::vector<char>* memory) {
+    bool less = false;
+    for (size_t d = 0; d < filled->size(); ++d) less = less || box[d] < (*filled)[d];
+    if (less) std::fill(memory->begin(), memory->end(), 0);
+    *filled = box;
   }
 
   static char* staged(const Specialisation& one, Staging& staging, size_t output) {
@@ -413,6 +428,7 @@ class BoundedContext : public Context {
     }
     auto made = std::make_unique<Staging>();
     made->inputs.resize(inputs_.size());
+    made->filled.resize(inputs_.size());
     made->outputs.resize(outputs_.size());
     made->extents.resize(extents_.size());
     return made;

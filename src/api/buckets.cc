@@ -45,15 +45,16 @@ void Bounded::add_own(hlo::Symbol symbol) {
   of.push_back(tensor::Extent::of_symbol(static_cast<int64_t>(symbols.size())));
   symbols.push_back(std::move(symbol));
   asked.push_back(true);
-  grows.push_back(false);
+  grows.push_back(0);
 }
 
 Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
   Bucket result;
   for (size_t s = 0; s < bounded.symbols.size(); ++s) {
     const int64_t most = bounded.symbols[s].bound;
-    result.bounds.push_back(bounded.grows[s] ? most : bucket_of(extents[s], most));
-    result.least.push_back(bounded.grows[s] ? 1 : least_of(result.bounds[s], most));
+    const int64_t only = bounded.grows[s];
+    result.bounds.push_back(only > 0 ? only : bucket_of(extents[s], most));
+    result.least.push_back(only > 0 ? 1 : least_of(result.bounds[s], most));
   }
   bounded.derive(&result.bounds);
   bounded.derive(&result.least);

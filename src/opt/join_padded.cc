@@ -74,9 +74,7 @@ class Joiner {
     const Instr* instr = cut.instr;
     const int64_t d = cut.dimension, wanted = instr->shape().dim(d);
     Instr* start = instr->operand(0);
-    const std::vector<Instr*> users = start->users();
-    if (first == 0 && start->is(Opcode::parameter) && users.size() == 1 &&
-        std::count(instr->operands().begin(), instr->operands().end(), start) == 1) {
+    if (gets_room(cut)) {
       Shape shape = start->shape();
       shape.set_dim(d, wanted);
       start->set_shape(shape);
@@ -129,6 +127,14 @@ class Joiner {
 };
 
 }  // namespace
+
+bool gets_room(const Cut& cut) {
+  if (!cut.instr->is(Opcode::concatenate) || cut.parts[0].is_constant()) return false;
+  const std::vector<Instr*>& parts = cut.instr->operands();
+  const Instr* start = parts[0];
+  return start->is(Opcode::parameter) && start->users().size() == 1 &&
+         std::count(parts.begin(), parts.end(), start) == 1;
+}
 
 void join_padded(hlo::Computation* entry, const std::vector<Cut>& cuts,
                  const std::vector<Instr*>& extents, hlo::SymbolTable* table) {

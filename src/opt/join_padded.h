@@ -8,6 +8,9 @@
 
 namespace heddle::opt {
 
+// Whether the first part is an input that gets room.
+bool gets_room(const hlo::DimClasses::Cut& cut);
+
 // `extents`: by symbol, the entry's parameter. Where inputs get room, their places in the table
 // become those of the longer array's symbol.
 void join_padded(hlo::Computation* entry, const std::vector<hlo::DimClasses::Cut>& cuts,

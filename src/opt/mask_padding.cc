@@ -273,8 +273,18 @@ class Masker {
     return result;
   }
 
+  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave them.
+  bool has_zeros_behind(const Instr* instr, int64_t d) const {
+    return std::any_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
+      return cut.instr == instr && cut.dimension == d && gets_room(cut) &&
+             std::all_of(cut.parts.begin() + 1, cut.parts.end(),
+                         [](const tensor::Extent& part) { return part.is_constant(); });
+    });
+  }
+
   Padding find_padding(const Instr* instr, int64_t d) {
     if (const auto value = splat(instr)) return number(*value);
+    if (instr->is(Opcode::concatenate) && has_zeros_behind(instr, d)) return number(0);
     switch (instr->opcode()) {
       case Opcode::broadcast: {
         const int64_t from = source_dimension(instr, d);

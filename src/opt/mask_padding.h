@@ -1,6 +1,7 @@
 // mask_padding with symbols some of which follow from others, as where an input is one longer than
 // another one. Behind it Module::symbols are those of the table, and more where the extents of
-// joined arrays follow from them; the entry has a parameter s32[] for each, in that order.
+// joined arrays follow from them; the entry has a parameter s32[] for each, in that order. Inputs
+// that got room for what is joined to them (join_padded.h) must have zeros behind their elements.
 #pragma once
 
 #include "base/error.h"
