@@ -472,7 +472,8 @@ ENTRY e {
 })",
      true, 1, true},
     {"AttentionTogether", 40, kBatchedAttention, true, 1, true},
-    {"GrowingCache", 70, kGrowingCache},
+    {"GrowingCache", 63, kGrowingCache},
+    {"GrowingCacheOfOddLength", 70, kGrowingCache, false},
     {"JoinedBehind", 50, R"(HloModule m
 ENTRY e {
   x = f32[3,@,16] parameter(0)

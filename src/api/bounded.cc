@@ -1,7 +1,6 @@
 #include "api/bounded.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "api/extent_comparison.h"
@@ -159,8 +158,8 @@ class Finder {
       return more % apart == 0;
     }));
     // A third extent: it is a straight line.
-    HEDDLE_RETURN_IF_ERROR(ExtentComparison(whole_, a, name).same_structure(
-        growth_of(bounded_, differences(s, 1))));
+    HEDDLE_RETURN_IF_ERROR(
+        ExtentComparison(whole_, a, name).same_structure(growth_of(bounded_, differences(s, 1))));
     if (a.index_checks != b.index_checks)
       HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
     const std::vector<Shape> p = inputs_of(*a.module), q = inputs_of(*b.module);
@@ -233,8 +232,8 @@ class Finder {
         for (const auto& [parameter, dimension] : bounded_.symbols[s].places)
           if (parameter == module->input_output_alias[i].parameter && bounded_.is_own(s) &&
               bounded_.grows[s] == 0)
-            bounded_.grows[s] =
-                with_whole_vectors(s, module->entry()->parameters()[parameter]->shape().dim(dimension));
+            bounded_.grows[s] = with_whole_vectors(
+                s, module->entry()->parameters()[parameter]->shape().dim(dimension));
   }
 
   // A bound, at least that of the symbol, at which an array that is now `extent` long is as many
@@ -324,37 +323,6 @@ Result<std::shared_ptr<const Bounded>> find_bounded(
   HEDDLE_RETURN_IF_ERROR(finder.run());
   HEDDLE_RETURN_IF_ERROR(set_first(result.get(), finder.input_names(), options));
   return std::shared_ptr<const Bounded>(std::move(result));
-}
-
-void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* to,
-              const std::vector<int64_t>& to_extents, const std::vector<int64_t>& box,
-              int64_t element_bytes) {
-  // What is whole in both is one piece, with the dimension outside of it.
-  size_t whole = box.size();
-  int64_t bytes = element_bytes;
-  while (whole > 0 && from_extents[whole - 1] == box[whole - 1] &&
-         to_extents[whole - 1] == box[whole - 1])
-    bytes *= box[--whole];
-  if (whole > 0) bytes *= box[--whole];
-  int64_t pieces = 1;
-  for (size_t d = 0; d < whole; ++d) pieces *= box[d];
-  if (bytes <= 0) return;
-  int64_t inner_from = element_bytes, inner_to = element_bytes;
-  for (size_t d = whole; d < box.size(); ++d) {
-    inner_from *= from_extents[d];
-    inner_to *= to_extents[d];
-  }
-  std::vector<int64_t> at(whole, 0);
-  for (int64_t i = 0; i < pieces; ++i) {
-    int64_t in_from = 0, in_to = 0;
-    for (size_t d = 0; d < whole; ++d) {
-      in_from = in_from * from_extents[d] + at[d];
-      in_to = in_to * to_extents[d] + at[d];
-    }
-    std::memcpy(static_cast<char*>(to) + in_to * inner_to,
-                static_cast<const char*>(from) + in_from * inner_from, static_cast<size_t>(bytes));
-    for (size_t d = whole; d-- > 0 && ++at[d] == box[d];) at[d] = 0;
-  }
 }
 
 }  // namespace heddle::api

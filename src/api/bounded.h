@@ -33,14 +33,14 @@ struct Bounded {
   std::vector<hlo::Symbol> symbols;
   std::vector<tensor::Extent> of;  // by symbol
   std::vector<bool> asked;         // by symbol: it has a bound in the options
-  // By symbol: the bound of its only bucket, or 0. An input of such an extent becomes an output with
-  // more joined to it: from run to run it would go through all buckets. It may be above the
+  // By symbol: the bound of its only bucket, or 0. An input of such an extent becomes an output
+  // with more joined to it: from run to run it would go through all buckets. It may be above the
   // symbol's bound, where the longer array is then of whole vectors.
   Sizes grows;
   Sizes first;  // what contexts begin with: the model's ports are of these
   // What an extent has become in the imported entry, but for extents: all elements of instruction
-  // `instr`, a constant, or where it takes its slice of a dimension, are `factor` times the symbol's
-  // extent and something else.
+  // `instr`, a constant, or where it takes its slice of a dimension, are `factor` times the
+  // symbol's extent and something else.
   struct Growing {
     size_t instr = 0;
     int64_t dimension = -1;  // of a slice
@@ -92,8 +92,8 @@ void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<
 
 // The bucket of an extent: powers of 4 below the bound, and the bound; six of them for 512.
 int64_t bucket_of(int64_t extent, int64_t bound);
-int64_t least_of(int64_t bucket, int64_t bound);  // the least extent that is run in it
-Sizes buckets_below(int64_t bound);               // all of them, ascending
+int64_t least_of(int64_t bucket, int64_t bound);           // the least extent that is run in it
+Sizes buckets_below(int64_t bound);                        // all of them, ascending
 Extents at(const Bounded& bounded, const Sizes& extents);  // by the names that have bounds
 
 // The extents that one program is for, by symbol.
@@ -109,11 +109,6 @@ Bucket bucket_for(const Bounded& bounded, const Sizes& extents);
 // empty in the end, why there are no masks: then it is the model at these very extents.
 Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& extents, Bucket* bucket,
                                        std::string* why_exact);
-
-// A dense array of the actual extents <-> the first elements of one of other extents.
-void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* to,
-              const std::vector<int64_t>& to_extents, const std::vector<int64_t>& box,
-              int64_t element_bytes);
 
 // A program that is specialised on demand, by buckets of its extents; a module that bounds cannot
 // be put into is compiled for each extent, and so is what is interpreted.

@@ -9,6 +9,7 @@
 #include "api/compiled.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
+#include "api/staging.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "program/file.h"
@@ -17,9 +18,7 @@
 namespace heddle::api {
 namespace {
 
-// The most programs that a file of several dimensions gets.
-constexpr size_t kMostPrograms = 64;
-
+constexpr size_t kMostPrograms = 64;  // of a file
 struct Specialisation {
   Bucket bucket;
   std::unique_ptr<Model> model;
@@ -262,13 +261,6 @@ class BoundedContext : public Context {
  private:
   using Places = std::vector<std::pair<int64_t, size_t>>;
 
-  // Memory at the bound, where a port is not dense there. Several runs may be between their steps.
-  struct Staging {
-    std::vector<std::vector<char>> inputs, outputs;
-    std::vector<std::vector<int64_t>> filled;  // by input: extents of what is not zero in it
-    std::vector<int32_t> extents;
-  };
-
   struct Ready {
     std::shared_ptr<Specialisation> specialisation;
     std::unique_ptr<Context> context;
@@ -337,53 +329,61 @@ class BoundedContext : public Context {
     HEDDLE_ASSIGN_OR_RETURN(run.ready, ready_for(run.extents));
     const Specialisation& one = *run.ready->specialisation;
     run.staging = take_staging(*run.ready);
+    Staging& staging = *run.staging;
+    std::vector<Box> boxes;  // of inputs
+    for (size_t i = 0; i < run.inputs.size(); ++i)
+      boxes.push_back(actual(program_->inputs()[i].dims, input_places(i), run.extents));
+    for (size_t i = 0; i < run.outputs.size(); ++i)
+      run.boxes.push_back(
+          actual(program_->outputs()[i].dims, program_->bounded().outputs[i], run.extents));
     for (size_t i = 0; i < run.inputs.size(); ++i) {
       const Port& port = one.program->inputs()[i];
-      const std::vector<int64_t> box =
-          actual(program_->inputs()[i].dims, input_places(i), run.extents);
-      std::vector<char>& memory = run.staging->inputs[i];
-      if (box == port.dims) continue;
-      memory.resize(static_cast<size_t>(port.bytes));
-      clear_behind(box, &run.staging->filled[i], &memory);
+      if (boxes[i] == port.dims) continue;
       // What is checked as an index is one in the padding, too.
-      if (one.program->checks_input(static_cast<int64_t>(i)))
-        std::fill(memory.begin(), memory.end(), 0);
-      copy_box(run.inputs[i], box, memory.data(), port.dims, box,
-               tensor::type_bytes(port.shape.type()));
-      run.inputs[i] = memory.data();
+      const bool clear = one.program->checks_input(static_cast<int64_t>(i));
+      const int64_t element_bytes = tensor::type_bytes(port.shape.type());
+      size_t o = 0;  // the output in its memory
+      while (o < run.outputs.size() && one.inputs_of[o] != static_cast<int64_t>(i)) ++o;
+      const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
+      staging.put_input(i, run.inputs[i], boxes[i], joined ? run.boxes[o] : boxes[i], port.dims,
+                        element_bytes, clear);
+      if (joined) join_to(run, boxes, i, o);
     }
+    for (size_t i = 0; i < run.inputs.size(); ++i)
+      if (boxes[i] != one.program->inputs()[i].dims) run.inputs[i] = staging.inputs[i].data();
     for (size_t s = 0; s < run.extents.size(); ++s)
-      run.staging->extents[s] = static_cast<int32_t>(run.extents[s]);
-    for (size_t i = 0; i < run.outputs.size(); ++i) {
-      const Port& port = one.program->outputs()[i];
-      run.boxes.push_back(actual(program_->outputs()[i].dims, program_->bounded().outputs[i],
-                                 run.extents));
-      if (run.boxes[i] == port.dims) continue;
-      // The copy of an input that is for it; else memory of its own.
-      const int64_t input = one.inputs_of[i];
-      if (input >= 0 && !run.staging->inputs[static_cast<size_t>(input)].empty()) {
-        run.staging->filled[static_cast<size_t>(input)] = run.boxes[i];
-        continue;
-      }
-      run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
+      staging.extents[s] = static_cast<int32_t>(run.extents[s]);
+    for (size_t o = 0; o < run.outputs.size(); ++o) {
+      const Port& port = one.program->outputs()[o];
+      if (run.boxes[o] != port.dims && staging_of(one, staging, o) == nullptr)
+        staging.outputs[o].resize(static_cast<size_t>(port.bytes));
     }
     return {};
   }
 
-  // Where an input has room for what is joined to it, zeros stand behind its elements. It may grow,
-  // over what was joined to it.
-  static void clear_behind(const std::vector<int64_t>& box, std::vector<int64_t>* filled,
-                           std::vector<char>* memory) {
-    bool less = false;
-    for (size_t d = 0; d < filled->size(); ++d) less = less || box[d] < (*filled)[d];
-    if (less) std::fill(memory->begin(), memory->end(), 0);
-    *filled = box;
+  // An output in the copy of an input: the input's elements are in their place before the run, and
+  // are copied there while they are in the processor's cache.
+  void join_to(Run& run, const std::vector<Box>& boxes, size_t i, size_t o) const {
+    Staging& staging = *run.staging;
+    const Port& port = run.ready->specialisation->program->inputs()[i];
+    const int64_t element_bytes = tensor::type_bytes(port.shape.type());
+    staging.copied[o].clear();
+    for (size_t k = 0; k < run.inputs.size(); ++k)  // that are still to be read
+      if (k != i && overlap(run.outputs[o], run.boxes[o], element_bytes, run.inputs[k], boxes[k],
+                            tensor::type_bytes(program_->inputs()[k].shape.type())))
+        return;
+    staging.copied[o] = boxes[i];
+    copy_box(staging.inputs[i].data(), port.dims, run.outputs[o], run.boxes[o], boxes[i],
+             element_bytes);
   }
 
-  static char* staged(const Specialisation& one, Staging& staging, size_t output) {
-    std::vector<char>& own = staging.outputs[output];
-    return own.empty() ? staging.inputs[static_cast<size_t>(one.inputs_of[output])].data()
-                       : own.data();
+  // Where an output is that is not in the caller's memory; null: nowhere yet.
+  static char* staging_of(const Specialisation& one, Staging& staging, size_t output) {
+    const int64_t input = one.inputs_of[output];
+    Bytes& own = staging.outputs[output];
+    if (input < 0 || staging.inputs[static_cast<size_t>(input)].empty())
+      return own.empty() ? nullptr : own.data();
+    return staging.inputs[static_cast<size_t>(input)].data();
   }
 
   Status launch(Run& run) {
@@ -403,15 +403,15 @@ class BoundedContext : public Context {
           context.bind_input(number++, &run.staging->extents[static_cast<size_t>(symbol)]));
     auto is_whole = [&](size_t i) { return run.boxes[i] == one.program->outputs()[i].dims; };
     for (size_t i = 0; i < run.outputs.size(); ++i)
-      HEDDLE_RETURN_IF_ERROR(context.bind_output(
-          static_cast<int64_t>(i),
-          is_whole(i) ? run.outputs[i] : staged(one, *run.staging, i)));
+      HEDDLE_RETURN_IF_ERROR(
+          context.bind_output(static_cast<int64_t>(i),
+                              is_whole(i) ? run.outputs[i] : staging_of(one, *run.staging, i)));
     HEDDLE_RETURN_IF_ERROR(context.run());
     for (size_t i = 0; i < run.outputs.size(); ++i) {
       const Port& port = one.program->outputs()[i];
       if (!is_whole(i))
-        copy_box(staged(one, *run.staging, i), port.dims, run.outputs[i], run.boxes[i],
-                 run.boxes[i], tensor::type_bytes(port.shape.type()));
+        copy_box(staging_of(one, *run.staging, i), port.dims, run.outputs[i], run.boxes[i],
+                 run.boxes[i], tensor::type_bytes(port.shape.type()), run.staging->copied[i]);
     }
     last_ = run.ready;
     return {};
@@ -426,12 +426,7 @@ class BoundedContext : public Context {
         return taken;
       }
     }
-    auto made = std::make_unique<Staging>();
-    made->inputs.resize(inputs_.size());
-    made->filled.resize(inputs_.size());
-    made->outputs.resize(outputs_.size());
-    made->extents.resize(extents_.size());
-    return made;
+    return std::make_unique<Staging>(inputs_.size(), outputs_.size(), extents_.size());
   }
   void give_back(Ready& ready, std::unique_ptr<Staging> staging) {
     const std::lock_guard lock(mutex_);
