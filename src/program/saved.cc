@@ -8,6 +8,8 @@
 namespace heddle::program {
 namespace {
 
+constexpr int64_t kMostTimes = 1 << 16;  // of an extent to another one
+
 // Checks the variants against each other; messages without the file's name.
 class SavedVerifier {
  public:
@@ -31,12 +33,12 @@ class SavedVerifier {
   Status check_symbols() const {
     for (size_t s = 0; s < saved_.symbols.size(); ++s) {
       const Symbol& symbol = saved_.symbols[s];
-      if (symbol.name.empty() || symbol.bound < 1 ||
+      if (symbol.name.empty() || symbol.bound < 1 || symbol.bound > INT32_MAX ||
           (symbol.inputs.empty() && symbol.of.is_constant()))
         return user_error("dimension '{}' is not one of an input", symbol.name);
       for (const auto& [from, factor] : symbol.of.terms) {
         const bool good = from >= 0 && static_cast<size_t>(from) < s && factor > 0 &&
-                          factor <= symbol.bound && std::abs(symbol.of.constant) <= symbol.bound &&
+                          factor <= kMostTimes && std::abs(symbol.of.constant) <= INT32_MAX &&
                           saved_.symbols[static_cast<size_t>(from)].of.is_constant();
         if (!good) return user_error("dimension '{}' does not follow from others", symbol.name);
       }
@@ -55,8 +57,8 @@ class SavedVerifier {
       const auto number = static_cast<int64_t>(s);
       const bool told =
           std::find(variant.told.begin(), variant.told.end(), number) != variant.told.end();
-      good = good && (told || variant.least[s] == variant.bounds[s] ||
-                      !saved_.symbols[s].of.is_constant());
+      good = good &&
+             (told || variant.least[s] == variant.bounds[s] || !saved_.symbols[s].of.is_constant());
     }
     for (size_t i = 0; good && i < variant.told.size(); ++i) {
       const Port& port =
@@ -95,7 +97,7 @@ class SavedVerifier {
         } else {
           // Inputs may have room for more.
           const auto fits = [&, s = static_cast<size_t>(s), times = times](const Variant& of,
-                                                                            int64_t extent) {
+                                                                           int64_t extent) {
             const int64_t least = extent / times;
             return inputs ? least >= of.bounds[s] : extent == times * of.bounds[s];
           };

@@ -1,0 +1,182 @@
+// Inputs to which others are joined, as caches of decoders: one program, extents that follow from
+// others, memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+#include "api/heddle.h"
+#include "api/session.h"
+#include "import/onnx_test_util.h"
+
+namespace heddle::api {
+namespace {
+
+using import::testing::attr;
+using import::testing::ints_tensor;
+using import::testing::kFloat;
+using import::testing::node;
+using import::testing::value;
+using ::testing::HasSubstr;
+
+constexpr int64_t kBound = 20, kRows = 2, kWidth = 3;
+
+class Growing : public testing::Test {
+ protected:
+  // present = past [2, past, 3] and one row more; y = the sum of present * weights [total, 1].
+  void SetUp() override {
+    import::testing::Model model;
+    model.inputs = {value("past", kFloat, {"2", "past", "3"}),
+                    value("new", kFloat, {"2", "1", "3"}),
+                    value("weights", kFloat, {"total", "1"})};
+    model.constants = {ints_tensor("axis", {1})};
+    model.nodes = {node("Concat", {"past", "new"}, {"present"}, {attr("axis", int64_t{1})}),
+                   node("Mul", {"present", "weights"}, {"weighed"}),
+                   node("ReduceSum", {"weighed", "axis"}, {"y"}, {attr("keepdims", int64_t{0})})};
+    model.outputs = {"present", "y"};
+    path_ = testing::TempDir() + "growing_" + std::to_string(::getpid()) + ".onnx";
+    std::ofstream(path_, std::ios::binary) << model.bytes();
+    options_.cache = "off";
+  }
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  static OpenOptions bounds(int64_t past, int64_t total) {
+    OpenOptions open;
+    open.bounds = {{"past", past}, {"total", total}};
+    return open;
+  }
+
+  std::shared_ptr<Program> compiled(const std::string& path, const OpenOptions& open) {
+    auto model = Model::open(path, open);
+    EXPECT_TRUE(model) << model.error().message;
+    auto program = Program::compile(**model, options_);
+    EXPECT_TRUE(program) << program.error().message;
+    return *program;
+  }
+
+  // One run on `past` of so many rows; what comes out of it.
+  static std::vector<float> grown(Context& context, const std::vector<float>& past, int64_t rows) {
+    std::vector<float> fresh(kRows * kWidth), weights(static_cast<size_t>(rows + 1)),
+        present(static_cast<size_t>(kRows * (rows + 1) * kWidth) + 1, -7.0F), y(kRows * kWidth);
+    for (size_t i = 0; i < fresh.size(); ++i) fresh[i] = static_cast<float>(rows * 10) + float(i);
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = 1.0F / static_cast<float>(1 << i % 4);
+    EXPECT_TRUE(context.set_extent("past", rows));
+    int64_t number = 0;
+    for (const std::vector<float>* input : {&past, &std::as_const(fresh), &std::as_const(weights)})
+      EXPECT_TRUE(context.bind_input(number++, input->data()));
+    EXPECT_TRUE(context.bind_output(0, present.data()));
+    EXPECT_TRUE(context.bind_output(1, y.data()));
+    const Status status = context.run();
+    EXPECT_TRUE(status) << status.error().message;
+    EXPECT_EQ(present.back(), -7.0F) << "written behind the extent";
+    present.pop_back();
+    for (int64_t row = 0; row < kRows; ++row)
+      for (int64_t c = 0; c < kWidth; ++c) {
+        double sum = 0;
+        for (int64_t i = 0; i <= rows; ++i) {
+          const float wanted = i < rows ? past[size_t((row * rows + i) * kWidth + c)]
+                                        : fresh[size_t(row * kWidth + c)];
+          const float got = present[size_t((row * (rows + 1) + i) * kWidth + c)];
+          EXPECT_TRUE(got == wanted || (std::isnan(got) && std::isnan(wanted)))
+              << rows << ": " << i;
+          sum += double(wanted) * weights[size_t(i)];
+        }
+        const float got = y[size_t(row * kWidth + c)];
+        EXPECT_TRUE(std::abs(got - sum) <= 1e-4 || (std::isnan(got) && std::isnan(sum)))
+            << rows << ": " << got << ", wanted " << sum;
+      }
+    return present;
+  }
+
+  std::string path_;
+  CompileOptions options_;
+};
+
+TEST_F(Growing, OneProgramServesAllExtents) {
+  const auto program = compiled(path_, bounds(kBound, kBound + 1));
+  auto context = program->make_context();
+  ASSERT_TRUE(context);
+  std::vector<float> cache(kRows * kWidth, 0.5F);
+  for (int64_t n = 1; n <= kBound; ++n) cache = grown(**context, cache, n);
+  // Shorter again, and what was there before is not seen.
+  const std::vector<float> nothing(static_cast<size_t>(kRows * 15 * kWidth), std::nanf(""));
+  grown(**context, nothing, 15);
+  for (const int64_t n : {14, 3, 4, 20, 1})
+    grown(**context, std::vector<float>(static_cast<size_t>(kRows * n * kWidth), 0.25F), n);
+  EXPECT_EQ(program->facts().compilations, 1);
+  EXPECT_EQ(program->outputs()[0].named[1].name, "total");
+  EXPECT_EQ(program->outputs()[0].named[1].least, 2);
+  EXPECT_EQ(program->outputs()[0].named[1].most, kBound + 1);
+}
+
+TEST_F(Growing, ExtentsThatFollowAreChecked) {
+  const auto program = compiled(path_, bounds(kBound, kBound + 1));
+  auto context = program->make_context();
+  ASSERT_TRUE(context);
+  const std::vector<float> memory(100);
+  std::vector<float> present(200), y(6);
+  for (int64_t i = 0; i < 3; ++i) ASSERT_TRUE((*context)->bind_input(i, memory.data()));
+  ASSERT_TRUE((*context)->bind_output(0, present.data()));
+  ASSERT_TRUE((*context)->bind_output(1, y.data()));
+  for (const bool first : {true, false}) {  // in any order
+    ASSERT_TRUE((*context)->set_extent(first ? "total" : "past", first ? 7 : 6));
+    ASSERT_TRUE((*context)->set_extent(first ? "past" : "total", first ? 6 : 7));
+    EXPECT_TRUE((*context)->run());
+  }
+  ASSERT_TRUE((*context)->set_extent("total", 9));
+  EXPECT_THAT((*context)->run().error().message,
+              HasSubstr("dimension 'total' is 9, wanted 7 (past + 1)"));
+  OpenOptions open = bounds(kBound, kBound + 1);
+  open.dims = {{"past", 4}, {"total", 4}};
+  auto model = Model::open(path_, open);
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().message, HasSubstr("dimension 'total' is 4, wanted 5 (past + 1)"));
+  EXPECT_FALSE(Model::open(path_, bounds(kBound, kBound)));
+}
+
+// The outputs' memory may be that of inputs.
+TEST_F(Growing, CachesMayShareTheirMemory) {
+  const auto program = compiled(path_, bounds(kBound, kBound + 1));
+  auto context = program->make_context();
+  ASSERT_TRUE(context);
+  std::vector<float> cache(kRows * 21 * kWidth, 0), fresh(kRows * kWidth, 2), weights(21, 1),
+      y(kRows * kWidth);
+  for (int64_t n = 1; n <= kBound; ++n) {
+    ASSERT_TRUE((*context)->set_extent("past", n));
+    for (int64_t i = 0; i < 3; ++i)
+      ASSERT_TRUE((*context)->bind_input(i, i == 0   ? cache.data()
+                                            : i == 1 ? fresh.data()
+                                                     : weights.data()));
+    ASSERT_TRUE((*context)->bind_output(0, cache.data()));
+    ASSERT_TRUE((*context)->bind_output(1, y.data()));
+    ASSERT_TRUE((*context)->run());
+    for (const float sum : y) ASSERT_EQ(sum, static_cast<float>(2 * n)) << n;
+  }
+}
+
+TEST_F(Growing, AFileHasTheOneProgram) {
+  const auto program = compiled(path_, bounds(kBound, kBound + 1));
+  const std::string path = path_ + ".heddle";
+  const Status saved = program->save(path);
+  ASSERT_TRUE(saved) << saved.error().message;
+  EXPECT_EQ(program->facts().compilations, 1);
+  OpenOptions open;
+  open.dims = {{"past", 3}};
+  auto model = Model::open(path, open);
+  ASSERT_TRUE(model) << model.error().message;
+  EXPECT_EQ((*model)->inputs()[0].dims, (std::vector<int64_t>{2, 3, 3}));
+  EXPECT_EQ((*model)->inputs()[2].dims, (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ((*model)->outputs()[0].dims, (std::vector<int64_t>{2, 4, 3}));
+  const auto loaded = compiled(path, {});
+  auto context = loaded->make_context();
+  ASSERT_TRUE(context);
+  std::vector<float> cache(kRows * kWidth, 0.5F);
+  for (int64_t n = 1; n <= kBound; ++n) cache = grown(**context, cache, n);
+  std::remove(path.c_str());
+}
+
+}  // namespace
+}  // namespace heddle::api
