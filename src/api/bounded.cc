@@ -157,11 +157,12 @@ class Finder {
       if (more != 0 && more % apart == 0) bounded_.growing.push_back({instr, d, s, more / apart});
       return more % apart == 0;
     }));
-    // A third extent: it is a straight line.
-    HEDDLE_RETURN_IF_ERROR(
-        ExtentComparison(whole_, a, name).same_structure(growth_of(bounded_, differences(s, 1))));
-    if (a.index_checks != b.index_checks)
-      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
+    if (const int64_t between = bound - 2; between > other) {  // a straight line
+      HEDDLE_ASSIGN_OR_RETURN(const Imported c, import_less(names, bound - between));
+      HEDDLE_RETURN_IF_ERROR(
+          ExtentComparison(a, c, name)
+              .same_structure(growth_of(bounded_, differences(s, bound - 1 - between))));
+    }
     const std::vector<Shape> p = inputs_of(*a.module), q = inputs_of(*b.module);
     Places alone;  // in this symbol only
     find_extents(p, &alone);
@@ -241,9 +242,11 @@ class Finder {
   int64_t with_whole_vectors(size_t s, int64_t extent) const {
     const int64_t step = extent > 64 ? 64 : 16, more = (step - extent % step) % step;
     const hlo::Symbol& symbol = bounded_.symbols[s];
-    const Result<Imported> longer = import_less(with_tied(symbol.name), -more);
-    if (!longer || !ExtentComparison(*longer, whole_, symbol.name)
-                        .same_structure(growth_of(bounded_, differences(s, more))))
+    const Result<Imported> shorter = import_less(with_tied(symbol.name), 1),
+                           longer = import_less(with_tied(symbol.name), -more);
+    if (!shorter || !longer ||
+        !ExtentComparison(*longer, *shorter, symbol.name)
+             .same_structure(growth_of(bounded_, differences(s, more + 1))))
       return symbol.bound;
     return symbol.bound + more;
   }

@@ -100,19 +100,28 @@ hlo::SymbolTable table_of(const Bounded& bounded, const Bucket& bucket,
 }
 
 // What the model is at the least extents of a bucket has to be what follows from its bounds. One
-// element is left out: such arrays are repeated by other operators.
-Status check_least(const Bounded& bounded, const Bucket& bucket, const import::Imported& at_bounds) {
-  Sizes extents = bucket.least, differences = bucket.bounds;
-  for (size_t s = 0; s < extents.size(); ++s)
-    extents[s] = std::min(std::max<int64_t>(extents[s], 2), bucket.bounds[s]);
-  bounded.derive(&extents);
-  HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded.import_at(at(bounded, extents)));
+// element is left out: such arrays are repeated by other operators. So are the bounds themselves
+// where nothing but extents grows: a slice of a whole table is no operator.
+Status check_least(const Bounded& bounded, const Bucket& bucket,
+                   const import::Imported& at_bounds) {
+  Sizes extents = bucket.least, most = bucket.bounds;
   std::string names;
-  for (size_t s = 0; s < differences.size(); ++s) {
-    differences[s] -= extents[s];
+  for (size_t s = 0; s < extents.size(); ++s) {
+    extents[s] = std::min(std::max<int64_t>(extents[s], 2), bucket.bounds[s]);
+    if (bounded.growing.empty() && most[s] > extents[s]) --most[s];
     if (bounded.asked[s]) names += (names.empty() ? "" : ", ") + bounded.symbols[s].name;
   }
-  return ExtentComparison(at_bounds, least, names).same_structure(growth_of(bounded, differences));
+  bounded.derive(&extents);
+  bounded.derive(&most);
+  HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded.import_at(at(bounded, extents)));
+  Sizes differences = most;
+  for (size_t s = 0; s < differences.size(); ++s) differences[s] -= extents[s];
+  const auto compare = [&](const import::Imported& with) {
+    return ExtentComparison(with, least, names).same_structure(growth_of(bounded, differences));
+  };
+  if (most == bucket.bounds) return compare(at_bounds);
+  HEDDLE_ASSIGN_OR_RETURN(const import::Imported below, bounded.import_at(at(bounded, most)));
+  return compare(below);
 }
 
 }  // namespace
