@@ -178,7 +178,36 @@ class Finder {
                     [](const hlo::Symbol& one) { return one.places.empty(); }))
       return user_error(
           "no input has a dynamic dimension '{}'; only dynamic dimensions have bounds", name);
-    return comparison.same_classes(std::move(table), other);
+    hlo::SliceExtents slices;  // in this symbol only
+    const auto &more = a.module->entry()->instrs(), &less = b.module->entry()->instrs();
+    for (const auto& [instr, d] : comparison.slices()) {
+      const int64_t extent = more[instr]->shape().dim(d);
+      const int64_t factor = (extent - less[instr]->shape().dim(d)) / apart;
+      slices[{more[instr], d}] =
+          Extent::of_symbol(0).times(factor).plus({extent - factor * (bound - 1), {}});
+    }
+    add_slices(s, comparison.slices(), more, slices);
+    return comparison.same_classes(std::move(table), slices, {other});
+  }
+
+  // What symbol s, with the others at their bounds, makes of the extents of slices.
+  void add_slices(size_t s, const std::vector<std::pair<size_t, int64_t>>& places,
+                  const std::vector<hlo::Instr*>& instrs, const hlo::SliceExtents& alone) {
+    for (const auto& [instr, d] : places) {
+      const Extent& extent = alone.at({instrs[instr], d});
+      const int64_t factor = extent.is_constant() ? 0 : extent.terms[0].second;
+      const Extent part = Extent::of_symbol(static_cast<int64_t>(s)).times(factor);
+      const auto known = std::find_if(bounded_.slices.begin(), bounded_.slices.end(),
+                                      [&, instr = instr, d = d](const auto& one) {
+                                        return one.instr == instr && one.dimension == d;
+                                      });
+      if (known == bounded_.slices.end()) {
+        bounded_.slices.push_back({instr, d, part.plus({extent.constant, {}})});
+        continue;
+      }
+      known->extent = known->extent.plus(part);
+      known->extent.constant -= factor * bounded_.symbols[s].bound;
+    }
   }
 
   Sizes differences(size_t symbol, int64_t more) const {
@@ -206,8 +235,20 @@ class Finder {
     for (const std::vector<Extent>& output : outputs_)
       for (const Extent& extent : output)
         if (!extent.is_constant()) table.add(extent.divided_by(extent.common_factor()));
+    // Where operators are told by their numbers, these are the same at the bounds.
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s) {
+      if (!bounded_.is_own(s) || (bounded_.growing.empty() && bounded_.slices.empty())) continue;
+      const std::string& name = bounded_.symbols[s].name;
+      HEDDLE_ASSIGN_OR_RETURN(const Imported below, import_less(with_tied(name), 1));
+      const ExtentComparison comparison(whole_, below, name);
+      HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(bounded_, differences(s, 1))));
+      Sizes others;
+      for (const hlo::Symbol& symbol : bounded_.symbols) others.push_back(symbol.bound);
+      --others[s];
+      HEDDLE_RETURN_IF_ERROR(comparison.same_classes(table, slices_of(*whole_.module), others));
+    }
     hlo::DimClasses classes(*whole_.module);
-    HEDDLE_RETURN_IF_ERROR(classes.derive(&table));
+    HEDDLE_RETURN_IF_ERROR(classes.derive(&table, slices_of(*whole_.module)));
     for (const std::vector<Extent>& output : outputs_) {
       auto& places = bounded_.outputs.emplace_back();
       for (size_t d = 0; d < output.size(); ++d)
@@ -215,7 +256,7 @@ class Finder {
           places.emplace_back(static_cast<int64_t>(d),
                               table.add(output[d].divided_by(output[d].common_factor())));
     }
-    for (hlo::Symbol& symbol : table.symbols) symbol.least = 1;
+    set_least(classes, &table);
     bounded_.symbols = table.symbols;
     bounded_.of = table.of;
     bounded_.asked.resize(table.of.size(), false);
@@ -224,10 +265,46 @@ class Finder {
     return {};
   }
 
+  // There has to be what slices take.
+  void set_least(const hlo::DimClasses& classes, hlo::SymbolTable* table) const {
+    Sizes least(table->symbols.size(), 1);
+    const std::vector<hlo::Instr*>& instrs = whole_.module->entry()->instrs();
+    for (const auto& [instr, d, extent] : bounded_.slices) {
+      const hlo::Instr* slice = instrs[instr];
+      const int s = classes.symbol_of(slice->operand(0), d);
+      if (s < 0) continue;
+      const auto number = static_cast<size_t>(s);
+      const int64_t whole = slice->operand(0)->shape().dim(d);
+      Extent enough = table->of[number].times(whole / table->symbols[number].bound);
+      const bool moves = std::any_of(bounded_.growing.begin(), bounded_.growing.end(),
+                                     [&, instr = instr, d = d](const auto& one) {
+                                       return one.instr == instr && one.dimension == d;
+                                     });
+      const int64_t start = slice->attrs_as<hlo::SliceAttrs>().starts[static_cast<size_t>(d)];
+      if (!extent.is_constant())
+        enough = extent;
+      else
+        enough.constant -= slice->shape().dim(d) + (moves ? 0 : start);
+      for (const auto& [own, factor] : enough.terms)
+        if (const int64_t missing = -enough.at(least); missing > 0 && factor > 0)
+          least[static_cast<size_t>(own)] += (missing + factor - 1) / factor;
+    }
+    for (size_t s = 0; s < least.size(); ++s)
+      table->symbols[s].least = std::min(table->of[s].at(least), table->symbols[s].bound);
+  }
+
+  hlo::SliceExtents slices_of(const hlo::Module& module) const {
+    hlo::SliceExtents result;
+    const std::vector<hlo::Instr*>& instrs = module.entry()->instrs();
+    for (const auto& [instr, dimension, extent] : bounded_.slices)
+      result[{instrs[instr], dimension}] = extent;
+    return result;
+  }
+
   void find_growing(hlo::SymbolTable table) {
     const std::unique_ptr<hlo::Module> module = whole_.module->clone();
     const size_t before = module->input_output_alias.size();
-    if (!opt::mask_bounded(*module, std::move(table))) return;
+    if (!opt::mask_bounded(*module, std::move(table), {}, slices_of(*module))) return;
     for (size_t i = before; i < module->input_output_alias.size(); ++i)
       for (size_t s = 0; s < bounded_.symbols.size(); ++s)
         for (const auto& [parameter, dimension] : bounded_.symbols[s].places)
@@ -287,9 +364,9 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
       break;
     }
   }
-  if (extent < 1 || extent > symbol.bound)
-    return user_error("dimension '{}' is {} from {}, wanted 1 to {}", symbol.name, extent, by,
-                      symbol.bound);
+  if (extent < symbol.least || extent > symbol.bound)
+    return user_error("dimension '{}' is {} from {}, wanted {} to {}", symbol.name, extent, by,
+                      symbol.least, symbol.bound);
   return extent;
 }
 

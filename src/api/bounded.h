@@ -48,6 +48,13 @@ struct Bounded {
     int64_t factor = 0;
   };
   std::vector<Growing> growing;
+  // Slices of the imported entry along a dimension that follows a symbol: their extents.
+  struct Slice {
+    size_t instr = 0;
+    int64_t dimension = 0;
+    tensor::Extent extent;
+  };
+  std::vector<Slice> slices;
   // By output: which dimensions follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 

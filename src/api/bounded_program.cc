@@ -84,6 +84,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
       std::vector<Sizes> longer;
       for (const Sizes& before : all) {
         for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
+          if (bucket < bounded_->symbols[s].least) continue;
           longer.push_back(before);
           longer.back().push_back(bucket);
         }
@@ -274,7 +275,7 @@ class BoundedContext : public Context {
     Sizes extents;
     Ready* ready = nullptr;
     std::unique_ptr<Staging> staging;
-    std::vector<std::vector<int64_t>> boxes;  // by output: what is there of it
+    std::vector<Box> in_boxes, boxes;  // by input, by output: what is there of it
   };
 
   RunSteps steps_of(std::vector<const void*> inputs, std::vector<void*> outputs, Sizes extents) {
@@ -293,8 +294,9 @@ class BoundedContext : public Context {
     const std::vector<hlo::Symbol>& symbols = bounded.symbols;
     for (size_t s = 0; s < symbols.size(); ++s) {
       if (symbols[s].name != name) continue;
-      if (extent < 1 || extent > symbols[s].bound)
-        return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
+      if (extent < symbols[s].least || extent > symbols[s].bound)
+        return user_error("dimension '{}' is {}, wanted {} to {}", name, extent, symbols[s].least,
+                          symbols[s].bound);
       if (!bounded.is_own(s)) {
         asked[s] = extent;
         return {};
@@ -314,15 +316,22 @@ class BoundedContext : public Context {
     return {};
   }
 
-  Status infer(const Run& run) const {
-    for (const bool input : {true, false}) {
+  Status infer(Run& run) const {
+    const auto find = [&](bool input) -> Status {
       const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
-      for (size_t i = 0; i < ports.size(); ++i)
-        if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && ports[i].bytes > 0)
+      std::vector<Box>& boxes = input ? run.in_boxes : run.boxes;
+      for (size_t i = 0; i < ports.size(); ++i) {
+        boxes.push_back(actual(
+            ports[i].dims, input ? input_places(i) : program_->bounded().outputs[i], run.extents));
+        const bool empty = std::count(boxes[i].begin(), boxes[i].end(), 0) > 0;
+        if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && !empty)
           return user_error("{} {} is not bound to memory", input ? "input" : "output",
                             ports[i].name);
-    }
-    return {};
+      }
+      return {};
+    };
+    HEDDLE_RETURN_IF_ERROR(find(true));
+    return find(false);
   }
 
   Status resize(Run& run) {
@@ -330,12 +339,7 @@ class BoundedContext : public Context {
     const Specialisation& one = *run.ready->specialisation;
     run.staging = take_staging(*run.ready);
     Staging& staging = *run.staging;
-    std::vector<Box> boxes;  // of inputs
-    for (size_t i = 0; i < run.inputs.size(); ++i)
-      boxes.push_back(actual(program_->inputs()[i].dims, input_places(i), run.extents));
-    for (size_t i = 0; i < run.outputs.size(); ++i)
-      run.boxes.push_back(
-          actual(program_->outputs()[i].dims, program_->bounded().outputs[i], run.extents));
+    const std::vector<Box>& boxes = run.in_boxes;
     for (size_t i = 0; i < run.inputs.size(); ++i) {
       const Port& port = one.program->inputs()[i];
       if (boxes[i] == port.dims) continue;
@@ -347,7 +351,7 @@ class BoundedContext : public Context {
       const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
       staging.put_input(i, run.inputs[i], boxes[i], joined ? run.boxes[o] : boxes[i], port.dims,
                         element_bytes, clear);
-      if (joined) join_to(run, boxes, i, o);
+      if (joined) join_to(run, i, o);
     }
     for (size_t i = 0; i < run.inputs.size(); ++i)
       if (boxes[i] != one.program->inputs()[i].dims) run.inputs[i] = staging.inputs[i].data();
@@ -363,8 +367,9 @@ class BoundedContext : public Context {
 
   // An output in the copy of an input: the input's elements are in their place before the run, and
   // are copied there while they are in the processor's cache.
-  void join_to(Run& run, const std::vector<Box>& boxes, size_t i, size_t o) const {
+  void join_to(Run& run, size_t i, size_t o) const {
     Staging& staging = *run.staging;
+    const std::vector<Box>& boxes = run.in_boxes;
     const Port& port = run.ready->specialisation->program->inputs()[i];
     const int64_t element_bytes = tensor::type_bytes(port.shape.type());
     staging.copied[o].clear();

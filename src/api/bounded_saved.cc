@@ -19,6 +19,7 @@ Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
     hlo::Symbol symbol;
     symbol.name = from.name;
     symbol.bound = from.bound;
+    symbol.least = from.least;
     if (const auto lower = options.bounds.find(from.name); lower != options.bounds.end()) {
       if (lower->second > from.bound)
         return user_error("dimension '{}' has a bound of {}, but was compiled for at most {}",
@@ -57,6 +58,7 @@ std::vector<program::Symbol> saved_symbols(const Bounded& bounded, const std::ve
     program::Symbol& symbol = result.emplace_back();
     symbol.name = from.name;
     symbol.bound = from.bound;
+    symbol.least = from.least;
     if (!bounded.is_own(s)) symbol.of = bounded.of[s];
     for (const auto& [parameter, dimension] : from.places)
       symbol.inputs.push_back(place(inputs, parameter, dimension, s));
@@ -73,10 +75,8 @@ void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<
     const hlo::Symbol& symbol = bounded.symbols[s];
     const auto d = static_cast<size_t>(dimension);
     const int64_t times = port.dims.at(d) / bounded.first[s];
-    Sizes least(bounded.symbols.size(), 1);
-    bounded.derive(&least);
     port.named.resize(port.dims.size());
-    port.named[d] = {symbol.name, times * least[s], times * symbol.bound};
+    port.named[d] = {symbol.name, times * symbol.least, times * symbol.bound};
   };
   for (size_t s = 0; s < bounded.symbols.size(); ++s)
     for (const auto& [input, dimension] : bounded.symbols[s].places)
@@ -95,7 +95,8 @@ void set_ports(const Bounded& bounded, const program::Variant& variant, std::vec
     shapes[1].push_back(program.outputs[i].shape);
   for (size_t s = 0; s < symbols.size(); ++s)
     for (size_t side = 0; side < 2; ++side)
-      for (const auto& [port, dimension, times] : side == 0 ? symbols[s].inputs : symbols[s].outputs)
+      for (const auto& [port, dimension, times] :
+           side == 0 ? symbols[s].inputs : symbols[s].outputs)
         shapes[side][static_cast<size_t>(port)].set_dim(dimension, times * bounded.first[s]);
   inputs.clear();
   outputs.clear();

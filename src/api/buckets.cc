@@ -54,7 +54,8 @@ Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
     const int64_t most = bounded.symbols[s].bound;
     const int64_t only = bounded.grows[s];
     result.bounds.push_back(only > 0 ? only : bucket_of(extents[s], most));
-    result.least.push_back(only > 0 ? 1 : least_of(result.bounds[s], most));
+    result.least.push_back(
+        std::max(only > 0 ? 1 : least_of(result.bounds[s], most), bounded.symbols[s].least));
   }
   bounded.derive(&result.bounds);
   bounded.derive(&result.least);
@@ -63,25 +64,32 @@ Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
 
 namespace {
 
-// The symbols that are not numbers in a bucket, with its bounds. `told`: of each the first one in
-// `bounded`.
-hlo::SymbolTable table_of(const Bounded& bounded, const Bucket& bucket,
-                          std::vector<int64_t>* told) {
+// The symbols that are not numbers in a bucket, with its bounds.
+struct InBucket {
   hlo::SymbolTable table;
+  std::vector<int64_t> told;                  // of each the first one in `bounded`
   std::map<int64_t, tensor::Extent> instead;  // of those with extents of their own
+};
+
+tensor::Extent in_bucket(const tensor::Extent& extent,
+                         const std::map<int64_t, tensor::Extent>& instead) {
+  tensor::Extent result{extent.constant, {}};
+  for (const auto& [from, factor] : extent.terms)
+    result = result.plus(instead.at(from).times(factor));
+  return result;
+}
+
+InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
+  InBucket result;
+  hlo::SymbolTable& table = result.table;
   for (size_t s = 0; s < bounded.symbols.size(); ++s) {
     hlo::Symbol symbol = bounded.symbols[s];
-    tensor::Extent extent;
-    if (!bounded.is_own(s)) {
-      extent.constant = bounded.of[s].constant;
-      for (const auto& [from, factor] : bounded.of[s].terms)
-        extent = extent.plus(instead.at(from).times(factor));
-    } else if (bucket.least[s] < bucket.bounds[s]) {
+    tensor::Extent extent{bucket.bounds[s], {}};
+    if (!bounded.is_own(s))
+      extent = in_bucket(bounded.of[s], result.instead);
+    else if (bucket.least[s] < bucket.bounds[s])
       extent = tensor::Extent::of_symbol(static_cast<int64_t>(table.symbols.size()));
-    } else {
-      extent.constant = bucket.bounds[s];
-    }
-    if (bounded.is_own(s)) instead[static_cast<int64_t>(s)] = extent;
+    if (bounded.is_own(s)) result.instead[static_cast<int64_t>(s)] = extent;
     if (extent.is_constant()) continue;
     const auto known = std::find(table.of.begin(), table.of.end(), extent);
     if (known != table.of.end()) {
@@ -94,30 +102,47 @@ hlo::SymbolTable table_of(const Bounded& bounded, const Bucket& bucket,
     symbol.extent = -1;  // mask_bounded gives it a parameter
     table.symbols.push_back(std::move(symbol));
     table.of.push_back(extent);
-    told->push_back(static_cast<int64_t>(s));
+    result.told.push_back(static_cast<int64_t>(s));
   }
-  return table;
+  return result;
+}
+
+hlo::SliceExtents slices_of(const Bounded& bounded, const hlo::Module& module,
+                            const std::map<int64_t, tensor::Extent>& instead) {
+  hlo::SliceExtents result;
+  const std::vector<hlo::Instr*>& instrs = module.entry()->instrs();
+  for (const auto& [instr, dimension, extent] : bounded.slices)
+    result[{instrs[instr], dimension}] = in_bucket(extent, instead);
+  return result;
 }
 
 // What the model is at the least extents of a bucket has to be what follows from its bounds. One
 // element is left out: such arrays are repeated by other operators. So are the bounds themselves
-// where nothing but extents grows: a slice of a whole table is no operator.
-Status check_least(const Bounded& bounded, const Bucket& bucket,
+// where no operator is told by its number: a slice of a whole table is none.
+Status check_least(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
                    const import::Imported& at_bounds) {
+  const bool numbered = !bounded.growing.empty() || !bounded.slices.empty();
   Sizes extents = bucket.least, most = bucket.bounds;
   std::string names;
   for (size_t s = 0; s < extents.size(); ++s) {
     extents[s] = std::min(std::max<int64_t>(extents[s], 2), bucket.bounds[s]);
-    if (bounded.growing.empty() && most[s] > extents[s]) --most[s];
+    if (!numbered && most[s] > extents[s]) --most[s];
     if (bounded.asked[s]) names += (names.empty() ? "" : ", ") + bounded.symbols[s].name;
   }
   bounded.derive(&extents);
   bounded.derive(&most);
   HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded.import_at(at(bounded, extents)));
-  Sizes differences = most;
+  Sizes differences = most, others;
   for (size_t s = 0; s < differences.size(); ++s) differences[s] -= extents[s];
-  const auto compare = [&](const import::Imported& with) {
-    return ExtentComparison(with, least, names).same_structure(growth_of(bounded, differences));
+  hlo::SymbolTable table = in.table;
+  for (size_t t = 0; t < in.told.size(); ++t) {
+    table.symbols[t].bound = most[static_cast<size_t>(in.told[t])];
+    others.push_back(extents[static_cast<size_t>(in.told[t])]);
+  }
+  const auto compare = [&](const import::Imported& with) -> Status {
+    const ExtentComparison comparison(with, least, names);
+    HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(bounded, differences)));
+    return comparison.same_classes(table, slices_of(bounded, *with.module, in.instead), others);
   };
   if (most == bucket.bounds) return compare(at_bounds);
   HEDDLE_ASSIGN_OR_RETURN(const import::Imported below, bounded.import_at(at(bounded, most)));
@@ -131,17 +156,19 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
   *bucket = bucket_for(bounded, extents);
   HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
                           bounded.import_at(at(bounded, bucket->bounds)));
-  hlo::SymbolTable table = table_of(bounded, *bucket, &bucket->told);
-  if (table.symbols.empty()) return imported;
-  Status masked = check_least(bounded, *bucket, imported);
+  const InBucket in = symbols_in(bounded, *bucket);
+  bucket->told = in.told;
+  if (in.told.empty()) return imported;
+  Status masked = check_least(bounded, *bucket, in, imported);
   if (masked) {
     std::vector<opt::Growing> growing;
     const std::vector<hlo::Instr*>& instrs = imported.module->entry()->instrs();
     for (const auto& [instr, dimension, symbol, factor] : bounded.growing)
-      for (size_t t = 0; t < bucket->told.size(); ++t)
-        if (bucket->told[t] == static_cast<int64_t>(symbol))
+      for (size_t t = 0; t < in.told.size(); ++t)
+        if (in.told[t] == static_cast<int64_t>(symbol))
           growing.push_back({instrs[instr], dimension, t, factor});
-    masked = opt::mask_bounded(*imported.module, std::move(table), growing);
+    masked = opt::mask_bounded(*imported.module, in.table, growing,
+                               slices_of(bounded, *imported.module, in.instead));
   }
   if (masked && imported.module->symbols.size() != bucket->told.size())
     masked = user_error("there are extents at the bounds {} that there are not at the others",

@@ -129,9 +129,10 @@ Status ExtentComparison::same_structure(const Growth& growth) const {
   return {};
 }
 
-Status ExtentComparison::same_classes(hlo::SymbolTable table, int64_t other) const {
+Status ExtentComparison::same_classes(hlo::SymbolTable table, const hlo::SliceExtents& slices,
+                                      const Sizes& others) const {
   hlo::DimClasses classes(a_);
-  HEDDLE_RETURN_IF_ERROR(classes.derive(&table));
+  HEDDLE_RETURN_IF_ERROR(classes.derive(&table, slices));
   const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
   for (size_t i = 0; i < p.size(); ++i) {
     if (!p[i]->shape().is_array()) continue;
@@ -141,12 +142,24 @@ Status ExtentComparison::same_classes(hlo::SymbolTable table, int64_t other) con
       int64_t wanted = x;
       if (s >= 0) {
         const auto number = static_cast<size_t>(s);
-        wanted = x / table.symbols[number].bound * table.of[number].at({&other, 1});
+        wanted = x / table.symbols[number].bound * table.of[number].at(others);
       }
       if (y != wanted) return depends(p[i]->name());
     }
   }
   return {};
+}
+
+std::vector<std::pair<size_t, int64_t>> ExtentComparison::slices() const {
+  std::vector<std::pair<size_t, int64_t>> result;
+  const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (!p[i]->is(Opcode::slice)) continue;
+    const tensor::Shape &x = p[i]->operand(0)->shape(), &y = q[i]->operand(0)->shape();
+    for (int64_t d = 0; d < x.rank(); ++d)
+      if (x.dim(d) != y.dim(d)) result.emplace_back(i, d);
+  }
+  return result;
 }
 
 }  // namespace heddle::api

@@ -21,9 +21,12 @@ class ExtentComparison {
   // and a slice may begin, with as many elements, so much further on in a dimension.
   using Growth = std::function<bool(size_t instr, int64_t dimension, int64_t more)>;
   Status same_structure(const Growth& growth) const;
-  // Dimensions that differ are those of classes of the table's symbols, of which the first is at its
-  // bound in a and `other` in b. The others follow from it.
-  Status same_classes(hlo::SymbolTable table, int64_t other) const;
+  // Dimensions are those of classes of the table's symbols, which are at their bounds in a and,
+  // those of their own, at `others` in b.
+  Status same_classes(hlo::SymbolTable table, const hlo::SliceExtents& slices,
+                      const Sizes& others) const;
+  // Slices of the entry along dimensions that differ.
+  std::vector<std::pair<size_t, int64_t>> slices() const;  // instruction, dimension
 
  private:
   const hlo::Module &a_, &b_;

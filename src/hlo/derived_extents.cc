@@ -1,4 +1,4 @@
-// Extents that follow from others: DimClasses where arrays are joined and padded.
+// Extents that follow from others: DimClasses where arrays are joined, padded and cut.
 #include <algorithm>
 
 #include "hlo/dim_classes.h"
@@ -64,8 +64,9 @@ int64_t added_by(const Instr* pad, int64_t dimension) {
 // Whether the dimensions stay free though they are not one class.
 bool DimClasses::relate_cut(const Instr* instr, size_t k, const DimLink& link) {
   if (masked_) return true;
-  const bool joined = instr->is(Opcode::concatenate);
-  if (!joined && !(instr->is(Opcode::pad) && added_by(instr, link.from) >= 0)) return false;
+  const bool padded = instr->is(Opcode::pad) && added_by(instr, link.from) >= 0;
+  const bool cut = instr->is(Opcode::slice) && link.stride == 1;
+  if (!instr->is(Opcode::concatenate) && !padded && !cut) return false;
   if (k == 0 || cuts_.empty() || cuts_.back().instr != instr || cuts_.back().dimension != link.to)
     cuts_.push_back({instr, link.to});
   return true;
@@ -78,7 +79,7 @@ std::vector<Extent> DimClasses::parts_of(const Cut& cut, const SymbolTable& tabl
     const Instr* part = cut.instr->operand(k);
     const int64_t elems = part->shape().dim(cut.dimension);
     const int s = symbol_of(part, cut.dimension);
-    if (s < 0) {
+    if (s < 0 || table.symbols[static_cast<size_t>(s)].bound < 1) {
       result.push_back({elems, {}});
       continue;
     }
@@ -88,40 +89,56 @@ std::vector<Extent> DimClasses::parts_of(const Cut& cut, const SymbolTable& tabl
   return result;
 }
 
-Status DimClasses::derive(SymbolTable* table) {
+// Constant: of parts that are.
+Extent DimClasses::result_of(const Cut& cut, const SymbolTable& table,
+                             const SliceExtents& slices) const {
+  Extent sum;
+  for (const Extent& part : parts_of(cut, table)) sum = sum.plus(part);
+  if (sum.is_constant() || cut.instr->is(Opcode::concatenate)) return sum;
+  if (cut.instr->is(Opcode::pad)) return sum.plus({added_by(cut.instr, cut.dimension), {}});
+  const auto known = slices.find({cut.instr, cut.dimension});
+  if (known != slices.end()) return known->second;
+  const int64_t whole = cut.instr->operand(0)->shape().dim(cut.dimension);
+  const auto& attrs = cut.instr->attrs_as<SliceAttrs>();
+  const auto d = static_cast<size_t>(cut.dimension);
+  if (attrs.limits[d] == whole) return sum.plus({-attrs.starts[d], {}});
+  return {attrs.limits[d] - attrs.starts[d], {}};
+}
+
+Status DimClasses::derive(SymbolTable* table, const SliceExtents& slices) {
   HEDDLE_RETURN_IF_ERROR(assign_places(table->symbols));
   std::vector<Cut> open = std::move(cuts_);
   cuts_.clear();
-  const auto sum_of = [&](const Cut& cut) {
-    Extent sum;
-    for (const Extent& part : parts_of(cut, *table)) sum = sum.plus(part);
-    if (!sum.is_constant() && cut.instr->is(Opcode::pad))
-      sum = sum.plus({added_by(cut.instr, cut.dimension), {}});
-    return sum;
-  };
   // A part may get its symbol from a cut further down, through arrays that both meet.
   for (bool changed = true; changed;) {
     changed = false;
     for (Cut& cut : open) {
-      const Extent sum = cut.instr ? sum_of(cut) : Extent();
-      if (sum.is_constant()) continue;
+      const Extent extent = cut.instr ? result_of(cut, *table, slices) : Extent();
+      if (extent.is_constant()) continue;
       changed = true;
-      cut.symbol = table->add(sum.divided_by(sum.common_factor()));
+      cut.symbol = table->add(extent.divided_by(extent.common_factor()));
       symbol_of_root_.emplace(of(cut.instr, cut.dimension), static_cast<int>(cut.symbol));
       cuts_.push_back(cut);
       cut.instr = nullptr;
     }
   }
   for (Cut& cut : cuts_) {
-    const Extent sum = sum_of(cut);
+    const Extent extent = result_of(cut, *table, slices);
     const auto other = static_cast<size_t>(symbol_of(cut.instr, cut.dimension));
-    if (sum.divided_by(sum.common_factor()) != table->of[other])
+    if (extent.divided_by(extent.common_factor()) != table->of[other])
       return user_error("dimension '{}' and '{}' meet in {}; give one of them a number",
-                        to_string(sum, table->names()), table->symbols[other].name,
+                        to_string(extent, table->names()), table->symbols[other].name,
                         cut.instr->name());
     cut.parts = parts_of(cut, *table);
     cut.symbol = other;
   }
+  for (const Cut& cut : open)  // of a symbol, and with a result of a fixed extent
+    if (cut.instr && symbol_of(cut.instr->operand(0), cut.dimension) >= 0 &&
+        symbol_of(cut.instr, cut.dimension) >= 0)
+      return user_error(
+          "dimension '{}' meets {}, a part of fixed extent",
+          table->symbols[static_cast<size_t>(symbol_of(cut.instr, cut.dimension))].name,
+          cut.instr->name());
   return check_extents(table->symbols);
 }
 

@@ -120,6 +120,9 @@ Status DimClasses::check_extents(const std::vector<Symbol>& symbols) const {
     const int s = symbol(root(static_cast<int>(i)));
     if (s < 0) continue;
     const Symbol& of = symbols[static_cast<size_t>(s)];
+    if (of.bound < 1)
+      return user_error("dimension '{}' of {} has no elements at its bound", of.name,
+                        owner_[i]->name());
     if (extents_[i] % of.bound != 0)
       return user_error("dimension '{}' of bound {} reaches {} with an extent of {}", of.name,
                         of.bound, owner_[i]->name(), extents_[i]);
@@ -184,9 +187,9 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
       fix(instr, link.to);
       break;
     case DimKind::placed:
+    case DimKind::located:
       if (masked_) return;
       break;
-    case DimKind::located:
     case DimKind::opaque:
       break;
   }

@@ -3,16 +3,18 @@
 // class with extent E has n * E / B valid elements, the first ones; what lies behind is padding.
 // A class goes through a reshape where its dimension is the outermost of what is merged or split.
 //
-// Where arrays are joined or padded along a dimension, its extent is another one, which follows from
-// those of the parts (derive). Behind the pass mask_padding, which makes such operators right for
-// any extent, the dimension that goes in and the one that comes out have nothing to do with each
-// other; what is put into an array at a place that runs know leaves the array's extents as they are.
+// Where arrays are joined, padded or cut along a dimension, its extent is another one, which
+// follows from those of the parts (derive). Behind the pass mask_padding, which makes such
+// operators right for any extent, the dimension that goes in and the one that comes out have
+// nothing to do with each other; what is put into an array at a place that runs know leaves the
+// array's extents as they are.
 //
 // Looked at: the entry, and what its fusions call. Dimensions that meet other operators, or that
-// are cut or turned round, are fixed: a symbol may not reach them.
+// are cut in steps or turned round, are fixed: a symbol may not reach them.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -38,6 +40,9 @@ struct SymbolTable {
   std::vector<std::string> names() const;
 };
 
+// What slices of a run-time extent have of it, by slice and dimension.
+using SliceExtents = std::map<std::pair<const Instr*, int64_t>, tensor::Extent>;
+
 // Operand dimensions that an operator does not hand on as they are: parts that are joined, padded,
 // put into a larger array, or of which a piece is taken that loops run over.
 std::vector<std::pair<const Instr*, int64_t>> cut_dimensions(const Instr* instr);
@@ -55,14 +60,16 @@ class DimClasses {
   // of the bound.
   Status assign(const std::vector<Symbol>& symbols);
 
-  // Of a module before mask_padding: the same, with symbols for the extents of what is joined and
-  // padded, which are added to the table.
-  Status derive(SymbolTable* table);
-  // What derive() found: operators that join or pad along a dimension of a symbol.
+  // Of a module before mask_padding: the same, with symbols for the extents of what is joined,
+  // padded and cut, which are added to the table. A slice that `slices` does not have takes all
+  // from its start on, if it does at the bound, else a fixed number of elements.
+  Status derive(SymbolTable* table, const SliceExtents& slices = {});
+  // What derive() found: operators that join, pad or cut along a dimension of a symbol, with a
+  // result of a run-time extent.
   struct Cut {
     const Instr* instr = nullptr;
     int64_t dimension = 0;
-    std::vector<tensor::Extent> parts;  // of each operand; of a pad: of what is padded
+    std::vector<tensor::Extent> parts;  // of each operand; else of what is padded or cut
     size_t symbol = 0;                  // of the result
   };
   const std::vector<Cut>& cuts() const { return cuts_; }
@@ -92,6 +99,8 @@ class DimClasses {
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
   std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
+  tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
+                           const SliceExtents& slices) const;
   bool relate_cut(const Instr* instr, size_t k, const DimLink& link);
   Status check_extents(const std::vector<Symbol>& symbols) const;
   Status assign_places(const std::vector<Symbol>& symbols);

@@ -43,8 +43,8 @@ class Joiner {
     const std::vector<int64_t> extents = pad->shape().extents();
     const Shape line = Shape::array(tensor::Type::s32, {extents[d]});
     Instr* end = scalar(cut.parts[0].plus({attrs.low[d], {}}));
-    Instr* inside = b_.compare(hlo::Direction::lt, b_.iota(line, 0),
-                               b_.broadcast(end, {extents[d]}, {}));
+    Instr* inside =
+        b_.compare(hlo::Direction::lt, b_.iota(line, 0), b_.broadcast(end, {extents[d]}, {}));
     Instr* instead = b_.select(b_.broadcast(inside, extents, {cut.dimension}), pad,
                                b_.broadcast(pad->operand(1), extents, {}));
     entry_->replace_all_uses(pad, instead);  // but for the use in the select
@@ -84,9 +84,9 @@ class Joiner {
       return start;
     }
     if (first > 0)
-      start = b_.concatenate({instr->operands().begin(),
-                              instr->operands().begin() + static_cast<int64_t>(first) + 1},
-                             d);
+      start = b_.concatenate(
+          {instr->operands().begin(), instr->operands().begin() + static_cast<int64_t>(first) + 1},
+          d);
     const hlo::Ints zeros(static_cast<size_t>(start->shape().rank()), 0);
     hlo::Ints high = zeros;
     high[static_cast<size_t>(d)] = wanted - start->shape().dim(d);
@@ -139,7 +139,10 @@ bool gets_room(const Cut& cut) {
 void join_padded(hlo::Computation* entry, const std::vector<Cut>& cuts,
                  const std::vector<Instr*>& extents, hlo::SymbolTable* table) {
   Joiner joiner(entry, extents, table);
-  for (const Cut& cut : cuts) cut.instr->is(Opcode::pad) ? joiner.pad(cut) : joiner.join(cut);
+  for (const Cut& cut : cuts) {  // a slice's padding is at the end
+    if (cut.instr->is(Opcode::pad)) joiner.pad(cut);
+    if (cut.instr->is(Opcode::concatenate)) joiner.join(cut);
+  }
   joiner.check();
 }
 

@@ -118,8 +118,8 @@ class Masker {
         symbols_(table_.symbols),
         classes_(*module) {}
 
-  Status run(const std::vector<Growing>& growing) {
-    HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_));
+  Status run(const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+    HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_, slices));
     for (hlo::Symbol& symbol : symbols_) {
       symbol.extent = static_cast<int64_t>(entry_->parameters().size());
       extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
@@ -151,8 +151,8 @@ class Masker {
       const auto scalar = [&](int64_t value) {
         return b_.scalar(tensor::Type::s32, static_cast<double>(value));
       };
-      Instr* part = b_.binary(Opcode::subtract, extents_[one.symbol],
-                              scalar(symbols_[one.symbol].bound));
+      Instr* part =
+          b_.binary(Opcode::subtract, extents_[one.symbol], scalar(symbols_[one.symbol].bound));
       if (one.factor != 1) part = b_.binary(Opcode::multiply, part, scalar(one.factor));
       Instr*& sum = more[one.instr][one.dimension];
       sum = sum ? b_.binary(Opcode::add, sum, part) : part;
@@ -175,8 +175,7 @@ class Masker {
     for (size_t d = 0; d < attrs.starts.size(); ++d) {
       Instr* start = b_.scalar(tensor::Type::s32, static_cast<double>(attrs.starts[d]));
       const auto found = more.find(static_cast<int64_t>(d));
-      starts.push_back(found == more.end() ? start
-                                           : b_.binary(Opcode::add, start, found->second));
+      starts.push_back(found == more.end() ? start : b_.binary(Opcode::add, start, found->second));
     }
     return b_.dynamic_slice(slice->operand(0), starts, slice->shape().extents());
   }
@@ -273,7 +272,8 @@ class Masker {
     return result;
   }
 
-  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave them.
+  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave
+  // them.
   bool has_zeros_behind(const Instr* instr, int64_t d) const {
     return std::any_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
       return cut.instr == instr && cut.dimension == d && gets_room(cut) &&
@@ -333,8 +333,8 @@ class Masker {
 }  // namespace
 
 Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
-                    const std::vector<Growing>& growing) {
-  return Masker(&module, std::move(table)).run(growing);
+                    const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+  return Masker(&module, std::move(table)).run(growing, slices);
 }
 
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {

@@ -20,6 +20,6 @@ struct Growing {
 
 // Errors: what hlo::DimClasses::derive refuses; a reduction without a neutral value.
 Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
-                    const std::vector<Growing>& growing = {});
+                    const std::vector<Growing>& growing = {}, const hlo::SliceExtents& slices = {});
 
 }  // namespace heddle::opt

@@ -140,8 +140,8 @@ void visit(A& archive, std::pair<int64_t, int64_t>& term) {
 }
 template <typename A>
 void visit(A& archive, Symbol& symbol) {
-  archive(symbol.name, symbol.bound, symbol.of.constant, symbol.of.terms, symbol.inputs,
-          symbol.outputs);
+  archive(symbol.name, symbol.bound, symbol.least, symbol.of.constant, symbol.of.terms,
+          symbol.inputs, symbol.outputs);
 }
 
 class Writer {

@@ -33,8 +33,8 @@ class SavedVerifier {
   Status check_symbols() const {
     for (size_t s = 0; s < saved_.symbols.size(); ++s) {
       const Symbol& symbol = saved_.symbols[s];
-      if (symbol.name.empty() || symbol.bound < 1 || symbol.bound > INT32_MAX ||
-          (symbol.inputs.empty() && symbol.of.is_constant()))
+      if (symbol.name.empty() || symbol.bound < 1 || symbol.bound > INT32_MAX || symbol.least < 0 ||
+          symbol.least > symbol.bound || (symbol.inputs.empty() && symbol.of.is_constant()))
         return user_error("dimension '{}' is not one of an input", symbol.name);
       for (const auto& [from, factor] : symbol.of.terms) {
         const bool good = from >= 0 && static_cast<size_t>(from) < s && factor > 0 &&
