@@ -154,6 +154,7 @@ class Finder {
     HEDDLE_ASSIGN_OR_RETURN(const Imported b, import_less(names, bound - other));
     const ExtentComparison comparison(a, b, name);
     HEDDLE_RETURN_IF_ERROR(comparison.same_structure([&](size_t instr, int64_t d, int64_t more) {
+      if (d >= 0 && more < 0) return false;  // beyond where it begins at the bound
       if (more != 0 && more % apart == 0) bounded_.growing.push_back({instr, d, s, more / apart});
       return more % apart == 0;
     }));

@@ -98,7 +98,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
           program::dimensions_text(saved.symbols), all.size(), kMostPrograms);
     for (const Sizes& extents : all) {
       HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one, specialise(extents));
-      if (exact_)
+      if (exact_ || !why_exact_.empty())
         return user_error(
             "{}: programs compiled separately for each extent cannot be saved{}{}; bind the "
             "dimensions to numbers",
@@ -147,7 +147,6 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     } else {
       HEDDLE_ASSIGN_OR_RETURN(imported,
                               import_bucket(*bounded_, extents, &made->bucket, &why_exact_));
-      exact_ = !why_exact_.empty();
     }
     made->model = Model::from_imported(std::move(imported));
     HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));

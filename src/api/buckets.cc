@@ -117,15 +117,17 @@ hlo::SliceExtents slices_of(const Bounded& bounded, const hlo::Module& module,
 }
 
 // What the model is at the least extents of a bucket has to be what follows from its bounds. One
-// element is left out: such arrays are repeated by other operators. So are the bounds themselves
-// where no operator is told by its number: a slice of a whole table is none.
+// element is left out: such arrays are repeated by other operators. A slice of all that there is is
+// none: so is the least extent of which there are slices, and, where no operator is told by its
+// number, the bound.
 Status check_least(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
                    const import::Imported& at_bounds) {
   const bool numbered = !bounded.growing.empty() || !bounded.slices.empty();
   Sizes extents = bucket.least, most = bucket.bounds;
   std::string names;
   for (size_t s = 0; s < extents.size(); ++s) {
-    extents[s] = std::min(std::max<int64_t>(extents[s], 2), bucket.bounds[s]);
+    const int64_t sliced = bounded.symbols[s].least == 1 ? 1 : bounded.symbols[s].least + 1;
+    extents[s] = std::min(std::max({extents[s], sliced, int64_t{2}}), bucket.bounds[s]);
     if (!numbered && most[s] > extents[s]) --most[s];
     if (bounded.asked[s]) names += (names.empty() ? "" : ", ") + bounded.symbols[s].name;
   }

@@ -18,7 +18,7 @@ class ExtentComparison {
   Status depends(const std::string& what) const;
   // Every computation, instruction by instruction. Elements of constants of the entry may all be
   // the same number more in a, where `growth` says so of the instruction's number (dimension -1);
-  // and a slice may begin, with as many elements, so much further on in a dimension.
+  // and a slice may begin so much further on in a dimension.
   using Growth = std::function<bool(size_t instr, int64_t dimension, int64_t more)>;
   Status same_structure(const Growth& growth) const;
   // Dimensions are those of classes of the table's symbols, which are at their bounds in a and,
