@@ -153,16 +153,14 @@ class Finder {
     HEDDLE_ASSIGN_OR_RETURN(const Imported a, import_less(names, 1));
     HEDDLE_ASSIGN_OR_RETURN(const Imported b, import_less(names, bound - other));
     const ExtentComparison comparison(a, b, name);
-    HEDDLE_RETURN_IF_ERROR(comparison.same_structure([&](size_t instr, int64_t d, int64_t more) {
-      if (d >= 0 && more < 0) return false;  // beyond where it begins at the bound
-      if (more != 0 && more % apart == 0) bounded_.growing.push_back({instr, d, s, more / apart});
-      return more % apart == 0;
-    }));
+    HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(s, apart, bound - 1, bound, &numbered_));
+    if (a.index_checks != b.index_checks)
+      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
     if (const int64_t between = bound - 2; between > other) {  // a straight line
       HEDDLE_ASSIGN_OR_RETURN(const Imported c, import_less(names, bound - between));
       HEDDLE_RETURN_IF_ERROR(
           ExtentComparison(a, c, name)
-              .same_structure(growth_of(bounded_, differences(s, bound - 1 - between))));
+              .same_structure(growth_of(numbered_, differences(s, bound - 1 - between))));
     }
     const std::vector<Shape> p = inputs_of(*a.module), q = inputs_of(*b.module);
     Places alone;  // in this symbol only
@@ -179,36 +177,9 @@ class Finder {
                     [](const hlo::Symbol& one) { return one.places.empty(); }))
       return user_error(
           "no input has a dynamic dimension '{}'; only dynamic dimensions have bounds", name);
-    hlo::SliceExtents slices;  // in this symbol only
-    const auto &more = a.module->entry()->instrs(), &less = b.module->entry()->instrs();
-    for (const auto& [instr, d] : comparison.slices()) {
-      const int64_t extent = more[instr]->shape().dim(d);
-      const int64_t factor = (extent - less[instr]->shape().dim(d)) / apart;
-      slices[{more[instr], d}] =
-          Extent::of_symbol(0).times(factor).plus({extent - factor * (bound - 1), {}});
-    }
-    add_slices(s, comparison.slices(), more, slices);
-    return comparison.same_classes(std::move(table), slices, {other});
-  }
-
-  // What symbol s, with the others at their bounds, makes of the extents of slices.
-  void add_slices(size_t s, const std::vector<std::pair<size_t, int64_t>>& places,
-                  const std::vector<hlo::Instr*>& instrs, const hlo::SliceExtents& alone) {
-    for (const auto& [instr, d] : places) {
-      const Extent& extent = alone.at({instrs[instr], d});
-      const int64_t factor = extent.is_constant() ? 0 : extent.terms[0].second;
-      const Extent part = Extent::of_symbol(static_cast<int64_t>(s)).times(factor);
-      const auto known = std::find_if(bounded_.slices.begin(), bounded_.slices.end(),
-                                      [&, instr = instr, d = d](const auto& one) {
-                                        return one.instr == instr && one.dimension == d;
-                                      });
-      if (known == bounded_.slices.end()) {
-        bounded_.slices.push_back({instr, d, part.plus({extent.constant, {}})});
-        continue;
-      }
-      known->extent = known->extent.plus(part);
-      known->extent.constant -= factor * bounded_.symbols[s].bound;
-    }
+    Numbered in_this;
+    HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(0, apart, bound - 1, bound - 1, &in_this));
+    return comparison.same_classes(std::move(table), in_this.extents_of(*a.module), {other});
   }
 
   Sizes differences(size_t symbol, int64_t more) const {
@@ -238,18 +209,19 @@ class Finder {
         if (!extent.is_constant()) table.add(extent.divided_by(extent.common_factor()));
     // Where operators are told by their numbers, these are the same at the bounds.
     for (size_t s = 0; s < bounded_.symbols.size(); ++s) {
-      if (!bounded_.is_own(s) || (bounded_.growing.empty() && bounded_.slices.empty())) continue;
+      if (!bounded_.is_own(s) || numbered_.empty()) continue;
       const std::string& name = bounded_.symbols[s].name;
       HEDDLE_ASSIGN_OR_RETURN(const Imported below, import_less(with_tied(name), 1));
       const ExtentComparison comparison(whole_, below, name);
-      HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(bounded_, differences(s, 1))));
+      HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(numbered_, differences(s, 1))));
       Sizes others;
       for (const hlo::Symbol& symbol : bounded_.symbols) others.push_back(symbol.bound);
       --others[s];
-      HEDDLE_RETURN_IF_ERROR(comparison.same_classes(table, slices_of(*whole_.module), others));
+      HEDDLE_RETURN_IF_ERROR(
+          comparison.same_classes(table, numbered_.extents_of(*whole_.module), others));
     }
     hlo::DimClasses classes(*whole_.module);
-    HEDDLE_RETURN_IF_ERROR(classes.derive(&table, slices_of(*whole_.module)));
+    HEDDLE_RETURN_IF_ERROR(classes.derive(&table, numbered_.extents_of(*whole_.module)));
     for (const std::vector<Extent>& output : outputs_) {
       auto& places = bounded_.outputs.emplace_back();
       for (size_t d = 0; d < output.size(); ++d)
@@ -270,17 +242,14 @@ class Finder {
   void set_least(const hlo::DimClasses& classes, hlo::SymbolTable* table) const {
     Sizes least(table->symbols.size(), 1);
     const std::vector<hlo::Instr*>& instrs = whole_.module->entry()->instrs();
-    for (const auto& [instr, d, extent] : bounded_.slices) {
+    for (const auto& [instr, d, extent] : numbered_.slices) {
       const hlo::Instr* slice = instrs[instr];
       const int s = classes.symbol_of(slice->operand(0), d);
       if (s < 0) continue;
       const auto number = static_cast<size_t>(s);
       const int64_t whole = slice->operand(0)->shape().dim(d);
       Extent enough = table->of[number].times(whole / table->symbols[number].bound);
-      const bool moves = std::any_of(bounded_.growing.begin(), bounded_.growing.end(),
-                                     [&, instr = instr, d = d](const auto& one) {
-                                       return one.instr == instr && one.dimension == d;
-                                     });
+      const bool moves = numbered_.moves(instr, d);
       const int64_t start = slice->attrs_as<hlo::SliceAttrs>().starts[static_cast<size_t>(d)];
       if (!extent.is_constant())
         enough = extent;
@@ -294,18 +263,10 @@ class Finder {
       table->symbols[s].least = std::min(table->of[s].at(least), table->symbols[s].bound);
   }
 
-  hlo::SliceExtents slices_of(const hlo::Module& module) const {
-    hlo::SliceExtents result;
-    const std::vector<hlo::Instr*>& instrs = module.entry()->instrs();
-    for (const auto& [instr, dimension, extent] : bounded_.slices)
-      result[{instrs[instr], dimension}] = extent;
-    return result;
-  }
-
   void find_growing(hlo::SymbolTable table) {
     const std::unique_ptr<hlo::Module> module = whole_.module->clone();
     const size_t before = module->input_output_alias.size();
-    if (!opt::mask_bounded(*module, std::move(table), {}, slices_of(*module))) return;
+    if (!opt::mask_bounded(*module, std::move(table), {}, numbered_.extents_of(*module))) return;
     for (size_t i = before; i < module->input_output_alias.size(); ++i)
       for (size_t s = 0; s < bounded_.symbols.size(); ++s)
         for (const auto& [parameter, dimension] : bounded_.symbols[s].places)
@@ -324,7 +285,7 @@ class Finder {
                            longer = import_less(with_tied(symbol.name), -more);
     if (!shorter || !longer ||
         !ExtentComparison(*longer, *shorter, symbol.name)
-             .same_structure(growth_of(bounded_, differences(s, more + 1))))
+             .same_structure(growth_of(numbered_, differences(s, more + 1))))
       return symbol.bound;
     return symbol.bound + more;
   }
@@ -334,20 +295,11 @@ class Finder {
   std::vector<std::string> names_;
   std::map<std::string, std::vector<std::string>> ties_;  // those that follow: what they follow
   Imported whole_;                                        // at the bounds
+  Numbered numbered_;
   Places inputs_, outputs_;
 };
 
 }  // namespace
-
-ExtentComparison::Growth growth_of(const Bounded& bounded, const Sizes& differences) {
-  std::map<std::pair<size_t, int64_t>, int64_t> wanted;
-  for (const Bounded::Growing& one : bounded.growing)
-    wanted[{one.instr, one.dimension}] += one.factor * differences[one.symbol];
-  return [wanted = std::move(wanted)](size_t instr, int64_t dimension, int64_t more) {
-    const auto found = wanted.find({instr, dimension});
-    return more == (found == wanted.end() ? 0 : found->second);
-  };
-}
 
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options) {

@@ -38,23 +38,6 @@ struct Bounded {
   // symbol's bound, where the longer array is then of whole vectors.
   Sizes grows;
   Sizes first;  // what contexts begin with: the model's ports are of these
-  // What an extent has become in the imported entry, but for extents: all elements of instruction
-  // `instr`, a constant, or where it takes its slice of a dimension, are `factor` times the
-  // symbol's extent and something else.
-  struct Growing {
-    size_t instr = 0;
-    int64_t dimension = -1;  // of a slice
-    size_t symbol = 0;
-    int64_t factor = 0;
-  };
-  std::vector<Growing> growing;
-  // Slices of the imported entry along a dimension that follows a symbol: their extents.
-  struct Slice {
-    size_t instr = 0;
-    int64_t dimension = 0;
-    tensor::Extent extent;
-  };
-  std::vector<Slice> slices;
   // By output: which dimensions follow a symbol.
   std::vector<std::vector<std::pair<int64_t, size_t>>> outputs;  // dimension, symbol
 

@@ -67,29 +67,24 @@ namespace {
 // The symbols that are not numbers in a bucket, with its bounds.
 struct InBucket {
   hlo::SymbolTable table;
-  std::vector<int64_t> told;                  // of each the first one in `bounded`
-  std::map<int64_t, tensor::Extent> instead;  // of those with extents of their own
+  std::vector<int64_t> told;  // of each the first one in `bounded`
 };
-
-tensor::Extent in_bucket(const tensor::Extent& extent,
-                         const std::map<int64_t, tensor::Extent>& instead) {
-  tensor::Extent result{extent.constant, {}};
-  for (const auto& [from, factor] : extent.terms)
-    result = result.plus(instead.at(from).times(factor));
-  return result;
-}
 
 InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
   InBucket result;
   hlo::SymbolTable& table = result.table;
+  std::map<int64_t, tensor::Extent> instead;  // of those with extents of their own
   for (size_t s = 0; s < bounded.symbols.size(); ++s) {
     hlo::Symbol symbol = bounded.symbols[s];
     tensor::Extent extent{bucket.bounds[s], {}};
-    if (!bounded.is_own(s))
-      extent = in_bucket(bounded.of[s], result.instead);
-    else if (bucket.least[s] < bucket.bounds[s])
+    if (!bounded.is_own(s)) {
+      extent.constant = bounded.of[s].constant;
+      for (const auto& [from, factor] : bounded.of[s].terms)
+        extent = extent.plus(instead.at(from).times(factor));
+    } else if (bucket.least[s] < bucket.bounds[s]) {
       extent = tensor::Extent::of_symbol(static_cast<int64_t>(table.symbols.size()));
-    if (bounded.is_own(s)) result.instead[static_cast<int64_t>(s)] = extent;
+    }
+    if (bounded.is_own(s)) instead[static_cast<int64_t>(s)] = extent;
     if (extent.is_constant()) continue;
     const auto known = std::find(table.of.begin(), table.of.end(), extent);
     if (known != table.of.end()) {
@@ -107,48 +102,93 @@ InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
   return result;
 }
 
-hlo::SliceExtents slices_of(const Bounded& bounded, const hlo::Module& module,
-                            const std::map<int64_t, tensor::Extent>& instead) {
-  hlo::SliceExtents result;
-  const std::vector<hlo::Instr*>& instrs = module.entry()->instrs();
-  for (const auto& [instr, dimension, extent] : bounded.slices)
-    result[{instrs[instr], dimension}] = in_bucket(extent, instead);
-  return result;
-}
+// A model at extents of one bucket.
+class InsideBucket {
+ public:
+  InsideBucket(const Bounded& bounded, const Bucket& bucket, const InBucket& in)
+      : bounded_(bounded), in_(in), least_(bucket.least), most_(bucket.bounds) {
+    // One element is left out: such arrays are repeated by other operators. A slice of all that
+    // there is is none: so is the least extent of which there are slices.
+    for (size_t s = 0; s < least_.size(); ++s) {
+      const int64_t sliced = bounded.symbols[s].least == 1 ? 1 : bounded.symbols[s].least + 1;
+      least_[s] = std::min(std::max({least_[s], sliced, int64_t{2}}), most_[s]);
+      if (bounded_.asked[s]) names_ += (names_.empty() ? "" : ", ") + bounded_.symbols[s].name;
+    }
+    bounded.derive(&least_);
+  }
 
-// What the model is at the least extents of a bucket has to be what follows from its bounds. One
-// element is left out: such arrays are repeated by other operators. A slice of all that there is is
-// none: so is the least extent of which there are slices, and, where no operator is told by its
-// number, the bound.
-Status check_least(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
-                   const import::Imported& at_bounds) {
-  const bool numbered = !bounded.growing.empty() || !bounded.slices.empty();
-  Sizes extents = bucket.least, most = bucket.bounds;
-  std::string names;
-  for (size_t s = 0; s < extents.size(); ++s) {
-    const int64_t sliced = bounded.symbols[s].least == 1 ? 1 : bounded.symbols[s].least + 1;
-    extents[s] = std::min(std::max({extents[s], sliced, int64_t{2}}), bucket.bounds[s]);
-    if (!numbered && most[s] > extents[s]) --most[s];
-    if (bounded.asked[s]) names += (names.empty() ? "" : ", ") + bounded.symbols[s].name;
+  // What extents have become, by the numbers of the bucket's symbols. Error: the model at lower
+  // extents is not what follows from it.
+  Result<Numbered> find(const import::Imported& at_bounds) {
+    Result<Numbered> found = find_below(at_bounds);
+    if (found) return found;
+    // A slice of all that there is may be one below the bound. Then none may be told by number.
+    for (size_t s = 0; s < most_.size(); ++s)
+      if (most_[s] > least_[s]) --most_[s];
+    bounded_.derive(&most_);
+    HEDDLE_ASSIGN_OR_RETURN(const import::Imported below, bounded_.import_at(at(bounded_, most_)));
+    Result<Numbered> without = find_below(below);
+    return without && without->empty() ? without : found;
   }
-  bounded.derive(&extents);
-  bounded.derive(&most);
-  HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded.import_at(at(bounded, extents)));
-  Sizes differences = most, others;
-  for (size_t s = 0; s < differences.size(); ++s) differences[s] -= extents[s];
-  hlo::SymbolTable table = in.table;
-  for (size_t t = 0; t < in.told.size(); ++t) {
-    table.symbols[t].bound = most[static_cast<size_t>(in.told[t])];
-    others.push_back(extents[static_cast<size_t>(in.told[t])]);
+
+ private:
+  Result<Numbered> find_below(const import::Imported& most) const {
+    Numbered result;
+    hlo::SymbolTable table = in_.table;
+    Sizes others, differences;
+    for (size_t t = 0; t < in_.told.size(); ++t) {
+      const auto s = static_cast<size_t>(in_.told[t]);
+      table.symbols[t].bound = most_[s];
+      others.push_back(least_[s]);
+      differences.push_back(most_[s] - least_[s]);
+      if (!bounded_.is_own(s) || most_[s] == least_[s]) continue;
+      HEDDLE_ASSIGN_OR_RETURN(const import::Imported less, import_with(s, least_[s]));
+      HEDDLE_RETURN_IF_ERROR(
+          ExtentComparison(most, less, names_)
+              .find_numbered(t, most_[s] - least_[s], most_[s], most_[s], &result));
+      if (result.empty() || most_[s] - least_[s] < 2) continue;
+      const int64_t between = least_[s] + (most_[s] - least_[s]) / 2;  // a straight line
+      HEDDLE_ASSIGN_OR_RETURN(const import::Imported middle, import_with(s, between));
+      Sizes apart(in_.told.size(), 0);
+      apart[t] = most_[s] - between;
+      HEDDLE_RETURN_IF_ERROR(
+          ExtentComparison(most, middle, names_).same_structure(growth_of(result, apart)));
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const import::Imported least, bounded_.import_at(at(bounded_, least_)));
+    const ExtentComparison comparison(most, least, names_);
+    HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(result, differences)));
+    HEDDLE_RETURN_IF_ERROR(
+        comparison.same_classes(std::move(table), result.extents_of(*most.module), others));
+    return result;
   }
-  const auto compare = [&](const import::Imported& with) -> Status {
-    const ExtentComparison comparison(with, least, names);
-    HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(bounded, differences)));
-    return comparison.same_classes(table, slices_of(bounded, *with.module, in.instead), others);
-  };
-  if (most == bucket.bounds) return compare(at_bounds);
-  HEDDLE_ASSIGN_OR_RETURN(const import::Imported below, bounded.import_at(at(bounded, most)));
-  return compare(below);
+
+  Result<import::Imported> import_with(size_t s, int64_t extent) const {
+    Sizes extents = most_;
+    extents[s] = extent;
+    bounded_.derive(&extents);
+    return bounded_.import_at(at(bounded_, extents));
+  }
+
+  const Bounded& bounded_;
+  const InBucket& in_;
+  Sizes least_, most_;
+  std::string names_;  // of what has bounds
+};
+
+Status mask(const Bounded& bounded, const Bucket& bucket, const InBucket& in,
+            import::Imported* imported) {
+  HEDDLE_ASSIGN_OR_RETURN(const Numbered numbered,
+                          InsideBucket(bounded, bucket, in).find(*imported));
+  std::vector<opt::Growing> growing;
+  const std::vector<hlo::Instr*>& instrs = imported->module->entry()->instrs();
+  for (const auto& [instr, dimension, symbol, factor] : numbered.growing)
+    growing.push_back({instrs[instr], dimension, symbol, factor});
+  HEDDLE_RETURN_IF_ERROR(opt::mask_bounded(*imported->module, in.table, growing,
+                                           numbered.extents_of(*imported->module)));
+  if (imported->module->symbols.size() != in.told.size())
+    return user_error("there are extents at the bounds {} that there are not at the others",
+                      fmt::join(bucket.bounds, ", "));
+  return {};
 }
 
 }  // namespace
@@ -161,20 +201,7 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
   const InBucket in = symbols_in(bounded, *bucket);
   bucket->told = in.told;
   if (in.told.empty()) return imported;
-  Status masked = check_least(bounded, *bucket, in, imported);
-  if (masked) {
-    std::vector<opt::Growing> growing;
-    const std::vector<hlo::Instr*>& instrs = imported.module->entry()->instrs();
-    for (const auto& [instr, dimension, symbol, factor] : bounded.growing)
-      for (size_t t = 0; t < in.told.size(); ++t)
-        if (in.told[t] == static_cast<int64_t>(symbol))
-          growing.push_back({instrs[instr], dimension, t, factor});
-    masked = opt::mask_bounded(*imported.module, in.table, growing,
-                               slices_of(bounded, *imported.module, in.instead));
-  }
-  if (masked && imported.module->symbols.size() != bucket->told.size())
-    masked = user_error("there are extents at the bounds {} that there are not at the others",
-                        fmt::join(bucket->bounds, ", "));
+  const Status masked = mask(bounded, *bucket, in, &imported);
   if (!masked) {
     *why_exact = masked.error().message;
     *bucket = {extents, extents, {}};

@@ -161,4 +161,51 @@ std::vector<std::pair<size_t, int64_t>> ExtentComparison::slices() const {
   return result;
 }
 
+Status ExtentComparison::find_numbered(size_t s, int64_t apart, int64_t base, int64_t later_base,
+                                       Numbered* numbered) const {
+  HEDDLE_RETURN_IF_ERROR(same_structure([&](size_t instr, int64_t d, int64_t more) {
+    if (d >= 0 && more < 0) return false;  // beyond where it begins at the bound
+    if (more != 0 && more % apart == 0) numbered->growing.push_back({instr, d, s, more / apart});
+    return more % apart == 0;
+  }));
+  const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
+  for (const auto& [instr, d] : slices()) {
+    const int64_t extent = p[instr]->shape().dim(d);
+    const int64_t factor = (extent - q[instr]->shape().dim(d)) / apart;
+    auto known = std::find_if(
+        numbered->slices.begin(), numbered->slices.end(),
+        [&, i = instr, d = d](const auto& one) { return one.instr == i && one.dimension == d; });
+    if (known == numbered->slices.end())
+      known = numbered->slices.insert(known, {instr, d, {extent - factor * base, {}}});
+    else
+      known->extent.constant -= factor * later_base;
+    known->extent =
+        known->extent.plus(tensor::Extent::of_symbol(static_cast<int64_t>(s)).times(factor));
+  }
+  return {};
+}
+
+bool Numbered::moves(size_t instr, int64_t dimension) const {
+  return std::any_of(growing.begin(), growing.end(), [&](const Growing& one) {
+    return one.instr == instr && one.dimension == dimension;
+  });
+}
+
+hlo::SliceExtents Numbered::extents_of(const hlo::Module& module) const {
+  hlo::SliceExtents result;
+  const std::vector<Instr*>& instrs = module.entry()->instrs();
+  for (const auto& [instr, dimension, extent] : slices) result[{instrs[instr], dimension}] = extent;
+  return result;
+}
+
+ExtentComparison::Growth growth_of(const Numbered& numbered, const Sizes& differences) {
+  std::map<std::pair<size_t, int64_t>, int64_t> wanted;
+  for (const Numbered::Growing& one : numbered.growing)
+    wanted[{one.instr, one.dimension}] += one.factor * differences[one.symbol];
+  return [wanted = std::move(wanted)](size_t instr, int64_t dimension, int64_t more) {
+    const auto found = wanted.find({instr, dimension});
+    return more == (found == wanted.end() ? 0 : found->second);
+  };
+}
+
 }  // namespace heddle::api
