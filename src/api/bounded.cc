@@ -235,6 +235,9 @@ class Finder {
     bounded_.asked.resize(table.of.size(), false);
     bounded_.grows.resize(table.of.size(), 0);
     find_growing(std::move(table));
+    // A cache begins empty.
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s)
+      if (bounded_.grows[s] > 0 && bounded_.symbols[s].least == 1) bounded_.symbols[s].least = 0;
     return {};
   }
 
@@ -317,9 +320,10 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
       break;
     }
   }
-  if (extent < symbol.least || extent > symbol.bound)
+  const int64_t least = std::max<int64_t>(symbol.least, 1);  // the model's ports are of it
+  if (extent < least || extent > symbol.bound)
     return user_error("dimension '{}' is {} from {}, wanted {} to {}", symbol.name, extent, by,
-                      symbol.least, symbol.bound);
+                      least, symbol.bound);
   return extent;
 }
 

@@ -44,6 +44,10 @@ struct Bounded {
   bool is_own(size_t s) const {
     return of[s] == tensor::Extent::of_symbol(static_cast<int64_t>(s));
   }
+  using Places = std::vector<std::pair<int64_t, size_t>>;  // dimension, symbol
+  Places places_of_input(size_t input) const;
+  // Of dimensions `dims` at `first`, those at these extents.
+  Sizes actual(Sizes dims, const Places& places, const Sizes& extents) const;
   void derive(Sizes* extents) const;  // from those that are a symbol's own
   void add_own(hlo::Symbol symbol);   // as the next one
 };

@@ -19,6 +19,7 @@ namespace heddle::api {
 namespace {
 
 constexpr size_t kMostPrograms = 64;  // of a file
+
 struct Specialisation {
   Bucket bucket;
   std::unique_ptr<Model> model;
@@ -259,8 +260,6 @@ class BoundedContext : public Context {
   }
 
  private:
-  using Places = std::vector<std::pair<int64_t, size_t>>;
-
   struct Ready {
     std::shared_ptr<Specialisation> specialisation;
     std::unique_ptr<Context> context;
@@ -320,8 +319,10 @@ class BoundedContext : public Context {
       const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
       std::vector<Box>& boxes = input ? run.in_boxes : run.boxes;
       for (size_t i = 0; i < ports.size(); ++i) {
-        boxes.push_back(actual(
-            ports[i].dims, input ? input_places(i) : program_->bounded().outputs[i], run.extents));
+        boxes.push_back(program_->bounded().actual(
+            ports[i].dims,
+            input ? program_->bounded().places_of_input(i) : program_->bounded().outputs[i],
+            run.extents));
         const bool empty = std::count(boxes[i].begin(), boxes[i].end(), 0) > 0;
         if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && !empty)
           return user_error("{} {} is not bound to memory", input ? "input" : "output",
@@ -447,25 +448,6 @@ class BoundedContext : public Context {
       ready.context->set_profile(profile_);
     }
     return &ready;
-  }
-
-  Places input_places(size_t input) const {
-    Places result;
-    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
-    for (size_t s = 0; s < symbols.size(); ++s)
-      for (const auto& [parameter, dimension] : symbols[s].places)
-        if (parameter == static_cast<int64_t>(input)) result.emplace_back(dimension, s);
-    return result;
-  }
-
-  // `dims`: at the extents that contexts begin with.
-  std::vector<int64_t> actual(std::vector<int64_t> dims, const Places& places,
-                              const Sizes& extents) const {
-    for (const auto& [dimension, s] : places) {
-      int64_t& extent = dims[static_cast<size_t>(dimension)];
-      extent = extent / program_->first_sizes()[s] * extents[s];
-    }
-    return dims;
   }
 
   std::shared_ptr<BoundedProgram> program_;

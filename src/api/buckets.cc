@@ -36,6 +36,22 @@ Extents at(const Bounded& bounded, const Sizes& extents) {
   return result;
 }
 
+Bounded::Places Bounded::places_of_input(size_t input) const {
+  Places result;
+  for (size_t s = 0; s < symbols.size(); ++s)
+    for (const auto& [parameter, dimension] : symbols[s].places)
+      if (parameter == static_cast<int64_t>(input)) result.emplace_back(dimension, s);
+  return result;
+}
+
+Sizes Bounded::actual(Sizes dims, const Places& places, const Sizes& extents) const {
+  for (const auto& [dimension, s] : places) {
+    int64_t& extent = dims[static_cast<size_t>(dimension)];
+    extent = extent / first[s] * extents[s];
+  }
+  return dims;
+}
+
 void Bounded::derive(Sizes* extents) const {
   for (size_t s = 0; s < symbols.size(); ++s)
     if (!is_own(s)) (*extents)[s] = of[s].at(*extents);
@@ -55,7 +71,7 @@ Bucket bucket_for(const Bounded& bounded, const Sizes& extents) {
     const int64_t only = bounded.grows[s];
     result.bounds.push_back(only > 0 ? only : bucket_of(extents[s], most));
     result.least.push_back(
-        std::max(only > 0 ? 1 : least_of(result.bounds[s], most), bounded.symbols[s].least));
+        std::max(only > 0 ? 0 : least_of(result.bounds[s], most), bounded.symbols[s].least));
   }
   bounded.derive(&result.bounds);
   bounded.derive(&result.least);
@@ -93,7 +109,7 @@ InBucket symbols_in(const Bounded& bounded, const Bucket& bucket) {
       continue;
     }
     symbol.bound = bucket.bounds[s];
-    symbol.least = bucket.least[s];
+    symbol.least = std::max<int64_t>(bucket.least[s], 1);
     symbol.extent = -1;  // mask_bounded gives it a parameter
     table.symbols.push_back(std::move(symbol));
     table.of.push_back(extent);
@@ -110,7 +126,7 @@ class InsideBucket {
     // One element is left out: such arrays are repeated by other operators. A slice of all that
     // there is is none: so is the least extent of which there are slices.
     for (size_t s = 0; s < least_.size(); ++s) {
-      const int64_t sliced = bounded.symbols[s].least == 1 ? 1 : bounded.symbols[s].least + 1;
+      const int64_t sliced = bounded.symbols[s].least <= 1 ? 1 : bounded.symbols[s].least + 1;
       least_[s] = std::min(std::max({least_[s], sliced, int64_t{2}}), most_[s]);
       if (bounded_.asked[s]) names_ += (names_.empty() ? "" : ", ") + bounded_.symbols[s].name;
     }

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <utility>
 
 #include "api/heddle.h"
@@ -99,16 +100,18 @@ TEST_F(Growing, OneProgramServesAllExtents) {
   const auto program = compiled(path_, bounds(kBound, kBound + 1));
   auto context = program->make_context();
   ASSERT_TRUE(context);
-  std::vector<float> cache(kRows * kWidth, 0.5F);
-  for (int64_t n = 1; n <= kBound; ++n) cache = grown(**context, cache, n);
+  std::vector<float> cache;
+  for (int64_t n = 0; n <= kBound; ++n) cache = grown(**context, cache, n);
   // Shorter again, and what was there before is not seen.
   const std::vector<float> nothing(static_cast<size_t>(kRows * 15 * kWidth), std::nanf(""));
   grown(**context, nothing, 15);
-  for (const int64_t n : {14, 3, 4, 20, 1})
+  for (const int64_t n : {14, 3, 4, 20, 0, 1})
     grown(**context, std::vector<float>(static_cast<size_t>(kRows * n * kWidth), 0.25F), n);
   EXPECT_EQ(program->facts().compilations, 1);
   EXPECT_EQ(program->outputs()[0].named[1].name, "total");
   EXPECT_EQ(program->outputs()[0].named[1].least, 2);
+  EXPECT_THAT((*context)->set_extent("past", 21).error().message,
+              HasSubstr("dimension 'past' is 21, wanted 0 to 20"));
   EXPECT_EQ(program->outputs()[0].named[1].most, kBound + 1);
 }
 
@@ -177,6 +180,78 @@ TEST_F(Growing, AFileHasTheOneProgram) {
   for (int64_t n = 1; n <= kBound; ++n) cache = grown(**context, cache, n);
   std::remove(path.c_str());
 }
+
+// Slices of x [4, length, 3]: y, and the sum of it.
+class Slices : public testing::Test {
+ protected:
+  void TearDown() override { std::remove(path_.c_str()); }
+
+  std::unique_ptr<Model> opened(int64_t start, int64_t end) {
+    import::testing::Model model;
+    model.inputs = {value("x", kFloat, {"4", "length", "3"})};
+    model.constants = {ints_tensor("start", {start}), ints_tensor("end", {end}),
+                       ints_tensor("axis", {1})};
+    model.nodes = {node("Neg", {"x"}, {"t"}), node("Slice", {"t", "start", "end", "axis"}, {"y"}),
+                   node("ReduceSum", {"y", "axis"}, {"sum"}, {attr("keepdims", int64_t{0})})};
+    model.outputs = {"y", "sum"};
+    std::ofstream(path_, std::ios::binary) << model.bytes();
+    OpenOptions open;
+    open.bounds = {{"length", 40}};
+    auto result = Model::open(path_, open);
+    EXPECT_TRUE(result) << result.error().message;
+    return std::move(*result);
+  }
+
+  // Of every extent from `least` on: elements [start, end), counted from the end where negative.
+  void check(int64_t start, int64_t end, int64_t least) {
+    const auto model = opened(start, end);
+    CompileOptions options;
+    options.cache = "off";
+    auto program = Program::compile(*model, options);
+    ASSERT_TRUE(program) << program.error().message;
+    auto context = (*program)->make_context();
+    ASSERT_TRUE(context);
+    for (int64_t n = least; n <= 40; ++n) {
+      const int64_t from = start < 0 ? n + start : start;
+      const int64_t count = std::min(n, end < 0 ? n + end : end) - from;
+      std::vector<float> x(static_cast<size_t>(4 * n * 3)), sum(12),
+          y(static_cast<size_t>(4 * count * 3) + 1, -7.0F);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 101);
+      ASSERT_TRUE((*context)->set_extent("length", n));
+      ASSERT_TRUE((*context)->bind_input(0, x.data()));
+      ASSERT_TRUE((*context)->bind_output(0, y.data()));
+      ASSERT_TRUE((*context)->bind_output(1, sum.data()));
+      const Status status = (*context)->run();
+      ASSERT_TRUE(status) << status.error().message;
+      ASSERT_EQ(y.back(), -7.0F);
+      for (int64_t row = 0; row < 4; ++row)
+        for (int64_t c = 0; c < 3; ++c) {
+          float wanted = 0;
+          for (int64_t i = 0; i < count; ++i) {
+            const float one = -x[size_t((row * n + from + i) * 3 + c)];
+            ASSERT_EQ(y[size_t((row * count + i) * 3 + c)], one) << n << ": " << i;
+            wanted += one;
+          }
+          ASSERT_EQ(sum[size_t(row * 3 + c)], wanted) << n;
+        }
+    }
+    EXPECT_LE((*program)->facts().compilations, 4);  // of 1, 4, 16 and 40; no extent by itself
+    if (least == 1) return;
+    EXPECT_THAT((*context)->set_extent("length", least - 1).error().message,
+                HasSubstr("wanted " + std::to_string(least) + " to 40"));
+  }
+
+  std::string path_ = testing::TempDir() + "slices_" + std::to_string(::getpid()) + ".onnx";
+};
+
+constexpr int64_t kEnd = std::numeric_limits<int64_t>::max();
+
+TEST_F(Slices, TheLastElement) { check(-1, kEnd, 1); }
+TEST_F(Slices, TheLastElements) { check(-3, kEnd, 3); }
+TEST_F(Slices, AllButTheFirst) { check(1, kEnd, 1); }
+TEST_F(Slices, AllButTheLast) { check(0, -1, 1); }
+TEST_F(Slices, TheFirstElements) { check(0, 3, 3); }
+TEST_F(Slices, SomeInTheMiddle) { check(2, -2, 4); }
 
 }  // namespace
 }  // namespace heddle::api

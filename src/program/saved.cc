@@ -52,7 +52,7 @@ class SavedVerifier {
     bool good = variant.bounds.size() == count && variant.least.size() == count &&
                 variant.told.size() <= shown_inputs(variant.program);
     for (size_t s = 0; good && s < count; ++s) {
-      good = 1 <= variant.least[s] && variant.least[s] <= variant.bounds[s];
+      good = 0 <= variant.least[s] && variant.least[s] <= variant.bounds[s];
       // What may differ from its bound is told, or follows from what is.
       const auto number = static_cast<int64_t>(s);
       const bool told =

@@ -26,10 +26,10 @@ struct Symbol {
   std::vector<PortDimension> inputs, outputs;
 };
 
-// The program for extents `least` to `bounds`, both by symbol. Its ports have the extents of the
-// bounds; inputs to which others are joined may have room for these, and zeros there. Behind the
-// model's inputs it has an s32[] for each symbol of `told`, the actual extent. All variants have
-// the same state arrays.
+// The program for extents `least` to `bounds`, both by symbol (a cache may begin with none). Its
+// ports have the extents of the bounds; inputs to which others are joined may have room for these,
+// and zeros there. Behind the model's inputs it has an s32[] for each symbol of `told`, the actual
+// extent. All variants have the same state arrays.
 struct Variant {
   std::vector<int64_t> least, bounds;
   std::vector<int64_t> told;  // numbers of symbols, ascending; of equal extents the first one

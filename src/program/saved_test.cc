@@ -222,7 +222,7 @@ TEST_F(SavedFile, ProgramsFitOneAnother) {
        [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{0, 1 << 17}}}, {}, {}}); }},
       {"do not fit", [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{0, 1}}}, {}, {}}); }},
       {"do not fit", [](Saved& s) { s.variants[1].bounds = {}; }},
-      {"do not fit", [](Saved& s) { s.variants[1].least = {0}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].least = {-1}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {1}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {0, 0, 0}; }},
