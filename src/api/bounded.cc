@@ -335,6 +335,13 @@ tl::unexpected<Error> extent_differs(const Bounded& bounded, size_t s, int64_t a
                     bounded.of[s].at(extents), to_string(bounded.of[s], names));
 }
 
+Status check_asked(const Bounded& bounded, const Sizes& extents, const Sizes& asked) {
+  for (size_t s = 0; s < extents.size(); ++s)
+    if (asked[s] != 0 && asked[s] != extents[s])
+      return extent_differs(bounded, s, asked[s], extents);
+  return {};
+}
+
 Status set_first(Bounded* bounded, const std::vector<std::string>& inputs,
                  const OpenOptions& options) {
   bounded->first.assign(bounded->symbols.size(), 0);

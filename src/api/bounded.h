@@ -65,6 +65,8 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
 // The error that symbol s, which follows from others, is said to be `asked`.
 tl::unexpected<Error> extent_differs(const Bounded& bounded, size_t s, int64_t asked,
                                      const Sizes& extents);
+// `asked`: 0 where nothing is said.
+Status check_asked(const Bounded& bounded, const Sizes& extents, const Sizes& asked);
 // Of all symbols. Error: also one that follows is asked for at another extent.
 Status set_first(Bounded* bounded, const std::vector<std::string>& inputs,
                  const OpenOptions& options);

@@ -7,6 +7,7 @@
 
 #include "api/bounded.h"
 #include "api/compiled.h"
+#include "api/opened_device.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
 #include "api/staging.h"
@@ -205,6 +206,8 @@ class BoundedContext : public Context {
         outputs_(program_->outputs().size()) {
     extents_ = program_->first_sizes();
     asked_.assign(extents_.size(), 0);
+    const ProgramFacts& facts = program_->facts();
+    if (facts.device == "cpu" && facts.threads > 1) workers_ = cpu_workers(facts.threads);
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -225,7 +228,7 @@ class BoundedContext : public Context {
   }
 
   Status run() override {
-    HEDDLE_RETURN_IF_ERROR(check_asked(extents_, asked_));
+    HEDDLE_RETURN_IF_ERROR(check_asked(program_->bounded(), extents_, asked_));
     for (const std::function<Status()>& step : steps_of(inputs_, outputs_, extents_))
       HEDDLE_RETURN_IF_ERROR(step());
     return {};
@@ -236,7 +239,7 @@ class BoundedContext : public Context {
     Status told;
     for (const auto& [name, extent] : request.extents)
       if (told) told = set_extent(name, extent, extents, asked);
-    if (told) told = check_asked(extents, asked);
+    if (told) told = check_asked(program_->bounded(), extents, asked);
     RunSteps made =
         steps_of(std::move(request.inputs), std::move(request.outputs), std::move(extents));
     made[0] = [told = std::move(told), infer = std::move(made[0])]() -> Status {
@@ -307,13 +310,6 @@ class BoundedContext : public Context {
     return user_error("no dimension '{}' is bounded", name);
   }
 
-  Status check_asked(const Sizes& extents, const Sizes& asked) const {
-    for (size_t s = 0; s < extents.size(); ++s)
-      if (asked[s] != 0 && asked[s] != extents[s])
-        return extent_differs(program_->bounded(), s, asked[s], extents);
-    return {};
-  }
-
   Status infer(Run& run) const {
     const auto find = [&](bool input) -> Status {
       const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
@@ -340,19 +336,14 @@ class BoundedContext : public Context {
     run.staging = take_staging(*run.ready);
     Staging& staging = *run.staging;
     const std::vector<Box>& boxes = run.in_boxes;
+    int64_t bytes = 0;
     for (size_t i = 0; i < run.inputs.size(); ++i) {
       const Port& port = one.program->inputs()[i];
       if (boxes[i] == port.dims) continue;
-      // What is checked as an index is one in the padding, too.
-      const bool clear = one.program->checks_input(static_cast<int64_t>(i));
-      const int64_t element_bytes = tensor::type_bytes(port.shape.type());
-      size_t o = 0;  // the output in its memory
-      while (o < run.outputs.size() && one.inputs_of[o] != static_cast<int64_t>(i)) ++o;
-      const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
-      staging.put_input(i, run.inputs[i], boxes[i], joined ? run.boxes[o] : boxes[i], port.dims,
-                        element_bytes, clear);
-      if (joined) join_to(run, i, o);
+      staging.inputs[i].resize(static_cast<size_t>(port.bytes));
+      bytes += port.bytes;
     }
+    copy_all(workers_.get(), run.inputs.size(), bytes, [&](size_t i) { put_input(run, i); });
     for (size_t i = 0; i < run.inputs.size(); ++i)
       if (boxes[i] != one.program->inputs()[i].dims) run.inputs[i] = staging.inputs[i].data();
     for (size_t s = 0; s < run.extents.size(); ++s)
@@ -363,6 +354,21 @@ class BoundedContext : public Context {
         staging.outputs[o].resize(static_cast<size_t>(port.bytes));
     }
     return {};
+  }
+
+  void put_input(Run& run, size_t i) const {
+    const Specialisation& one = *run.ready->specialisation;
+    const Port& port = one.program->inputs()[i];
+    const Box& box = run.in_boxes[i];
+    if (box == port.dims) return;
+    // What is checked as an index is one in the padding, too.
+    const bool clear = one.program->checks_input(static_cast<int64_t>(i));
+    size_t o = 0;  // the output in its memory
+    while (o < run.outputs.size() && one.inputs_of[o] != static_cast<int64_t>(i)) ++o;
+    const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
+    run.staging->put_input(i, run.inputs[i], box, joined ? run.boxes[o] : box, port.dims,
+                           tensor::type_bytes(port.shape.type()), clear);
+    if (joined) join_to(run, i, o);
   }
 
   // An output in the copy of an input: the input's elements are in their place before the run, and
@@ -412,12 +418,15 @@ class BoundedContext : public Context {
           context.bind_output(static_cast<int64_t>(i),
                               is_whole(i) ? run.outputs[i] : staging_of(one, *run.staging, i)));
     HEDDLE_RETURN_IF_ERROR(context.run());
-    for (size_t i = 0; i < run.outputs.size(); ++i) {
+    int64_t bytes = 0;  // of what is not in its place
+    for (size_t i = 0; i < run.outputs.size(); ++i)
+      if (!is_whole(i) && run.staging->copied[i].empty()) bytes += one.program->outputs()[i].bytes;
+    copy_all(workers_.get(), run.outputs.size(), bytes, [&](size_t i) {
       const Port& port = one.program->outputs()[i];
       if (!is_whole(i))
         copy_box(staging_of(one, *run.staging, i), port.dims, run.outputs[i], run.boxes[i],
                  run.boxes[i], tensor::type_bytes(port.shape.type()), run.staging->copied[i]);
-    }
+    });
     last_ = run.ready;
     return {};
   }
@@ -456,7 +465,8 @@ class BoundedContext : public Context {
   Sizes extents_, asked_;
   std::map<Sizes, Ready> ready_;  // what is in it stays where it is
   Ready* last_ = nullptr;
-  std::mutex mutex_;  // of what is free of the staging memory
+  std::shared_ptr<Workers> workers_;  // null: copies are made by the caller's thread
+  std::mutex mutex_;                  // of what is free of the staging memory
   bool profile_ = false;
 };
 

@@ -73,6 +73,21 @@ bool overlap(const void* a, const Box& a_extents, int64_t a_element_bytes, const
   return first < other_end && other < end;
 }
 
+void copy_all(Workers* workers, size_t count, int64_t bytes,
+              const std::function<void(size_t)>& copy) {
+  constexpr int64_t kLarge = 1 << 20;  // more time than workers take to wake up
+  if (!workers || bytes < kLarge) {
+    for (size_t i = 0; i < count; ++i) copy(i);
+    return;
+  }
+  const auto part = [](void* context, int64_t begin, int64_t end, int) {
+    const auto& one = *static_cast<const std::function<void(size_t)>*>(context);
+    for (int64_t i = begin; i < end; ++i) one(static_cast<size_t>(i));
+  };
+  workers->parallel(static_cast<int64_t>(count), part,
+                    const_cast<std::function<void(size_t)>*>(&copy));
+}
+
 void Staging::put_input(size_t i, const void* data, const Box& box, const Box& after,
                         const Box& at_bounds, int64_t element_bytes, bool clear) {
   Bytes& memory = inputs[i];

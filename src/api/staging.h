@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <vector>
+
+#include "base/parallel.h"
 
 namespace heddle::api {
 
@@ -32,6 +35,11 @@ void copy_box(const void* from, const Box& from_extents, void* to, const Box& to
 // Whether dense arrays share memory.
 bool overlap(const void* a, const Box& a_extents, int64_t a_element_bytes, const void* b,
              const Box& b_extents, int64_t b_element_bytes);
+
+// copy(0) to copy(count - 1), in any order: with the workers (null: none) where the arrays, of so
+// many bytes together, are large.
+void copy_all(Workers* workers, size_t count, int64_t bytes,
+              const std::function<void(size_t)>& copy);
 
 // Of one run. Several may be between their steps.
 struct Staging {
