@@ -28,11 +28,11 @@ constexpr int64_t kBound = 20, kRows = 2, kWidth = 3;
 class Growing : public testing::Test {
  protected:
   // present = past [2, past, 3] and one row more; y = the sum of present * weights [total, 1].
-  void SetUp() override {
+  void SetUp() override { write("total"); }
+  void write(const std::string& total) {
     import::testing::Model model;
     model.inputs = {value("past", kFloat, {"2", "past", "3"}),
-                    value("new", kFloat, {"2", "1", "3"}),
-                    value("weights", kFloat, {"total", "1"})};
+                    value("new", kFloat, {"2", "1", "3"}), value("weights", kFloat, {total, "1"})};
     model.constants = {ints_tensor("axis", {1})};
     model.nodes = {node("Concat", {"past", "new"}, {"present"}, {attr("axis", int64_t{1})}),
                    node("Mul", {"present", "weights"}, {"weighed"}),
@@ -138,6 +138,21 @@ TEST_F(Growing, ExtentsThatFollowAreChecked) {
   ASSERT_FALSE(model);
   EXPECT_THAT(model.error().message, HasSubstr("dimension 'total' is 4, wanted 5 (past + 1)"));
   EXPECT_FALSE(Model::open(path_, bounds(kBound, kBound)));
+}
+
+// As exporters name it. The values that will be bound say the first extents.
+TEST_F(Growing, ExpressionsFollow) {
+  write("past + 1");
+  OpenOptions open;
+  open.bounds = {{"past", kBound}};
+  open.hints = {{"past", {2, 3, 3}}, {"new", {2, 1, 3}}, {"weights", {4, 1}}};
+  const auto program = compiled(path_, open);
+  EXPECT_EQ(program->inputs()[2].dims, (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ(program->inputs()[2].named[0].name, "past + 1");
+  auto context = program->make_context();
+  ASSERT_TRUE(context);
+  std::vector<float> cache;
+  for (int64_t n = 0; n <= kBound; ++n) cache = grown(**context, cache, n);
 }
 
 // The outputs' memory may be that of inputs.
