@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/bounded.h"
+#include "api/extent_comparison.h"
 #include "hlo/builder.h"
 #include "hlo/dim_classes.h"
 #include "opt/passes.h"
@@ -60,6 +60,24 @@ void add_extents(Imported* imported) {
   module.entry()->remove_dead();
 }
 
+// Joins, pads or takes a part of what the last symbol counts: of fewer rows it would be another
+// part.
+Status is_whole(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& symbols,
+                const hlo::Computation& entry) {
+  const int symbol = static_cast<int>(symbols.size()) - 1;
+  for (const Instr* instr : entry.instrs()) {
+    for (size_t k = 0; instr->shape().is_array() && k < instr->operands().size(); ++k) {
+      for (const hlo::DimLink& link : hlo::index_map(*instr, k).links) {
+        if (link.kind != hlo::DimKind::strided && link.kind != hlo::DimKind::placed) continue;
+        if (classes.symbol_of(instr->operand(k), link.from) == symbol)
+          return user_error("dimension '{}' reaches {} ({}), which needs fixed extents",
+                            symbols.back().name, instr->name(), hlo::opcode_text(instr->opcode()));
+      }
+    }
+  }
+  return {};
+}
+
 struct Refused {
   std::string reason;
   bool always = true;  // false: elsewhere it may be open
@@ -81,7 +99,8 @@ std::map<std::string, Refused> refused(const Imported& imported, bool results_ma
   std::vector<hlo::Symbol> open;
   for (const hlo::Symbol& symbol : hlo::symbols_of(module)) {
     open.push_back(symbol);
-    const Status possible = classes.assign(open);
+    Status possible = classes.assign(open);
+    if (possible) possible = is_whole(classes, open, *module.entry());
     if (possible && (results_may_be_open || open_outputs(classes, open, root).empty())) continue;
     open.pop_back();
     keys.emplace(imported.counts.at(symbol.name), possible
@@ -93,7 +112,11 @@ std::map<std::string, Refused> refused(const Imported& imported, bool results_ma
 
 // Whether the graphs for other bounds are the same but for the dimensions that follow the counts.
 Status follows_counts(const Imported& imported, const Imported& other) {
-  HEDDLE_RETURN_IF_ERROR(same_structure(imported, other, "a count"));
+  const std::string name = "a count";
+  const ExtentComparison comparison(imported, other, name);
+  HEDDLE_RETURN_IF_ERROR(
+      comparison.same_structure([](size_t, int64_t, int64_t) { return false; }));
+  if (imported.index_checks != other.index_checks) return comparison.depends("an index's range");
   const hlo::Module& module = *imported.module;
   hlo::DimClasses classes(module);
   HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));

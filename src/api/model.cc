@@ -225,7 +225,7 @@ Result<std::unique_ptr<Model>> Model::of_saved(const std::string& path, program:
     auto bounded = bounded_of(saved, options);
     if (!bounded) return error_in(path, bounded.error());
     (*model)->bounded_ = *bounded;
-    set_ports(**bounded, saved.variants[0], (*model)->inputs_, (*model)->outputs_);
+    set_ports(**bounded, saved.variants[0], (*model)->inputs_, (*model)->outputs_, saved.symbols);
   }
   (*model)->saved_ = std::make_shared<const program::Saved>(std::move(saved));
   return model;
@@ -276,7 +276,8 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
         return import::import_model(path, at);
       };
       HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options));
-      for (const auto& [name, extent] : model->bounded_->first) wanted.dims[name] = extent;
+      for (const auto& [name, extent] : at(*model->bounded_, model->bounded_->first))
+        wanted.dims[name] = extent;
     }
     const auto import = [path](const import::Options& with) {
       return import::import_model(path, with);

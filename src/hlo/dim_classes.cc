@@ -14,6 +14,8 @@ DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(
 DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
 void DimClasses::look_at(const Computation& first, Made made) {
+  const std::vector<Symbol>& symbols = first.module()->symbols;
+  masked_ = made == Made::free || (!symbols.empty() && symbols[0].extent >= 0);
   std::vector<const Computation*> looked_at{&first};
   for (size_t c = 0; c < looked_at.size(); ++c)
     for (const Instr* instr : looked_at[c]->instrs())
@@ -139,9 +141,8 @@ int DimClasses::symbol(int class_number) const {
   return class_number < 0 || found == symbol_of_root_.end() ? -1 : found->second;
 }
 
-Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+Status DimClasses::assign_places(const std::vector<Symbol>& symbols) {
   symbol_of_root_.clear();
-  if (symbols.empty()) return {};
   const Instr* some = owner_.empty() ? nullptr : owner_[0];
   for (size_t s = 0; s < symbols.size(); ++s) {
     std::vector<std::pair<const Instr*, int64_t>> places;
@@ -158,10 +159,17 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                           symbols[s].name, symbols[static_cast<size_t>(known->second)].name);
     }
   }
+  return {};
+}
+
+Status DimClasses::check_extents(const std::vector<Symbol>& symbols) const {
   for (size_t i = 0; i < parent_.size(); ++i) {
     const int s = symbol(root(static_cast<int>(i)));
     if (s < 0) continue;
     const Symbol& of = symbols[static_cast<size_t>(s)];
+    if (of.bound < 1)
+      return user_error("dimension '{}' of {} has no elements at its bound", of.name,
+                        owner_[i]->name());
     if (extents_[i] % of.bound != 0)
       return user_error("dimension '{}' of bound {} reaches {} with an extent of {}", of.name,
                         of.bound, owner_[i]->name(), extents_[i]);
@@ -170,6 +178,11 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                         by->name(), opcode_text(by->opcode()));
   }
   return {};
+}
+
+Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+  HEDDLE_RETURN_IF_ERROR(assign_places(symbols));
+  return check_extents(symbols);
 }
 
 void DimClasses::relate_called(const Instr* fusion) {
@@ -218,12 +231,16 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
     case DimKind::strided:
       // The first element is always there.
       if (link.offset == 0 && instr->shape().dim(link.to) == 1) return;
+      if (relate_cut(instr, k, link)) return;
       break;
     case DimKind::overlaid:
+      if (masked_) return join_result(link.from, link.to);
       fix(instr, link.to);
       break;
-    case DimKind::located:
     case DimKind::placed:
+    case DimKind::located:
+      if (masked_) return;
+      break;
     case DimKind::opaque:
       break;
   }

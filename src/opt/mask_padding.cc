@@ -7,7 +7,7 @@
 // neutral value, as early as the value is made, so that the mask is part of the operator that makes
 // it; positions of a scatter with one that is nowhere. Values that are neutral in the padding
 // already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
-// Errors: what hlo::DimClasses::assign refuses; a reduction without a neutral value.
+// What is joined along such a dimension is put in its place at run time (join_padded.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,6 +17,8 @@
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
+#include "opt/join_padded.h"
+#include "opt/mask_padding.h"
 #include "opt/passes.h"
 
 namespace heddle::opt {
@@ -110,14 +112,15 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 
 class Masker {
  public:
-  explicit Masker(hlo::Module* module)
+  Masker(hlo::Module* module, hlo::SymbolTable table)
       : entry_(module->entry()),
         b_(entry_),
-        symbols_(hlo::symbols_of(*module)),
+        table_(std::move(table)),
+        symbols_(table_.symbols),
         classes_(*module) {}
 
-  Status run() {
-    HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
+  Status run(const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+    HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_, slices));
     for (hlo::Symbol& symbol : symbols_) {
       if (symbol.call) {
         extents_.push_back(symbol.call->operand(1));
@@ -133,10 +136,14 @@ class Masker {
       if (instr->is(Opcode::dot)) mask_dot(instr);
       if (instr->is(Opcode::scatter)) mask_scatter(instr);
     }
+    grow(growing);
+    join_padded(entry_, classes_.cuts(), extents_, &table_);
     b_.check();
     entry_->sort();
-    std::erase_if(symbols_, [](const hlo::Symbol& symbol) { return symbol.call != nullptr; });
-    entry_->module()->symbols = symbols_;
+    std::vector<hlo::Symbol>& all_symbols = entry_->module()->symbols;
+    all_symbols.clear();
+    for (const hlo::Symbol& symbol : symbols_)
+      if (!symbol.call) all_symbols.push_back(symbol);
     return {};
   }
 
@@ -144,6 +151,42 @@ class Masker {
   int symbol_of(const Instr* instr, int64_t d) const {
     const auto found = masked_.find(instr);
     return classes_.symbol_of(found == masked_.end() ? instr : found->second, d);
+  }
+
+  // All that an extent adds to one instruction is looked at together.
+  void grow(const std::vector<Growing>& all) {
+    std::map<Instr*, std::map<int64_t, Instr*>> more;  // by dimension, of s32
+    for (const Growing& one : all) {
+      const auto scalar = [&](int64_t value) {
+        return b_.scalar(tensor::Type::s32, static_cast<double>(value));
+      };
+      Instr* part =
+          b_.binary(Opcode::subtract, extents_[one.symbol], scalar(symbols_[one.symbol].bound));
+      if (one.factor != 1) part = b_.binary(Opcode::multiply, part, scalar(one.factor));
+      Instr*& sum = more[one.instr][one.dimension];
+      sum = sum ? b_.binary(Opcode::add, sum, part) : part;
+    }
+    for (const auto& [instr, parts] : more)
+      entry_->replace_all_uses(instr, instr->is(Opcode::slice)
+                                          ? moved_slice(instr, parts)
+                                          : grown_constant(instr, parts.at(-1)));
+  }
+
+  Instr* grown_constant(Instr* constant, Instr* more) {
+    const tensor::Shape& shape = constant->shape();
+    more = b_.broadcast(b_.convert(more, shape.type()), shape.extents(), {});
+    return b_.binary(Opcode::add, constant, more);
+  }
+
+  Instr* moved_slice(Instr* slice, const std::map<int64_t, Instr*>& more) {
+    const auto& attrs = slice->attrs_as<hlo::SliceAttrs>();
+    std::vector<Instr*> starts;
+    for (size_t d = 0; d < attrs.starts.size(); ++d) {
+      Instr* start = b_.scalar(tensor::Type::s32, static_cast<double>(attrs.starts[d]));
+      const auto found = more.find(static_cast<int64_t>(d));
+      starts.push_back(found == more.end() ? start : b_.binary(Opcode::add, start, found->second));
+    }
+    return b_.dynamic_slice(slice->operand(0), starts, slice->shape().extents());
   }
 
   Status mask_reduce(Instr* reduce) {
@@ -204,7 +247,16 @@ class Masker {
       return;
     }
     Instr* instead = masked(made, at, symbol, neutral);
-    entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+    // A joined array that is also a result may be an input's memory, with one part put in.
+    if (!made->is(Opcode::concatenate)) {
+      entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+      return;
+    }
+    const std::vector<Instr*> users = made->users();
+    for (Instr* user : users)
+      for (size_t k = 0; user != instead && user != entry_->root() && k < user->operands().size();
+           ++k)
+        if (user->operand(k) == made) entry_->replace_operand(user, k, instead);
   }
 
   Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
@@ -239,8 +291,19 @@ class Masker {
     return result;
   }
 
+  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave
+  // them.
+  bool has_zeros_behind(const Instr* instr, int64_t d) const {
+    return std::any_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
+      return cut.instr == instr && cut.dimension == d && gets_room(cut) &&
+             std::all_of(cut.parts.begin() + 1, cut.parts.end(),
+                         [](const tensor::Extent& part) { return part.is_constant(); });
+    });
+  }
+
   Padding find_padding(const Instr* instr, int64_t d) {
     if (const auto value = splat(instr)) return number(*value);
+    if (instr->is(Opcode::concatenate) && has_zeros_behind(instr, d)) return number(0);
     switch (instr->opcode()) {
       case Opcode::broadcast: {
         const int64_t from = source_dimension(instr, d);
@@ -277,7 +340,8 @@ class Masker {
 
   hlo::Computation* entry_;
   hlo::Builder b_;
-  std::vector<hlo::Symbol> symbols_;
+  hlo::SymbolTable table_;
+  std::vector<hlo::Symbol>& symbols_;  // of table_
   hlo::DimClasses classes_;
   std::vector<Instr*> extents_;                  // by symbol: the parameter
   std::map<const Instr*, const Instr*> masked_;  // made here: of what
@@ -287,10 +351,16 @@ class Masker {
 
 }  // namespace
 
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+                    const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+  return Masker(&module, std::move(table)).run(growing, slices);
+}
+
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
   if (!module.symbols.empty() && module.symbols[0].extent >= 0) return false;
-  if (hlo::symbols_of(module).empty()) return false;
-  HEDDLE_RETURN_IF_ERROR(Masker(&module).run());
+  std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+  if (symbols.empty()) return false;
+  HEDDLE_RETURN_IF_ERROR(mask_bounded(module, hlo::SymbolTable(std::move(symbols))));
   return true;
 }
 
