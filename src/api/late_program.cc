@@ -10,6 +10,7 @@
 #include "api/late.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
+#include "api/staging.h"
 #include "compiler/compiler.h"
 #include "runtime/state_arrays.h"
 
