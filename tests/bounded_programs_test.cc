@@ -6,11 +6,13 @@
 #include <cmath>
 #include <limits>
 
+#include "bounded_cases.h"
 #include "compiled_run.h"
 #include "compiler/compiler.h"
 #include "hlo/text.h"
 #include "interp/interp.h"
 #include "interp/random_inputs.h"
+#include "opt/mask_padding.h"
 #include "opt/passes.h"
 #include "target/target.h"
 #include "tensor/compare.h"
@@ -29,21 +31,28 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
+// Of a text with signs for extents (bounded_cases.h).
 std::unique_ptr<hlo::Module> module_at(const std::string& text, int64_t n) {
-  auto module = hlo::parse_module(replaced(text, "@", std::to_string(n)));
+  std::string at = replaced(text, "@", std::to_string(n));
+  at = replaced(replaced(at, "#", std::to_string(n + 1)), "$", std::to_string(n + 3));
+  auto module = hlo::parse_module(at);
   HEDDLE_CHECK(module, "{}", module.error().message);
   return std::move(*module);
 }
 
-// Where two modules' parameters differ.
-std::vector<std::pair<int64_t, int64_t>> places_of(const hlo::Module& a, const hlo::Module& b) {
-  std::vector<std::pair<int64_t, int64_t>> result;
+// What the extents of two modules' parameters are, of which the first is of extent `bound`.
+hlo::SymbolTable symbols_of(const hlo::Module& a, const hlo::Module& b, int64_t bound,
+                            int64_t least) {
+  hlo::SymbolTable table({{"n", bound, -1, {}, least}});
   const auto &p = a.entry()->parameters(), &q = b.entry()->parameters();
   for (size_t i = 0; i < p.size(); ++i)
-    for (int64_t d = 0; d < p[i]->shape().rank(); ++d)
-      if (p[i]->shape().dim(d) != q[i]->shape().dim(d))
-        result.emplace_back(static_cast<int64_t>(i), d);
-  return result;
+    for (int64_t d = 0; d < p[i]->shape().rank(); ++d) {
+      const int64_t extent = p[i]->shape().dim(d);
+      if (extent == q[i]->shape().dim(d)) continue;
+      const size_t s = table.add(tensor::Extent::of_symbol(0).plus({extent - bound, {}}));
+      table.symbols[s].places.emplace_back(static_cast<int64_t>(i), d);
+    }
+  return table;
 }
 
 void for_each_index(const Extents& extents, const std::function<void(const Extents&)>& visit) {
@@ -62,12 +71,12 @@ int64_t flat(const Extents& at, const Extents& extents) {
   return result;
 }
 
-// The array as the first elements of a larger one, NaN behind them.
-Literal padded(const Literal& x, const Shape& shape) {
+// The array as the first elements of a larger one, NaN behind them; zeros where `room` is for more.
+Literal padded(const Literal& x, const Shape& shape, bool room) {
   Literal result(shape);
+  const double behind = room ? 0 : std::numeric_limits<double>::quiet_NaN();
   for (int64_t i = 0; i < result.elems(); ++i)
-    tensor::is_float(shape.type()) ? result.set_f64(i, std::numeric_limits<double>::quiet_NaN())
-                                   : result.set_s64(i, 1);
+    tensor::is_float(shape.type()) ? result.set_f64(i, behind) : result.set_s64(i, room ? 0 : 1);
   for_each_index(x.shape().extents(), [&](const Extents& at) {
     result.set_bits(flat(at, shape.extents()), x.get_bits(flat(at, x.shape().extents())));
   });
@@ -82,25 +91,16 @@ Literal cut(const Literal& x, const Shape& shape) {
   return result;
 }
 
-struct Case {
-  const char* name;
-  int64_t bound;
-  const char* text;
-  bool trimmed = true;    // no kernel runs over the whole bound
-  int64_t least = 1;      // extent that it is compiled for
-  bool together = false;  // the rows of a batch
-};
-
 class Bounded : public testing::TestWithParam<std::tuple<Case, compiler::Fuse>> {};
 
 TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   const auto& [one, fuse] = GetParam();
   const target::Target target = target::host_target();
   std::unique_ptr<hlo::Module> module = module_at(one.text, one.bound);
-  const auto places = places_of(*module, *module_at(one.text, one.bound - 1));
-  module->symbols = {{"n", one.bound, -1, places, one.least}};
-  const auto masked = opt::mask_padding(*module, {});
+  const Status masked = opt::mask_bounded(
+      *module, symbols_of(*module, *module_at(one.text, one.bound - 1), one.bound, one.least));
   ASSERT_TRUE(masked) << masked.error().message;
+  const std::vector<hlo::Symbol> symbols = module->symbols;
   compiler::Options options;
   if (one.together)
     EXPECT_TRUE(*opt::dynamic_outermost(*module->clone(), {}));
@@ -123,6 +123,7 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   auto context = (*executable)->make_context();
   ASSERT_TRUE(context);
   const program::Program& loaded = (*executable)->program();
+  const auto at_bound = module_at(one.text, one.bound);
   for (int64_t n = one.bound; n >= one.least; --n) {
     const std::unique_ptr<hlo::Module> exact = module_at(one.text, n);
     const std::vector<Literal> arguments =
@@ -132,10 +133,13 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
     std::vector<Literal> expected, inputs, outputs;
     append_leaves(*wanted, &expected);
     for (size_t i = 0; i < arguments.size(); ++i)
-      inputs.push_back(padded(arguments[i], loaded.inputs[i].shape));
-    Literal extent(Shape::scalar(Type::s32));
-    extent.set_s64(0, n);
-    inputs.push_back(extent);
+      inputs.push_back(
+          padded(arguments[i], loaded.inputs[i].shape,
+                 loaded.inputs[i].shape != at_bound->entry()->parameters()[i]->shape()));
+    for (const hlo::Symbol& symbol : symbols) {  // each is n and a constant
+      inputs.emplace_back(Shape::scalar(Type::s32));
+      inputs.back().set_s64(0, symbol.bound - one.bound + n);
+    }
     for (const program::Port& port : loaded.outputs) outputs.emplace_back(port.shape);
     for (size_t i = 0; i < inputs.size(); ++i)
       ASSERT_TRUE((*context)->bind_input(static_cast<int64_t>(i), inputs[i].data()));
@@ -152,274 +156,6 @@ TEST_P(Bounded, EveryExtentIsThatOfTheExactShape) {
   }
 }
 
-#define HEDDLE_SUMS                                                                  \
-  "HloModule m\n"                                                                    \
-  "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }\n" \
-  "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }\n"
-
-const char kEmbedding[] = HEDDLE_SUMS R"(
-ENTRY e {
-  t = f32[30,48] parameter(0)
-  j = s64[3,@] parameter(1)
-  p = f32[@,48] parameter(2)
-  thirty = s64[] constant(30)
-  thirties = s64[3,@] broadcast(thirty), dimensions={}
-  shifted = s64[3,@] add(j, thirties)
-  z = s64[] constant(0)
-  zs = s64[3,@] broadcast(z), dimensions={}
-  below = pred[3,@] compare(j, zs), direction=LT
-  i = s64[3,@] select(below, shifted, j)
-  g = f32[3,@,48] gather(t, i), offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,48}
-  ps = f32[3,@,48] broadcast(p), dimensions={1,2}
-  x = f32[3,@,48] add(g, ps)
-  zero = f32[] constant(0)
-  count = f32[] constant(48)
-  counts = f32[3,@] broadcast(count), dimensions={}
-  sum = f32[3,@] reduce(x, zero), dimensions={2}, to_apply=add
-  mean = f32[3,@] divide(sum, counts)
-  means = f32[3,@,48] broadcast(mean), dimensions={0,1}
-  d = f32[3,@,48] subtract(x, means)
-  q = f32[3,@,48] multiply(d, d)
-  v = f32[3,@] reduce(q, zero), dimensions={2}, to_apply=add
-  root = f32[3,@] rsqrt(v)
-  roots = f32[3,@,48] broadcast(root), dimensions={0,1}
-  r = f32[3,@,48] multiply(d, roots)
-  m = s64[3,@] parameter(3)
-  c = pred[3,@] compare(m, zs), direction=NE
-  n = f32[3,@] convert(c)
-  ROOT o = (f32[3,@,48], f32[3,@]) tuple(r, n)
-})";
-
-const char kChain[] = HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[3,@,48] parameter(0)
-  w1 = f32[48,48] parameter(1)
-  w2 = f32[48,96] parameter(2)
-  w3 = f32[96,48] parameter(3)
-  zero = f32[] constant(0)
-  a = f32[3,@,48] dot(x, w1), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  y = f32[3,@,48] add(a, x)
-  sum = f32[3,@] reduce(y, zero), dimensions={2}, to_apply=add
-  sums = f32[3,@,48] broadcast(sum), dimensions={0,1}
-  d = f32[3,@,48] subtract(y, sums)
-  b = f32[3,@,96] dot(d, w2), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  t = f32[3,@,96] tanh(b)
-  c = f32[3,@,48] dot(t, w3), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  z = f32[3,@,48] add(c, d)
-  sum2 = f32[3,@] reduce(z, zero), dimensions={2}, to_apply=add
-  sums2 = f32[3,@,48] broadcast(sum2), dimensions={0,1}
-  ROOT r = f32[3,@,48] subtract(z, sums2)
-})";
-
-const char kBatchedAttention[] = HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[3,@,64] parameter(0)
-  wq = f32[64,64] parameter(1)
-  wk = f32[64,64] parameter(2)
-  wv = f32[64,64] parameter(3)
-  q0 = f32[3,@,64] dot(x, wq), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  k0 = f32[3,@,64] dot(x, wk), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  v0 = f32[3,@,64] dot(x, wv), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  q1 = f32[3,@,4,16] reshape(q0)
-  k1 = f32[3,@,4,16] reshape(k0)
-  v1 = f32[3,@,4,16] reshape(v0)
-  q = f32[3,4,@,16] transpose(q1), dimensions={0,2,1,3}
-  k = f32[3,4,@,16] transpose(k1), dimensions={0,2,1,3}
-  v = f32[3,4,@,16] transpose(v1), dimensions={0,2,1,3}
-  s = f32[3,4,@,@] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3}
-  zero = f32[] constant(0)
-  low = f32[] constant(-inf)
-  most = f32[3,4,@] reduce(s, low), dimensions={3}, to_apply=max
-  mosts = f32[3,4,@,@] broadcast(most), dimensions={0,1,2}
-  d = f32[3,4,@,@] subtract(s, mosts)
-  e = f32[3,4,@,@] exponential(d)
-  sum = f32[3,4,@] reduce(e, zero), dimensions={3}, to_apply=add
-  sums = f32[3,4,@,@] broadcast(sum), dimensions={0,1,2}
-  p = f32[3,4,@,@] divide(e, sums)
-  o = f32[3,4,@,16] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}
-  o1 = f32[3,@,4,16] transpose(o), dimensions={0,2,1,3}
-  o2 = f32[3,@,64] reshape(o1)
-  ROOT r = f32[3,@,64] add(o2, x)
-})";
-
-const Case kCases[] = {
-    {"Elementwise", 70, R"(HloModule m
-ENTRY e {
-  x = f32[@,24] parameter(0)
-  y = f32[@,24] parameter(1)
-  b = f32[24] parameter(2)
-  c = f32[@,24] broadcast(b), dimensions={1}
-  s = f32[@,24] add(x, y)
-  ROOT r = f32[@,24] multiply(s, c)
-})"},
-    {"Line", 100, R"(HloModule m
-ENTRY e {
-  x = f32[@] parameter(0)
-  e = f32[@] exponential(x)
-  ROOT r = f32[@] add(e, x)
-})"},
-    {"LayerNorm", 40, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[1,@,96] parameter(0)
-  zero = f32[] constant(0)
-  count = f32[] constant(96)
-  sum = f32[1,@] reduce(x, zero), dimensions={2}, to_apply=add
-  counts = f32[1,@] broadcast(count), dimensions={}
-  mean = f32[1,@] divide(sum, counts)
-  means = f32[1,@,96] broadcast(mean), dimensions={0,1}
-  d = f32[1,@,96] subtract(x, means)
-  q = f32[1,@,96] multiply(d, d)
-  v = f32[1,@] reduce(q, zero), dimensions={2}, to_apply=add
-  var = f32[1,@] divide(v, counts)
-  one = f32[] constant(1)
-  ones = f32[1,@] broadcast(one), dimensions={}
-  shifted = f32[1,@] add(var, ones)
-  root = f32[1,@] rsqrt(shifted)
-  roots = f32[1,@,96] broadcast(root), dimensions={0,1}
-  ROOT r = f32[1,@,96] multiply(d, roots)
-})"},
-    {"ReducedColumns", 96, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[@,40] parameter(0)
-  zero = f32[] constant(0)
-  low = f32[] constant(-inf)
-  sum = f32[40] reduce(x, zero), dimensions={0}, to_apply=add
-  most = f32[40] reduce(x, low), dimensions={0}, to_apply=max
-  ROOT r = f32[40] multiply(sum, most)
-})",
-     false},
-    {"ReducedRows", 130, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[12,@] parameter(0)
-  zero = f32[] constant(0)
-  ROOT sum = f32[12] reduce(x, zero), dimensions={1}, to_apply=add
-})"},
-    {"ReducedToOne", 256, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[@] parameter(0)
-  low = f32[] constant(-inf)
-  ROOT most = f32[] reduce(x, low), dimensions={0}, to_apply=max
-})"},
-    // Vectors of some processors cut it into steps that are no power of two.
-    {"ReducedToOneWithATail", 300, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[@] parameter(0)
-  low = f32[] constant(-inf)
-  ROOT most = f32[] reduce(x, low), dimensions={0}, to_apply=max
-})",
-     false},
-    {"Softmax", 80, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[6,@] parameter(0)
-  zero = f32[] constant(0)
-  low = f32[] constant(-inf)
-  most = f32[6] reduce(x, low), dimensions={1}, to_apply=max
-  mosts = f32[6,@] broadcast(most), dimensions={0}
-  d = f32[6,@] subtract(x, mosts)
-  e = f32[6,@] exponential(d)
-  sum = f32[6] reduce(e, zero), dimensions={1}, to_apply=add
-  sums = f32[6,@] broadcast(sum), dimensions={0}
-  ROOT r = f32[6,@] divide(e, sums)
-})"},
-    {"DotRows", 72, R"(HloModule m
-ENTRY e {
-  x = f32[@,48] parameter(0)
-  w = f32[48,64] parameter(1)
-  b = f32[64] parameter(2)
-  d = f32[@,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  bs = f32[@,64] broadcast(b), dimensions={1}
-  s = f32[@,64] add(d, bs)
-  zero = f32[] constant(0)
-  zeros = f32[@,64] broadcast(zero), dimensions={}
-  ROOT r = f32[@,64] maximum(s, zeros)
-})"},
-    {"DotOver", 64, R"(HloModule m
-ENTRY e {
-  x = f32[20,@] parameter(0)
-  w = f32[@,32] parameter(1)
-  ROOT d = f32[20,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-})",
-     false},
-    {"GatherRows", 50, R"(HloModule m
-ENTRY e {
-  t = f32[30,16] parameter(0)
-  i = s32[@] parameter(1)
-  g = f32[@,16] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,16}
-  ROOT r = f32[@,16] add(g, g)
-})"},
-    {"FirstRow", 33, R"(HloModule m
-ENTRY e {
-  x = f32[1,@,32] parameter(0)
-  y = f32[1,@,32] tanh(x)
-  s = f32[1,1,32] slice(y), slice={[0:1], [0:1], [0:32]}
-  ROOT t = (f32[1,@,32], f32[1,1,32]) tuple(y, s)
-})"},
-    {"BatchMerged", 20, R"(HloModule m
-ENTRY e {
-  x = f32[@,4,8] parameter(0)
-  w = f32[8,16] parameter(1)
-  a = f32[4,8] parameter(2)
-  as = f32[@,4,8] broadcast(a), dimensions={1,2}
-  y = f32[@,4,8] multiply(x, as)
-  d = f32[@,4,16] dot(y, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  ROOT r = f32[@,64] reshape(d)
-})"},
-    {"Attention", 72, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[1,@,64] parameter(0)
-  wq = f32[64,64] parameter(1)
-  wk = f32[64,64] parameter(2)
-  wv = f32[64,64] parameter(3)
-  q0 = f32[1,@,64] dot(x, wq), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  k0 = f32[1,@,64] dot(x, wk), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  v0 = f32[1,@,64] dot(x, wv), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  q1 = f32[1,@,4,16] reshape(q0)
-  k1 = f32[1,@,4,16] reshape(k0)
-  v1 = f32[1,@,4,16] reshape(v0)
-  q = f32[1,4,@,16] transpose(q1), dimensions={0,2,1,3}
-  k = f32[1,4,@,16] transpose(k1), dimensions={0,2,1,3}
-  v = f32[1,4,@,16] transpose(v1), dimensions={0,2,1,3}
-  s = f32[1,4,@,@] dot(q, k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={3}
-  zero = f32[] constant(0)
-  low = f32[] constant(-inf)
-  most = f32[1,4,@] reduce(s, low), dimensions={3}, to_apply=max
-  mosts = f32[1,4,@,@] broadcast(most), dimensions={0,1,2}
-  d = f32[1,4,@,@] subtract(s, mosts)
-  e = f32[1,4,@,@] exponential(d)
-  sum = f32[1,4,@] reduce(e, zero), dimensions={3}, to_apply=add
-  sums = f32[1,4,@,@] broadcast(sum), dimensions={0,1,2}
-  p = f32[1,4,@,@] divide(e, sums)
-  o = f32[1,4,@,16] dot(p, v), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}
-  o1 = f32[1,@,4,16] transpose(o), dimensions={0,2,1,3}
-  o2 = f32[1,@,64] reshape(o1)
-  ROOT r = f32[1,@,64] add(o2, x)
-})"},
-    // Rows of three sequences: in scratch the sequence is a dimension outside of the rows.
-    {"BatchedEmbedding", 64, kEmbedding},
-    // Tasks of 24 rows and one of 16, in one kernel, on the same scratch; the last one's rows are
-    // not all there, the first one's always.
-    {"BatchedChain", 64, kChain, true, 17},
-    {"BatchedAttention", 40, kBatchedAttention},
-    {"EmbeddingTogether", 64, kEmbedding, true, 1, true},
-    {"ChainTogether", 64, kChain, true, 17, true},
-    // Columns that the batch divides, behind rows of a batch.
-    {"ColumnsTogether", 16, HEDDLE_SUMS R"(
-ENTRY e {
-  x = f32[4,@,48] parameter(0)
-  w1 = f32[48,48] parameter(1)
-  w2 = f32[48,120] parameter(2)
-  zero = f32[] constant(0)
-  a = f32[4,@,48] dot(x, w1), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-  y = f32[4,@,48] add(a, x)
-  sum = f32[4,@] reduce(y, zero), dimensions={2}, to_apply=add
-  sums = f32[4,@,48] broadcast(sum), dimensions={0,1}
-  d = f32[4,@,48] subtract(y, sums)
-  ROOT b = f32[4,@,120] dot(d, w2), lhs_contracting_dims={2}, rhs_contracting_dims={0}
-})",
-     true, 1, true},
-    {"AttentionTogether", 40, kBatchedAttention, true, 1, true},
-};
-
 std::string name_of(const testing::TestParamInfo<std::tuple<Case, compiler::Fuse>>& info) {
   return std::string(std::get<0>(info.param).name) +
          (std::get<1>(info.param) == compiler::Fuse::off ? "Unfused" : "");
@@ -434,8 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, Bounded,
 // What a symbol may not reach is refused by name.
 std::string refusal(const std::string& text) {
   std::unique_ptr<hlo::Module> module = module_at(text, 8);
-  module->symbols = {{"n", 8, -1, places_of(*module, *module_at(text, 7))}};
-  const auto masked = opt::mask_padding(*module, {});
+  const auto masked = opt::mask_bounded(*module, symbols_of(*module, *module_at(text, 7), 8, 1));
   return masked ? "" : masked.error().message;
 }
 
@@ -447,7 +182,7 @@ TEST(BoundedRefusals, AreNamed) {
                     "ROOT r = f32[@,7] concatenate(x, y), dimensions={1} }"),
             "");
   EXPECT_EQ(refusal("HloModule m\nENTRY e { x = f32[@] parameter(0) y = f32[4] parameter(1) "
-                    "s = f32[4] slice(x), slice={[0:4]} ROOT r = f32[4] add(s, y) }"),
+                    "s = f32[4] slice(x), slice={[0:8:2]} ROOT r = f32[4] add(s, y) }"),
             "dimension 'n' reaches s (slice), which needs fixed extents");
 }
 

@@ -67,7 +67,7 @@ class Check : public Command {
     HEDDLE_ASSIGN_OR_RETURN(const std::vector<Literal> got, run_compiled(model.get(), inputs));
     HEDDLE_ASSIGN_OR_RETURN(
         const std::vector<Literal> want,
-        against_interp() ? run_on("interp", model.get(), inputs) : read_expected(model.get()));
+        against_interp() ? run_on("interp", model.get(), inputs) : read_expected(model.get(), got));
     HEDDLE_RETURN_IF_ERROR(compare(model.get(), got, want, inputs));
     if (!json_.only_json()) print(inputs);
     HEDDLE_RETURN_IF_ERROR(json_.write(json(inputs)));
@@ -99,7 +99,8 @@ class Check : public Command {
     return stored_.empty() ? "the reference interpreter" : "the snapshot's result";
   }
 
-  Result<std::vector<Literal>> read_expected(const heddle_model* model) {
+  Result<std::vector<Literal>> read_expected(const heddle_model* model,
+                                             const std::vector<Literal>& got) {
     NamedLiterals file = stored_;
     if (!expected_.empty()) {
       HEDDLE_ASSIGN_OR_RETURN(file, tensor::read_npz(expected_));
@@ -117,9 +118,11 @@ class Check : public Command {
       if (found == nullptr) return user_error("{}: no value for output {}", against(), port.name);
       Result<Literal> typed = tensor::as_type(*found, static_cast<tensor::Type>(port.type));
       if (!typed) return error_in(fmt::format("output {}", port.name), typed.error());
-      if (typed->shape().extents() != std::vector<int64_t>(port.dims, port.dims + port.rank))
+      const tensor::Shape& shape = got[static_cast<size_t>(i)].shape();
+      if (typed->shape().extents() != shape.extents())
         return user_error("{}: output {} is {} there, the model gives {}", against(), port.name,
-                          tensor::to_string(typed->shape(), false), shape_text(port));
+                          tensor::to_string(typed->shape(), false),
+                          tensor::to_string(shape, false));
       want.push_back(std::move(*typed));
     }
     return want;

@@ -115,7 +115,7 @@ Result<std::vector<Literal>> run(api::Model& opened, const api::CompileOptions& 
     HEDDLE_RETURN_IF_ERROR(
         context->bind_input(static_cast<int64_t>(inputs.size()) - 1, inputs.back().data()));
   }
-  for (const api::Port& port : opened.outputs()) {
+  for (const api::Port& port : program->outputs()) {
     HEDDLE_ASSIGN_OR_RETURN(Literal output, Literal::make(port.shape));
     outputs.push_back(std::move(output));
   }

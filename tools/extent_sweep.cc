@@ -57,17 +57,17 @@ Result<std::optional<ExtentRange>> find_range(const std::vector<std::string>& di
 
 tensor::Shape ExtentSweep::Form::at(const ExtentRange& range, int64_t extent) const {
   std::vector<int64_t> dims = last;
-  for (size_t d = 0; d < dims.size(); ++d)
-    if (follows[d]) dims[d] = dims[d] / range.last * extent;
+  for (size_t d = 0; d < dims.size(); ++d) dims[d] -= factor[d] * (range.last - extent);
   return tensor::Shape::array(type, dims);
 }
 
-ExtentSweep::Form ExtentSweep::form_of(const heddle_port& at_last, const heddle_port& at_other) {
+ExtentSweep::Form ExtentSweep::form_of(const heddle_port& at_last, const heddle_port& at_other,
+                                       int64_t apart) {
   Form form;
   form.type = static_cast<tensor::Type>(at_last.type);
   for (int32_t d = 0; d < at_last.rank; ++d) {
     form.last.push_back(at_last.dims[d]);
-    form.follows.push_back(at_last.dims[d] != at_other.dims[d]);
+    form.factor.push_back((at_last.dims[d] - at_other.dims[d]) / apart);
   }
   return form;
 }
@@ -92,15 +92,17 @@ Result<std::unique_ptr<ExtentSweep>> ExtentSweep::begin(const OpenChoices& open,
   auto sweep = std::make_unique<ExtentSweep>();
   sweep->range_ = range;
   HEDDLE_ASSIGN_OR_RETURN(const ModelHandle model, open_at(range.last));
-  HEDDLE_ASSIGN_OR_RETURN(const ModelHandle other,
-                          open_at(range.last > 1 ? range.last - 1 : range.last + 1));
+  const int64_t apart = range.last > 1 ? 1 : -1;
+  HEDDLE_ASSIGN_OR_RETURN(const ModelHandle other, open_at(range.last - apart));
   HEDDLE_ASSIGN_OR_RETURN(sweep->inputs_, inputs.values(model.get(), {}));
   sweep->seed_ = inputs.seed_or_default();
   sweep->unbound_ = unbound_of(model.get());
   for (int64_t i = 0; input_of(model.get(), i).name != nullptr; ++i)
-    sweep->input_forms_.push_back(form_of(input_of(model.get(), i), input_of(other.get(), i)));
+    sweep->input_forms_.push_back(
+        form_of(input_of(model.get(), i), input_of(other.get(), i), apart));
   for (int64_t i = 0; output_of(model.get(), i).name != nullptr; ++i) {
-    sweep->output_forms_.push_back(form_of(output_of(model.get(), i), output_of(other.get(), i)));
+    sweep->output_forms_.push_back(
+        form_of(output_of(model.get(), i), output_of(other.get(), i), apart));
     sweep->output_names_.emplace_back(output_of(model.get(), i).name);
   }
   HEDDLE_ASSIGN_OR_RETURN(sweep->program_, compile.compile(model.get(), true));

@@ -54,11 +54,12 @@ class ExtentSweep {
  private:
   struct Form {  // of an input or output
     tensor::Type type;
-    std::vector<int64_t> last;  // dimensions at the last extent
-    std::vector<bool> follows;  // by dimension
+    std::vector<int64_t> last;    // dimensions at the last extent
+    std::vector<int64_t> factor;  // by dimension: how many more it has for one more of the extent
     tensor::Shape at(const ExtentRange& range, int64_t extent) const;
   };
-  static Form form_of(const heddle_port& at_last, const heddle_port& at_other);
+  // The other extent is `apart` less.
+  static Form form_of(const heddle_port& at_last, const heddle_port& at_other, int64_t apart);
 
   ExtentRange range_;
   Progress progress_;

@@ -218,7 +218,7 @@ class Run : public Command {
     fmt::print("inputs: {}\n", inputs.description);
     print_notes(program);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const heddle_port port = output_of(model, static_cast<int64_t>(i));
+      const heddle_port port = output_of(program, static_cast<int64_t>(i));
       fmt::print("output {} {}: {}\n", port.name, shape_text(port), value_text(outputs[i]));
     }
     if (steps.loss_scale) fmt::print("{}\n", to_string(*steps.loss_scale));

@@ -253,6 +253,7 @@ Result<Literal> literal_of(const heddle_port& port) {
 std::string shape_text(const heddle_port& port) {
   if (port.type == HEDDLE_TOKEN) return "token[]";
   if (port.type == HEDDLE_OPAQUE) return "opaque[]";
+  if (port.rank < 0) return "of a shape that a run tells";
   const std::vector<int64_t> dims(port.dims, port.dims + port.rank);
   return tensor::to_string(Shape::array(static_cast<Type>(port.type), dims), false);
 }

@@ -94,8 +94,9 @@ def encoder(size, cases, dynamic=False, attention="sdpa", opset=17):
     return make
 
 
-def decoder_spec(model, tokens, past, layers, heads, head_width, embeds=False, opset=17):
-    """`past`: positions that are in the cache already."""
+def decoder_spec(model, tokens, past, layers, heads, head_width, embeds=False, opset=17,
+                 grows=False):
+    """`past`: positions that are in the cache already; `grows`: that is a dynamic dimension."""
     batch, length = tokens.shape[:2]
     inputs = {"hidden_states" if embeds else "input_ids": tokens,
               "attention_mask": torch.ones(batch, past + length, dtype=torch.int64)}
@@ -105,16 +106,20 @@ def decoder_spec(model, tokens, past, layers, heads, head_width, embeds=False, o
             outputs.append(f"present.{layer}.{what}")
             if past:
                 inputs[f"past.{layer}.{what}"] = torch.randn(batch, heads, past, head_width)
-    return spec(Decoder(livelier(model), layers, embeds), inputs, outputs, opset)
+    axes = None
+    if grows:
+        axes = {name: {2: "past"} for name in inputs if name.startswith("past.")}
+        axes["attention_mask"] = {1: f"past + {length}"}
+    return spec(Decoder(livelier(model), layers, embeds), inputs, outputs, opset, axes)
 
 
-def gpt2(length, past):
+def gpt2(length, past, grows=False):
     def make():
         import transformers
         config = transformers.GPT2Config(attn_implementation="eager")
         tokens = torch.randint(0, config.vocab_size, (1, length))
         return decoder_spec(transformers.GPT2LMHeadModel(config), tokens, past, config.n_layer,
-                            config.n_head, config.n_embd // config.n_head)
+                            config.n_head, config.n_embd // config.n_head, grows=grows)
     return make
 
 
@@ -150,6 +155,7 @@ MODELS = {
                                  "eager", 14),
     "gpt2_1x128": gpt2(128, 0),
     "gpt2_decode": gpt2(1, 128),
+    "gpt2_decode_dynamic": gpt2(1, 128, True),
     "llama_1x128": llama(128, 0),
     "llama_decode": llama(1, 128),
     "transformer": transformer,

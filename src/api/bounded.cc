@@ -1,129 +1,306 @@
 #include "api/bounded.h"
 
-#include <cstring>
+#include <algorithm>
+#include <optional>
 
+#include "api/extent_comparison.h"
 #include "hlo/module.h"
+#include "opt/mask_padding.h"
 
 namespace heddle::api {
 namespace {
 
-using hlo::Instr;
-using hlo::Opcode;
 using import::Imported;
-using tensor::Literal;
+using tensor::Extent;
 using tensor::Shape;
-
-// Larger constants do not come from shape arithmetic (import::Options::max_fold_elems).
-constexpr int64_t kMostFolded = 1 << 14;
-
-// Whether the smaller one is the beginning, in each dimension, of the larger one.
-bool begins_alike(const Literal& a, const Literal& b) {
-  if (a.type() != b.type() || a.shape().rank() != b.shape().rank()) return false;
-  if (a.shape() == b.shape() && a.elems() > kMostFolded) return true;
-  const std::vector<int64_t> x = a.shape().extents(), y = b.shape().extents();
-  std::vector<int64_t> box(x.size());
-  int64_t count = 1;
-  for (size_t d = 0; d < x.size(); ++d) count *= box[d] = std::min(x[d], y[d]);
-  std::vector<int64_t> at(x.size(), 0);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t in_a = 0, in_b = 0;
-    for (size_t d = 0; d < x.size(); ++d) {
-      in_a = in_a * x[d] + at[d];
-      in_b = in_b * y[d] + at[d];
-    }
-    if (tensor::is_complex(a.type()) ? a.get_complex(in_a) != b.get_complex(in_b)
-                                     : a.get_bits(in_a) != b.get_bits(in_b))
-      return false;
-    for (size_t d = x.size(); d-- > 0 && ++at[d] == box[d];) at[d] = 0;
-  }
-  return true;
-}
-
-bool attributes_agree(const Instr* a, const Instr* b) {
-  if (a->is(Opcode::constant)) return begins_alike(a->literal(), b->literal());
-  if (a->is(Opcode::slice)) {
-    const auto &x = a->attrs_as<hlo::SliceAttrs>(), &y = b->attrs_as<hlo::SliceAttrs>();
-    if (x.starts != y.starts || x.strides != y.strides) return false;
-    for (size_t d = 0; d < x.limits.size(); ++d)
-      if (x.limits[d] != y.limits[d] && x.strides[d] != 1) return false;
-    return true;
-  }
-  if (a->is(Opcode::reduce_window)) {
-    const auto &x = a->attrs_as<hlo::WindowAttrs>().window.dims,
-               &y = b->attrs_as<hlo::WindowAttrs>().window.dims;
-    if (x.size() != y.size()) return false;
-    for (size_t d = 0; d < x.size(); ++d) {
-      const auto i = static_cast<int64_t>(d);
-      const bool running = hlo::runs_up(x[d], a->operand(0)->shape().dim(i)) &&
-                           hlo::runs_up(y[d], b->operand(0)->shape().dim(i));
-      if (x[d] != y[d] && !running) return false;
-    }
-    return true;
-  }
-  return a->attrs() == b->attrs();
-}
-
-// The extents of leaf dimensions of two modules of equal structure; calls differ(instr, leaf, d).
-class Comparison {
- public:
-  Comparison(const Imported& a, const Imported& b, const std::string& symbol)
-      : a_(*a.module), b_(*b.module), symbol_(symbol) {}
-
-  Status depends(const std::string& what) const {
-    return user_error(
-        "dimension '{}' cannot be bounded: {} depends on its value; bind it to a "
-        "number",
-        symbol_, what);
-  }
-
-  // Every computation, instruction by instruction.
-  Status same_structure() const {
-    const auto &x = a_.computations(), &y = b_.computations();
-    if (x.size() != y.size()) return depends("the number of its computations");
-    for (size_t c = 0; c < x.size(); ++c) {
-      const auto &p = x[c]->instrs(), &q = y[c]->instrs();
-      if (p.size() != q.size()) return depends("the number of its operators");
-      std::map<const Instr*, size_t> first, second;
-      for (size_t i = 0; i < p.size(); ++i) {
-        first.emplace(p[i], i);
-        second.emplace(q[i], i);
-        bool same = p[i]->opcode() == q[i]->opcode() &&
-                    p[i]->operands().size() == q[i]->operands().size() &&
-                    attributes_agree(p[i], q[i]);
-        for (size_t k = 0; same && k < p[i]->operands().size(); ++k)
-          same = first.at(p[i]->operand(k)) == second.at(q[i]->operand(k));
-        if (!same) return depends(p[i]->name());
-      }
-    }
-    return {};
-  }
-
-  // Dimensions that differ are those that the symbol's class has.
-  Status same_classes(const hlo::Symbol& symbol, int64_t other) const {
-    hlo::DimClasses classes(a_);
-    HEDDLE_RETURN_IF_ERROR(classes.assign({symbol}));
-    const auto &p = a_.entry()->instrs(), &q = b_.entry()->instrs();
-    for (size_t i = 0; i < p.size(); ++i) {
-      if (!p[i]->shape().is_array()) continue;
-      for (int64_t d = 0; d < p[i]->shape().rank(); ++d) {
-        const int64_t x = p[i]->shape().dim(d), y = q[i]->shape().dim(d);
-        const bool follows = classes.symbol_of(p[i], d) >= 0;
-        if (follows != (x != y) || (follows && x * other != y * symbol.bound))
-          return depends(p[i]->name());
-      }
-    }
-    return {};
-  }
-
- private:
-  const hlo::Module &a_, &b_;
-  const std::string& symbol_;
-};
 
 std::vector<Shape> results_of(const hlo::Module& module) {
   const Shape& shape = module.entry()->root()->shape();
   return shape.is_tuple() ? shape.elements() : std::vector<Shape>{shape};
 }
+
+std::vector<Shape> inputs_of(const hlo::Module& module) {
+  std::vector<Shape> result;
+  for (const hlo::Instr* parameter : module.entry()->parameters())
+    result.push_back(parameter->shape());
+  return result;
+}
+
+// Looks at a model at several extents.
+class Finder {
+ public:
+  Finder(Bounded* bounded, const OpenOptions& options) : bounded_(*bounded), options_(options) {}
+
+  Status run() {
+    for (const auto& [name, bound] : options_.bounds) {
+      if (bound < 4)
+        return user_error("dimension '{}': a bound of {}; wanted at least 4", name, bound);
+      names_.push_back(name);
+    }
+    HEDDLE_ASSIGN_OR_RETURN(whole_, import_less({}, 0));
+    HEDDLE_RETURN_IF_ERROR(find_ties());
+    for (const std::string& name : names_) {
+      if (ties_.contains(name)) continue;
+      hlo::Symbol symbol;
+      symbol.name = name;
+      symbol.bound = options_.bounds.at(name);
+      bounded_.add_own(std::move(symbol));
+    }
+    for (const std::string& name : names_)
+      if (ties_.contains(name)) add_tied(name);
+    find_extents(inputs_of(*whole_.module), &inputs_);
+    find_extents(results_of(*whole_.module), &outputs_);
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s)
+      if (bounded_.is_own(s)) HEDDLE_RETURN_IF_ERROR(compare(s));
+    return take_symbols();
+  }
+
+  const std::vector<std::string>& input_names() const { return whole_.input_names; }
+
+ private:
+  using Places = std::vector<std::vector<Extent>>;  // by port and dimension
+
+  // With these dimensions so much below their bounds.
+  Result<Imported> import_less(const std::vector<std::string>& names, int64_t less) const {
+    Extents at = options_.bounds;
+    for (const std::string& name : names) at[name] -= less;
+    return bounded_.import_at(at);
+  }
+
+  // `name`, and what always follows it.
+  std::vector<std::string> with_tied(const std::string& name) const {
+    std::vector<std::string> result{name};
+    for (const auto& [tied, others] : ties_)
+      if (std::find(others.begin(), others.end(), name) != others.end()) result.push_back(tied);
+    return result;
+  }
+
+  // A model may be no model when only one of its dimensions is another one. Then the larger one of
+  // it and another one follows the smaller one.
+  Status find_ties() {
+    std::vector<std::string> ascending = names_;
+    std::stable_sort(ascending.begin(), ascending.end(), [&](const auto& a, const auto& b) {
+      return options_.bounds.at(a) < options_.bounds.at(b);
+    });
+    for (size_t i = 0; i < ascending.size() && ascending.size() > 1; ++i) {
+      const std::string& name = ascending[i];
+      if (ties_.contains(name)) continue;
+      const Result<Imported> alone = import_less(with_tied(name), 1);
+      if (alone) continue;
+      bool found = false;
+      for (size_t k = 0; !found && k < ascending.size(); ++k) {
+        const auto &less = ascending[std::min(i, k)], &more = ascending[std::max(i, k)];
+        std::vector<std::string> both = with_tied(less);
+        if (i == k || ties_.contains(less) ||
+            std::find(both.begin(), both.end(), more) != both.end())
+          continue;
+        both.push_back(more);
+        found = import_less(both, 1).has_value();
+        if (found) ties_[more].push_back(less);
+      }
+      if (!found) return tl::unexpected<Error>(alone.error());
+    }
+    return {};
+  }
+
+  void add_tied(const std::string& name) {
+    const int64_t bound = options_.bounds.at(name);
+    Extent extent{bound, {}};
+    for (const std::string& from : ties_.at(name)) {
+      const size_t s = number_of(from);
+      extent = extent.plus(Extent::of_symbol(static_cast<int64_t>(s)));
+      extent.constant -= bounded_.symbols[s].bound;
+    }
+    hlo::Symbol symbol;
+    symbol.name = name;
+    symbol.bound = bound;
+    bounded_.add_own(std::move(symbol));
+    bounded_.of.back() = extent;
+  }
+
+  size_t number_of(const std::string& name) const {
+    size_t s = 0;
+    while (bounded_.symbols[s].name != name) ++s;
+    return s;
+  }
+
+  static void find_extents(const std::vector<Shape>& shapes, Places* to) {
+    for (const Shape& shape : shapes) {
+      to->emplace_back();
+      for (int64_t d = 0; shape.is_array() && d < shape.rank(); ++d)
+        to->back().push_back({shape.dim(d), {}});
+    }
+  }
+
+  // What symbol s adds to the extents of ports.
+  static void add_symbol(size_t s, const std::vector<Shape>& more, const std::vector<Shape>& less,
+                         int64_t apart, int64_t bound, Places* to) {
+    for (size_t i = 0; i < to->size(); ++i)
+      for (size_t d = 0; d < (*to)[i].size(); ++d) {
+        const auto dimension = static_cast<int64_t>(d);
+        const int64_t factor = (more[i].dim(dimension) - less[i].dim(dimension)) / apart;
+        Extent& extent = (*to)[i][d];
+        extent = extent.plus(Extent::of_symbol(static_cast<int64_t>(s)).times(factor));
+        extent.constant -= factor * bound;
+      }
+  }
+
+  Status compare(size_t s) {
+    const std::string& name = bounded_.symbols[s].name;
+    const int64_t bound = bounded_.symbols[s].bound;
+    const std::vector<std::string> names = with_tied(name);
+    const int64_t other = bound - 3 > 1 ? bound - 3 : 2, apart = bound - 1 - other;
+    HEDDLE_ASSIGN_OR_RETURN(const Imported a, import_less(names, 1));
+    HEDDLE_ASSIGN_OR_RETURN(const Imported b, import_less(names, bound - other));
+    const ExtentComparison comparison(a, b, name);
+    HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(s, apart, bound - 1, bound, &numbered_));
+    if (a.index_checks != b.index_checks)
+      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
+    if (const int64_t between = bound - 2; between > other) {  // a straight line
+      HEDDLE_ASSIGN_OR_RETURN(const Imported c, import_less(names, bound - between));
+      HEDDLE_RETURN_IF_ERROR(
+          ExtentComparison(a, c, name)
+              .same_structure(growth_of(numbered_, differences(s, bound - 1 - between))));
+    }
+    const std::vector<Shape> p = inputs_of(*a.module), q = inputs_of(*b.module);
+    Places alone;  // in this symbol only
+    find_extents(p, &alone);
+    add_symbol(0, p, q, apart, bound - 1, &alone);
+    add_symbol(s, p, q, apart, bound, &inputs_);
+    add_symbol(s, results_of(*a.module), results_of(*b.module), apart, bound, &outputs_);
+    hlo::Symbol symbol;
+    symbol.name = name;
+    symbol.bound = bound - 1;
+    hlo::SymbolTable table({symbol});
+    add_places(alone, &table);
+    if (std::all_of(table.symbols.begin(), table.symbols.end(),
+                    [](const hlo::Symbol& one) { return one.places.empty(); }))
+      return user_error(
+          "no input has a dynamic dimension '{}'; only dynamic dimensions have bounds", name);
+    Numbered in_this;
+    HEDDLE_RETURN_IF_ERROR(comparison.find_numbered(0, apart, bound - 1, bound - 1, &in_this));
+    return comparison.same_classes(std::move(table), in_this.extents_of(*a.module), {other});
+  }
+
+  Sizes differences(size_t symbol, int64_t more) const {
+    Sizes result(bounded_.symbols.size(), 0);
+    result[symbol] = more;
+    return result;
+  }
+
+  static void add_places(const Places& inputs, hlo::SymbolTable* table) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      for (size_t d = 0; d < inputs[i].size(); ++d) {
+        const Extent& extent = inputs[i][d];
+        if (extent.is_constant()) continue;
+        const size_t s = table->add(extent.divided_by(extent.common_factor()));
+        table->symbols[s].places.emplace_back(static_cast<int64_t>(i), static_cast<int64_t>(d));
+      }
+  }
+
+  // All symbols that there are, with their places, and those that grow.
+  Status take_symbols() {
+    hlo::SymbolTable table;
+    table.symbols = bounded_.symbols;
+    table.of = bounded_.of;
+    add_places(inputs_, &table);
+    for (const std::vector<Extent>& output : outputs_)
+      for (const Extent& extent : output)
+        if (!extent.is_constant()) table.add(extent.divided_by(extent.common_factor()));
+    // Where operators are told by their numbers, these are the same at the bounds.
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s) {
+      if (!bounded_.is_own(s) || numbered_.empty()) continue;
+      const std::string& name = bounded_.symbols[s].name;
+      HEDDLE_ASSIGN_OR_RETURN(const Imported below, import_less(with_tied(name), 1));
+      const ExtentComparison comparison(whole_, below, name);
+      HEDDLE_RETURN_IF_ERROR(comparison.same_structure(growth_of(numbered_, differences(s, 1))));
+      Sizes others;
+      for (const hlo::Symbol& symbol : bounded_.symbols) others.push_back(symbol.bound);
+      --others[s];
+      HEDDLE_RETURN_IF_ERROR(
+          comparison.same_classes(table, numbered_.extents_of(*whole_.module), others));
+    }
+    hlo::DimClasses classes(*whole_.module);
+    HEDDLE_RETURN_IF_ERROR(classes.derive(&table, numbered_.extents_of(*whole_.module)));
+    for (const std::vector<Extent>& output : outputs_) {
+      auto& places = bounded_.outputs.emplace_back();
+      for (size_t d = 0; d < output.size(); ++d)
+        if (!output[d].is_constant())
+          places.emplace_back(static_cast<int64_t>(d),
+                              table.add(output[d].divided_by(output[d].common_factor())));
+    }
+    set_least(classes, &table);
+    bounded_.symbols = table.symbols;
+    bounded_.of = table.of;
+    bounded_.asked.resize(table.of.size(), false);
+    bounded_.grows.resize(table.of.size(), 0);
+    find_growing(std::move(table));
+    // A cache begins empty.
+    for (size_t s = 0; s < bounded_.symbols.size(); ++s)
+      if (bounded_.grows[s] > 0 && bounded_.symbols[s].least == 1) bounded_.symbols[s].least = 0;
+    return {};
+  }
+
+  // There has to be what slices take.
+  void set_least(const hlo::DimClasses& classes, hlo::SymbolTable* table) const {
+    Sizes least(table->symbols.size(), 1);
+    const std::vector<hlo::Instr*>& instrs = whole_.module->entry()->instrs();
+    for (const auto& [instr, d, extent] : numbered_.slices) {
+      const hlo::Instr* slice = instrs[instr];
+      const int s = classes.symbol_of(slice->operand(0), d);
+      if (s < 0) continue;
+      const auto number = static_cast<size_t>(s);
+      const int64_t whole = slice->operand(0)->shape().dim(d);
+      Extent enough = table->of[number].times(whole / table->symbols[number].bound);
+      const bool moves = numbered_.moves(instr, d);
+      const int64_t start = slice->attrs_as<hlo::SliceAttrs>().starts[static_cast<size_t>(d)];
+      if (!extent.is_constant())
+        enough = extent;
+      else
+        enough.constant -= slice->shape().dim(d) + (moves ? 0 : start);
+      for (const auto& [own, factor] : enough.terms)
+        if (const int64_t missing = -enough.at(least); missing > 0 && factor > 0)
+          least[static_cast<size_t>(own)] += (missing + factor - 1) / factor;
+    }
+    for (size_t s = 0; s < least.size(); ++s)
+      table->symbols[s].least = std::min(table->of[s].at(least), table->symbols[s].bound);
+  }
+
+  void find_growing(hlo::SymbolTable table) {
+    const std::unique_ptr<hlo::Module> module = whole_.module->clone();
+    const size_t before = module->input_output_alias.size();
+    if (!opt::mask_bounded(*module, std::move(table), {}, numbered_.extents_of(*module))) return;
+    for (size_t i = before; i < module->input_output_alias.size(); ++i)
+      for (size_t s = 0; s < bounded_.symbols.size(); ++s)
+        for (const auto& [parameter, dimension] : bounded_.symbols[s].places)
+          if (parameter == module->input_output_alias[i].parameter && bounded_.is_own(s) &&
+              bounded_.grows[s] == 0)
+            bounded_.grows[s] = with_whole_vectors(
+                s, module->entry()->parameters()[parameter]->shape().dim(dimension));
+  }
+
+  // A bound, at least that of the symbol, at which an array that is now `extent` long is as many
+  // whole vectors long; the symbol's, where the model is no such model.
+  int64_t with_whole_vectors(size_t s, int64_t extent) const {
+    const int64_t step = extent > 64 ? 64 : 16, more = (step - extent % step) % step;
+    const hlo::Symbol& symbol = bounded_.symbols[s];
+    const Result<Imported> shorter = import_less(with_tied(symbol.name), 1),
+                           longer = import_less(with_tied(symbol.name), -more);
+    if (!shorter || !longer ||
+        !ExtentComparison(*longer, *shorter, symbol.name)
+             .same_structure(growth_of(numbered_, differences(s, more + 1))))
+      return symbol.bound;
+    return symbol.bound + more;
+  }
+
+  Bounded& bounded_;
+  const OpenOptions& options_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<std::string>> ties_;  // those that follow: what they follow
+  Imported whole_;                                        // at the bounds
+  Numbered numbered_;
+  Places inputs_, outputs_;
+};
 
 }  // namespace
 
@@ -143,83 +320,53 @@ Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::s
       break;
     }
   }
-  if (extent < 1 || extent > symbol.bound)
-    return user_error("dimension '{}' is {} from {}, wanted 1 to {}", symbol.name, extent, by,
-                      symbol.bound);
+  const int64_t least = std::max<int64_t>(symbol.least, 1);  // the model's ports are of it
+  if (extent < least || extent > symbol.bound)
+    return user_error("dimension '{}' is {} from {}, wanted {} to {}", symbol.name, extent, by,
+                      least, symbol.bound);
   return extent;
+}
+
+tl::unexpected<Error> extent_differs(const Bounded& bounded, size_t s, int64_t asked,
+                                     const Sizes& extents) {
+  std::vector<std::string> names;
+  for (const hlo::Symbol& symbol : bounded.symbols) names.push_back(symbol.name);
+  return user_error("dimension '{}' is {}, wanted {} ({})", names[s], asked,
+                    bounded.of[s].at(extents), to_string(bounded.of[s], names));
+}
+
+Status check_asked(const Bounded& bounded, const Sizes& extents, const Sizes& asked) {
+  for (size_t s = 0; s < extents.size(); ++s)
+    if (asked[s] != 0 && asked[s] != extents[s])
+      return extent_differs(bounded, s, asked[s], extents);
+  return {};
+}
+
+Status set_first(Bounded* bounded, const std::vector<std::string>& inputs,
+                 const OpenOptions& options) {
+  bounded->first.assign(bounded->symbols.size(), 0);
+  for (size_t s = 0; s < bounded->symbols.size(); ++s)
+    if (bounded->is_own(s)) {
+      HEDDLE_ASSIGN_OR_RETURN(bounded->first[s],
+                              first_extent(bounded->symbols[s], inputs, options));
+    }
+  bounded->derive(&bounded->first);
+  for (size_t s = 0; s < bounded->symbols.size(); ++s) {
+    const auto asked = options.dims.find(bounded->symbols[s].name);
+    if (asked != options.dims.end() && asked->second != bounded->first[s])
+      return extent_differs(*bounded, s, asked->second, bounded->first);
+  }
+  return {};
 }
 
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<Imported>(const Extents&)> import_at, const OpenOptions& options) {
-  const Extents& bounds = options.bounds;
   auto result = std::make_shared<Bounded>();
   result->import_at = std::move(import_at);
-  for (const auto& [name, bound] : bounds) {
-    if (bound < 4)
-      return user_error("dimension '{}': a bound of {}; wanted at least 4", name, bound);
-    Extents at = bounds;
-    const int64_t extents[2] = {bound - 1, bound - 3 > 1 ? bound - 3 : 2};
-    at[name] = extents[0];
-    HEDDLE_ASSIGN_OR_RETURN(const Imported a, result->import_at(at));
-    at[name] = extents[1];
-    HEDDLE_ASSIGN_OR_RETURN(const Imported b, result->import_at(at));
-    const Comparison comparison(a, b, name);
-    HEDDLE_RETURN_IF_ERROR(comparison.same_structure());
-    if (a.index_checks != b.index_checks)
-      HEDDLE_RETURN_IF_ERROR(comparison.depends("the range of an index"));
-    hlo::Symbol symbol;
-    symbol.name = name;
-    symbol.bound = extents[0];
-    const auto &p = a.module->entry()->parameters(), &q = b.module->entry()->parameters();
-    for (size_t i = 0; i < p.size(); ++i)
-      for (int64_t d = 0; p[i]->shape().is_array() && d < p[i]->shape().rank(); ++d)
-        if (p[i]->shape().dim(d) != q[i]->shape().dim(d))
-          symbol.places.emplace_back(static_cast<int64_t>(i), d);
-    if (symbol.places.empty())
-      return user_error(
-          "no input has a dynamic dimension '{}'; only dynamic dimensions have bounds", name);
-    HEDDLE_RETURN_IF_ERROR(comparison.same_classes(symbol, extents[1]));
-    const std::vector<Shape> x = results_of(*a.module), y = results_of(*b.module);
-    result->outputs.resize(x.size());
-    for (size_t i = 0; i < x.size(); ++i)
-      for (int64_t d = 0; x[i].is_array() && d < x[i].rank(); ++d)
-        if (x[i].dim(d) != y[i].dim(d)) result->outputs[i].emplace_back(d, result->symbols.size());
-    symbol.bound = bound;
-    HEDDLE_ASSIGN_OR_RETURN(result->first[name], first_extent(symbol, a.input_names, options));
-    result->symbols.push_back(std::move(symbol));
-  }
+  Finder finder(result.get(), options);
+  HEDDLE_RETURN_IF_ERROR(finder.run());
+  HEDDLE_RETURN_IF_ERROR(set_first(result.get(), finder.input_names(), options));
   return std::shared_ptr<const Bounded>(std::move(result));
-}
-
-void copy_box(const void* from, const std::vector<int64_t>& from_extents, void* to,
-              const std::vector<int64_t>& to_extents, const std::vector<int64_t>& box,
-              int64_t element_bytes) {
-  // What is whole in both is one piece, with the dimension outside of it.
-  size_t whole = box.size();
-  int64_t bytes = element_bytes;
-  while (whole > 0 && from_extents[whole - 1] == box[whole - 1] &&
-         to_extents[whole - 1] == box[whole - 1])
-    bytes *= box[--whole];
-  if (whole > 0) bytes *= box[--whole];
-  int64_t pieces = 1;
-  for (size_t d = 0; d < whole; ++d) pieces *= box[d];
-  if (bytes <= 0) return;
-  int64_t inner_from = element_bytes, inner_to = element_bytes;
-  for (size_t d = whole; d < box.size(); ++d) {
-    inner_from *= from_extents[d];
-    inner_to *= to_extents[d];
-  }
-  std::vector<int64_t> at(whole, 0);
-  for (int64_t i = 0; i < pieces; ++i) {
-    int64_t in_from = 0, in_to = 0;
-    for (size_t d = 0; d < whole; ++d) {
-      in_from = in_from * from_extents[d] + at[d];
-      in_to = in_to * to_extents[d] + at[d];
-    }
-    std::memcpy(static_cast<char*>(to) + in_to * inner_to,
-                static_cast<const char*>(from) + in_from * inner_from, static_cast<size_t>(bytes));
-    for (size_t d = whole; d-- > 0 && ++at[d] == box[d];) at[d] = 0;
-  }
 }
 
 }  // namespace heddle::api

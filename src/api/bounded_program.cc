@@ -7,8 +7,10 @@
 
 #include "api/bounded.h"
 #include "api/compiled.h"
+#include "api/opened_device.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
+#include "api/staging.h"
 #include "compiler/compiler.h"
 #include "hlo/module.h"
 #include "program/file.h"
@@ -17,14 +19,13 @@
 namespace heddle::api {
 namespace {
 
-// The most programs that a file of several dimensions gets.
-constexpr size_t kMostPrograms = 64;
+constexpr size_t kMostPrograms = 64;  // of a file
 
 struct Specialisation {
-  Sizes least, bounds;        // of the extents that it is for
-  std::vector<int64_t> told;  // symbols whose extents are inputs of it, behind the model's
+  Bucket bucket;
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
+  std::vector<int64_t> inputs_of;  // by output: the input whose memory it may get; -1: none
 };
 
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
@@ -57,12 +58,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     return {};
   }
 
-  Sizes first_sizes() const {
-    Sizes result;
-    for (const hlo::Symbol& symbol : bounded_->symbols)
-      result.push_back(bounded_->first.at(symbol.name));
-    return result;
-  }
+  const Sizes& first_sizes() const { return bounded_->first; }
 
   const ProgramFacts& facts() const override {
     const std::lock_guard lock(mutex_);
@@ -82,30 +78,34 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   Status save(const std::string& path) override {
     if (saved_) return user_error("{}: the program came from a file already", path);
     program::Saved saved;
-    saved.symbols = saved_symbols(*bounded_);
+    saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);
     std::vector<Sizes> all{{}};
-    for (const hlo::Symbol& symbol : bounded_->symbols) {
+    for (size_t s = 0; s < bounded_->symbols.size(); ++s) {
+      const int64_t bound = bounded_->symbols[s].bound;
+      const bool several = bounded_->is_own(s) && bounded_->grows[s] == 0;
       std::vector<Sizes> longer;
       for (const Sizes& before : all) {
-        for (const int64_t bucket : buckets_below(symbol.bound)) {
+        for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
+          if (bucket < bounded_->symbols[s].least) continue;
           longer.push_back(before);
           longer.back().push_back(bucket);
         }
       }
       all = std::move(longer);
     }
+    for (Sizes& extents : all) bounded_->derive(&extents);
     if (all.size() > kMostPrograms)
       return user_error(
           "{}: {} would need {} programs, wanted at most {}; bind a dimension to a number", path,
           program::dimensions_text(saved.symbols), all.size(), kMostPrograms);
     for (const Sizes& extents : all) {
       HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one, specialise(extents));
-      if (exact_)
+      if (exact_ || !why_exact_.empty())
         return user_error(
             "{}: programs compiled separately for each extent cannot be saved{}{}; bind the "
             "dimensions to numbers",
             path, why_exact_.empty() ? "" : ": ", why_exact_);
-      program::Variant variant{one->least, one->bounds, one->told, {}};
+      program::Variant variant{one->bucket.least, one->bucket.bounds, one->bucket.told, {}};
       HEDDLE_ASSIGN_OR_RETURN(variant.program, one->program->take());
       saved.variants.push_back(std::move(variant));
     }
@@ -125,9 +125,10 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     all_.push_back(made);
     ProgramFacts facts = made->program->facts();
     facts.compilations = static_cast<int64_t>(all_.size());
-    for (size_t s = 0; s < made->bounds.size(); ++s)
-      facts.bucket +=
-          fmt::format("{}{}={}", s == 0 ? "" : ", ", bounded_->symbols[s].name, made->bounds[s]);
+    for (size_t s = 0; s < made->bucket.bounds.size(); ++s)
+      if (bounded_->asked[s])
+        facts.bucket += fmt::format("{}{}={}", facts.bucket.empty() ? "" : ", ",
+                                    bounded_->symbols[s].name, made->bucket.bounds[s]);
     all_facts_.push_back(std::move(facts));
     return made;
   }
@@ -135,29 +136,24 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
  private:
   static bool is_for(const Specialisation& one, const Sizes& extents) {
     for (size_t s = 0; s < extents.size(); ++s)
-      if (extents[s] < one.least[s] || extents[s] > one.bounds[s]) return false;
+      if (extents[s] < one.bucket.least[s] || extents[s] > one.bucket.bounds[s]) return false;
     return true;
   }
 
   Result<std::shared_ptr<Specialisation>> compile(const Sizes& extents) {
     auto made = std::make_shared<Specialisation>();
-    made->bounds = extents;
     import::Imported imported;
     if (exact_) {
       HEDDLE_ASSIGN_OR_RETURN(imported, bounded_->import_at(at(*bounded_, extents)));
+      made->bucket = {extents, extents, {}};
     } else {
       HEDDLE_ASSIGN_OR_RETURN(imported,
-                              import_bucket(*bounded_, extents, &made->bounds, &why_exact_));
-      exact_ = !why_exact_.empty();
-    }
-    made->least = made->bounds;
-    for (size_t s = 0; !exact_ && s < extents.size(); ++s) {
-      made->least[s] = least_of(made->bounds[s], bounded_->symbols[s].bound);
-      if (made->least[s] < made->bounds[s]) made->told.push_back(static_cast<int64_t>(s));
+                              import_bucket(*bounded_, extents, &made->bucket, &why_exact_));
     }
     made->model = Model::from_imported(std::move(imported));
     HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
     HEDDLE_RETURN_IF_ERROR(made->program->share(&shared_));
+    find_memory(made.get());
     return made;
   }
 
@@ -167,13 +163,24 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
       return user_error("the file has no program for {}", fmt::join(at(*bounded_, extents), ", "));
     const program::Variant& variant = saved_->variants[static_cast<size_t>(number)];
     auto made = std::make_shared<Specialisation>();
-    made->least = variant.least;
-    made->bounds = variant.bounds;
-    made->told = variant.told;
+    made->bucket = {variant.least, variant.bounds, variant.told};
     HEDDLE_ASSIGN_OR_RETURN(made->model, Model::from_program(variant.program));
     HEDDLE_ASSIGN_OR_RETURN(made->program, load_for_device(program::Program(variant.program),
                                                            *made->model, where_, options_.dump));
+    find_memory(made.get());
     return made;
+  }
+
+  void find_memory(Specialisation* made) const {
+    made->inputs_of.assign(outputs_.size(), -1);
+    const program::Program* program = made->program->compiled();
+    if (!program) return;  // interpreted
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const program::BufferId buffer = program->outputs[i].buffer;
+      if (!buffer.valid()) continue;
+      const program::BufferId input = program->buffers[buffer.index()].alias;
+      if (input.valid()) made->inputs_of[i] = program->buffers[input.index()].number;
+    }
   }
 
   std::shared_ptr<const Bounded> bounded_;
@@ -198,6 +205,9 @@ class BoundedContext : public Context {
         inputs_(program_->inputs().size()),
         outputs_(program_->outputs().size()) {
     extents_ = program_->first_sizes();
+    asked_.assign(extents_.size(), 0);
+    const ProgramFacts& facts = program_->facts();
+    if (facts.device == "cpu" && facts.threads > 1) workers_ = cpu_workers(facts.threads);
   }
 
   Status bind_input(int64_t number, const void* data) override {
@@ -214,20 +224,22 @@ class BoundedContext : public Context {
   }
 
   Status set_extent(const std::string& name, int64_t extent) override {
-    return set_extent(name, extent, extents_);
+    return set_extent(name, extent, extents_, asked_);
   }
 
   Status run() override {
+    HEDDLE_RETURN_IF_ERROR(check_asked(program_->bounded(), extents_, asked_));
     for (const std::function<Status()>& step : steps_of(inputs_, outputs_, extents_))
       HEDDLE_RETURN_IF_ERROR(step());
     return {};
   }
 
   RunSteps steps(RunRequest request) override {
-    Sizes extents = program_->first_sizes();
+    Sizes extents = program_->first_sizes(), asked(extents.size(), 0);
     Status told;
     for (const auto& [name, extent] : request.extents)
-      if (told) told = set_extent(name, extent, extents);
+      if (told) told = set_extent(name, extent, extents, asked);
+    if (told) told = check_asked(program_->bounded(), extents, asked);
     RunSteps made =
         steps_of(std::move(request.inputs), std::move(request.outputs), std::move(extents));
     made[0] = [told = std::move(told), infer = std::move(made[0])]() -> Status {
@@ -251,14 +263,6 @@ class BoundedContext : public Context {
   }
 
  private:
-  using Places = std::vector<std::pair<int64_t, size_t>>;
-
-  // Memory at the bound, where a port is not dense there. Several runs may be between their steps.
-  struct Staging {
-    std::vector<std::vector<char>> inputs, outputs;
-    std::vector<int32_t> extents;
-  };
-
   struct Ready {
     std::shared_ptr<Specialisation> specialisation;
     std::unique_ptr<Context> context;
@@ -272,7 +276,7 @@ class BoundedContext : public Context {
     Sizes extents;
     Ready* ready = nullptr;
     std::unique_ptr<Staging> staging;
-    std::vector<std::vector<int64_t>> boxes;  // by output: what is there of it
+    std::vector<Box> in_boxes, boxes;  // by input, by output: what is there of it
   };
 
   RunSteps steps_of(std::vector<const void*> inputs, std::vector<void*> outputs, Sizes extents) {
@@ -284,55 +288,113 @@ class BoundedContext : public Context {
             [this, run] { return launch(*run); }};
   }
 
-  Status set_extent(const std::string& name, int64_t extent, Sizes& extents) const {
-    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
+  // `asked`: what is said of an extent that follows from others, until one of these changes; 0:
+  // nothing.
+  Status set_extent(const std::string& name, int64_t extent, Sizes& extents, Sizes& asked) const {
+    const Bounded& bounded = program_->bounded();
+    const std::vector<hlo::Symbol>& symbols = bounded.symbols;
     for (size_t s = 0; s < symbols.size(); ++s) {
       if (symbols[s].name != name) continue;
-      if (extent < 1 || extent > symbols[s].bound)
-        return user_error("dimension '{}' is {}, wanted 1 to {}", name, extent, symbols[s].bound);
+      if (extent < symbols[s].least || extent > symbols[s].bound)
+        return user_error("dimension '{}' is {}, wanted {} to {}", name, extent, symbols[s].least,
+                          symbols[s].bound);
+      if (!bounded.is_own(s)) {
+        asked[s] = extent;
+        return {};
+      }
+      if (extents[s] != extent) asked.assign(asked.size(), 0);
       extents[s] = extent;
+      bounded.derive(&extents);
       return {};
     }
     return user_error("no dimension '{}' is bounded", name);
   }
 
-  Status infer(const Run& run) const {
-    for (const bool input : {true, false}) {
+  Status infer(Run& run) const {
+    const auto find = [&](bool input) -> Status {
       const std::vector<Port>& ports = input ? program_->inputs() : program_->outputs();
-      for (size_t i = 0; i < ports.size(); ++i)
-        if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && ports[i].bytes > 0)
+      std::vector<Box>& boxes = input ? run.in_boxes : run.boxes;
+      for (size_t i = 0; i < ports.size(); ++i) {
+        boxes.push_back(program_->bounded().actual(
+            ports[i].dims,
+            input ? program_->bounded().places_of_input(i) : program_->bounded().outputs[i],
+            run.extents));
+        const bool empty = std::count(boxes[i].begin(), boxes[i].end(), 0) > 0;
+        if ((input ? run.inputs[i] : run.outputs[i]) == nullptr && !empty)
           return user_error("{} {} is not bound to memory", input ? "input" : "output",
                             ports[i].name);
-    }
-    return {};
+      }
+      return {};
+    };
+    HEDDLE_RETURN_IF_ERROR(find(true));
+    return find(false);
   }
 
   Status resize(Run& run) {
     HEDDLE_ASSIGN_OR_RETURN(run.ready, ready_for(run.extents));
     const Specialisation& one = *run.ready->specialisation;
     run.staging = take_staging(*run.ready);
+    Staging& staging = *run.staging;
+    const std::vector<Box>& boxes = run.in_boxes;
+    int64_t bytes = 0;
     for (size_t i = 0; i < run.inputs.size(); ++i) {
       const Port& port = one.program->inputs()[i];
-      const std::vector<int64_t> box = actual(port, input_places(i), one, run.extents);
-      std::vector<char>& memory = run.staging->inputs[i];
-      if (box == port.dims) continue;
-      memory.resize(static_cast<size_t>(port.bytes));
-      // What is checked as an index is one in the padding, too.
-      if (one.program->checks_input(static_cast<int64_t>(i)))
-        std::fill(memory.begin(), memory.end(), 0);
-      copy_box(run.inputs[i], box, memory.data(), port.dims, box,
-               tensor::type_bytes(port.shape.type()));
-      run.inputs[i] = memory.data();
+      if (boxes[i] == port.dims) continue;
+      staging.inputs[i].resize(static_cast<size_t>(port.bytes));
+      bytes += port.bytes;
     }
+    copy_all(workers_.get(), run.inputs.size(), bytes, [&](size_t i) { put_input(run, i); });
+    for (size_t i = 0; i < run.inputs.size(); ++i)
+      if (boxes[i] != one.program->inputs()[i].dims) run.inputs[i] = staging.inputs[i].data();
     for (size_t s = 0; s < run.extents.size(); ++s)
-      run.staging->extents[s] = static_cast<int32_t>(run.extents[s]);
-    for (size_t i = 0; i < run.outputs.size(); ++i) {
-      const Port& port = one.program->outputs()[i];
-      run.boxes.push_back(actual(port, program_->bounded().outputs[i], one, run.extents));
-      if (run.boxes[i] != port.dims)
-        run.staging->outputs[i].resize(static_cast<size_t>(port.bytes));
+      staging.extents[s] = static_cast<int32_t>(run.extents[s]);
+    for (size_t o = 0; o < run.outputs.size(); ++o) {
+      const Port& port = one.program->outputs()[o];
+      if (run.boxes[o] != port.dims && staging_of(one, staging, o) == nullptr)
+        staging.outputs[o].resize(static_cast<size_t>(port.bytes));
     }
     return {};
+  }
+
+  void put_input(Run& run, size_t i) const {
+    const Specialisation& one = *run.ready->specialisation;
+    const Port& port = one.program->inputs()[i];
+    const Box& box = run.in_boxes[i];
+    if (box == port.dims) return;
+    // What is checked as an index is one in the padding, too.
+    const bool clear = one.program->checks_input(static_cast<int64_t>(i));
+    size_t o = 0;  // the output in its memory
+    while (o < run.outputs.size() && one.inputs_of[o] != static_cast<int64_t>(i)) ++o;
+    const bool joined = o < run.outputs.size() && run.boxes[o] != one.program->outputs()[o].dims;
+    run.staging->put_input(i, run.inputs[i], box, joined ? run.boxes[o] : box, port.dims,
+                           tensor::type_bytes(port.shape.type()), clear);
+    if (joined) join_to(run, i, o);
+  }
+
+  // An output in the copy of an input: the input's elements are in their place before the run, and
+  // are copied there while they are in the processor's cache.
+  void join_to(Run& run, size_t i, size_t o) const {
+    Staging& staging = *run.staging;
+    const std::vector<Box>& boxes = run.in_boxes;
+    const Port& port = run.ready->specialisation->program->inputs()[i];
+    const int64_t element_bytes = tensor::type_bytes(port.shape.type());
+    staging.copied[o].clear();
+    for (size_t k = 0; k < run.inputs.size(); ++k)  // that are still to be read
+      if (k != i && overlap(run.outputs[o], run.boxes[o], element_bytes, run.inputs[k], boxes[k],
+                            tensor::type_bytes(program_->inputs()[k].shape.type())))
+        return;
+    staging.copied[o] = boxes[i];
+    copy_box(staging.inputs[i].data(), port.dims, run.outputs[o], run.boxes[o], boxes[i],
+             element_bytes);
+  }
+
+  // Where an output is that is not in the caller's memory; null: nowhere yet.
+  static char* staging_of(const Specialisation& one, Staging& staging, size_t output) {
+    const int64_t input = one.inputs_of[output];
+    Bytes& own = staging.outputs[output];
+    if (input < 0 || staging.inputs[static_cast<size_t>(input)].empty())
+      return own.empty() ? nullptr : own.data();
+    return staging.inputs[static_cast<size_t>(input)].data();
   }
 
   Status launch(Run& run) {
@@ -347,20 +409,24 @@ class BoundedContext : public Context {
     auto number = static_cast<int64_t>(run.inputs.size());
     for (int64_t i = 0; i < number; ++i)
       HEDDLE_RETURN_IF_ERROR(context.bind_input(i, run.inputs[static_cast<size_t>(i)]));
-    for (const int64_t symbol : one.told)
+    for (const int64_t symbol : one.bucket.told)
       HEDDLE_RETURN_IF_ERROR(
           context.bind_input(number++, &run.staging->extents[static_cast<size_t>(symbol)]));
     auto is_whole = [&](size_t i) { return run.boxes[i] == one.program->outputs()[i].dims; };
     for (size_t i = 0; i < run.outputs.size(); ++i)
-      HEDDLE_RETURN_IF_ERROR(context.bind_output(
-          static_cast<int64_t>(i), is_whole(i) ? run.outputs[i] : run.staging->outputs[i].data()));
+      HEDDLE_RETURN_IF_ERROR(
+          context.bind_output(static_cast<int64_t>(i),
+                              is_whole(i) ? run.outputs[i] : staging_of(one, *run.staging, i)));
     HEDDLE_RETURN_IF_ERROR(context.run());
-    for (size_t i = 0; i < run.outputs.size(); ++i) {
+    int64_t bytes = 0;  // of what is not in its place
+    for (size_t i = 0; i < run.outputs.size(); ++i)
+      if (!is_whole(i) && run.staging->copied[i].empty()) bytes += one.program->outputs()[i].bytes;
+    copy_all(workers_.get(), run.outputs.size(), bytes, [&](size_t i) {
       const Port& port = one.program->outputs()[i];
       if (!is_whole(i))
-        copy_box(run.staging->outputs[i].data(), port.dims, run.outputs[i], run.boxes[i],
-                 run.boxes[i], tensor::type_bytes(port.shape.type()));
-    }
+        copy_box(staging_of(one, *run.staging, i), port.dims, run.outputs[i], run.boxes[i],
+                 run.boxes[i], tensor::type_bytes(port.shape.type()), run.staging->copied[i]);
+    });
     last_ = run.ready;
     return {};
   }
@@ -374,11 +440,7 @@ class BoundedContext : public Context {
         return taken;
       }
     }
-    auto made = std::make_unique<Staging>();
-    made->inputs.resize(inputs_.size());
-    made->outputs.resize(outputs_.size());
-    made->extents.resize(extents_.size());
-    return made;
+    return std::make_unique<Staging>(inputs_.size(), outputs_.size(), extents_.size());
   }
   void give_back(Ready& ready, std::unique_ptr<Staging> staging) {
     const std::lock_guard lock(mutex_);
@@ -388,7 +450,7 @@ class BoundedContext : public Context {
   Result<Ready*> ready_for(const Sizes& extents) {
     HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialisation> one,
                             program_->specialise(extents));
-    Ready& ready = ready_[one->bounds];
+    Ready& ready = ready_[one->bucket.bounds];
     if (!ready.context) {
       ready.specialisation = one;
       HEDDLE_ASSIGN_OR_RETURN(ready.context, one->program->make_context(cancellation_));
@@ -397,32 +459,14 @@ class BoundedContext : public Context {
     return &ready;
   }
 
-  Places input_places(size_t input) const {
-    Places result;
-    const std::vector<hlo::Symbol>& symbols = program_->bounded().symbols;
-    for (size_t s = 0; s < symbols.size(); ++s)
-      for (const auto& [parameter, dimension] : symbols[s].places)
-        if (parameter == static_cast<int64_t>(input)) result.emplace_back(dimension, s);
-    return result;
-  }
-
-  static std::vector<int64_t> actual(const Port& port, const Places& places,
-                                     const Specialisation& one, const Sizes& extents) {
-    std::vector<int64_t> result = port.dims;
-    for (const auto& [dimension, s] : places) {
-      int64_t& extent = result[static_cast<size_t>(dimension)];
-      extent = extent / one.bounds[s] * extents[s];
-    }
-    return result;
-  }
-
   std::shared_ptr<BoundedProgram> program_;
   std::vector<const void*> inputs_;
   std::vector<void*> outputs_;
-  Sizes extents_;
+  Sizes extents_, asked_;
   std::map<Sizes, Ready> ready_;  // what is in it stays where it is
   Ready* last_ = nullptr;
-  std::mutex mutex_;  // of what is free of the staging memory
+  std::shared_ptr<Workers> workers_;  // null: copies are made by the caller's thread
+  std::mutex mutex_;                  // of what is free of the staging memory
   bool profile_ = false;
 };
 

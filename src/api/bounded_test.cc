@@ -330,13 +330,48 @@ TEST(Bounded, ElementsOfASplatDoNotDependOnTheBatch) {
   EXPECT_EQ(refusal(model, bounded(8)), "");
 }
 
-TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
+// The number that a mean is divided by is the actual one.
+TEST(Bounded, MeansAreOfWhatIsThere) {
   import::testing::Model mean;
   mean.inputs = {value("x", kFloat, {"4", "length"})};
   mean.nodes = {
       node("ReduceMean", {"x"}, {"y"}, {import::testing::attr("axes", import::testing::Ints{1})})};
   mean.outputs = {"y"};
-  EXPECT_THAT(refusal(mean, bounded(16)), HasSubstr("dimension 'length' cannot be bounded"));
+  const File file(mean);
+  auto opened = Model::open(file.path(), bounded(80));
+  ASSERT_TRUE(opened) << opened.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**opened, options);
+  ASSERT_TRUE(program) << program.error().message;
+  auto context = (*program)->make_context();
+  ASSERT_TRUE(context);
+  for (int64_t n = 1; n <= 80; ++n) {
+    std::vector<float> x(static_cast<size_t>(4 * n)), y(4);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7);
+    ASSERT_TRUE((*context)->set_extent("length", n));
+    ASSERT_TRUE((*context)->bind_input(0, x.data()));
+    ASSERT_TRUE((*context)->bind_output(0, y.data()));
+    ASSERT_TRUE((*context)->run());
+    for (size_t row = 0; row < 4; ++row) {
+      double sum = 0;
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i)
+        sum += x[row * static_cast<size_t>(n) + i];
+      ASSERT_NEAR(y[row], sum / static_cast<double>(n), 1e-5) << n;
+    }
+  }
+}
+
+TEST(Bounded, WhatDependsOnTheExtentIsRefused) {
+  import::testing::Model square;  // times the extent's square: no straight line
+  square.inputs = {value("x", kFloat, {"4", "length"})};
+  square.constants = {import::testing::ints_tensor("one", {1})};
+  square.nodes = {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "one"}, {"n"}),
+                  node("Mul", {"n", "n"}, {"nn"}),
+                  node("Cast", {"nn"}, {"f"}, {import::testing::attr("to", int64_t{kFloat})}),
+                  node("Mul", {"x", "f"}, {"y"})};
+  square.outputs = {"y"};
+  EXPECT_THAT(refusal(square, bounded(16)), HasSubstr("dimension 'length' cannot be bounded"));
   OpenOptions other;
   other.bounds["width"] = 16;
   EXPECT_NE(refusal(softmax(), other), "");

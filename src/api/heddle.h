@@ -112,13 +112,14 @@ typedef struct heddle_open_options {
   const heddle_shape* hints; /* ONNX: shapes of values that will be bound; used where `shapes` */
   size_t hint_count;         /* has none. Ignored where shapes are fixed */
   const heddle_dim* bounds;  /* ONNX files: dimensions that stay dynamic, up to `size`; see */
-  size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size` */
+  size_t bound_count;        /* heddle_context_set_dim. At first it is `dims`, `hints` or `size`.
+                                One that always follows another has a bound that follows, too */
   int32_t random_constants;  /* HLO text: invents constants written as {...}; else an error */
   const char* kv_cache;      /* caches of keys and values: ["f32"], "bf16", "int8" and NAME.scale */
   const heddle_value*
-      values;         /* ONNX, StableHLO: of inputs in the first run. Where a shape depends */
-  size_t value_count; /* on one, programs are specialised on it: heddle_shapes.h */
-  int32_t late;       /* shapes of inputs may differ from run to run: heddle_shapes.h */
+      values;               /* ONNX, StableHLO: of inputs in the first run. Where a shape depends */
+  size_t value_count;       /* on one, programs are specialised on it: heddle_shapes.h */
+  int32_t late;             /* shapes of inputs may differ from run to run: heddle_shapes.h */
   const char* const* texts; /* strings of `constants` and `values`, all different: number */
   size_t text_count;        /* i + 1 is texts[i], 0 the empty one */
 } heddle_open_options;
@@ -359,7 +360,9 @@ HEDDLE_EXPORT heddle_status* heddle_context_bind_input(heddle_context* context, 
 HEDDLE_EXPORT heddle_status* heddle_context_bind_output(heddle_context* context, int64_t number,
                                                         void* data);
 /* The extent of a bounded dimension in the following runs (initially the model's): inputs and
- * outputs are then dense arrays of this extent. The first run of an extent may compile. */
+ * outputs are then dense arrays of this extent. The first run of an extent may compile; caches that
+ * grow from run to run (docs/dynamic-shapes.md) have one program, and may be empty. One that
+ * follows from another extent need not be said; a run fails where it was, and does not follow. */
 HEDDLE_EXPORT heddle_status* heddle_context_set_dim(heddle_context* context, const char* name,
                                                     int64_t extent);
 /* The first run also prepares the weights. ONNX indices out of range are user errors. */

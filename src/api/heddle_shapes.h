@@ -13,7 +13,8 @@ extern "C" {
  *
  * A shape may depend on the value of an input (Reshape by an input, the sizes of a Split), or on a
  * value that is computed from inputs (NonZero). With heddle_open_options.values such a model opens
- * with the ports of that first run, and its programs are specialised: each keeps one for every
+ * with the ports of that first run (where their lengths are counted when it runs, programs have
+ * them, and the model's rank is -1), and its programs are specialised: each keeps one for every
  * combination of deciding values that it has seen lately (heddle_compile_options.keep_programs). A
  * run with others finds its program by them, or compiles it. With heddle_open_options.late the
  * shapes of inputs may differ from run to run as well; then values may be left out, and where

@@ -56,6 +56,10 @@ struct PartInput {
 };
 std::vector<PartInput> inputs_of(const Late& late, const Model& part);
 
+// Of outputs at their bounds: without those that are counts; which dimensions they have is not
+// known.
+void hide_extents(const std::vector<import::OpenOutput>& open, std::vector<Port>& outputs);
+
 // Imports with the values of the first run; programs for this machine compute what is decided by
 // computed values. Errors: those of the import; a value that decides was not given.
 // `stages`: whether any was.

@@ -6,9 +6,11 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "api/bounded.h"
 #include "api/late.h"
 #include "api/ports.h"
 #include "api/shared_weights.h"
+#include "api/staging.h"
 #include "compiler/compiler.h"
 #include "runtime/state_arrays.h"
 
@@ -23,9 +25,10 @@ struct Part {
   std::unique_ptr<Model> model;
   std::shared_ptr<Program> program;
   std::vector<PartInput> inputs;
-  std::string key;                  // of a stage: what its value is called
-  std::atomic<bool> kept = true;    // false: contexts are to let it go
-  int64_t bytes = 0, last_use = 0;  // the use: of a leaf
+  std::string key;                       // of a stage: what its value is called
+  std::vector<import::OpenOutput> open;  // of a leaf
+  std::atomic<bool> kept = true;         // false: contexts are to let it go
+  int64_t bytes = 0, last_use = 0;       // the use: of a leaf
 };
 
 struct Node {
@@ -128,6 +131,7 @@ class LateProgram : public Program, public std::enable_shared_from_this<LateProg
   Result<std::shared_ptr<Part>> compile(import::Imported imported) {
     auto part = std::make_shared<Part>();
     part->key = imported.undecided;
+    part->open = imported.open_outputs;
     part->model = Model::from_imported(std::move(imported));
     part->inputs = inputs_of(*late_, *part->model);
     HEDDLE_ASSIGN_OR_RETURN(part->program, Program::compile(*part->model, options_));
@@ -291,7 +295,7 @@ class LateContext : public Context {
     program_->used(leaf);
     HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
     walked_.push_back(now_);
-    return {};
+    return leaf->open.empty() ? Status() : run_open(now_);
   }
   const std::vector<Port>* late_outputs() const override { return &outputs(); }
 
@@ -307,6 +311,12 @@ class LateContext : public Context {
             "output {} is {} for these inputs, and its memory was bound for [{}]; bind outputs "
             "behind heddle_context_prepare",
             ports[i].name, tensor::to_string(ports[i].shape), fmt::join(outputs_[i].dims, ","));
+    }
+    if (!now_->part->open.empty()) {  // it has run
+      for (size_t i = 0; i < ports.size(); ++i)
+        copy_box(now_->results[i].data(), now_->results[i].shape().extents(), outputs_[i].data,
+                 ports[i].dims, ports[i].dims, tensor::type_bytes(ports[i].shape.type()));
+      return {};
     }
     HEDDLE_RETURN_IF_ERROR(bind_inputs(*now_));
     for (size_t i = 0; i < ports.size(); ++i)
@@ -340,7 +350,8 @@ class LateContext : public Context {
   struct Ready {
     std::shared_ptr<Part> part;
     std::unique_ptr<Context> context;
-    std::vector<Literal> results;  // of a stage
+    std::vector<Literal> results;  // of a stage, or of a leaf with open outputs
+    std::vector<Port> outputs;     // of a leaf, as the last run has them
   };
   struct BoundOutput {
     void* data = nullptr;
@@ -348,7 +359,7 @@ class LateContext : public Context {
   };
 
   const std::vector<Port>& outputs() const {
-    return now_ != nullptr ? now_->part->model->outputs() : program_->outputs();
+    return now_ != nullptr ? now_->outputs : program_->outputs();
   }
 
   Result<std::shared_ptr<Part>> walk() {
@@ -371,15 +382,8 @@ class LateContext : public Context {
   Result<const Literal*> run_stage(const std::shared_ptr<Part>& part) {
     HEDDLE_ASSIGN_OR_RETURN(Ready* const stage, ready(part));
     walked_.push_back(stage);
+    HEDDLE_RETURN_IF_ERROR(run_into_results(stage));
     const std::vector<Port>& ports = part->model->outputs();
-    HEDDLE_RETURN_IF_ERROR(bind_inputs(*stage));
-    for (size_t i = 0; i < ports.size(); ++i) {
-      if (i == stage->results.size()) stage->results.emplace_back(ports[i].shape);
-      HEDDLE_RETURN_IF_ERROR(stage->context->bind_output(
-          static_cast<int64_t>(i),
-          ports[i].bytes > 0 ? stage->results[i].mutable_data() : nullptr));
-    }
-    HEDDLE_RETURN_IF_ERROR(stage->context->run());
     for (size_t i = 0; i < ports.size(); ++i)
       computed_.carried.insert_or_assign(ports[i].name, &stage->results[i]);
     Literal value(ports[0].shape);  // of its own: results are written again
@@ -387,6 +391,37 @@ class LateContext : public Context {
       std::memcpy(value.mutable_data(), stage->results[0].data(),
                   static_cast<size_t>(value.bytes()));
     return &computed_.decided.insert_or_assign(part->key, std::move(value)).first->second;
+  }
+
+  Status run_into_results(Ready* ready) {
+    const std::vector<Port>& ports = ready->part->model->outputs();
+    HEDDLE_RETURN_IF_ERROR(bind_inputs(*ready));
+    for (size_t i = 0; i < ports.size(); ++i) {
+      if (i == ready->results.size()) ready->results.emplace_back(ports[i].shape);
+      HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
+          static_cast<int64_t>(i),
+          ports[i].bytes > 0 ? ready->results[i].mutable_data() : nullptr));
+    }
+    return ready->context->run();
+  }
+
+  // What outputs there are is known behind the run only.
+  Status run_open(Ready* leaf) {
+    HEDDLE_RETURN_IF_ERROR(run_into_results(leaf));
+    std::vector<std::vector<int64_t>> dims;
+    for (const Port& port : leaf->outputs) dims.push_back(port.dims);
+    for (const import::OpenOutput& open : leaf->part->open)
+      dims[static_cast<size_t>(open.output)][static_cast<size_t>(open.dimension)] =
+          leaf->results[static_cast<size_t>(open.extent)].get_s64(0) * open.times;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const Port& port = leaf->outputs[i];
+      if (dims[i] == port.dims) continue;
+      Port there = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims[i]));
+      there.is_text = port.is_text;
+      there.named = port.named;
+      leaf->outputs[i] = std::move(there);
+    }
+    return {};
   }
 
   Status bind_inputs(const Ready& ready) {
@@ -407,6 +442,9 @@ class LateContext : public Context {
     Ready& made = ready_[part.get()];
     made.part = part;
     made.context = std::move(context);
+    made.outputs = part->model->outputs();
+    hide_extents(part->open, made.outputs);
+    for (Port& port : made.outputs) port.is_known = true;  // once it has run
     return &made;
   }
 
@@ -439,7 +477,10 @@ Status LateProgram::begin() {
     HEDDLE_RETURN_IF_ERROR(first.bind_input(static_cast<int64_t>(i), value.data()));
   }
   HEDDLE_RETURN_IF_ERROR(first.prepare());
-  outputs_ = first_->model->outputs();
+  outputs_ = *first.late_outputs();
+  if (!zeros.empty())  // how long outputs are is not that of a run
+    for (const import::OpenOutput& open : first_->open)
+      outputs_[static_cast<size_t>(open.output)].is_known = false;
   for (const std::string& note : first_->program->notes())
     if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
   steps_ = first_->program->steps();

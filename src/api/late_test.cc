@@ -170,6 +170,29 @@ TEST(Late, ThoseUnusedLongestGo) {
 }
 
 TEST(Late, AComputedValueDecidesAShape) {
+  const Floats x{0, 1, 2};
+  const Ints three{3};
+  float t = 1.5f;
+  Session session(
+      chosen(),
+      {{"x", HEDDLE_F32, three.data(), 1, x.data()}, {"t", HEDDLE_F32, kNone.data(), 0, &t}},
+      false);
+  ASSERT_EQ(session.error(), "");
+  EXPECT_THAT(session.dims(), ElementsAre(2));
+  EXPECT_THAT(session.run(x.data(), &t), ElementsAre(std::exp(1.f), std::exp(2.f)));
+  // As many of others: the same program.
+  const Floats other{3, 0, 2};
+  EXPECT_THAT(session.run(other.data(), &t), ElementsAre(std::exp(3.f), std::exp(2.f)));
+  EXPECT_EQ(session.compilations(), 1);
+  t = 0;
+  EXPECT_EQ(session.run(other.data(), &t).size(), 3u);
+  t = 100;
+  EXPECT_EQ(session.run(other.data(), &t).size(), 0u);
+  EXPECT_EQ(session.compilations(), 3);
+  EXPECT_EQ(session.error(), "");
+}
+
+TEST(Late, ACountWithABoundStaysOpen) {
   const Floats x{0, 1, 2, -1};
   const Ints four{4};
   float t = 1.5f;
@@ -179,15 +202,14 @@ TEST(Late, AComputedValueDecidesAShape) {
   ASSERT_EQ(session.error(), "");
   EXPECT_THAT(session.dims(), ElementsAre(2));
   EXPECT_THAT(session.run(x.data(), &t), ElementsAre(std::exp(1.f), std::exp(2.f)));
-  // As many of others: the same program.
-  const Floats other{3, 0, 0, 2};
-  EXPECT_THAT(session.run(other.data(), &t), ElementsAre(std::exp(3.f), std::exp(2.f)));
-  EXPECT_EQ(session.compilations(), 1);
   t = 0;
-  EXPECT_EQ(session.run(other.data(), &t).size(), 4u);
+  EXPECT_EQ(session.run(x.data(), &t).size(), 4u);
+  EXPECT_THAT(session.dims(), ElementsAre(4));
   t = 100;
-  EXPECT_EQ(session.run(other.data(), &t).size(), 0u);
-  EXPECT_EQ(session.compilations(), 3);
+  EXPECT_EQ(session.run(x.data(), &t).size(), 0u);
+  t = 7;
+  EXPECT_THAT(session.run(x.data(), &t), ElementsAre(std::exp(2.f)));
+  EXPECT_EQ(session.compilations(), 1);
   EXPECT_EQ(session.error(), "");
 }
 

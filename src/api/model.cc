@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "api/bounded.h"
+#include "api/counts.h"
 #include "api/late.h"
 #include "api/ports.h"
 #include "api/session.h"
@@ -224,7 +225,7 @@ Result<std::unique_ptr<Model>> Model::of_saved(const std::string& path, program:
     auto bounded = bounded_of(saved, options);
     if (!bounded) return error_in(path, bounded.error());
     (*model)->bounded_ = *bounded;
-    set_ports(**bounded, saved.variants[0], (*model)->inputs_, (*model)->outputs_);
+    set_ports(**bounded, saved.variants[0], (*model)->inputs_, (*model)->outputs_, saved.symbols);
   }
   (*model)->saved_ = std::make_shared<const program::Saved>(std::move(saved));
   return model;
@@ -275,13 +276,14 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
         return import::import_model(path, at);
       };
       HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options));
-      for (const auto& [name, extent] : model->bounded_->first) wanted.dims[name] = extent;
+      for (const auto& [name, extent] : at(*model->bounded_, model->bounded_->first))
+        wanted.dims[name] = extent;
     }
     const auto import = [path](const import::Options& with) {
       return import::import_model(path, with);
     };
     if (options.bounds.empty()) {
-      HEDDLE_RETURN_IF_ERROR(model->take_late(import, wanted, options.late));
+      HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), wanted, options.late));
     } else {
       HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
       model->take(std::move(imported));
@@ -340,7 +342,7 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     wanted.shapes.clear();
     wanted.hints.clear();
   }
-  HEDDLE_RETURN_IF_ERROR(model->take_late(import, std::move(wanted), options.late));
+  HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), std::move(wanted), options.late));
   model->import_ms_ = ms_since(begin);
   return model;
 }

@@ -55,6 +55,11 @@ class Cpu : public OpenedDevice {
 
 }  // namespace
 
+std::shared_ptr<Workers> cpu_workers(int threads) {
+  const std::shared_ptr<CpuRuntime> runtime = cpu_runtime(threads);
+  return {runtime, &runtime->workers};
+}
+
 Opened open_cpu(const DeviceRequest& request) {
   if (!request.text.empty() && request.text != "cpu") return nullptr;
   return std::make_unique<Cpu>(request);

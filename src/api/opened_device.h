@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "runtime/cpu_device.h"
 #include "runtime/cuda_device.h"
 #include "runtime/virtual_device.h"
@@ -50,6 +51,9 @@ class OpenedDevice {
   // Once it was started; null on other devices.
   virtual const runtime::CudaDevice* gpu() const { return nullptr; }
 };
+
+// Those of device cpu with so many threads.
+std::shared_ptr<Workers> cpu_workers(int threads);
 
 // Error (user): there is no such device; the list of those that are.
 Result<std::unique_ptr<OpenedDevice>> open_device(const DeviceRequest& request);

@@ -159,12 +159,11 @@ Result<std::string> compile_until(const Model& model, const CompileOptions& opti
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(looked_at));
   std::unique_ptr<Model> bucket;
   if (model.bounded()) {
-    Sizes extents, bounds;
+    Bucket taken;
     std::string why_exact;
-    for (const hlo::Symbol& symbol : model.bounded()->symbols)
-      extents.push_back(model.bounded()->first.at(symbol.name));
-    HEDDLE_ASSIGN_OR_RETURN(import::Imported imported,
-                            import_bucket(*model.bounded(), extents, &bounds, &why_exact));
+    HEDDLE_ASSIGN_OR_RETURN(
+        import::Imported imported,
+        import_bucket(*model.bounded(), model.bounded()->first, &taken, &why_exact));
     bucket = Model::from_imported(std::move(imported));
   }
   const Model& from = model.bounded() ? *bucket : model;

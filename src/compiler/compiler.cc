@@ -169,7 +169,7 @@ class Compilation {
 
   Status stitch_all() {
     // Twins and extents that are known at run time only are matched fusion by fusion.
-    const bool one_by_one = gpu_ || !options_.twins.empty() || !module_->symbols.empty();
+    const bool one_by_one = gpu_ || !options_.twins.empty() || !hlo::symbols_of(*module_).empty();
     std::vector<Pending> all = stitch_each(one_by_one);
     if (!gpu_) {
       for (const auto& [before, after] : trim_kernels(*module_, &all, run_, report_))
@@ -180,7 +180,18 @@ class Compilation {
     }
     for (Pending& one : all)
       if (!one.refused) HEDDLE_RETURN_IF_ERROR(finish(std::move(one)));
+    drop_first_rows();
     return {};
+  }
+
+  // Kernels know by now where they end.
+  void drop_first_rows() {
+    hlo::Computation* entry = module_->entry();
+    for (const hlo::Symbol& symbol : hlo::symbols_of(*module_)) {
+      if (!symbol.call) continue;
+      entry->replace_all_uses(symbol.call, symbol.call->operand(0));
+      entry->remove(symbol.call);
+    }
   }
 
   // One by one: a kernel a fusion, whatever they have in common.

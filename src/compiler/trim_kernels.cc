@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -58,7 +59,10 @@ std::vector<std::pair<const Instr*, int64_t>> reduced_by(const Instr* instr) {
 class Trimming {
  public:
   explicit Trimming(const hlo::Module& module)
-      : symbols_(module.symbols), classes_(module), entry_(module.entry()) {
+      : module_(module),
+        symbols_(hlo::symbols_of(module)),
+        classes_(module, hlo::DimClasses::Made::free),
+        entry_(module.entry()) {
     if (!classes_.assign(symbols_)) symbols_.clear();
   }
 
@@ -83,17 +87,33 @@ class Trimming {
   }
 
   Instr* extent(int symbol) const {
-    return entry_->parameters().at(
-        static_cast<size_t>(symbols_[static_cast<size_t>(symbol)].extent));
+    return hlo::least_one_of(module_, symbols_[static_cast<size_t>(symbol)]);
+  }
+  // Whether the extent is made from what the fusion makes.
+  bool is_made_from(int symbol, const Instr* fusion) const {
+    if (!symbols_[static_cast<size_t>(symbol)].call) return false;
+    std::unordered_set<const Instr*> seen;
+    std::vector<const Instr*> open{extent(symbol)};
+    while (!open.empty()) {
+      const Instr* instr = open.back();
+      open.pop_back();
+      if (instr == fusion) return true;
+      if (!seen.insert(instr).second) continue;
+      open.insert(open.end(), instr->operands().begin(), instr->operands().end());
+    }
+    return false;
   }
 
   // Readers come first, so that it is known what they count on.
   Decision trim(Pending* pending, const RunPass& run) {
     const Instr* fusion = pending->fusion;
     const hlo::Computation& computation = *fusion->called().at(0);
-    const hlo::DimClasses local(computation);
+    const hlo::DimClasses local(computation, hlo::DimClasses::Made::free);
     Request request = make_request(fusion, local, pending->stitched.kernel);
-    if (request.kernel.groups.empty()) return Decision::yes();
+    if (request.kernel.groups.empty()) {
+      if (!request.whole.empty()) count_on_inputs(fusion, counted_on_whole(fusion, request, {}));
+      return request.refused;
+    }
     lower::Trim wanted{request.kernel};
     lower::Context context;
     context.trim = &wanted;
@@ -107,7 +127,7 @@ class Trimming {
           for (const lower::TrimGroup& group : request.kernel.groups)
             reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
     }
-    count_on_inputs(fusion, reads);
+    count_on_inputs(fusion, counted_on_whole(fusion, request, std::move(reads)));
     return done;
   }
 
@@ -129,7 +149,19 @@ class Trimming {
   struct Request {
     lower::TrimRequest kernel;
     Decision refused = Decision::yes();
+    std::set<size_t> whole;  // globals with a dimension of a symbol that is as if it were fixed
   };
+
+  // What is counted on of the results is counted on of what is read whole.
+  std::vector<int64_t> counted_on_whole(const Instr* fusion, const Request& request,
+                                        std::vector<int64_t> reads) const {
+    reads.resize(request.kernel.globals.size(), 1);
+    int64_t most = counted_results(fusion);
+    if (!request.refused)
+      for (const Symbol& symbol : symbols_) most = std::max(most, symbol.bound);
+    for (size_t b : request.whole) reads[b] = std::max(reads[b], most);
+    return reads;
+  }
 
   void count_on(const Instr* instr, size_t leaf, int64_t granule) {
     std::vector<int64_t>& counted = counted_[instr];
@@ -156,6 +188,7 @@ class Trimming {
     const hlo::DimClasses& local;
     const kernel::Kernel& kernel;
     std::unordered_map<int, int64_t> times;
+    std::set<int> cut;  // classes whose loops may be those of a longer array that this is part of
     std::map<std::pair<int, int64_t>, int> groups = {};
     Request result = {};
   };
@@ -201,6 +234,10 @@ class Trimming {
       const int s = classes_.symbol_of(outer, d, leaf);
       if (s < 0) continue;
       const int number_class = making->local.of(inner, d, inner_leaf);
+      if (making->cut.count(number_class) > 0) {
+        result.whole.insert(number);
+        continue;
+      }
       // Memory of one number of the extent, taken apart into numbers of the group, if it can be.
       const int64_t numbers = shape.dim(d) / symbols_[static_cast<size_t>(s)].bound;
       const auto found = making->times.find(number_class);
@@ -221,19 +258,30 @@ class Trimming {
   Request make_request(const Instr* fusion, const hlo::DimClasses& local,
                        const kernel::Kernel& kernel) const {
     const hlo::Computation& computation = *fusion->called().at(0);
-    Making making{fusion, local, kernel, numbers_of(fusion, local)};
+    Making making{fusion, local, kernel, numbers_of(fusion, local), cut_in(computation, local)};
     for (size_t i = 0; i < fusion->operands().size(); ++i)
       add_array(computation.parameters()[i], 0, fusion->operand(i), 0, 1, &making);
     for (size_t leaf = 0; leaf < leaves_of(fusion).size(); ++leaf)
       add_array(computation.root(), leaf, fusion, leaf, counted_on(fusion, leaf), &making);
     for (const Instr* instr : all_of(computation)) {
       for (const auto& [operand, d] : reduced_by(instr)) {
+        if (making.cut.count(local.of(operand, d)) > 0 && classes_.symbol_of(operand, d) >= 0)
+          making.result.refused =
+              Decision::no("trim-cut", "{} reduces what is part of a longer array", instr->name());
         const auto found = making.groups.find({local.of(operand, d), 1});
         if (found == making.groups.end()) continue;
         making.result.kernel.groups[static_cast<size_t>(found->second)].reduced = true;
       }
     }
     return std::move(making.result);
+  }
+
+  static std::set<int> cut_in(const hlo::Computation& computation, const hlo::DimClasses& local) {
+    std::set<int> result;
+    for (const Instr* instr : all_of(computation))
+      for (const auto& [operand, d] : hlo::cut_dimensions(instr))
+        result.insert(local.of(operand, d));
+    return result;
   }
 
   // Loops run over the dimensions of these, not of what only gives elements other places.
@@ -337,6 +385,7 @@ class Trimming {
     }
   }
 
+  const hlo::Module& module_;
   std::vector<Symbol> symbols_;
   hlo::DimClasses classes_;
   const hlo::Computation* entry_;
@@ -349,7 +398,7 @@ class Trimming {
 // parameters. Nothing is done where operators stand between that do not say what they make of a
 // symbol.
 Result<bool> pass_extents(hlo::Module& module, const Context&) {
-  if (module.symbols.empty()) return false;
+  if (hlo::symbols_of(module).empty()) return false;
   const Trimming trimming(module);
   if (!trimming.is_needed()) return false;
   bool changed = false;
@@ -362,6 +411,7 @@ Result<bool> pass_extents(hlo::Module& module, const Context&) {
     std::vector<Instr*> operands = fusion->operands();
     hlo::Computation* called = fusion->called().at(0);
     for (int symbol : symbols) {
+      if (trimming.is_made_from(symbol, fusion)) continue;
       Instr* extent = trimming.extent(symbol);
       if (std::find(operands.begin(), operands.end(), extent) != operands.end()) continue;
       called->add(Opcode::parameter, extent->shape(), {},
@@ -384,7 +434,7 @@ std::vector<std::pair<std::string, std::string>> trim_kernels(const hlo::Module&
                                                               std::vector<Pending>* all,
                                                               const RunPass& run, Report* report) {
   std::vector<std::pair<std::string, std::string>> changed;
-  if (module.symbols.empty()) return changed;
+  if (hlo::symbols_of(module).empty()) return changed;
   Trimming trimming(module);
   if (!trimming.is_needed()) return changed;
   std::unordered_map<const Instr*, Pending*> pending;

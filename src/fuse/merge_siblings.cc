@@ -2,9 +2,12 @@
 // less (gradients of input, scale and shift; a loss and its gradient). A refusal that was made
 // because it does not pay has the code `price`.
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "cost/few_tasks.h"
 #include "fuse/group_merger.h"
+#include "hlo/dim_classes.h"
 #include "hlo/views.h"
 
 namespace heddle::fuse {
@@ -27,6 +30,11 @@ class SiblingMerger : public GroupMerger {
   SiblingMerger(OpenCover* cover, const target::Target& target) : GroupMerger(cover, target) {
     for (const auto& group : cover_.groups)
       if (!group->members.empty() && !cover_.stays(*group)) may_.insert(group.get());
+    const hlo::Module& module = *cover->computation()->module();
+    const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+    if (symbols.empty() || cover->computation() != module.entry()) return;
+    classes_.emplace(module, hlo::DimClasses::Made::free);
+    if (!classes_->assign(symbols)) classes_.reset();
   }
 
   void visit(Group* group) {
@@ -98,6 +106,9 @@ class SiblingMerger : public GroupMerger {
       return Decision::no("too-large", "the groups have {} members",
                           one->members.size() + other->members.size());
     if (Decision closed = is_closed({one, other}); !closed) return closed;
+    const std::set<int> extents = extents_of(*one), others = extents_of(*other);
+    if (!extents.empty() && !others.empty() && extents != others)
+      return Decision::no("extents", "one loop cannot stop at the actual extents of both");
     const Facts together = facts({one, other});
     if (!together.decision) return together.decision;
     const Facts first = facts({one}), second = facts({other});
@@ -120,10 +131,21 @@ class SiblingMerger : public GroupMerger {
     return Decision::yes();
   }
 
+  // Symbols of the dimensions of what the group computes.
+  std::set<int> extents_of(const Group& group) const {
+    std::set<int> found;
+    if (!classes_) return found;
+    for (const Instr* member : group.members)
+      for (int64_t d = 0; member->shape().is_array() && d < member->shape().rank(); ++d)
+        if (const int symbol = classes_->symbol_of(member, d); symbol >= 0) found.insert(symbol);
+    return found;
+  }
+
   bool few_tasks(const Facts& facts) const {
     return cost::leaves_cores_idle(facts.tasks, facts.elems, target_);
   }
 
+  std::optional<hlo::DimClasses> classes_;  // of a module that has symbols
   std::unordered_set<const Group*> may_;
   std::unordered_map<const Group*, int> refusals_;  // of large groups, since they last grew
 };

@@ -1,5 +1,7 @@
 #include "hlo/dim_classes.h"
 
+#include <algorithm>
+
 namespace heddle::hlo {
 bool runs_up(const WindowDim& window, int64_t extent) {
   WindowDim all;
@@ -8,10 +10,12 @@ bool runs_up(const WindowDim& window, int64_t extent) {
   return window == all;
 }
 
-DimClasses::DimClasses(const Module& module) { look_at(*module.entry()); }
-DimClasses::DimClasses(const Computation& computation) { look_at(computation); }
+DimClasses::DimClasses(const Module& module, Made made) { look_at(*module.entry(), made); }
+DimClasses::DimClasses(const Computation& computation, Made made) { look_at(computation, made); }
 
-void DimClasses::look_at(const Computation& first) {
+void DimClasses::look_at(const Computation& first, Made made) {
+  const std::vector<Symbol>& symbols = first.module()->symbols;
+  masked_ = made == Made::free || (!symbols.empty() && symbols[0].extent >= 0);
   std::vector<const Computation*> looked_at{&first};
   for (size_t c = 0; c < looked_at.size(); ++c)
     for (const Instr* instr : looked_at[c]->instrs())
@@ -36,9 +40,58 @@ void DimClasses::look_at(const Computation& first) {
       arrays_.emplace(instr, std::move(arrays));
     }
   }
+  if (made == Made::free) {
+    made_.resize(parent_.size());
+    find_made(first);
+  }
   for (const Computation* computation : looked_at)
     for (const Instr* instr : computation->instrs()) relate(instr);
   for (size_t i = 0; i < parent_.size(); ++i) parent_[i] = find(static_cast<int>(i));
+}
+
+void DimClasses::find_made(const Computation& computation) {
+  for (const Instr* instr : computation.instrs()) {
+    if (instr->is(Opcode::fusion)) {
+      const Computation& called = *instr->called().at(0);
+      for (size_t i = 0; i < instr->operands().size(); ++i)
+        set_made(called.parameters()[i], 0, instr->operand(i), 0);
+      find_made(called);
+      for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
+        set_made(instr, leaf, called.root(), leaf);
+    } else if (instr->is(Opcode::tuple)) {
+      for (size_t i = 0; i < instr->operands().size(); ++i)
+        set_made(instr, i, instr->operand(i), 0);
+    } else if (instr->is(Opcode::get_tuple_element)) {
+      set_made(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
+    } else if (instr->shape().is_array()) {
+      find_made(instr);
+    }
+  }
+}
+
+// One array is another.
+void DimClasses::set_made(const Instr* instr, size_t leaf, const Instr* from, size_t from_leaf) {
+  const Shape& shape = arrays_.at(instr).shapes[leaf];
+  if (!shape.is_array() || !arrays_.at(from).shapes[from_leaf].is_array()) return;
+  for (int64_t d = 0; d < shape.rank(); ++d)
+    made_[static_cast<size_t>(at(instr, d, leaf))] = is_made(from, d, from_leaf);
+}
+
+void DimClasses::find_made(const Instr* instr) {
+  const bool moves = instr->is(Opcode::broadcast) || instr->is(Opcode::transpose) ||
+                     instr->is(Opcode::reshape) || has_trait(instr->opcode(), Trait::elementwise);
+  if (!moves && !instr->is(Opcode::constant) && !instr->is(Opcode::iota)) return;
+  std::vector<bool> made(static_cast<size_t>(instr->shape().rank()), true);
+  for (size_t k = 0; k < instr->operands().size(); ++k) {
+    const IndexMap map = index_map(*instr, k);
+    if (map.is_opaque) return;
+    for (const DimLink& link : map.links)
+      for (int64_t from = link.from; from < link.from_end; ++from)
+        for (int64_t to = link.to; !is_made(instr->operand(k), from) && to < link.to_end; ++to)
+          made[static_cast<size_t>(to)] = false;
+  }
+  for (size_t d = 0; d < made.size(); ++d)
+    made_[static_cast<size_t>(at(instr, static_cast<int64_t>(d)))] = made[d];
 }
 
 int DimClasses::at(const Instr* instr, int64_t d, size_t leaf) const {
@@ -69,7 +122,8 @@ void DimClasses::join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t 
   const Shape& shape = arrays_.at(a).shapes.at(a_leaf);
   const Shape& other = arrays_.at(b).shapes.at(b_leaf);
   if (!shape.is_array() || !other.is_array() || shape.rank() != other.rank()) return;
-  for (int64_t d = 0; d < shape.rank(); ++d) join(at(a, d, a_leaf), at(b, d, b_leaf));
+  for (int64_t d = 0; d < shape.rank(); ++d)
+    if (!is_made(a, d, a_leaf) && !is_made(b, d, b_leaf)) join(at(a, d, a_leaf), at(b, d, b_leaf));
 }
 
 void DimClasses::fix(const Instr* instr, int64_t d, size_t leaf) {
@@ -96,14 +150,17 @@ int DimClasses::symbol(int class_number) const {
   return class_number < 0 || found == symbol_of_root_.end() ? -1 : found->second;
 }
 
-Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+Status DimClasses::assign_places(const std::vector<Symbol>& symbols) {
   symbol_of_root_.clear();
-  if (symbols.empty()) return {};
   const Instr* some = owner_.empty() ? nullptr : owner_[0];
   for (size_t s = 0; s < symbols.size(); ++s) {
-    for (const auto& [parameter, dimension] : symbols[s].places) {
-      const Instr* instr =
-          some->parent()->module()->entry()->parameters().at(static_cast<size_t>(parameter));
+    std::vector<std::pair<const Instr*, int64_t>> places;
+    if (symbols[s].call) places.emplace_back(symbols[s].call, 0);
+    for (const auto& [parameter, dimension] : symbols[s].places)
+      places.emplace_back(
+          some->parent()->module()->entry()->parameters().at(static_cast<size_t>(parameter)),
+          dimension);
+    for (const auto& [instr, dimension] : places) {
       const int one = of(instr, dimension);
       const auto [known, added] = symbol_of_root_.emplace(one, static_cast<int>(s));
       if (!added && known->second != static_cast<int>(s))
@@ -111,10 +168,17 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                           symbols[s].name, symbols[static_cast<size_t>(known->second)].name);
     }
   }
+  return {};
+}
+
+Status DimClasses::check_extents(const std::vector<Symbol>& symbols) const {
   for (size_t i = 0; i < parent_.size(); ++i) {
     const int s = symbol(root(static_cast<int>(i)));
     if (s < 0) continue;
     const Symbol& of = symbols[static_cast<size_t>(s)];
+    if (of.bound < 1)
+      return user_error("dimension '{}' of {} has no elements at its bound", of.name,
+                        owner_[i]->name());
     if (extents_[i] % of.bound != 0)
       return user_error("dimension '{}' of bound {} reaches {} with an extent of {}", of.name,
                         of.bound, owner_[i]->name(), extents_[i]);
@@ -123,6 +187,11 @@ Status DimClasses::assign(const std::vector<Symbol>& symbols) {
                         by->name(), opcode_text(by->opcode()));
   }
   return {};
+}
+
+Status DimClasses::assign(const std::vector<Symbol>& symbols) {
+  HEDDLE_RETURN_IF_ERROR(assign_places(symbols));
+  return check_extents(symbols);
 }
 
 void DimClasses::relate_called(const Instr* fusion) {
@@ -140,6 +209,7 @@ void DimClasses::relate_called(const Instr* fusion) {
 void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) {
   const Instr* x = instr->operand(k);
   const auto join_result = [&](int64_t d, int64_t to) {
+    if (is_made(x, d)) return;
     for (size_t leaf = 0; leaf < arrays_.at(instr).first.size(); ++leaf)
       join(at(x, d), at(instr, to, leaf));
   };
@@ -153,8 +223,11 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
       for (int64_t d = link.to + 1; d < link.to_end; ++d) fix(instr, d);
       return;
     case DimKind::reduced:
-      if (link.other >= 0)
-        join(at(x, link.from), at(instr->operand(static_cast<size_t>(link.other)), link.other_dim));
+      if (link.other >= 0) {
+        const Instr* other = instr->operand(static_cast<size_t>(link.other));
+        if (!is_made(x, link.from) && !is_made(other, link.other_dim))
+          join(at(x, link.from), at(other, link.other_dim));
+      }
       return;
     case DimKind::window:
       if (link.other >= 0) {
@@ -167,16 +240,56 @@ void DimClasses::relate_link(const Instr* instr, size_t k, const DimLink& link) 
     case DimKind::strided:
       // The first element is always there.
       if (link.offset == 0 && instr->shape().dim(link.to) == 1) return;
+      if (relate_cut(instr, k, link)) return;
       break;
     case DimKind::overlaid:
+      if (masked_) return join_result(link.from, link.to);
       fix(instr, link.to);
       break;
-    case DimKind::located:
     case DimKind::placed:
+    case DimKind::located:
+      if (masked_) return;
+      break;
     case DimKind::opaque:
       break;
   }
   fix(x, link.from);
+}
+
+// What a position beyond the extent writes into is padding; which updates there are follows the
+// positions.
+void DimClasses::relate_scatter(const Instr* scatter) {
+  const auto& attrs = scatter->attrs_as<ScatterAttrs>();
+  const size_t arrays = scatter->operands().size() / 2;
+  const Instr* positions = scatter->operand(arrays);
+  if (!attrs.input_batching_dims.empty()) {
+    for (const Instr* operand : scatter->operands()) fix_all(operand);
+    return fix_all(scatter);
+  }
+  const auto has = [](const Ints& list, int64_t d) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
+  if (attrs.index_vector_dim < positions->shape().rank()) fix(positions, attrs.index_vector_dim);
+  for (size_t i = 0; i < arrays; ++i) {
+    const Instr *x = scatter->operand(i), *updates = scatter->operand(arrays + 1 + i);
+    join_all(x, 0, scatter, i);
+    int64_t of_x = 0, of_positions = 0;
+    for (int64_t d = 0; d < updates->shape().rank(); ++d) {
+      if (has(attrs.update_window_dims, d)) {
+        while (has(attrs.inserted_window_dims, of_x)) ++of_x;
+        if (updates->shape().dim(d) == x->shape().dim(of_x)) {
+          join(at(updates, d), at(x, of_x));
+        } else {
+          fix(updates, d);
+          fix(x, of_x);
+        }
+        ++of_x;
+      } else {
+        if (of_positions == attrs.index_vector_dim) ++of_positions;
+        join(at(updates, d), at(positions, of_positions++));
+      }
+    }
+  }
 }
 
 void DimClasses::relate(const Instr* instr) {
@@ -199,6 +312,11 @@ void DimClasses::relate(const Instr* instr) {
     case Opcode::get_tuple_element:
       if (instr->shape().is_tuple()) break;
       return join_all(instr, 0, instr->operand(0), static_cast<size_t>(instr->tuple_index()));
+    case Opcode::scatter:
+      return relate_scatter(instr);
+    case Opcode::custom_call:
+      if (!is_first_rows(*instr)) break;
+      return join_all(instr, 0, instr->operand(0), 0);
     default:
       break;
   }

@@ -3,11 +3,18 @@
 // class with extent E has n * E / B valid elements, the first ones; what lies behind is padding.
 // A class goes through a reshape where its dimension is the outermost of what is merged or split.
 //
+// Where arrays are joined, padded or cut along a dimension, its extent is another one, which
+// follows from those of the parts (derive). Behind the pass mask_padding, which makes such
+// operators right for any extent, the dimension that goes in and the one that comes out have
+// nothing to do with each other; what is put into an array at a place that runs know leaves the
+// array's extents as they are.
+//
 // Looked at: the entry, and what its fusions call. Dimensions that meet other operators, or that
-// are cut, padded, joined or turned round, are fixed: a symbol may not reach them.
+// are cut in steps or turned round, are fixed: a symbol may not reach them.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,8 +23,29 @@
 #include "base/error.h"
 #include "hlo/index_map.h"
 #include "hlo/symbol.h"
+#include "tensor/extent.h"
 
 namespace heddle::hlo {
+
+// Bounded symbols, some of which follow from others.
+struct SymbolTable {
+  std::vector<Symbol> symbols;
+  // By symbol: what its extent is of those that have one of their own (these are themselves).
+  std::vector<tensor::Extent> of;
+
+  SymbolTable() = default;
+  explicit SymbolTable(std::vector<Symbol> own);
+  // The number of the symbol of this extent, which is added where there is none.
+  size_t add(const tensor::Extent& extent);
+  std::vector<std::string> names() const;
+};
+
+// What slices of a run-time extent have of it, by slice and dimension.
+using SliceExtents = std::map<std::pair<const Instr*, int64_t>, tensor::Extent>;
+
+// Operand dimensions that an operator does not hand on as they are: parts that are joined, padded,
+// put into a larger array, or of which a piece is taken that loops run over.
+std::vector<std::pair<const Instr*, int64_t>> cut_dimensions(const Instr* instr);
 
 // Whether a window is over all that stands up to an element, and it: what a running sum is. The
 // first results do not depend on the extent then.
@@ -25,12 +53,30 @@ bool runs_up(const WindowDim& window, int64_t extent);
 
 class DimClasses {
  public:
-  explicit DimClasses(const Module& module);            // the entry and its fusions
-  explicit DimClasses(const Computation& computation);  // it and the fusions in it
+  // Whether a value that is made from nothing along a dimension (iota, a constant, what a broadcast
+  // repeats) belongs to the class of what it is computed with. Once equal operators are one, such a
+  // value may stand for several classes: then it has to be free, and is in none.
+  enum class Made { follows, free };
+  explicit DimClasses(const Module& module, Made made = Made::follows);  // the entry, its fusions
+  explicit DimClasses(const Computation& computation, Made made = Made::follows);  // likewise
 
   // Errors: a symbol reaches a fixed dimension, one of another symbol, or one that is no multiple
   // of the bound.
   Status assign(const std::vector<Symbol>& symbols);
+
+  // Of a module before mask_padding: the same, with symbols for the extents of what is joined,
+  // padded and cut, which are added to the table. A slice that `slices` does not have takes all
+  // from its start on, if it does at the bound, else a fixed number of elements.
+  Status derive(SymbolTable* table, const SliceExtents& slices = {});
+  // What derive() found: operators that join, pad or cut along a dimension of a symbol, with a
+  // result of a run-time extent.
+  struct Cut {
+    const Instr* instr = nullptr;
+    int64_t dimension = 0;
+    std::vector<tensor::Extent> parts;  // of each operand; else of what is padded or cut
+    size_t symbol = 0;                  // of the result
+  };
+  const std::vector<Cut>& cuts() const { return cuts_; }
 
   // Class of a dimension of leaf `leaf` of the value (0 where it is an array); -1: no such array.
   int of(const Instr* instr, int64_t dimension, size_t leaf = 0) const;
@@ -52,17 +98,33 @@ class DimClasses {
   void join_all(const Instr* a, size_t a_leaf, const Instr* b, size_t b_leaf);
   void fix(const Instr* instr, int64_t d, size_t leaf = 0);
   void fix_all(const Instr* instr);
-  void look_at(const Computation& first);
+  void look_at(const Computation& first, Made made);
+  void find_made(const Computation& computation);
+  void find_made(const Instr* instr);
+  void set_made(const Instr* instr, size_t leaf, const Instr* from, size_t from_leaf);
+  bool is_made(const Instr* instr, int64_t d, size_t leaf = 0) const {
+    return !made_.empty() && made_[static_cast<size_t>(at(instr, d, leaf))];
+  }
   void relate(const Instr* instr);
   void relate_link(const Instr* instr, size_t k, const DimLink& link);
   void relate_called(const Instr* instr);
+  void relate_scatter(const Instr* scatter);
+  std::vector<tensor::Extent> parts_of(const Cut& cut, const SymbolTable& table) const;
+  tensor::Extent result_of(const Cut& cut, const SymbolTable& table,
+                           const SliceExtents& slices) const;
+  bool relate_cut(const Instr* instr, size_t k, const DimLink& link);
+  Status check_extents(const std::vector<Symbol>& symbols) const;
+  Status assign_places(const std::vector<Symbol>& symbols);
 
   std::unordered_map<const Instr*, Arrays> arrays_;
   std::vector<int> parent_;
   std::vector<int64_t> extents_;
   std::vector<const Instr*> fixed_by_;  // of a dimension; null: free
   std::vector<const Instr*> owner_;
+  std::vector<bool> made_;  // from nothing, along the dimension; empty: none are free
   const Instr* relating_ = nullptr;
+  bool masked_ = false;  // the module went through mask_padding
+  std::vector<Cut> cuts_;
   std::unordered_map<int, int> symbol_of_root_;
 };
 

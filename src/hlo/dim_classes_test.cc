@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hlo/builder.h"
+#include "hlo/text.h"
 
 namespace heddle::hlo {
 namespace {
@@ -27,6 +28,84 @@ TEST(DimClasses, AnArrayThatManyFusionsReadTakesNoLongWalks) {
   entry->set_root(value);
   const DimClasses classes(module);
   EXPECT_EQ(classes.of(common, 0), classes.of(value, 0));
+}
+
+constexpr const char* kRows = R"(HloModule rows
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY main {
+  at = s64[6] parameter(0)
+  n = s32[] parameter(1)
+  y = f32[9,2] parameter(2)
+  u = f32[6,2] parameter(3)
+  rows = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
+  more = s64[6] custom-call(at, n, n), custom_call_target="heddle.first_rows"
+  places = s64[6] iota(), iota_dimension=0
+  p = s64[6] add(rows, places)
+  q = s64[6] add(more, places)
+  v = s64[6,1] reshape(p)
+  ROOT s = f32[9,2] scatter(y, v, u), update_window_dims={1}, inserted_window_dims={0},
+      scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
+})";
+
+const Instr* named(const Module& module, std::string_view name) {
+  for (const Instr* instr : module.entry()->instrs())
+    if (instr->name() == name) return instr;
+  return nullptr;
+}
+
+TEST(DimClasses, UpdatesOfAScatterFollowItsPositions) {
+  const auto module = *parse_module(kRows);
+  DimClasses classes(*module, DimClasses::Made::free);
+  const std::vector<Symbol> symbols = symbols_of(*module);
+  ASSERT_EQ(symbols.size(), 2u);
+  EXPECT_EQ(symbols[0].bound, 6);
+  // Both begin in `at`.
+  EXPECT_FALSE(classes.assign(symbols));
+  ASSERT_TRUE(classes.assign({symbols[0]}));
+  EXPECT_EQ(classes.symbol_of(named(*module, "u"), 0), 0);
+  EXPECT_EQ(classes.symbol_of(named(*module, "u"), 1), -1);
+  EXPECT_EQ(classes.symbol_of(named(*module, "y"), 0), -1);
+  EXPECT_EQ(classes.symbol_of(named(*module, "s"), 0), -1);
+}
+
+TEST(DimClasses, WhatIsMadeFromNothingIsInNoClassIfItIsFree) {
+  const auto module = *parse_module(kRows);
+  const Instr *p = named(*module, "p"), *places = named(*module, "places");
+  EXPECT_EQ(DimClasses(*module).of(places, 0), DimClasses(*module).of(p, 0));
+  const DimClasses free(*module, DimClasses::Made::free);
+  EXPECT_NE(free.of(places, 0), free.of(p, 0));
+  EXPECT_EQ(free.of(named(*module, "rows"), 0), free.of(p, 0));
+}
+
+TEST(DimClasses, WhatAFusionMakesFromNothingStaysFreeBehindIt) {
+  const auto module = *parse_module(R"(
+HloModule inside
+f {
+  n = s32[] parameter(0)
+  at = s32[9] iota(), iota_dimension=0
+  all = s32[9] broadcast(n), dimensions={}
+  less = pred[9] compare(at, all), direction=LT
+  x = f32[9] parameter(1)
+  y = f32[9] negate(x)
+  ROOT both = (pred[9], f32[9]) tuple(less, y)
+}
+ENTRY e {
+  n = s32[] parameter(0)
+  x = f32[9] parameter(1)
+  made = (pred[9], f32[9]) fusion(n, x), kind=kLoop, calls=f
+  less = pred[9] get-tuple-element(made), index=0
+  y = f32[9] get-tuple-element(made), index=1
+  ROOT z = f32[9] select(less, y, y)
+})");
+  const DimClasses free(*module, DimClasses::Made::free);
+  const int rows = free.of(named(*module, "x"), 0);
+  EXPECT_EQ(free.of(named(*module, "y"), 0), rows);
+  EXPECT_EQ(free.of(named(*module, "z"), 0), rows);
+  EXPECT_NE(free.of(named(*module, "less"), 0), rows);
 }
 
 }  // namespace

@@ -4,7 +4,35 @@
 
 #include <sstream>
 
+#include "hlo/module.h"
+
 namespace heddle::hlo {
+
+bool is_first_rows(const Instr& instr) {
+  return instr.is(Opcode::custom_call) &&
+         instr.attrs_as<CustomCallAttrs>().custom_call_target == kFirstRows;
+}
+
+std::vector<Symbol> symbols_of(const Module& module) {
+  std::vector<Symbol> result = module.symbols;
+  for (Instr* instr : module.entry()->instrs()) {
+    if (!is_first_rows(*instr)) continue;
+    Symbol& symbol = result.emplace_back();
+    symbol.name = instr->name();
+    symbol.bound = instr->shape().dim(0);
+    symbol.call = instr;
+  }
+  return result;
+}
+
+Instr* extent_of(const Module& module, const Symbol& symbol) {
+  if (symbol.call) return symbol.call->operand(1);
+  return module.entry()->parameters().at(static_cast<size_t>(symbol.extent));
+}
+
+Instr* least_one_of(const Module& module, const Symbol& symbol) {
+  return symbol.call ? symbol.call->operand(2) : extent_of(module, symbol);
+}
 
 std::string symbols_text(const std::vector<Symbol>& symbols) {
   std::string text;

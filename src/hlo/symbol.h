@@ -1,5 +1,10 @@
 // Symbol: a bounded dimension of a module whose shapes are those of the bound. In a module's text
 // heddle_symbols={name bound extent least parameter.dimension ...; ...}.
+//
+// An extent that the module computes itself (a count that data decides) is no item of that list:
+// the custom call "heddle.first_rows" says it, in the entry. (x, n, m) -> x, of whose dimension 0
+// only the first n rows count. n and m are s32[]; m is n, but at least 1, which is what loops that
+// stop at the extent run for.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +17,29 @@
 
 namespace heddle::hlo {
 
+class Instr;
+class Module;
+
+inline constexpr std::string_view kFirstRows = "heddle.first_rows";
+
 struct Symbol {
   std::string name;
   int64_t bound = 0;
   int64_t extent = 0;  // number of the entry's parameter s32[] that is the actual extent
   std::vector<std::pair<int64_t, int64_t>> places;  // parameter, dimension
-  int64_t least = 1;  // actual extents that it is run with are no smaller
+  int64_t least = 1;      // actual extents that it is run with are no smaller
+  Instr* call = nullptr;  // heddle.first_rows; then no parameter is the extent, and no places
   bool operator==(const Symbol&) const = default;
 };
 
 std::string symbols_text(const std::vector<Symbol>& symbols);  // with braces
+bool is_first_rows(const Instr& instr);
+// Module::symbols, and behind them those of its entry's calls of heddle.first_rows, by their names.
+std::vector<Symbol> symbols_of(const Module& module);
+// s32[]: where masks begin; and the same, but at least 1.
+Instr* extent_of(const Module& module, const Symbol& symbol);
+Instr* least_one_of(const Module& module, const Symbol& symbol);
+
 // Error: the text is not of the form above.
 Result<std::vector<Symbol>> read_symbols(std::string_view text);
 

@@ -48,6 +48,12 @@ struct Options {
   // computes that value (Imported::undecided). It is imported again with the value in `decided`.
   bool stages = false;
   std::map<std::string, tensor::Literal> decided;
+  // Counts that data decides (NonZero) and that are never above this: the graph is for the most
+  // that there can be, and says how much is there (heddle.first_rows in hlo/symbol.h,
+  // Imported::counts). Without masks (opt/mask_padding) it is not right.
+  int64_t max_count = 0;
+  std::set<std::string> exact_counts;  // keys of those that are decided all the same
+  int64_t less_counts = 0;             // the graph for so many fewer: to see what depends on it
   // ONNX: parameters and no results, Imported::later_outputs instead.
   bool ports_only = false;
   // Values that earlier stages have computed, as further results (Imported::output_names): they
@@ -80,6 +86,12 @@ struct BoundInput {
   std::string why;  // what would have been the error
 };
 
+// A dimension of an output that follows a count which the graph computes: `times` elements to one.
+struct OpenOutput {
+  int64_t output = 0, dimension = 0, times = 1;
+  int64_t extent = 0;  // the output that is the count, s32[]; they stand behind all others
+};
+
 struct Imported {
   // ONNX: the parameters are the model's inputs in order (initialisers are constants), the root is
   // a tuple of its outputs and of the hidden ones of `index_checks`. HLO text: as written.
@@ -95,7 +107,9 @@ struct Imported {
   // ONNX: which values are positions of what. The graph itself clamps them (gather) or skips them
   // (scatter), as HLO does.
   std::vector<tensor::IndexCheck> index_checks;
-  std::vector<BoundInput> bound;  // by Options::hints, in order of their places
+  std::map<std::string, std::string> counts;  // by the call's name: the key
+  std::vector<OpenOutput> open_outputs;       // made by who opens the counts
+  std::vector<BoundInput> bound;              // by Options::hints, in order of their places
   // Options::ports_only: names and types of outputs that are tensors.
   std::vector<std::pair<std::string, tensor::Type>> later_outputs;
   // Options::stages: not empty, the module's first result is this value, a computed one that a

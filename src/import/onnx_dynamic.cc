@@ -29,24 +29,26 @@ hlo::Computation* replacing(Op& op, Type type) {
   return replace;
 }
 
-// The positions in a row of conditions at which they hold, in order: `count` of them.
-Instr* positions_of(Op& op, Instr* holds, int64_t count) {
-  const int64_t elems = holds->shape().elems();
+// The positions in a row of conditions at which they hold, in order.
+Instr* positions_of(Op& op, Instr* holds, const Count& many) {
+  const int64_t elems = holds->shape().elems(), count = many.extent;
   Instr* place = binary(op, Opcode::subtract,
                         running(op, Opcode::add, op.b.convert(holds, Type::s64), 0, false), 1);
   // Scatters skip what is out of range.
-  place = select(op, holds, place, op.b.full(place->shape(), static_cast<double>(count)));
+  place = select(op, holds, place, op.b.full(place->shape(), static_cast<double>(elems)));
   hlo::ScatterAttrs attrs;
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {0};
   attrs.index_vector_dim = 1;
-  return op.b.make(Opcode::scatter,
-                   {op.b.full(Shape::array(Type::s64, {count}), 0), reshape(op, place, {elems, 1}),
-                    iota(op, Type::s64, {elems}, 0)},
-                   std::move(attrs), {replacing(op, Type::s64)});
+  Instr* found = op.b.make(Opcode::scatter,
+                           {op.b.full(Shape::array(Type::s64, {count}), 0),
+                            reshape(op, place, {elems, 1}), iota(op, Type::s64, {elems}, 0)},
+                           std::move(attrs), {replacing(op, Type::s64)});
+  return op.first_rows(found, many);
 }
 
-int64_t decide_count(Op& op, Instr* holds, const char* what) {
-  return op.decide(op.b.reduce(Opcode::add, op.b.convert(holds, Type::s64), {0}), what);
+// How many of a row of conditions hold.
+Instr* number_that_hold(Op& op, Instr* holds) {
+  return op.b.reduce(Opcode::add, op.b.convert(holds, Type::s64), {0});
 }
 
 // Coordinates of the elements of x that are not 0, a dimension a row.
@@ -54,8 +56,10 @@ Outputs computed_non_zero(Op& op) {
   const Ints extents = op.shape(0).extents();
   Instr* x = reshape(op, op.in(0), {product(extents)});
   Instr* holds = x->shape().type() == Type::pred ? x : compare(op, Direction::ne, x, 0);
-  const int64_t count = decide_count(op, holds, "number of nonzero elements");
-  Instr* at = positions_of(op, holds, count);
+  const Count many =
+      op.count(number_that_hold(op, holds), holds->shape().elems(), "number of nonzero elements");
+  const int64_t count = many.extent;
+  Instr* at = positions_of(op, holds, many);
   std::vector<Instr*> rows;
   for (size_t d = extents.size(); d-- > 0;) {
     const auto extent = static_cast<double>(std::max<int64_t>(extents[d], 1));
@@ -101,8 +105,8 @@ Outputs compress(Op& op) {
     const int64_t extent = x->shape().dim(axis), length = op.shape(1).dim(0);
     Instr* holds = op.in(1);
     if (length > extent) op.fail("{} conditions for a dimension of {}", length, extent);
-    const int64_t count = decide_count(op, holds, "number of true conditions");
-    return {op.b.take(x, positions_of(op, holds, count), axis)};
+    const Count many = op.count(number_that_hold(op, holds), length, "number of true conditions");
+    return {op.b.take(x, positions_of(op, holds, many), axis)};
   }
   const Literal& condition = known(op, 1, "condition");
   Ints chosen;
@@ -181,10 +185,10 @@ Outputs computed_unique(Op& op, bool sorted) {
   Instr* differs = op.b.compare(Direction::ne, op.b.slice(values, {1}, {elems}, {}),
                                 op.b.slice(values, {0}, {elems - 1}, {}));
   Instr* begins = op.b.concatenate({op.b.full(Shape::array(Type::pred, {1}), 1), differs}, 0);
-  const int64_t count = decide_count(op, begins, "number of distinct values");
+  const int64_t count = op.decide(number_that_hold(op, begins), "number of distinct values");
   Instr* group = binary(op, Opcode::subtract,
                         running(op, Opcode::add, op.b.convert(begins, Type::s64), 0, false), 1);
-  Instr* first = positions_of(op, begins, count);
+  Instr* first = positions_of(op, begins, {count, nullptr});
   Instr* end =
       op.b.concatenate({op.b.slice(first, {1}, {count}, {}),
                         op.b.full(Shape::array(Type::s64, {1}), static_cast<double>(elems))},
@@ -313,9 +317,10 @@ Outputs non_max_suppression(Op& op) {
        op.b.constant(ints_literal({how.most, how.centred ? 1 : 0, how.has_least ? 1 : 0})),
        number_of(op, 3, 0), number_of(op, 4, 0)},
       hlo::CustomCallAttrs{std::string(hlo::kSelectBoxes), false, {}, ""}, {}, &results);
-  const int64_t count =
-      op.decide(op.b.get_tuple_element(both, 1), "number of boxes that are selected");
-  return {op.b.slice(op.b.get_tuple_element(both, 0), {0, 0}, {count, 3}, {})};
+  const Count count =
+      op.count(op.b.get_tuple_element(both, 1), most[0], "number of boxes that are selected");
+  Instr* rows = op.b.slice(op.b.get_tuple_element(both, 0), {0, 0}, {count.extent, 3}, {});
+  return {op.first_rows(rows, count)};
 }
 
 constexpr OpEntry kOps[] = {

@@ -254,6 +254,14 @@ Outputs scatter_nd(Op& op) {
   return {scatter(op, wrap_vectors(op, 1, 0, depth), std::move(attrs))};
 }
 
+// What indices repeat along every dimension but `axis`, along which it stands; or null. Then whole
+// slices are taken or written, not elements.
+Instr* repeated_along_others(Instr* indices, int64_t axis) {
+  while (indices->is(Opcode::convert)) indices = indices->operand(0);
+  const bool repeats = indices->is(Opcode::broadcast) && indices->dimensions() == Ints{axis};
+  return repeats ? indices->operand(0) : nullptr;
+}
+
 Outputs scatter_elements(Op& op) {
   const int64_t rank = op.rank(0);
   const int64_t axis = op.axis_attr(0, rank);
@@ -262,6 +270,17 @@ Outputs scatter_elements(Op& op) {
     op.fail("updates is {}, wanted the shape of indices and the data's type",
             to_string(op.shape(2)));
   hlo::ScatterAttrs attrs;
+  Instr* slices = rank > 1 ? repeated_along_others(op.in(1), axis) : nullptr;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != axis && op.shape(0).dim(d) != op.shape(1).dim(d)) slices = nullptr;
+  if (slices != nullptr) {
+    for (int64_t d = 0; d < rank; ++d)
+      if (d != axis) attrs.update_window_dims.push_back(d);
+    attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = {axis};
+    attrs.index_vector_dim = 1;
+    Instr* positions = from_the_beginning(op, slices, op.shape(0).dim(axis));
+    return {scatter(op, reshape(op, positions, {op.shape(1).dim(axis), 1}), std::move(attrs))};
+  }
   attrs.inserted_window_dims = attrs.scatter_dims_to_operand_dims = range(0, rank);
   attrs.index_vector_dim = rank;
   Instr* positions = element_positions(op, wrap(op, 1, op.shape(0).dim(axis)), axis);

@@ -66,8 +66,9 @@ Importer::Importer(const ModelFacts& facts, const Options& options, TensorSource
   limits_.value_elems = options.max_value_elems;
   limits_.fold_elems = options.max_fold_elems;
   limits_.same_for_all_extents = options.same_for_all_extents;
-  decisions_.decided = &options.decided;
-  if (options.stages) limits_.decisions = &decisions_;
+  decisions_.options = &options;
+  decisions_.calls = &result.counts;
+  if (options.stages || options.max_count > 0) limits_.decisions = &decisions_;
   budget_.value_elems = options.max_fold_elems;
   budget_.work_elems = kFoldWork;
 }
@@ -145,6 +146,15 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   // What the node makes of its inputs and then demands of it is not known here.
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);
+  // Floats and masks of several dimensions are no shape arithmetic, but what is made of it: with
+  // the operators that make them, they are right for all extents.
+  if (values && limits_.same_for_all_extents)
+    for (const Literal& value : *values)
+      if ((tensor::is_float(value.type()) || value.type() == Type::pred) &&
+          value.shape().rank() > 1) {
+        values.reset();
+        break;
+      }
   if (values) {
     for (size_t i = 0; i < computed.size(); ++i) {
       computed[i]->instr = nullptr;

@@ -205,9 +205,12 @@ void Binder::bind_from_shape(const ValueInfo& input) {
 void Binder::bind_open(const ValueInfo& input) {
   const auto found = options_.open_shapes.find(std::string(input.name));
   if (found == options_.open_shapes.end() || found->second.size() != input.dims.size()) return;
-  for (size_t i = 0; i < input.dims.size(); ++i)
-    if (input.dims[i].kind == DimInfo::Kind::symbol)
-      bindings_.emplace(input.dims[i].symbol, found->second[i]);
+  for (size_t i = 0; i < input.dims.size(); ++i) {
+    const std::string_view symbol = input.dims[i].symbol;
+    // What follows from other dimensions is what it is of these.
+    if (input.dims[i].kind == DimInfo::Kind::symbol && !DimExpression(symbol, bindings_).value())
+      bindings_.emplace(symbol, found->second[i]);
+  }
 }
 
 bool is_expression(std::string_view symbol) {

@@ -94,21 +94,32 @@ struct IndexDemand {
   hlo::NodeNames names;  // as its instructions do
 };
 
-// Values that decide shapes, where those are computed in stages (Options::stages).
+struct Options;
+
+// Values that decide shapes, where those are computed in stages (Options::stages), or counts stay
+// open (Options::max_count).
 struct Decisions {
-  const std::map<std::string, Literal>* decided = nullptr;  // by key
-  std::map<std::string, int64_t, std::less<>> met;          // values of each name so far
-  std::deque<Value> asked;                                  // by handlers
+  const Options* options = nullptr;
+  std::map<std::string, std::string>* calls = nullptr;  // Imported::counts
+  std::map<std::string, int64_t, std::less<>> met;      // values of each name so far
+  std::deque<Value> asked;                              // by handlers
 
   // One that was not met before: loops and functions that are written out repeat names.
   std::string next_key(std::string_view name);
+};
+
+// A number that data decides. `computed`: s64[], where the graph is for `extent`, the most that it
+// can be; null: it is `extent`.
+struct Count {
+  int64_t extent = 0;
+  Instr* computed = nullptr;
 };
 
 struct Limits {
   int64_t value_elems = 0;  // of one computed value
   int64_t fold_elems = 0;   // of one value that is computed at import
   bool same_for_all_extents = false;
-  Decisions* decisions = nullptr;  // null: not in stages
+  Decisions* decisions = nullptr;  // null: neither stages nor open counts
 };
 
 class Op {
@@ -155,7 +166,11 @@ class Op {
   const Literal& known_or_fail(size_t i, const char* what) const;
   // An extent that the node's inputs decide, from the s64[] that computes it: where it is not known
   // yet this does not return. `what`: "number of nonzero elements".
-  int64_t decide(Instr* extent, const char* what);
+  int64_t decide(Instr* extent, const char* what) { return count(extent, -1, what).extent; }
+  // The same of one that is never above `most` (-1: nothing is known), which may stay open.
+  Count count(Instr* extent, int64_t most, const char* what);
+  // x, whose first dimension is of such an extent.
+  Instr* first_rows(Instr* x, const Count& count);
   // Strings (tensor/vocabulary.h): whether the input is a tensor of them; those of a known value;
   // the ids of some.
   bool is_text(size_t i) const { return has(i) && inputs_[i]->text; }
@@ -220,6 +235,7 @@ class Op {
   std::vector<Value*> inputs_;
   TensorSource& source_;
   const Limits& limits_;
+  std::string open_count_;  // the key of the last one
   bool folding_;
   std::vector<IndexDemand> demands_;
   std::vector<std::string> notes_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "hlo/symbol.h"
 #include "import/onnx_importer.h"
 #include "tensor/npz.h"
 
@@ -46,20 +47,39 @@ std::string Decisions::next_key(std::string_view name) {
   return fmt::format("{}@{}", name, at->second++);
 }
 
-int64_t Op::decide(Instr* extent, const char* what) {
-  Value* needs = nullptr;
+// Smaller ones gain nothing, and there would not be two others to compare with.
+constexpr int64_t kLeastBound = 4;
+
+Count Op::count(Instr* extent, int64_t most, const char* what) {
+  Value* needs = inputs_[0];
   if (limits_.decisions != nullptr) {
     Decisions& decisions = *limits_.decisions;
+    const Options& options = *decisions.options;
     const std::string key = decisions.next_key(fmt::format("{}:{}", node_.outputs[0], what));
-    if (const auto known = decisions.decided->find(key); known != decisions.decided->end())
-      return known->second.get_s64(0);
-    needs = &decisions.asked.emplace_back();
-    needs->key = key;
-  } else {
-    needs = inputs_[0];
+    if (const auto known = options.decided.find(key); known != options.decided.end())
+      return {known->second.get_s64(0), nullptr};
+    if (most >= kLeastBound && most <= options.max_count && !options.exact_counts.contains(key)) {
+      open_count_ = key;
+      return {most - options.less_counts, extent};
+    }
+    if (options.stages) {
+      needs = &decisions.asked.emplace_back();
+      needs->key = key;
+      needs->instr = extent;
+    }
   }
-  if (limits_.decisions != nullptr) needs->instr = extent;
   fail_needing(needs, "{}: the {} depends on the model's inputs", describe(), what);
+}
+
+Instr* Op::first_rows(Instr* x, const Count& count) {
+  if (count.computed == nullptr) return x;
+  Instr* n = b.convert(count.computed, Type::s32);
+  const Shape shape = x->shape();
+  Instr* call =
+      b.make(Opcode::custom_call, {x, n, b.binary(Opcode::maximum, n, b.scalar(Type::s32, 1))},
+             hlo::CustomCallAttrs{std::string(hlo::kFirstRows), false, {}, ""}, {}, &shape);
+  limits_.decisions->calls->emplace(call->name(), open_count_);
+  return call;
 }
 
 // What was decided is known from here on; what an earlier stage has computed is a parameter.

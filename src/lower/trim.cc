@@ -169,7 +169,7 @@ class Trimmer {
   bool check_reduced() {
     for (size_t v = 0; v < variables_.size(); ++v) {
       const Variable& variable = variables_[v];
-      if (!variable.fact || !group_of(*variable.fact).reduced) continue;
+      if (!variable.fact || !group_of(*variable.fact).reduced || variable.extent == 1) continue;
       const Fact& fact = *variable.fact;
       const int64_t granule = std::min(reach_[v], group_of(fact).bound);
       auto no = [&](const char* why) {

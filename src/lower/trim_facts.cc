@@ -195,6 +195,18 @@ class Finder {
     return false;
   }
 
+  // But for variables that have one value, 0.
+  bool same_base(const Terms& a, const Terms& b) const {
+    const auto all_in = [&](const Terms& terms, const Terms& others) {
+      return std::all_of(terms.begin(), terms.end(), [&](const auto& term) {
+        const auto found = others.find(term.first);
+        return variables_[term.first].extent == 1 ||
+               (found != others.end() && found->second == term.second);
+      });
+    };
+    return all_in(a, b) && all_in(b, a);
+  }
+
   // What a part of an index says of a variable; false: it is at odds with what is known.
   bool learn(uint32_t var, int64_t factor, const Linear& part, const Digit& digit, bool* changed,
              int64_t scale = 1) {
@@ -212,7 +224,7 @@ class Finder {
       return true;
     }
     if (known->group != fact.group || known->scale != fact.scale || known->factor != fact.factor ||
-        known->base != fact.base)
+        !same_base(known->base, fact.base))
       return false;
     *changed = *changed || fact.low < known->low || fact.high > known->high;
     known->low = std::min(known->low, fact.low);

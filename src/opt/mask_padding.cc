@@ -2,11 +2,12 @@
 // computes, in the first n elements of each of them, what the module of exact shapes would,
 // whatever stands behind.
 //
-// The entry gets a parameter s32[] for the extent of each symbol, and what is reduced or contracted
-// over a dynamic dimension is masked there with the neutral value, as early as the value is made,
-// so that the mask is part of the operator that makes it. Values that are neutral in the padding
+// The entry gets a parameter s32[] for the extent of each symbol (but for those that it computes
+// itself), and what is reduced or contracted over a dynamic dimension is masked there with the
+// neutral value, as early as the value is made, so that the mask is part of the operator that makes
+// it; positions of a scatter with one that is nowhere. Values that are neutral in the padding
 // already (exp(x - max x) behind a masked maximum) stay. Before it the symbols' extents are -1.
-// Errors: what hlo::DimClasses::assign refuses; a reduction without a neutral value.
+// What is joined along such a dimension is put in its place at run time (join_padded.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,6 +17,8 @@
 #include "hlo/builder.h"
 #include "hlo/combiner.h"
 #include "hlo/dim_classes.h"
+#include "opt/join_padded.h"
+#include "opt/mask_padding.h"
 #include "opt/passes.h"
 
 namespace heddle::opt {
@@ -109,12 +112,20 @@ Padding computed(const Instr* instr, const std::vector<Padding>& in) {
 
 class Masker {
  public:
-  explicit Masker(hlo::Module* module)
-      : entry_(module->entry()), b_(entry_), symbols_(module->symbols), classes_(*module) {}
+  Masker(hlo::Module* module, hlo::SymbolTable table)
+      : entry_(module->entry()),
+        b_(entry_),
+        table_(std::move(table)),
+        symbols_(table_.symbols),
+        classes_(*module) {}
 
-  Status run() {
-    HEDDLE_RETURN_IF_ERROR(classes_.assign(symbols_));
+  Status run(const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+    HEDDLE_RETURN_IF_ERROR(classes_.derive(&table_, slices));
     for (hlo::Symbol& symbol : symbols_) {
+      if (symbol.call) {
+        extents_.push_back(symbol.call->operand(1));
+        continue;
+      }
       symbol.extent = static_cast<int64_t>(entry_->parameters().size());
       extents_.push_back(b_.parameter(symbol.extent, tensor::Shape::scalar(tensor::Type::s32),
                                       "extent_of_" + symbol.name));
@@ -123,10 +134,16 @@ class Masker {
     for (Instr* instr : all) {
       if (instr->is(Opcode::reduce)) HEDDLE_RETURN_IF_ERROR(mask_reduce(instr));
       if (instr->is(Opcode::dot)) mask_dot(instr);
+      if (instr->is(Opcode::scatter)) mask_scatter(instr);
     }
+    grow(growing);
+    join_padded(entry_, classes_.cuts(), extents_, &table_);
     b_.check();
     entry_->sort();
-    entry_->module()->symbols = symbols_;
+    std::vector<hlo::Symbol>& all_symbols = entry_->module()->symbols;
+    all_symbols.clear();
+    for (const hlo::Symbol& symbol : symbols_)
+      if (!symbol.call) all_symbols.push_back(symbol);
     return {};
   }
 
@@ -134,6 +151,42 @@ class Masker {
   int symbol_of(const Instr* instr, int64_t d) const {
     const auto found = masked_.find(instr);
     return classes_.symbol_of(found == masked_.end() ? instr : found->second, d);
+  }
+
+  // All that an extent adds to one instruction is looked at together.
+  void grow(const std::vector<Growing>& all) {
+    std::map<Instr*, std::map<int64_t, Instr*>> more;  // by dimension, of s32
+    for (const Growing& one : all) {
+      const auto scalar = [&](int64_t value) {
+        return b_.scalar(tensor::Type::s32, static_cast<double>(value));
+      };
+      Instr* part =
+          b_.binary(Opcode::subtract, extents_[one.symbol], scalar(symbols_[one.symbol].bound));
+      if (one.factor != 1) part = b_.binary(Opcode::multiply, part, scalar(one.factor));
+      Instr*& sum = more[one.instr][one.dimension];
+      sum = sum ? b_.binary(Opcode::add, sum, part) : part;
+    }
+    for (const auto& [instr, parts] : more)
+      entry_->replace_all_uses(instr, instr->is(Opcode::slice)
+                                          ? moved_slice(instr, parts)
+                                          : grown_constant(instr, parts.at(-1)));
+  }
+
+  Instr* grown_constant(Instr* constant, Instr* more) {
+    const tensor::Shape& shape = constant->shape();
+    more = b_.broadcast(b_.convert(more, shape.type()), shape.extents(), {});
+    return b_.binary(Opcode::add, constant, more);
+  }
+
+  Instr* moved_slice(Instr* slice, const std::map<int64_t, Instr*>& more) {
+    const auto& attrs = slice->attrs_as<hlo::SliceAttrs>();
+    std::vector<Instr*> starts;
+    for (size_t d = 0; d < attrs.starts.size(); ++d) {
+      Instr* start = b_.scalar(tensor::Type::s32, static_cast<double>(attrs.starts[d]));
+      const auto found = more.find(static_cast<int64_t>(d));
+      starts.push_back(found == more.end() ? start : b_.binary(Opcode::add, start, found->second));
+    }
+    return b_.dynamic_slice(slice->operand(0), starts, slice->shape().extents());
   }
 
   Status mask_reduce(Instr* reduce) {
@@ -160,6 +213,16 @@ class Masker {
     }
   }
 
+  // Scatters skip what is out of range.
+  void mask_scatter(Instr* scatter) {
+    const size_t positions = scatter->operands().size() / 2;
+    const tensor::Shape& shape = scatter->operand(positions)->shape();
+    tensor::Literal nowhere(tensor::Shape::scalar(shape.type()));
+    nowhere.set_bits(0, ~uint64_t{0});
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      if (symbol_of(scatter->operand(positions), d) >= 0) mask(scatter, positions, d, nowhere);
+  }
+
   // Operand i of the reader has `neutral` in the padding of dimension d.
   void mask(Instr* reader, size_t i, int64_t d, const tensor::Literal& neutral) {
     Instr* x = reader->operand(i);
@@ -184,7 +247,16 @@ class Masker {
       return;
     }
     Instr* instead = masked(made, at, symbol, neutral);
-    entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+    // A joined array that is also a result may be an input's memory, with one part put in.
+    if (!made->is(Opcode::concatenate)) {
+      entry_->replace_all_uses(made, instead);  // but for the use in the mask itself
+      return;
+    }
+    const std::vector<Instr*> users = made->users();
+    for (Instr* user : users)
+      for (size_t k = 0; user != instead && user != entry_->root() && k < user->operands().size();
+           ++k)
+        if (user->operand(k) == made) entry_->replace_operand(user, k, instead);
   }
 
   Instr* masked(Instr* x, int64_t d, int symbol, const tensor::Literal& neutral) {
@@ -219,8 +291,19 @@ class Masker {
     return result;
   }
 
+  // Behind an input with room are zeros, and parts of fixed extents that are joined to it leave
+  // them.
+  bool has_zeros_behind(const Instr* instr, int64_t d) const {
+    return std::any_of(classes_.cuts().begin(), classes_.cuts().end(), [&](const auto& cut) {
+      return cut.instr == instr && cut.dimension == d && gets_room(cut) &&
+             std::all_of(cut.parts.begin() + 1, cut.parts.end(),
+                         [](const tensor::Extent& part) { return part.is_constant(); });
+    });
+  }
+
   Padding find_padding(const Instr* instr, int64_t d) {
     if (const auto value = splat(instr)) return number(*value);
+    if (instr->is(Opcode::concatenate) && has_zeros_behind(instr, d)) return number(0);
     switch (instr->opcode()) {
       case Opcode::broadcast: {
         const int64_t from = source_dimension(instr, d);
@@ -257,7 +340,8 @@ class Masker {
 
   hlo::Computation* entry_;
   hlo::Builder b_;
-  std::vector<hlo::Symbol> symbols_;
+  hlo::SymbolTable table_;
+  std::vector<hlo::Symbol>& symbols_;  // of table_
   hlo::DimClasses classes_;
   std::vector<Instr*> extents_;                  // by symbol: the parameter
   std::map<const Instr*, const Instr*> masked_;  // made here: of what
@@ -267,9 +351,16 @@ class Masker {
 
 }  // namespace
 
+Status mask_bounded(hlo::Module& module, hlo::SymbolTable table,
+                    const std::vector<Growing>& growing, const hlo::SliceExtents& slices) {
+  return Masker(&module, std::move(table)).run(growing, slices);
+}
+
 Result<bool> mask_padding(hlo::Module& module, const PassContext&) {
-  if (module.symbols.empty() || module.symbols[0].extent >= 0) return false;
-  HEDDLE_RETURN_IF_ERROR(Masker(&module).run());
+  if (!module.symbols.empty() && module.symbols[0].extent >= 0) return false;
+  std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+  if (symbols.empty()) return false;
+  HEDDLE_RETURN_IF_ERROR(mask_bounded(module, hlo::SymbolTable(std::move(symbols))));
   return true;
 }
 

@@ -132,11 +132,16 @@ void visit(A& archive, Program& p) {
 }
 template <typename A>
 void visit(A& archive, PortDimension& place) {
-  archive(place.port, place.dimension);
+  archive(place.port, place.dimension, place.times);
+}
+template <typename A>
+void visit(A& archive, std::pair<int64_t, int64_t>& term) {
+  archive(term.first, term.second);
 }
 template <typename A>
 void visit(A& archive, Symbol& symbol) {
-  archive(symbol.name, symbol.bound, symbol.inputs, symbol.outputs);
+  archive(symbol.name, symbol.bound, symbol.least, symbol.of.constant, symbol.of.terms,
+          symbol.inputs, symbol.outputs);
 }
 
 class Writer {

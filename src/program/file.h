@@ -11,8 +11,9 @@
 
 namespace heddle::program {
 
-// Of what a program holds, and one more for what a file adds: a contract beside its code.
-inline constexpr int kFileVersion = Program::kVersion + 1;
+// Of what a program holds, and two more for what a file adds: a contract beside its code, extents
+// that follow from others.
+inline constexpr int kFileVersion = Program::kVersion + 2;
 
 struct FileHeader {
   int version = 0;

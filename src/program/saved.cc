@@ -1,11 +1,14 @@
 #include "program/saved.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "program/verify.h"
 
 namespace heddle::program {
 namespace {
+
+constexpr int64_t kMostTimes = 1 << 16;  // of an extent to another one
 
 // Checks the variants against each other; messages without the file's name.
 class SavedVerifier {
@@ -16,9 +19,7 @@ class SavedVerifier {
     if (saved_.variants.empty() || (saved_.symbols.empty() && saved_.variants.size() != 1))
       return user_error("{} programs of {} dimensions", saved_.variants.size(),
                         saved_.symbols.size());
-    for (const Symbol& symbol : saved_.symbols)
-      if (symbol.name.empty() || symbol.bound < 1 || symbol.inputs.empty())
-        return user_error("dimension '{}' is not one of an input", symbol.name);
+    HEDDLE_RETURN_IF_ERROR(check_symbols());
     for (size_t v = 0; v < saved_.variants.size(); ++v) {
       HEDDLE_RETURN_IF_ERROR(verify(saved_.variants[v].program));
       HEDDLE_RETURN_IF_ERROR(check_bounds(v));
@@ -29,19 +30,35 @@ class SavedVerifier {
   }
 
  private:
+  Status check_symbols() const {
+    for (size_t s = 0; s < saved_.symbols.size(); ++s) {
+      const Symbol& symbol = saved_.symbols[s];
+      if (symbol.name.empty() || symbol.bound < 1 || symbol.bound > INT32_MAX || symbol.least < 0 ||
+          symbol.least > symbol.bound || (symbol.inputs.empty() && symbol.of.is_constant()))
+        return user_error("dimension '{}' is not one of an input", symbol.name);
+      for (const auto& [from, factor] : symbol.of.terms) {
+        const bool good = from >= 0 && static_cast<size_t>(from) < s && factor > 0 &&
+                          factor <= kMostTimes && std::abs(symbol.of.constant) <= INT32_MAX &&
+                          saved_.symbols[static_cast<size_t>(from)].of.is_constant();
+        if (!good) return user_error("dimension '{}' does not follow from others", symbol.name);
+      }
+    }
+    return {};
+  }
+
   Status check_bounds(size_t v) const {
     const Variant& variant = saved_.variants[v];
     const size_t count = saved_.symbols.size();
     bool good = variant.bounds.size() == count && variant.least.size() == count &&
                 variant.told.size() <= shown_inputs(variant.program);
     for (size_t s = 0; good && s < count; ++s) {
-      good = 1 <= variant.least[s] && variant.least[s] <= variant.bounds[s] &&
-             variant.bounds[s] <= saved_.symbols[s].bound;
-      // What may differ from its bound is told.
+      good = 0 <= variant.least[s] && variant.least[s] <= variant.bounds[s];
+      // What may differ from its bound is told, or follows from what is.
       const auto number = static_cast<int64_t>(s);
       const bool told =
           std::find(variant.told.begin(), variant.told.end(), number) != variant.told.end();
-      good = good && (told || variant.least[s] == variant.bounds[s]);
+      good = good &&
+             (told || variant.least[s] == variant.bounds[s] || !saved_.symbols[s].of.is_constant());
     }
     for (size_t i = 0; good && i < variant.told.size(); ++i) {
       const Port& port =
@@ -73,14 +90,18 @@ class SavedVerifier {
       if (!good || !a.shape.is_array()) continue;
       good = a.shape.rank() == b.shape.rank() && a.shape.is_static() && b.shape.is_static();
       for (int64_t d = 0; good && d < a.shape.rank(); ++d) {
-        const int64_t s = symbol_at({static_cast<int64_t>(p), d}, inputs);
+        const auto [s, times] = symbol_at(static_cast<int64_t>(p), d, inputs);
         const int64_t x = a.shape.dim(d), y = b.shape.dim(d);
         if (s < 0) {
           good = x == y;
         } else {
-          const int64_t from = first.bounds[static_cast<size_t>(s)];
-          const int64_t to = variant.bounds[static_cast<size_t>(s)];
-          good = x % from == 0 && y % to == 0 && x / from == y / to && x > 0;
+          // Inputs may have room for more.
+          const auto fits = [&, s = static_cast<size_t>(s), times = times](const Variant& of,
+                                                                           int64_t extent) {
+            const int64_t least = extent / times;
+            return inputs ? least >= of.bounds[s] : extent == times * of.bounds[s];
+          };
+          good = times > 0 && fits(first, x) && fits(variant, y);
         }
       }
     }
@@ -102,13 +123,14 @@ class SavedVerifier {
     return shape.is_array() && place.dimension >= 0 && place.dimension < shape.rank();
   }
 
-  int64_t symbol_at(const PortDimension& at, bool inputs) const {
+  // And how many elements to one of its extent; -1: none.
+  std::pair<int64_t, int64_t> symbol_at(int64_t port, int64_t dimension, bool inputs) const {
     for (size_t s = 0; s < saved_.symbols.size(); ++s)
       for (const PortDimension& place :
            inputs ? saved_.symbols[s].inputs : saved_.symbols[s].outputs)
-        if (place.port == at.port && place.dimension == at.dimension)
-          return static_cast<int64_t>(s);
-    return -1;
+        if (place.port == port && place.dimension == dimension)
+          return {static_cast<int64_t>(s), place.times};
+    return {-1, 1};
   }
 
   const Saved& saved_;
@@ -130,7 +152,8 @@ int64_t variant_for(const Saved& saved, const std::vector<int64_t>& extents) {
 std::string dimensions_text(const std::vector<Symbol>& symbols) {
   std::string text;
   for (const Symbol& symbol : symbols)
-    text += fmt::format("{}{}<={}", text.empty() ? "" : ", ", symbol.name, symbol.bound);
+    if (symbol.of.is_constant())
+      text += fmt::format("{}{}<={}", text.empty() ? "" : ", ", symbol.name, symbol.bound);
   return text;
 }
 

@@ -8,27 +8,31 @@
 
 #include "base/error.h"
 #include "program/program.h"
+#include "tensor/extent.h"
 
 namespace heddle::program {
 
 struct PortDimension {
   int64_t port = 0, dimension = 0;
+  int64_t times = 1;  // elements to one of the symbol's extent
 };
 
-// A dimension whose extent, 1 to `bound`, is told before a run. Its places in the model's ports
-// have that many elements, or a fixed multiple of it.
+// A dimension whose extent, `least` to `bound`, is told before a run, or follows from others. Its
+// places in the model's ports have that many elements, or a fixed multiple of it.
 struct Symbol {
   std::string name;
-  int64_t bound = 0;
+  int64_t bound = 0, least = 1;
+  tensor::Extent of;  // of symbols before it, where it follows from them; constant: it does not
   std::vector<PortDimension> inputs, outputs;
 };
 
-// The program for extents `least` to `bounds`, both by symbol. Its ports have the extents of the
-// bounds; behind the model's inputs it has an s32[] for each symbol of `told`, the actual extent.
-// All variants have the same state arrays.
+// The program for extents `least` to `bounds`, both by symbol (a cache may begin with none). Its
+// ports have the extents of the bounds; inputs to which others are joined may have room for these,
+// and zeros there. Behind the model's inputs it has an s32[] for each symbol of `told`, the actual
+// extent. All variants have the same state arrays.
 struct Variant {
   std::vector<int64_t> least, bounds;
-  std::vector<int64_t> told;  // numbers of symbols, ascending
+  std::vector<int64_t> told;  // numbers of symbols, ascending; of equal extents the first one
   Program program;
 };
 

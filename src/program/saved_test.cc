@@ -54,7 +54,7 @@ Program copies(int64_t n, bool told, float second) {
 
 Saved two() {
   Saved saved;
-  saved.symbols = {{"n", 8, {{0, 0}}, {{0, 0}}}};
+  saved.symbols = {{"n", 8, 1, {}, {{0, 0}}, {{0, 0}}}};
   saved.variants = {{{1}, {4}, {0}, copies(4, true, 50)}, {{5}, {8}, {0}, copies(8, true, 70)}};
   return saved;
 }
@@ -212,9 +212,17 @@ TEST_F(SavedFile, ProgramsFitOneAnother) {
       {"programs of", [](Saved& s) { s.variants.clear(); }},
       {"programs of", [](Saved& s) { s.symbols.clear(); }},
       {"dimension ''", [](Saved& s) { s.symbols[0].name.clear(); }},
-      {"do not fit", [](Saved& s) { s.variants[1].bounds = {9}; }},
+      {"inputs of program 1", [](Saved& s) { s.variants[1].bounds = {9}; }},
+      {"'m' is not one of", [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {}}, {}, {}}); }},
+      {"'m' does not follow",
+       [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{1, 1}}}, {}, {}}); }},
+      {"'m' does not follow",
+       [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{0, 0}}}, {}, {}}); }},
+      {"'m' does not follow",
+       [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{0, 1 << 17}}}, {}, {}}); }},
+      {"do not fit", [](Saved& s) { s.symbols.push_back({"m", 9, 1, {1, {{0, 1}}}, {}, {}}); }},
       {"do not fit", [](Saved& s) { s.variants[1].bounds = {}; }},
-      {"do not fit", [](Saved& s) { s.variants[1].least = {0}; }},
+      {"do not fit", [](Saved& s) { s.variants[1].least = {-1}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {1}; }},
       {"do not fit", [](Saved& s) { s.variants[1].told = {0, 0, 0}; }},

@@ -1,0 +1,196 @@
+#include "api/counts.h"
+
+#include <fmt/format.h>
+
+#include "api/extent_comparison.h"
+#include "hlo/builder.h"
+#include "hlo/dim_classes.h"
+#include "opt/passes.h"
+
+namespace heddle::api {
+namespace {
+
+using hlo::Instr;
+using import::Imported;
+
+// Rows. With more of them, what a plan at the bound takes could be out of all proportion.
+constexpr int64_t kMostRows = 1 << 14;
+
+// The outputs' dimensions that follow a count; `extent` is the number of the symbol.
+std::vector<import::OpenOutput> open_outputs(const hlo::DimClasses& classes,
+                                             const std::vector<hlo::Symbol>& symbols,
+                                             const Instr* root) {
+  const tensor::Shape& shape = root->shape();
+  const std::vector<tensor::Shape> leaves =
+      shape.is_tuple() ? shape.elements() : std::vector<tensor::Shape>{shape};
+  std::vector<import::OpenOutput> found;
+  for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    for (int64_t d = 0; leaves[leaf].is_array() && d < leaves[leaf].rank(); ++d) {
+      const int symbol = classes.symbol_of(root, d, leaf);
+      if (symbol < 0) continue;
+      const int64_t bound = symbols[static_cast<size_t>(symbol)].bound;
+      found.push_back({static_cast<int64_t>(leaf), d, leaves[leaf].dim(d) / bound, symbol});
+    }
+  }
+  return found;
+}
+
+// Outputs that are counts, behind those that have names.
+void add_extents(Imported* imported) {
+  hlo::Module& module = *imported->module;
+  const std::vector<hlo::Symbol> symbols = hlo::symbols_of(module);
+  hlo::DimClasses classes(module);
+  Instr* root = module.entry()->root();
+  if (!classes.assign(symbols)) return;
+  imported->open_outputs = open_outputs(classes, symbols, root);
+  if (imported->open_outputs.empty()) return;
+  std::vector<Instr*> results = root->operands();
+  std::map<int64_t, int64_t> places;  // of symbols
+  for (import::OpenOutput& open : imported->open_outputs) {
+    const auto next = static_cast<int64_t>(imported->output_names.size());
+    const auto [place, added] = places.emplace(open.extent, next);
+    if (added) {
+      const hlo::Symbol& symbol = symbols[static_cast<size_t>(open.extent)];
+      imported->output_names.push_back("extent of " + symbol.name);
+      results.insert(results.begin() + next, symbol.call->operand(1));
+    }
+    open.extent = place->second;
+  }
+  module.entry()->set_root(hlo::Builder(module.entry()).tuple(results));
+  module.entry()->remove_dead();
+}
+
+// Joins, pads or takes a part of what the last symbol counts: of fewer rows it would be another
+// part.
+Status is_whole(const hlo::DimClasses& classes, const std::vector<hlo::Symbol>& symbols,
+                const hlo::Computation& entry) {
+  const int symbol = static_cast<int>(symbols.size()) - 1;
+  for (const Instr* instr : entry.instrs()) {
+    for (size_t k = 0; instr->shape().is_array() && k < instr->operands().size(); ++k) {
+      for (const hlo::DimLink& link : hlo::index_map(*instr, k).links) {
+        if (link.kind != hlo::DimKind::strided && link.kind != hlo::DimKind::placed) continue;
+        if (classes.symbol_of(instr->operand(k), link.from) == symbol)
+          return user_error("dimension '{}' reaches {} ({}), which needs fixed extents",
+                            symbols.back().name, instr->name(), hlo::opcode_text(instr->opcode()));
+      }
+    }
+  }
+  return {};
+}
+
+struct Refused {
+  std::string reason;
+  bool always = true;  // false: elsewhere it may be open
+};
+
+// Keys of the counts that cannot be open, beside the others.
+std::map<std::string, Refused> refused(const Imported& imported, bool results_may_be_open) {
+  const hlo::Module& module = *imported.module;
+  std::map<std::string, Refused> keys;
+  for (const auto& computation : module.computations()) {
+    if (computation.get() == module.entry()) continue;
+    for (const Instr* instr : computation->instrs())
+      if (hlo::is_first_rows(*instr))
+        keys.emplace(imported.counts.at(instr->name()),
+                     Refused{"it is computed in a loop or branch"});
+  }
+  hlo::DimClasses classes(module);
+  const Instr* root = module.entry()->root();
+  std::vector<hlo::Symbol> open;
+  for (const hlo::Symbol& symbol : hlo::symbols_of(module)) {
+    open.push_back(symbol);
+    Status possible = classes.assign(open);
+    if (possible) possible = is_whole(classes, open, *module.entry());
+    if (possible && (results_may_be_open || open_outputs(classes, open, root).empty())) continue;
+    open.pop_back();
+    keys.emplace(imported.counts.at(symbol.name), possible
+                                                      ? Refused{"a result has as many rows", false}
+                                                      : Refused{possible.error().message});
+  }
+  return keys;
+}
+
+// Whether the graphs for other bounds are the same but for the dimensions that follow the counts.
+Status follows_counts(const Imported& imported, const Imported& other) {
+  const std::string name = "a count";
+  const ExtentComparison comparison(imported, other, name);
+  HEDDLE_RETURN_IF_ERROR(
+      comparison.same_structure([](size_t, int64_t, int64_t more) { return more == 0; }));
+  if (imported.index_checks != other.index_checks) return comparison.depends("an index's range");
+  const hlo::Module& module = *imported.module;
+  hlo::DimClasses classes(module);
+  HEDDLE_RETURN_IF_ERROR(classes.assign(hlo::symbols_of(module)));
+  const auto &p = module.entry()->instrs(), &q = other.module->entry()->instrs();
+  for (size_t i = 0; i < p.size(); ++i) {
+    if (!p[i]->shape().is_array()) continue;
+    if (p[i]->shape().rank() != q[i]->shape().rank())
+      return user_error("{} depends on a count", p[i]->name());
+    for (int64_t d = 0; d < p[i]->shape().rank(); ++d)
+      if ((classes.symbol_of(p[i], d) >= 0) != (p[i]->shape().dim(d) != q[i]->shape().dim(d)))
+        return user_error("{} depends on a count", p[i]->name());
+  }
+  return {};
+}
+
+// Masks the open counts. Error: one of them cannot be open, it is not known which.
+Status open_counts(Imported* imported, const Import& import, const import::Options& options) {
+  for (const int64_t less : {1, 2}) {
+    import::Options fewer = options;
+    fewer.less_counts = less;
+    HEDDLE_ASSIGN_OR_RETURN(const Imported other, import(fewer));
+    HEDDLE_RETURN_IF_ERROR(follows_counts(*imported, other));
+  }
+  if (auto masked = opt::mask_padding(*imported->module, {}); !masked)
+    return tl::unexpected(masked.error());
+  return {};
+}
+
+}  // namespace
+
+Result<Imported> CountingImport::operator()(import::Options options) const {
+  options.max_count = kMostRows;
+  {
+    const std::lock_guard lock(known_->mutex);
+    for (const auto& [key, why] : known_->exact) options.exact_counts.insert(key);
+  }
+  // Not to be tried anew in the next import.
+  const auto remember = [&](const std::string& key, const std::string& why) {
+    const std::lock_guard lock(known_->mutex);
+    known_->exact.emplace(key, why);
+  };
+  Result<Imported> attempt = import_(options);
+  for (;; attempt = import_(options)) {
+    if (!attempt && options.max_count > 0) {  // an extent that is the bound would do no harm
+      options.max_count = 0;
+      continue;
+    }
+    if (!attempt) return attempt;
+    Imported& imported = *attempt;
+    if (imported.counts.empty()) break;
+    // A stage's results are other programs' inputs.
+    const bool is_last = options.stages && imported.undecided.empty();
+    const auto exact = refused(imported, is_last);
+    for (const auto& [key, why] : exact) {
+      options.exact_counts.insert(key);
+      if (why.always) remember(key, why.reason);
+    }
+    if (!exact.empty()) continue;
+    if (Status open = open_counts(&imported, import_, options); !open) {
+      options.max_count = 0;
+      for (const auto& [call, key] : imported.counts) remember(key, open.error().message);
+      continue;
+    }
+    if (is_last) add_extents(&imported);
+    break;
+  }
+  for (const hlo::Symbol& symbol : hlo::symbols_of(*attempt->module))
+    if (const auto count = attempt->counts.find(symbol.name); count != attempt->counts.end())
+      attempt->notes.push_back(fmt::format("{} stays open, up to {}", count->second, symbol.bound));
+  const std::lock_guard lock(known_->mutex);
+  for (const auto& [key, why] : known_->exact)
+    if (options.decided.contains(key))
+      attempt->notes.push_back(fmt::format("{} does not stay open: {}", key, why));
+  return attempt;
+}
+
+}  // namespace heddle::api

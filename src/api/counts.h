@@ -1,0 +1,40 @@
+// Private to api: counts that data decides (NonZero, NonMaxSuppression) and that have a bound. The
+// graph is made for the bound; how much is there is a value of the graph itself
+// (heddle.first_rows in hlo/symbol.h), and masks make it right for every count
+// (opt/mask_padding). So neither a stage nor another program is needed for another count.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "import/onnx.h"
+
+namespace heddle::api {
+
+using Import = std::function<Result<import::Imported>(const import::Options&)>;
+
+// An import whose counts are open where that is possible. Those that reach an operator that needs
+// exact extents, or a constant, are decided as import::Options says; so are those that reach a
+// result, unless Options::stages lets shapes of results be known late (Imported::open_outputs).
+// Copies share what is known of the model. Thread safety: may be called by several at once.
+class CountingImport {
+ public:
+  explicit CountingImport(Import import) : import_(std::move(import)) {}
+  // Errors: those of the import.
+  Result<import::Imported> operator()(import::Options options) const;
+
+ private:
+  struct Known {
+    std::mutex mutex;
+    std::map<std::string, std::string> exact;  // keys of counts that cannot be open: why
+  };
+  Import import_;
+  std::shared_ptr<Known> known_ = std::make_shared<Known>();
+};
+
+}  // namespace heddle::api
