@@ -359,6 +359,18 @@ Status set_first(Bounded* bounded, const std::vector<std::string>& inputs,
   return {};
 }
 
+std::shared_ptr<const Bounded> with_one_bucket(const Bounded& bounded, const Extents& least) {
+  auto result = std::make_shared<Bounded>(bounded);
+  for (size_t s = 0; s < result->symbols.size(); ++s) {
+    hlo::Symbol& symbol = result->symbols[s];
+    const auto from = least.find(symbol.name);
+    if (from == least.end() || !result->is_own(s)) continue;
+    symbol.least = std::max(symbol.least, from->second);
+    result->grows[s] = std::max(result->grows[s], symbol.bound);
+  }
+  return result;
+}
+
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<Imported>(const Extents&)> import_at, const OpenOptions& options) {
   auto result = std::make_shared<Bounded>();

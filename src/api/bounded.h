@@ -20,9 +20,13 @@ struct Variant;
 
 namespace heddle::api {
 
+class SharedWeights;
 struct DeviceRequest;
 
 using Extents = std::map<std::string, int64_t>;
+
+// Elements of one table of positions that an import at several extents folds.
+inline constexpr int64_t kMostFolded = 1 << 20;
 
 using Sizes = std::vector<int64_t>;  // by symbol
 
@@ -59,6 +63,9 @@ struct Bounded {
 Result<std::shared_ptr<const Bounded>> find_bounded(
     std::function<Result<import::Imported>(const Extents&)> import_at, const OpenOptions& options);
 
+// With one bucket, from these extents to the bounds.
+std::shared_ptr<const Bounded> with_one_bucket(const Bounded& bounded, const Extents& least);
+
 // What is asked for, else what a value that will be bound has, else the bound. Error: it is above.
 Result<int64_t> first_extent(const hlo::Symbol& symbol, const std::vector<std::string>& inputs,
                              const OpenOptions& options);
@@ -90,6 +97,7 @@ void tell_bounds(const Bounded& bounded, std::vector<Port>& inputs, std::vector<
 int64_t bucket_of(int64_t extent, int64_t bound);
 int64_t least_of(int64_t bucket, int64_t bound);           // the least extent that is run in it
 Sizes buckets_below(int64_t bound);                        // all of them, ascending
+std::vector<Sizes> all_buckets(const Bounded& bounded);    // their bounds, by symbol
 Extents at(const Bounded& bounded, const Sizes& extents);  // by the names that have bounds
 
 // The extents that one program is for, by symbol.
@@ -108,8 +116,10 @@ Result<import::Imported> import_bucket(const Bounded& bounded, const Sizes& exte
 
 // A program that is specialised on demand, by buckets of its extents; a module that bounds cannot
 // be put into is compiled for each extent, and so is what is interpreted.
+// `shared`: there is to be one program, of which weights are in this (which outlives it); what
+// bounds cannot be put into is an error then.
 Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
-                                                 bool interpreted);
+                                                 bool interpreted, SharedWeights* shared = nullptr);
 // The same of a program file: nothing is compiled.
 Result<std::shared_ptr<Program>> load_bounded(const Model& model,
                                               std::shared_ptr<const program::Saved> saved,

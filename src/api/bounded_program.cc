@@ -30,8 +30,8 @@ struct Specialisation {
 
 class BoundedProgram : public Program, public std::enable_shared_from_this<BoundedProgram> {
  public:
-  BoundedProgram(const Model& model, CompileOptions options)
-      : bounded_(model.bounded()), options_(std::move(options)) {
+  BoundedProgram(const Model& model, CompileOptions options, SharedWeights* shared = nullptr)
+      : bounded_(model.bounded()), options_(std::move(options)), others_(shared) {
     options_.consume_model = true;
     options_.keep_prepared = false;  // entries of six buckets would drive out all others
     inputs_ = model.inputs();
@@ -79,21 +79,7 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     if (saved_) return user_error("{}: the program came from a file already", path);
     program::Saved saved;
     saved.symbols = saved_symbols(*bounded_, inputs_, outputs_);
-    std::vector<Sizes> all{{}};
-    for (size_t s = 0; s < bounded_->symbols.size(); ++s) {
-      const int64_t bound = bounded_->symbols[s].bound;
-      const bool several = bounded_->is_own(s) && bounded_->grows[s] == 0;
-      std::vector<Sizes> longer;
-      for (const Sizes& before : all) {
-        for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
-          if (bucket < bounded_->symbols[s].least) continue;
-          longer.push_back(before);
-          longer.back().push_back(bucket);
-        }
-      }
-      all = std::move(longer);
-    }
-    for (Sizes& extents : all) bounded_->derive(&extents);
+    const std::vector<Sizes> all = all_buckets(*bounded_);
     if (all.size() > kMostPrograms)
       return user_error(
           "{}: {} would need {} programs, wanted at most {}; bind a dimension to a number", path,
@@ -149,10 +135,12 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
     } else {
       HEDDLE_ASSIGN_OR_RETURN(imported,
                               import_bucket(*bounded_, extents, &made->bucket, &why_exact_));
+      if (others_ && !why_exact_.empty()) return user_error("{}", why_exact_);
     }
     made->model = Model::from_imported(std::move(imported));
     HEDDLE_ASSIGN_OR_RETURN(made->program, Program::compile(*made->model, options_));
-    HEDDLE_RETURN_IF_ERROR(made->program->share(&shared_));
+    if (others_) HEDDLE_RETURN_IF_ERROR(check_trimmed(*made->program));
+    HEDDLE_RETURN_IF_ERROR(made->program->share(others_ ? others_ : &shared_));
     find_memory(made.get());
     return made;
   }
@@ -169,6 +157,14 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
                                                            *made->model, where_, options_.dump));
     find_memory(made.get());
     return made;
+  }
+
+  // Who did not ask for bounds is not to have kernels that run over them.
+  static Status check_trimmed(const Program& program) {
+    for (const auto& refusal : program.report().refusals)
+      if (refusal.code.starts_with("trim-"))
+        return user_error("{} would run over the bounds: {}", refusal.producer, refusal.reason);
+    return {};
   }
 
   void find_memory(Specialisation* made) const {
@@ -189,7 +185,8 @@ class BoundedProgram : public Program, public std::enable_shared_from_this<Bound
   DeviceRequest where_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Specialisation>> all_;
-  SharedWeights shared_;  // of what all_ has
+  SharedWeights* others_;  // not null: of several programs with one bucket each
+  SharedWeights shared_;   // else: of what all_ has
   std::shared_ptr<runtime::StateArrays> states_ = std::make_shared<runtime::StateArrays>();
   std::deque<ProgramFacts> all_facts_;  // who looks at one keeps it
   bool exact_ = false;
@@ -478,8 +475,8 @@ Result<std::unique_ptr<Context>> BoundedProgram::make_context(
 }  // namespace
 
 Result<std::shared_ptr<Program>> compile_bounded(const Model& model, const CompileOptions& options,
-                                                 bool interpreted) {
-  auto program = std::make_shared<BoundedProgram>(model, options);
+                                                 bool interpreted, SharedWeights* shared) {
+  auto program = std::make_shared<BoundedProgram>(model, options, shared);
   HEDDLE_RETURN_IF_ERROR(program->begin(interpreted));
   return std::shared_ptr<Program>(std::move(program));
 }

@@ -7,6 +7,25 @@
 
 namespace heddle::api {
 
+std::vector<Sizes> all_buckets(const Bounded& bounded) {
+  std::vector<Sizes> all{{}};
+  for (size_t s = 0; s < bounded.symbols.size(); ++s) {
+    const int64_t bound = bounded.symbols[s].bound;
+    const bool several = bounded.is_own(s) && bounded.grows[s] == 0;
+    std::vector<Sizes> longer;
+    for (const Sizes& before : all) {
+      for (const int64_t bucket : several ? buckets_below(bound) : Sizes{bound}) {
+        if (bucket < bounded.symbols[s].least) continue;
+        longer.push_back(before);
+        longer.back().push_back(bucket);
+      }
+    }
+    all = std::move(longer);
+  }
+  for (Sizes& extents : all) bounded.derive(&extents);
+  return all;
+}
+
 Result<std::shared_ptr<const Bounded>> bounded_of(const program::Saved& saved,
                                                   const OpenOptions& options) {
   auto result = std::make_shared<Bounded>();

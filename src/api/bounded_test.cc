@@ -80,6 +80,26 @@ TEST(Bounded, ArraysAreDenseAtEachExtent) {
   EXPECT_THAT((*context)->set_extent("width", 8).error().message, HasSubstr("'width'"));
 }
 
+// The bytes are gone when another bucket is compiled.
+TEST(Bounded, AModelInMemoryHasBounds) {
+  std::string bytes = softmax().bytes();
+  auto model = Model::parse("memory", bytes, bounded(80));
+  bytes.assign(bytes.size(), '?');
+  ASSERT_TRUE(model) << model.error().message;
+  CompileOptions options;
+  options.cache = "off";
+  auto program = Program::compile(**model, options);
+  ASSERT_TRUE(program) << program.error().message;
+  auto context = (*program)->make_context();
+  ASSERT_TRUE(context);
+  std::vector<float> x(12, 1), y(12);
+  ASSERT_TRUE((*context)->set_extent("length", 3));
+  ASSERT_TRUE((*context)->bind_input(0, x.data()));
+  ASSERT_TRUE((*context)->bind_output(0, y.data()));
+  ASSERT_TRUE((*context)->run());
+  EXPECT_THAT(y, ::testing::Each(::testing::FloatNear(1.0F / 3, 1e-6F)));
+}
+
 TEST(Bounded, TheCInterfaceSaysExtents) {
   const File file(softmax());
   const heddle_dim bound{"length", 16};

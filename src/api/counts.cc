@@ -148,6 +148,7 @@ Status open_counts(Imported* imported, const Import& import, const import::Optio
 }  // namespace
 
 Result<Imported> CountingImport::operator()(import::Options options) const {
+  if (options.same_for_all_extents) return import_(options);  // not beside bounded dimensions
   options.max_count = kMostRows;
   {
     const std::lock_guard lock(known_->mutex);

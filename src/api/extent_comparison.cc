@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "api/bounded.h"
 #include "hlo/module.h"
 
 namespace heddle::api {
@@ -13,9 +14,6 @@ namespace {
 using hlo::Instr;
 using hlo::Opcode;
 using tensor::Literal;
-
-// Larger constants do not come from shape arithmetic (import::Options::max_fold_elems).
-constexpr int64_t kMostFolded = 1 << 14;
 
 // A whole number; none: it is not one, or floats of its size are not all exact.
 std::optional<int64_t> whole(const Literal& x, int64_t i) {

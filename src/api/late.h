@@ -6,7 +6,8 @@
 // a node asks for the value of an input, or for one that a program computes (a stage); a leaf is
 // the program for all that was decided on the way. A run walks from the root to a leaf; what is not
 // there yet is imported and compiled. Leaves are bounded by number and bytes: those that ran least
-// recently go.
+// recently go. Where only the extents of named dimensions differ, one leaf is for a bucket of them
+// (size_buckets.h).
 #pragma once
 
 #include <functional>
@@ -66,6 +67,7 @@ void hide_extents(const std::vector<import::OpenOutput>& open, std::vector<Port>
 Result<import::Imported> import_first(const Late& late, bool* stages);
 
 // Errors: those of import and compilation for the first run's values.
-Result<std::shared_ptr<Program>> compile_late(const Model& model, const CompileOptions& options);
+Result<std::shared_ptr<Program>> compile_late(const Model& model, const CompileOptions& options,
+                                              bool interpreted);
 
 }  // namespace heddle::api

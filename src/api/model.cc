@@ -265,30 +265,10 @@ Result<std::unique_ptr<Model>> Model::open(const std::string& path, const OpenOp
     }
     if (!options.bounds.empty() && format != import::Format::onnx)
       return user_error("{}: --dim NAME=N<=MOST is for ONNX models", path);
-    if (!options.bounds.empty()) {
-      wanted.shapes = options.shapes;
-      wanted.open_shapes = options.hints;
-      wanted.hints.clear();
-      wanted.same_for_all_extents = true;
-      auto import_at = [path, wanted](const Extents& extents) {
-        import::Options at = wanted;
-        for (const auto& [name, extent] : extents) at.dims[name] = extent;
-        return import::import_model(path, at);
-      };
-      HEDDLE_ASSIGN_OR_RETURN(model->bounded_, find_bounded(import_at, options));
-      for (const auto& [name, extent] : at(*model->bounded_, model->bounded_->first))
-        wanted.dims[name] = extent;
-    }
     const auto import = [path](const import::Options& with) {
       return import::import_model(path, with);
     };
-    if (options.bounds.empty()) {
-      HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), wanted, options.late));
-    } else {
-      HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import(wanted));
-      model->take(std::move(imported));
-      tell_bounds(*model->bounded_, model->inputs_, model->outputs_);
-    }
+    HEDDLE_RETURN_IF_ERROR(model->take_open(import, std::move(wanted), options));
   }
   model->import_ms_ = ms_since(begin);
   return model;
@@ -303,8 +283,8 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     model->import_ms_ = ms_since(begin);
     return model;
   }
-  if (!options.bounds.empty())
-    return user_error("{}: bounded dimensions are for models in files", name);
+  if (!options.bounds.empty() && format != import::Format::onnx)
+    return user_error("{}: bounds are for ONNX models", name);
   std::function<Result<import::Imported>(std::string_view, const import::Options&)> read;
   if (format == import::Format::onnx) {
     read = [](std::string_view text, const import::Options& with) {
@@ -329,7 +309,8 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
   }
   // Later imports need the bytes, too.
   std::shared_ptr<const std::string> copy;
-  if (options.late || !options.values.empty()) copy = std::make_shared<const std::string>(bytes);
+  if (options.late || !options.values.empty() || !options.bounds.empty())
+    copy = std::make_shared<const std::string>(bytes);
   const auto import = [read, copy, bytes, name](const import::Options& with) {
     Result<import::Imported> imported = read(copy ? std::string_view(*copy) : bytes, with);
     if (!imported) return Result<import::Imported>(error_in(name, imported.error()));
@@ -342,8 +323,45 @@ Result<std::unique_ptr<Model>> Model::parse(const std::string& name, std::string
     wanted.shapes.clear();
     wanted.hints.clear();
   }
-  HEDDLE_RETURN_IF_ERROR(model->take_late(CountingImport(import), std::move(wanted), options.late));
+  HEDDLE_RETURN_IF_ERROR(model->take_open(import, std::move(wanted), options));
   model->import_ms_ = ms_since(begin);
+  return model;
+}
+
+Status Model::take_open(
+    const std::function<Result<import::Imported>(const import::Options&)>& import,
+    import::Options wanted, const OpenOptions& options) {
+  if (options.bounds.empty())
+    return take_late(CountingImport(import), std::move(wanted), options.late);
+  wanted.shapes = options.shapes;
+  wanted.open_shapes = options.hints;
+  return take_bounded(import, std::move(wanted), options);
+}
+
+Status Model::take_bounded(
+    const std::function<Result<import::Imported>(const import::Options&)>& import,
+    import::Options wanted, const OpenOptions& options) {
+  wanted.hints.clear();
+  wanted.same_for_all_extents = true;
+  wanted.max_fold_elems = kMostFolded;
+  const auto import_at = [import, wanted](const Extents& extents) {
+    import::Options at = wanted;
+    for (const auto& [name, extent] : extents) at.dims[name] = extent;
+    return import(at);
+  };
+  HEDDLE_ASSIGN_OR_RETURN(bounded_, find_bounded(import_at, options));
+  HEDDLE_ASSIGN_OR_RETURN(import::Imported imported, import_at(at(*bounded_, bounded_->first)));
+  take(std::move(imported));
+  tell_bounds(*bounded_, inputs_, outputs_);
+  return {};
+}
+
+Result<std::unique_ptr<Model>> Model::of_bounded(
+    const std::function<Result<import::Imported>(const import::Options&)>& import,
+    import::Options wanted, const OpenOptions& with, const std::map<std::string, int64_t>& least) {
+  std::unique_ptr<Model> model(new Model());
+  HEDDLE_RETURN_IF_ERROR(model->take_bounded(import, std::move(wanted), with));
+  model->bounded_ = with_one_bucket(*model->bounded_, least);
   return model;
 }
 

@@ -128,7 +128,7 @@ Result<std::shared_ptr<Program>> Program::compile(Model& model, const CompileOpt
                       model.name_);
   HEDDLE_ASSIGN_OR_RETURN(const Settings settings, read_settings(options));
   const bool interpreted = settings.device->interprets();
-  if (model.late_) return compile_late(model, options);
+  if (model.late_) return compile_late(model, options, interpreted);
   if (model.bounded_) {
     CompileOptions plain = options;
     plain.background = false;  // each specialisation is compiled when it is needed

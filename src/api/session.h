@@ -73,7 +73,8 @@ struct OpenOptions {
   // own (late.h). Models with bounds have none.
   std::map<std::string, tensor::Literal> values;
   bool late = false;  // shapes of inputs may differ from run to run: Context::set_input_shape
-  std::shared_ptr<tensor::Vocabulary> vocabulary;  // of strings in `constants`, `values`; null: none
+  std::shared_ptr<tensor::Vocabulary>
+      vocabulary;  // of strings in `constants`, `values`; null: none
   std::string module_name;
   std::string kv_cache;           // "bf16", "int8" (import/kv_cache.h); empty: as it is
   bool random_constants = false;  // HLO text: constants written as {...} get invented values
@@ -106,6 +107,11 @@ class Model {
   // Of a module made elsewhere: its names are those of HLO text.
   static std::unique_ptr<Model> from_module(std::unique_ptr<hlo::Module> module);
   static std::unique_ptr<Model> from_imported(import::Imported imported);
+  // With bounds (`with`), for extents from `least` on: of one bucket (bounded.h). Errors: those of
+  // the import, what makes bounds impossible.
+  static Result<std::unique_ptr<Model>> of_bounded(
+      const std::function<Result<import::Imported>(const import::Options&)>& import,
+      import::Options wanted, const OpenOptions& with, const std::map<std::string, int64_t>& least);
   // The ports of a compiled program, for who has that. Error (user): one has a layout.
   static Result<std::unique_ptr<Model>> from_program(const program::Program& program);
   // Of an imported graph.
@@ -149,6 +155,10 @@ class Model {
   Model();
   void take(import::Imported imported);
   // Of a file or of memory, by its import. Errors: those of the import.
+  Status take_open(const std::function<Result<import::Imported>(const import::Options&)>& import,
+                   import::Options wanted, const OpenOptions& options);
+  Status take_bounded(const std::function<Result<import::Imported>(const import::Options&)>& import,
+                      import::Options wanted, const OpenOptions& options);
   Status take_late(std::function<Result<import::Imported>(const import::Options&)> import,
                    import::Options wanted, bool shapes);
   static Result<std::unique_ptr<Model>> open_program(const std::string& path,

@@ -123,9 +123,10 @@ class Trimming {
     if (!done) {  // it reads all, and counts on it where it reduces it
       reads = request.kernel.reach;
       for (size_t b = 0; b < reads.size(); ++b)
-        if (!request.kernel.globals[b].empty())
-          for (const lower::TrimGroup& group : request.kernel.groups)
-            reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
+        for (const lower::TrimDigit& digit : request.kernel.globals[b]) {
+          const auto& group = request.kernel.groups[static_cast<size_t>(digit.group)];
+          reads[b] = std::max(reads[b], group.reduced ? group.bound : counted_results(fusion));
+        }
     }
     count_on_inputs(fusion, counted_on_whole(fusion, request, std::move(reads)));
     return done;

@@ -383,4 +383,43 @@ std::optional<std::vector<Literal>> fold(const std::vector<Instr*>& roots, FoldB
   return Folder(budget).run(roots);
 }
 
+namespace {
+
+// Extents of at most so many numbers may be lists of pairs.
+constexpr int64_t kMostListed = 4;
+
+// Whether a step along dimension d adds the same everywhere where the dimensions up to kMostListed
+// have the same index.
+bool is_straight(const Literal& value, int64_t d) {
+  const std::vector<int64_t> extents = value.shape().extents();
+  const int64_t extent = extents[static_cast<size_t>(d)];
+  int64_t inner = 1;
+  for (size_t k = static_cast<size_t>(d) + 1; k < extents.size(); ++k) inner *= extents[k];
+  int64_t lists = 1;
+  for (const int64_t one : extents) lists *= one <= kMostListed ? one : 1;
+  std::vector<std::optional<int64_t>> steps(static_cast<size_t>(lists));
+  for (int64_t i = 0; i < value.elems(); ++i) {
+    if (i / inner % extent == extent - 1) continue;
+    int64_t list = 0, rest = i;
+    for (size_t k = extents.size(); k-- > 0; rest /= extents[k])
+      if (extents[k] <= kMostListed) list = list * extents[k] + rest % extents[k];
+    const int64_t step = value.get_s64(i + inner) - value.get_s64(i);
+    std::optional<int64_t>& known = steps[static_cast<size_t>(list)];
+    if (known && *known != step) return false;
+    known = step;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_shape_arithmetic(const Literal& value) {
+  const Shape& shape = value.shape();
+  if (shape.rank() < 2) return true;
+  if (tensor::is_float(value.type()) || value.type() == Type::pred) return false;
+  for (int64_t d = 0; d < shape.rank(); ++d)
+    if (shape.dim(d) > kMostListed && !is_straight(value, d)) return false;
+  return true;
+}
+
 }  // namespace heddle::import

@@ -20,4 +20,9 @@ struct FoldBudget {
 std::optional<std::vector<tensor::Literal>> fold(const std::vector<hlo::Instr*>& roots,
                                                  FoldBudget& budget);
 
+// Numbers of several dimensions, as positions, are shape arithmetic where they are straight lines.
+// Floats, masks and other tables are what is made of it: with the operators that make them, they
+// are right for all extents.
+bool is_shape_arithmetic(const tensor::Literal& value);
+
 }  // namespace heddle::import

@@ -146,15 +146,9 @@ std::optional<Outputs> Importer::fold_node(const OpEntry& entry, const Node& nod
   // What the node makes of its inputs and then demands of it is not known here.
   std::optional<std::vector<Literal>> values;
   if (op.take_demands().empty()) values = fold(roots, budget_);
-  // Floats and masks of several dimensions are no shape arithmetic, but what is made of it: with
-  // the operators that make them, they are right for all extents.
-  if (values && limits_.same_for_all_extents)
-    for (const Literal& value : *values)
-      if ((tensor::is_float(value.type()) || value.type() == Type::pred) &&
-          value.shape().rank() > 1) {
-        values.reset();
-        break;
-      }
+  if (values && limits_.same_for_all_extents &&
+      !std::all_of(values->begin(), values->end(), is_shape_arithmetic))
+    values.reset();
   if (values) {
     for (size_t i = 0; i < computed.size(); ++i) {
       computed[i]->instr = nullptr;

@@ -23,7 +23,7 @@ std::string describe(const proto::Node& node) {
 }
 
 bool is_uniform(const Literal& literal) {
-  constexpr int64_t kMost = 1 << 14;
+  constexpr int64_t kMost = 1 << 20;
   const int64_t elems = literal.elems();
   if (elems < 2 || elems > kMost || tensor::is_complex(literal.type())) return false;
   for (int64_t i = 1; i < elems; ++i) {

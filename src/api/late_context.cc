@@ -1,0 +1,228 @@
+#include "api/late_context.h"
+
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "api/bounded.h"
+#include "api/ports.h"
+#include "api/staging.h"
+
+namespace heddle::api {
+
+using tensor::Literal;
+using tensor::Shape;
+
+LateContext::LateContext(std::shared_ptr<LateProgram> program,
+                         std::shared_ptr<runtime::Cancellation> cancellation)
+    : Context(std::move(cancellation)), program_(std::move(program)) {
+  for (const Port& port : program_->inputs()) inputs_.shapes.push_back(port.shape);
+  inputs_.data.resize(inputs_.shapes.size());
+  shapes_ = text_of(inputs_.shapes);
+  outputs_.resize(program_->outputs().size());
+}
+
+Status LateContext::bind_input(int64_t number, const void* data) {
+  if (number < 0 || number >= std::ssize(inputs_.data))
+    return user_error("no input {}, there are {}", number, inputs_.data.size());
+  inputs_.data[static_cast<size_t>(number)] = data;
+  return {};
+}
+
+Status LateContext::bind_output(int64_t number, void* data) {
+  const std::vector<Port>& ports = outputs();
+  if (number < 0 || number >= std::ssize(ports))
+    return user_error("no output {}, there are {}", number, ports.size());
+  if (!ports[static_cast<size_t>(number)].is_known)
+    return user_error("output {}: its shape is not known before heddle_context_prepare",
+                      ports[static_cast<size_t>(number)].name);
+  outputs_.resize(ports.size());
+  outputs_[static_cast<size_t>(number)] = {data, ports[static_cast<size_t>(number)].dims};
+  return {};
+}
+
+Status LateContext::set_input_shape(int64_t number, const std::vector<int64_t>& dims) {
+  if (!program_->late().shapes) return Context::set_input_shape(number, dims);
+  Shape& shape = inputs_.shapes[static_cast<size_t>(number)];
+  if (shape.extents() == dims) return {};
+  const Shape asked = Shape::array(shape.type(), dims);
+  const Port& port = program_->inputs()[static_cast<size_t>(number)];
+  HEDDLE_RETURN_IF_ERROR(check_ports({make_port(port.name, "", asked)}, "input"));
+  shape = asked;
+  shapes_ = text_of(inputs_.shapes);
+  inputs_.data[static_cast<size_t>(number)] = nullptr;  // it was of another size
+  return {};
+}
+
+Status LateContext::prepare() {
+  for (size_t i = 0; i < inputs_.data.size(); ++i)
+    if (inputs_.data[i] == nullptr && inputs_.shapes[i].bytes() > 0)
+      return user_error("input {} is not bound to memory", program_->inputs()[i].name);
+  walked_.clear();
+  now_ = nullptr;
+  std::erase_if(ready_, [](const auto& entry) { return !entry.second.part->kept; });
+  HEDDLE_ASSIGN_OR_RETURN(const std::shared_ptr<Part> leaf, walk());
+  program_->used(leaf);
+  HEDDLE_ASSIGN_OR_RETURN(now_, ready(leaf));
+  walked_.push_back(now_);
+  if (leaf->model->bounded()) return set_extents(now_);
+  return leaf->open.empty() ? Status() : run_open(now_);
+}
+
+Status LateContext::run() {
+  HEDDLE_RETURN_IF_ERROR(prepare());
+  const std::vector<Port>& ports = outputs();
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const bool bound = i < outputs_.size() && (outputs_[i].data != nullptr || ports[i].bytes == 0);
+    if (!bound) return user_error("output {} is not bound to memory", ports[i].name);
+    if (outputs_[i].dims != ports[i].dims && ports[i].bytes > 0)
+      return user_error(
+          "output {} is {} for these inputs, and its memory was bound for [{}]; bind outputs "
+          "behind heddle_context_prepare",
+          ports[i].name, tensor::to_string(ports[i].shape), fmt::join(outputs_[i].dims, ","));
+  }
+  if (!now_->part->open.empty()) {  // it has run
+    for (size_t i = 0; i < ports.size(); ++i)
+      copy_box(now_->results[i].data(), now_->results[i].shape().extents(), outputs_[i].data,
+               ports[i].dims, ports[i].dims, tensor::type_bytes(ports[i].shape.type()));
+    return {};
+  }
+  HEDDLE_RETURN_IF_ERROR(bind_inputs(*now_));
+  for (size_t i = 0; i < ports.size(); ++i)
+    HEDDLE_RETURN_IF_ERROR(now_->context->bind_output(static_cast<int64_t>(i), outputs_[i].data));
+  return now_->context->run();
+}
+
+void LateContext::set_profile(bool on) {
+  profile_ = on;
+  for (auto& [part, ready] : ready_) ready.context->set_profile(on);
+}
+
+void LateContext::reset_profile() {
+  for (auto& [part, ready] : ready_) ready.context->reset_profile();
+}
+
+// Of the parts of the last run, in order.
+int64_t LateContext::command_count() const {
+  int64_t count = 0;
+  for (const Ready* part : walked_) count += part->context->command_count();
+  return count;
+}
+
+CommandReport LateContext::command(int64_t number) const {
+  for (const Ready* part : walked_) {
+    const int64_t count = part->context->command_count();
+    if (number < count) return part->context->command(number);
+    number -= count;
+  }
+  return CommandReport();
+}
+
+Result<std::shared_ptr<Part>> LateContext::walk() {
+  computed_ = {};
+  HEDDLE_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, program_->root(inputs_, shapes_));
+  for (;;) {
+    HEDDLE_ASSIGN_OR_RETURN(const Node::Asks asks, program_->ask(node, inputs_, computed_));
+    if (asks == Node::Asks::program) return node->part;
+    if (asks == Node::Asks::input) {
+      const auto i = static_cast<size_t>(node->input);
+      node = program_->next(node, bytes_of(inputs_.shapes[i], inputs_.data[i]));
+      continue;
+    }
+    HEDDLE_ASSIGN_OR_RETURN(const Literal* const value, run_stage(node->part));
+    node = program_->next(node, bytes_of(value->shape(), value->data()));
+  }
+}
+
+// Its value; what else it computes is there for the parts behind it.
+Result<const Literal*> LateContext::run_stage(const std::shared_ptr<Part>& part) {
+  HEDDLE_ASSIGN_OR_RETURN(Ready* const stage, ready(part));
+  walked_.push_back(stage);
+  HEDDLE_RETURN_IF_ERROR(run_into_results(stage));
+  const std::vector<Port>& ports = part->model->outputs();
+  for (size_t i = 0; i < ports.size(); ++i)
+    computed_.carried.insert_or_assign(ports[i].name, &stage->results[i]);
+  Literal value(ports[0].shape);  // of its own: results are written again
+  if (value.bytes() > 0)
+    std::memcpy(value.mutable_data(), stage->results[0].data(), static_cast<size_t>(value.bytes()));
+  return &computed_.decided.insert_or_assign(part->key, std::move(value)).first->second;
+}
+
+Status LateContext::run_into_results(Ready* ready) {
+  const std::vector<Port>& ports = ready->part->model->outputs();
+  HEDDLE_RETURN_IF_ERROR(bind_inputs(*ready));
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (i == ready->results.size()) ready->results.emplace_back(ports[i].shape);
+    HEDDLE_RETURN_IF_ERROR(ready->context->bind_output(
+        static_cast<int64_t>(i), ports[i].bytes > 0 ? ready->results[i].mutable_data() : nullptr));
+  }
+  return ready->context->run();
+}
+
+// What outputs there are is known behind the run only.
+Status LateContext::run_open(Ready* leaf) {
+  HEDDLE_RETURN_IF_ERROR(run_into_results(leaf));
+  std::vector<std::vector<int64_t>> dims;
+  for (const Port& port : leaf->outputs) dims.push_back(port.dims);
+  for (const import::OpenOutput& open : leaf->part->open)
+    dims[static_cast<size_t>(open.output)][static_cast<size_t>(open.dimension)] =
+        leaf->results[static_cast<size_t>(open.extent)].get_s64(0) * open.times;
+  set_dims(leaf, dims);
+  return {};
+}
+
+void LateContext::set_dims(Ready* leaf, const std::vector<std::vector<int64_t>>& dims) {
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Port& port = leaf->outputs[i];
+    if (dims[i] == port.dims) continue;
+    Port there = make_port(port.name, port.alias, Shape::array(port.shape.type(), dims[i]));
+    there.is_text = port.is_text;
+    there.named = port.named;
+    leaf->outputs[i] = std::move(there);
+  }
+}
+
+Status LateContext::set_extents(Ready* leaf) {
+  const Model& model = *leaf->part->model;
+  const Bounded& bounded = *model.bounded();
+  Sizes extents(bounded.symbols.size(), 0);
+  for (size_t s = 0; s < extents.size(); ++s) {
+    if (!bounded.is_own(s)) continue;
+    const auto& [input, dimension] = bounded.symbols[s].places.at(0);
+    const int64_t number = leaf->part->inputs[static_cast<size_t>(input)].number;
+    extents[s] = inputs_.shapes[static_cast<size_t>(number)].dim(dimension);
+    HEDDLE_RETURN_IF_ERROR(leaf->context->set_extent(bounded.symbols[s].name, extents[s]));
+  }
+  bounded.derive(&extents);
+  std::vector<std::vector<int64_t>> dims;
+  for (size_t i = 0; i < model.outputs().size(); ++i)
+    dims.push_back(bounded.actual(model.outputs()[i].dims, bounded.outputs[i], extents));
+  set_dims(leaf, dims);
+  return {};
+}
+
+Status LateContext::bind_inputs(const Ready& ready) {
+  for (size_t i = 0; i < ready.part->inputs.size(); ++i) {
+    const PartInput& input = ready.part->inputs[i];
+    const void* data = input.number >= 0 ? inputs_.data[static_cast<size_t>(input.number)]
+                                         : computed_.carried.at(input.carried)->data();
+    HEDDLE_RETURN_IF_ERROR(ready.context->bind_input(static_cast<int64_t>(i), data));
+  }
+  return {};
+}
+
+Result<LateContext::Ready*> LateContext::ready(const std::shared_ptr<Part>& part) {
+  if (const auto found = ready_.find(part.get()); found != ready_.end()) return &found->second;
+  HEDDLE_ASSIGN_OR_RETURN(std::unique_ptr<Context> context,
+                          part->program->make_context(cancellation_));
+  context->set_profile(profile_);
+  Ready& made = ready_[part.get()];
+  made.part = part;
+  made.context = std::move(context);
+  made.outputs = part->model->outputs();
+  hide_extents(part->open, made.outputs);
+  for (Port& port : made.outputs) port.is_known = true;  // once it has run
+  return &made;
+}
+
+}  // namespace heddle::api

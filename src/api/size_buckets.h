@@ -1,0 +1,59 @@
+// Private to late: which dimensions of the inputs differ from run to run, and the buckets of their
+// extents. The first run's shapes have an exact program; from the first run of other shapes on, a
+// dimension that has differed is a bounded one (bounded.h), and one program serves a bucket of its
+// extents.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+
+namespace heddle::api {
+
+// The extents that one program is for, by the dimensions' names.
+struct SizeBucket {
+  std::map<std::string, int64_t> bounds, least;
+  std::string rest;  // all dimensions of the inputs, but for these
+  std::string text() const;
+  bool operator==(const SizeBucket&) const = default;
+};
+
+// Thread safety: none.
+class SizeBuckets {
+ public:
+  // Of the model's inputs; dimensions of the names `fixed` never differ.
+  SizeBuckets(const std::vector<Port>& inputs, std::set<std::string> fixed);
+
+  // The bucket for inputs of these shapes; nothing: an exact program. Each is one bucket of another
+  // one before, or at most four times as large as its least extents; behind a few of these one
+  // takes all extents that there were.
+  std::optional<SizeBucket> choose(const std::vector<tensor::Shape>& shapes);
+  // There is no such program: a smaller one may be, which choose() has next. After a few of them
+  // there are no buckets any more.
+  void refuse(const SizeBucket& bucket);
+  // There are no buckets from here on, beside those that were chosen already.
+  void stop() { stopped_ = true; }
+
+  // By name. Nothing: one name has several extents, or an extent is 0.
+  std::optional<std::map<std::string, int64_t>> extents(
+      const std::vector<tensor::Shape>& shapes) const;
+
+ private:
+  std::string rest_of(const std::vector<tensor::Shape>& shapes) const;
+  bool is_derived(const std::string& name) const;
+
+  std::vector<std::vector<std::string>> names_;  // by input and dimension; empty: none
+  std::set<std::string> fixed_;
+  std::optional<std::map<std::string, int64_t>> first_;
+  std::set<std::string> differ_;
+  std::vector<SizeBucket> made_;
+  std::set<std::string> refused_;
+  bool stopped_ = false;
+};
+
+}  // namespace heddle::api

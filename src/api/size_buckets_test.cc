@@ -1,0 +1,137 @@
+#include "api/size_buckets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/late_test_util.h"
+
+namespace heddle::api {
+namespace {
+
+using import::testing::attr;
+using import::testing::kFloat;
+using import::testing::node;
+using import::testing::value;
+using tensor::Shape;
+using tensor::Type;
+using testing::Floats;
+using testing::Ints;
+using testing::Session;
+
+Port port(const std::vector<std::string>& names) {
+  Port result;
+  for (const std::string& name : names) result.named.push_back({name});
+  return result;
+}
+std::vector<Shape> shapes(const Ints& dims) { return {Shape::array(Type::f32, dims)}; }
+
+TEST(SizeBuckets, WhatNeverDiffersStaysANumber) {
+  SizeBuckets buckets({port({"batch", "n", ""})}, {});
+  EXPECT_FALSE(buckets.choose(shapes({1, 7, 3}))) << "the first run has an exact program";
+  EXPECT_FALSE(buckets.choose(shapes({1, 7, 3})));
+  const auto bucket = buckets.choose(shapes({1, 9, 3}));
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->text(), "[1,*,3] n=5..16");
+  EXPECT_EQ(buckets.choose(shapes({1, 16, 3})), bucket);
+  EXPECT_EQ(buckets.choose(shapes({1, 2, 3}))->text(), "[1,*,3] n=1..4");
+  EXPECT_EQ(buckets.choose(shapes({2, 9, 3}))->text(), "[*,*,3] batch=1..4 n=5..16");
+  EXPECT_EQ(buckets.choose(shapes({2, 9, 4}))->text(), "[*,*,4] batch=1..4 n=5..16");
+}
+
+TEST(SizeBuckets, BehindAFewOneTakesAll) {
+  SizeBuckets buckets({port({"n"})}, {});
+  for (const int64_t n : {1, 2, 5, 17}) buckets.choose(shapes({n}));
+  EXPECT_EQ(buckets.choose(shapes({100}))->text(), "[*] n=1..256");
+  EXPECT_EQ(buckets.choose(shapes({3}))->text(), "[*] n=1..4") << "the ones before stay";
+  EXPECT_EQ(buckets.choose(shapes({255}))->text(), "[*] n=1..256");
+  EXPECT_EQ(buckets.choose(shapes({257}))->text(), "[*] n=1..1024");
+}
+
+TEST(SizeBuckets, WhatIsRefusedIsExact) {
+  SizeBuckets buckets({port({"n", "n", "m"})}, {"m"});
+  buckets.choose(shapes({2, 2, 1}));
+  EXPECT_FALSE(buckets.choose(shapes({3, 4, 1}))) << "one name, two extents";
+  EXPECT_FALSE(buckets.choose(shapes({0, 0, 1})));
+  const auto bucket = buckets.choose(shapes({3, 3, 2}));
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->text(), "[*,*,2] n=1..4");
+  buckets.refuse(*bucket);
+  EXPECT_FALSE(buckets.choose(shapes({3, 3, 2})));
+  // Half of a bucket may do.
+  buckets.refuse(*buckets.choose(shapes({6, 6, 2})));
+  EXPECT_EQ(buckets.choose(shapes({6, 6, 2}))->text(), "[*,*,2] n=5..8");
+  EXPECT_FALSE(buckets.choose(shapes({9, 9, 2})));
+  for (const int64_t n : {64, 256, 1024, 4096}) buckets.refuse(*buckets.choose(shapes({n, n, 2})));
+  EXPECT_FALSE(buckets.choose(shapes({20000, 20000, 2}))) << "there are no buckets any more";
+  EXPECT_EQ(buckets.choose(shapes({7, 7, 2}))->text(), "[*,*,2] n=5..8") << "but for the one";
+}
+
+TEST(SizeBuckets, NoneBehindAStop) {
+  SizeBuckets buckets({port({"n"})}, {});
+  for (const int64_t n : {1, 2}) buckets.choose(shapes({n}));
+  buckets.stop();
+  EXPECT_FALSE(buckets.choose(shapes({9})));
+  EXPECT_TRUE(buckets.choose(shapes({3})));
+}
+
+// exp(x) less the largest of its row, over [batch, n, 8].
+import::testing::Model below_largest() {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"batch", "n", "8"})};
+  model.nodes = {node("Exp", {"x"}, {"e"}),
+                 node("ReduceMax", {"e"}, {"most"}, {attr("axes", Ints{2})}),
+                 node("Sub", {"e", "most"}, {"y"})};
+  model.outputs = {"y"};
+  return model;
+}
+
+Floats below_largest_of(const Floats& x) {
+  Floats y;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto row = x.begin() + static_cast<int64_t>(i / 8 * 8);
+    y.push_back(std::exp(x[i]) - std::exp(*std::max_element(row, row + 8)));
+  }
+  return y;
+}
+
+TEST(SizeBuckets, FiftySizesAreAFewPrograms) {
+  Session session(below_largest(), {}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t k = 0; k < 50; ++k) {
+    const int64_t batch = 1 + k % 5, n = 1 + k * 37 % 90;
+    Floats x(static_cast<size_t>(batch * n * 8));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i + k));
+    session.set_shape(0, {batch, n, 8});
+    const Floats y = session.run(x.data(), nullptr);
+    ASSERT_EQ(session.error(), "");
+    ASSERT_EQ(session.dims(), (Ints{batch, n, 8}));
+    EXPECT_THAT(y, ::testing::Pointwise(::testing::FloatNear(1e-5f), below_largest_of(x)));
+  }
+  EXPECT_LE(session.compilations(), 6);
+}
+
+// What bounds cannot be put into has an exact program for each of its shapes.
+TEST(SizeBuckets, ThoseThatCannotBeAreExact) {
+  import::testing::Model model;
+  model.inputs = {value("x", kFloat, {"n"})};
+  model.nodes = {node("TopK", {"x", "k"}, {"y", "at"})};
+  model.constants = {import::testing::ints_tensor("k", {2})};
+  model.outputs = {"y"};
+  const Floats first{1, 2};
+  const Ints two{2};
+  Session session(model, {{"x", HEDDLE_F32, two.data(), 1, first.data()}}, true);
+  ASSERT_EQ(session.error(), "");
+  for (int64_t n = 2; n < 9; ++n) {
+    Floats x;
+    for (int64_t i = 0; i < n; ++i) x.push_back(static_cast<float>(i));
+    session.set_shape(0, {n});
+    EXPECT_THAT(session.run(x.data(), nullptr), ::testing::ElementsAre(x[n - 1], x[n - 2]));
+    ASSERT_EQ(session.error(), "");
+  }
+}
+
+}  // namespace
+}  // namespace heddle::api
