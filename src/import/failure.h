@@ -27,7 +27,14 @@ template <typename... Args>
   throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
-// The same, for want of a value.
+// The same, where it is not the model that is wrong.
+template <typename... Args>
+[[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure{Error{ErrorKind::unsupported, fmt::format(format, std::forward<Args>(args)...)},
+                nullptr};
+}
+
+// The same as fail(), for want of a value.
 template <typename... Args>
 [[noreturn]] void fail_needing(const Value* value, fmt::format_string<Args...> format,
                                Args&&... args) {
