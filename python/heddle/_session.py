@@ -1,0 +1,167 @@
+"""heddle.Session: a model, compiled and ready to run."""
+import dataclasses
+import os
+
+import numpy
+
+from . import _arrays, _core
+
+__all__ = ["Port", "Session", "compile", "load"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """An input or an output of a session.
+
+    shape has a number for each dimension, or the name of one that may differ from run to run; it
+    is None where nothing is known before a run. type is heddle's name of the element type.
+    """
+    name: str
+    shape: tuple | None
+    dtype: object
+    type: str
+
+
+def _port(described, is_late):
+    name, number, is_text, dims = described
+    shape = None
+    if dims is not None:
+        shape = tuple(called if called and (is_late or least < most) else extent
+                      for called, extent, least, most in dims)
+    dtype = numpy.dtype(object) if is_text else _arrays.dtype_of(number)
+    return Port(name, shape, dtype, "string" if is_text else _core.type_name(number))
+
+
+def _bytes_of(model):
+    """The model as bytes, or None where it is a path."""
+    if isinstance(model, (bytes, bytearray, memoryview)):
+        return bytes(model)
+    if hasattr(model, "SerializeToString"):  # onnx.ModelProto
+        return model.SerializeToString()
+    return None
+
+
+def _values(values):
+    """Values by name; strings as numbers, with the list of the strings."""
+    numbers, texts = {}, {}
+    for name, value in (values or {}).items():
+        array = _arrays.as_numpy(value)
+        if array.dtype.kind in "OUST":
+            words, shape = _arrays.flat_texts(array)
+            ids = [texts.setdefault(word, len(texts) + 1) if word else 0 for word in words]
+            array = numpy.array(ids, numpy.uint32).reshape(shape)
+        numbers[name] = array
+    return numbers, texts
+
+
+class Session(_core.Session):
+    """A model, compiled and ready to run; any number of threads may run it at the same time.
+
+    model is a path, the bytes of a file, or an onnx.ModelProto: ONNX, HLO or StableHLO, or a
+    compiled program. Shapes that are only known when it runs need no option: programs are compiled
+    when their shapes first come, and kept.
+
+    dims       {"batch": 8} fixes dynamic dimensions; shapes {"x": (8, 3)} all those of an input
+    bounds     {"length": 512}: a few programs serve any extent up to this
+    fix        {"axes": [1]}: inputs that become part of the model
+    values     of a first run, where shapes depend on them and a program is to be compiled now
+    late       False: dynamic dimensions that nothing fixes become 1
+    progress   called with (step, done, steps, seconds); the compilation ends if it returns True
+    Other keywords are options of `heddle compile`: device="cpu", threads=4, level="O2",
+    precision="bf16", cache="off", … (heddle.option_names() has all).
+
+    >>> session = heddle.Session(add)                     # doctest: +SKIP
+    >>> session.run(None, {"x": x})[0]                    # doctest: +SKIP
+    """
+
+    def __init__(self, model, *, dims=None, bounds=None, shapes=None, fix=None, values=None,
+                 module=None, random_constants=False, kv_cache=None, late=None, progress=None,
+                 **options):
+        for name, value in options.items():
+            if name == "disable" and not isinstance(value, (str, type(None))):
+                options[name] = ",".join(value)
+            elif isinstance(value, os.PathLike):
+                options[name] = os.fspath(value)
+        texts = {}
+        constants, texts_of_constants = _values(fix)
+        firsts, texts_of_values = _values(values)
+        if texts_of_constants and texts_of_values:
+            raise TypeError("fix= and values= both with strings; wanted them in one of both")
+        texts = texts_of_constants or texts_of_values
+        shapes = {name: tuple(shape) for name, shape in (shapes or {}).items()}
+        given = {"dims": dict(dims or {}), "bounds": dict(bounds or {}), "shapes": shapes,
+                 "constants": constants, "values": firsts,
+                 "texts": [word.decode() for word in texts], "module": module,
+                 "random_constants": random_constants, "kv_cache": kv_cache}
+        content = _bytes_of(model)
+        if content is None:
+            source = os.fsdecode(os.fspath(model))
+        elif bounds:  # read again for other extents, from a file that lives as long as this
+            import tempfile
+            self._file = tempfile.NamedTemporaryFile(suffix=".onnx")
+            self._file.write(content)
+            self._file.flush()
+            source = self._file.name
+        else:
+            source = content
+        super().__init__(source, "model", given, options, late, progress)
+        self._ports = (tuple(_port(one, self._is_late) for one in self._inputs()),
+                       tuple(_port(one, self._is_late) for one in self._outputs()))
+
+    @property
+    def inputs(self):
+        """The inputs, in order: Port with name, shape, dtype."""
+        return self._ports[0]
+
+    @property
+    def outputs(self):
+        """The outputs, in order: Port with name, shape, dtype."""
+        return self._ports[1]
+
+    @property
+    def info(self):
+        """Facts of the program: device, isa, level, precision, threads, compile_ms, kernels, …"""
+        return self._info()
+
+    @property
+    def notes(self):
+        """Lines that say what was assumed, and which rewrites change numbers."""
+        return self._notes()
+
+    def __call__(self, *args, out=None, **kwargs):
+        """Runs with inputs in order, or by name; returns the output, or a tuple of all."""
+        if args and kwargs:
+            raise TypeError("inputs in order and by name; wanted one of both")
+        if len(args) == 1 and isinstance(args[0], dict):
+            args, kwargs = (), args[0]
+        results = self.run(None, kwargs if kwargs or not args else args,
+                           [out] if out is not None and not isinstance(out, (dict, list, tuple))
+                           else out)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    async def run_async(self, names, inputs, out=None):
+        """As run, without holding up the event loop."""
+        import asyncio  # half of the time that numpy takes to import
+        return await asyncio.get_running_loop().run_in_executor(
+            None, self.run, names, inputs, out)
+
+    def save(self, path):
+        """Writes the compiled program, with its weights, as a file that heddle.load reads."""
+        self._save(os.fspath(path))
+
+    def __repr__(self):
+        def text(port):
+            return f"{port.name}: {port.type}" + ("" if port.shape is None else
+                                                  "[" + ", ".join(map(str, port.shape)) + "]")
+        return (f"<heddle.Session {self._info()['name']} ({', '.join(map(text, self.inputs))}) -> "
+                f"({', '.join(map(text, self.outputs))})>")
+
+
+def compile(model, **options):
+    """The same as Session(model, **options)."""
+    return Session(model, **options)
+
+
+def load(path, **options):
+    """A session of a file that Session.save, or `heddle compile`, has written."""
+    return Session(path, **options)

@@ -1,0 +1,66 @@
+// A compiled model and a pool of contexts: any number of threads may run it.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "heddle.h"
+#include "ports.h"
+
+namespace heddle::python {
+
+class Slot;
+
+class Session {
+ public:
+  // `model`: a path (str) or the bytes of a file, which `name` is for in messages. `late`: None
+  // finds out whether shapes are known only when it runs. `progress`: None, or a function of (step,
+  // done, steps, seconds) that ends the compilation by returning something true.
+  Session(nanobind::handle model, const std::string& name, const nanobind::dict& open,
+          const nanobind::dict& compile, nanobind::handle late, nanobind::handle progress);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // `names`: of outputs, None: all. `feed`: a dictionary by name, or a sequence by number. `out`:
+  // None, or arrays that outputs are written to, likewise.
+  nanobind::list run(nanobind::handle names, nanobind::handle feed, nanobind::handle out);
+  void cancel();  // the runs under way
+  void save(const std::string& path);
+  nanobind::list inputs() const;
+  nanobind::list outputs() const;
+  nanobind::dict info() const;
+  nanobind::list notes() const;
+  nanobind::list unbound() const;  // (name, extent) of dynamic dimensions that nothing bound
+  bool is_late() const { return late_; }
+
+ private:
+  struct Progress;
+  friend class Slot;
+  friend class Lease;
+  void open(nanobind::handle model, const std::string& name, const nanobind::dict& options,
+            nanobind::handle late);
+  void compile(const nanobind::dict& options, nanobind::handle progress);
+  bool has_unbound() const;
+  // Throws it: of a run or a compilation, during which Ctrl-C was pressed or not.
+  void end(heddle_status* status, bool interrupted) const;
+
+  std::unique_ptr<Progress> progress_;
+  heddle_model* model_ = nullptr;
+  heddle_program* program_ = nullptr;
+  bool late_ = false, bounded_ = false;
+  int made_in_ = 0;  // number of the process, counted by forks
+  std::vector<Port> inputs_, outputs_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Slot>> idle_;
+  std::vector<Slot*> busy_;
+};
+
+// Counts forks, in the child.
+void watch_forks();
+
+}  // namespace heddle::python
