@@ -99,10 +99,7 @@ void Session::open(nb::handle model, const std::string& name, const nb::dict& fr
   // not, the model either has dimensions that nothing bound, or cannot be opened like that.
   heddle_status* error = opened(false);
   if (error == nullptr && !has_unbound()) return;
-  const bool may_be_late =
-      error == nullptr || (heddle_status_kind(error) == HEDDLE_USER_ERROR &&
-                           heddle_status_code(error) != HEDDLE_CODE_UNSUPPORTED);
-  if (!may_be_late) return check(error);
+  if (error != nullptr && heddle_status_code(error) != HEDDLE_CODE_VALUE) return check(error);
   heddle_model* const plain = model_;
   model_ = nullptr;
   heddle_status* const late_error = opened(true);

@@ -143,6 +143,8 @@ int heddle_status_code(const heddle_status* status) {
       return HEDDLE_CODE_UNSUPPORTED;
     case heddle::ErrorKind::shape:
       return HEDDLE_CODE_SHAPE;
+    case heddle::ErrorKind::value:
+      return HEDDLE_CODE_VALUE;
     case heddle::ErrorKind::memory:
       return HEDDLE_CODE_MEMORY;
     case heddle::ErrorKind::device:

@@ -45,6 +45,7 @@ TEST(Guarded, AStatusTellsMoreThanItsKind) {
   EXPECT_EQ(code_of(ErrorKind::cancelled), Pair(HEDDLE_CANCELLED, HEDDLE_CODE_NONE));
   EXPECT_EQ(code_of(ErrorKind::unsupported), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_UNSUPPORTED));
   EXPECT_EQ(code_of(ErrorKind::shape), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_SHAPE));
+  EXPECT_EQ(code_of(ErrorKind::value), Pair(HEDDLE_USER_ERROR, HEDDLE_CODE_VALUE));
   EXPECT_EQ(code_of(ErrorKind::memory), Pair(HEDDLE_MACHINE_ERROR, HEDDLE_CODE_MEMORY));
   EXPECT_EQ(code_of(ErrorKind::device), Pair(HEDDLE_MACHINE_ERROR, HEDDLE_CODE_DEVICE));
 }

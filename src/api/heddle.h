@@ -74,6 +74,7 @@ enum {
   HEDDLE_CODE_SHAPE = 2,       /* user: shapes do not fit together */
   HEDDLE_CODE_MEMORY = 3,      /* machine: there is too little */
   HEDDLE_CODE_DEVICE = 4,      /* machine: there is no such device, or it failed */
+  HEDDLE_CODE_VALUE = 5,       /* user: a shape depends on a value: heddle_shapes.h */
 };
 HEDDLE_EXPORT int heddle_status_code(const heddle_status* status);
 HEDDLE_EXPORT const char* heddle_status_message(const heddle_status* status); /* "" for NULL */

@@ -19,13 +19,15 @@ enum class ErrorKind {
   // What callers tell apart of the user's errors, and of the machine's (whose()).
   unsupported,  // an operator, type or form of it that is not implemented
   shape,        // shapes that do not fit together
+  value,        // a shape depends on a value that was not given
   memory,       // there is too little
   device,       // there is none of that name, or it failed
 };
 
 // The user's, the machine's or cancelled: what an exit status says.
 constexpr ErrorKind whose(ErrorKind kind) {
-  if (kind == ErrorKind::unsupported || kind == ErrorKind::shape) return ErrorKind::user;
+  if (kind == ErrorKind::unsupported || kind == ErrorKind::shape || kind == ErrorKind::value)
+    return ErrorKind::user;
   if (kind == ErrorKind::memory || kind == ErrorKind::device) return ErrorKind::machine;
   return kind;
 }

@@ -27,11 +27,10 @@ template <typename... Args>
   throw Failure{Error{ErrorKind::user, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
-// The same, where it is not the model that is wrong.
+// The same, of a kind that callers tell apart.
 template <typename... Args>
-[[noreturn]] void fail_unsupported(fmt::format_string<Args...> format, Args&&... args) {
-  throw Failure{Error{ErrorKind::unsupported, fmt::format(format, std::forward<Args>(args)...)},
-                nullptr};
+[[noreturn]] void fail_as(ErrorKind kind, fmt::format_string<Args...> format, Args&&... args) {
+  throw Failure{Error{kind, fmt::format(format, std::forward<Args>(args)...)}, nullptr};
 }
 
 // The same as fail(), for want of a value.

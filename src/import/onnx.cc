@@ -38,7 +38,9 @@ Result<Imported> guarded(std::string_view bytes, const Options& options, TensorS
     return imported;
   } catch (const Failure& failure) {
     if (wants_value != nullptr) *wants_value = failure.needs != nullptr;
-    return tl::unexpected<Error>(one_line(failure.error));
+    Error error = one_line(failure.error);
+    if (failure.needs != nullptr) error.kind = ErrorKind::value;
+    return tl::unexpected<Error>(std::move(error));
   } catch (const std::bad_alloc&) {
     return error_of(ErrorKind::memory, "out of memory while importing the model");
   }
