@@ -54,6 +54,8 @@ Session::Session(nb::handle model, const std::string& name, const nb::dict& open
     compile(compile_options, progress);
     inputs_ = input_ports(program_);
     outputs_ = output_ports(program_);
+    for (const Port& port : inputs_)
+      for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
   } catch (...) {
     heddle_program_free(program_);
     heddle_model_free(model_);
@@ -90,31 +92,32 @@ void Session::open(nb::handle model, const std::string& name, const nb::dict& fr
                               static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())), options.get(),
                               &model_);
   };
-  bounded_ = options.get()->bound_count > 0;
-  if (!late.is_none() || bounded_) {
-    late_ = !bounded_ && nb::cast<bool>(late);
+  const bool has_values = options.get()->value_count > 0;
+  if (!late.is_none() || has_values || options.get()->bound_count > 0) {
+    late_ = has_values || (!late.is_none() && nb::cast<bool>(late));
     return check(opened(late_));
   }
   // With all shapes known there is one program, and a run has nothing to find out. Where they are
   // not, the model either has dimensions that nothing bound, or cannot be opened like that.
   heddle_status* error = opened(false);
   if (error == nullptr && !has_unbound()) return;
-  if (error != nullptr && heddle_status_code(error) != HEDDLE_CODE_VALUE) return check(error);
+  const bool may_be_late = error == nullptr || heddle_status_kind(error) == HEDDLE_USER_ERROR;
+  if (!may_be_late || heddle_status_code(error) == HEDDLE_CODE_UNSUPPORTED) return check(error);
   heddle_model* const plain = model_;
   model_ = nullptr;
   heddle_status* const late_error = opened(true);
-  if (late_error == nullptr) {
-    late_ = true;
+  // Opened like this, a model may keep its errors for the first run.
+  const bool depends = error != nullptr && heddle_status_code(error) == HEDDLE_CODE_VALUE;
+  late_ = late_error == nullptr && (depends || has_unbound());
+  if (late_) {
     heddle_status_free(error);
     heddle_model_free(plain);
-    return;
+  } else {  // such as HLO, whose shapes never come late
+    heddle_model_free(std::exchange(model_, plain));
+    heddle_status* const why = depends && late_error != nullptr ? late_error : error;
+    heddle_status_free(why == late_error ? error : late_error);
+    check(why);
   }
-  model_ = plain;  // HLO and programs have no shapes that come late
-  if (error != nullptr) {
-    heddle_status_free(error);
-    return check(late_error);
-  }
-  heddle_status_free(late_error);
 }
 
 void Session::compile(const nb::dict& from, nb::handle progress) {
