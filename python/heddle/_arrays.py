@@ -12,7 +12,6 @@ _NAMES = ["bool", "int1", "int2", "int4", "int8", "int16", "int32", "int64", "ui
           "float8_e3m4", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e8m0fnu",
           "float6_e3m2fn", "float6_e2m3fn", "float4_e2m1fn", "complex64", "complex128"]
 _NUMBERS = {name: number for number, name in enumerate(_NAMES)}
-_NUMBERS["uint2"], _NUMBERS["uint4"] = 9, 10
 
 
 def type_name(number):
@@ -99,14 +98,17 @@ def as_numpy(value, wanted=-1):
 
 def _memory(array, number):
     """What has the array's memory as a buffer: bytes where its type has no format."""
-    if array.dtype.kind in "V" or number in _WITHOUT_FORMAT:
+    if number in _NARROW:  # of which ml_dtypes leaves the other bits as they come
+        return array.astype(np.int8 if _NAMES[number].startswith("int") else np.uint8)
+    if number in _WITHOUT_FORMAT:
         array = array.reshape(-1).view(np.uint8 if array.itemsize == 1 else np.uint16)
     return array
 
 
-_WITHOUT_FORMAT = {number for number, name in enumerate(_NAMES)
-                   if name.startswith(("float8", "float6", "float4", "bfloat"))
-                   or name in ("int1", "int2", "int4", "uint1", "uint2", "uint4")}
+_NARROW = {number for number, name in enumerate(_NAMES) if name.endswith(("int1", "int2", "int4"))}
+_WITHOUT_FORMAT = _NARROW | {
+    number for number, name in enumerate(_NAMES)
+    if name.startswith(("float8", "float6", "float4", "bfloat"))}
 
 
 def dense(value, wanted):
@@ -135,7 +137,7 @@ def writable(value):
 
     array = as_numpy(value)
     number = number_of(array.dtype)
-    if number < 0 or not array.flags.c_contiguous or not array.flags.writeable:
+    if number < 0 or number in _NARROW or not array.flags.c_contiguous or not array.flags.writeable:
         raise InputError(f"out: a {type(value).__name__} of {array.dtype}; wanted a dense array "
                          "of numbers that can be written")
     return _memory(array, number), number, array.shape

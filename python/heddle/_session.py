@@ -1,6 +1,10 @@
 """heddle.Session: a model, compiled and ready to run."""
+from __future__ import annotations
+
 import dataclasses
 import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy
 
@@ -17,8 +21,8 @@ class Port:
     is None where nothing is known before a run. type is heddle's name of the element type.
     """
     name: str
-    shape: tuple | None
-    dtype: object
+    shape: tuple[int | str, ...] | None
+    dtype: numpy.dtype
     type: str
 
 
@@ -70,13 +74,19 @@ class Session(_core.Session):
     Other keywords are options of `heddle compile`: device="cpu", threads=4, level="O2",
     precision="bf16", cache="off", … (heddle.option_names() has all).
 
-    >>> session = heddle.Session(add)                     # doctest: +SKIP
-    >>> session.run(None, {"x": x})[0]                    # doctest: +SKIP
+    >>> session = heddle.Session("model.onnx", threads=1)
+    >>> session.run(None, {"x": numpy.ones((2, 3), numpy.float32)})[0].shape
+    (2, 4)
     """
 
-    def __init__(self, model, *, dims=None, bounds=None, shapes=None, fix=None, values=None,
-                 module=None, random_constants=False, kv_cache=None, late=None, progress=None,
-                 **options):
+    def __init__(self, model: Any, *, dims: Mapping[str, int] | None = None,
+                 bounds: Mapping[str, int] | None = None,
+                 shapes: Mapping[str, Sequence[int]] | None = None,
+                 fix: Mapping[str, Any] | None = None, values: Mapping[str, Any] | None = None,
+                 module: str | None = None, random_constants: bool = False,
+                 kv_cache: str | None = None, late: bool | None = None,
+                 progress: Callable[[str, int, int, float], Any] | None = None,
+                 **options: Any) -> None:
         for name, value in options.items():
             if name == "disable" and not isinstance(value, (str, type(None))):
                 options[name] = ",".join(value)
@@ -109,27 +119,47 @@ class Session(_core.Session):
                        tuple(_port(one, self._is_late) for one in self._outputs()))
 
     @property
-    def inputs(self):
-        """The inputs, in order: Port with name, shape, dtype."""
+    def inputs(self) -> tuple[Port, ...]:
+        """The inputs, in order.
+
+        >>> heddle.Session("model.onnx").inputs[0].shape
+        ('batch', 3)
+        """
         return self._ports[0]
 
     @property
-    def outputs(self):
-        """The outputs, in order: Port with name, shape, dtype."""
+    def outputs(self) -> tuple[Port, ...]:
+        """The outputs, in order.
+
+        >>> heddle.Session("model.onnx").outputs[0].name
+        'y'
+        """
         return self._ports[1]
 
     @property
-    def info(self):
-        """Facts of the program: device, isa, level, precision, threads, compile_ms, kernels, …"""
+    def info(self) -> dict[str, Any]:
+        """Facts of the program: device, isa, level, precision, threads, compile_ms, kernels, …
+
+        >>> heddle.Session("model.onnx", level="O1").info["level"]
+        'O1'
+        """
         return self._info()
 
     @property
-    def notes(self):
-        """Lines that say what was assumed, and which rewrites change numbers."""
+    def notes(self) -> list[str]:
+        """Lines that say what was assumed, and which rewrites change numbers.
+
+        >>> heddle.Session("model.onnx", dims={"batch": 2}).notes
+        []
+        """
         return self._notes()
 
-    def __call__(self, *args, out=None, **kwargs):
-        """Runs with inputs in order, or by name; returns the output, or a tuple of all."""
+    def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        """Runs with inputs in order, or by name; returns the output, or a tuple of all.
+
+        >>> heddle.Session("model.onnx")([[1, 2, 3]]).tolist()
+        [[0.0, 0.0, 0.0, 0.25]]
+        """
         if args and kwargs:
             raise TypeError("inputs in order and by name; wanted one of both")
         if len(args) == 1 and isinstance(args[0], dict):
@@ -139,14 +169,26 @@ class Session(_core.Session):
                            else out)
         return results[0] if len(results) == 1 else tuple(results)
 
-    async def run_async(self, names, inputs, out=None):
-        """As run, without holding up the event loop."""
+    async def run_async(self, names: Sequence[str] | None,
+                        inputs: Mapping[str, Any] | Sequence[Any], out: Any = None) -> list[Any]:
+        """As run, without holding up the event loop.
+
+        >>> import asyncio
+        >>> session = heddle.Session("model.onnx")
+        >>> asyncio.run(session.run_async(["y"], [[[1, 2, 3]]]))[0].shape
+        (1, 4)
+        """
         import asyncio  # half of the time that numpy takes to import
         return await asyncio.get_running_loop().run_in_executor(
             None, self.run, names, inputs, out)
 
-    def save(self, path):
-        """Writes the compiled program, with its weights, as a file that heddle.load reads."""
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the compiled program, with its weights, as a file that heddle.load reads.
+
+        >>> heddle.Session("model.onnx", bounds={"batch": 8}).save("model.heddle")
+        >>> heddle.load("model.heddle")([[1, 2, 3]]).shape
+        (1, 4)
+        """
         self._save(os.fspath(path))
 
     def __repr__(self):
@@ -157,11 +199,20 @@ class Session(_core.Session):
                 f"({', '.join(map(text, self.outputs))})>")
 
 
-def compile(model, **options):
-    """The same as Session(model, **options)."""
+def compile(model: Any, **options: Any) -> Session:
+    """The same as Session(model, **options).
+
+    >>> heddle.compile("model.onnx", dims={"batch": 2}).inputs[0].shape
+    (2, 3)
+    """
     return Session(model, **options)
 
 
-def load(path, **options):
-    """A session of a file that Session.save, or `heddle compile`, has written."""
+def load(path: str | os.PathLike, **options: Any) -> Session:
+    """A session of a file that Session.save, or `heddle compile`, has written.
+
+    >>> heddle.compile("model.onnx", dims={"batch": 2}).save("model.heddle")
+    >>> heddle.load("model.heddle").inputs[0].shape
+    (2, 3)
+    """
     return Session(path, **options)

@@ -22,9 +22,11 @@ NB_MODULE(_core, module) {
            nb::arg("late").none(), nb::arg("progress").none())
       .def("run", &Session::run, nb::arg("names").none(), nb::arg("inputs"),
            nb::arg("out").none() = nb::none(),
-           nb::sig("def run(self, names: Sequence[str] | None, inputs: Mapping[str, Any] | "
-                   "Sequence[Any], out: Mapping[str, Any] | Sequence[Any] | None = None) -> "
-                   "list[Any]"),
+           nb::sig("def run(self, names: collections.abc.Sequence[str] | None, "
+                   "inputs: collections.abc.Mapping[str, typing.Any] | "
+                   "collections.abc.Sequence[typing.Any], out: collections.abc.Mapping[str, "
+                   "typing.Any] | collections.abc.Sequence[typing.Any] | None = None) -> "
+                   "list[typing.Any]"),
            "Runs once. names: which outputs (None: all). inputs: arrays by name or in order.\n"
            "out: arrays to write to. See heddle.Session.")
       .def("cancel", &Session::cancel, nb::call_guard<nb::gil_scoped_release>(),
@@ -43,5 +45,6 @@ NB_MODULE(_core, module) {
            std::to_string(version % 1000);
   });
   module.def(
-      "type_name", [](int type) { return nb::str(heddle_type_name(type)); }, nb::arg("type"));
+      "type_name", [](int type) { return nb::str(heddle_type_name(type)); }, nb::arg("type"),
+      "What heddle calls an element type: \"f32\".");
 }

@@ -35,10 +35,14 @@ class InputTest(unittest.TestCase):
         numbers = {"bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19, "uint4": 21, "int4": 22}
         for name, number in numbers.items():
             with self.subTest(name):
-                x = np.array([0, 1, 2, 6]).astype(getattr(ml_dtypes, name))
+                lowest = 0 if name[0] == "u" else -4
+                x = np.array([lowest, 1, 2, 6]).astype(getattr(ml_dtypes, name))
                 got = echo(number, [4])(x)
                 self.assertEqual(got.dtype, x.dtype)
                 np.testing.assert_array_equal(got.astype(np.float32), x.astype(np.float32))
+                cast = models.model([models.node("Cast", ["x"], ["y"], to=models.F32)],
+                                    [("x", number, [4])], [("y", models.F32, [4])], opset=23)
+                np.testing.assert_array_equal(heddle.Session(cast)(x), [lowest, 1, 2, 6])
 
     def test_whatever_way_it_lies_in_memory(self):
         session = echo(models.F32, [3, 4])

@@ -79,9 +79,6 @@ class SessionOptions(_Entries):
             raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self._entries[key]
 
-    def has_session_config_entry(self, key):
-        return key in self._entries
-
     def register_custom_ops_library(self, path):
         raise NotImplementedError(f"{path}: heddle cannot use ONNX Runtime's custom operators")
 

@@ -106,9 +106,6 @@ class OrtValue:
     def __dlpack_device__(self):
         return self._array.__dlpack_device__()
 
-    def to_dlpack(self):
-        return self._array.__dlpack__()
-
     def __array__(self, dtype=None, copy=None):
         return numpy.asarray(self._array, dtype)
 
