@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "failure.h"
@@ -59,6 +60,65 @@ std::vector<Port> input_ports(const heddle_program* program) {
 std::vector<Port> output_ports(const heddle_program* program) {
   return ports_of(program, info_of(program).outputs, heddle_program_output,
                   heddle_program_output_dim);
+}
+
+void find_times(heddle_program* program, std::vector<Port>& ports) {
+  heddle_context* context = nullptr;
+  check(heddle_context_create(program, &context));
+  const auto accepts = [&](const std::string& name, int64_t extent) {
+    heddle_status* const status = heddle_context_set_dim(context, name.c_str(), extent);
+    heddle_status_free(status);
+    return status == nullptr;
+  };
+  constexpr int64_t kMostTimes = 4096;
+  for (Port& port : ports)
+    for (Dim& dim : port.dims) {
+      if (dim.least >= dim.most || is_sum(dim.name)) continue;
+      dim.times = std::max<int64_t>(dim.least, 1);
+      for (int64_t times = 1; times <= std::min(dim.most, kMostTimes); ++times) {
+        const int64_t bound = dim.most / times;
+        if (dim.most % times != 0 || !accepts(dim.name, bound) || accepts(dim.name, bound + 1))
+          continue;
+        dim.times = times;
+        break;
+      }
+    }
+  heddle_context_free(context);
+}
+
+bool is_sum(const std::string& name) {
+  return name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos ||
+         name.find('*') != std::string::npos;
+}
+
+std::optional<int64_t> extent_of(const std::string& name, const Extents& extents) {
+  const auto number_of = [](const std::string& text) -> std::optional<int64_t> {
+    if (text.empty() || text.size() > 18 ||
+        text.find_first_not_of("0123456789") != std::string::npos)
+      return std::nullopt;
+    return std::stoll(text);
+  };
+  if (const auto known = extents.find(name); known != extents.end()) return known->second;
+  int64_t sum = 0, sign = 1;
+  size_t at = 0;
+  if (name.starts_with('-')) {
+    sign = -1;
+    at = 1;
+  }
+  while (at <= name.size()) {
+    const size_t end = std::min({name.find(" + ", at), name.find(" - ", at), name.size()});
+    const std::string term = name.substr(at, end - at);
+    const size_t star = term.find('*');
+    const auto factor = star == std::string::npos ? 1 : number_of(term.substr(0, star));
+    const std::string rest = star == std::string::npos ? term : term.substr(star + 1);
+    const auto known = extents.find(rest);
+    const auto value = known != extents.end() ? known->second : number_of(rest);
+    if (!factor || !value) return std::nullopt;
+    sum += sign * *factor * *value;
+    sign = end < name.size() && name[end + 1] == '-' ? -1 : 1;
+    at = end + 3;
+  }
+  return sum;
 }
 
 nb::tuple describe(const Port& port) {

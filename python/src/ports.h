@@ -4,6 +4,8 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace heddle::python {
 struct Dim {
   std::string name;  // what the model calls it; or empty
   int64_t extent = 0, least = 0, most = 0;
+  int64_t times = 1;  // bounded: it is so many times the extent of that name
 };
 
 struct Port {
@@ -27,6 +30,16 @@ struct Port {
 // All of a program's.
 std::vector<Port> input_ports(const heddle_program* program);
 std::vector<Port> output_ports(const heddle_program* program);
+
+// Finds Dim::times, by what a context accepts as extents.
+void find_times(heddle_program* program, std::vector<Port>& ports);
+
+using Extents = std::map<std::string, int64_t>;
+// A dimension that is known when it runs follows from others where its name is such a sum:
+// "past + 1", "2*new - 3".
+bool is_sum(const std::string& name);
+// Nothing: a name in it is not known.
+std::optional<int64_t> extent_of(const std::string& name, const Extents& extents);
 
 // (name, type, is_text, dims or None); a dim is (name, extent, least, most).
 nanobind::tuple describe(const Port& port);

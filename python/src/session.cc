@@ -56,6 +56,8 @@ Session::Session(nb::handle model, const std::string& name, const nb::dict& open
     outputs_ = output_ports(program_);
     for (const Port& port : inputs_)
       for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
+    if (bounded_) find_times(program_, inputs_);
+    if (bounded_) find_times(program_, outputs_);
   } catch (...) {
     heddle_program_free(program_);
     heddle_model_free(model_);

@@ -191,21 +191,23 @@ bool Slot::set_shapes() {
 
 // Of bounded dimensions, from the shapes of the inputs.
 void Slot::set_extents() {
-  std::map<std::string, int64_t> extents;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const Port& port = session_.inputs_[i];
-    for (size_t d = 0; d < port.dims.size(); ++d) {
-      const Dim& dim = port.dims[d];
-      if (dim.least >= dim.most || dim.name.empty()) continue;
-      const int64_t times = std::max<int64_t>(dim.least, 1), got = shapes_[i][d];
-      const auto [known, is_new] = extents.emplace(dim.name, got / times);
-      if (got % times != 0 || known->second * times != got)
+  Extents extents;
+  for (const bool sums : {false, true})
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Port& port = session_.inputs_[i];
+      for (size_t d = 0; d < port.dims.size(); ++d) {
+        const Dim& dim = port.dims[d];
+        if (dim.least >= dim.most || is_sum(dim.name) != sums) continue;
+        const int64_t times = dim.times, got = shapes_[i][d];
+        if (!sums) extents.emplace(dim.name, got / times);
+        const std::optional<int64_t> extent = extent_of(dim.name, extents);
+        if (extent && *extent * times == got) continue;
         fail("ShapeError", "dimension " + std::to_string(d) + " of input " + port.name + " is " +
-                               std::to_string(got) + "; wanted " + std::to_string(times) +
-                               " times " + dim.name + ", which is " +
-                               std::to_string(known->second) + " elsewhere");
+                               std::to_string(got) + "; wanted " +
+                               (times == 1 ? "" : std::to_string(times) + " times ") + dim.name +
+                               (extent ? ", which is " + std::to_string(*extent) : ""));
+      }
     }
-  }
   for (const auto& [name, extent] : extents)
     check(heddle_context_set_dim(context_, name.c_str(), extent));
   extents_ = std::move(extents);
@@ -253,11 +255,12 @@ void Slot::size_outputs() {
     for (size_t d = 0; d < output.dims.size(); ++d) {
       const Dim& dim = session_.outputs_[i].dims[d];
       if (dim.least < dim.most) {
-        const auto known = extents_.find(dim.name);
-        if (known == extents_.end())
+        const std::optional<int64_t> extent = extent_of(dim.name, extents_);
+        if (!extent || *extent < 0)
           fail("ShapeError", "output " + session_.outputs_[i].name + ": its dimension " +
-                                 std::to_string(d) + " follows from several others");
-        output.dims[d] = known->second * std::max<int64_t>(dim.least, 1);
+                                 std::to_string(d) + " (" + dim.name +
+                                 ") is not known from the inputs");
+        output.dims[d] = *extent * dim.times;
       }
       output.bytes *= output.dims[d];
     }

@@ -4,7 +4,6 @@
 #include <nanobind/nanobind.h>
 
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,7 +63,7 @@ class Slot {
   std::vector<std::vector<uint32_t>> texts_;  // of inputs that are strings
   std::vector<std::vector<int64_t>> text_dims_;
   std::vector<std::vector<int64_t>> shapes_;  // of the last run; late and bounded ones
-  std::map<std::string, int64_t> extents_;    // of bounded dimensions
+  Extents extents_;                           // of bounded dimensions
   std::vector<Output> outputs_;
   std::vector<size_t> chosen_;           // outputs that are asked for
   std::vector<nanobind::object> given_;  // by output: the caller's array, or nothing

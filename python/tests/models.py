@@ -89,6 +89,18 @@ def sum_and_difference():
                  [("a", F32, [4]), ("b", F32, [4])], [("s", F32, [4]), ("d", F32, [4])])
 
 
+def cache(total):
+    """present = past and x in one, y = the sum of present w: lengths past and past + 1. `total`:
+    what the model calls that of present; an input `mask` has it, too."""
+    return model([node("Concat", ["past", "x"], ["present"], axis=1),
+                  node("MatMul", ["present", "w"], ["z"]), node("Unsqueeze", ["mask", "two"], ["m"]),
+                  node("Mul", ["z", "m"], ["masked"]),
+                  node("ReduceSum", ["masked", "one"], ["y"], keepdims=0)],
+                 [("past", F32, [2, "past", 3]), ("x", F32, [2, 1, 3]), ("mask", F32, [2, total])],
+                 [("y", F32, [2, 4]), ("present", F32, [2, total, 3])],
+                 {"w": WEIGHTS, "one": np.array([1]), "two": np.array([2])})
+
+
 def positives():
     """The places of what is positive in f32[n]: their number is known when it runs."""
     return model([node("Greater", ["x", "zero"], ["p"]), node("NonZero", ["p"], ["y"])],

@@ -90,6 +90,24 @@ class BoundTest(unittest.TestCase):
         with self.assertRaisesRegex(heddle.ShapeError, r"f32\[65,3\]; wanted f32\[batch<=64,3\]"):
             session(np.ones((65, 3), np.float32))
 
+    def test_growing_caches(self):
+        for total, bounds in [("past + 1", {"past": 16}), ("total", {"past": 16, "total": 17})]:
+            session = heddle.Session(models.cache(total), bounds=bounds)
+            random = np.random.default_rng(0)
+            first = 0 if total == "past + 1" else 1  # a bounded `total` is 2 at least
+            past = np.zeros((2, first, 3), np.float32)
+            for step in range(first, 16):
+                x = random.normal(size=(2, 1, 3)).astype(np.float32)
+                mask = np.ones((2, step + 1), np.float32)
+                y, present = session.run(None, {"past": past, "x": x, "mask": mask})
+                past = np.concatenate([past, x], 1)
+                np.testing.assert_array_equal(present, past)
+                np.testing.assert_allclose(y, (past @ models.WEIGHTS).sum(1), rtol=1e-4, atol=1e-5)
+            self.assertEqual(session.info["compilations"], 1)
+            for wrong in [mask[:, 1:], mask[:1]]:
+                self.assertRaises(heddle.Error, session.run, None,
+                                  {"past": past[:, :15], "x": x, "mask": wrong})
+
     def test_saved(self):
         import pathlib
         import tempfile
