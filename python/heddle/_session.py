@@ -17,20 +17,20 @@ __all__ = ["Port", "Session", "compile", "load"]
 class Port:
     """An input or an output of a session.
 
-    shape has a number for each dimension, or the name of one that may differ from run to run; it
-    is None where nothing is known before a run. type is heddle's name of the element type.
+    shape has a number for each dimension, or the name of one that may differ from run to run (None:
+    it has no name); it is None where nothing is known before a run. type is heddle's name of the element type.
     """
     name: str
-    shape: tuple[int | str, ...] | None
+    shape: tuple[int | str | None, ...] | None
     dtype: numpy.dtype
     type: str
 
 
-def _port(described, is_late):
+def _port(described):
     name, number, is_text, dims = described
     shape = None
     if dims is not None:
-        shape = tuple(called if called and (is_late or least < most) else extent
+        shape = tuple((called or None) if least < most else extent
                       for called, extent, least, most in dims)
     dtype = numpy.dtype(object) if is_text else _arrays.dtype_of(number)
     return Port(name, shape, dtype, "string" if is_text else _core.type_name(number))
@@ -115,8 +115,8 @@ class Session(_core.Session):
         else:
             source = content
         super().__init__(source, "model", given, options, late, progress)
-        self._ports = (tuple(_port(one, self._is_late) for one in self._inputs()),
-                       tuple(_port(one, self._is_late) for one in self._outputs()))
+        self._ports = (tuple(map(_port, self._inputs())),
+                       tuple(map(_port, self._outputs())))
 
     @property
     def inputs(self) -> tuple[Port, ...]:

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <new>
+#include <string>
+
+#include "failure.h"
 
 namespace heddle::python {
 
@@ -14,7 +16,8 @@ class Memory {
   explicit Memory(int64_t bytes) : bytes_(bytes) {
     const size_t room = (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment;
     data_ = std::aligned_alloc(kAlignment, room);
-    if (data_ == nullptr) throw std::bad_alloc();
+    if (data_ == nullptr)
+      fail("OutOfMemory", "no memory for an output of " + std::to_string(bytes) + " bytes");
   }
   Memory(Memory&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
     other.data_ = nullptr;

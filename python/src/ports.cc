@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "failure.h"
@@ -60,6 +61,21 @@ std::vector<Port> input_ports(const heddle_program* program) {
 std::vector<Port> output_ports(const heddle_program* program) {
   return ports_of(program, info_of(program).outputs, heddle_program_output,
                   heddle_program_output_dim);
+}
+
+void open_dims(const heddle_model* model, bool all, std::vector<Port>& ports) {
+  std::set<std::string> unbound;
+  for (int64_t i = 0;; ++i) {
+    const heddle_dim dim = heddle_model_unbound(model, i);
+    if (dim.name == nullptr) break;
+    unbound.insert(dim.name);
+  }
+  for (Port& port : ports)
+    for (size_t d = 0; d < port.dims.size(); ++d) {
+      Dim& dim = port.dims[d];
+      if (all || !dim.name.empty() || unbound.contains(port.name + "[" + std::to_string(d) + "]"))
+        dim.least = 0, dim.most = kNoBound;
+    }
 }
 
 void find_times(heddle_program* program, std::vector<Port>& ports) {

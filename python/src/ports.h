@@ -14,9 +14,9 @@
 namespace heddle::python {
 
 struct Dim {
-  std::string name;  // what the model calls it; or empty
-  int64_t extent = 0, least = 0, most = 0;
-  int64_t times = 1;  // bounded: it is so many times the extent of that name
+  std::string name;                         // what the model calls it; or empty
+  int64_t extent = 0, least = 0, most = 0;  // differs from run to run where least < most
+  int64_t times = 1;                        // bounded: it is so many times the extent of that name
 };
 
 struct Port {
@@ -31,6 +31,10 @@ struct Port {
 std::vector<Port> input_ports(const heddle_program* program);
 std::vector<Port> output_ports(const heddle_program* program);
 
+constexpr int64_t kNoBound = INT64_MAX;
+// Of a model whose shapes are known late: dimensions that the model names, and those without a name
+// that nothing bound (`all`: any). Of outputs without a name it is not known.
+void open_dims(const heddle_model* model, bool all, std::vector<Port>& ports);
 // Finds Dim::times, by what a context accepts as extents.
 void find_times(heddle_program* program, std::vector<Port>& ports);
 

@@ -54,8 +54,13 @@ Session::Session(nb::handle model, const std::string& name, const nb::dict& open
     compile(compile_options, progress);
     inputs_ = input_ports(program_);
     outputs_ = output_ports(program_);
-    for (const Port& port : inputs_)
-      for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
+    if (late_) {
+      open_dims(model_, nb::len(nb::object(open_options["values"])) > 0, inputs_);
+      open_dims(model_, false, outputs_);
+    } else {
+      for (const Port& port : inputs_)
+        for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
+    }
     if (bounded_) find_times(program_, inputs_);
     if (bounded_) find_times(program_, outputs_);
   } catch (...) {

@@ -132,22 +132,20 @@ void Slot::check_shape(size_t i) {
   const int64_t* const dims = is_text ? text_dims_[i].data() : inputs_[i].dims();
   const size_t rank = is_text ? text_dims_[i].size() : static_cast<size_t>(inputs_[i].rank());
   bool fits = rank == port.dims.size();
-  if (!session_.late_ && fits)
-    for (size_t d = 0; d < rank; ++d) {
-      const Dim& dim = port.dims[d];
-      const bool open = dim.least < dim.most;
-      fits = fits && (open ? dims[d] >= 0 && dims[d] <= dim.most : dims[d] == dim.extent);
-    }
+  for (size_t d = 0; fits && d < rank; ++d) {
+    const Dim& dim = port.dims[d];
+    fits = dim.least < dim.most ? dims[d] >= 0 && dims[d] <= dim.most : dims[d] == dim.extent;
+  }
   if (fits) return;
   std::string wanted;
   for (const Dim& dim : port.dims) {
     wanted += wanted.empty() ? "" : ",";
-    if (session_.late_)
-      wanted += dim.name.empty() ? "?" : dim.name;
-    else if (dim.least < dim.most)
-      wanted += dim.name + "<=" + std::to_string(dim.most);
-    else
+    if (dim.least == dim.most) {
       wanted += std::to_string(dim.extent);
+      continue;
+    }
+    wanted += dim.name.empty() ? "?" : dim.name;
+    if (dim.most != kNoBound) wanted += "<=" + std::to_string(dim.most);
   }
   fail("ShapeError", "input " + port.name + " is " + shape_text(port.type, dims, rank) +
                          "; wanted " + heddle_type_name(port.type) + "[" + wanted + "]");
@@ -392,8 +390,17 @@ void Slot::call(heddle_status* (*function)(heddle_context*), bool may_fail) {
   session_.end(status, interrupted);
 }
 
+// What a run that failed has left is not to be relied on.
+void Slot::settle() {
+  if (!std::exchange(settled_, false)) {
+    for (std::vector<int64_t>& shape : shapes_) shape.clear();
+    if (session_.late_) outputs_.clear();
+  }
+}
+
 nb::list Slot::run(nb::handle names, nb::handle feed, nb::handle out) {
   read(feed);
+  settle();
   if (session_.late_) {
     run_late(names, out);
   } else {
@@ -406,6 +413,7 @@ nb::list Slot::run(nb::handle names, nb::handle feed, nb::handle out) {
     bind_outputs(out);
     call(heddle_context_run);
   }
+  settled_ = true;
   nb::list result = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(chosen_.size())));
   for (size_t k = 0; k < chosen_.size(); ++k)
     PyList_SET_ITEM(result.ptr(), static_cast<Py_ssize_t>(k), array_of(chosen_[k]).release().ptr());

@@ -40,6 +40,7 @@ class Slot {
   void release();
 
  private:
+  void settle();
   void read(nanobind::handle feed);
   void read_dict(PyObject* feed);
   [[noreturn]] void complain_of_names(PyObject* feed) const;
@@ -71,6 +72,7 @@ class Slot {
   std::vector<nanobind::object> made_;          // by output: Memory
   std::vector<std::optional<Memory>> scratch_;  // of those nobody asked for
   bool guess_ = true;                           // late: that outputs are as they were
+  bool settled_ = false;                        // the last run got to its end
   bool failed_ = false;                         // the last call(may_fail)
   bool cancelled_ = false;
   double seconds_ = 1;  // of the last run; the first one is long

@@ -55,6 +55,29 @@ class LateTest(unittest.TestCase):
         for x in [np.ones(3), np.ones((2, 2)), np.ones((2, 3, 1))]:
             self.assertRaises(heddle.Error, session, x.astype(np.float32))
         self.assertEqual(session(np.ones((2, 3), np.float32)).shape, (2, 4))
+        with self.assertRaisesRegex(heddle.ShapeError, r"f32\[2,2\]; wanted f32\[batch,3\]"):
+            session(np.ones((2, 2), np.float32))
+
+    def test_dimensions_without_a_name(self):
+        relu = models.model([models.node("Relu", ["x"], ["y"])], [("x", models.F32, ["", 2])],
+                            [("y", models.F32, ["", 2])])
+        session = heddle.Session(relu)
+        self.assertEqual(session.inputs[0].shape, (None, 2))
+        for rows in [1, 4]:
+            self.assertEqual(session(np.ones((rows, 2), np.float32)).shape, (rows, 2))
+        with self.assertRaisesRegex(heddle.ShapeError, r"wanted f32\[\?,2\]"):
+            session(np.ones((4, 3), np.float32))
+
+    def test_goes_on_after_failed_runs(self):
+        for options in [{}, {"bounds": {"batch": 8}}]:
+            session = heddle.Session(models.linear("batch"), **options)
+            for batch in [3, 5, 3, 5, 3]:
+                x = np.ones((batch, 3), np.float32)
+                with self.assertRaises(heddle.Error):
+                    session.run(None, {"x": x}, [np.zeros((9, 9), np.float32)])
+                with self.assertRaises(heddle.Error):
+                    session.run(["z"], {"x": x})
+                np.testing.assert_allclose(session(x), models.linear_value(x), rtol=1e-5)
 
     def test_into_arrays_of_the_caller(self):
         session = heddle.Session(models.linear("batch"))
