@@ -182,6 +182,14 @@ class Session(_core.Session):
         return await asyncio.get_running_loop().run_in_executor(
             None, self.run, names, inputs, out)
 
+    def wait(self, seconds: float) -> bool:
+        """Waits for a compilation with background=True; whether it is done.
+
+        >>> heddle.Session("model.onnx", background=True, dims={"batch": 2}).wait(60)
+        True
+        """
+        return self._wait(int(seconds * 1000))
+
     def save(self, path: str | os.PathLike) -> None:
         """Writes the compiled program, with its weights, as a file that heddle.load reads.
 

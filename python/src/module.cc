@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
            "out: arrays to write to. See heddle.Session.")
       .def("cancel", &Session::cancel, nb::call_guard<nb::gil_scoped_release>(),
            "Ends the runs under way, which then raise heddle.Cancelled.")
+      .def("_wait", &Session::wait, nb::arg("most_ms"))
       .def("_save", &Session::save, nb::arg("path"))
       .def("_inputs", &Session::inputs)
       .def("_outputs", &Session::outputs)

@@ -26,6 +26,13 @@ std::string string_of(nb::handle value) {
   return text;
 }
 
+// What the command calls the option of a member, with underscores.
+std::string option_of(std::string member) {
+  constexpr std::string_view kUnit = "_bytes";
+  if (member.ends_with(kUnit)) member.resize(member.size() - kUnit.size());
+  return member;
+}
+
 }  // namespace
 
 const char* OpenOptions::text(nb::handle value) {
@@ -85,10 +92,10 @@ OpenOptions::OpenOptions(const nb::dict& from) {
 // A row of compiler/options.def for each member: the one list of options.
 nb::list CompileOptions::names() {
   nb::list all;
-#define HEDDLE_CHOICE(part, Type, field, ...) all.append(#field);
-#define HEDDLE_TEXT(part, Type, field, ...) all.append(#field);
-#define HEDDLE_NUMBER(part, Type, field, ...) all.append(#field);
-#define HEDDLE_FOLDER(part, field, help) all.append(#field);
+#define HEDDLE_CHOICE(part, Type, field, ...) all.append(option_of(#field));
+#define HEDDLE_TEXT(part, Type, field, ...) all.append(option_of(#field));
+#define HEDDLE_NUMBER(part, Type, field, ...) all.append(option_of(#field));
+#define HEDDLE_FOLDER(part, field, help) all.append(option_of(#field));
 #include "compiler/options.def"
   all.append("background");
   return all;
@@ -109,7 +116,7 @@ CompileOptions::CompileOptions(const nb::dict& from) {
 #define HEDDLE_TEXT(part, Type, field, ...) HEDDLE_TEXT_OPTION(field)
 #define HEDDLE_FOLDER(part, field, help) HEDDLE_TEXT_OPTION(field)
 #define HEDDLE_NUMBER(part, Type, field, C, plain, least, most, value_help, help)                 \
-  if (key == #field) {                                                                            \
+  if (key == option_of(#field)) {                                                                 \
     known = true;                                                                                 \
     if (!value.is_none()) {                                                                       \
       const int64_t number = number_of(value, key);                                               \

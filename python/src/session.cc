@@ -204,6 +204,17 @@ void Session::cancel() {
   for (Slot* const slot : busy_) slot->cancel();
 }
 
+bool Session::wait(int64_t most_ms) {
+  int32_t ready = 0;
+  heddle_status* status = nullptr;
+  {
+    const nb::gil_scoped_release unlocked;
+    status = heddle_program_wait(program_, most_ms, &ready);
+  }
+  check(status);
+  return ready != 0;
+}
+
 void Session::save(const std::string& path) {
   heddle_status* status = nullptr;
   {

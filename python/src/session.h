@@ -29,7 +29,8 @@ class Session {
   // `names`: of outputs, None: all. `feed`: a dictionary by name, or a sequence by number. `out`:
   // None, or arrays that outputs are written to, likewise.
   nanobind::list run(nanobind::handle names, nanobind::handle feed, nanobind::handle out);
-  void cancel();  // the runs under way
+  void cancel();               // the runs under way
+  bool wait(int64_t most_ms);  // for a compilation in the background: whether it is done
   void save(const std::string& path);
   nanobind::list inputs() const;
   nanobind::list outputs() const;

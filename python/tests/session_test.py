@@ -1,8 +1,8 @@
 """heddle.Session: what it takes, what it gives, what it refuses."""
 import asyncio
-import contextlib
 import os
 import pathlib
+import signal
 import tempfile
 import unittest
 
@@ -151,8 +151,8 @@ class ErrorTest(unittest.TestCase):
         self.assertRaises(TypeError, heddle.Session, linear, threads="4")
         self.assert_raises(heddle.Error, "nodim", heddle.Session, linear, dims={"nodim": 3})
         self.assert_raises(heddle.OutOfMemory, "limit", heddle.Session,
-                           models.long_run(4), memory_limit_bytes=64)
-        self.assertRaises(MemoryError, heddle.Session, models.long_run(4), memory_limit_bytes=64)
+                           models.long_run(4), memory_limit=64)
+        self.assertRaises(MemoryError, heddle.Session, models.long_run(4), memory_limit=64)
 
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU")
     def test_no_such_device(self):
@@ -196,9 +196,40 @@ class ErrorTest(unittest.TestCase):
 
         def fails(*_):
             raise KeyError("mine")
-        with contextlib.suppress(KeyError):
+        with self.assertRaisesRegex(KeyError, "mine"):
             heddle.Session(models.linear(), cache="off", progress=fails)
-            self.fail("nothing was raised")
+        late = heddle.Session(models.linear("batch"), cache="off", progress=lambda *_: len(
+            steps) < 0)
+        self.assertEqual(late(X).shape, (2, 4))
+
+    def test_ctrl_c_while_compiling(self):
+        with self.assertRaises(KeyboardInterrupt):
+            heddle.Session(models.long_run(50), cache="off",
+                           progress=lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        self.assertEqual(heddle.Session(models.linear())(X).shape, (2, 4))
+
+    def test_in_the_background(self):
+        session = heddle.Session(models.linear(), background=True, cache="off")
+        for _ in range(3):
+            np.testing.assert_allclose(session(X), models.linear_value(X), rtol=1e-6)
+        self.assertTrue(session.wait(60))
+        self.assertFalse(session.info["pending"])
+        self.assertEqual(session.info["level"], "O2")
+        np.testing.assert_allclose(session(X), models.linear_value(X), rtol=1e-6)
+
+    def test_every_option_of_the_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            values = {"device": "cpu", "target": "host", "level": "O2", "fuse": "stitch",
+                      "memory": "static", "numerics": "strict", "precision": "f32",
+                      "library": "none", "cache": pathlib.Path(folder), "dump": folder,
+                      "disable": [], "memory_limit": 1 << 30, "threads": 1, "streams": 1,
+                      "order": "module", "compile_threads": 1, "amp": "off",
+                      "loss_scale": "none", "ranges": None, "keep_programs": 3,
+                      "keep_memory": 1 << 30, "background": False}
+            self.assertEqual(set(values), set(heddle.option_names()))
+            session = heddle.Session(models.linear(), **values)
+            np.testing.assert_allclose(session(X), models.linear_value(X), rtol=1e-6)
+            self.assertTrue(list(pathlib.Path(folder).rglob("*.hlo")))
 
 
 if __name__ == "__main__":
