@@ -115,8 +115,7 @@ class Session(_core.Session):
         else:
             source = content
         super().__init__(source, "model", given, options, late, progress)
-        self._ports = (tuple(map(_port, self._inputs())),
-                       tuple(map(_port, self._outputs())))
+        self._ports = [tuple(map(_port, self._inputs())), None]
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -134,6 +133,8 @@ class Session(_core.Session):
         >>> heddle.Session("model.onnx").outputs[0].name
         'y'
         """
+        if self._ports[1] is None:
+            self._ports[1] = tuple(map(_port, self._outputs()))
         return self._ports[1]
 
     @property

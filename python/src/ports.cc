@@ -63,7 +63,8 @@ std::vector<Port> output_ports(const heddle_program* program) {
                   heddle_program_output_dim);
 }
 
-void open_dims(const heddle_model* model, bool all, std::vector<Port>& ports) {
+void open_dims(const heddle_model* model, bool all, const nb::dict& fixed,
+               std::vector<Port>& ports) {
   std::set<std::string> unbound;
   for (int64_t i = 0;; ++i) {
     const heddle_dim dim = heddle_model_unbound(model, i);
@@ -73,8 +74,10 @@ void open_dims(const heddle_model* model, bool all, std::vector<Port>& ports) {
   for (Port& port : ports)
     for (size_t d = 0; d < port.dims.size(); ++d) {
       Dim& dim = port.dims[d];
-      if (all || !dim.name.empty() || unbound.contains(port.name + "[" + std::to_string(d) + "]"))
-        dim.least = 0, dim.most = kNoBound;
+      const bool is_fixed = !dim.name.empty() && fixed.contains(dim.name.c_str());
+      const bool is_open =
+          all || !dim.name.empty() || unbound.contains(port.name + "[" + std::to_string(d) + "]");
+      if (is_open && !is_fixed) dim.least = 0, dim.most = kNoBound;
     }
 }
 

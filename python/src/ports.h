@@ -32,9 +32,11 @@ std::vector<Port> input_ports(const heddle_program* program);
 std::vector<Port> output_ports(const heddle_program* program);
 
 constexpr int64_t kNoBound = INT64_MAX;
-// Of a model whose shapes are known late: dimensions that the model names, and those without a name
-// that nothing bound (`all`: any). Of outputs without a name it is not known.
-void open_dims(const heddle_model* model, bool all, std::vector<Port>& ports);
+// Of a model whose shapes are known late: opens dimensions that the model names, but for those that
+// are `fixed`, and those without a name that nothing bound (`all`: any). Of outputs without a name
+// it is not known.
+void open_dims(const heddle_model* model, bool all, const nanobind::dict& fixed,
+               std::vector<Port>& ports);
 // Finds Dim::times, by what a context accepts as extents.
 void find_times(heddle_program* program, std::vector<Port>& ports);
 

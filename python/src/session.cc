@@ -48,15 +48,16 @@ void watch_forks() {
 
 Session::Session(nb::handle model, const std::string& name, const nb::dict& open_options,
                  const nb::dict& compile_options, nb::handle late, nb::handle progress)
-    : made_in_(forks) {
+    : source_(nb::borrow(model)), name_(name), open_(open_options), made_in_(forks) {
   try {
-    open(model, name, open_options, late);
+    open(late);
     compile(compile_options, progress);
     inputs_ = input_ports(program_);
     outputs_ = output_ports(program_);
     if (late_) {
-      open_dims(model_, nb::len(nb::object(open_options["values"])) > 0, inputs_);
-      open_dims(model_, false, outputs_);
+      const nb::dict fixed(open_["dims"]);
+      open_dims(model_, nb::len(nb::object(open_["values"])) > 0, fixed, inputs_);
+      open_dims(model_, false, fixed, outputs_);
     } else {
       for (const Port& port : inputs_)
         for (const Dim& dim : port.dims) bounded_ = bounded_ || dim.least < dim.most;
@@ -82,22 +83,23 @@ Session::~Session() {
 
 bool Session::has_unbound() const { return heddle_model_unbound(model_, 0).name != nullptr; }
 
-void Session::open(nb::handle model, const std::string& name, const nb::dict& from,
-                   nb::handle late) {
-  OpenOptions options(from);
-  nb::object bytes;
-  std::string path;
-  if (nb::isinstance<nb::bytes>(model))
-    bytes = nb::borrow(model);
-  else
-    path = nb::cast<std::string>(model);
+heddle_status* Session::read(OpenOptions& options, heddle_model** model) const {
+  if (!nb::isinstance<nb::bytes>(source_)) {
+    const auto path = nb::cast<std::string>(source_);
+    const nb::gil_scoped_release unlocked;
+    return heddle_model_open(path.c_str(), options.get(), model);
+  }
+  const char* const bytes = PyBytes_AS_STRING(source_.ptr());
+  const auto size = static_cast<size_t>(PyBytes_GET_SIZE(source_.ptr()));
+  const nb::gil_scoped_release unlocked;
+  return heddle_model_parse(name_.c_str(), bytes, size, options.get(), model);
+}
+
+void Session::open(nb::handle late) {
+  OpenOptions options(open_);
   const auto opened = [&](bool as_late) {
     options.get()->late = as_late ? 1 : 0;
-    const nb::gil_scoped_release unlocked;
-    if (!bytes.is_valid()) return heddle_model_open(path.c_str(), options.get(), &model_);
-    return heddle_model_parse(name.c_str(), PyBytes_AS_STRING(bytes.ptr()),
-                              static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())), options.get(),
-                              &model_);
+    return read(options, &model_);
   };
   const bool has_values = options.get()->value_count > 0;
   if (!late.is_none() || has_values || options.get()->bound_count > 0) {
@@ -230,7 +232,57 @@ nb::list Session::inputs() const {
   return all;
 }
 
-nb::list Session::outputs() const {
+void Session::open_outputs() {
+  outputs_are_open_ = true;
+  bool unnamed = false;
+  for (const Port& port : outputs_)
+    for (const Dim& dim : port.dims) unnamed = unnamed || dim.least == dim.most;
+  if (!late_ || !unnamed || open_outputs_at(2) || open_outputs_at(64)) return;
+  for (Port& port : outputs_)  // nothing is known of them
+    for (Dim& dim : port.dims) dim.least = 0, dim.most = kNoBound;
+}
+
+// Whether the model can be imported for this extent of all its open dimensions.
+bool Session::open_outputs_at(int64_t extent) {
+  nb::dict dims, shapes, options;
+  options.update(open_);
+  dims.update(nb::dict(open_["dims"]));
+  shapes.update(nb::dict(open_["shapes"]));
+  for (const Port& port : inputs_) {
+    nb::list shape;
+    bool has_unnamed = false;
+    for (const Dim& dim : port.dims) {
+      const bool is_open = dim.least < dim.most;
+      has_unnamed = has_unnamed || (is_open && dim.name.empty());
+      if (is_open && !dim.name.empty()) dims[dim.name.c_str()] = extent;
+      shape.append(is_open ? extent : dim.extent);
+    }
+    if (has_unnamed) shapes[port.name.c_str()] = shape;
+  }
+  options["dims"] = dims;
+  options["shapes"] = shapes;
+  OpenOptions wanted(options);
+  heddle_model* model = nullptr;
+  heddle_status* const status = read(wanted, &model);
+  heddle_status_free(status);
+  if (status != nullptr) return false;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    heddle_port port{};
+    port.struct_size = sizeof port;
+    heddle_model_output(model, static_cast<int64_t>(i), &port);
+    for (size_t d = 0; d < outputs_[i].dims.size(); ++d) {
+      Dim& dim = outputs_[i].dims[d];
+      const bool same =
+          port.rank == static_cast<int64_t>(outputs_[i].dims.size()) && port.dims[d] == dim.extent;
+      if (!same) dim.least = 0, dim.most = kNoBound;
+    }
+  }
+  heddle_model_free(model);
+  return true;
+}
+
+nb::list Session::outputs() {
+  if (!outputs_are_open_) open_outputs();
   nb::list all;
   for (const Port& port : outputs_) all.append(describe(port));
   return all;

@@ -13,6 +13,7 @@
 
 namespace heddle::python {
 
+class OpenOptions;
 class Slot;
 
 class Session {
@@ -33,7 +34,9 @@ class Session {
   bool wait(int64_t most_ms);  // for a compilation in the background: whether it is done
   void save(const std::string& path);
   nanobind::list inputs() const;
-  nanobind::list outputs() const;
+  // Where shapes are known late, the first call imports the model again, for other extents: it
+  // tells which dimensions differ.
+  nanobind::list outputs();
   nanobind::dict info() const;
   nanobind::list notes() const;
   nanobind::list unbound() const;  // (name, extent) of dynamic dimensions that nothing bound
@@ -43,13 +46,19 @@ class Session {
   struct Progress;
   friend class Slot;
   friend class Lease;
-  void open(nanobind::handle model, const std::string& name, const nanobind::dict& options,
-            nanobind::handle late);
+  void open(nanobind::handle late);
   void compile(const nanobind::dict& options, nanobind::handle progress);
+  heddle_status* read(OpenOptions& options, heddle_model** model) const;
   bool has_unbound() const;
+  void open_outputs();
+  bool open_outputs_at(int64_t extent);
   // Throws it: of a run or a compilation, during which Ctrl-C was pressed or not.
   void end(heddle_status* status, bool interrupted) const;
 
+  nanobind::object source_;  // a path or bytes
+  std::string name_;
+  nanobind::dict open_;
+  bool outputs_are_open_ = false;  // open_outputs() was called
   std::unique_ptr<Progress> progress_;
   heddle_model* model_ = nullptr;
   heddle_program* program_ = nullptr;

@@ -63,10 +63,25 @@ class LateTest(unittest.TestCase):
                             [("y", models.F32, ["", 2])])
         session = heddle.Session(relu)
         self.assertEqual(session.inputs[0].shape, (None, 2))
+        self.assertEqual(session.outputs[0].shape, (None, 2))
         for rows in [1, 4]:
             self.assertEqual(session(np.ones((rows, 2), np.float32)).shape, (rows, 2))
         with self.assertRaisesRegex(heddle.ShapeError, r"wanted f32\[\?,2\]"):
             session(np.ones((4, 3), np.float32))
+
+    def test_outputs_that_the_model_does_not_describe(self):
+        nodes = [models.node("Flatten", ["x"], ["y"], axis=1),
+                 models.node("Shape", ["x"], ["z"])]
+        described = [("y", models.F32, ["", ""]), ("z", models.I64, [""])]
+        flat = models.model(nodes, [("x", models.F32, ["n", 2, "k"])], described)
+        session = heddle.Session(flat)
+        self.assertEqual([port.shape for port in session.outputs], [(None, None), (3,)])
+        session = heddle.Session(flat, dims={"k": 5})
+        self.assertEqual([port.shape for port in session.outputs], [(None, 10), (3,)])
+        self.assertEqual(session.inputs[0].shape, ("n", 2, 5))
+        self.assertEqual(session(np.ones((3, 2, 5), np.float32))[0].shape, (3, 10))
+        self.assertRaises(heddle.ShapeError, session, np.ones((3, 2, 4), np.float32))
+        self.assertIsNone(heddle.Session(models.positives()).outputs[0].shape)
 
     def test_goes_on_after_failed_runs(self):
         for options in [{}, {"bounds": {"batch": 8}}]:

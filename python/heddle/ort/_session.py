@@ -70,13 +70,15 @@ class InferenceSession:
             self._providers = chosen[number:]
             break
         self._inputs = [NodeArg(port) for port in self.heddle.inputs]
-        self._outputs = [NodeArg(port) for port in self.heddle.outputs]
+        self._outputs = None
         self._run = self.heddle.run
 
     def get_inputs(self):
         return self._inputs
 
     def get_outputs(self):
+        if self._outputs is None:
+            self._outputs = [NodeArg(port) for port in self.heddle.outputs]
         return self._outputs
 
     def get_overridable_initializers(self):
