@@ -115,7 +115,8 @@ class Session(_core.Session):
         else:
             source = content
         super().__init__(source, "model", given, options, late, progress)
-        self._ports = [tuple(map(_port, self._inputs())), None]
+        self._input_ports = tuple(map(_port, self._inputs()))
+        self._output_ports: tuple[Port, ...] | None = None
 
     @property
     def inputs(self) -> tuple[Port, ...]:
@@ -124,7 +125,7 @@ class Session(_core.Session):
         >>> heddle.Session("model.onnx").inputs[0].shape
         ('batch', 3)
         """
-        return self._ports[0]
+        return self._input_ports
 
     @property
     def outputs(self) -> tuple[Port, ...]:
@@ -133,9 +134,9 @@ class Session(_core.Session):
         >>> heddle.Session("model.onnx").outputs[0].name
         'y'
         """
-        if self._ports[1] is None:
-            self._ports[1] = tuple(map(_port, self._outputs()))
-        return self._ports[1]
+        if self._output_ports is None:
+            self._output_ports = tuple(map(_port, self._outputs()))
+        return self._output_ports
 
     @property
     def info(self) -> dict[str, Any]:
@@ -163,11 +164,12 @@ class Session(_core.Session):
         """
         if args and kwargs:
             raise TypeError("inputs in order and by name; wanted one of both")
+        feed: Any = args or kwargs
         if len(args) == 1 and isinstance(args[0], dict):
-            args, kwargs = (), args[0]
-        results = self.run(None, kwargs if kwargs or not args else args,
-                           [out] if out is not None and not isinstance(out, (dict, list, tuple))
-                           else out)
+            feed = args[0]
+        if out is not None and not isinstance(out, (dict, list, tuple)):
+            out = [out]
+        results = self.run(None, feed, out)
         return results[0] if len(results) == 1 else tuple(results)
 
     async def run_async(self, names: Sequence[str] | None,
